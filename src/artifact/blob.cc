@@ -16,7 +16,7 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
-// What zlib calls its default: beyond it, time grows faster than size shrinks.
+// zlib's default. Higher levels take much more time for little gain.
 constexpr int kCompressionLevel = 6;
 constexpr int kBestCompressionLevel = 12;
 
@@ -27,7 +27,7 @@ struct FreeDecompressor {
   void operator()(libdeflate_decompressor* d) const { libdeflate_free_decompressor(d); }
 };
 
-// They hold tables of many kilobytes, so a thread makes them once.
+// They hold large tables, so each thread creates them once.
 template <int kLevel>
 libdeflate_compressor* compressor() {
   thread_local const std::unique_ptr<libdeflate_compressor, FreeCompressor> instance(
@@ -95,8 +95,8 @@ base::Result<std::string> blob_expand(std::string_view blob, std::size_t max_siz
   std::size_t made = 0;
   libdeflate_result result = LIBDEFLATE_BAD_DATA;
   std::string content;
-  // Not zero-filled: a size that lies costs address space, never memory. (What libstdc++ 12 gives
-  // the function as the size is the capacity.)
+  // Not zero-filled, so a wrong size costs address space but no memory. (libstdc++ 12 passes the
+  // capacity as the size.)
   content.resize_and_overwrite(declared, [&](char* out, std::size_t) {
     result = libdeflate_zlib_decompress_ex(with, stream.data(), stream.size(), out, declared, &read,
                                            &made);

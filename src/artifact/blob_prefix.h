@@ -1,4 +1,4 @@
-// What a compressed blob begins with: the size of its content, big-endian.
+// The prefix of a compressed blob: the size of its content, big-endian.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ using base::fail;
 
 }  // namespace
 
-// zlib's: libdeflate, which blob.cc uses, has no way to stop in the middle.
+// Uses zlib, because libdeflate, which blob.cc uses, cannot expand in pieces.
 struct BlobReader::State {
   State() {
     if (::inflateInit(&stream) != Z_OK) throw std::bad_alloc();
@@ -27,7 +27,7 @@ struct BlobReader::State {
   ~State() { ::inflateEnd(&stream); }
 
   z_stream stream{};
-  std::size_t left = 0;  // of what is declared
+  std::size_t left = 0;  // of the declared size
   bool is_over = false;
   std::array<unsigned char, kPiece> piece;
 };
@@ -50,7 +50,7 @@ base::Result<BlobReader> BlobReader::open(std::string_view blob, std::size_t max
   }
   auto state = std::make_unique<State>();
   state->left = declared;
-  // zlib's interface knows no const unless it is told to at compile time.
+  // zlib's interface has no const by default.
   state->stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(blob.data()));
   state->stream.avail_in = static_cast<unsigned>(blob.size());
   return BlobReader(std::move(state));

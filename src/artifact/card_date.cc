@@ -24,7 +24,7 @@ bool take(std::string_view& rest, char c) {
   return true;
 }
 
-/// Exactly COUNT digits that make a number from LOW to HIGH.
+/// A number of exactly COUNT digits, from LOW to HIGH.
 std::optional<int> take_digits(std::string_view& rest, std::size_t count, int low, int high) {
   if (rest.size() < count) return std::nullopt;
   int number = 0;
@@ -37,8 +37,8 @@ std::optional<int> take_digits(std::string_view& rest, std::size_t count, int lo
   return number;
 }
 
-/// The fraction of a second, if there is one. A point without digits is left where it is. Not a
-/// number where there are so many digits that digits and scale are too large for one, as in SQLite.
+/// The fraction of a second, if there is one. Does not consume a point without digits. As in SQLite, the
+/// result is NaN if there are so many digits that number and scale overflow.
 double take_fraction(std::string_view& rest) {
   if (!rest.starts_with('.')) return 0;
   double fraction = 0;
@@ -52,12 +52,12 @@ double take_fraction(std::string_view& rest) {
   return fraction / scale;
 }
 
-/// Not llround: SQLite adds a half and cuts, which differs just below a half.
+/// Not llround(): SQLite adds a half and truncates, which differs just below a half.
 std::int64_t round_up_half(double number) {
   return static_cast<std::int64_t>(std::floor(number + 0.5));
 }
 
-/// Minutes east of Greenwich, and nothing after them.
+/// Minutes east of Greenwich. REST must contain nothing else.
 std::optional<int> parse_zone(std::string_view rest) {
   skip_spaces(rest);
   int minutes = 0;
@@ -77,9 +77,9 @@ std::optional<int> parse_zone(std::string_view rest) {
   return minutes;
 }
 
-// Dates and days are milliseconds of the Julian day count from here on, as in SQLite.
+// As in SQLite, dates and days below are milliseconds of the Julian day count.
 
-/// Milliseconds since midnight in Greenwich; may lie outside the day.
+/// Milliseconds since midnight in Greenwich; may be outside the day.
 std::optional<std::int64_t> parse_time_of_day(std::string_view rest) {
   const auto hour = take_digits(rest, 2, 0, 24);
   if (!hour || !take(rest, ':')) return std::nullopt;
@@ -97,9 +97,9 @@ std::optional<std::int64_t> parse_time_of_day(std::string_view rest) {
   return (*hour * 60 + *minute - *zone) * std::int64_t{60'000} + round_up_half(seconds * 1000);
 }
 
-/// Milliseconds of the Julian day count at midnight, by Meeus' formula. A day beyond the end of its
-/// month counts on into the next. The divisions round towards zero, as SQLite's do: some dates
-/// before the year -400 are a day late by that, there as here.
+/// Milliseconds of the Julian day count at midnight, by Meeus' formula. A day after the end of its month
+/// continues in the next month. As in SQLite, divisions round towards zero, which makes some dates before
+/// the year -400 a day late.
 std::int64_t julian_millis_of(int year, int month, int day) {
   if (month <= 2) {
     --year;
@@ -133,7 +133,7 @@ std::optional<std::int64_t> parse_julian_day(std::string_view text) {
   skip_spaces(text);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   take(text, '+');
-  // from_chars would take words like "inf" too.
+  // from_chars() would also accept words like "inf".
   if (text.empty() || !(text[0] == '.' || (text[0] >= '0' && text[0] <= '9'))) return std::nullopt;
   double day = 0;
   const char* const begin = text.data();

@@ -44,10 +44,10 @@ constexpr std::array<TypeRule, 7> kTypeRules{{
     kCheckInRule,
 }};
 
-// Cards that may stand more than once. A second Z card is as strange to fossil as a first.
+// Cards that may be repeated. Fossil treats a second Z card like the first.
 constexpr std::uint32_t kRepeatable = letters("FJMPQTZ");
 
-/// ARGUMENT with its escapes undone, up to the first NUL: where fossil's text ends.
+/// ARGUMENT unescaped, up to the first NUL, where fossil's text ends.
 std::string_view unescape(Argument argument) {
   const std::string_view raw = view(argument);
   if (raw.find('\\') == raw.npos) return raw;
@@ -56,7 +56,7 @@ std::string_view unescape(Argument argument) {
   return text.substr(0, text.find('\0'));
 }
 
-/// Kind and name of TAG together, as they stand in the card.
+/// Kind and name of TAG, as in the card.
 std::string_view tag_key(const TagCard& tag) {
   return {tag.name.data() - 1, tag.name.size() + 1};
 }
@@ -76,7 +76,7 @@ bool CardParser::parse_cards() {
   return text_.finished();
 }
 
-/// Letters never descend. The one exception: there are old technotes with the P card first.
+/// Letters never descend, except in old technotes with the P card first.
 bool CardParser::may_follow(char previous, char letter) const {
   if (letter >= previous) return true;
   return letter == 'N' && previous == 'P' && (seen_ & letter_bit('E')) != 0;
@@ -155,13 +155,13 @@ bool CardParser::technote() {
 }
 
 bool CardParser::file() {
-  // An F card has some 60 bytes in most projects: room for all of them, most of the time.
+  // An F card has about 60 bytes in most projects, so this is usually enough.
   if (out_.files.empty()) out_.files.reserve(size_ / 64);
   FileCard card;
   if (!read_file(card)) return false;
   if (!out_.files.empty() && out_.files.back().name >= card.name) return false;
-  // Old versions of fossil let the names of its own files into check-ins. They count for nothing,
-  // not even for the order of the next.
+  // Old versions of fossil allowed their own files in check-ins. They are ignored, even for the order of
+  // cards.
   if (!is_checkout_database(card.name)) out_.files.push_back(card);
   return true;
 }
@@ -209,7 +209,7 @@ bool CardParser::ticket_field() {
   if (value) field.value = unescape(*value);
   if (!out_.ticket_fields.empty()) {
     const TicketField& before = out_.ticket_fields.back();
-    // The sign belongs to what is sorted.
+    // The sign is part of the sort key.
     const std::size_t sign = before.appends ? 1 : 0;
     const std::string_view key(before.name.data() - sign, before.name.size() + sign);
     if (key >= view(*name)) return false;
@@ -245,7 +245,7 @@ bool CardParser::parents() {
   while (const auto argument = text_.next_argument()) {
     if (!accept_hash(*argument, out_.parents.emplace_back())) return false;
   }
-  return true;  // the first check-in of old repositories has a P card without arguments
+  return true;  // the first check-in of old repositories has an empty P card
 }
 
 bool CardParser::cherrypick() {
@@ -275,7 +275,7 @@ bool CardParser::tag() {
   if (!name || !target) return false;
   const std::string_view key = unescape(*name);
   if (key.empty() || (key[0] != '+' && key[0] != '-' && key[0] != '*')) return false;
-  // A name that could be taken for a hash is refused, and so is an empty one.
+  // Reject an empty name, and names that look like a hash.
   if (base::is_hex(key.substr(1))) return false;
   TagCard card{.kind = key[0], .name = key.substr(1), .target = {}, .value = {}};
   const bool is_technote = !out_.technote_id.empty();
@@ -293,7 +293,7 @@ bool CardParser::tag() {
   return tags_ascend();
 }
 
-/// Whether the last tag comes after the one before it: by kind and name, then by target.
+/// Whether the last two tags are in order: by kind and name, then by target.
 bool CardParser::tags_ascend() const {
   if (out_.tags.size() < 2) return true;
   const TagCard& before = out_.tags[out_.tags.size() - 2];
@@ -312,8 +312,8 @@ bool CardParser::user() {
 bool CardParser::text() {
   const auto argument = text_.next_argument();
   if (!argument) return false;
-  // Digits up to whatever follows them. A number that wraps around is wrong, but only where it
-  // becomes smaller by that: so fossil has it.
+  // Digits up to any other character. As in fossil, overflow is an error only if the number becomes
+  // smaller.
   std::uint32_t size = 0;
   for (const char c : *argument) {
     if (c < '0' || c > '9') break;
@@ -350,9 +350,9 @@ bool CardParser::accept_hash(Argument argument, std::string_view& field) {
   return is_hash(field);
 }
 
-/// Finds the type, and whether the cards are those that it may and must have.
-bool CardParser::settle_type() {
-  // An F card that was passed over marks nothing.
+/// Finds the type, and checks for required and forbidden cards.
+bool CardParser::find_type() {
+  // Ignored F cards do not count.
   const std::uint32_t marks = out_.files.empty() ? seen_ & ~letters("F") : seen_;
   const TypeRule* rule = std::find_if(kTypeRules.begin(), kTypeRules.end(),
                                       [&](const auto& each) { return (marks & each.marks) != 0; });

@@ -1,5 +1,4 @@
-// Reads the cards of one structural artifact into a Structural. One function a card, and no fewer
-// than there are cards.
+// Parses the cards of one structural artifact into a Structural, with one function per card.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +11,12 @@ namespace quarry::artifact {
 
 class CardParser {
  public:
-  /// TEXT, without any signature and with its Z card verified, stays where it is as long as OUT.
+  /// TEXT must outlive OUT, have no signature, and have a verified Z card.
   CardParser(std::span<char> text, Structural& out) : size_(text.size()), text_(text), out_(out) {}
 
-  /// False: the text is plain data.
-  bool parse() { return parse_cards() && settle_type(); }
-  /// The same, but for the type, which some cards that are left out may have told.
+  /// Returns false if the text is plain data.
+  bool parse() { return parse_cards() && find_type(); }
+  /// The same without finding the type, which may depend on cards that were removed.
   bool parse_cards();
 
  private:
@@ -51,12 +50,12 @@ class CardParser {
   bool one_text(std::string_view& field);
   bool accept_hash(Argument argument, std::string_view& field);
   bool tags_ascend() const;
-  bool settle_type();
+  bool find_type();
 
   std::size_t size_;
   CardText text_;
   Structural& out_;
-  std::uint32_t seen_ = 0;  // a bit for each letter
+  std::uint32_t seen_ = 0;  // one bit per letter
   bool has_self_tag_ = false;
 };
 

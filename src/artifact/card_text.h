@@ -1,6 +1,5 @@
-// The cards of a structural artifact as a stream of letters and arguments, read in the one copy of
-// the artifact that its Structural owns. Arguments are mutable, so that escapes are undone in
-// place.
+// The cards of a structural artifact as a stream of letters and arguments, in the copy of the artifact
+// that its Structural owns. Arguments are mutable, so that they can be unescaped in place.
 #pragma once
 
 #include <optional>
@@ -20,15 +19,14 @@ class CardText {
   /// TEXT must end in a newline.
   explicit CardText(std::span<char> text) : rest_(text) {}
 
-  /// The letter of the next card. Nothing at the end, and where the card before has arguments left
-  /// or a letter is followed by neither space nor newline: then finished() is false.
+  /// The letter of the next card. Empty at the end. Also empty, with finished() false, if the previous
+  /// card has unread arguments, or the letter is not followed by a space or newline.
   std::optional<char> next_card();
 
   /// The next argument of this card, if any. It ends at a space, a newline or, as in fossil, a NUL.
   std::optional<Argument> next_argument();
 
-  /// Takes SIZE bytes and the newline after them, right after the newline of a card; more must
-  /// follow.
+  /// Reads SIZE bytes and a newline, directly after the newline of a card. More text must follow.
   std::optional<Argument> take_lines(std::size_t size);
 
   bool at_end_of_card() const { return at_end_of_card_; }

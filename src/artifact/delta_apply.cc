@@ -27,7 +27,7 @@ base::Result<std::size_t> take_output_size(std::string_view& rest) {
   return *size;
 }
 
-/// Runs the commands of a delta into memory of exactly the declared size.
+/// Executes a delta into memory of exactly the declared size.
 class Application {
  public:
   Application(std::string_view source, std::string_view commands, char* out, std::size_t size)
@@ -70,7 +70,7 @@ class Application {
     if (bytes.size() > static_cast<std::size_t>(end_ - out_)) {
       return malformed("makes more bytes than it declares");
     }
-    if (bytes.empty()) return {};  // memcpy takes no null pointer, not even for nothing
+    if (bytes.empty()) return {};  // memcpy does not accept a null pointer, even for size 0
     std::memcpy(out_, bytes.data(), bytes.size());
     out_ += bytes.size();
     return {};
@@ -108,7 +108,7 @@ base::Result<std::string> delta_apply(std::string_view source, std::string_view 
   base::Result<void> done;
   std::string target;
   target.resize_and_overwrite(declared, [&](char* out, std::size_t) {
-    // What libstdc++ 12 gives as the size is the capacity.
+    // libstdc++ 12 passes the capacity as the size.
     done = Application(source, delta, out, declared).run();
     return done ? declared : 0;
   });

@@ -1,12 +1,12 @@
 // How a delta is found:
 //
-//   source   |block 0|block 1|block 2|…      each 16 bytes is filed under its fingerprint
+//   source   |block 0|block 1|block 2|…      each block of 16 bytes is indexed by its fingerprint
 //   target   ....................            a window of 16 bytes slides over it; where its
-//                 [ window ]                 fingerprint is on file, the match is grown both ways
+//                 [ window ]                 fingerprint is found, the match is extended both ways
 //
-// So every stretch of 31 bytes or more that the two share is found. Blocks with one fingerprint
-// form a chain, of which only the first kMaxCandidates are tried: that, and that a match once taken
-// is never looked at again, keeps the time linear, whatever the bytes.
+// So every common stretch of at least 31 bytes is found. Blocks with the same fingerprint form a chain,
+// of which only the first kMaxCandidates are tried, and a match is never revisited. This keeps the time
+// linear for any input.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kBlockSize = 16;
 constexpr int kMaxCandidates = 32;
-// A match as long as this is taken at once: a longer one would save a few bytes at most.
+// A match of this length is used without further search: a longer one would save only a few bytes.
 constexpr std::size_t kLongMatch = 4096;
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
@@ -33,7 +33,7 @@ std::uint64_t load_64(const char* bytes) {
   return word;
 }
 
-/// How many bytes A and B share at their fronts, at most LIMIT.
+/// The length of the common prefix of A and B, at most LIMIT.
 std::size_t common_front(const char* a, const char* b, std::size_t limit) {
   std::size_t n = 0;
   while (n + 8 <= limit && load_64(a + n) == load_64(b + n)) n += 8;
@@ -41,7 +41,7 @@ std::size_t common_front(const char* a, const char* b, std::size_t limit) {
   return n;
 }
 
-/// How many bytes before A and B are the same, at most LIMIT.
+/// The number of equal bytes before A and B, at most LIMIT.
 std::size_t common_back(const char* a, const char* b, std::size_t limit) {
   std::size_t n = 0;
   while (n < limit &&
@@ -51,7 +51,7 @@ std::size_t common_back(const char* a, const char* b, std::size_t limit) {
   return n;
 }
 
-/// The whole blocks of a source by fingerprint.
+/// The complete blocks of a source, by fingerprint.
 class BlockIndex {
  public:
   explicit BlockIndex(std::string_view source) : source_(source) {
@@ -62,8 +62,8 @@ class BlockIndex {
     next_.resize(count);
     seen_shift_ = bucket_shift_ - 4;
     seen_.assign(buckets * 16 / 64, 0);
-    // From the last to the first, so that a chain begins with the block nearest to the front: in a
-    // run of equal blocks that is the one from which the match is longest.
+    // From last to first, so that a chain begins with the first block. In a run of equal blocks this
+    // one has the longest match.
     for (std::size_t i = count; i-- > 0;) {
       const std::uint64_t print = fingerprint(source.data() + i * kBlockSize);
       seen_[seen_word(print)] |= seen_bit(print);
@@ -97,8 +97,8 @@ class BlockIndex {
   int seen_shift_;
   std::vector<std::uint32_t> heads_;
   std::vector<std::uint32_t> next_;
-  // A bit for each of 16 times as many fingerprints as there are buckets. Where two artifacts have
-  // little in common, it answers for most windows, and is small enough to stay in the cache.
+  // A filter with 16 bits per bucket. If two artifacts have little in common it rejects most windows,
+  // and it is small enough to stay in the CPU cache.
   std::vector<std::uint64_t> seen_;
 };
 
@@ -136,11 +136,11 @@ class Writer {
     delta_ += '\n';
   }
 
-  /// Where what was written ends in the target.
+  /// The position in the target up to which the delta is written.
   std::size_t position() const { return position_; }
 
-  /// Whether copying MATCH is shorter than writing its bytes out. What an insertion broken in two
-  /// costs is counted too.
+  /// Whether copying MATCH is shorter than inserting its bytes, including the cost of splitting an
+  /// insertion.
   static bool pays(const Match& match) {
     const auto width = [](std::size_t n) {
       return delta_number_width(static_cast<std::uint32_t>(n));

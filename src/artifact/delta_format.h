@@ -1,4 +1,4 @@
-// What reading and writing a delta share: its numbers and its checksum.
+// Numbers and checksums of deltas.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace quarry::artifact {
 
-/// Takes a number off the front of REST. Nothing (and REST as it was) when there is no digit or the
-/// number does not fit 32 bits: no size or offset in a delta does not.
+/// Removes a number from the front of REST. Returns nothing and leaves REST unchanged if there is no
+/// digit, or if the number exceeds 32 bits, the limit for sizes and offsets in a delta.
 std::optional<std::uint32_t> take_delta_number(std::string_view& rest);
 
 void append_delta_number(std::string& delta, std::uint32_t number);
 
-/// How many digits NUMBER takes.
+/// The number of digits of NUMBER.
 constexpr std::size_t delta_number_width(std::uint32_t number) {
   std::size_t width = 1;
   while (number >>= 6) ++width;

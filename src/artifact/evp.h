@@ -1,4 +1,4 @@
-// OpenSSL's digests, for those that compute them: owned handles, and the form that results have.
+// OpenSSL's digests: owned handles, and formatting of results.
 #pragma once
 
 #include <openssl/evp.h>
@@ -15,7 +15,7 @@ struct FreeMdContext {
 };
 using MdContext = std::unique_ptr<EVP_MD_CTX, FreeMdContext>;
 
-/// Lives as long as the process. Throws std::runtime_error where OpenSSL does not have it.
+/// Lives as long as the process. Throws std::runtime_error if OpenSSL does not support it.
 const EVP_MD* algorithm_of(DigestKind kind);
 
 /// Writes BYTES as lower-case hex to OUT, which has room for twice as many.

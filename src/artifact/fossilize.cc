@@ -3,7 +3,7 @@
 namespace quarry::artifact {
 namespace {
 
-/// The letter that stands after the backslash for C, or NUL where C stands for itself.
+/// The letter after the backslash that stands for C, or NUL if C is not escaped.
 constexpr char escape_letter(char c) {
   switch (c) {
     case ' ':
@@ -70,7 +70,7 @@ std::size_t defossilize_in_place(char* token, std::size_t size) {
   std::size_t to = first;
   for (std::size_t from = first; from < size; ++from) {
     char c = token[from];
-    // A backslash that ends the token escapes nothing and stays.
+    // A backslash at the end of the token stays.
     if (c == '\\' && from + 1 < size) c = escaped_character(token[++from]);
     token[to++] = c;
   }

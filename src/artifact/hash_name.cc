@@ -13,9 +13,9 @@ constexpr DigestKind digest_kind(HashAlgorithm algorithm) {
   return algorithm == HashAlgorithm::kSha1 ? DigestKind::kSha1 : DigestKind::kSha3_256;
 }
 
-/// Whether all eight bytes are of 0-9 and a-f, eight at a time, since a clone reads two names an
-/// artifact. In each byte, adding what is missing to 0x80 tells by the top bit whether it is beyond
-/// a bound; bytes that have the top bit themselves are out.
+/// Whether all eight bytes are 0-9 or a-f. Checks eight at a time because a clone parses two hashes per
+/// artifact. Adding the difference to 0x80 to each byte sets its top bit if the byte exceeds a bound;
+/// bytes whose top bit is set from the start are rejected.
 constexpr bool is_lower_hex(std::uint64_t bytes) {
   constexpr std::uint64_t kEach = 0x0101010101010101;
   const auto is_below = [&](unsigned bound) { return ~(bytes + kEach * (0x80 - bound)); };

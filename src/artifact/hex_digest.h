@@ -1,5 +1,5 @@
-// Digests written into memory of the caller: what digest.h and HashName share, without a string for
-// each of the many small artifacts that a push brings.
+// Digests written to the caller's memory, for digest.h and HashName, so that a push with many small
+// artifacts does not allocate a string for each.
 #pragma once
 
 #include <string_view>

@@ -25,7 +25,7 @@ class CardWriter {
   }
   void end() { text_ += '\n'; }
 
-  /// A T card; an empty VALUE is none.
+  /// A T card. VALUE may be empty.
   void tag(char kind, std::string_view name, std::string_view target, std::string_view value) {
     begin('T');
     argument(kind + fossilize(name));
@@ -51,7 +51,7 @@ void write_file(CardWriter& writer, const CheckInText::File& file) {
   if (file.permission != 0) {
     writer.argument({&file.permission, 1});
   } else if (!file.prior.empty()) {
-    writer.argument("w");  // says nothing, but holds the place
+    writer.argument("w");  // the default, needed before further arguments
   }
   if (!file.prior.empty()) writer.argument(fossilize(file.prior));
   writer.end();

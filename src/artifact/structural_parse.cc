@@ -15,7 +15,7 @@ constexpr std::size_t kShortestArtifact = 10;
 constexpr std::size_t kMd5Length = 32;
 constexpr std::size_t kEndCardSize = 2 + kMd5Length + 1;  // "Z " MD5 '\n'
 
-/// What follows the first empty line of TEXT; nothing if there is none, or nothing follows it.
+/// The text after the first empty line of TEXT, if any.
 std::string_view after_empty_line(std::string_view text) {
   for (std::size_t at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1)) {
     std::size_t next = at + 1;
@@ -29,11 +29,11 @@ bool begins_with_card(std::string_view text) {
   return text.size() >= kShortestArtifact && text[0] >= 'A' && text[0] <= 'Z' && text[1] == ' ';
 }
 
-/// CONTENT without the OpenPGP clear-signature around it, if there is one and a card is in it.
+/// CONTENT without an OpenPGP clear-signature, if there is one and it contains a card.
 std::string_view without_signature(std::string_view content) {
   if (!content.starts_with(kSignedMessage)) return content;
   const std::string_view body = after_empty_line(content.substr(kSignedMessage.size()));
-  // Looking for the signature from the end can take long: not in what is no artifact anyway.
+  // Searching the signature from the end can be slow, so skip it for plain data.
   if (!begins_with_card(body)) return {};
   const std::size_t signature = body.rfind(kSignature);
   return signature == body.npos ? body : body.substr(0, signature + 1);
@@ -45,7 +45,7 @@ bool has_end_card(std::string_view text) {
   return card.starts_with("Z ") && card.ends_with('\n');
 }
 
-/// Whether the Z card at the end of TEXT tells the MD5 of what is before it.
+/// Whether the Z card at the end of TEXT has the MD5 of the text before it.
 bool end_card_is_right(std::string_view text) {
   const std::string_view before = text.substr(0, text.size() - kEndCardSize);
   std::array<char, kMd5Length> md5;
@@ -53,7 +53,7 @@ bool end_card_is_right(std::string_view text) {
   return std::memcmp(md5.data(), text.data() + before.size() + 2, kMd5Length) == 0;
 }
 
-/// A copy of TEXT, in ARTIFACT's memory.
+/// Copies TEXT to ARTIFACT's memory.
 std::span<char> copy_to(Structural& artifact, std::string_view text) {
   artifact.memory = std::make_unique_for_overwrite<char[]>(text.size());
   std::memcpy(artifact.memory.get(), text.data(), text.size());
@@ -63,7 +63,7 @@ std::span<char> copy_to(Structural& artifact, std::string_view text) {
 }  // namespace
 
 std::optional<Structural> parse_structural(std::string_view content) {
-  // From the cheapest check to the dearest: most artifacts are files, and some of them are large.
+  // Cheapest checks first: most artifacts are files, and some are large.
   if (!content.ends_with('\n')) return std::nullopt;
   const std::string_view text = without_signature(content);
   if (!begins_with_card(text) || !has_end_card(text) || !end_card_is_right(text)) {
@@ -78,13 +78,13 @@ std::optional<Structural> parse_structural(std::string_view content) {
 std::string text_without_files(std::string_view content, const Structural& artifact) {
   const std::string_view text = without_signature(content);
   if (artifact.files.empty()) return std::string(text);
-  // Names stand in the copy where they stand in the text, and F cards one after the other. Those
-  // that the parser passed over may stay at either end: it will do so again.
-  const auto place = [&](const FileCard& file) {
+  // Names have the same position in the copy as in the text, and F cards are contiguous. F cards that
+  // the parser ignored may remain at either end; it will ignore them again.
+  const auto position = [&](const FileCard& file) {
     return static_cast<std::size_t>(file.name.data() - artifact.memory.get());
   };
-  const std::size_t begin = place(artifact.files.front()) - std::string_view("F ").size();
-  const std::size_t end = text.find('\n', place(artifact.files.back())) + 1;
+  const std::size_t begin = position(artifact.files.front()) - std::string_view("F ").size();
+  const std::size_t end = text.find('\n', position(artifact.files.back())) + 1;
   std::string rest;
   rest.reserve(begin + text.size() - end);
   rest.append(text.substr(0, begin)).append(text.substr(end));

@@ -77,7 +77,8 @@ class ProjectHistory {
 
   // Errors of all: kIo, kCorrupt.
 
-  /// The newest LIMIT entries, newest first. May return fewer, because it reads at most 100,000 rows.
+  /// The newest LIMIT entries, newest first. Returns fewer if it would have to skip more than 100,000
+  /// others.
   base::Result<std::vector<TimelineEntry>> timeline(std::size_t limit, Which which);
   /// At most LIMIT branches, last changed first. Reads one row per leaf.
   base::Result<std::vector<Branch>> branches(std::size_t limit);

@@ -1,4 +1,4 @@
-// What a mail tells of an event.
+// The details of events for mails.
 #include <algorithm>
 #include <cctype>
 
@@ -12,9 +12,9 @@
 namespace quarry::repository {
 namespace {
 
-// Bytes. A longer one is read on the web.
+// Bytes. A mail does not include longer posts, only a link.
 constexpr std::int64_t kLongestPost = 1 << 20;
-// Characters. Nobody reads more in a mail; the rest is cut off.
+// Characters. Longer texts are truncated in a mail.
 constexpr std::int64_t kLongestComment = 100'000;
 constexpr std::int64_t kLongestTitle = 1000;
 constexpr std::int64_t kLongestName = 300;
@@ -22,8 +22,8 @@ constexpr std::size_t kMostTags = 1000;
 // Bytes.
 constexpr std::size_t kMostTagText = 10'000;
 
-/// The name of a person that INFO, which people write of a user, begins with: what is before an
-/// address in angle brackets on the first line.
+/// The display name in INFO (user.info): the text before an address in angle brackets on the first
+/// line.
 std::string display_name(std::string_view info) {
   const auto is_blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
   while (!info.empty() && is_blank(info.front())) info.remove_prefix(1);
@@ -34,7 +34,7 @@ std::string display_name(std::string_view info) {
   return std::string(info);
 }
 
-/// The name of the first version of the post that the post RID answers.
+/// The hash of the first version of the post that the post RID answers.
 std::string answered_post(Database& database, Rid rid) {
   Rid post = links_of_post(database, rid).answered;
   for (int versions = 0; versions < kMaxThread; ++versions) {
@@ -52,7 +52,7 @@ std::string title_of(std::string_view comment) {
   return std::string(comment.substr(std::min(colon + 2, comment.size())));
 }
 
-/// Nothing where the artifact RID, of SIZE bytes, is no post, or cannot be read.
+/// Returns nothing if the artifact RID, of SIZE bytes, is not a post, or cannot be read.
 base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, Rid rid,
                                                        std::int64_t size) {
   using Found = std::optional<AlertPost>;
@@ -80,7 +80,7 @@ base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, R
   return post;
 }
 
-/// The symbolic tags of the artifact RID, between commas.
+/// The symbolic tags of the artifact RID, separated by commas.
 std::string joined_tags(Database& database, Rid rid) {
   std::string joined;
   for (const std::string& tag : symbolic_tags(database, rid, kMostTags)) {
@@ -91,7 +91,7 @@ std::string joined_tags(Database& database, Rid rid) {
   return joined;
 }
 
-/// The ticket that changes with the tag TAG are of.
+/// The id of the ticket whose changes have the tag TAG.
 std::string ticket_of_tag(Database& database, std::int64_t tag) {
   Query query =
       database.query("SELECT substr(tagname,5) FROM tag WHERE tagid=?1 AND tagname GLOB 'tkt-*'");

@@ -1,4 +1,4 @@
-// The alerts that are pending, and the subscribers. What is told of an event: alert_events.cc.
+// Pending alerts and subscribers. alert_events.cc has the details of events.
 #include "quarry/repository/alerts.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace quarry::repository {
 namespace {
 
-// Of an artifact's name, kept with its number.
+// Number of hash digits stored with a row id.
 constexpr std::size_t kHashStart = 16;
 
 bool has_column(Database& database, std::string_view table, std::string_view column) {
@@ -23,14 +23,14 @@ bool has_column(Database& database, std::string_view table, std::string_view col
       .step();
 }
 
-/// Whether the tables are as fossil has them by now, and not as it had them at first.
+/// Whether the tables have the columns of current fossil versions.
 bool are_up_to_date(Database& database) {
   return has_column(database, "pending_alert", "sentMod") &&
          has_column(database, "subscriber", "lastContact");
 }
 
-/// What waits for a moderator is pending until the moderators were told of it, and then again when it
-/// is let through.
+/// An event that awaits a moderator is pending until the moderators were notified, and again after it
+/// was approved.
 constexpr std::string_view kPendingAtOnce =
     "SELECT eventid, (SELECT objid FROM event WHERE objid=substr(eventid,2)+0),"
     " (SELECT mtime FROM event WHERE objid=substr(eventid,2)+0),"
@@ -39,7 +39,7 @@ constexpr std::string_view kPendingAtOnce =
     " (sentMod IS TRUE AND EXISTS(SELECT 1 FROM private WHERE rid=substr(eventid,2)))"
     " ORDER BY 3, 1 LIMIT ?1";
 
-/// What waits for a moderator is in no digest.
+/// Events that await a moderator are not in digests.
 constexpr std::string_view kPendingDigest =
     "SELECT eventid, (SELECT objid FROM event WHERE objid=substr(eventid,2)+0),"
     " (SELECT mtime FROM event WHERE objid=substr(eventid,2)+0), 0"
@@ -162,7 +162,7 @@ base::Result<void> Alerts::visit_subscribers(
   Database& database = repository_.internals().database;
   return guarded(repository_.path(), [&]() -> base::Result<void> {
     const LentCapabilities lent = lent_capabilities(database);
-    // Both comparisons are fossil's: one who never was in touch does not expire.
+    // Compares as fossil does: a subscriber who never had contact does not expire.
     Query query = database.query(
         "SELECT hex(subscriberCode), semail, ssub, suname, user.cap"
         " FROM subscriber LEFT JOIN user INDEXED BY sqlite_autoindex_user_1 ON login=suname"

@@ -1,4 +1,4 @@
-// What a subscriber may see: by what his user has, and by what others lend to him.
+// The capabilities of a subscriber: those of the user, and inherited ones.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace quarry::repository {
 
-/// What users lend to others.
+/// Capabilities that other users inherit.
 struct LentCapabilities {
   std::string developer;
   std::string reader;
-  std::string everybody;  // nobody's and anonymous'
+  std::string everybody;  // of `nobody` and `anonymous`
 };
 
 /// Throws SqliteError.
 LentCapabilities lent_capabilities(Database& database);
 
-/// OWN, and what is lent to who has it.
+/// OWN, and the capabilities that a user with OWN inherits.
 std::string all_capabilities(std::string_view own, const LentCapabilities& lent);
 
 }  // namespace quarry::repository

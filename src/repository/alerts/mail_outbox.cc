@@ -12,10 +12,10 @@
 namespace quarry::repository {
 namespace {
 
-// Nothing is put off for so long: the clock was put back meanwhile.
-constexpr MailTime kNeverSoLong{24 * 3600};
+// No mail is deferred for longer, unless the clock was set back.
+constexpr MailTime kLongestDelay{24 * 3600};
 
-// By the values of MailKind.
+// Indexed by MailKind.
 constexpr std::array<std::string_view, 4> kKinds{"alert", "post", "digest", "renewal"};
 
 bool has_outbox(Database& database) {
@@ -29,10 +29,10 @@ void make_outbox(Database& database) {
       "id INTEGER PRIMARY KEY,"
       "kind TEXT NOT NULL,"     // alert, post, digest, renewal
       "code BLOB NOT NULL,"     // subscriber.subscriberCode
-      "about TEXT NOT NULL,"    // references of events, with blanks between
+      "about TEXT NOT NULL,"    // references to events, separated by spaces
       "token TEXT NOT NULL,"    // for its Message-Id
       "made INTEGER NOT NULL,"  // seconds since 1970
-      "due INTEGER NOT NULL,"   // nobody touches it before
+      "due INTEGER NOT NULL,"   // not sent before this time
       "attempts INTEGER NOT NULL DEFAULT 0);"
       "CREATE INDEX fx_quarry_mail_due ON fx_quarry_mail(due)");
 }
@@ -54,17 +54,17 @@ MailKind kind_of(std::string_view name) {
   return MailKind::kAlert;
 }
 
-/// 0: none is.
+/// The id of the first due mail, or 0.
 std::int64_t first_due(Database& database, MailTime now) {
   Query query = database.query(
       "SELECT coalesce((SELECT id FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due WHERE due<=?1"
       "  ORDER BY due, id LIMIT 1),"
       " (SELECT id FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due WHERE due>?2 LIMIT 1), 0)");
-  query.bind(1, now.count()).bind(2, (now + kNeverSoLong).count());
+  query.bind(1, now.count()).bind(2, (now + kLongestDelay).count());
   return query.step() ? query.integer(0) : 0;
 }
 
-/// Nothing where it is to somebody who wants no mail any more.
+/// Returns nothing if the subscriber has opted out.
 std::optional<OutgoingMail> read_mail(Database& database, std::int64_t id) {
   Query row = database.query(
       "SELECT kind, code, about, token, made, attempts FROM fx_quarry_mail WHERE id=?1");

@@ -27,7 +27,8 @@ bool is_dotted(std::string_view text) {
   return !text.starts_with('.') && !text.ends_with('.') && text.find("..") == text.npos;
 }
 
-/// What somebody who subscribed has said; nothing: nobody did for LOGIN.
+/// The address that LOGIN has confirmed as a subscriber, or empty text. Empty if LOGIN has no
+/// subscription.
 std::optional<std::string> subscribed(Database& database, std::string_view login) {
   if (!database.has_table("subscriber")) return std::nullopt;
   Query query = database.query(
@@ -42,7 +43,7 @@ std::optional<std::string> subscribed(Database& database, std::string_view login
   return is_there ? std::optional(std::string()) : std::nullopt;
 }
 
-/// By a right that he has himself, or as one of the developers or readers, or that all have.
+/// Whether the user may read check-ins, with own or inherited capabilities.
 bool may_read(std::string_view own, const LentCapabilities& lent) {
   return !own.empty() && all_capabilities(own, lent).find_first_of("oas") != std::string::npos;
 }
@@ -64,7 +65,7 @@ std::string mail_address_in(std::string_view text) {
     std::size_t begin = at, end = at + 1;
     while (begin > 0 && is_of_name(text[begin - 1])) --begin;
     while (end < text.size() && is_of_domain(text[end])) ++end;
-    // The full stop of a sentence.
+    // Remove the full stop of a sentence.
     while (end > at + 1 && text[end - 1] == '.') --end;
     const std::string_view found = text.substr(begin, end - begin);
     if (is_mail_address(found)) return std::string(found);

@@ -1,4 +1,4 @@
-// How posts hang together: which one a post answers, and which one it is a new version of.
+// Links between posts: which post a post answers, and of which one it is a new version.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace quarry::repository {
 
-/// Posts that are followed from one to the next: no thread is that deep, and a circle ends.
+/// Maximum number of links to follow. No thread is that deep; it ends cycles.
 inline constexpr int kMaxThread = 1000;
 
 struct PostLinks {
   bool is_there = false;
-  Rid earlier = 0;   // the version before; 0: it is the first
-  Rid answered = 0;  // 0: it begins a thread
+  Rid earlier = 0;   // the previous version; 0 if it is the first
+  Rid answered = 0;  // 0 if it begins a thread
 };
 
 PostLinks links_of_post(Database& database, Rid rid);
 
-/// The name of the artifact RID; empty: there is none.
+/// The hash of the artifact RID, or empty.
 std::string name_of(Database& database, Rid rid);
 
 }  // namespace quarry::repository

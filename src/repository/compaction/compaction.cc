@@ -16,17 +16,17 @@ using std::chrono::steady_clock;
 
 namespace {
 
-// Contents that are kept meanwhile, in bytes: an artifact is most often a delta on one of the last.
+// Size of the content cache in bytes: an artifact is usually a delta on a recent one.
 constexpr std::size_t kCacheSize = std::size_t{32} << 20;
 constexpr std::size_t kMostDamage = 100;
-// What is planned at once is bounded by its number, its bytes (contents included, which wait in
-// memory), and time.
+// Limits of one plan: number of artifacts, bytes (including contents, which are held in memory), and
+// time.
 constexpr std::size_t kMostPlanned = 200;
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 constexpr std::chrono::milliseconds kPlanningTime{200};
-// So many numbers without a row, and it costs less to walk once over all rows there are.
+// With more consecutive unused row ids than this, one scan of all rows is cheaper.
 constexpr int kWideGap = 10000;
-// For which others may have to wait; more than one artifact of usual size takes.
+// How long to hold the write lock; enough for an artifact of usual size.
 constexpr std::chrono::milliseconds kLockTime{15};
 constexpr std::chrono::milliseconds kLongestRest{1000};
 constexpr std::chrono::seconds kLongestClone{std::chrono::hours(24)};
@@ -67,7 +67,7 @@ class CompactionRun {
   CompactionProgress noted_;
   std::vector<Rewriting> planned_;
   std::size_t planned_bytes_ = 0;
-  int missing_ = 0;  // numbers without a row, one after the other
+  int missing_ = 0;  // consecutive unused row ids
   CompactedSlice slice_;
 };
 
@@ -81,7 +81,7 @@ base::Result<void> CompactionRun::begin() {
   return {};
 }
 
-/// Former versions of this program kept notes of tags in them.
+/// Tables of earlier versions of this program.
 void CompactionRun::drop_former_tables() {
   for (const char* table : {"fx_quarry_overruled", "fx_quarry_tied"}) {
     if (!r_.database.has_table(table)) continue;
@@ -92,7 +92,8 @@ void CompactionRun::drop_former_tables() {
   }
 }
 
-/// Whatever is wrong with RID, it is left as it is, and told. Whether there is a row of it.
+/// Plans the changes for RID. A damaged artifact is reported and left unchanged. Returns whether the row
+/// exists.
 bool CompactionRun::process(Rid rid) {
   if (!r_.database.query("SELECT 1 FROM blob WHERE rid=?1").bind(1, rid).step()) return false;
   ++slice_.examined;
@@ -110,8 +111,8 @@ bool CompactionRun::process(Rid rid) {
   return true;
 }
 
-/// The pass goes on below RID, which has been looked at. Row by row, since with some statistics a
-/// range of them costs SQLite as much as the whole table.
+/// Continues the pass below RID, row by row: with some statistics a range query costs SQLite as much as
+/// a scan of the whole table.
 void CompactionRun::step_below(Rid rid, bool has_row) {
   progress_.next = rid - 1;
   missing_ = has_row ? 0 : missing_ + 1;
@@ -121,7 +122,7 @@ void CompactionRun::step_below(Rid rid, bool has_row) {
   progress_.next = query.bind(1, rid).step() ? query.integer(0) : 0;
 }
 
-/// Goes on along the pass until enough is to be written.
+/// Continues the pass until there is enough to write.
 base::Result<void> CompactionRun::plan() {
   const auto end = steady_clock::now() + kPlanningTime;
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
@@ -154,13 +155,12 @@ void CompactionRun::count(const Rewriting& rewriting) {
   slice_.size_after += static_cast<std::int64_t>(rewriting.whole_source->size());
 }
 
-/// Writes what is planned from FIRST on until others have waited long enough. Returns where to go
-/// on.
+/// Applies the plan from FIRST on until the lock was held for long enough. Returns where to continue.
 base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   r_.wait_for_checkpoint();
   Transaction transaction(r_.database, Transaction::Kind::kWrite);
   const auto begin = steady_clock::now();
-  // Where somebody else has written, all that is remembered goes.
+  // Clear the caches if another connection has written.
   r_.refresh();
   std::vector<const Rewriting*> done;
   while (first < planned_.size() && steady_clock::now() - begin < kLockTime) {
@@ -172,7 +172,7 @@ base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   }
   const bool has_turned = progress_.turned != noted_.turned;
   if (first == planned_.size() || has_turned) {
-    // Until all is written, a run that comes after this one begins where this one did.
+    // Until everything is written, a later run starts from the same position as this one.
     CompactionProgress reached = first == planned_.size() ? progress_ : noted_;
     reached.turned = noted_.turned = progress_.turned;
     reached.write(r_.database, now());
@@ -199,7 +199,7 @@ base::Result<void> CompactionRun::apply() {
   return {};
 }
 
-/// Writes down where the pass is, where that did not come with what was rewritten.
+/// Saves the position of the pass, unless it was saved together with rewritten artifacts.
 base::Result<void> CompactionRun::note() {
   if (progress_ == noted_) return {};
   r_.wait_for_checkpoint();
@@ -250,7 +250,7 @@ base::Result<CompactedSlice> CompactionRun::work() {
 base::Result<CompactedSlice> Compaction::run(const CompactionOptions& options) {
   Repository::State& r = repository_.internals();
   auto slice = guarded(r.path, [&] { return CompactionRun(repository_, options).work(); });
-  // What was remembered may be of a transaction that was undone.
+  // Caches may hold data of a transaction that was rolled back.
   if (!slice) r.forget();
   return slice;
 }
@@ -259,7 +259,7 @@ bool Compaction::has_reversed_deltas() {
   const auto row = repository_.settings().get(CompactionProgress::kRow);
   if (!row) return false;
   const std::int64_t now = repository_.options().clock->now().value / 1000;
-  // One that lies ahead is of a clock that was put back since.
+  // A time in the future means that the clock was set back.
   return CompactionProgress::parse(*row).turned > now - kLongestClone.count();
 }
 

@@ -1,12 +1,12 @@
-// Where a compaction is: the row `quarry-compaction` of `config`, seven numbers.
+// The position of a compaction: the row `quarry-compaction` of `config`, seven numbers.
 //
-//   DONE       all artifacts up to this row number have been looked at by passes that are over
-//   WHOLE      all of them up to this one in a single pass, so that nothing was passed over
-//   PHANTOMS   so many of those up to DONE were phantoms then
-//   TOP        the pass that is going on began here,
-//   NEXT       goes on here (0: there is none), downwards,
-//   BOTTOM     and ends above this; 0: it looks at everything
-//   TURNED     when a delta was taken away last, in seconds since 1970 (0: never)
+//   DONE       completed passes have processed all artifacts up to this rid
+//   WHOLE      a single pass has processed all artifacts up to this rid
+//   PHANTOMS   number of phantoms up to DONE at that time
+//   TOP        the rid at which the current pass began
+//   NEXT       the rid at which it continues downwards; 0 if no pass is running
+//   BOTTOM     it ends above this rid; 0 for all artifacts
+//   TURNED     when a delta was last replaced, in seconds since 1970; 0 for never
 #pragma once
 
 #include <cstdint>
@@ -32,22 +32,22 @@ struct CompactionProgress {
   static CompactionProgress parse(std::string_view text);
   std::string text() const;
 
-  // Both inside a transaction; throw SqliteError.
+  // Use both inside a transaction. They throw SqliteError.
   static CompactionProgress read(Database& database);
   /// NOW in seconds since 1970.
   void write(Database& database, std::int64_t now) const;
 
   bool is_under_way() const { return next > 0; }
-  /// Begins a pass if one is to be made of a file whose last row number is LAST, and which has
-  /// PHANTOMS_NOW up to DONE.
+  /// Begins a pass, if one is needed for a file whose highest rid is LAST, with PHANTOMS_NOW phantoms up
+  /// to DONE.
   void begin(Rid last, std::int64_t phantoms_now, bool is_whole);
-  /// The pass is over.
+  /// Ends the pass.
   void end(std::int64_t phantoms_now);
 
   bool operator==(const CompactionProgress&) const = default;
 };
 
-/// The phantoms up to LAST.
+/// The number of phantoms up to LAST.
 std::int64_t phantoms_up_to(Database& database, Rid last);
 
 }  // namespace quarry::repository

@@ -14,20 +14,20 @@ using base::ErrorCode;
 
 namespace {
 
-// A link costs some 30 microseconds where contents have 40 kilobytes, so that the oldest version
-// takes 15 milliseconds. The history of nginx, whose chains would have 1,916, is 2% larger for it;
+// A link takes about 30 microseconds for contents of 40 KB, so the oldest version takes 15
+// milliseconds. This limit makes the history of nginx, whose chains would have 1,916 links, 2% larger;
 // with 250 it would be 4%.
 constexpr int kLongestChain = 500;
-// How long the chain of a version is on which others go on where it would be longer.
-constexpr int kChainAnew = kLongestChain / 10;
-// A chain that is longer is a circle.
+// If a chain would be too long, continue from a version whose chain is this long.
+constexpr int kShortChain = kLongestChain / 10;
+// A longer chain is a cycle.
 constexpr std::size_t kEndless = 200000;
-// What is smaller than this makes no delta that is worth it.
+// A delta of a smaller artifact does not pay.
 constexpr std::int64_t kSmallestDelta = 50;
-// An artifact from which more are made stays as it is: all of them are walked over while others wait.
-// So one version of so many stays whole.
+// An artifact with more dependent deltas is left unchanged, because all of them are visited while the
+// lock is held. So one in this many versions stays whole.
 constexpr std::size_t kMostDependents = 1000;
-// Larger ones are not expanded while others wait: that their bytes are there must do.
+// Larger artifacts are not expanded while the lock is held; only their stored bytes are checked.
 constexpr std::size_t kExpandedAtOnce = std::size_t{4} << 20;
 
 }  // namespace
@@ -41,7 +41,7 @@ std::optional<Deltification::Row> Deltification::row_of(Rid rid) {
              query.integer(4) != 0};
 }
 
-/// RID's content, which is what its name says.
+/// The verified content of RID.
 base::Result<Content> Deltification::sound_content(Rid rid, const Row& row) {
   if (sound_in_ != r_.epoch) sound_.clear();
   sound_in_ = r_.epoch;
@@ -90,7 +90,7 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
     row->source = 0;
     row->stored_size = known->second.stored_size;
   }
-  // One that is made from a later version, or from what is no version of it, is left as it is.
+  // A delta on a later version, or on an unrelated artifact, is left unchanged.
   if (row->source != 0 && !versions_.is_later(rid, row->source).value_or(false)) return plan;
   std::vector<Rid> later = versions_.after(rid);
   const bool has_successor = !later.empty();
@@ -98,7 +98,7 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   if (later.empty()) return plan;
   const auto content = sound_content(rid, *row);
   if (!content) {
-    // It waits, or is larger than what is looked at here.
+    // It waits for its source, or is too large.
     const ErrorCode code = content.error().code;
     if (code == ErrorCode::kNotFound || code == ErrorCode::kLimit) return plan;
     return std::unexpected(content.error());
@@ -113,8 +113,8 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   return plan;
 }
 
-/// Where the chains that end with REWRITING's artifact would be too long, half of one goes on from
-/// it: that becomes part of PLAN. Whether they are short enough then.
+/// If chains that end with REWRITING's artifact would be too long, adds a change to PLAN that makes half
+/// of a chain continue from it. Returns whether they are short enough then.
 bool Deltification::shorten(const Rewriting& rewriting, std::vector<Rewriting>& plan) {
   const auto longest = longest_chain_on(rewriting.rid);
   if (!longest) return false;
@@ -151,14 +151,14 @@ std::optional<Rewriting> Deltification::on(Rid source, Rid rid, const Row& row,
   const std::vector<Rid> chain = chain_of(source, planned_);
   const bool is_made_from_it = std::ranges::find(chain, rid) != chain.end();
   if (!is_made_from_it && chain.size() > kLongestChain) {
-    source = chain[chain.size() - 1 - kChainAnew];
+    source = chain[chain.size() - 1 - kShortChain];
   }
   const auto source_row = row_of(source);
   if (!source_row || source_row->size < kSmallestDelta || source_row->is_shunned ||
       !r_.privacy.may_be_delta_on(source, r_.privacy.is_private(rid))) {
     return std::nullopt;
   }
-  // What is wrong with it is told when its own turn comes.
+  // Damage of the source is reported when it is processed itself.
   const auto source_content = sound_content(source, *source_row);
   if (!source_content) return std::nullopt;
   const std::string delta = artifact::delta_create(**source_content, *content);
@@ -180,7 +180,7 @@ std::optional<Rewriting> Deltification::on(Rid source, Rid rid, const Row& row,
   return rewriting;
 }
 
-/// Whether the delta is really smaller than the whole, by fossil's measure, and as it is stored.
+/// Whether the delta is smaller than the whole content, by fossil's criterion and as stored.
 bool Deltification::is_worth_it(const Rewriting& rewriting, std::size_t delta_size) {
   const std::size_t size = rewriting.content->size();
   if (delta_size >= size / 4 * 3) return false;
@@ -191,10 +191,10 @@ bool Deltification::is_worth_it(const Rewriting& rewriting, std::size_t delta_si
   return rewriting.stored.size() < whole;
 }
 
-/// The longest chain of artifacts of which the first is made from RID, and each other one from the
-/// one before; counted no further than a chain may be. Nothing: too many are made from RID.
+/// The longest chain of deltas on RID, up to the maximum length of a chain: the first is a delta on RID,
+/// and each other one on the previous. Empty if there are too many deltas on RID.
 std::optional<std::vector<Rid>> Deltification::longest_chain_on(Rid rid) {
-  std::vector<std::pair<Rid, std::size_t>> found{{rid, 0}};  // with what it is made from
+  std::vector<std::pair<Rid, std::size_t>> found{{rid, 0}};  // with the index of its source
   std::size_t height = 0;
   for (std::size_t level = 0; level < found.size() && height < kLongestChain; ++height) {
     const std::size_t end = found.size();
@@ -249,7 +249,7 @@ void Deltification::write(Rid rid, std::string_view stored, Rid source) {
   }
 }
 
-/// Reads RID as it is stored now.
+/// Reads RID back as it is stored now.
 base::Result<void> Deltification::read_back(Rid rid, const std::string& name,
                                             std::string_view stored) {
   r_.contents.forget(rid);

@@ -1,9 +1,8 @@
-// Making an artifact a delta on a later version of it.
+// Stores an artifact as a delta on a later version.
 //
-// It is done in two steps, so that others wait for as little as possible: what costs time (finding
-// and compressing the delta) is planned from a snapshot, and a write transaction then puts in what
-// is still right. There everything is looked at again, read back through the new chain, and
-// compared with its hash.
+// This takes two steps, to hold the write lock briefly: the slow part (finding and compressing the
+// delta) is planned from a snapshot, and a write transaction then applies what is still valid. It
+// checks the plan again, reads the content back through the new chain, and compares it with its hash.
 //
 //   before    old  [whole]            after    old  [delta] ─┐
 //             new  [whole]                     new  [whole] <┘
@@ -11,9 +10,9 @@
 //   before    old  [whole] <┐         after    old  [delta] ─┐      as a push stores it
 //             new  [delta] ─┘                  new  [whole] <┘
 //
-// A chain has at most kLongestChain deltas, so that old versions can be read. Where it would have
-// more, an artifact becomes a delta on a version that is much later, near the chain's end; or, where
-// the chain grows at that end, what is in its middle goes on from there.
+// A chain has at most kLongestChain deltas, so that old versions can be read. If it would be longer,
+// the artifact becomes a delta on a much later version near the chain's end; or, if the chain grows at
+// that end, an artifact in its middle becomes a delta on the new end.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +29,17 @@
 
 namespace quarry::repository {
 
-/// The artifact RID is to become a delta on SOURCE.
+/// A plan to store the artifact RID as a delta on SOURCE.
 struct Rewriting {
   Rid rid = 0;
   Rid source = 0;
   std::string name;  // RID's
   std::string source_name;
-  Rid former = 0;  // what RID is a delta on so far; 0: it is whole
+  Rid former = 0;  // the current delta source of RID; 0 if stored whole
   std::int64_t former_size = 0;
-  std::string stored;  // the bytes of RID's row then
+  std::string stored;  // the new bytes of RID's row
   Content content;     // RID's
-  // Those of SOURCE's row, where SOURCE has to be stored whole first, since it is made from RID.
+  // The new bytes of SOURCE's row, if SOURCE is a delta on RID and must be stored whole first.
   std::optional<std::string> whole_source;
   std::int64_t former_source_size = 0;
 };
@@ -50,20 +49,20 @@ class Deltification {
   /// STATE is not owned.
   explicit Deltification(RepositoryState& state) : r_(state), versions_(state.database) {}
 
-  // Inside a Snapshot. What is planned together is applied together, in its order.
+  // Use inside a Snapshot. Plans must be applied together and in order.
 
-  /// What is to be done with RID, and before it, if anything. Error: kCorrupt (RID cannot be read,
-  /// or is not what its name says). Throws SqliteError.
+  /// Plans the changes for RID, and changes that must come before it. Error: kCorrupt (RID cannot be
+  /// read, or does not match its hash). Throws SqliteError.
   base::Result<std::vector<Rewriting>> plan(Rid rid);
-  /// All that was planned has been applied, or will not be.
+  /// Call when everything planned was applied or dropped.
   void forget_plan() { planned_.clear(); }
   Versions& versions() { return versions_; }
 
-  // Inside a write transaction.
+  // Use inside a write transaction.
 
-  /// Does what REWRITING says, unless the file has changed so that it is right no more (false).
-  /// Error: kCorrupt (what was written does not read back: the transaction must not be committed).
-  /// Throws SqliteError.
+  /// Applies REWRITING. Returns false if the file has changed and the plan is no longer valid. Error:
+  /// kCorrupt (the written content does not read back; do not commit the transaction). Throws
+  /// SqliteError.
   base::Result<bool> apply(const Rewriting& rewriting);
 
  private:
@@ -74,16 +73,16 @@ class Deltification {
     Rid source = 0;
     bool is_shunned = false;
   };
-  /// How an artifact is to be stored.
+  /// How an artifact will be stored.
   struct Planned {
-    Rid source = 0;  // 0: whole
+    Rid source = 0;  // 0 if whole
     std::int64_t stored_size = 0;
   };
   using PlannedSources = std::map<Rid, Planned>;
 
   std::optional<Row> row_of(Rid rid);
   base::Result<Content> sound_content(Rid rid, const Row& row);
-  /// RID and what it is made from, and so on to the chain's end, once what is PLANNED is done.
+  /// The delta chain of RID, beginning with RID, as it will be after PLANNED.
   std::vector<Rid> chain_of(Rid rid, const PlannedSources& planned);
   static void note_planned(const Rewriting& rewriting, PlannedSources& planned);
   std::optional<Rewriting> on_one_of(const std::vector<Rid>& sources, Rid rid, const Row& row,
@@ -100,7 +99,7 @@ class Deltification {
   Versions versions_;
   PlannedSources planned_;
   std::unordered_set<Rid> sound_;
-  std::uint64_t sound_in_ = 0;  // the state of the file in which they are
+  std::uint64_t sound_in_ = 0;  // the state of the file that they belong to
 };
 
 }  // namespace quarry::repository

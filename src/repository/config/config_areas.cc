@@ -1,4 +1,5 @@
-// Which settings belong to which area of the configuration. What is not named here stays at home.
+// The settings in each area of the configuration. Settings that are not listed here are never
+// exchanged.
 
 #include <array>
 
@@ -13,7 +14,7 @@ struct Area {
   ConfigAreas areas;
 };
 
-// In Fossil's order, which tells what an abbreviation means: `/s` is the skin.
+// In Fossil's order, which decides about abbreviations: `/s` is the skin.
 constexpr std::array kAreas = {
     Area{"email", kConfigEmail},
     Area{"project", kConfigProject},
@@ -29,8 +30,8 @@ constexpr std::array kAreas = {
     Area{"all", kConfigAll},
 };
 
-// Left out, though 2.21 sends them: th1-docs, th1-setup, tcl and tcl-setup. They make a server run
-// what they hold; since 2.25 they stay at home there, too.
+// Without th1-docs, th1-setup, tcl and tcl-setup, which fossil 2.21 exchanges: a server executes their
+// values. Fossil does not exchange them either since 2.25.
 constexpr ConfigAreas kScripts = kConfigSkin | kConfigTicket | kConfigXfer;
 
 constexpr std::array kSettings = {

@@ -1,4 +1,4 @@
-// Reading the content of a `config` card.
+// Parses the content of a `config` card.
 
 #include <algorithm>
 #include <array>
@@ -30,7 +30,7 @@ bool is_column_character(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// A number without a sign.
+/// An unsigned number.
 std::optional<std::int64_t> number_in(std::string_view word) {
   return word.starts_with('-') ? std::nullopt : base::parse_number<std::int64_t>(word);
 }
@@ -39,7 +39,7 @@ class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
 
-  /// The next word; empty at the end.
+  /// The next word, or empty at the end.
   std::string_view word() {
     skip_space();
     const std::size_t end = std::min(text_.find_first_of(kSpace), text_.size());
@@ -118,7 +118,7 @@ std::optional<ConfigRecord> parse_config_record(std::string_view name, std::stri
   if (!key || key->kind != SqlLiteral::Kind::kText) return std::nullopt;
   record.key = std::move(key->bytes);
   for (std::string_view column = reader.word(); !column.empty(); column = reader.word()) {
-    // A last column without a value is as if it were not there.
+    // A last column without a value is ignored.
     if (reader.at_end()) break;
     if (!std::ranges::all_of(column, is_column_character)) return std::nullopt;
     auto value = reader.literal();

@@ -1,4 +1,4 @@
-// Sending and taking what of settings and people travels. See quarry/repository/configuration.h.
+// Sends and receives settings and users. See quarry/repository/configuration.h.
 
 #include "exported_config.h"
 
@@ -12,13 +12,13 @@ namespace {
 
 // --- sending ----------------------------------------------------------------------------------
 
-/// A table, or a part of one. The query gives the time, the quoted key and quoted values.
+/// A table, or a part of one. The query returns the time, the quoted key and quoted values.
 struct Source {
   ConfigAreas area;
   const char* table;
   std::string_view card;
   std::array<std::string_view, 6> columns;
-  bool leaves_out_null;  // or says so
+  bool leaves_out_null;  // otherwise it is sent as NULL
   const char* query;
 };
 
@@ -88,9 +88,9 @@ std::string content_of(const Query& row, const Source& source) {
   return content;
 }
 
-// --- taking -----------------------------------------------------------------------------------
+// --- receiving --------------------------------------------------------------------------------
 
-/// Where a record goes: how its row is found, made and written.
+/// The destination of a record: how to find, insert and update its row.
 struct Target {
   std::string_view table;
   const char* find;
@@ -148,7 +148,7 @@ constexpr std::array kTargets = {
              {"smip", "UPDATE subscriber SET smip=?2 WHERE semail=?1"}}}},
 };
 
-// Made when mail is first used; a subscriber may come before that.
+// Created when mail is first used, or when a subscriber arrives before that.
 constexpr const char* kMailSchema =
     "CREATE TABLE subscriber("
     "subscriberId INTEGER PRIMARY KEY,subscriberCode BLOB DEFAULT (randomblob(32)) UNIQUE,"
@@ -177,7 +177,7 @@ void bind(Query& query, int index, const SqlLiteral& value) {
   }
 }
 
-/// Old repositories lack the column `jx` of people and reports.
+/// Old repositories lack the column `jx` of users and reports.
 bool has_jx(Database& database, std::string_view table) {
   return database.query("SELECT 1 FROM pragma_table_info(?1) WHERE name='jx'")
       .bind(1, table)
@@ -194,12 +194,12 @@ void complete_schema(Database& database, std::string_view table) {
   }
 }
 
-/// Writes RECORD's row, new or old; false where the one that is there is as new.
+/// Inserts or updates RECORD's row. Returns false if the existing row is not older.
 bool write(Database& database, const Target& target, const ConfigRecord& record) {
   {
     Query find = database.query(target.find);
     const bool is_there = find.bind(1, record.key).step();
-    // Rows without a time are the repository's own and stay.
+    // Rows without a time are local, and never overwritten.
     if (is_there && (find.is_null(0) || find.integer(0) >= record.mtime)) return false;
     const char* const row = is_there ? target.set_mtime : target.insert;
     database.query(row).bind(1, record.key).bind(2, record.mtime).run();

@@ -1,4 +1,4 @@
-// The settings that travel, for those who send them.
+// The settings that are exchanged, for sending.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ struct ExportedSetting {
   ConfigAreas areas;
 };
 
-/// In Fossil's order, in which they are sent.
+/// In the order in which Fossil sends them.
 std::span<const ExportedSetting> exported_settings();
 
 }  // namespace quarry::repository

@@ -1,4 +1,4 @@
-// What a repository says of itself and of its people. Kept in memory until the file changes.
+// Settings and users, cached until the file changes.
 
 #include "quarry/base/number.h"
 #include "repository_state.h"
@@ -19,7 +19,7 @@ std::optional<std::string> Settings::get(std::string_view name) {
 
 std::vector<std::string> Settings::names_with(std::string_view prefix) {
   std::vector<std::string> names;
-  // No text has the byte FF.
+  // No text contains the byte FF.
   Query query =
       state_->database.query("SELECT name FROM config WHERE name>=?1 AND name<?2 ORDER BY name");
   const std::string end = std::string(prefix) + "\xff";
@@ -63,7 +63,7 @@ const std::string& Settings::server_code() {
 }
 
 std::optional<User> Settings::find_user(std::string_view login) {
-  // Only names that exist are kept: a client must not be able to fill the memory with others.
+  // Cache only users that exist, so that clients cannot fill the memory with other names.
   if (const auto found = state_->users.find(login); found != state_->users.end()) {
     return found->second;
   }

@@ -1,10 +1,10 @@
-// Other repositories of the same project, as far as this one knows them.
+// Other known repositories of the same project.
 //
 //   config   `syncwith:URL`   this repository synced with it
-//            `syncfrom:URL`   it synced with this one, and said where it can be reached
+//            `syncfrom:URL`   it synced with this repository, and sent its URL
 //            `gitpush:URL`    a git mirror
 //
-// mtime says when, last.
+// mtime is the time of the last sync.
 
 #include "repository_state.h"
 

@@ -10,7 +10,7 @@ namespace quarry::repository {
 
 namespace {
 
-// Requests before the last one that was told of, which may go on bringing artifacts.
+// This many requests before the last reported one may still bring artifacts.
 constexpr std::int64_t kOpenRequests = 100;
 
 bool has_index(Database& database) {
@@ -24,12 +24,12 @@ void read_rows(Query& query, std::vector<ReceivedRow>& rows) {
   }
 }
 
-/// The rows after MARK, at most LIMIT: the rest of its receipt, and those of later ones. (One
-/// comparison of both numbers at once would walk over what has been seen of a large receipt.)
+/// At most LIMIT rows after MARK: the rest of its receipt, and those of later ones. (A single
+/// comparison of both numbers would scan the part of a large receipt that was already seen.)
 std::vector<ReceivedRow> rows_after(Database& database, const ArrivalMark& mark,
                                     std::size_t limit) {
   std::vector<ReceivedRow> rows;
-  // Phantoms have the number 0.
+  // Phantoms have receipt 0.
   if (mark.receipt > 0) {
     Query same = database.query(
         "SELECT rcvid, rid, uuid, size FROM blob INDEXED BY fx_quarry_received"
@@ -47,7 +47,7 @@ std::vector<ReceivedRow> rows_after(Database& database, const ArrivalMark& mark,
   return rows;
 }
 
-/// What was brought since MARK was noted with the numbers of requests up to its own.
+/// Adds rows that arrived after MARK was saved, but belong to requests up to that of MARK.
 void add_late_rows(Database& database, const ArrivalMark& mark, std::vector<Rid>& to) {
   if (mark.seen == 0) return;
   Query query = database.query(
@@ -57,13 +57,13 @@ void add_late_rows(Database& database, const ArrivalMark& mark, std::vector<Rid>
     query.rewind();
     query.bind(1, receipt).bind(2, mark.seen);
     while (query.step()) {
-      const ArrivalMark place{receipt, query.integer(0)};
-      if (!is_after(place, mark)) to.push_back(place.artifact);
+      const ArrivalMark position{receipt, query.integer(0)};
+      if (!is_after(position, mark)) to.push_back(position.artifact);
     }
   }
 }
 
-/// The last row of all.
+/// The highest rid.
 Rid last_row(Database& database) {
   Query query = database.query("SELECT max(rid) FROM blob");
   return query.step() ? query.integer(0) : 0;
@@ -99,7 +99,7 @@ base::Result<ArrivalMark> Arrivals::end() {
   return guarded(state.path, [&]() -> base::Result<ArrivalMark> {
     Query query = state.database.query("SELECT max(rcvid) FROM rcvfrom");
     const std::int64_t last = query.step() ? query.integer(0) : 0;
-    // Nothing more comes with a request that is over.
+    // A completed request brings no more artifacts.
     return ArrivalMark{last, std::numeric_limits<std::int64_t>::max(), last_row(state.database)};
   });
 }

@@ -17,7 +17,7 @@ using base::ErrorCode;
 
 namespace {
 
-// Fewer digits are too easily those of another one tomorrow.
+// A shorter prefix would soon be ambiguous.
 constexpr std::size_t kShortestPrefix = 6;
 constexpr std::size_t kLongestPrefix = 64;
 
@@ -26,10 +26,10 @@ bool is_check_in(Repository::State& state, Rid rid) {
   return query.bind(1, rid).step();
 }
 
-/// The check-ins whose names begin with DIGITS, two at most.
+/// At most two check-ins whose hashes begin with DIGITS.
 std::vector<HashName> beginning_with(Repository::State& state, std::string_view digits) {
   const std::string first = lower_hash(digits);
-  const std::string beyond = first + 'g';  // after every digit
+  const std::string beyond = first + 'g';  // sorts after all digits
   std::vector<HashName> found;
   Query rows = state.database.query(
       "SELECT rid, uuid FROM blob INDEXED BY sqlite_autoindex_blob_1"
@@ -43,7 +43,7 @@ std::vector<HashName> beginning_with(Repository::State& state, std::string_view 
   return found;
 }
 
-/// The last check-in that has the symbolic name TAG.
+/// The last check-in with the symbolic tag TAG.
 std::optional<HashName> last_called(Repository::State& state, std::string_view tag) {
   const std::int64_t number = state.names.find_tag("sym-" + std::string(tag));
   if (number == 0) return std::nullopt;
@@ -59,8 +59,8 @@ std::optional<HashName> last_called(Repository::State& state, std::string_view t
   return std::nullopt;
 }
 
-/// Whether the artifact RID came here from the user BY, or from one who may administer. What came from
-/// nobody who is known here counts for BY where he is not known either.
+/// Whether the artifact RID was pushed by the user BY or by an administrator. Artifacts of unknown users
+/// count as pushed by BY if BY is unknown too.
 bool was_brought_by(Repository::State& state, std::int64_t rid, std::string_view by) {
   Query sender = state.database.query(
       "SELECT login, cap FROM user WHERE uid=(SELECT uid FROM rcvfrom WHERE rcvid="
@@ -73,7 +73,7 @@ bool was_brought_by(Repository::State& state, std::int64_t rid, std::string_view
   return !known.bind(1, by).step();
 }
 
-/// Whether the manifest RID puts TAG on itself.
+/// Whether the manifest RID sets TAG on itself.
 bool puts_on_itself(Repository::State& state, Rid rid, std::string_view tag) {
   const Manifest manifest = state.manifests.get(rid);
   if (!manifest || manifest->type != artifact::StructuralType::kCheckIn) return false;

@@ -18,7 +18,7 @@ void remove(Database& database, const std::vector<Rid>& rows) {
   for (const Rid rid : rows) query.bind(1, rid).run();
 }
 
-/// What is in the table, but for what is still private or a phantom, which may be many.
+/// The rows of the table, except those that are still private or phantoms, which may be many.
 std::vector<Rid> read_deferred(Database& database) {
   std::vector<Rid> rows;
   Query query = database.query(
@@ -29,7 +29,7 @@ std::vector<Rid> read_deferred(Database& database) {
   return rows;
 }
 
-/// A row that is in `blob` no longer has no hash.
+/// The hash is empty if the row no longer exists in `blob`.
 ReceivedRow read_row(Database& database, Rid rid) {
   Query query = database.query("SELECT rcvid, uuid, size FROM blob WHERE rid=?1");
   if (!query.bind(1, rid).step()) return {.receipt = 0, .rid = rid, .hash = {}, .size = 0};
@@ -55,7 +55,7 @@ base::Result<ReadyArrivals> Arrivals::ready(const ArrivalMark& mark, std::size_t
     std::vector<ReceivedRow> rows;
     for (const Rid rid : read_deferred(state.database)) {
       ReceivedRow row = read_row(state.database, rid);
-      // What has come behind the mark is told with its request.
+      // Artifacts after the mark will be reported with their request.
       if (is_after({row.receipt, row.rid}, mark)) continue;
       const Readiness readiness = readiness_of(state, row);
       if (readiness == Readiness::kNever) ready.finished.push_back(row.rid);
@@ -76,7 +76,7 @@ base::Result<void> Arrivals::defer(const ArrivalBatch& batch) {
       database.execute("CREATE TABLE IF NOT EXISTS fx_quarry_untold(rid INTEGER PRIMARY KEY)");
     }
     if (!has_deferred(database)) return {};
-    // One that is told may have been put by as the name of what was to come.
+    // A reported artifact may have been deferred as a phantom.
     remove(database, batch.reported);
     Query query = database.query("INSERT OR IGNORE INTO fx_quarry_untold(rid) VALUES(?1)");
     for (const Rid rid : batch.deferred) query.bind(1, rid).run();

@@ -1,4 +1,4 @@
-// What is put by until it can be told: the table fx_quarry_untold (arrivals.h).
+// Artifacts that cannot be reported yet: the table fx_quarry_untold (arrivals.h).
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace quarry::repository {
 
-/// Adds the phantoms that are not in the table. Throws SqliteError.
+/// Adds phantoms that are missing in the table to TO. Throws SqliteError.
 void add_phantoms(Database& database, std::vector<Rid>& to);
 
 }  // namespace quarry::repository

@@ -16,13 +16,13 @@ using base::ErrorCode;
 
 namespace {
 
-// Rows of the timeline that are passed over in one call: what is private, or of another kind.
-constexpr std::size_t kMostPassedOver = 100000;
+// At most this many private rows, or rows of other kinds, are skipped in one call.
+constexpr std::size_t kMostSkipped = 100000;
 
-// Cards about a tag that are looked at for the last one that put it somewhere.
+// Number of cards searched for the last one that set a tag.
 constexpr int kCardsOfTag = 20;
 
-/// The artifact that got TAG last; nothing where it went on to descendants then.
+/// The artifact on which TAG was set last; empty if the tag propagates.
 std::optional<HashName> target_of(Repository::State& state, std::int64_t tag) {
   Query query = state.database.query(
       "SELECT tagtype, rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 ORDER BY mtime DESC");
@@ -41,7 +41,7 @@ CheckInFile::Permission permission_of(const artifact::FileCard& file) {
   return file.permission == 'l' ? CheckInFile::Permission::kLink : CheckInFile::Permission::kNormal;
 }
 
-/// A manifest, and the text that it is a view of.
+/// A manifest, and the text that it points into.
 struct ParsedManifest {
   Content text;
   artifact::Structural parsed;
@@ -57,7 +57,7 @@ std::optional<ParsedManifest> check_in_manifest(Repository::State& state, std::s
   return ParsedManifest{*content, std::move(*parsed)};
 }
 
-/// The files in MANIFEST's own F cards, which win, and in BASELINE's, by name.
+/// The files in MANIFEST's F cards, which take precedence, and in BASELINE's, by name.
 std::vector<const artifact::FileCard*> files_of(const ParsedManifest& manifest,
                                                 const std::optional<ParsedManifest>& baseline) {
   std::vector<const artifact::FileCard*> files;
@@ -69,7 +69,7 @@ std::vector<const artifact::FileCard*> files_of(const ParsedManifest& manifest,
   const auto [first, last] =
       std::ranges::unique(files, {}, [](const auto* file) { return file->name; });
   files.erase(first, last);
-  // A card without a hash takes a file away that the baseline has.
+  // A card without a hash removes a file of the baseline.
   std::erase_if(files, [](const auto* file) { return file->hash.empty(); });
   return files;
 }
@@ -84,10 +84,10 @@ base::Result<std::vector<TimelineEntry>> ProjectHistory::timeline(std::size_t li
     Query rows = state.database.query(
         "SELECT objid, type, (SELECT uuid FROM blob WHERE rid=objid)"
         " FROM event INDEXED BY event_i1 ORDER BY mtime DESC");
-    std::size_t passed_over = 0;
-    while (entries.size() < limit && passed_over < kMostPassedOver && rows.step()) {
+    std::size_t skipped = 0;
+    while (entries.size() < limit && skipped < kMostSkipped && rows.step()) {
       const Rid rid = rows.integer(0);
-      ++passed_over;
+      ++skipped;
       if (which == Which::kCheckIns && rows.text(1) != "ci") continue;
       const auto name = HashName::parse(rows.text(2));
       if (!name || !is_shown(state, rid, name->str())) continue;
@@ -95,7 +95,7 @@ base::Result<std::vector<TimelineEntry>> ProjectHistory::timeline(std::size_t li
       if (!entry) continue;
       entry->kind = kind_of(state, rid, entry);
       entries.push_back(std::move(*entry));
-      --passed_over;
+      --skipped;
     }
     return entries;
   });

@@ -15,7 +15,7 @@ using base::ErrorCode;
 
 namespace {
 
-// Rows of the timeline that are looked at for a check-in.
+// At most this many rows of the timeline are searched for a check-in.
 constexpr int kMostRows = 10'000;
 
 std::optional<base::UnixMillis> last_check_in(Repository::State& state) {
@@ -29,7 +29,7 @@ std::optional<base::UnixMillis> last_check_in(Repository::State& state) {
   return std::nullopt;
 }
 
-/// `u` lends what `reader` has, `v` what `developer` has; each may lend the other's.
+/// `u` adds the capabilities of `reader`, `v` those of `developer`; either may include the other.
 std::string rights_of_nobody(Settings settings) {
   const auto letters_of = [&](std::string_view login) {
     const auto user = settings.find_user(login);
@@ -78,7 +78,7 @@ base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
   }
   return guarded(path, [&]() -> base::Result<ProjectSummary> {
     Repository::State state(path, options);
-    // Where it is replaced meanwhile, the new one's log is left alone.
+    // So that the destructor notices if the file is replaced, and leaves the new file's log alone.
     state.device = status.st_dev;
     state.inode = status.st_ino;
     state.wait_for_checkpoint();

@@ -39,7 +39,7 @@ Description as_file(Database& database, const ArrivedBlob& row) {
   return fmt::format("file {}", query.text(0));
 }
 
-/// What has set tags on others that still stand.
+/// A description of an artifact that has set tags that still exist.
 Description as_tag(Repository& repository, const ArrivedBlob& row) {
   Database& database = repository.internals().database;
   Query is_control = database.query("SELECT 1 FROM event WHERE objid=?1 AND type='g'");
@@ -60,8 +60,8 @@ Description as_tag(Repository& repository, const ArrivedBlob& row) {
   return std::nullopt;
 }
 
-/// What an artifact with TAG is; less goes before more: a cluster, then a ticket before a page, and
-/// that before a technote, as fossil asks for them.
+/// The precedence of TAG when it decides about an artifact's kind, in fossil's order: cluster, ticket,
+/// page, technote.
 int rank_of(std::string_view tag) {
   if (tag == "cluster") return 1;
   if (tag.starts_with("tkt-")) return 2;
@@ -69,7 +69,7 @@ int rank_of(std::string_view tag) {
   return tag.starts_with("event-") ? 4 : 5;
 }
 
-/// Clusters, and documents, which are known by a tag on themselves.
+/// A description of clusters and documents, which have a tag on themselves.
 Description as_document(Database& database, const ArrivedBlob& row) {
   Query query = database.query(
       "SELECT (SELECT tagname FROM tag WHERE tag.tagid=tagxref.tagid)"
@@ -141,7 +141,7 @@ base::Result<std::int64_t> ReceivedList::first_to_report(std::int64_t after) {
     Query row = r.database.query("SELECT mtime FROM rcvfrom WHERE rcvid=?1");
     if (!row.bind(1, last).step()) return after;
     const double newest = row.real(0);
-    // The last one is at the latest where this ends.
+    // Ends at the last request at the latest.
     std::int64_t oldest = std::max<std::int64_t>(after, 0);
     for (; oldest < last; ++oldest) {
       row.rewind();

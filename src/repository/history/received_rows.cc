@@ -11,7 +11,7 @@ using artifact::HashName;
 
 namespace {
 
-// Of a check-in: more is no news.
+// Maximum number of tags reported for a check-in.
 constexpr std::size_t kMostReceivedTags = 100;
 
 /// Whether the check-in RID waits for its baseline.
@@ -23,7 +23,7 @@ bool is_shunned(Database& database, std::string_view hash) {
   return database.query("SELECT 1 FROM shun WHERE uuid=?1").bind(1, hash).step();
 }
 
-/// Who sent what came with RECEIPT, and when.
+/// The sender and time of RECEIPT.
 Received sender_of(Database& database, std::int64_t receipt) {
   Received received{.receipt = receipt, .login = {}, .time = {}, .address = {}, .artifacts = {}};
   Query query = database.query(

@@ -14,22 +14,22 @@ struct ReceivedRow {
   std::int64_t receipt;
   Rid rid;
   std::string hash;
-  std::int64_t size;  // negative: a phantom
+  std::int64_t size;  // negative for a phantom
 };
 
 enum class Readiness {
   kReady,
-  kNotYet,  // it lacks something, or is private
-  kNever    // shunned, or no artifact at all
+  kNotYet,  // incomplete or private
+  kNever    // shunned, or not an artifact
 };
 
-/// Whether PLACE is behind MARK.
-bool is_after(const ArrivalMark& place, const ArrivalMark& mark);
+/// Whether POSITION comes after MARK.
+bool is_after(const ArrivalMark& position, const ArrivalMark& mark);
 
 // These throw SqliteError.
 
 Readiness readiness_of(Repository::State& state, const ReceivedRow& row);
-/// Adds ROW, which is ready, to the last of RECEIVED, if that is of its request, or to a new one.
+/// Adds ROW, which is ready, to the last element of RECEIVED if it is the same request, or to a new one.
 void add_received(Repository::State& state, const ReceivedRow& row, std::vector<Received>& received,
                   std::vector<Rid>& reported);
 

@@ -24,7 +24,7 @@ bool has_tag(Database& database, Rid rid, PredefinedTag tag) {
   return query.bind(1, rid).bind(2, tag).step();
 }
 
-/// Earlier versions of a technote are on no timeline.
+/// Earlier versions of a technote are not in the timeline.
 bool is_technote(Database& database, Rid rid) {
   Query query = database.query(
       "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
@@ -62,7 +62,7 @@ std::optional<TimelineEntry> timeline_entry(Repository::State& state, Rid rid,
 }
 
 ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<TimelineEntry>& entry) {
-  // What is told of an attachment is of the kind of what it hangs on.
+  // An attachment's row has the type of its target.
   if (entry && (entry->kind == ArtifactKind::kCheckIn || entry->kind == ArtifactKind::kForum)) {
     return entry->kind;
   }
@@ -80,7 +80,7 @@ std::vector<Leaf> leaves_of(Repository::State& state, std::optional<std::string_
       "SELECT rid, (SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       "  WHERE rid=leaf.rid AND tagid=8 AND tagtype>0) FROM leaf");
   while (rows.step()) {
-    // As in fossil, what is on no branch is on the trunk.
+    // As in fossil, a check-in without a branch belongs to trunk.
     const std::string_view its_branch = rows.is_null(1) ? "trunk" : rows.text(1);
     if (branch && its_branch != *branch) continue;
     Query shown = state.database.query("SELECT mtime FROM event WHERE objid=?1");

@@ -1,4 +1,4 @@
-// Rows of `event`, and of what surrounds them, as they are told to others.
+// Rows of `event` and related tables, as reported to others.
 #pragma once
 
 #include <optional>
@@ -11,29 +11,27 @@
 
 namespace quarry::repository {
 
-/// Whether everybody may know of the artifact RID, called HASH: it is neither private nor shunned.
-/// Throws SqliteError.
+/// Whether the artifact RID, whose hash is HASH, is neither private nor shunned. Throws SqliteError.
 bool is_public(Repository::State& state, Rid rid, std::string_view hash);
 
-/// Whether it can be shown to everybody: besides, it does not wait (see Repository::is_waiting()).
-/// Throws SqliteError.
+/// Whether it is public and not waiting (see Repository::is_waiting()). Throws SqliteError.
 bool is_shown(Repository::State& state, Rid rid, std::string_view hash);
 
-/// What the timeline tells of the artifact RID, if it does: whatever it is. Throws SqliteError.
+/// The timeline's entry for the artifact RID, of any kind, if there is one. Throws SqliteError.
 std::optional<TimelineEntry> timeline_entry(Repository::State& state, Rid rid,
                                             const artifact::HashName& name);
 
-/// What RID is, where ENTRY is told of it. Throws SqliteError.
+/// The kind of RID, whose timeline entry is ENTRY. Throws SqliteError.
 ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<TimelineEntry>& entry);
 
 /// A check-in without a child on its own branch.
 struct Leaf {
   Rid rid;
   std::string branch;
-  double day;  // as it is shown
+  double day;  // as displayed
 };
 
-/// Those on BRANCH, or all of them, newest first: what is private, too. Throws SqliteError.
+/// The leaves on BRANCH, or all leaves, newest first, including private ones. Throws SqliteError.
 std::vector<Leaf> leaves_of(Repository::State& state,
                             std::optional<std::string_view> branch = std::nullopt);
 
@@ -42,7 +40,7 @@ struct ShownLeaf {
   bool is_closed;
 };
 
-/// LEAF, if everybody may see it. Throws SqliteError.
+/// LEAF, if it is public. Throws SqliteError.
 std::optional<ShownLeaf> show(Repository::State& state, const Leaf& leaf);
 
 }  // namespace quarry::repository

@@ -5,8 +5,8 @@
 namespace quarry::repository {
 namespace {
 
-/// The length of the definition of a name at the start of TEXT, without the end of its line; 0 if
-/// there is none.
+/// The length of the definition of a name at the start of TEXT, without the line end; 0 if there is
+/// none.
 std::size_t name_definition(std::string_view text, MarkdownNames& names) {
   if (text.size() <= 3) return 0;
   std::size_t at = spaces_before(text, 4);
@@ -56,7 +56,7 @@ std::size_t name_definition(std::string_view text, MarkdownNames& names) {
   return end;
 }
 
-/// The same for a footnote, but with the end of its line.
+/// The same for a footnote, but including the line end.
 std::size_t footnote_definition(std::string_view text, MarkdownFootnotes& footnotes) {
   if (!text.starts_with("[^")) return 0;
   const std::size_t close = text.find_first_of("]\n\r");

@@ -1,8 +1,8 @@
-// The lines of a Markdown text that are not shown where they stand:
+// Definitions in a Markdown text, which are not shown in place:
 //
-//   [name]: target "title"     gives a target a name, for [text][name] and [name]
-//   [^label]: text             a footnote, for [^label]; with the lines after it that two or more
-//                              spaces indent
+//   [name]: target "title"     names a target, for [text][name] and [name]
+//   [^label]: text             a footnote, for [^label], including the lines after it that are indented
+//                              by at least two spaces
 #pragma once
 
 #include <string>

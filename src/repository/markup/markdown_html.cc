@@ -8,7 +8,7 @@
 namespace quarry::repository {
 namespace {
 
-// Elements that begin an HTML block, which is left as it is until the element ends.
+// Elements that begin an HTML block, which is literal until the element ends.
 constexpr auto kBlockElements = std::to_array<std::string_view>({"pre", "script"});
 
 bool same_nocase(std::string_view a, std::string_view b) {

@@ -6,10 +6,10 @@
 
 namespace quarry::repository {
 
-/// The length of the line that begins TEXT, with its end, if it is blank; otherwise 0.
+/// The length of the first line of TEXT, including its end, if it is blank; otherwise 0.
 std::size_t blank_line(std::string_view text);
 
-/// Where the HTML block ends that begins TEXT; 0 if there is none.
+/// The end of the HTML block at the start of TEXT; 0 if there is none.
 std::size_t html_block(std::string_view text);
 
 }  // namespace quarry::repository

@@ -1,4 +1,4 @@
-// Markdown as blocks: which runs of text are read for links, and which are code or HTML.
+// Markdown blocks: which parts of the text are searched for links, and which are code or HTML.
 
 #include "markdown_links.h"
 
@@ -80,8 +80,8 @@ std::size_t item_prefix(std::string_view text) {
   return bullet != 0 ? bullet : number_prefix(text);
 }
 
-/// Where the fenced code ends that begins TEXT: three or more of a mark, up to the next place with
-/// as many; 0 if there is none.
+/// The end of the fenced code at the start of TEXT, which is between two runs of at least three equal
+/// marks; 0 if there is none.
 std::size_t fenced_code(std::string_view text) {
   if (text[0] != '`' && text[0] != '~') return 0;
   const std::size_t marks = std::min(text.find_first_not_of(text[0]), text.size());
@@ -194,7 +194,7 @@ std::size_t MarkdownBlocks::list(std::string_view text) {
   return at;
 }
 
-/// One item, with the lines and lists that stand in it.
+/// One item, including its lines and nested lists.
 std::size_t MarkdownBlocks::item(std::string_view text, bool& is_block, bool& is_end) {
   const std::size_t own_indent = spaces_before(text, 3);
   const std::size_t begin = item_prefix(text);
@@ -243,8 +243,8 @@ std::size_t MarkdownBlocks::item(std::string_view text, bool& is_block, bool& is
   return at;
 }
 
-/// Where in TEXT a table line goes on after what stands at AT: a code span, over several lines at
-/// times, is passed over as a whole.
+/// The next position in a line of a table after AT. Skips a whole code span, which may have several
+/// lines.
 std::size_t MarkdownBlocks::after_in_table(std::string_view text, std::size_t at) {
   return text[at] == '`' ? spans_.after_code_span(text, at) : at + 1;
 }
@@ -318,7 +318,7 @@ std::size_t MarkdownBlocks::paragraph(std::string_view text) {
   std::string_view body = text.substr(0, at);
   while (body.ends_with('\n')) body.remove_suffix(1);
   if (is_heading && !body.empty()) {
-    // The last line is the heading, what stands before it a paragraph.
+    // The last line is the heading; the text before it is a paragraph.
     const std::size_t last = body.rfind('\n');
     if (last != std::string_view::npos) {
       spans_.read(body.substr(0, last));

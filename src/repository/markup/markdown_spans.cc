@@ -36,7 +36,7 @@ bool may_open(char mark, char before, char after) {
   return !is_letter_or_digit(before);
 }
 
-/// Whether it may close one: the same, seen from the other side.
+/// Whether it may close one: the mirrored rule.
 bool may_close(char mark, char before, char after) {
   return may_open(mark, after, before);
 }
@@ -52,7 +52,7 @@ std::size_t run_of(std::string_view text, std::size_t at, char c) {
   return std::min(text.find_first_not_of(c, at), text.size()) - at;
 }
 
-/// Where the code span that begins TEXT ends; 0 if it does not.
+/// The end of the code span at the start of TEXT; 0 if it is not closed.
 std::size_t code_span(std::string_view text) {
   const std::size_t ticks = run_of(text, 0, '`');
   std::size_t seen = 0;
@@ -72,8 +72,8 @@ std::size_t mail_address(std::string_view text) {
   return at < text.size() && text[at] == '>' && signs == 1 ? at + 1 : 0;
 }
 
-/// The length of the HTML tag, or of the URL or mail address in angle brackets, that begins TEXT; 0
-/// if there is none.
+/// The length of the HTML tag, or of the URL or mail address in angle brackets, at the start of TEXT; 0 if
+/// there is none.
 std::size_t tag_length(std::string_view text) {
   if (text.size() < 3) return 0;
   std::size_t at = text[1] == '/' ? 2 : 1;
@@ -107,7 +107,7 @@ std::string target_in(std::string_view inside) {
   if (end < inside.size()) {
     std::size_t last = inside.size() - 1;
     while (last > end + 1 && is_blank_or_newline(inside[last])) --last;
-    // A quotation mark that is not closed begins no title, but ends the target all the same.
+    // An unclosed quotation mark does not begin a title, but still ends the target.
     if (inside[last] != '\'' && inside[last] != '"') ++end;
   }
   while (end > begin && is_blank_or_newline(inside[end - 1])) --end;
@@ -121,7 +121,7 @@ std::string target_in(std::string_view inside) {
   return plain;
 }
 
-/// Where the bracket that begins TEXT is closed; npos if it is not.
+/// The position of the bracket that closes the one at the start of TEXT, or npos.
 std::size_t closing_bracket(std::string_view text) {
   int level = 1;
   for (std::size_t at = 1; at < text.size(); ++at) {
@@ -132,7 +132,7 @@ std::size_t closing_bracket(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// Where the parenthesis that begins TEXT is closed, with those in it; npos if it is not.
+/// The position of the parenthesis that closes the one at the start of TEXT, or npos. Counts nested ones.
 std::size_t closing_parenthesis(std::string_view text) {
   int level = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -145,9 +145,9 @@ std::size_t closing_parenthesis(std::string_view text) {
 
 }  // namespace
 
-std::size_t spaces_before(std::string_view text, std::size_t most) {
+std::size_t spaces_before(std::string_view text, std::size_t limit) {
   std::size_t count = 0;
-  while (count < most && count < text.size() && text[count] == ' ') ++count;
+  while (count < limit && count < text.size() && text[count] == ' ') ++count;
   return count;
 }
 
@@ -220,7 +220,7 @@ void MarkdownSpans::read(std::string_view text) {
 }
 
 void MarkdownSpans::read_footnote(std::string_view label) {
-  // Taken out first: a footnote may refer to itself.
+  // Extract it first, because a footnote may refer to itself.
   const auto note = footnotes_.extract(markdown_name(label));
   if (!note.empty()) read(note.mapped());
 }
@@ -275,8 +275,8 @@ std::size_t MarkdownSpans::read_link(std::string_view text, bool is_image) {
   return end;
 }
 
-/// Where in TEXT, from its second byte on, MARK stands and is neither escaped nor in code or a
-/// link; 0 if nowhere.
+/// The position of MARK in TEXT, from the second byte on, that is neither escaped nor in code or a link;
+/// 0 if there is none.
 std::size_t MarkdownSpans::next_mark(std::string_view text, char mark) {
   std::size_t at = text[0] == '`' ? 0 : 1;
   const std::size_t size = text.size();
@@ -288,7 +288,7 @@ std::size_t MarkdownSpans::next_mark(std::string_view text, char mark) {
       continue;
     }
     if (text[at] == mark) return at;
-    // The first mark in a construct that turns out not to be one counts after all.
+    // If the construct turns out to be none, its first mark counts.
     std::size_t inside = 0;
     const auto skip_until = [&](char end) {
       while (at < size && text[at] != end) {
@@ -328,7 +328,7 @@ std::size_t MarkdownSpans::read_emphasis(std::string_view text, char before) {
   return length == 0 ? 0 : length + marks;
 }
 
-/// TEXT comes after one mark; the length with the closing mark.
+/// TEXT follows one mark. Returns the length including the closing mark.
 std::size_t MarkdownSpans::read_single(std::string_view text, char mark) {
   std::size_t at = text.size() > 1 && text[0] == mark && text[1] == mark ? 1 : 0;
   while (at < text.size()) {
@@ -363,7 +363,7 @@ std::size_t MarkdownSpans::read_double(std::string_view text, char mark) {
   return 0;
 }
 
-/// ALL begins with three marks. What closes first says what stands in what.
+/// ALL begins with three marks. The first closing mark decides how they nest.
 std::size_t MarkdownSpans::read_triple(std::string_view all, char mark) {
   const std::string_view text = all.substr(3);
   std::size_t at = 0;

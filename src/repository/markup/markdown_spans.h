@@ -15,10 +15,10 @@ class MarkdownNames {
   void add(std::string name, std::string_view target) {
     entries_.emplace_back(std::move(name), target);
   }
-  /// To be called once, when all are there.
+  /// Call once, after all names were added.
   void sort();
-  /// Null if there is none. Where a name has several targets, fossil takes the one that its search
-  /// by halves comes upon.
+  /// Null if there is none. If a name has several targets this returns the same one as fossil's binary
+  /// search.
   const std::string* find(std::string_view name) const;
 
  private:
@@ -38,25 +38,24 @@ inline bool is_blank_or_newline(char c) {
   return is_blank(c) || c == '\n';
 }
 
-/// How many spaces TEXT begins with; counts no more than MOST.
-std::size_t spaces_before(std::string_view text, std::size_t most);
+/// The number of leading spaces in TEXT, at most LIMIT.
+std::size_t spaces_before(std::string_view text, std::size_t limit);
 
 class MarkdownSpans {
  public:
-  /// NAMES is not owned; found targets are added to LINKS. Footnotes are read where something
-  /// refers to them.
+  /// NAMES is not owned. Adds targets to LINKS. Footnotes are parsed where they are referenced.
   MarkdownSpans(const MarkdownNames& names, MarkdownFootnotes footnotes,
                 std::vector<std::string>& links)
       : names_(names), footnotes_(std::move(footnotes)), links_(links) {}
 
   void read(std::string_view text);
 
-  /// Where TEXT goes on after the code span that begins AT there; where none does, after the
-  /// backticks, or nowhere if it takes too long.
+  /// The position after the code span at AT in TEXT, or after the backticks if there is none. Returns the
+  /// end of TEXT if the work limit is reached.
   std::size_t after_code_span(std::string_view text, std::size_t at);
-  /// Counts STEPS of work; false when so many were made that the rest is left alone.
+  /// Counts STEPS of work. Returns false when the limit is reached, and the rest is skipped.
   bool may_go_on(std::size_t steps);
-  /// How deep things may stand in each other.
+  /// Maximum depth of nesting.
   static constexpr int kDeepest = 200;
   struct Level {
     explicit Level(int& depth) : depth_(depth) { ++depth_; }
@@ -78,7 +77,7 @@ class MarkdownSpans {
   std::size_t next_mark(std::string_view text, char mark);
 
   const MarkdownNames& names_;
-  MarkdownFootnotes footnotes_;  // those that were not read yet
+  MarkdownFootnotes footnotes_;  // not parsed yet
   std::vector<std::string>& links_;
   std::size_t steps_ = 0;
   int depth_ = 0;

@@ -10,7 +10,7 @@
 namespace quarry::repository {
 namespace {
 
-// The elements of Fossil's wiki, sorted. What stands between < and > is markup only for these.
+// The elements of Fossil's wiki, sorted. Anything else between < and > is text.
 constexpr auto kElements = std::to_array<std::string_view>(
     {"a",       "address", "article", "aside", "b",       "big",      "blockquote", "body",
      "br",      "center",  "cite",    "code",  "col",     "colgroup", "dd",         "del",
@@ -26,11 +26,11 @@ bool is_alnum(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-// Markup that begins and does not end is looked for so many bytes in one text; what comes then is
-// no markup, so that a text full of beginnings is read in no time.
-constexpr std::size_t kMostLookedAt = 20'000'000;
+// Maximum number of bytes per text that are searched for the end of markup. After that the rest counts
+// as text, so that a text full of unclosed markup is parsed quickly.
+constexpr std::size_t kMostSearched = 20'000'000;
 
-/// Whether the attribute NAME stands at AT.
+/// Whether TEXT has the attribute NAME at AT.
 bool is_attribute(std::string_view text, std::size_t at, std::string_view name) {
   if (text[at - 1] != ' ' && text[at - 1] != '\t' && text[at - 1] != '\n') return false;
   for (const char c : name) {
@@ -40,14 +40,14 @@ bool is_attribute(std::string_view text, std::size_t at, std::string_view name) 
 }
 
 struct HtmlTag {
-  std::size_t length = 0;  // 0: no markup, just text
+  std::size_t length = 0;  // 0 if it is text, not markup
   std::string element;
   bool is_end = false;
   bool has_id = false;
 };
 
-/// The markup that begins at the '<' at the start of TEXT. LOOKED_AT counts up.
-HtmlTag tag_at(std::string_view text, std::size_t& looked_at) {
+/// The markup that begins at the '<' at the start of TEXT. Adds the bytes read to SEARCHED.
+HtmlTag tag_at(std::string_view text, std::size_t& searched) {
   HtmlTag markup;
   std::size_t at = 1;
   if (at < text.size() && text[at] == '/') {
@@ -61,7 +61,7 @@ HtmlTag tag_at(std::string_view text, std::size_t& looked_at) {
     return {};
   }
   char quote = 0;
-  for (; at < text.size() && looked_at < kMostLookedAt; ++at, ++looked_at) {
+  for (; at < text.size() && searched < kMostSearched; ++at, ++searched) {
     const char c = text[at];
     if (quote != 0) {
       if (c == quote) quote = 0;
@@ -77,14 +77,14 @@ HtmlTag tag_at(std::string_view text, std::size_t& looked_at) {
   return {};
 }
 
-/// Where the text goes on after a <verbatim>, which takes everything literally until its end tag.
-/// One that has an id does not end: fossil does not know the id again.
+/// The position after a <verbatim>, which is literal text until its end tag. One with an id never ends,
+/// because fossil does not recognize the id in the end tag.
 std::size_t after_verbatim(std::string_view text, const HtmlTag& begin, std::size_t at,
-                           std::size_t& looked_at) {
+                           std::size_t& searched) {
   if (begin.has_id) return text.size();
   for (; at < text.size(); ++at) {
     if (text[at] != '<') continue;
-    const HtmlTag tag = tag_at(text.substr(at), looked_at);
+    const HtmlTag tag = tag_at(text.substr(at), searched);
     if (tag.is_end && tag.element == "verbatim") return at + tag.length;
   }
   return text.size();
@@ -95,14 +95,14 @@ std::size_t after_verbatim(std::string_view text, const HtmlTag& begin, std::siz
 std::vector<std::string> wiki_links(std::string_view text) {
   std::vector<std::string> links;
   bool allows_links = true;  // not in <nowiki>
-  std::size_t looked_at = 0;
+  std::size_t searched = 0;
   std::size_t at = 0;
   while ((at = text.find_first_of("<[", at)) != std::string_view::npos) {
     if (text[at] == '<') {
-      const HtmlTag tag = tag_at(text.substr(at), looked_at);
+      const HtmlTag tag = tag_at(text.substr(at), searched);
       at += std::max<std::size_t>(tag.length, 1);
       if (tag.element == "nowiki") allows_links = tag.is_end;
-      if (tag.element == "verbatim" && !tag.is_end) at = after_verbatim(text, tag, at, looked_at);
+      if (tag.element == "verbatim" && !tag.is_end) at = after_verbatim(text, tag, at, searched);
       continue;
     }
     if (!allows_links) {

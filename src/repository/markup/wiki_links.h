@@ -1,5 +1,5 @@
-// The artifacts that Fossil wiki text (a check-in comment, say) links to: "see [d5c54f0b]" or
-// "[/info/d5c54f0b|the fix]". Only as much of it is understood as tells links from the rest.
+// The artifacts that Fossil wiki text (for example a check-in comment) links to: "see [d5c54f0b]" or
+// "[/info/d5c54f0b|the fix]". Parses only as much of the markup as is needed to find links.
 #pragma once
 
 #include <string>

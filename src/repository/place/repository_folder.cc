@@ -21,20 +21,20 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
-/// A look at PATH below FOLDER that never leaves it, by ".." or by a symbolic link.
+/// Opens PATH below FOLDER. Never leaves FOLDER through ".." or a symbolic link.
 base::Fd open_beneath(const base::Fd& folder, const std::string& path) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   for (int tries = 0; tries < 8; ++tries) {
     const long fd = ::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how);
-    // EAGAIN: something was renamed meanwhile, so that the kernel could not be sure.
+    // EAGAIN: the kernel could not decide because of a concurrent rename.
     if (fd >= 0 || errno != EAGAIN) return base::Fd(static_cast<int>(fd));
   }
   return {};
 }
 
-/// As fail_errno(), but kDenied where rights are missing.
+/// Like fail_errno(), but kDenied if permission is missing.
 std::unexpected<base::Error> fail_looking(std::string message) {
   const bool is_denied = errno == EACCES || errno == EPERM;
   auto failure = base::fail_errno(std::move(message));
@@ -72,7 +72,7 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
 
 std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t limit) {
   constexpr std::string_view kSuffix = ".fossil";
-  // Entries that are looked at, whatever they are: a folder of a whole disk has an end, too.
+  // Maximum number of entries read, of any kind, in case the folder is a whole disk.
   constexpr int kMostEntries = 1'000'000;
   std::vector<RepositoryName> names;
   std::error_code error;
@@ -85,7 +85,7 @@ std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std
       if (name) names.push_back(std::move(*name));
     } else if (std::error_code ignored;
                entry->is_directory(ignored) && !RepositoryName::parse(path)) {
-      // Hidden, or of a name that nothing in it could be asked for by.
+      // Hidden, or with a name that cannot be part of a repository name.
       entry.disable_recursion_pending();
     }
     entry.increment(error);

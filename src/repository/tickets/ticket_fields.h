@@ -1,10 +1,10 @@
-// What a repository's own ticket tables hold. They are made by the SQL in the setting
-// `ticket-table` (see ticket_schema.h), which every project may change:
+// The columns of a repository's own ticket tables, which are defined by the SQL in the setting
+// `ticket-table` (see ticket_schema.h). Every project can change them:
 //
-//   ticket      a row for each ticket, with its latest values
-//   ticketchng  a row for each change; may be missing
-//   tkt_…       columns with a meaning of their own; all others, without spaces in the name, are
-//               fields that J cards set
+//   ticket      one row per ticket, with its latest values
+//   ticketchng  one row per change; may be missing
+//   tkt_…       columns with a fixed meaning; all others without spaces in the name are fields that J
+//               cards set
 //   "baseline for FIELD"  an integer column of ticket: the change that set FIELD last
 #pragma once
 
@@ -34,8 +34,8 @@ struct TicketFields {
   bool has_changes = false;
   bool has_change_rid = false;   // ticketchng.tkt_rid
   bool has_change_user = false;  // ticketchng.tkt_user
-  std::string change_index;      // of ticketchng, on tkt_id before anything else; may be empty
-  // A column `mimetype` that is computed from others, where no field has that name.
+  std::string change_index;      // of ticketchng, with tkt_id as its first column; may be empty
+  // Whether there is a computed column `mimetype`, and no field with that name.
   bool ticket_makes_mimetype = false;
   bool change_makes_mimetype = false;
 };

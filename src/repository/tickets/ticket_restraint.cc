@@ -8,10 +8,10 @@
 namespace quarry::repository {
 namespace {
 
-// Of a statement's text, and for what SQLite makes of it.
+// Limit for a statement's text, and for its compiled form.
 constexpr int kMostSql = 64 << 10;
 constexpr std::int64_t kMostToPrepare = std::int64_t{4} << 20;
-// Of a pattern: matching takes its length times that of the text.
+// Limit for a pattern: matching takes its length times that of the text.
 constexpr int kMostPattern = 1000;
 constexpr int kMostColumns = 500;
 constexpr int kMostCompound = 50;
@@ -43,7 +43,7 @@ TicketRestraint::Preparing::~Preparing() {
 
 TicketRestraint::Held::Held(TicketRestraint& restraint) : database_(restraint.database_) {
   restraint.deadline_ = std::chrono::steady_clock::now() + kMostTime;
-  // Each step is looked at: one alone may take long.
+  // Check after each step, because a single one may take long.
   database_.set_deadline(restraint.deadline_, /*steps=*/1);
   const int stored = static_cast<int>(restraint.stored_);
   lower(limits_[0], SQLITE_LIMIT_LENGTH, kMostLength + 4 * stored);
@@ -52,7 +52,7 @@ TicketRestraint::Held::Held(TicketRestraint& restraint) : database_(restraint.da
   lower(limits_[3], SQLITE_LIMIT_COLUMN, kMostColumns);
   lower(limits_[4], SQLITE_LIMIT_COMPOUND_SELECT, kMostCompound);
   lower(limits_[5], SQLITE_LIMIT_VDBE_OP, kMostOperations);
-  // Of the whole process, which does nothing else meanwhile.
+  // Applies to the whole process, which does nothing else meanwhile.
   heap_limit_ = sqlite3_hard_heap_limit64(sqlite3_memory_used() + kMostMemory +
                                           8 * static_cast<std::int64_t>(stored));
 }

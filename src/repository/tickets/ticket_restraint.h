@@ -1,10 +1,10 @@
-// What the SQL of the project's own ticket tables may take: a time, and memory.
+// Limits on time and memory for the SQL of the project's own ticket tables.
 //
-// It comes from the setting `ticket-table`, or is in the tables that it made (computed columns,
-// CHECKs, indexes on expressions), and anybody who may push configuration can write it. SQLite asks
-// for the time between two steps of its virtual machine, and a step may be one call of an SQL
-// function; so texts and blobs are bounded too, by what is long enough for definitions and values,
-// and so short that no function takes a second with them.
+// The SQL comes from the setting `ticket-table`, or is part of the tables that it defined (computed
+// columns, CHECKs, indexes on expressions). Anyone who may push configuration can write it. SQLite
+// checks the time between two steps of its virtual machine, and a step may be a call of an SQL function.
+// So the length of texts and blobs is limited too: long enough for definitions and values, and short
+// enough that no function takes a second.
 #pragma once
 
 #include <array>
@@ -20,18 +20,19 @@ namespace quarry::repository {
 class TicketRestraint {
  public:
   static constexpr std::chrono::seconds kMostTime{5};
-  /// Beyond what SQLite has when it begins, in bytes.
+  /// In addition to SQLite's memory at the start, in bytes.
   static constexpr std::int64_t kMostMemory = std::int64_t{64} << 20;
-  /// The longest text or blob, where no value that is stored is longer.
+  /// The longest text or blob, unless a stored value is longer.
   static constexpr int kMostLength = 32 << 10;
 
   explicit TicketRestraint(Database& database) : database_(database) {}
 
-  /// A value of SIZE bytes is to be stored: there may be texts as long as all of these together.
+  /// Raises the limit for a value of SIZE bytes that will be stored. Texts may be as long as all such values
+  /// together.
   void allow(std::size_t size);
 
-  /// What WORK gives, which runs the statements. Its time begins now. Throws SqliteError of the
-  /// code SQLITE_ABORT where it takes too much, and what it throws otherwise.
+  /// Calls WORK, which runs the statements, and returns its result. The time starts now. Throws SqliteError
+  /// with the code SQLITE_ABORT if a limit is exceeded, and rethrows exceptions of WORK.
   template <typename Work>
   auto run(Work work) {
     const Held held(*this);
@@ -43,13 +44,13 @@ class TicketRestraint {
       throw SqliteError(SQLITE_ABORT, what);
     }
   }
-  /// What was too much where a statement ended with CODE; empty for anything else.
+  /// The exceeded limit, if a statement failed with CODE for that reason; otherwise empty.
   std::string what_was_too_much(int code) const;
-  /// Inside run(): whether its time is up.
+  /// Inside run(): whether the time is over.
   bool is_late() const { return std::chrono::steady_clock::now() >= deadline_; }
 
-  /// While it lives, a statement may be prepared. Nothing interrupts that: its memory bounds its
-  /// time, which views that name one another twice would double with each.
+  /// Needed while a statement is prepared. This cannot be interrupted, so a memory limit bounds its time,
+  /// which nested views that refer to one another twice would double at each level.
   class Preparing {
    public:
     Preparing();
@@ -62,7 +63,7 @@ class TicketRestraint {
   };
 
  private:
-  /// While it lives, the restraint holds.
+  /// Applies the limits while it lives.
   class Held {
    public:
     explicit Held(TicketRestraint& restraint);

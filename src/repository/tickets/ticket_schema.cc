@@ -18,9 +18,9 @@
 namespace quarry::repository {
 namespace {
 
-// Of the setting, in characters.
+// Maximum length of the setting, in characters.
 constexpr int kMostTicketTable = 1 << 20;
-// How much of a statement an error shows, in bytes.
+// Maximum length of a statement in an error message, in bytes.
 constexpr std::size_t kMostShown = 300;
 
 bool begins_with(const char* name, std::string_view prefix) {
@@ -34,18 +34,19 @@ bool is_of_extensions(const char* name) {
   return begins_with(name, "fx_");
 }
 
-/// What a statement wants to make, as far as it matters.
+/// The object that a statement creates.
 struct Making {
   std::string view;       // its name; empty for none
-  bool is_table = false;  // or an index: what it computes, it computes again with every value
+  bool is_table = false;  // or an index: its expressions are evaluated for every value
 };
 
-/// Not even with short values: `printf('%.*c',1000000000,'x')` counts to that number.
+/// Whether FUNCTION can be slow even with short values: `printf('%.*c',1000000000,'x')` counts to that
+/// number.
 bool is_endless(std::string_view function) {
   return function == "printf" || function == "format";
 }
 
-/// The time of these grows with the square of their values' length.
+/// Whether the time of FUNCTION is quadratic in the length of its values.
 bool is_slow(std::string_view function) {
   constexpr std::array kSlow{"instr", "replace", "trim", "ltrim", "rtrim", "json_patch"};
   return std::ranges::find(kSlow, function) != kSlow.end();
@@ -77,7 +78,7 @@ int allow(void* context, int action, const char* first, const char* second, cons
     case SQLITE_INSERT:
     case SQLITE_UPDATE:
       if (database == nullptr || std::string_view(database) != "main") return SQLITE_DENY;
-      // Its own schema SQLite guards itself.
+      // SQLite protects its own schema.
       return only_if(is_own || begins_with(first, "sqlite_"));
     case SQLITE_REINDEX:
     case SQLITE_SELECT:
@@ -88,7 +89,7 @@ int allow(void* context, int action, const char* first, const char* second, cons
   }
 }
 
-/// While it lives, the connection does what the head of this module allows.
+/// While it lives, the connection only allows the statements listed in ticket_schema.h.
 class Authorization {
  public:
   explicit Authorization(Database& database) : database_(database) {
@@ -98,7 +99,7 @@ class Authorization {
   Authorization(const Authorization&) = delete;
   Authorization& operator=(const Authorization&) = delete;
 
-  /// What the last statement wants to make.
+  /// The object that the last statement creates.
   Making& making() const { return making_; }
 
  private:
@@ -133,7 +134,7 @@ class TicketTableSetting {
     for (const char* rest = sql_.c_str(); *rest != '\0';) {
       const char* end = rest;
       const Statement statement = prepare(authorization, rest, end);
-      // None: blanks, or a comment.
+      // No statement: blanks, or a comment.
       if (statement) step(statement.get(), rest);
       rest = end;
     }
@@ -163,7 +164,7 @@ class TicketTableSetting {
     if (code != SQLITE_DONE) fail(code, sql);
   }
 
-  /// False: there is none of that name.
+  /// Returns false if there is no view with that name.
   bool drop_view(const std::string& name) {
     if (name.empty()) return false;
     {
@@ -177,7 +178,7 @@ class TicketTableSetting {
 
   [[noreturn]] void fail(int code, const char* sql) {
     std::string why = restraint_.what_was_too_much(code);
-    // Its own time is no interruption of anything else.
+    // Its own time limit is not an interruption of the request.
     if (!why.empty()) code = SQLITE_ABORT;
     if (why.empty()) why = sqlite3_errmsg(database_.handle());
     throw SqliteError(code, fmt::format("the setting ticket-table: {}: {}", why, shown(sql)));

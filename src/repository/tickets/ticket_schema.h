@@ -1,30 +1,28 @@
-// Making the ticket tables, by the SQL in the setting `ticket-table`, which anybody who may push
+// Creates the ticket tables with the SQL in the setting `ticket-table`, which anyone who may push
 // configuration can write.
 //
-// It may do what fossil lets it do, and nothing else (tried statement by statement with
-// `fossil rebuild`; names in any case of letters):
+// It may do the same as in fossil, and nothing else (tested statement by statement with
+// `fossil rebuild`; names are case-insensitive):
 //
-//   make     tables and views named ticket… and fx_…, not temporary and not virtual;
+//   create   tables and views named ticket… and fx_…, not temporary and not virtual;
 //            indexes on tables ticket…, and indexes fx_…
 //   drop     such views and indexes; no table
 //   write    rows of tables ticket… and fx_…
 //   read     every table, but not with a recursive query
 //
-// But no function printf or format; and what a table or an index computes may not call instr,
-// replace, trim, ltrim, rtrim or json_patch: these are for ever at it where they are made to be.
-// No trigger, no PRAGMA, no ALTER, no ATTACH, no ANALYZE, no transaction of its own. It may take
-// the time and memory of ticket_restraint.h.
+// It may not use the functions printf and format. Expressions in tables and indexes may not call instr,
+// replace, trim, ltrim, rtrim or json_patch, which can be made extremely slow. Triggers, PRAGMA, ALTER,
+// ATTACH, ANALYZE and transactions are not allowed. Time and memory are limited (ticket_restraint.h).
 #pragma once
 
 #include "store/database.h"
 
 namespace quarry::repository {
 
-/// Drops all tables ticket… and makes them as the setting `ticket-table` says, Fossil's own where
-/// there is none. A view that an earlier run made is made again (`fossil rebuild` fails there); a
-/// table fx_… is not. In a transaction; throws SqliteError, which names the setting and the
-/// statement, where the SQL is wrong, does anything else, or takes too much: then the whole
-/// transaction may be gone.
+/// Drops all tables ticket… and creates them as defined by the setting `ticket-table`, or Fossil's
+/// default. Replaces a view of an earlier run (`fossil rebuild` fails there), but not a table fx_…. Use
+/// inside a transaction. Throws SqliteError, which names the setting and the statement, if the SQL is
+/// invalid, does something else, or exceeds a limit; the whole transaction may then be rolled back.
 void make_ticket_tables(Database& database);
 
 }  // namespace quarry::repository
