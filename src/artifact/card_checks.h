@@ -11,8 +11,8 @@ namespace quarry::artifact {
 /// Whether TEXT has the form of a hash: 40 or 64 hex digits, in either case.
 bool is_hash(std::string_view text);
 
-/// Whether TITLE is a valid title of a wiki page: 1 to 100 bytes, no control characters, and only single
-/// spaces between other characters.
+/// Whether TITLE is a valid title of a wiki page: 1 to 100 bytes, no control characters, and only
+/// single spaces between other characters.
 bool is_wiki_title(std::string_view title);
 
 /// The time in a D or E card. Fossil parses it with SQLite's julianday(), so everything that this

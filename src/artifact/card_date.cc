@@ -37,8 +37,8 @@ std::optional<int> take_digits(std::string_view& rest, std::size_t count, int lo
   return number;
 }
 
-/// The fraction of a second, if there is one. Does not consume a point without digits. As in SQLite, the
-/// result is NaN if there are so many digits that number and scale overflow.
+/// The fraction of a second, if there is one. Does not consume a point without digits. As in
+/// SQLite, the result is NaN if there are so many digits that number and scale overflow.
 double take_fraction(std::string_view& rest) {
   if (!rest.starts_with('.')) return 0;
   double fraction = 0;
@@ -97,9 +97,9 @@ std::optional<std::int64_t> parse_time_of_day(std::string_view rest) {
   return (*hour * 60 + *minute - *zone) * std::int64_t{60'000} + round_up_half(seconds * 1000);
 }
 
-/// Milliseconds of the Julian day count at midnight, by Meeus' formula. A day after the end of its month
-/// continues in the next month. As in SQLite, divisions round towards zero, which makes some dates before
-/// the year -400 a day late.
+/// Milliseconds of the Julian day count at midnight, by Meeus' formula. A day after the end of its
+/// month continues in the next month. As in SQLite, divisions round towards zero, which makes some
+/// dates before the year -400 a day late.
 std::int64_t julian_millis_of(int year, int month, int day) {
   if (month <= 2) {
     --year;

@@ -160,8 +160,8 @@ bool CardParser::file() {
   FileCard card;
   if (!read_file(card)) return false;
   if (!out_.files.empty() && out_.files.back().name >= card.name) return false;
-  // Old versions of fossil allowed their own files in check-ins. They are ignored, even for the order of
-  // cards.
+  // Old versions of fossil allowed their own files in check-ins. They are ignored, even for the
+  // order of cards.
   if (!is_checkout_database(card.name)) out_.files.push_back(card);
   return true;
 }

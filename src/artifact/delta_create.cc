@@ -4,9 +4,9 @@
 //   target   ....................            a window of 16 bytes slides over it; where its
 //                 [ window ]                 fingerprint is found, the match is extended both ways
 //
-// So every common stretch of at least 31 bytes is found. Blocks with the same fingerprint form a chain,
-// of which only the first kMaxCandidates are tried, and a match is never revisited. This keeps the time
-// linear for any input.
+// So every common stretch of at least 31 bytes is found. Blocks with the same fingerprint form a
+// chain, of which only the first kMaxCandidates are tried, and a match is never revisited. This
+// keeps the time linear for any input.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -62,8 +62,8 @@ class BlockIndex {
     next_.resize(count);
     seen_shift_ = bucket_shift_ - 4;
     seen_.assign(buckets * 16 / 64, 0);
-    // From last to first, so that a chain begins with the first block. In a run of equal blocks this
-    // one has the longest match.
+    // From last to first, so that a chain begins with the first block. In a run of equal blocks
+    // this one has the longest match.
     for (std::size_t i = count; i-- > 0;) {
       const std::uint64_t print = fingerprint(source.data() + i * kBlockSize);
       seen_[seen_word(print)] |= seen_bit(print);
@@ -97,8 +97,8 @@ class BlockIndex {
   int seen_shift_;
   std::vector<std::uint32_t> heads_;
   std::vector<std::uint32_t> next_;
-  // A filter with 16 bits per bucket. If two artifacts have little in common it rejects most windows,
-  // and it is small enough to stay in the CPU cache.
+  // A filter with 16 bits per bucket. If two artifacts have little in common it rejects most
+  // windows, and it is small enough to stay in the CPU cache.
   std::vector<std::uint64_t> seen_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace quarry::artifact {
 
-/// Removes a number from the front of REST. Returns nothing and leaves REST unchanged if there is no
-/// digit, or if the number exceeds 32 bits, the limit for sizes and offsets in a delta.
+/// Removes a number from the front of REST. Returns nothing and leaves REST unchanged if there is
+/// no digit, or if the number exceeds 32 bits, the limit for sizes and offsets in a delta.
 std::optional<std::uint32_t> take_delta_number(std::string_view& rest);
 
 void append_delta_number(std::string& delta, std::uint32_t number);

@@ -14,8 +14,8 @@ struct FreeMd {
   void operator()(EVP_MD* md) const { EVP_MD_free(md); }
 };
 
-// OpenSSL 3 looks up an algorithm by name under locks, which is slower than hashing a small artifact.
-// So each algorithm is fetched once per process, and each thread keeps a context for it.
+// OpenSSL 3 looks up an algorithm by name under locks, which is slower than hashing a small
+// artifact. So each algorithm is fetched once per process, and each thread keeps a context for it.
 class Algorithm {
  public:
   explicit Algorithm(const char* name) : md_(EVP_MD_fetch(nullptr, name, nullptr)) {
@@ -87,7 +87,8 @@ const EVP_MD* algorithm_of(DigestKind kind) {
   return sha3_256.get();
 }
 
-/// Writes to the caller's buffer, because this is done for every artifact (otherwise use base/hex.h).
+/// Writes to the caller's buffer, because this is done for every artifact (otherwise use
+/// base/hex.h).
 void write_hex(std::basic_string_view<unsigned char> bytes, char* out) {
   static constexpr char kDigits[] = "0123456789abcdef";
   for (const unsigned char byte : bytes) {

@@ -78,8 +78,8 @@ std::optional<Structural> parse_structural(std::string_view content) {
 std::string text_without_files(std::string_view content, const Structural& artifact) {
   const std::string_view text = without_signature(content);
   if (artifact.files.empty()) return std::string(text);
-  // Names have the same position in the copy as in the text, and F cards are contiguous. F cards that
-  // the parser ignored may remain at either end; it will ignore them again.
+  // Names have the same position in the copy as in the text, and F cards are contiguous. F cards
+  // that the parser ignored may remain at either end; it will ignore them again.
   const auto position = [&](const FileCard& file) {
     return static_cast<std::size_t>(file.name.data() - artifact.memory.get());
   };

@@ -75,8 +75,8 @@ std::optional<event::ArtifactKind> kind_to_tell(repository::ArtifactKind kind) {
   return std::nullopt;
 }
 
-/// The title of the wiki page or thread that ENTRY is about: fossil's timeline has it in the comment,
-/// "+TITLE" of a new page (or ":", "-"), "Post: TITLE" or "Reply: TITLE" of the forum.
+/// The title of the wiki page or thread that ENTRY is about: fossil's timeline has it in the
+/// comment, "+TITLE" of a new page (or ":", "-"), "Post: TITLE" or "Reply: TITLE" of the forum.
 std::string title_in(const repository::TimelineEntry& entry) {
   const std::string_view comment = entry.comment;
   if (entry.kind == repository::ArtifactKind::kWiki && !comment.empty()) {

@@ -43,7 +43,8 @@ void add_user(Database& database, std::string_view login, std::string_view secre
   insert.bind(1, login).bind(2, secret).bind(3, capabilities).bind(4, info).bind(5, seconds).run();
 }
 
-/// Adds the first user and the standard users. SECRET is the stored form of the first user's password.
+/// Adds the first user and the standard users. SECRET is the stored form of the first user's
+/// password.
 void add_users(Database& database, std::string_view user, std::string_view secret,
                std::int64_t now) {
   add_user(database, user, secret, "s", "", now);
@@ -78,8 +79,8 @@ void add_settings(Database& database, std::initializer_list<InitialSetting> more
   }
 }
 
-/// Adds the standard ticket report with the lowest possible mtime, so that a server's report with the
-/// same title is always newer. It uses Fossil's colours.
+/// Adds the standard ticket report with the lowest possible mtime, so that a server's report with
+/// the same title is always newer. It uses Fossil's colours.
 void add_ticket_report(Database& database) {
   database.execute(R"sql(
     INSERT INTO reportfmt(title, mtime, cols, sqlcode) VALUES('All Tickets', julianday(0, 'unixepoch'),

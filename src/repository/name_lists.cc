@@ -35,8 +35,8 @@ base::Result<void> NameLists::visit_names(const std::function<void(const HashNam
   });
 }
 
-// Each name is looked up by its row id in a separate subquery. Outdated statistics could turn a join
-// into a scan of blob, but not a subquery. NULL results are left out.
+// Each name is looked up by its row id in a separate subquery. Outdated statistics could turn a
+// join into a scan of blob, but not a subquery. NULL results are left out.
 
 std::vector<HashName> NameLists::private_names() {
   return names_from(

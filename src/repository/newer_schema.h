@@ -1,5 +1,6 @@
-// Repositories that a later Fossil has upgraded to an unknown schema: the row `aux-schema` of `config`
-// holds its date. As in fossil, nothing else is read from such a file, and nothing is written.
+// Repositories that a later Fossil has upgraded to an unknown schema: the row `aux-schema` of
+// `config` holds its date. As in fossil, nothing else is read from such a file, and nothing is
+// written.
 #pragma once
 
 #include <optional>

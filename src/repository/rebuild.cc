@@ -62,8 +62,8 @@ void Rebuild::make_tables() {
   empty_search_index();
 }
 
-/// Creates the search index again, empty, as it was defined. Its contents are marked for indexing when
-/// the artifacts are read.
+/// Creates the search index again, empty, as it was defined. Its contents are marked for indexing
+/// when the artifacts are read.
 void Rebuild::empty_search_index() {
   if (!r_.database.has_table("ftsdocs")) return;
   std::string definition;

@@ -17,10 +17,10 @@ using base::ErrorCode;
 namespace {
 
 // Outdated statistics can make a scan of a large table look cheap: a repository that was created by
-// `fossil new` keeps the statistics of its first day. So no plan depends on them: a row of blob that
-// another row refers to is looked up by its id in a separate subquery, and INDEXED BY names the index
-// to use. tests/plans.py checks every statement. The indexes here are SQLite's own, so they cannot be
-// created if they are missing.
+// `fossil new` keeps the statistics of its first day. So no plan depends on them: a row of blob
+// that another row refers to is looked up by its id in a separate subquery, and INDEXED BY names
+// the index to use. tests/plans.py checks every statement. The indexes here are SQLite's own, so
+// they cannot be created if they are missing.
 void check_indexes(Database& database) {
   for (const char* index : {"sqlite_autoindex_tagxref_1", "sqlite_autoindex_plink_1"}) {
     Query query = database.query("SELECT 1 FROM sqlite_schema WHERE type='index' AND name=?1");
@@ -44,9 +44,9 @@ void check_tables(Database& database) {
   }
 }
 
-/// Switches to WAL mode, in which readers never wait for a writer, and to commits that survive a power
-/// failure. If the mode cannot be changed because the file is in use, the old mode works too, with
-/// more waiting. Returns a warning about that, or an empty text.
+/// Switches to WAL mode, in which readers never wait for a writer, and to commits that survive a
+/// power failure. If the mode cannot be changed because the file is in use, the old mode works too,
+/// with more waiting. Returns a warning about that, or an empty text.
 std::string use_write_ahead_log(Repository::State& state) {
   Database& database = state.database;
   database.execute(

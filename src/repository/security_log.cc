@@ -32,8 +32,8 @@ std::string trace_of(std::string_view login, std::string_view secret) {
   return artifact::sha3_256_hex(text).substr(0, kDigits);
 }
 
-/// The rows of a log after POSITION and up to LAST, at most LIMIT row ids. Each is looked up by its row
-/// id, so that outdated statistics cannot mislead SQLite.
+/// The rows of a log after POSITION and up to LAST, at most LIMIT row ids. Each is looked up by its
+/// row id, so that outdated statistics cannot mislead SQLite.
 class LogRows {
  public:
   /// ROW selects one row by its id, its last unbound parameter. Advances POSITION.

@@ -1,5 +1,5 @@
-// Reads artifacts as they are stored, for a clone: rows in rid order, payloads copied only once, from
-// SQLite's pages into the reply.
+// Reads artifacts as they are stored, for a clone: rows in rid order, payloads copied only once,
+// from SQLite's pages into the reply.
 #include <fmt/core.h>
 
 #include "quarry/repository/repository.h"
@@ -13,8 +13,8 @@ using base::ErrorCode;
 namespace {
 
 // A payload of up to a page comes with its row; SQLite never loads a larger one for that. Most
-// repositories hide nothing, and need no check for each row. The first two queries are a third faster
-// than the last one, which outdated statistics cannot mislead.
+// repositories hide nothing, and need no check for each row. The first two queries are a third
+// faster than the last one, which outdated statistics cannot mislead.
 constexpr const char* kAllRows =
     "SELECT b.rid, b.uuid, b.size, s.uuid, length(b.content),"
     " CASE WHEN length(b.content)<=4096 THEN b.content END"
@@ -53,8 +53,8 @@ class StoredRows {
   const Query& row() const { return row_; }
 
  private:
-  /// If SQLite's statistics say that a table is tiny, it would scan the table for each row. In that case
-  /// rows are looked up by their id, which is a little slower.
+  /// If SQLite's statistics say that a table is tiny, it would scan the table for each row. In that
+  /// case rows are looked up by their id, which is a little slower.
   Query rows(Database& database, bool has_hidden) {
     const char* const sql = has_hidden ? kPublicRows : kAllRows;
     is_sought_ = database.would_scan(sql);
@@ -90,8 +90,8 @@ class StoredRows {
 
 }  // namespace
 
-/// The stored bytes of the current row: a view, or for large ones an incremental-I/O handle that reads
-/// directly into the reply.
+/// The stored bytes of the current row: a view, or for large ones an incremental-I/O handle that
+/// reads directly into the reply.
 class StoredPayload {
  public:
   StoredPayload(Database& database, const std::filesystem::path& path)

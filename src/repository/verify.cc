@@ -66,7 +66,8 @@ void copy_database(Database& from, Database& to) {
   if (code != SQLITE_DONE) to.raise(code);
 }
 
-/// Opens the file for reading. SQLite first rolls back an incomplete transaction of a crashed writer.
+/// Opens the file for reading. SQLite first rolls back an incomplete transaction of a crashed
+/// writer.
 std::unique_ptr<Database> open_original(const std::filesystem::path& path) {
   const auto timeout = OpenOptions().busy_timeout;
   auto original = std::make_unique<Database>(path, Database::Mode::kReadOnly, timeout);

@@ -14,16 +14,16 @@ class BlobReader {
  public:
   static constexpr std::size_t kPiece = std::size_t{64} << 10;
 
-  /// BLOB is not owned. Errors: kInvalid (shorter than its prefix), kLimit (declares more than MAX_SIZE
-  /// bytes).
+  /// BLOB is not owned. Errors: kInvalid (shorter than its prefix), kLimit (declares more than
+  /// MAX_SIZE bytes).
   static base::Result<BlobReader> open(std::string_view blob, std::size_t max_size);
   BlobReader(BlobReader&& other) noexcept;
   BlobReader& operator=(BlobReader&& other) noexcept;
   ~BlobReader();
 
-  /// The next piece, which has kPiece bytes unless it is the last, and is valid until the next call.
-  /// Empty at the end. Error: kInvalid, in the same cases as blob_expand(); do not call it again after
-  /// an error.
+  /// The next piece, which has kPiece bytes unless it is the last, and is valid until the next
+  /// call. Empty at the end. Error: kInvalid, in the same cases as blob_expand(); do not call it
+  /// again after an error.
   base::Result<std::string_view> next();
 
  private:

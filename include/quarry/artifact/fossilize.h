@@ -12,11 +12,11 @@
 namespace quarry::artifact {
 
 std::string fossilize(std::string_view text);
-/// The inverse. A backslash before any other character stands for that character, and a backslash at
-/// the end for itself.
+/// The inverse. A backslash before any other character stands for that character, and a backslash
+/// at the end for itself.
 std::string defossilize(std::string_view token);
-/// The same in place, in the SIZE bytes at TOKEN: the text is never longer than its token. Returns the
-/// size of the text.
+/// The same in place, in the SIZE bytes at TOKEN: the text is never longer than its token. Returns
+/// the size of the text.
 std::size_t defossilize_in_place(char* token, std::size_t size);
 
 }  // namespace quarry::artifact

@@ -1,6 +1,7 @@
 // Structural artifacts: artifacts whose text Fossil itself interprets (see the file format page of
-// Fossil's documentation). They follow a strict grammar of one-letter cards in order, which ends with
-// a Z card that holds the MD5 of everything before it. Any other text is plain data, not an error.
+// Fossil's documentation). They follow a strict grammar of one-letter cards in order, which ends
+// with a Z card that holds the MD5 of everything before it. Any other text is plain data, not an
+// error.
 //
 //   [-----BEGIN PGP SIGNED MESSAGE-----\n … \n\n]
 //   CARD [' ' ARGUMENT]… '\n'         letters ascend; some cards may be repeated
@@ -8,10 +9,10 @@
 //   Z ' ' MD5 '\n'
 //   [-----BEGIN PGP SIGNATURE …]
 //
-// The parser accepts the same artifacts as fossil 2.21, with one exception: an artifact with the date
-// "now", which would mean another time at each reading, is plain data here. Like fossil, the parser
-// also accepts upper-case hash names (and keeps the case), treats a NUL byte between arguments as a
-// space, and ends a text at an escaped NUL.
+// The parser accepts the same artifacts as fossil 2.21, with one exception: an artifact with the
+// date "now", which would mean another time at each reading, is plain data here. Like fossil, the
+// parser also accepts upper-case hash names (and keeps the case), treats a NUL byte between
+// arguments as a space, and ends a text at an escaped NUL.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +38,9 @@ enum class StructuralType : std::uint8_t {
   kForumPost,
 };
 
-/// F card. `name` is a relative path without ".." (see is_simple_path), not necessarily UTF-8. `hash`
-/// is empty if a delta manifest removes the file; `prior` is the old name of a renamed file, or empty.
-/// `permission` is 'x' (executable), 'l' (symbolic link) or 0.
+/// F card. `name` is a relative path without ".." (see is_simple_path), not necessarily UTF-8.
+/// `hash` is empty if a delta manifest removes the file; `prior` is the old name of a renamed file,
+/// or empty. `permission` is 'x' (executable), 'l' (symbolic link) or 0.
 struct FileCard {
   std::string_view name;
   std::string_view hash;
@@ -63,16 +64,16 @@ struct CherrypickCard {
   std::string_view baseline;  // may be empty
 };
 
-/// J card of a ticket change. `appends` is true if the name began with '+'. The name is not unescaped,
-/// because field names have no escapes.
+/// J card of a ticket change. `appends` is true if the name began with '+'. The name is not
+/// unescaped, because field names have no escapes.
 struct TicketField {
   std::string_view name;
   std::string_view value;
   bool appends = false;
 };
 
-/// A card. `name` is the file's name without folders; `target` is the title of a wiki page, or the id
-/// of a ticket or technote.
+/// A card. `name` is the file's name without folders; `target` is the title of a wiki page, or the
+/// id of a ticket or technote.
 struct AttachmentCard {
   std::string_view name;
   std::string_view target;
@@ -80,7 +81,8 @@ struct AttachmentCard {
 };
 
 /// A parsed structural artifact. Every view points into memory that this object owns, and stays
-/// valid when the object is moved. Escapes are decoded. Fields that the type does not have are empty.
+/// valid when the object is moved. Escapes are decoded. Fields that the type does not have are
+/// empty.
 struct Structural {
   StructuralType type;
   std::optional<base::UnixMillis> date;  // D
@@ -113,31 +115,31 @@ struct Structural {
   std::unique_ptr<char[]> memory;  // the views point here
 };
 
-/// Parses CONTENT, or returns nothing if it is plain data. Takes time linear in its size, and at worst
-/// about ten times its size in memory. Most plain data is recognized at once.
+/// Parses CONTENT, or returns nothing if it is plain data. Takes time linear in its size, and at
+/// worst about ten times its size in memory. Most plain data is recognized at once.
 std::optional<Structural> parse_structural(std::string_view content);
 
-/// CONTENT, which parse_structural() parsed as ARTIFACT, without its F cards and without the OpenPGP
-/// signature around it. This is usually a small part of a large artifact.
+/// CONTENT, which parse_structural() parsed as ARTIFACT, without its F cards and without the
+/// OpenPGP signature around it. This is usually a small part of a large artifact.
 std::string text_without_files(std::string_view content, const Structural& artifact);
 
-/// Parses TEXT, the result of text_without_files() for an artifact of TYPE. Throws std::logic_error for
-/// any other text.
+/// Parses TEXT, the result of text_without_files() for an artifact of TYPE. Throws std::logic_error
+/// for any other text.
 Structural parse_without_files(std::string_view text, StructuralType type);
 
-/// Whether NAME is a relative path as in F cards: no empty, "." or ".." component, and no '/' at either
-/// end. The format functions require such file names.
+/// Whether NAME is a relative path as in F cards: no empty, "." or ".." component, and no '/' at
+/// either end. The format functions require such file names.
 bool is_simple_path(std::string_view name);
 
-/// Whether NAME is that of fossil's check-out database or of a file that SQLite creates next to it, in
-/// any folder and in any case.
+/// Whether NAME is that of fossil's check-out database or of a file that SQLite creates next to it,
+/// in any folder and in any case.
 bool is_checkout_database(std::string_view name);
 
 /// The text of a cluster of MEMBERS (at least one), which are sorted and deduplicated here.
 std::string format_cluster(std::vector<HashName> members);
 
-/// The fields of a new check-in manifest. Used for the initial check-in and by the change-set queue.
-/// Dates must be in the years 0000 to 9999, and no text may contain a NUL.
+/// The fields of a new check-in manifest. Used for the initial check-in and by the change-set
+/// queue. Dates must be in the years 0000 to 9999, and no text may contain a NUL.
 struct CheckInText {
   std::string comment;
   base::UnixMillis date;

@@ -7,8 +7,8 @@
 //                   (`sentDigest`), or, while it awaits a moderator, to the moderators (`sentMod`).
 //                   The row is deleted when both sentSep and sentDigest are set.
 //
-// Whichever program stores an event also adds its row. Fossil creates the tables when email is first
-// set up; without them no mail is sent.
+// Whichever program stores an event also adds its row. Fossil creates the tables when email is
+// first set up; without them no mail is sent.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,8 @@ class Repository;
 /// Two kinds of mail, each with its own `sent` column.
 enum class AlertTiming { kAtOnce, kDigest };
 
-/// An event. Row ids are reused after an artifact is removed, so it also holds the start of the hash.
+/// An event. Row ids are reused after an artifact is removed, so it also holds the start of the
+/// hash.
 struct AlertReference {
   char type = 0;  // c check-in, e technote, f post, g tags, t ticket, w wiki
   Rid rid = 0;
@@ -67,8 +68,8 @@ struct Subscriber {
   std::string address;  // as entered
   std::string letters;  // wanted kinds of events: subscriber.ssub
   std::string user;     // login; may be empty
-  /// All capabilities of the user, including those inherited from `developer`, `reader`, `nobody` and
-  /// `anonymous`.
+  /// All capabilities of the user, including those inherited from `developer`, `reader`, `nobody`
+  /// and `anonymous`.
   std::string capabilities;
 };
 

@@ -1,15 +1,16 @@
-// The artifacts that arrived since a mark, grouped by the request that brought them, with its sender
-// and time. Hooks and events report them, whichever program wrote them.
+// The artifacts that arrived since a mark, grouped by the request that brought them, with its
+// sender and time. Hooks and events report them, whichever program wrote them.
 //
 // An artifact belongs to the request that brought its content (`blob.rcvid`), even if it was a
 // phantom before. Our own index `fx_quarry_received` on that column finds them; new rows go to its
 // end, and fossil's rebuild does not touch it.
 //
-// Shunned artifacts are never reported. An artifact that cannot be reported yet is deferred: a delta
-// whose source is missing, a check-in whose baseline is missing, and a private artifact, which
-// includes those that await a moderator. Phantoms are deferred too, because their content may arrive
-// with the number of a request that has already been reported: `fossil pull` uses one number for all
-// its round trips, and other programs write meanwhile. Our own table holds the deferred rows:
+// Shunned artifacts are never reported. An artifact that cannot be reported yet is deferred: a
+// delta whose source is missing, a check-in whose baseline is missing, and a private artifact,
+// which includes those that await a moderator. Phantoms are deferred too, because their content may
+// arrive with the number of a request that has already been reported: `fossil pull` uses one number
+// for all its round trips, and other programs write meanwhile. Our own table holds the deferred
+// rows:
 //
 //   fx_quarry_untold(rid)
 //
@@ -79,19 +80,20 @@ class Arrivals {
   /// REPOSITORY is not owned.
   explicit Arrivals(Repository& repository) : repository_(repository) {}
 
-  /// Creates the index if it is missing. This happens once per file, in a separate write transaction
-  /// that reads every row of `blob`. No Snapshot may be alive. Errors: kBusy, kNoSpace, kIo.
+  /// Creates the index if it is missing. This happens once per file, in a separate write
+  /// transaction that reads every row of `blob`. No Snapshot may be alive. Errors: kBusy, kNoSpace,
+  /// kIo.
   base::Result<void> prepare();
 
   // Use inside a Snapshot or a Receipt. Errors of all: kIo, kCorrupt.
 
   /// The mark after everything that has arrived.
   base::Result<ArrivalMark> end();
-  /// The arrivals after MARK, examining at most LIMIT (at least 1) artifacts. Reads no content. Error:
-  /// kInvalid (see prepare()).
+  /// The arrivals after MARK, examining at most LIMIT (at least 1) artifacts. Reads no content.
+  /// Error: kInvalid (see prepare()).
   base::Result<ArrivalBatch> after(const ArrivalMark& mark, std::size_t limit);
-  /// At most LIMIT deferred artifacts from before MARK that have become ready. Examines all deferred
-  /// rows.
+  /// At most LIMIT deferred artifacts from before MARK that have become ready. Examines all
+  /// deferred rows.
   base::Result<ReadyArrivals> ready(const ArrivalMark& mark, std::size_t limit);
 
   // Use inside a Receipt. Errors of both: kIo, kCorrupt.

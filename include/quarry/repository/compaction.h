@@ -2,14 +2,15 @@
 // after `fossil rebuild --compress`.
 //
 // Compaction makes passes over the artifacts, newest first, and does each pass in slices. The row
-// `quarry-compaction` of `config` holds the position. A pass covers the artifacts that arrived since
-// the previous pass and the versions that they replaced. It covers all artifacts if it is the first
-// pass, if a phantom was filled, or if a quarter of the artifacts is new. Without new artifacts
-// nothing is done or written.
+// `quarry-compaction` of `config` holds the position. A pass covers the artifacts that arrived
+// since the previous pass and the versions that they replaced. It covers all artifacts if it is the
+// first pass, if a phantom was filled, or if a quarter of the artifacts is new. Without new
+// artifacts nothing is done or written.
 //
-// The write lock is held for about 20 milliseconds at a time, longer only for the largest artifacts.
-// An interruption leaves a correct file: all new content is compared with its hash before it is
-// committed. Artifacts that cannot be read, or do not match their hash, are left unchanged.
+// The write lock is held for about 20 milliseconds at a time, longer only for the largest
+// artifacts. An interruption leaves a correct file: all new content is compared with its hash
+// before it is committed. Artifacts that cannot be read, or do not match their hash, are left
+// unchanged.
 #pragma once
 
 #include <chrono>
@@ -54,17 +55,18 @@ class Compaction {
   /// REPOSITORY is not owned. No Snapshot or Receipt may be alive, unless noted otherwise.
   explicit Compaction(Repository& repository) : repository_(repository) {}
 
-  /// Works until nothing is left or OPTIONS.is_over returns true. Errors: kInvalid (unknown schema),
-  /// kBusy, kNoSpace, kReadOnly, kIo, kCorrupt (written content does not read back; rolled back).
+  /// Works until nothing is left or OPTIONS.is_over returns true. Errors: kInvalid (unknown
+  /// schema), kBusy, kNoSpace, kReadOnly, kIo, kCorrupt (written content does not read back; rolled
+  /// back).
   base::Result<CompactedSlice> run(const CompactionOptions& options = {});
 
-  /// Whether a delta was replaced within the last day. A client that reads the repository in several
-  /// snapshots may then have received A as a delta on B, while B is now stored as a delta on A.
-  /// Inside a Snapshot.
+  /// Whether a delta was replaced within the last day. A client that reads the repository in
+  /// several snapshots may then have received A as a delta on B, while B is now stored as a delta
+  /// on A. Inside a Snapshot.
   bool has_reversed_deltas();
 
-  /// Returns free pages to the file system. Rewrites the whole file, which temporarily needs as much
-  /// space again and blocks writers. Errors: kBusy, kNoSpace, kIo.
+  /// Returns free pages to the file system. Rewrites the whole file, which temporarily needs as
+  /// much space again and blocks writers. Errors: kBusy, kNoSpace, kIo.
   base::Result<void> vacuum();
   /// Size of the free pages, in bytes.
   base::Result<std::int64_t> free_space();

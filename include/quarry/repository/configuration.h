@@ -3,9 +3,9 @@
 //   config /TABLE SIZE        content:   MTIME 'KEY' COLUMN VALUE COLUMN VALUE …
 //
 // TABLE is `config` (settings), `user`, `shun`, `reportfmt`, `concealed` or `subscriber`; MTIME
-// is in seconds since 1970; KEY and VALUE are SQL literals: 'text' (with '' for '), x'hex', integers,
-// NULL. They are parsed and bound as values, never run as SQL. Of two rows with the same key the one
-// with the later MTIME wins. Rows that belong to no area are never exchanged.
+// is in seconds since 1970; KEY and VALUE are SQL literals: 'text' (with '' for '), x'hex',
+// integers, NULL. They are parsed and bound as values, never run as SQL. Of two rows with the same
+// key the one with the later MTIME wins. Rows that belong to no area are never exchanged.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ inline constexpr ConfigAreas kConfigSubscriber = 1 << 9;
 inline constexpr ConfigAreas kConfigInterwiki = 1 << 10;
 inline constexpr ConfigAreas kConfigAll = (1 << 11) - 1;
 
-/// The areas of the first area name, in Fossil's order, that begins with NAME (without the slash); 0
-/// if there is none.
+/// The areas of the first area name, in Fossil's order, that begins with NAME (without the slash);
+/// 0 if there is none.
 ConfigAreas config_areas(std::string_view name);
 /// The areas to which the row NAME of `config` belongs; 0 if it is never exchanged.
 ConfigAreas areas_of_setting(std::string_view name);
@@ -53,8 +53,8 @@ struct ConfigRecord {
   std::vector<std::pair<std::string, SqlLiteral>> columns;
 };
 
-/// Parses CONTENT of the card `config NAME` (with the slash). Returns nothing if either is malformed.
-/// Leaves out columns that the table does not have.
+/// Parses CONTENT of the card `config NAME` (with the slash). Returns nothing if either is
+/// malformed. Leaves out columns that the table does not have.
 std::optional<ConfigRecord> parse_config_record(std::string_view name, std::string_view content);
 
 /// NAME (with its slash) and CONTENT of one card.

@@ -2,8 +2,8 @@
 //
 // The transaction that marks alerts as sent also adds their mails here, and a mail is removed after
 // it was handed over. So a crash loses no mail, and two processes never queue the same alert. A row
-// holds only the recipient and the events; the text is composed when the mail is sent, and leaves out
-// events that have been removed meanwhile.
+// holds only the recipient and the events; the text is composed when the mail is sent, and leaves
+// out events that have been removed meanwhile.
 //
 // A process claims a mail before it sends it. The claim expires if the process neither removes nor
 // defers the mail.

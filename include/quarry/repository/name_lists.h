@@ -1,7 +1,7 @@
 // Lists of artifact names for a sync session: stored, unclustered, missing and unsent artifacts.
 //
-// Use inside a Snapshot or a Receipt. Functions that do not return a Result throw if the file cannot
-// be read.
+// Use inside a Snapshot or a Receipt. Functions that do not return a Result throw if the file
+// cannot be read.
 #pragma once
 
 #include <cstddef>
@@ -27,12 +27,12 @@ class NameLists {
   /// Names of the private artifacts that have content, for a client that may receive them.
   std::vector<artifact::HashName> private_names();
 
-  /// Names of the artifacts that were created here and not sent anywhere yet, except private ones. A
-  /// push begins with them.
+  /// Names of the artifacts that were created here and not sent anywhere yet, except private ones.
+  /// A push begins with them.
   std::vector<artifact::HashName> unsent();
 
-  // Inside a Receipt the functions below first update the derived tables, because received artifacts
-  // may refer to missing ones.
+  // Inside a Receipt the functions below first update the derived tables, because received
+  // artifacts may refer to missing ones.
 
   /// Names of all unclustered artifacts except phantoms, private and shunned ones. Cached until the
   /// file changes; the reference is valid until the next call.

@@ -16,8 +16,8 @@ bool is_mail_address(std::string_view text);
 /// The first address in TEXT, or empty.
 std::string mail_address_in(std::string_view text);
 
-/// The address of the user LOGIN. Empty if the user does not exist, may not read check-ins, has opted
-/// out, or has not confirmed the address. Use inside a Snapshot. Errors: kIo, kCorrupt.
+/// The address of the user LOGIN. Empty if the user does not exist, may not read check-ins, has
+/// opted out, or has not confirmed the address. Use inside a Snapshot. Errors: kIo, kCorrupt.
 base::Result<std::string> personal_address(Repository& repository, std::string_view login);
 
 }  // namespace quarry::repository

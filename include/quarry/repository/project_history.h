@@ -67,7 +67,8 @@ struct CheckInFile {
   std::optional<std::int64_t> size;  // bytes; empty if the content is missing
 };
 
-/// All functions except files() take a few microseconds per row. Use inside a Snapshot or a Receipt.
+/// All functions except files() take a few microseconds per row. Use inside a Snapshot or a
+/// Receipt.
 class ProjectHistory {
  public:
   /// REPOSITORY is not owned.
@@ -77,15 +78,15 @@ class ProjectHistory {
 
   // Errors of all: kIo, kCorrupt.
 
-  /// The newest LIMIT entries, newest first. Returns fewer if it would have to skip more than 100,000
-  /// others.
+  /// The newest LIMIT entries, newest first. Returns fewer if it would have to skip more than
+  /// 100,000 others.
   base::Result<std::vector<TimelineEntry>> timeline(std::size_t limit, Which which);
   /// At most LIMIT branches, last changed first. Reads one row per leaf.
   base::Result<std::vector<Branch>> branches(std::size_t limit);
   /// At most LIMIT tags, sorted by name, starting after AFTER.
   base::Result<std::vector<Tag>> tags(std::size_t limit, std::string_view after = {});
-  /// At most LIMIT files of CHECK_IN, sorted by name, starting after AFTER. Expands the manifest and
-  /// its baseline. Error: kNotFound (not a check-in, or private).
+  /// At most LIMIT files of CHECK_IN, sorted by name, starting after AFTER. Expands the manifest
+  /// and its baseline. Error: kNotFound (not a check-in, or private).
   base::Result<std::vector<CheckInFile>> files(const artifact::HashName& check_in,
                                                std::size_t limit, std::string_view after = {});
 

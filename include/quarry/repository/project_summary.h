@@ -31,8 +31,8 @@ struct ProjectSummary {
 /// The summary of an open repository. Use inside a Snapshot. Errors: kIo, kCorrupt.
 base::Result<ProjectSummary> summary_of(Repository& repository);
 
-/// Opens the file PATH, reads its summary and closes it. Unlike Repository::open(), it never upgrades
-/// the file. Errors: those of Repository::open().
+/// Opens the file PATH, reads its summary and closes it. Unlike Repository::open(), it never
+/// upgrades the file. Errors: those of Repository::open().
 base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
                                           const OpenOptions& options);
 

@@ -75,9 +75,9 @@ class Receipt {
   /// Stores ARRIVAL unchecked. Ignores an artifact that is already stored or is shunned (returns
   /// false). Errors: kLimit, kInvalid (impossible sizes).
   base::Result<bool> keep(const Arrival& arrival);
-  /// Checks everything that keep() stored, and fails with the error that store() would have returned
-  /// for the first bad artifact. Then computes the derived tables. Starts threads. Fails with kIo when
-  /// WATCH interrupts it.
+  /// Checks everything that keep() stored, and fails with the error that store() would have
+  /// returned for the first bad artifact. Then computes the derived tables. Starts threads. Fails
+  /// with kIo when WATCH interrupts it.
   base::Result<void> complete(const CompletionWatch& watch = {});
   /// Adds NAME as a phantom, an artifact that exists elsewhere, unless it is known already.
   base::Result<void> add_phantom(const artifact::HashName& name, bool is_private);
@@ -86,8 +86,8 @@ class Receipt {
   /// Sets a row of `config`, or removes it if VALUE is empty.
   base::Result<void> set_config(std::string_view name, std::optional<std::string_view> value);
 
-  /// Stores RECORD in its table unless a row with its key has the same or a later mtime. Checks only
-  /// that a setting may be transferred. Returns whether anything changed.
+  /// Stores RECORD in its table unless a row with its key has the same or a later mtime. Checks
+  /// only that a setting may be transferred. Returns whether anything changed.
   base::Result<bool> merge_config(const ConfigRecord& record);
 
   /// Locks CHECK_IN for CLIENT, which is about to commit on it. If another client holds the lock,
@@ -99,19 +99,19 @@ class Receipt {
   base::Result<void> unlock_check_ins(std::string_view client);
 
   /// Stores an unversioned file if it is newer than the stored one: the later mtime wins, and for
-  /// equal mtimes the greater hash (a deletion has the lowest). Returns whether anything changed. An
-  /// arrival without content can only change the mtime of the same content. Errors: kInvalid (the
-  /// content does not match its hash), kLimit.
+  /// equal mtimes the greater hash (a deletion has the lowest). Returns whether anything changed.
+  /// An arrival without content can only change the mtime of the same content. Errors: kInvalid
+  /// (the content does not match its hash), kLimit.
   base::Result<bool> store_unversioned(const UnversionedArrival& arrival);
   /// Removes NAMES, which were sent, from the unsent artifacts.
   base::Result<void> forget_unsent(const std::vector<artifact::HashName>& names);
   /// Sets the password of the user LOGIN. The project code must be known. Error: kNotFound.
   base::Result<void> set_password(std::string_view login, std::string_view password);
 
-  /// Checks that TIP is the tip of BRANCH, which then holds until the end of this transaction. As in
-  /// fossil, the tip is the newest open leaf of the branch by displayed time; if the branch has forked
-  /// it is the later of the two leaves. Private artifacts do not count. Call before anything is
-  /// stored. Errors: kConflict (TIP is not the tip, or the branch is closed), kNotFound (no such
+  /// Checks that TIP is the tip of BRANCH, which then holds until the end of this transaction. As
+  /// in fossil, the tip is the newest open leaf of the branch by displayed time; if the branch has
+  /// forked it is the later of the two leaves. Private artifacts do not count. Call before anything
+  /// is stored. Errors: kConflict (TIP is not the tip, or the branch is closed), kNotFound (no such
   /// branch).
   base::Result<void> require_tip(std::string_view branch, const artifact::HashName& tip);
 

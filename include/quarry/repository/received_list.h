@@ -28,12 +28,12 @@ class ReceivedList {
   /// The number of the last request that brought an artifact, or 0.
   base::Result<std::int64_t> last_receipt();
   /// The request after which the next hook run begins, if AFTER was the last reported one. Requests
-  /// that are more than a day older than the last one are skipped. If nothing was reported yet (AFTER
-  /// is 0) the first remaining request is skipped too, as in fossil, so that a new repository does not
-  /// report its own creation.
+  /// that are more than a day older than the last one are skipped. If nothing was reported yet
+  /// (AFTER is 0) the first remaining request is skipped too, as in fossil, so that a new
+  /// repository does not report its own creation.
   base::Result<std::int64_t> first_to_report(std::int64_t after);
-  /// The lines for the requests after AFTER and up to UP_TO, in row order: at most MAX_BYTES, then a
-  /// line "...". Includes private artifacts, because hooks belong to the project. Needs
+  /// The lines for the requests after AFTER and up to UP_TO, in row order: at most MAX_BYTES, then
+  /// a line "...". Includes private artifacts, because hooks belong to the project. Needs
   /// Arrivals::prepare(). Error: kInvalid.
   base::Result<std::string> lines(std::int64_t after, std::int64_t up_to, std::size_t max_bytes);
 

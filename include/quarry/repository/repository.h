@@ -3,8 +3,9 @@
 // A Repository belongs to one thread of one process. It keeps its SQLite connection and prepared
 // statements while it lives. Workers keep several of them open between requests.
 //
-// Every read that must see one state of the file happens inside a Snapshot or a Receipt. The file is
-// in WAL mode: snapshots never wait for a writer, and a Receipt holds the write lock until it ends.
+// Every read that must see one state of the file happens inside a Snapshot or a Receipt. The file
+// is in WAL mode: snapshots never wait for a writer, and a Receipt holds the write lock until it
+// ends.
 #pragma once
 
 #include <chrono>
@@ -64,8 +65,8 @@ struct ArtifactInfo {
 
 class StoredPayload;
 
-/// An artifact as it is stored, to be copied to a client without expanding it. Valid only during the
-/// call of the visitor that gets it.
+/// An artifact as it is stored, to be copied to a client without expanding it. Valid only during
+/// the call of the visitor that gets it.
 struct StoredArtifact {
   Rid rid;
   artifact::HashName name;
@@ -94,8 +95,8 @@ class Snapshot {
 };
 
 /// This class is larger than our usual ones because all its functions share one connection, its
-/// prepared statements and the content cache. Subjects with rules of their own are separate objects:
-/// settings(), names(), unversioned() and Receipt.
+/// prepared statements and the content cache. Subjects with rules of their own are separate
+/// objects: settings(), names(), unversioned() and Receipt.
 class Repository {
  public:
   /// Opens the existing repository PATH. Errors: kNotFound, kInvalid (not a repository, or an
@@ -106,31 +107,33 @@ class Repository {
   Repository(const Repository&) = delete;
   Repository& operator=(const Repository&) = delete;
 
-  /// Error: kInvalid if a later Fossil has upgraded the file to an unknown schema. Nothing else may be
-  /// called after that. Inside a Snapshot or a Receipt.
+  /// Error: kInvalid if a later Fossil has upgraded the file to an unknown schema. Nothing else may
+  /// be called after that. Inside a Snapshot or a Receipt.
   base::Result<void> check_schema();
 
   const std::filesystem::path& path() const;
   const OpenOptions& options() const;
-  /// Whether path() now names another file than the open one. Uses only stat(2), because opening and
-  /// closing the file would drop SQLite's locks.
+  /// Whether path() now names another file than the open one. Uses only stat(2), because opening
+  /// and closing the file would drop SQLite's locks.
   bool was_replaced() const;
-  /// After was_replaced(): removes the old file's -wal and -shm, which SQLite would use with the new
-  /// file. Newer ones stay.
+  /// After was_replaced(): removes the old file's -wal and -shm, which SQLite would use with the
+  /// new file. Newer ones stay.
   void remove_leftovers();
 
-  /// Runs a checkpoint if commits have made the write-ahead log too long. Call it after commits, when
-  /// no client waits for this process: it waits for the disk, and sometimes briefly for readers.
+  /// Runs a checkpoint if commits have made the write-ahead log too long. Call it after commits,
+  /// when no client waits for this process: it waits for the disk, and sometimes briefly for
+  /// readers.
   void keep_log_short();
   /// Whether this object has committed something since the last complete checkpoint().
   bool wants_checkpoint() const;
   /// Copies the write-ahead log into the file and truncates it, unless the log is in use. With an
-  /// empty log the file may be replaced by another. Call it when idle, because it waits for the disk.
+  /// empty log the file may be replaced by another. Call it when idle, because it waits for the
+  /// disk.
   void checkpoint();
 
   /// Interrupts all later reads and writes once IS_OVER returns true; it is called about once per
-  /// millisecond of work. Interrupted functions return kIo or, without a Result, throw. A commit that
-  /// has begun is not interrupted. An empty function removes the limit.
+  /// millisecond of work. Interrupted functions return kIo or, without a Result, throw. A commit
+  /// that has begun is not interrupted. An empty function removes the limit.
   void bound_by(std::function<bool()> is_over);
 
   /// Ends `is_unfinished`: syncs all commits to disk, and switches the file to WAL mode. Errors:
@@ -139,8 +142,8 @@ class Repository {
 
   /// Begins a read transaction. Cheap: it does not wait for a lock.
   base::Result<Snapshot> snapshot();
-  /// A number that changes whenever this or another process may have changed the file. Only inside a
-  /// Snapshot or a Receipt.
+  /// A number that changes whenever this or another process may have changed the file. Only inside
+  /// a Snapshot or a Receipt.
   std::uint64_t state();
 
   // --- artifacts -------------------------------------------------------------------------------
@@ -156,13 +159,13 @@ class Repository {
   /// The delta source alone, without reading the delta.
   std::optional<artifact::HashName> delta_source(Rid rid);
 
-  /// Calls VISIT for each artifact with rid >= FIRST in rid order, except phantoms, shunned and private
-  /// ones, until VISIT returns false. Returns the rid from which to continue (the refused artifact or
-  /// the next one), or 0 at the end.
+  /// Calls VISIT for each artifact with rid >= FIRST in rid order, except phantoms, shunned and
+  /// private ones, until VISIT returns false. Returns the rid from which to continue (the refused
+  /// artifact or the next one), or 0 at the end.
   base::Result<Rid> visit_stored(Rid first,
                                  const std::function<bool(const StoredArtifact&)>& visit);
-  /// Whether RID is a delta whose source has not arrived yet, or awaits a moderator's approval. Such
-  /// an artifact is neither announced nor sent.
+  /// Whether RID is a delta whose source has not arrived yet, or awaits a moderator's approval.
+  /// Such an artifact is neither announced nor sent.
   bool is_waiting(Rid rid);
   /// Whether is_waiting() is true for any artifact.
   bool has_waiting();

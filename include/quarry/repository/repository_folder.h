@@ -25,12 +25,13 @@ struct LocatedFile {
   bool is_same_now() const;
 };
 
-/// Finds NAME's file below FOLDER. Errors: kNotFound, kDenied (outside the folder, or no permission),
-/// kIo.
+/// Finds NAME's file below FOLDER. Errors: kNotFound, kDenied (outside the folder, or no
+/// permission), kIo.
 base::Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name);
 
-/// Names of at most LIMIT repositories in FOLDER and its subfolders, sorted. Does not follow symbolic
-/// links to folders. Does not check that locate() accepts the names. Skips unreadable folders.
+/// Names of at most LIMIT repositories in FOLDER and its subfolders, sorted. Does not follow
+/// symbolic links to folders. Does not check that locate() accepts the names. Skips unreadable
+/// folders.
 std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t limit);
 
 }  // namespace quarry::repository

@@ -1,8 +1,8 @@
 // The name under which a repository in a folder is served: NAME, or A/B/NAME in a subfolder.
 //
 // Names follow Fossil's rule for URLs (fossil help server): only letters, digits, "_", "-", "." and
-// "/"; no "-" after a "/", and a letter or digit on both sides of every ".". So a name cannot contain
-// "..", and cannot be a hidden file, an option, or an escape that later code would decode.
+// "/"; no "-" after a "/", and a letter or digit on both sides of every ".". So a name cannot
+// contain "..", and cannot be a hidden file, an option, or an escape that later code would decode.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace quarry::repository {
 
 class RepositoryName {
  public:
-  /// Parses TEXT, which has no slash at either end. Returns nothing if it is not a valid name, or too
-  /// long.
+  /// Parses TEXT, which has no slash at either end. Returns nothing if it is not a valid name, or
+  /// too long.
   static std::optional<RepositoryName> parse(std::string_view text);
 
   const std::string& str() const { return text_; }
@@ -30,9 +30,9 @@ class RepositoryName {
   std::string text_;
 };
 
-/// The number by which a worker refers to the repository NAME ("" for a pool's only repository) when
-/// it talks to the master, which accepts no names. If several names share a number, the work of all
-/// of them is checked.
+/// The number by which a worker refers to the repository NAME ("" for a pool's only repository)
+/// when it talks to the master, which accepts no names. If several names share a number, the work
+/// of all of them is checked.
 std::uint32_t number_of(std::string_view name);
 
 /// A repository name that a path may begin with, and the rest of the path.
@@ -43,10 +43,10 @@ struct NameCandidate {
   bool has_endpoint = false;
 };
 
-/// All candidates for PATH, in the order in which to try them: first the names before a reserved word,
-/// shortest first because an endpoint belongs to the repository that it follows, then the others,
-/// longest first. Empty if no valid name is possible: web servers resolve "." and ".." before they
-/// forward a request, so a path that still contains one is suspicious.
+/// All candidates for PATH, in the order in which to try them: first the names before a reserved
+/// word, shortest first because an endpoint belongs to the repository that it follows, then the
+/// others, longest first. Empty if no valid name is possible: web servers resolve "." and ".."
+/// before they forward a request, so a path that still contains one is suspicious.
 std::vector<NameCandidate> names_in(std::string_view path);
 
 /// Whether WORD is reserved after the name of a repository: xfer, queue, status, ping.

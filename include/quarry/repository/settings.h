@@ -46,7 +46,8 @@ class Settings {
   /// Names of the rows of `config` that begin with PREFIX (not empty), sorted.
   std::vector<std::string> names_with(std::string_view prefix);
   std::int64_t get_int(std::string_view name, std::int64_t otherwise);
-  /// Accepts on/off, yes/no, true/false and 1/0 as Fossil does; returns OTHERWISE for anything else.
+  /// Accepts on/off, yes/no, true/false and 1/0 as Fossil does; returns OTHERWISE for anything
+  /// else.
   bool get_bool(std::string_view name, bool otherwise);
   /// Whether the setting `hash-policy` rejects NAME's hash algorithm.
   bool shuns_hash_of(const artifact::HashName& name);
@@ -57,7 +58,8 @@ class Settings {
   /// Calls VISIT for each row of AREAS that has an mtime, in the form of a `config` card.
   void visit_configuration(ConfigAreas areas, const ConfigVisitor& visit);
 
-  /// Other repositories of the project seen within the last month. OWN_URL becomes `src` in `about`.
+  /// Other repositories of the project seen within the last month. OWN_URL becomes `src` in
+  /// `about`.
   std::vector<SyncLink> sync_links(std::string_view own_url);
 
  private:

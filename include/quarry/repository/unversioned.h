@@ -1,7 +1,7 @@
 // Unversioned files, which are not part of the history: only the newest content of each is kept.
 //
-// Use inside a Snapshot or a Receipt. Functions that do not return a Result throw if the file cannot
-// be read.
+// Use inside a Snapshot or a Receipt. Functions that do not return a Result throw if the file
+// cannot be read.
 #pragma once
 
 #include <cstdint>

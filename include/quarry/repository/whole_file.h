@@ -56,9 +56,10 @@ struct Rebuilt {
 
 /// Deletes all derived tables of PATH and computes them again from the artifacts, in one
 /// transaction, so an interruption leaves the file unchanged. Removes shunned artifacts, as
-/// `fossil rebuild` does. Ignores max_artifact_size and content_cache_size of OPTIONS. Starts threads.
-/// PROGRESS (may be empty) is called with (done, total) artifacts. When IS_INTERRUPTED (may be empty)
-/// returns true, it rolls back and fails with kIo. Errors: kNotFound, kInvalid, kBusy, kIo.
+/// `fossil rebuild` does. Ignores max_artifact_size and content_cache_size of OPTIONS. Starts
+/// threads. PROGRESS (may be empty) is called with (done, total) artifacts. When IS_INTERRUPTED
+/// (may be empty) returns true, it rolls back and fails with kIo. Errors: kNotFound, kInvalid,
+/// kBusy, kIo.
 base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptions& options = {},
                               const std::function<void(std::size_t, std::size_t)>& progress = {},
                               const std::function<bool()>& is_interrupted = {});

@@ -29,8 +29,8 @@ bool are_up_to_date(Database& database) {
          has_column(database, "subscriber", "lastContact");
 }
 
-/// An event that awaits a moderator is pending until the moderators were notified, and again after it
-/// was approved.
+/// An event that awaits a moderator is pending until the moderators were notified, and again after
+/// it was approved.
 constexpr std::string_view kPendingAtOnce =
     "SELECT eventid, (SELECT objid FROM event WHERE objid=substr(eventid,2)+0),"
     " (SELECT mtime FROM event WHERE objid=substr(eventid,2)+0),"

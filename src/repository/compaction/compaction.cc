@@ -19,8 +19,8 @@ namespace {
 // Size of the content cache in bytes: an artifact is usually a delta on a recent one.
 constexpr std::size_t kCacheSize = std::size_t{32} << 20;
 constexpr std::size_t kMostDamage = 100;
-// Limits of one plan: number of artifacts, bytes (including contents, which are held in memory), and
-// time.
+// Limits of one plan: number of artifacts, bytes (including contents, which are held in memory),
+// and time.
 constexpr std::size_t kMostPlanned = 200;
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 constexpr std::chrono::milliseconds kPlanningTime{200};
@@ -92,8 +92,8 @@ void CompactionRun::drop_former_tables() {
   }
 }
 
-/// Plans the changes for RID. A damaged artifact is reported and left unchanged. Returns whether the row
-/// exists.
+/// Plans the changes for RID. A damaged artifact is reported and left unchanged. Returns whether
+/// the row exists.
 bool CompactionRun::process(Rid rid) {
   if (!r_.database.query("SELECT 1 FROM blob WHERE rid=?1").bind(1, rid).step()) return false;
   ++slice_.examined;
@@ -111,8 +111,8 @@ bool CompactionRun::process(Rid rid) {
   return true;
 }
 
-/// Continues the pass below RID, row by row: with some statistics a range query costs SQLite as much as
-/// a scan of the whole table.
+/// Continues the pass below RID, row by row: with some statistics a range query costs SQLite as
+/// much as a scan of the whole table.
 void CompactionRun::step_below(Rid rid, bool has_row) {
   progress_.next = rid - 1;
   missing_ = has_row ? 0 : missing_ + 1;
@@ -155,7 +155,8 @@ void CompactionRun::count(const Rewriting& rewriting) {
   slice_.size_after += static_cast<std::int64_t>(rewriting.whole_source->size());
 }
 
-/// Applies the plan from FIRST on until the lock was held for long enough. Returns where to continue.
+/// Applies the plan from FIRST on until the lock was held for long enough. Returns where to
+/// continue.
 base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   r_.wait_for_checkpoint();
   Transaction transaction(r_.database, Transaction::Kind::kWrite);

@@ -38,8 +38,8 @@ struct CompactionProgress {
   void write(Database& database, std::int64_t now) const;
 
   bool is_under_way() const { return next > 0; }
-  /// Begins a pass, if one is needed for a file whose highest rid is LAST, with PHANTOMS_NOW phantoms up
-  /// to DONE.
+  /// Begins a pass, if one is needed for a file whose highest rid is LAST, with PHANTOMS_NOW
+  /// phantoms up to DONE.
   void begin(Rid last, std::int64_t phantoms_now, bool is_whole);
   /// Ends the pass.
   void end(std::int64_t phantoms_now);

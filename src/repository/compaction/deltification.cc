@@ -15,8 +15,8 @@ using base::ErrorCode;
 namespace {
 
 // A link takes about 30 microseconds for contents of 40 KB, so the oldest version takes 15
-// milliseconds. This limit makes the history of nginx, whose chains would have 1,916 links, 2% larger;
-// with 250 it would be 4%.
+// milliseconds. This limit makes the history of nginx, whose chains would have 1,916 links, 2%
+// larger; with 250 it would be 4%.
 constexpr int kLongestChain = 500;
 // If a chain would be too long, continue from a version whose chain is this long.
 constexpr int kShortChain = kLongestChain / 10;
@@ -24,8 +24,8 @@ constexpr int kShortChain = kLongestChain / 10;
 constexpr std::size_t kEndless = 200000;
 // A delta of a smaller artifact does not pay.
 constexpr std::int64_t kSmallestDelta = 50;
-// An artifact with more dependent deltas is left unchanged, because all of them are visited while the
-// lock is held. So one in this many versions stays whole.
+// An artifact with more dependent deltas is left unchanged, because all of them are visited while
+// the lock is held. So one in this many versions stays whole.
 constexpr std::size_t kMostDependents = 1000;
 // Larger artifacts are not expanded while the lock is held; only their stored bytes are checked.
 constexpr std::size_t kExpandedAtOnce = std::size_t{4} << 20;
@@ -113,8 +113,8 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   return plan;
 }
 
-/// If chains that end with REWRITING's artifact would be too long, adds a change to PLAN that makes half
-/// of a chain continue from it. Returns whether they are short enough then.
+/// If chains that end with REWRITING's artifact would be too long, adds a change to PLAN that makes
+/// half of a chain continue from it. Returns whether they are short enough then.
 bool Deltification::shorten(const Rewriting& rewriting, std::vector<Rewriting>& plan) {
   const auto longest = longest_chain_on(rewriting.rid);
   if (!longest) return false;
@@ -191,8 +191,8 @@ bool Deltification::is_worth_it(const Rewriting& rewriting, std::size_t delta_si
   return rewriting.stored.size() < whole;
 }
 
-/// The longest chain of deltas on RID, up to the maximum length of a chain: the first is a delta on RID,
-/// and each other one on the previous. Empty if there are too many deltas on RID.
+/// The longest chain of deltas on RID, up to the maximum length of a chain: the first is a delta on
+/// RID, and each other one on the previous. Empty if there are too many deltas on RID.
 std::optional<std::vector<Rid>> Deltification::longest_chain_on(Rid rid) {
   std::vector<std::pair<Rid, std::size_t>> found{{rid, 0}};  // with the index of its source
   std::size_t height = 0;

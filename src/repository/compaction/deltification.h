@@ -2,7 +2,8 @@
 //
 // This takes two steps, to hold the write lock briefly: the slow part (finding and compressing the
 // delta) is planned from a snapshot, and a write transaction then applies what is still valid. It
-// checks the plan again, reads the content back through the new chain, and compares it with its hash.
+// checks the plan again, reads the content back through the new chain, and compares it with its
+// hash.
 //
 //   before    old  [whole]            after    old  [delta] ─┐
 //             new  [whole]                     new  [whole] <┘
@@ -10,9 +11,9 @@
 //   before    old  [whole] <┐         after    old  [delta] ─┐      as a push stores it
 //             new  [delta] ─┘                  new  [whole] <┘
 //
-// A chain has at most kLongestChain deltas, so that old versions can be read. If it would be longer,
-// the artifact becomes a delta on a much later version near the chain's end; or, if the chain grows at
-// that end, an artifact in its middle becomes a delta on the new end.
+// A chain has at most kLongestChain deltas, so that old versions can be read. If it would be
+// longer, the artifact becomes a delta on a much later version near the chain's end; or, if the
+// chain grows at that end, an artifact in its middle becomes a delta on the new end.
 #pragma once
 
 #include <cstdint>
@@ -51,8 +52,8 @@ class Deltification {
 
   // Use inside a Snapshot. Plans must be applied together and in order.
 
-  /// Plans the changes for RID, and changes that must come before it. Error: kCorrupt (RID cannot be
-  /// read, or does not match its hash). Throws SqliteError.
+  /// Plans the changes for RID, and changes that must come before it. Error: kCorrupt (RID cannot
+  /// be read, or does not match its hash). Throws SqliteError.
   base::Result<std::vector<Rewriting>> plan(Rid rid);
   /// Call when everything planned was applied or dropped.
   void forget_plan() { planned_.clear(); }
@@ -60,9 +61,9 @@ class Deltification {
 
   // Use inside a write transaction.
 
-  /// Applies REWRITING. Returns false if the file has changed and the plan is no longer valid. Error:
-  /// kCorrupt (the written content does not read back; do not commit the transaction). Throws
-  /// SqliteError.
+  /// Applies REWRITING. Returns false if the file has changed and the plan is no longer valid.
+  /// Error: kCorrupt (the written content does not read back; do not commit the transaction).
+  /// Throws SqliteError.
   base::Result<bool> apply(const Rewriting& rewriting);
 
  private:

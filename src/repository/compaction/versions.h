@@ -6,8 +6,8 @@
 //   wiki pages,    by their own times
 //   technotes
 //
-// Nothing else has versions here: changes of a ticket have little in common, and fossil does not make
-// deltas of forum posts.
+// Nothing else has versions here: changes of a ticket have little in common, and fossil does not
+// make deltas of forum posts.
 //
 // "Later" is a total order of the artifacts of a kind, so deltas on later versions form no cycle.
 #pragma once
@@ -30,8 +30,8 @@ class Versions {
 
   /// Its direct successors; for a file without successors, the next contents under its name.
   std::vector<Rid> after(Rid rid);
-  /// For a check-in, the next ones in the project, in case it has too little in common with its direct
-  /// successors. Empty for other kinds.
+  /// For a check-in, the next ones in the project, in case it has too little in common with its
+  /// direct successors. Empty for other kinds.
   std::vector<Rid> next_in_project(Rid rid);
 
   /// The artifacts that RID, or a file of the check-in RID, has replaced.

@@ -30,8 +30,8 @@ constexpr std::array kAreas = {
     Area{"all", kConfigAll},
 };
 
-// Without th1-docs, th1-setup, tcl and tcl-setup, which fossil 2.21 exchanges: a server executes their
-// values. Fossil does not exchange them either since 2.25.
+// Without th1-docs, th1-setup, tcl and tcl-setup, which fossil 2.21 exchanges: a server executes
+// their values. Fossil does not exchange them either since 2.25.
 constexpr ConfigAreas kScripts = kConfigSkin | kConfigTicket | kConfigXfer;
 
 constexpr std::array kSettings = {

@@ -1,6 +1,6 @@
-// Faster computation of all derived tables at once, starting from empty tables: frequently needed data
-// is held in memory, rows are written in table order, and indexes that no part needs are created at
-// the end.
+// Faster computation of all derived tables at once, starting from empty tables: frequently needed
+// data is held in memory, rows are written in table order, and indexes that no part needs are
+// created at the end.
 //
 // Not used if a tag sets the parents of check-ins, because links held in memory cannot be removed.
 #pragma once

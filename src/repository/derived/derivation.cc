@@ -28,8 +28,8 @@ using artifact::StructuralType;
 
 namespace {
 
-/// One run over the pending work. It owns the parts, and defines the order of the work. A part calls
-/// only parts that are declared before it.
+/// One run over the pending work. It owns the parts, and defines the order of the work. A part
+/// calls only parts that are declared before it.
 class DerivationRun {
  public:
   DerivationRun(const DerivationContext& context, Pending&& pending, bool is_quiet)

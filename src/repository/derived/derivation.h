@@ -1,9 +1,9 @@
 // The derived tables, computed as artifacts arrive in any order.
 //
-// Every row is a function of the set of artifacts, not of the order in which they arrived: if several
-// artifacts decide about one row, they count in the order of artifact_order.h. So each part can
-// recompute its rows for one artifact at any time, and does so when a related artifact arrives. A part
-// is a class that owns a family of tables:
+// Every row is a function of the set of artifacts, not of the order in which they arrived: if
+// several artifacts decide about one row, they count in the order of artifact_order.h. So each part
+// can recompute its rows for one artifact at any time, and does so when a related artifact arrives.
+// A part is a class that owns a family of tables:
 //
 //   checkin_links   plink, cherrypick, orphan
 //   reparenting     plink and mlink of a check-in whose parents are set by a tag
@@ -22,11 +22,11 @@
 //   clusters        the cluster tag, and removal from unclustered
 //
 // New artifacts are collected in a Pending. A run takes it, passes each artifact to the parts, and
-// then lets them recompute the rows that they have marked in it (derivation.cc has the order). Calls
-// between parts form no cycle; a mark in Pending replaces a call in the other direction.
+// then lets them recompute the rows that they have marked in it (derivation.cc has the order).
+// Calls between parts form no cycle; a mark in Pending replaces a call in the other direction.
 //
-// Everything here runs inside the write transaction of a Receipt (or on verify()'s private copy). If
-// all artifacts arrive at once, with empty tables, see bulk_load.h.
+// Everything here runs inside the write transaction of a Receipt (or on verify()'s private copy).
+// If all artifacts arrive at once, with empty tables, see bulk_load.h.
 #pragma once
 
 #include <optional>
@@ -44,16 +44,16 @@ class Derivation {
 
   /// The content of RID has become available. TYPE is empty for plain data.
   void arrived(Rid rid, std::optional<artifact::StructuralType> type);
-  /// Updates all derived tables for the artifacts that arrived. Throws SqliteError; the pending work is
-  /// then lost.
+  /// Updates all derived tables for the artifacts that arrived. Throws SqliteError; the pending
+  /// work is then lost.
   void run();
   /// Drops the pending work after a rollback.
   void forget_pending();
   /// Artifacts that a tag has made private since the last call.
   std::vector<Rid> take_hidden() { return std::exchange(hidden_, {}); }
   /// Call after the setting NAME has changed. `ticket-table` defines the ticket tables, which are
-  /// created again, or stay unchanged if the definition is invalid. Two other settings affect tickets
-  /// in the timeline. Throws SqliteError.
+  /// created again, or stay unchanged if the definition is invalid. Two other settings affect
+  /// tickets in the timeline. Throws SqliteError.
   void setting_changed(std::string_view name);
   bool has_pending() const { return !pending_.is_empty(); }
   /// Suppresses notifications about events, for a complete recomputation.
@@ -68,8 +68,8 @@ class Derivation {
   bool is_quiet_ = false;
 };
 
-/// Empties the derived tables for a recomputation. File names and tags keep their ids, so that the rows
-/// can be compared with the previous ones.
+/// Empties the derived tables for a recomputation. File names and tags keep their ids, so that the
+/// rows can be compared with the previous ones.
 void clear_derived(Database& database);
 
 }  // namespace quarry::repository

@@ -1,8 +1,8 @@
 // The rows of the derived tables, without row ids that a recomputation may change. They can be
 // compared between two files with the same artifacts, or before and after a rebuild.
 //
-// A row is rendered as text for people, with names instead of ids. That is slower than comparing the
-// columns, which is enough if both sides have the same ids.
+// A row is rendered as text for people, with names instead of ids. That is slower than comparing
+// the columns, which is enough if both sides have the same ids.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ struct DerivedRows {
 
   /// A SELECT of the columns of the rows to compare.
   std::string select_columns() const;
-  /// A SELECT of the text of the rows in SOURCE, which is a table or a SELECT in parentheses with the
-  /// columns of select_columns().
+  /// A SELECT of the text of the rows in SOURCE, which is a table or a SELECT in parentheses with
+  /// the columns of select_columns().
   std::string select_text(std::string_view source) const;
 };
 

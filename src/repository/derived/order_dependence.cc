@@ -219,8 +219,8 @@ OrderClass OrderDependence::of_document_column(const std::string& column, Rid ri
                                                          : std::nullopt;
 }
 
-/// The titles of a thread's posts do not depend on the order if its root exists in one version and is
-/// not a reply in another thread, or if no version of the root exists.
+/// The titles of a thread's posts do not depend on the order if its root exists in one version and
+/// is not a reply in another thread, or if no version of the root exists.
 OrderClass OrderDependence::of_title(Rid rid, const Structural& post) {
   const Rid root = post.thread_root.empty() ? rid : names_.find(post.thread_root);
   std::vector<Rid> versions;
@@ -234,8 +234,8 @@ OrderClass OrderDependence::of_title(Rid rid, const Structural& post) {
   return is_clear ? std::nullopt : OrderClass(kForumTitles);
 }
 
-/// Whether an artifact is a leaf follows from its branch and those of its children. If its own branch is
-/// unknown, it depends on when the children's become known.
+/// Whether an artifact is a leaf follows from its branch and those of its children. If its own
+/// branch is unknown, it depends on when the children's become known.
 OrderClass OrderDependence::of_leaf(Rid rid) {
   if (const OrderClass found = of_tag(kTagBranch, rid)) return found;
   for (const Lineage::Child& child : lineage_.children(rid)) {

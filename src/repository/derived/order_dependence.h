@@ -1,7 +1,7 @@
-// Rows of the derived tables that depend on the order in which artifacts are processed. Our order is a
-// function of the artifacts (artifact_order.h). `fossil rebuild` uses row ids and the way in which
-// artifacts are stored, so it may compute other rows from the same artifacts. The artifacts alone
-// determine which rows can differ: each belongs to a class that quarry-protocol(7) lists.
+// Rows of the derived tables that depend on the order in which artifacts are processed. Our order
+// is a function of the artifacts (artifact_order.h). `fossil rebuild` uses row ids and the way in
+// which artifacts are stored, so it may compute other rows from the same artifacts. The artifacts
+// alone determine which rows can differ: each belongs to a class that quarry-protocol(7) lists.
 //
 // Used by verify() with recomputed tables.
 #pragma once
@@ -35,8 +35,9 @@ class OrderDependence {
         lineage_(database),
         tags_(database) {}
 
-  /// The class of a row of TABLE that only one side has, with the KEY of DerivedRows. COLUMNS, only for
-  /// `event`, are those in which both rows differ; empty if one side has no row. Throws SqliteError.
+  /// The class of a row of TABLE that only one side has, with the KEY of DerivedRows. COLUMNS, only
+  /// for `event`, are those in which both rows differ; empty if one side has no row. Throws
+  /// SqliteError.
   OrderClass class_of(std::string_view table, std::pair<std::int64_t, std::int64_t> key,
                       const std::set<std::string>& columns);
 

@@ -59,8 +59,8 @@ std::optional<HashName> last_called(Repository::State& state, std::string_view t
   return std::nullopt;
 }
 
-/// Whether the artifact RID was pushed by the user BY or by an administrator. Artifacts of unknown users
-/// count as pushed by BY if BY is unknown too.
+/// Whether the artifact RID was pushed by the user BY or by an administrator. Artifacts of unknown
+/// users count as pushed by BY if BY is unknown too.
 bool was_brought_by(Repository::State& state, std::int64_t rid, std::string_view by) {
   Query sender = state.database.query(
       "SELECT login, cap FROM user WHERE uid=(SELECT uid FROM rcvfrom WHERE rcvid="

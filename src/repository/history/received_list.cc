@@ -60,8 +60,8 @@ Description as_tag(Repository& repository, const ArrivedBlob& row) {
   return std::nullopt;
 }
 
-/// The precedence of TAG when it decides about an artifact's kind, in fossil's order: cluster, ticket,
-/// page, technote.
+/// The precedence of TAG when it decides about an artifact's kind, in fossil's order: cluster,
+/// ticket, page, technote.
 int rank_of(std::string_view tag) {
   if (tag == "cluster") return 1;
   if (tag.starts_with("tkt-")) return 2;

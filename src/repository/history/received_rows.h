@@ -29,7 +29,8 @@ bool is_after(const ArrivalMark& position, const ArrivalMark& mark);
 // These throw SqliteError.
 
 Readiness readiness_of(Repository::State& state, const ReceivedRow& row);
-/// Adds ROW, which is ready, to the last element of RECEIVED if it is the same request, or to a new one.
+/// Adds ROW, which is ready, to the last element of RECEIVED if it is the same request, or to a new
+/// one.
 void add_received(Repository::State& state, const ReceivedRow& row, std::vector<Received>& received,
                   std::vector<Rid>& reported);
 

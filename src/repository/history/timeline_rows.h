@@ -11,7 +11,8 @@
 
 namespace quarry::repository {
 
-/// Whether the artifact RID, whose hash is HASH, is neither private nor shunned. Throws SqliteError.
+/// Whether the artifact RID, whose hash is HASH, is neither private nor shunned. Throws
+/// SqliteError.
 bool is_public(Repository::State& state, Rid rid, std::string_view hash);
 
 /// Whether it is public and not waiting (see Repository::is_waiting()). Throws SqliteError.

@@ -80,8 +80,8 @@ std::size_t item_prefix(std::string_view text) {
   return bullet != 0 ? bullet : number_prefix(text);
 }
 
-/// The end of the fenced code at the start of TEXT, which is between two runs of at least three equal
-/// marks; 0 if there is none.
+/// The end of the fenced code at the start of TEXT, which is between two runs of at least three
+/// equal marks; 0 if there is none.
 std::size_t fenced_code(std::string_view text) {
   if (text[0] != '`' && text[0] != '~') return 0;
   const std::size_t marks = std::min(text.find_first_not_of(text[0]), text.size());

@@ -1,8 +1,9 @@
 // The artifacts that a Markdown text links to.
 //
 // Only links in brackets count: [text](target), [text][name], and [name] if a line "[name]: target"
-// defines it. Code, images and HTML blocks contain no links. Where Markdown is ambiguous (how emphasis
-// nests, what ends a list), this follows Fossil, whose rows for the same text must be the same.
+// defines it. Code, images and HTML blocks contain no links. Where Markdown is ambiguous (how
+// emphasis nests, what ends a list), this follows Fossil, whose rows for the same text must be the
+// same.
 #pragma once
 
 #include <string>

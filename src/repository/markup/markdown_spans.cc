@@ -72,8 +72,8 @@ std::size_t mail_address(std::string_view text) {
   return at < text.size() && text[at] == '>' && signs == 1 ? at + 1 : 0;
 }
 
-/// The length of the HTML tag, or of the URL or mail address in angle brackets, at the start of TEXT; 0 if
-/// there is none.
+/// The length of the HTML tag, or of the URL or mail address in angle brackets, at the start of
+/// TEXT; 0 if there is none.
 std::size_t tag_length(std::string_view text) {
   if (text.size() < 3) return 0;
   std::size_t at = text[1] == '/' ? 2 : 1;
@@ -132,7 +132,8 @@ std::size_t closing_bracket(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// The position of the parenthesis that closes the one at the start of TEXT, or npos. Counts nested ones.
+/// The position of the parenthesis that closes the one at the start of TEXT, or npos. Counts nested
+/// ones.
 std::size_t closing_parenthesis(std::string_view text) {
   int level = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -275,8 +276,8 @@ std::size_t MarkdownSpans::read_link(std::string_view text, bool is_image) {
   return end;
 }
 
-/// The position of MARK in TEXT, from the second byte on, that is neither escaped nor in code or a link;
-/// 0 if there is none.
+/// The position of MARK in TEXT, from the second byte on, that is neither escaped nor in code or a
+/// link; 0 if there is none.
 std::size_t MarkdownSpans::next_mark(std::string_view text, char mark) {
   std::size_t at = text[0] == '`' ? 0 : 1;
   const std::size_t size = text.size();

@@ -17,8 +17,8 @@ class MarkdownNames {
   }
   /// Call once, after all names were added.
   void sort();
-  /// Null if there is none. If a name has several targets this returns the same one as fossil's binary
-  /// search.
+  /// Null if there is none. If a name has several targets this returns the same one as fossil's
+  /// binary search.
   const std::string* find(std::string_view name) const;
 
  private:
@@ -50,8 +50,8 @@ class MarkdownSpans {
 
   void read(std::string_view text);
 
-  /// The position after the code span at AT in TEXT, or after the backticks if there is none. Returns the
-  /// end of TEXT if the work limit is reached.
+  /// The position after the code span at AT in TEXT, or after the backticks if there is none.
+  /// Returns the end of TEXT if the work limit is reached.
   std::size_t after_code_span(std::string_view text, std::size_t at);
   /// Counts STEPS of work. Returns false when the limit is reached, and the rest is skipped.
   bool may_go_on(std::size_t steps);

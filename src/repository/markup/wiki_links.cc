@@ -26,8 +26,8 @@ bool is_alnum(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-// Maximum number of bytes per text that are searched for the end of markup. After that the rest counts
-// as text, so that a text full of unclosed markup is parsed quickly.
+// Maximum number of bytes per text that are searched for the end of markup. After that the rest
+// counts as text, so that a text full of unclosed markup is parsed quickly.
 constexpr std::size_t kMostSearched = 20'000'000;
 
 /// Whether TEXT has the attribute NAME at AT.
@@ -77,8 +77,8 @@ HtmlTag tag_at(std::string_view text, std::size_t& searched) {
   return {};
 }
 
-/// The position after a <verbatim>, which is literal text until its end tag. One with an id never ends,
-/// because fossil does not recognize the id in the end tag.
+/// The position after a <verbatim>, which is literal text until its end tag. One with an id never
+/// ends, because fossil does not recognize the id in the end tag.
 std::size_t after_verbatim(std::string_view text, const HtmlTag& begin, std::size_t at,
                            std::size_t& searched) {
   if (begin.has_id) return text.size();

@@ -1,5 +1,5 @@
-// The artifacts that Fossil wiki text (for example a check-in comment) links to: "see [d5c54f0b]" or
-// "[/info/d5c54f0b|the fix]". Parses only as much of the markup as is needed to find links.
+// The artifacts that Fossil wiki text (for example a check-in comment) links to: "see [d5c54f0b]"
+// or "[/info/d5c54f0b|the fix]". Parses only as much of the markup as is needed to find links.
 #pragma once
 
 #include <string>

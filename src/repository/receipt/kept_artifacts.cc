@@ -43,7 +43,8 @@ struct Examined {
 
 }  // namespace
 
-/// The declared size of the whole artifact, checked against the limits now, and verified at the end.
+/// The declared size of the whole artifact, checked against the limits now, and verified at the
+/// end.
 base::Result<std::int64_t> Receipt::State::size_of_kept(const Arrival& arrival) {
   std::uint64_t payload_size = arrival.payload.size();
   if (arrival.is_compressed) {

@@ -1,4 +1,5 @@
-// Receives artifacts: one write transaction from the first card that stores something to the commit.
+// Receives artifacts: one write transaction from the first card that stores something to the
+// commit.
 
 #include <fmt/core.h>
 
@@ -107,8 +108,8 @@ void Receipt::State::back_to_phantom(Rid rid) {
   r.contents.forget(rid);
 }
 
-/// Whether TAG, which only ticket changes have, would move a change to another ticket, or could do so
-/// because its target is missing.
+/// Whether TAG, which only ticket changes have, would move a change to another ticket, or could do
+/// so because its target is missing.
 bool Receipt::State::is_change_of_other(const artifact::TagCard& tag) {
   constexpr std::string_view kTicket = "tkt-";
   if (!tag.name.starts_with(kTicket) || tag.target.empty()) return false;

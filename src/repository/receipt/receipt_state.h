@@ -8,8 +8,8 @@
 namespace quarry::repository {
 
 struct Receipt::State {
-  // Size of the cache of expanded artifacts, in bytes: the source of the next delta is usually a recent
-  // artifact.
+  // Size of the cache of expanded artifacts, in bytes: the source of the next delta is usually a
+  // recent artifact.
   static constexpr std::size_t kCacheSize = std::size_t{64} << 20;
 
   explicit State(Repository::State& repository)

@@ -1,5 +1,5 @@
-// Stores a received artifact in steps: whether it is wanted, expanding its payload, verifying it, and
-// choosing how to store it.
+// Stores a received artifact in steps: whether it is wanted, expanding its payload, verifying it,
+// and choosing how to store it.
 
 #include <fmt/core.h>
 
@@ -13,8 +13,8 @@ using base::ErrorCode;
 
 namespace {
 
-// A received delta is stored as a delta if its chain is shorter than this. Otherwise the whole content
-// is stored, so that reading the newest version of a file stays fast.
+// A received delta is stored as a delta if its chain is shorter than this. Otherwise the whole
+// content is stored, so that reading the newest version of a file stays fast.
 constexpr int kMaxStoredChain = 24;
 
 }  // namespace

@@ -36,7 +36,8 @@ class ArtifactWalk {
     std::function<void(std::size_t, std::size_t)> progress;
   };
 
-  /// DATABASE and CONTENTS are not owned. CONTENTS expands artifacts again that did not fit in memory.
+  /// DATABASE and CONTENTS are not owned. CONTENTS expands artifacts again that did not fit in
+  /// memory.
   ArtifactWalk(Database& database, ContentExpansion& contents, const WalkBounds& bounds)
       : database_(database), contents_(contents), bounds_(bounds) {}
 

@@ -1,6 +1,6 @@
 // Expands artifacts: a row of `blob` holds the content itself or a delta on another row, and deltas
-// form chains. The chain is first followed (row ids only) and then applied from its end, so that only
-// two buffers are needed, however long it is. Recently expanded artifacts are cached, because
+// form chains. The chain is first followed (row ids only) and then applied from its end, so that
+// only two buffers are needed, however long it is. Recently expanded artifacts are cached, because
 // neighbours share sources.
 #pragma once
 
@@ -18,8 +18,8 @@ namespace quarry::repository {
 
 using Content = std::shared_ptr<const std::string>;
 
-/// Expands STORED, the bytes in the row of RID: a delta on SOURCE, or the whole content if SOURCE is
-/// null. Errors: kCorrupt, kLimit (more than MAX_SIZE bytes).
+/// Expands STORED, the bytes in the row of RID: a delta on SOURCE, or the whole content if SOURCE
+/// is null. Errors: kCorrupt, kLimit (more than MAX_SIZE bytes).
 base::Result<Content> expand_stored(Rid rid, std::string_view stored, const Content& source,
                                     std::size_t max_size);
 
@@ -29,8 +29,8 @@ class ContentExpansion {
   ContentExpansion(Database& database, std::size_t max_artifact_size, std::size_t cache_size)
       : database_(database), max_artifact_size_(max_artifact_size), cache_limit_(cache_size) {}
 
-  /// The whole content of RID. Errors: kNotFound (it or the end of its chain is a phantom), kCorrupt,
-  /// kLimit.
+  /// The whole content of RID. Errors: kNotFound (it or the end of its chain is a phantom),
+  /// kCorrupt, kLimit.
   base::Result<Content> get(Rid rid);
   /// The delta source of RID, or 0 if RID is stored whole.
   Rid delta_source(Rid rid);

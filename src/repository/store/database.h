@@ -112,8 +112,8 @@ class Database {
   void set_busy_timeout(std::chrono::milliseconds timeout);
   /// Calls WATCHER periodically with the text of the running statement.
   void watch_long_statements(std::function<void(std::string_view)> watcher);
-  /// Statements fail with SQLITE_INTERRUPT after TIME, which is checked every STEPS steps. Without a
-  /// TIME they have no limit.
+  /// Statements fail with SQLITE_INTERRUPT after TIME, which is checked every STEPS steps. Without
+  /// a TIME they have no limit.
   void set_deadline(std::optional<std::chrono::steady_clock::time_point> time,
                     int steps = kStepsPerCheck);
   /// Statements fail with SQLITE_INTERRUPT once IS_INTERRUPTED returns true, which is called

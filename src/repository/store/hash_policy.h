@@ -29,8 +29,8 @@ class HashPolicy {
 
   // Both throw SqliteError.
 
-  /// Checks whether NAME, which arrived at NOW (seconds since 1970), is allowed. Returns whether that
-  /// has changed the setting. Error: kDenied (rejected).
+  /// Checks whether NAME, which arrived at NOW (seconds since 1970), is allowed. Returns whether
+  /// that has changed the setting. Error: kDenied (rejected).
   base::Result<bool> admit(const artifact::HashName& name, std::int64_t now);
   /// The algorithm for new artifacts.
   artifact::HashAlgorithm for_own();

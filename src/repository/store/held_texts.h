@@ -1,5 +1,5 @@
-// A store for more text than memory should hold: above a limit it moves to an unnamed temporary file,
-// which disappears with its owner.
+// A store for more text than memory should hold: above a limit it moves to an unnamed temporary
+// file, which disappears with its owner.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // Maps the names that artifacts use (hashes, file names, tag names) to the row ids that tables use.
-// A name that is referred to but unknown gets a row: a phantom for an artifact, a plain row otherwise.
+// A name that is referred to but unknown gets a row: a phantom for an artifact, a plain row
+// otherwise.
 #pragma once
 
 #include <optional>
@@ -41,8 +42,8 @@ class Names {
   Rid find(std::string_view hash);
   /// The same, but case-sensitive: a HASH with upper-case letters is never found.
   Rid find_as_written(std::string_view hash);
-  /// The rid of the artifact HASH. Creates a phantom if there is none. Returns 0 for a shunned artifact
-  /// that is not stored, because it will never arrive.
+  /// The rid of the artifact HASH. Creates a phantom if there is none. Returns 0 for a shunned
+  /// artifact that is not stored, because it will never arrive.
   Rid need(std::string_view hash);
   /// HASH must be in lower case.
   Rid make_phantom(std::string_view hash, bool is_private);

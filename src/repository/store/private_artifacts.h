@@ -1,8 +1,8 @@
 // Private artifacts (the table `private`), and making them public.
 //
 // A public artifact must never be stored as a delta on a private one, because clients that may not
-// receive the source could not expand it. An artifact that becomes public enters `unclustered`, even
-// if a cluster already lists it; the next cluster removes it again.
+// receive the source could not expand it. An artifact that becomes public enters `unclustered`,
+// even if a cluster already lists it; the next cluster removes it again.
 #pragma once
 
 #include "content_expansion.h"

@@ -2,9 +2,9 @@
 // kernel are visible, and not the connections that they come from.
 //
 // SQLite has one descriptor per process for a log's index, however many connections there are, and
-// the kernel's locks belong to the process. The thread identifies the connection: while a connection
-// holds an exclusive lock it works in one thread, inside one call. Two connections that take turns in
-// one thread never interleave, so they count as one here.
+// the kernel's locks belong to the process. The thread identifies the connection: while a
+// connection holds an exclusive lock it works in one thread, inside one call. Two connections that
+// take turns in one thread never interleave, so they count as one here.
 //
 // A byte that one thread holds is refused to other threads, although the kernel would grant it.
 #pragma once
@@ -28,8 +28,8 @@ class ProcessWalLocks {
     bool operator==(const File&) const = default;
   };
 
-  /// See WalLocks::take(). Also returns BUSY when all entries are in use. THREAD is a number that is
-  /// unique among the running threads.
+  /// See WalLocks::take(). Also returns BUSY when all entries are in use. THREAD is a number that
+  /// is unique among the running threads.
   template <typename Below>
   int take(const File& file, std::uintptr_t thread, LockBytes asked, int busy, Below&& below) {
     Entry* own = find(file, thread);

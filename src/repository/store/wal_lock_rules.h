@@ -88,8 +88,8 @@ class WalLocks {
     return 0;
   }
 
-  /// Call after ASKED were unlocked or became shared. Unlocks, through BELOW's unlock(LockBytes), the
-  /// bytes that were taken in addition to them.
+  /// Call after ASKED were unlocked or became shared. Unlocks, through BELOW's unlock(LockBytes),
+  /// the bytes that were taken in addition to them.
   template <typename Below>
   constexpr void released(LockBytes asked, Below&& below) {
     const unsigned mask = asked.mask();

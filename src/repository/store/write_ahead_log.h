@@ -23,13 +23,14 @@ namespace quarry::repository {
 
 class WriteAheadLog {
  public:
-  /// LIMIT in bytes, raised to 64 KiB if it is lower. DATABASE must not move, and must outlive this.
+  /// LIMIT in bytes, raised to 64 KiB if it is lower. DATABASE must not move, and must outlive
+  /// this.
   WriteAheadLog(Database& database, std::size_t limit);
   WriteAheadLog(const WriteAheadLog&) = delete;
   WriteAheadLog& operator=(const WriteAheadLog&) = delete;
 
-  /// Runs a checkpoint if the log is too long and this connection has committed since the last call.
-  /// FILE is passed to BARRIER. Removes the database's busy handler. Throws SqliteError.
+  /// Runs a checkpoint if the log is too long and this connection has committed since the last
+  /// call. FILE is passed to BARRIER. Removes the database's busy handler. Throws SqliteError.
   void keep_short(CheckpointBarrier& barrier, std::uint64_t file);
   /// Truncates the log, and removes the busy handler. Returns false if the log is in use. Throws
   /// SqliteError.

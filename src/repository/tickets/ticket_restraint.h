@@ -2,9 +2,9 @@
 //
 // The SQL comes from the setting `ticket-table`, or is part of the tables that it defined (computed
 // columns, CHECKs, indexes on expressions). Anyone who may push configuration can write it. SQLite
-// checks the time between two steps of its virtual machine, and a step may be a call of an SQL function.
-// So the length of texts and blobs is limited too: long enough for definitions and values, and short
-// enough that no function takes a second.
+// checks the time between two steps of its virtual machine, and a step may be a call of an SQL
+// function. So the length of texts and blobs is limited too: long enough for definitions and
+// values, and short enough that no function takes a second.
 #pragma once
 
 #include <array>
@@ -27,12 +27,13 @@ class TicketRestraint {
 
   explicit TicketRestraint(Database& database) : database_(database) {}
 
-  /// Raises the limit for a value of SIZE bytes that will be stored. Texts may be as long as all such values
-  /// together.
+  /// Raises the limit for a value of SIZE bytes that will be stored. Texts may be as long as all
+  /// such values together.
   void allow(std::size_t size);
 
-  /// Calls WORK, which runs the statements, and returns its result. The time starts now. Throws SqliteError
-  /// with the code SQLITE_ABORT if a limit is exceeded, and rethrows exceptions of WORK.
+  /// Calls WORK, which runs the statements, and returns its result. The time starts now. Throws
+  /// SqliteError with the code SQLITE_ABORT if a limit is exceeded, and rethrows exceptions of
+  /// WORK.
   template <typename Work>
   auto run(Work work) {
     const Held held(*this);
@@ -49,8 +50,8 @@ class TicketRestraint {
   /// Inside run(): whether the time is over.
   bool is_late() const { return std::chrono::steady_clock::now() >= deadline_; }
 
-  /// Needed while a statement is prepared. This cannot be interrupted, so a memory limit bounds its time,
-  /// which nested views that refer to one another twice would double at each level.
+  /// Needed while a statement is prepared. This cannot be interrupted, so a memory limit bounds its
+  /// time, which nested views that refer to one another twice would double at each level.
   class Preparing {
    public:
     Preparing();

@@ -40,8 +40,8 @@ struct Making {
   bool is_table = false;  // or an index: its expressions are evaluated for every value
 };
 
-/// Whether FUNCTION can be slow even with short values: `printf('%.*c',1000000000,'x')` counts to that
-/// number.
+/// Whether FUNCTION can be slow even with short values: `printf('%.*c',1000000000,'x')` counts to
+/// that number.
 bool is_endless(std::string_view function) {
   return function == "printf" || function == "format";
 }

@@ -10,9 +10,10 @@
 //   write    rows of tables ticket… and fx_…
 //   read     every table, but not with a recursive query
 //
-// It may not use the functions printf and format. Expressions in tables and indexes may not call instr,
-// replace, trim, ltrim, rtrim or json_patch, which can be made extremely slow. Triggers, PRAGMA, ALTER,
-// ATTACH, ANALYZE and transactions are not allowed. Time and memory are limited (ticket_restraint.h).
+// It may not use the functions printf and format. Expressions in tables and indexes may not call
+// instr, replace, trim, ltrim, rtrim or json_patch, which can be made extremely slow. Triggers,
+// PRAGMA, ALTER, ATTACH, ANALYZE and transactions are not allowed. Time and memory are limited
+// (ticket_restraint.h).
 #pragma once
 
 #include "store/database.h"
@@ -20,9 +21,10 @@
 namespace quarry::repository {
 
 /// Drops all tables ticket… and creates them as defined by the setting `ticket-table`, or Fossil's
-/// default. Replaces a view of an earlier run (`fossil rebuild` fails there), but not a table fx_…. Use
-/// inside a transaction. Throws SqliteError, which names the setting and the statement, if the SQL is
-/// invalid, does something else, or exceeds a limit; the whole transaction may then be rolled back.
+/// default. Replaces a view of an earlier run (`fossil rebuild` fails there), but not a table fx_….
+/// Use inside a transaction. Throws SqliteError, which names the setting and the statement, if the
+/// SQL is invalid, does something else, or exceeds a limit; the whole transaction may then be
+/// rolled back.
 void make_ticket_tables(Database& database);
 
 }  // namespace quarry::repository

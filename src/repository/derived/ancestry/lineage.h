@@ -1,8 +1,8 @@
-// Parents and children (`plink`), cherry-picks (`cherrypick`), and which artifacts are check-ins, from
-// their rows of `event`.
+// Parents and children (`plink`), cherry-picks (`cherrypick`), and which artifacts are check-ins,
+// from their rows of `event`.
 //
-// Every artifact needs this several times. So a complete recomputation holds it in memory, and writes
-// the rows of `plink` at once, in index order.
+// Every artifact needs this several times. So a complete recomputation holds it in memory, and
+// writes the rows of `plink` at once, in index order.
 #pragma once
 
 #include <optional>

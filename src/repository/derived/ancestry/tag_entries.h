@@ -1,8 +1,8 @@
 // Rows of `tagxref`: which tag is on which artifact.
 //
-// A complete recomputation first collects the cards in memory. Then one walk from parents to children
-// finds the inherited tags (most artifacts share those of their parent), and writes all rows in index
-// order.
+// A complete recomputation first collects the cards in memory. Then one walk from parents to
+// children finds the inherited tags (most artifacts share those of their parent), and writes all
+// rows in index order.
 #pragma once
 
 #include <functional>
@@ -50,8 +50,8 @@ class TagEntries {
   /// Begins to collect entries in memory. The table must be empty.
   void hold();
   bool is_held() const { return is_held_; }
-  /// Computes inherited entries along LINEAGE, and writes all rows. Calls INHERITED for each inherited
-  /// entry. After that, nothing can be put or removed until let_go().
+  /// Computes inherited entries along LINEAGE, and writes all rows. Calls INHERITED for each
+  /// inherited entry. After that, nothing can be put or removed until let_go().
   void spread(Lineage& lineage, const std::function<void(std::int64_t tag, Rid rid)>& inherited);
   /// Releases the memory, and uses the table again.
   void let_go();

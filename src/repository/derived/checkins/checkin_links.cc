@@ -116,8 +116,9 @@ void CheckinLinks::link_cherrypicks(Rid rid, const Structural& manifest) {
   for (const auto& cherrypick : manifest.cherrypicks) {
     const Rid target = work_.names.find_as_written(cherrypick.target);
     if (target == 0) {
-      // Fossil does not create a phantom here, so we keep the link in a table that its rebuild keeps. A
-      // hash with upper-case letters never gets a row of `cherrypick`, but its files are compared: -1.
+      // Fossil does not create a phantom here, so we keep the link in a table that its rebuild
+      // keeps. A hash with upper-case letters never gets a row of `cherrypick`, but its files are
+      // compared: -1.
       const std::string lower = lower_hash(cherrypick.target);
       const bool has_capitals = lower != cherrypick.target;
       if (has_capitals && cherrypick.is_backout) continue;

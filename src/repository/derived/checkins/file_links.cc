@@ -1,5 +1,5 @@
-// The files that each check-in changed (mlink). The rows are a function of its manifest and those of its
-// parents, and all of them are recomputed when one of these arrives.
+// The files that each check-in changed (mlink). The rows are a function of its manifest and those
+// of its parents, and all of them are recomputed when one of these arrives.
 //
 //   no parent              every file is new (pmid 0)
 //   primary parent absent, or plain data
@@ -9,8 +9,8 @@
 //                          compared with the primary parent, but not with all parents, came by a
 //                          merge: pid -1
 //
-// A parent that is not a check-in has no files. Each comparison adds file names and phantoms, even if
-// it adds no row.
+// A parent that is not a check-in has no files. Each comparison adds file names and phantoms, even
+// if it adds no row.
 
 #include "file_links.h"
 

@@ -1,7 +1,7 @@
 // The files that each check-in changed (`mlink`), and file names (`filename`).
 //
-// Computed for marked check-ins when all links between check-ins are known. Also makes the files of a
-// public check-in public. Marks nothing.
+// Computed for marked check-ins when all links between check-ins are known. Also makes the files of
+// a public check-in public. Marks nothing.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// A leaf is a check-in without a child on its own branch (`leaf`). As in fossil, only check-ins with a
-// known branch and their parents count: a history without branch tags has no leaves.
+// A leaf is a check-in without a child on its own branch (`leaf`). As in fossil, only check-ins
+// with a known branch and their parents count: a history without branch tags has no leaves.
 //
 // Computed for marked check-ins when all tags and links are known. Marks nothing.
 #pragma once

@@ -1,5 +1,5 @@
-// Check-ins whose parents are set by a tag, as `fossil reparent` does. The value of the tag `parent`
-// lists the parents, primary first.
+// Check-ins whose parents are set by a tag, as `fossil reparent` does. The value of the tag
+// `parent` lists the parents, primary first.
 //
 //   plink      the tag's parents
 //   mlink      the differences from the tag's primary parent, and from the manifest's merge parents;

@@ -1,8 +1,8 @@
-// Check-ins whose parents are set by a tag, as `fossil reparent` does. The value of the tag `parent`
-// lists the parents, primary first. Rewrites rows of `plink`, and removes rows of `mlink`.
+// Check-ins whose parents are set by a tag, as `fossil reparent` does. The value of the tag
+// `parent` lists the parents, primary first. Rewrites rows of `plink`, and removes rows of `mlink`.
 //
-// Called when the tag is set on a check-in, and for a new check-in that may already have it. Marks the
-// files, times and leaves of all affected check-ins.
+// Called when the tag is set on a check-in, and for a new check-in that may already have it. Marks
+// the files, times and leaves of all affected check-ins.
 #pragma once
 
 #include <vector>
@@ -23,8 +23,8 @@ class Reparenting {
 
   /// The parents that a tag sets for the check-in RID; empty if there is no such tag.
   std::vector<artifact::HashName> parents_by_tag(Rid rid);
-  /// Links RID with the parents that a tag sets, or with those of its manifest. Does nothing and returns
-  /// false if it has to wait, or is not a check-in.
+  /// Links RID with the parents that a tag sets, or with those of its manifest. Does nothing and
+  /// returns false if it has to wait, or is not a check-in.
   bool reparent(Rid rid);
   /// Marks all check-ins with such a tag, because a parent in their manifest may have arrived.
   void note_reparented();

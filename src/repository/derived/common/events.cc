@@ -1,5 +1,5 @@
-// Rows of `event` for artifacts other than check-ins, and notifications about new ones: email alerts
-// and the search index.
+// Rows of `event` for artifacts other than check-ins, and notifications about new ones: email
+// alerts and the search index.
 
 #include "events.h"
 
@@ -28,8 +28,8 @@ void Events::note_for_alerts(char type, Rid rid) {
       .run();
 }
 
-// Fossil's next update of its index processes rows with `idxed` 0. The index keeps words of the older
-// text, which only fossil's own SQL functions can remove.
+// Fossil's next update of its index processes rows with `idxed` 0. The index keeps words of the
+// older text, which only fossil's own SQL functions can remove.
 void Events::touch_search(char type, Rid rid, std::optional<std::string_view> name) {
   if (!has_search_index_) has_search_index_ = work_.database.has_table("ftsdocs");
   if (!*has_search_index_) return;

@@ -1,5 +1,5 @@
-// Rows of `event` for artifacts other than check-ins, and notifications about new rows: email alerts
-// (`pending_alert`) and the search index (`ftsdocs`).
+// Rows of `event` for artifacts other than check-ins, and notifications about new rows: email
+// alerts (`pending_alert`) and the search index (`ftsdocs`).
 //
 // Called by every part whose artifacts appear in the timeline. Marks events that tags change, and
 // times that must be compared with those of children.
@@ -37,8 +37,8 @@ class Events {
   void note_compared_times(Rid rid);
   /// Adds a new event to pending_alert if email alerts are set up. TYPE is event.type.
   void note_for_alerts(char type, Rid rid);
-  /// Marks the document RID for the next update of fossil's search index. TYPE is fossil's letter for
-  /// its kind, NAME its title if it has one.
+  /// Marks the document RID for the next update of fossil's search index. TYPE is fossil's letter
+  /// for its kind, NAME its title if it has one.
   void touch_search(char type, Rid rid, std::optional<std::string_view> name = std::nullopt);
 
   /// The first digits of HASH, as shown to people.

@@ -1,9 +1,9 @@
 // A compact store for the file lists of many check-ins.
 //
-// A check-in has nearly all its files in common with its neighbours. So each distinct F card is stored
-// once, and has a number. The list of a check-in is cut into pieces of about 32 cards. Hashes of file
-// names decide where to cut, so that lists align again after a difference. Each distinct piece is
-// stored once, and has a number too:
+// A check-in has nearly all its files in common with its neighbours. So each distinct F card is
+// stored once, and has a number. The list of a check-in is cut into pieces of about 32 cards.
+// Hashes of file names decide where to cut, so that lists align again after a difference. Each
+// distinct piece is stored once, and has a number too:
 //
 //   cards    0: README 1a2b   1: main.c 3c4d   2: main.c 5e6f   3: zoo.c 7a8b
 //   pieces   0: [0 1]   1: [0 2]   2: [3]
@@ -97,8 +97,8 @@ class FileList {
       at_ = 0;
       ++piece_;
     }
-    /// If both are at the start of the same piece, and none of its cards has an old name, skips it in
-    /// both and returns true.
+    /// If both are at the start of the same piece, and none of its cards has an old name, skips it
+    /// in both and returns true.
     bool pass_same(Cursor& other);
 
    private:

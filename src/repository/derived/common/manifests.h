@@ -1,10 +1,10 @@
 // A store of parsed structural artifacts, by rid. It keeps them in a compact form (the text without
-// the F cards, and these as a FileList), so that a check-in that is compared with its relatives is not
-// expanded and parsed again each time.
+// the F cards, and these as a FileList), so that a check-in that is compared with its relatives is
+// not expanded and parsed again each time.
 //
-// A receipt keeps a limited number of artifacts. A complete recomputation, which parses all artifacts
-// first, keeps all: above a limit texts go to a temporary file, and file lists are dropped and
-// computed again when needed.
+// A receipt keeps a limited number of artifacts. A complete recomputation, which parses all
+// artifacts first, keeps all: above a limit texts go to a temporary file, and file lists are
+// dropped and computed again when needed.
 #pragma once
 
 #include <list>
@@ -32,13 +32,13 @@ class Manifests {
   Manifests(ContentExpansion& contents, const WalkBounds& bounds)
       : contents_(contents), lists_of_all_(bounds.lists), texts_(bounds.texts) {}
 
-  /// The parsed artifact RID; null if its content is missing, corrupt (which verify() reports), or plain
-  /// data. Throws SqliteError.
+  /// The parsed artifact RID; null if its content is missing, corrupt (which verify() reports), or
+  /// plain data. Throws SqliteError.
   Manifest get(Rid rid);
   /// The files of its F cards; null if get() returns null. Throws SqliteError.
   Files files(Rid rid);
-  /// Parses and stores CONTENT of RID; returns nothing if it is plain data. Several threads may call it
-  /// concurrently, but no other function at the same time.
+  /// Parses and stores CONTENT of RID; returns nothing if it is plain data. Several threads may
+  /// call it concurrently, but no other function at the same time.
   std::optional<artifact::StructuralType> add(Rid rid, std::string_view content);
   /// Keeps all artifacts until forget_all(). get() then returns only artifacts that were added.
   void hold_all() { holds_all_ = true; }

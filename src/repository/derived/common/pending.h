@@ -2,8 +2,8 @@
 // recomputed because of them.
 //
 // Derivation collects arrivals here, and moves the value into a run. During the run the parts mark
-// rows that other parts have to recompute (see derivation.h), so that no part needs to call back its
-// caller.
+// rows that other parts have to recompute (see derivation.h), so that no part needs to call back
+// its caller.
 #pragma once
 
 #include <compare>

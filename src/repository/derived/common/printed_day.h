@@ -1,7 +1,7 @@
 // Julian days as fossil writes them into event, plink and backlink: not the number itself but a
 // decimal text of 16 digits, which SQLite parses. Fossil computes the digits by scaling with 0.1 (a
-// double, hence slightly too large) in extended precision, so the last digit is often off by one. We
-// repeat the same steps, so that our rows equal those of `fossil rebuild` exactly.
+// double, hence slightly too large) in extended precision, so the last digit is often off by one.
+// We repeat the same steps, so that our rows equal those of `fossil rebuild` exactly.
 #pragma once
 
 #include "store/database.h"

@@ -1,5 +1,5 @@
-// Data shared by the parts during one run of the derivation: the file, caches, and the pending work.
-// Like the parts it lives for one run only, so that a failed run leaves nothing behind.
+// Data shared by the parts during one run of the derivation: the file, caches, and the pending
+// work. Like the parts it lives for one run only, so that a failed run leaves nothing behind.
 #pragma once
 
 #include "artifact_order.h"

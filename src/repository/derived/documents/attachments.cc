@@ -1,9 +1,9 @@
 // Attachments to wiki pages, tickets and technotes, and their removals.
 //
-// Only the tags of the page, ticket or technote show what kind of target an attachment has. So its row
-// of `event` depends on which of the two comes first (artifact_order.h): an attachment that comes
-// before its target counts as that of a wiki page, until a ticket change or a technote with that id
-// comes, which rewrites the comment.
+// Only the tags of the page, ticket or technote show what kind of target an attachment has. So its
+// row of `event` depends on which of the two comes first (artifact_order.h): an attachment that
+// comes before its target counts as that of a wiki page, until a ticket change or a technote with
+// that id comes, which rewrites the comment.
 
 #include "attachments.h"
 

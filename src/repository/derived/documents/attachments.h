@@ -1,5 +1,5 @@
-// Attachments to wiki pages, tickets and technotes, and their removals (`attachment`), and their rows
-// in the timeline.
+// Attachments to wiki pages, tickets and technotes, and their removals (`attachment`), and their
+// rows in the timeline.
 //
 // Called for new ones; marks their targets. The timeline's rows for all attachments of a target are
 // computed when all new artifacts have been added.

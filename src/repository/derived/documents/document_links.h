@@ -20,7 +20,8 @@ class DocumentLinks {
 
   /// Links LATER, which is RID, with the previous version.
   void link_versions(Rid rid, const artifact::Structural& later);
-  /// Whether fossil finds the version before LATER: it ignores upper-case hashes and shunned artifacts.
+  /// Whether fossil finds the version before LATER: it ignores upper-case hashes and shunned
+  /// artifacts.
   bool has_prior(const artifact::Structural& later);
 
  private:

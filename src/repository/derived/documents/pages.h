@@ -1,5 +1,5 @@
-// Wiki pages and technotes: their tags (`tagxref`), rows of `event`, and links (`backlink`). pages.cc
-// describes the rows.
+// Wiki pages and technotes: their tags (`tagxref`), rows of `event`, and links (`backlink`).
+// pages.cc describes the rows.
 //
 // Called for new versions; marks the page or technote, and the attachments of a technote. Rows that
 // depend on all versions are computed when all new artifacts have been added.

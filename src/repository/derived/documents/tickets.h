@@ -1,5 +1,5 @@
-// Tickets: the fields that result from a ticket's changes (`ticket`, `ticketchng`), and its rows in the
-// timeline.
+// Tickets: the fields that result from a ticket's changes (`ticket`, `ticketchng`), and its rows in
+// the timeline.
 //
 // Called for new changes; marks the ticket and its attachments. Tickets are computed when all new
 // artifacts have been added.
@@ -17,7 +17,8 @@ namespace quarry::repository {
 struct TicketFields;
 
 /// Call after the setting NAME has changed. Marks all tickets in PENDING if they depend on it. For
-/// `ticket-table` it creates their tables again, unless the definition is invalid. Throws SqliteError.
+/// `ticket-table` it creates their tables again, unless the definition is invalid. Throws
+/// SqliteError.
 void ticket_setting_changed(Database& database, std::string_view name, Pending& pending);
 
 class Tickets {
@@ -29,8 +30,8 @@ class Tickets {
 
   /// Adds CHANGE, which is RID and of DAY (the Julian day of its D card).
   void add_ticket_change(Rid rid, const artifact::Structural& change, double day);
-  /// Computes all marked tickets. One that violates a constraint of the project's own tables is left
-  /// unchanged, except in a complete recomputation, which then fails.
+  /// Computes all marked tickets. One that violates a constraint of the project's own tables is
+  /// left unchanged, except in a complete recomputation, which then fails.
   void refresh_tickets();
 
  private:

@@ -1,6 +1,6 @@
-// Inheritance of tags (`tagxref` with srcid == 0): descendants along primary parents inherit from the
-// check-in with the card (origid), as long as each check-in between them has a propagating entry
-// (tagtype 2).
+// Inheritance of tags (`tagxref` with srcid == 0): descendants along primary parents inherit from
+// the check-in with the card (origid), as long as each check-in between them has a propagating
+// entry (tagtype 2).
 #include <algorithm>
 
 #include "derived/ancestry/tag_entries.h"

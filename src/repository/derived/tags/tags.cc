@@ -1,8 +1,8 @@
-// Tags that T cards set on an artifact (`tagxref` with srcid != 0); the latest card counts. Inheritance
-// is in tag_propagation.cc.
+// Tags that T cards set on an artifact (`tagxref` with srcid != 0); the latest card counts.
+// Inheritance is in tag_propagation.cc.
 //
-// An artifact's own entry takes precedence over an inherited one, whatever their dates, so that nothing
-// depends on the order of arrival.
+// An artifact's own entry takes precedence over an inherited one, whatever their dates, so that
+// nothing depends on the order of arrival.
 
 #include "tags.h"
 

@@ -1,7 +1,7 @@
 // Tags that T cards set on artifacts, and that descendants inherit (`tag`, `tagxref`).
 //
-// Called for every card, and when an artifact has been linked with its parent. Marks affected events
-// and leaves. Adds artifacts that a tag makes private to Pending::hidden.
+// Called for every card, and when an artifact has been linked with its parent. Marks affected
+// events and leaves. Adds artifacts that a tag makes private to Pending::hidden.
 #pragma once
 
 #include <optional>

@@ -60,8 +60,8 @@ void EventTags::refresh_event(Rid rid) {
   const char type = has_row && !query.text(0).empty() ? query.text(0).front() : 0;
   if (type == 'c') return refresh_check_in_event(rid);
 
-  // Links of an edited comment belong to the artifact, whatever its kind. Cancelling the edit removes
-  // them.
+  // Links of an edited comment belong to the artifact, whatever its kind. Cancelling the edit
+  // removes them.
   Query edited = work_.database.query(
       "SELECT value, mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       " WHERE tagid=2 AND rid=?1 AND srcid<>0");

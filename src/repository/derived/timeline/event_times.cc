@@ -1,14 +1,14 @@
-// event.mtime: if a child is dated less than two seconds before its parent, or at the same time, the
-// parent is shown 25 ms before the child, so that the timeline is in order.
+// event.mtime: if a child is dated less than two seconds before its parent, or at the same time,
+// the parent is shown 25 ms before the child, so that the timeline is in order.
 //
 // Fossil does this in rounds over all check-ins with a child that is dated less than two seconds
 // after them (if there are several, the earliest child counts here, and in fossil the one that it
 // compared last). In each round, a parent that is not before its child is moved to 25 ms before it;
-// then all of them re-read their child's time. There are at most 30 rounds. The result for a check-in
-// depends only on its chain of such children, so the chain is enough to compute it.
+// then all of them re-read their child's time. There are at most 30 rounds. The result for a
+// check-in depends only on its chain of such children, so the chain is enough to compute it.
 //
-// Artifacts of other kinds take part if a check-in names them as its parent. They count with their D
-// card's time, even technotes.
+// Artifacts of other kinds take part if a check-in names them as its parent. They count with their
+// D card's time, even technotes.
 
 #include "event_times.h"
 
@@ -31,7 +31,8 @@ struct Link {
   std::optional<double> child;  // the child's time as the parent last read it
 };
 
-/// The final time of the check-in at the head of CHAIN (each is the chosen child of the one before).
+/// The final time of the check-in at the head of CHAIN (each is the chosen child of the one
+/// before).
 double adjusted_time(std::vector<Link> chain) {
   for (int round = 0; round < kRounds; ++round) {
     bool changed = false;

@@ -1,5 +1,5 @@
-// event.mtime: a parent that is not dated before a close child is shown 25 ms before it, to keep the
-// timeline in order.
+// event.mtime: a parent that is not dated before a close child is shown 25 ms before it, to keep
+// the timeline in order.
 //
 // Computed for marked artifacts when all events exist. Marks nothing else.
 #pragma once

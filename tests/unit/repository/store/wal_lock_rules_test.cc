@@ -1,5 +1,5 @@
-// The rules of wal_lock_rules.h over random interleavings of what SQLite asks for, lock by lock, against
-// a table of locks in memory: guarded connections beside those of other programs.
+// The rules of wal_lock_rules.h over random interleavings of what SQLite asks for, lock by lock,
+// against a table of locks in memory: guarded connections beside those of other programs.
 //
 //   QUARRY_TEST_LOCK_CALLS   how many requests (2,000,000)
 //   QUARRY_TEST_SEED         1
