@@ -25,7 +25,7 @@ base::Result<std::string> read_all(std::string_view blob, std::size_t max_size =
 
 }  // namespace
 
-TEST_CASE("what is read in pieces is what expands at once") {
+TEST_CASE("reading in pieces gives the same as expanding at once") {
   test::Random random;
   INFO("seed ", random.seed());
   for (const std::size_t size :
@@ -62,7 +62,7 @@ TEST_CASE("a blob that does not expand cannot be read to its end") {
   CHECK(too_large.error().code == base::ErrorCode::kLimit);
 }
 
-TEST_CASE("a digest of pieces is that of the whole") {
+TEST_CASE("a digest of pieces equals that of the whole") {
   for (const std::string& text : {std::string(), std::string(300'000, 'x')}) {
     RunningDigest sha1 = RunningDigest::sha1();
     RunningDigest sha3 = RunningDigest::sha3_256();
@@ -75,7 +75,7 @@ TEST_CASE("a digest of pieces is that of the whole") {
   }
 }
 
-TEST_CASE("a digest goes on twice from where it forks") {
+TEST_CASE("a forked digest continues separately") {
   RunningDigest one = RunningDigest::md5();
   one.add("begin ");
   RunningDigest other = one.fork();

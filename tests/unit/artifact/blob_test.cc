@@ -18,7 +18,7 @@ void check_fails(std::string_view blob, base::ErrorCode code, std::size_t max_si
   CHECK_FALSE(content.error().message.empty());
 }
 
-TEST_CASE("content comes back as it went in") {
+TEST_CASE("compressed content expands to the original") {
   test::Random random;
   INFO("seed ", random.seed());
   for (const std::size_t size : {0u, 1u, 2u, 15u, 16u, 100u, 4096u, 65'537u, 500'000u}) {
@@ -81,7 +81,7 @@ TEST_CASE("a stream that is missing, cut off or damaged is refused") {
   }
 }
 
-TEST_CASE("a stream that makes more or fewer bytes than declared is refused") {
+TEST_CASE("a stream with more or fewer bytes than declared is refused") {
   std::string blob = blob_compress("abcdef");
   for (const char size : {'\0', '\1', '\5', '\7', '\x64'}) {
     blob[3] = size;
@@ -102,7 +102,7 @@ TEST_CASE("bytes after the end of the stream are refused") {
   check_fails(blob_compress("abc") + "\n", base::ErrorCode::kInvalid);
 }
 
-TEST_CASE("fossil reads what is compressed here, and the other way round") {
+TEST_CASE("fossil expands our blobs, and we expand fossil's") {
   if (!test::have_fossil()) return;
   test::Random random;
   INFO("seed ", random.seed());

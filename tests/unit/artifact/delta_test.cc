@@ -18,7 +18,7 @@ void check_invalid(std::string_view source, std::string_view delta) {
   CHECK(target.error().message.starts_with("malformed delta: "));
 }
 
-TEST_CASE("copies and insertions make the target") {
+TEST_CASE("copies and insertions build the target") {
   CHECK(delta_apply("abcdefgh", "0\n0;", kLimit) == "");
   // The checksum of "cdef" is its one word, 0x63646566, in base 64.
   CHECK(delta_apply("abcdefgh", "4\n4@2,1ZP6Lb;", kLimit) == "cdef");
@@ -38,7 +38,7 @@ TEST_CASE("a delta declares the size of its target") {
   }
 }
 
-TEST_CASE("a target over the limit is refused before anything is made") {
+TEST_CASE("a target above the limit is refused before it is built") {
   const auto target = delta_apply("abcdefgh", "4\n4@2,1ZP6Lb;", 3);
   REQUIRE_FALSE(target);
   CHECK(target.error().code == base::ErrorCode::kLimit);
@@ -66,7 +66,7 @@ TEST_CASE("an insertion beyond the delta is refused") {
   check_invalid("", "3~~~\n3~~~~~:cdef1ZP6Lb;");
 }
 
-TEST_CASE("a delta that makes more or fewer bytes than declared is refused") {
+TEST_CASE("a delta that builds more or fewer bytes than declared is refused") {
   check_invalid("abcdefgh", "3\n4@2,1ZP6Lb;");
   check_invalid("abcdefgh", "5\n4@2,1ZP6Lb;");
   check_invalid("", "3\n4:cdef1ZP6Lb;");
@@ -102,7 +102,7 @@ void check_round_trip(std::string_view source, std::string_view target) {
   CHECK(*made == target);
 }
 
-TEST_CASE("what a created delta makes is the target") {
+TEST_CASE("a created delta builds the target") {
   test::Random random;
   INFO("seed ", random.seed());
   for (int round = 0; round < 200; ++round) {
@@ -132,7 +132,7 @@ TEST_CASE("an unchanged artifact is one copy") {
   CHECK(delta_create(text, text).size() < 25);
 }
 
-TEST_CASE("a small change makes a small delta, wherever it lies") {
+TEST_CASE("a small change anywhere makes a small delta") {
   test::Random random;
   INFO("seed ", random.seed());
   const std::string source = random.bytes(100'000);
@@ -177,7 +177,7 @@ TEST_CASE("a chain of a thousand deltas leads from the first version to the last
   CHECK(rebuilt == version);
 }
 
-TEST_CASE("no damage to a delta makes anything but an error or the same target") {
+TEST_CASE("a damaged delta gives an error or the same target") {
   test::Random random;
   INFO("seed ", random.seed());
   const std::string source = random.text(2000);

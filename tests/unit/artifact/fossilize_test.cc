@@ -30,7 +30,7 @@ TEST_CASE("a backslash at the very end stays") {
   CHECK(defossilize(R"(\\\)") == R"(\\)");
 }
 
-TEST_CASE("text can be recovered in the memory of its token") {
+TEST_CASE("a token can be decoded in place") {
   std::string token = R"(a\sb\\c)";
   token.resize(defossilize_in_place(token.data(), token.size()));
   CHECK(token == R"(a b\c)");

@@ -15,7 +15,7 @@ namespace {
 const std::string kSha1OfAbc = "a9993e364706816aba3e25717850c26c9cd0d89d";
 const std::string kSha3OfAbc = "3a985da74fe225b2045c172d6bd390bd855f086e3e9d525b46bfe24511431532";
 
-TEST_CASE("digests are those of the published test vectors") {
+TEST_CASE("digests match the published test vectors") {
   CHECK(sha1_hex("abc") == kSha1OfAbc);
   CHECK(sha1_hex("") == "da39a3ee5e6b4b0d3255bfef95601890afd80709");
   CHECK(sha1_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
@@ -73,7 +73,7 @@ TEST_CASE("a name is 40 or 64 lower-case hex digits and nothing else") {
   }
 }
 
-TEST_CASE("a name tells its algorithm and the content that it names") {
+TEST_CASE("a name has an algorithm, and matches its content") {
   const HashName sha1 = HashName::of(HashAlgorithm::kSha1, "abc");
   const HashName sha3 = HashName::of(HashAlgorithm::kSha3_256, "abc");
   CHECK(sha1.str() == kSha1OfAbc);

@@ -24,7 +24,7 @@ Structural parsed(const std::string& cards) {
   return std::move(*artifact);
 }
 
-TEST_CASE("a check-in tells all its cards") {
+TEST_CASE("all cards of a check-in are parsed") {
   const Structural it =
       parsed("C two\\swords\\nand\\\\a\\sline\n" + kDate + "F a\\sb " + a + "\nF c/d " + b +
              " x\nF e " + c + " l f\\sg\nF h " + a + " w i\nN text/plain\nP " + a + " " + b +
@@ -75,7 +75,7 @@ TEST_CASE("a check-in tells all its cards") {
   CHECK(it.tags[2].kind == '-');
 }
 
-TEST_CASE("a delta manifest tells its baseline and the files that it removes") {
+TEST_CASE("the baseline and removed files of a delta manifest are parsed") {
   const Structural it = parsed("B " + c + "\nC c\n" + kDate + "F gone\nF new " + a + "\nU joe\n");
   CHECK(it.is_delta_manifest());
   CHECK(it.baseline == c);
@@ -84,7 +84,7 @@ TEST_CASE("a delta manifest tells its baseline and the files that it removes") {
   CHECK(it.files[1].hash == a);
 }
 
-TEST_CASE("fossil's own files are passed over") {
+TEST_CASE("fossil's own files are skipped") {
   std::string cards = "C c\n" + kDate;
   for (const char* name : {".FSLCKOUT", ".fslckout", ".fslckout-shm", ".fslckoutx", "_FOSSIL_",
                            "_FOSSIL_-journal", "_FOSSIL_/a", "b/_fossil_", "f"}) {
@@ -97,7 +97,7 @@ TEST_CASE("fossil's own files are passed over") {
   CHECK(it.files[2].name == "f");
 }
 
-TEST_CASE("what is not there is told from what is empty") {
+TEST_CASE("missing and empty fields are distinguished") {
   const Structural bare = parsed(kDate + "P " + a + "\n");
   CHECK_FALSE(bare.has_comment);
   CHECK_FALSE(bare.has_user);
@@ -110,7 +110,7 @@ TEST_CASE("what is not there is told from what is empty") {
   CHECK(empty.tags[0].value.empty());
 }
 
-TEST_CASE("a hash in upper case stands as it was written") {
+TEST_CASE("an upper-case hash is kept as written") {
   const std::string upper(40, 'A');
   const Structural it =
       parsed("C c\n" + kDate + "F f " + upper + "\nP " + upper + " " + b + "\nU joe\n");
@@ -129,14 +129,14 @@ TEST_CASE("a text ends at its first NUL, escaped or not") {
   CHECK(parsed(kDate + "L t\nU joe\nW 3\na\0b\n"s).text == "a");
 }
 
-TEST_CASE("a cluster tells its members") {
+TEST_CASE("the members of a cluster are parsed") {
   const Structural it = parsed("M " + a + "\nM " + b + "\nM " + c + "\n");
   CHECK(it.type == StructuralType::kCluster);
   CHECK(it.members == std::vector<std::string_view>{a, b, c});
   CHECK_FALSE(it.date);
 }
 
-TEST_CASE("a control artifact tells its tags") {
+TEST_CASE("the tags of a control artifact are parsed") {
   const Structural it = parsed(kDate + "T +x " + a + "\nT -y " + b + " v\nU joe\n");
   CHECK(it.type == StructuralType::kControl);
   REQUIRE(it.tags.size() == 2);
@@ -145,7 +145,7 @@ TEST_CASE("a control artifact tells its tags") {
   CHECK(it.tags[1].value == "v");
 }
 
-TEST_CASE("a wiki page tells its title and text") {
+TEST_CASE("the title and text of a wiki page are parsed") {
   const Structural it = parsed(kDate + "L my\\spage\nN text/x-markdown\nP " + a +
                                "\nU joe\nW 13\nZ 0 \\s\nbytes\n\n");
   CHECK(it.type == StructuralType::kWiki);
@@ -156,7 +156,7 @@ TEST_CASE("a wiki page tells its title and text") {
   CHECK(it.text == "Z 0 \\s\nbytes\n");
 }
 
-TEST_CASE("a ticket change tells its fields") {
+TEST_CASE("the fields of a ticket change are parsed") {
   const Structural it =
       parsed(kDate + "J +comment more\\stext\nJ status Open\nJ title\nK " + a + "\nU joe\n");
   CHECK(it.type == StructuralType::kTicketChange);
@@ -170,7 +170,7 @@ TEST_CASE("a ticket change tells its fields") {
   CHECK(it.ticket_fields[2].value.empty());
 }
 
-TEST_CASE("an attachment tells what is attached to what") {
+TEST_CASE("the file and target of an attachment are parsed") {
   const Structural it =
       parsed("A folder/my\\sfile a\\spage " + c + "\nC why\n" + kDate + "U joe\n");
   CHECK(it.type == StructuralType::kAttachment);
@@ -182,7 +182,7 @@ TEST_CASE("an attachment tells what is attached to what") {
   CHECK(parsed("A f page\n" + kDate).attachment->source.empty());
 }
 
-TEST_CASE("a technote tells its time and id") {
+TEST_CASE("the time and id of a technote are parsed") {
   const Structural it = parsed("C c\n" + kDate + "E 2021-01-01T00:00:00 " + a +
                                "\nT +bgcolor * red\nU joe\nW 2\nhi\n");
   CHECK(it.type == StructuralType::kTechnote);
@@ -193,7 +193,7 @@ TEST_CASE("a technote tells its time and id") {
   CHECK(it.tags.size() == 1);
 }
 
-TEST_CASE("a forum post tells its thread") {
+TEST_CASE("the thread of a forum post is parsed") {
   const Structural first = parsed(kDate + "H a\\stitle\nU joe\nW 2\nhi\n");
   CHECK(first.type == StructuralType::kForumPost);
   CHECK(first.thread_title == "a title");
@@ -204,7 +204,7 @@ TEST_CASE("a forum post tells its thread") {
   CHECK(reply.parents == std::vector<std::string_view>{c});
 }
 
-TEST_CASE("what a signature encloses is read") {
+TEST_CASE("the text inside a signature is parsed") {
   const auto it = parse_structural("-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA1\n\n" +
                                    with_end_card("C c\n" + kDate + "U joe\n") +
                                    "-----BEGIN PGP SIGNATURE-----\n\nxyz\n");
@@ -231,7 +231,7 @@ base::UnixMillis date_of(const std::string& text) {
   return *parsed("C c\nD " + text + "\nU joe\n").date;
 }
 
-TEST_CASE("dates are those that SQLite makes of them") {
+TEST_CASE("dates are parsed as by SQLite") {
   // SELECT CAST(round(julianday(TEXT)*86400000) AS INTEGER)-210866760000000
   CHECK(date_of("2020-01-02T03:04:05.678") == kMillis);
   CHECK(date_of("2020-01-02") == base::UnixMillis{1'577'923'200'000});
@@ -247,7 +247,7 @@ TEST_CASE("dates are those that SQLite makes of them") {
   CHECK(date_of("1969-12-31T23:59:59.999") == base::UnixMillis{-1});
 }
 
-TEST_CASE("a second of more digits than a number holds is what SQLite makes of it") {
+TEST_CASE("seconds with too many digits are parsed as by SQLite") {
   const std::string second = "2020-01-02T00:00:00.";
   CHECK(date_of(second + std::string(900, '0')) == base::UnixMillis{1'577'923'200'000});
   CHECK(date_of(second + std::string(308, '1')) == base::UnixMillis{1'577'923'200'111});

@@ -32,7 +32,7 @@ TEST_CASE("the first check-in is written as fossil writes it") {
                                     "U root\n"));
 }
 
-TEST_CASE("a check-in comes back as it was written") {
+TEST_CASE("a formatted check-in is parsed back unchanged") {
   const HashName one = name_of("1");
   const HashName two = name_of("2", HashAlgorithm::kSha1);
   const std::string text = format_check_in({.comment = "two words\nand a \\",
@@ -69,7 +69,7 @@ TEST_CASE("a check-in comes back as it was written") {
   CHECK(it->tags[1].value == "d e");
 }
 
-TEST_CASE("what a check-in takes over and takes back stands between its parents and its checksum") {
+TEST_CASE("cherrypicks and backouts are written between parents and checksum") {
   const HashName low = std::min(name_of("1"), name_of("2"));
   const HashName high = std::max(name_of("1"), name_of("2"));
   const std::string text =
@@ -93,7 +93,7 @@ TEST_CASE("what a check-in takes over and takes back stands between its parents 
   CHECK(it->cherrypicks[1].target == low.str());
 }
 
-TEST_CASE("a cluster is sorted and names nothing twice") {
+TEST_CASE("a cluster is sorted and has no duplicates") {
   const HashName one = name_of("1");
   const HashName two = name_of("2", HashAlgorithm::kSha1);
   const std::string text = format_cluster({one, two, one});
@@ -130,7 +130,7 @@ std::string awkward_text(test::Random& random) {
   return text;
 }
 
-TEST_CASE("whatever is written is read again, and fossil reads it too") {
+TEST_CASE("formatted artifacts are parsed back, also by fossil") {
   test::Random random;
   INFO("seed ", random.seed());
   const test::TempDir dir;

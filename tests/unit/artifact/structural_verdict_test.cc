@@ -24,7 +24,7 @@ bool is_name(std::string_view text) {
   return HashName::parse(lower).has_value();
 }
 
-TEST_CASE("each text has the type that it should, or none") {
+TEST_CASE("each text has the expected type, or none") {
   for (const test::StructuralCase& each : test::structural_cases()) {
     INFO(each.name);
     const auto parsed = parse_structural(each.content);
@@ -56,7 +56,7 @@ TEST_CASE("the date now makes an artifact plain data, unlike in fossil") {
   CHECK_FALSE(parse_structural(test::with_end_card("C hello\nD now\nU joe\n")));
 }
 
-TEST_CASE("no cut, and no single changed byte, passes the Z card") {
+TEST_CASE("the Z card detects truncation and any single changed byte") {
   const std::string good = test::with_end_card("C hello\nD 2020-01-02T03:04:05\nU joe\n");
   REQUIRE(parse_structural(good));
   for (std::size_t size = 0; size < good.size(); ++size) {
@@ -70,7 +70,7 @@ TEST_CASE("no cut, and no single changed byte, passes the Z card") {
   }
 }
 
-TEST_CASE("damaged cards under a right Z card neither crash nor show what is not there") {
+TEST_CASE("damaged cards with a correct Z card neither crash nor give views outside the text") {
   test::Random random;
   INFO("seed ", random.seed());
   const auto cases = test::structural_cases();
@@ -116,7 +116,7 @@ double time_to_parse(const std::string& content, bool expected) {
   return time_of([&] { CHECK(parse_structural(content).has_value() == expected); });
 }
 
-TEST_CASE("a large file is rejected without being read") {
+TEST_CASE("a large file is rejected without reading it") {
   const std::string card_first = "C " + std::string(20'000'000, 'x') + "\n";
   const std::string almost_signed =
       "-----BEGIN PGP SIGNED MESSAGE-----\n\n\n" + std::string(20'000'000, '\n');
@@ -144,7 +144,7 @@ std::string ticket_change_of(int fields) {
                              std::string(40, 'a') + "\nU joe\n");
 }
 
-TEST_CASE("ten megabytes of cards are read in time that grows with their size") {
+TEST_CASE("ten megabytes of cards are parsed in linear time") {
   // Ten times the cards: 100 times the time would be the square of it. With more of them it is the
   // time in which the kernel gives out memory that is measured.
   constexpr int kFew = 25'000;

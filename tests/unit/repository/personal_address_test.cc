@@ -43,7 +43,7 @@ void subscribe(World& world, const std::string& login, const std::string& addres
 
 }  // namespace
 
-TEST_CASE("an address is a name and a domain, and nothing that a header or a shell would read") {
+TEST_CASE("an address is a name and a domain without characters special to a header or a shell") {
   for (const char* good : {"ann@example.org", "a.b+c_d-e=f@mail.example.co.uk", "1@2.3"}) {
     CAPTURE(good);
     CHECK(is_mail_address(good));
@@ -67,7 +67,7 @@ TEST_CASE("an address is a name and a domain, and nothing that a header or a she
   CHECK(mail_address_in("nobody at all").empty());
 }
 
-TEST_CASE("without a subscription it is the address that is known of the user") {
+TEST_CASE("without a subscription the address comes from the user's info") {
   World world;
   add_user(world, "pat", "io", "Pat <pat@example.org>");
   add_user(world, "bob", "io", "Bob");
@@ -88,7 +88,7 @@ TEST_CASE("without a subscription it is the address that is known of the user") 
   CHECK(address_of(world, "pat").empty());
 }
 
-TEST_CASE("a subscription says more: the confirmed address, and who wants no mail") {
+TEST_CASE("a subscription takes precedence: its confirmed address, or an opt-out") {
   World world;
   add_subscribers(world);
   for (const char* login : {"pat", "bob", "cy", "di"}) {

@@ -46,7 +46,7 @@ void log_in(World& world, const std::string& user, bool success) {
 
 }  // namespace
 
-TEST_CASE("in a repository without fossil's logs there is no news") {
+TEST_CASE("a repository without fossil's logs has no security events") {
   World world;
   CHECK(security_end(world) == SecurityMark{});
   const SecurityNews news = security_after(world, {});
@@ -54,7 +54,7 @@ TEST_CASE("in a repository without fossil's logs there is no news") {
   CHECK((news.failed.empty() && news.actions.empty() && news.users.empty()));
 }
 
-TEST_CASE("failed logins are told by user and address, in portions that miss none") {
+TEST_CASE("failed logins are reported by user and address, and none is missed at a limit") {
   World world;
   make_logs(world);
   for (int i = 0; i < 7; ++i) log_in(world, "ann", false);
@@ -75,7 +75,7 @@ TEST_CASE("failed logins are told by user and address, in portions that miss non
   }
 }
 
-TEST_CASE("rows that were taken away leave no mark beyond the end") {
+TEST_CASE("deleted rows do not leave a mark after the end") {
   World world;
   make_logs(world);
   for (int i = 0; i < 5; ++i) log_in(world, "ann", false);
@@ -87,7 +87,7 @@ TEST_CASE("rows that were taken away leave no mark beyond the end") {
   CHECK(security_after(world, mark).failed.size() == 1);
 }
 
-TEST_CASE("of a user's change all is told but the password") {
+TEST_CASE("changes of a user are reported without the password") {
   using What = UserChange::What;
   World world;
   note_users(world);

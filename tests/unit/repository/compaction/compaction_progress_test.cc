@@ -6,7 +6,7 @@
 
 using namespace quarry::repository;
 
-TEST_CASE("the row of its progress is read as it was written, and otherwise not at all") {
+TEST_CASE("the row of the progress is read back as written, and ignored if malformed") {
   const CompactionProgress progress{
       .done = 10, .whole = 9, .phantoms = 2, .top = 30, .next = 20, .bottom = 10, .turned = 5};
   CHECK(CompactionProgress::parse(progress.text()) == progress);
@@ -16,7 +16,7 @@ TEST_CASE("the row of its progress is read as it was written, and otherwise not 
   }
 }
 
-TEST_CASE("a pass looks at what is new, and at everything where that has grown by a quarter") {
+TEST_CASE("a pass covers new artifacts, and all of them after growth by a quarter") {
   CompactionProgress progress{
       .done = 100, .whole = 100, .phantoms = 1, .top = 0, .next = 0, .bottom = 0, .turned = 0};
   progress.begin(100, 1, true);

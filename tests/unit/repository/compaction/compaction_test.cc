@@ -108,7 +108,7 @@ TEST_CASE("all versions of a file but the newest become deltas on the next one")
   REQUIRE(world.fossil("test-integrity -R " + world.file().string()));
 }
 
-TEST_CASE("where nothing came, nothing is looked at and nothing written") {
+TEST_CASE("without new artifacts nothing is read or written") {
   World world;
   Project project(world);
   project.commit_many(4);
@@ -131,7 +131,7 @@ TEST_CASE("where nothing came, nothing is looked at and nothing written") {
   CHECK((*other)->state() == state);
 }
 
-TEST_CASE("what came since makes the version before it old, and no other is looked at") {
+TEST_CASE("a new artifact replaces the previous version, and no other artifact is read") {
   World world;
   Project project(world);
   project.commit_many(40);
@@ -144,7 +144,7 @@ TEST_CASE("what came since makes the version before it old, and no other is look
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("versions that were pushed as deltas on older ones are turned round") {
+TEST_CASE("versions that were pushed as deltas on older ones are reversed") {
   World world;
   Project project(world);
   project.commit_many(8, true);
@@ -169,7 +169,7 @@ TEST_CASE("versions that were pushed as deltas on older ones are turned round") 
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("chains stay below a bound, however the versions come" * doctest::test_suite("long")) {
+TEST_CASE("chains stay below a limit, however the versions arrive" * doctest::test_suite("long")) {
   World world;
   Project project(world);
   SUBCASE("all before they are compacted") {
@@ -215,7 +215,7 @@ TEST_CASE("a content that comes back is newer than what came between") {
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("what is public is no delta on what is private") {
+TEST_CASE("a public artifact is not a delta on a private one") {
   World world;
   Project project(world);
   project.commit_many(3);
@@ -230,7 +230,7 @@ TEST_CASE("what is public is no delta on what is private") {
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("what is shunned is left alone, and nothing is made from it") {
+TEST_CASE("shunned artifacts are unchanged, and never become a delta source") {
   World world;
   Project project(world);
   project.commit_many(4);
@@ -242,7 +242,7 @@ TEST_CASE("what is shunned is left alone, and nothing is made from it") {
   CHECK(project.source_of(2) == "");
 }
 
-TEST_CASE("what waits for its source stays as it is, and is looked at when that has come") {
+TEST_CASE("a waiting delta is unchanged, and processed when its source has arrived") {
   World world;
   Project project(world);
   project.commit_many(3);
@@ -261,7 +261,7 @@ TEST_CASE("what waits for its source stays as it is, and is looked at when that 
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("it goes on where it stopped, artifact by artifact") {
+TEST_CASE("compaction continues where it stopped, artifact by artifact") {
   World world;
   Project project(world);
   project.commit_many(12, true);
@@ -287,7 +287,7 @@ TEST_CASE("it goes on where it stopped, artifact by artifact") {
   }
 }
 
-TEST_CASE("what others change between plan and transaction is looked at again") {
+TEST_CASE("changes between plan and transaction are detected") {
   World world;
   Project project(world);
   project.commit_many(6);
@@ -333,7 +333,7 @@ TEST_CASE("what others change between plan and transaction is looked at again") 
   CHECK(contents(world) == before);
 }
 
-TEST_CASE("damage is told and left as it is") {
+TEST_CASE("damage is reported and left unchanged") {
   World world;
   Project project(world);
   project.commit_many(5);
@@ -363,7 +363,7 @@ TEST_CASE("damage is told and left as it is") {
   CHECK(project.source_of(0) == std::to_string(project.rid_of(1)));
 }
 
-TEST_CASE("pages that are free are given back") {
+TEST_CASE("free pages are returned to the file system") {
   World world;
   Project project(world);
   project.commit_many(200);
@@ -378,7 +378,7 @@ TEST_CASE("pages that are free are given back") {
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("tables of former versions of this program go") {
+TEST_CASE("tables of earlier versions of this program are removed") {
   World world;
   for (const char* table : {"fx_quarry_overruled", "fx_quarry_tied"}) {
     world.sql(std::string("CREATE TABLE ") + table + "(tagname TEXT PRIMARY KEY) WITHOUT ROWID");

@@ -25,8 +25,8 @@ using enum History::Kind;
 
 namespace {
 
-/// WORLD's file, compacted: all artifacts are as they were, and what follows from them is what fossil
-/// makes of the file.
+/// WORLD's file, compacted: all artifacts are as they were, and what follows from them is what
+/// fossil makes of the file.
 void check_compaction(World& world) {
   const auto before = contents(world);
   REQUIRE(Compaction(*world.repository).run());
@@ -124,7 +124,7 @@ void check_pushed(std::uint32_t seed, History::Kind kind, bool has_gaps) {
 
 }  // namespace
 
-TEST_CASE("histories of every kind are the same before and after, and make what fossil makes" *
+TEST_CASE("histories of every kind are unchanged, and as small as with fossil" *
           doctest::test_suite("long")) {
   std::vector<std::pair<std::uint32_t, History::Kind>> cases;
   for (const std::uint32_t seed : {4u, 19u}) {
@@ -148,13 +148,14 @@ TEST_CASE("histories of every kind are the same before and after, and make what 
   });
 }
 
-TEST_CASE("histories that were pushed as deltas on versions before make what fossil makes" *
-          doctest::test_suite("long")) {
+TEST_CASE(
+    "histories that were pushed as deltas on earlier versions become what fossil makes of them" *
+    doctest::test_suite("long")) {
   for_histories({{114, kAmbiguous}, {132, kOrdered}, {161, kAmbiguous}},
                 [](auto seed, auto kind) { check_pushed(seed, kind, false); });
 }
 
-TEST_CASE("histories with gaps make what fossil makes") {
+TEST_CASE("histories with gaps become what fossil makes of them") {
   for_histories({{2, kOrdered}, {5, kAmbiguous}},
                 [](auto seed, auto kind) { check_pushed(seed, kind, true); });
 }

@@ -87,7 +87,7 @@ TEST_CASE("the derived tables are a function of the artifacts, and nearly all fo
   });
 }
 
-TEST_CASE("tags that give check-ins other parents count the same in any order of arrival") {
+TEST_CASE("tags that set parents of check-ins have the same effect in any order of arrival") {
   for_seeds([](std::uint32_t seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
@@ -116,7 +116,7 @@ TEST_CASE("tags that give check-ins other parents count the same in any order of
   });
 }
 
-TEST_CASE("clusters leave the derived tables right") {
+TEST_CASE("clusters leave correct derived tables") {
   for_seeds([](std::uint32_t seed) {
     CAPTURE(seed);
     World world;
@@ -131,7 +131,7 @@ TEST_CASE("clusters leave the derived tables right") {
   });
 }
 
-TEST_CASE("the random histories hold every kind of artifact") {
+TEST_CASE("the random histories contain every kind of artifact") {
   std::map<artifact::StructuralType, int> count;
   for (const std::string& content : History(1, History::Kind::kAmbiguous).make(60)) {
     if (const auto parsed = artifact::parse_structural(content)) ++count[parsed->type];
@@ -144,7 +144,7 @@ TEST_CASE("the random histories hold every kind of artifact") {
   }
 }
 
-TEST_CASE("a tag gives a check-in other parents") {
+TEST_CASE("a tag sets the parents of a check-in") {
   World world;
   std::int64_t date = 1600000000000;
   const auto check_in = [&](std::vector<HashName> parents, std::vector<std::string> files,
@@ -213,7 +213,7 @@ TEST_CASE("a tag gives a check-in other parents") {
   check_derived(world);
 }
 
-TEST_CASE("what fossil itself wrote is found right by a recomputation") {
+TEST_CASE("a recomputation confirms fossil's own tables") {
   World world;
   const std::string file = world.file().string();
   const std::string checkout = (world.folder / "checkout").string();
@@ -245,7 +245,7 @@ TEST_CASE("what fossil itself wrote is found right by a recomputation") {
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("what is shunned is no fault, neither before a rebuild nor after one") {
+TEST_CASE("shunned artifacts are not a fault, before or after a rebuild") {
   World world;
   for (const std::string& artifact : History(3, History::Kind::kPlain).make(12))
     world.put(artifact);
@@ -266,7 +266,7 @@ TEST_CASE("what is shunned is no fault, neither before a rebuild nor after one")
   CHECK(faults_in_any_order(world.file()) == "");
 }
 
-TEST_CASE("verify finds a flipped byte, a wrong name and a wrong derived row") {
+TEST_CASE("verify finds a flipped byte, a wrong hash and a wrong derived row") {
   World world;
   world.put("some content that is long enough to be compressed, compressed, compressed");
   CHECK(faults(world.file()) == "");

@@ -43,7 +43,7 @@ TEST_CASE("a thread whose root is a reply has the title of the thread above") {
   check_derived(world);
 }
 
-TEST_CASE("a reply without a thread has no title, and is none for others") {
+TEST_CASE("a reply without a thread has no title, and is not a thread for others") {
   World world;
   const auto post = [](const std::string& cards) {
     return finish("D 2021-01-01T00:00:00\n" + cards + "U ann\nW 2\nhi\n");
@@ -56,7 +56,7 @@ TEST_CASE("a reply without a thread has no title, and is none for others") {
   check_derived(world);
 }
 
-TEST_CASE("a reply to what is no post has no title") {
+TEST_CASE("a reply to an artifact that is not a post has no title") {
   World world;
   const auto reply_to = [](const std::string& root) {
     return finish(fmt::format("D 2021-01-03T00:00:00\nG {0}\nI {0}\nU ann\nW 2\nhi\n", hash(root)));
@@ -80,7 +80,7 @@ TEST_CASE("a reply to what is no post has no title") {
   check_derived(world);
 }
 
-TEST_CASE("an edit that comes before the control artifact that it is of shows on it") {
+TEST_CASE("an edit that arrives before its control artifact shows on it") {
   World world;
   const std::string edited = control(1, "nothing", "+closed x");
   const std::string edit = control(2, edited, "+comment better");
@@ -91,7 +91,7 @@ TEST_CASE("an edit that comes before the control artifact that it is of shows on
   check_derived(world);
 }
 
-TEST_CASE("beside a primary parent that is plain data a merged one keeps its time") {
+TEST_CASE("with plain data as primary parent a merge parent keeps its time") {
   World world;
   const std::string data = "plain data\n";
   const auto check_in = [](const std::string& comment, const std::string& time,
@@ -119,7 +119,7 @@ TEST_CASE("beside a primary parent that is plain data a merged one keeps its tim
   check_derived(world);
 }
 
-TEST_CASE("a colour of the attachment to a technote shows, whenever it comes") {
+TEST_CASE("a colour of an attachment to a technote shows, in any order of arrival") {
   World world;
   const std::string note = technote("");
   const std::string attachment = finish(
@@ -135,7 +135,7 @@ TEST_CASE("a colour of the attachment to a technote shows, whenever it comes") {
   check_derived(world);
 }
 
-TEST_CASE("a branch that is known before the parent is makes that no leaf") {
+TEST_CASE("a branch that is known before the parent does not make the parent a leaf") {
   World world;
   const std::string lost = "P " + std::string(64, 'b') + "\n";
   SUBCASE("a technote's own") {

@@ -60,7 +60,7 @@ const char* const kFileNames =
 
 }  // namespace
 
-TEST_CASE("a primary parent that is another artifact than a check-in has no files") {
+TEST_CASE("a primary parent that is not a check-in has no files") {
   std::string parent;
   SUBCASE("a wiki page") {
     parent = wiki_page("2021-01-01T00:00:00", "");
@@ -84,8 +84,7 @@ TEST_CASE("a primary parent that is another artifact than a check-in has no file
   });
 }
 
-TEST_CASE(
-    "beside a primary parent that is plain data, a merged one leaves no names, whenever it comes") {
+TEST_CASE("with plain data as primary parent a merge parent adds no file names, in any order") {
   const std::string merged = check_in("2021-01-02T00:00:00", file("x", hash(kB)), "");
   const std::string child = check_in("2021-01-03T00:00:00", kFiles, hash(kA) + " " + hash(merged));
   World world;
@@ -103,7 +102,7 @@ TEST_CASE(
   check_derived(world);
 }
 
-TEST_CASE("what a check-in names for its parent is shown before it, whatever it is") {
+TEST_CASE("the parent of a check-in is shown before it, whatever its kind") {
   const std::string late = "2021-01-01T00:00:00.900";
   std::string parent;
   SUBCASE("a wiki page") {
@@ -132,7 +131,7 @@ TEST_CASE("what a check-in names for its parent is shown before it, whatever it 
   check_derived(world);
 }
 
-TEST_CASE("a check-in that a document names for the version before it stays as it is") {
+TEST_CASE("a check-in that a document names as its previous version is unchanged") {
   const std::string root = check_in("2021-01-01T00:00:00", kFiles, "");
   const std::string page = wiki_page("2021-01-01T00:00:00", hash(root));
   World world;
@@ -152,7 +151,7 @@ TEST_CASE("a check-in that a document names for the version before it stays as i
   check_derived(world);
 }
 
-TEST_CASE("a check-in that a later document names among its versions is no leaf any more") {
+TEST_CASE("a check-in that a later document names among its versions is no longer a leaf") {
   const std::string root = finish("C c\nD 2021-01-01T00:00:00\nT *branch * trunk\nU ann\n");
   World world;
   world.put(root);
@@ -164,7 +163,7 @@ TEST_CASE("a check-in that a later document names among its versions is no leaf 
   check_derived(world);
 }
 
-TEST_CASE("an edit of an earlier version shows, also if that is named after the later one") {
+TEST_CASE("an edit of an earlier version shows, even if its hash sorts after the later one") {
   World world;
   const std::string text(200, 'x');
   const auto version = [&](int day, const std::string& parents) {
@@ -178,7 +177,7 @@ TEST_CASE("an edit of an earlier version shows, also if that is named after the 
   check_derived(world);
 }
 
-TEST_CASE("a tag that gives other parents leaves the names of a comparison with the first ones") {
+TEST_CASE("a tag that sets parents keeps file names of the comparison with the original ones") {
   const std::string lost(64, '7');
   const std::string parent = check_in("2021-01-01T00:00:00", file("x", lost), std::string(64, '6'));
   const std::string other = check_in("2021-01-02T00:00:00", file("a", hash(kA)), "");
@@ -193,7 +192,7 @@ TEST_CASE("a tag that gives other parents leaves the names of a comparison with 
   });
 }
 
-TEST_CASE("a name in capital letters leads to the artifact of the small ones") {
+TEST_CASE("an upper-case hash finds the artifact with the lower-case one") {
   const std::string root = check_in("2021-01-01T00:00:00", kFiles, "");
   const std::string capitals = upper(hash(root));
   const auto with = [&](const std::string& cards) {
@@ -256,7 +255,7 @@ TEST_CASE("a name in capital letters leads to the artifact of the small ones") {
   });
 }
 
-TEST_CASE("many names in capital letters of what is not there make one phantom each") {
+TEST_CASE("each unknown upper-case hash creates one phantom") {
   const std::string nobody(64, 'A');
   in_both_orders(
       {finish(fmt::format("D 2021-01-02T00:00:00\nG {0}\nI {0}\nU ann\nW 2\nhi\n", nobody)),

@@ -82,7 +82,7 @@ std::string check_in(World& world, const std::string& content) {
 
 }  // namespace
 
-TEST_CASE("what came is told with who sent it and when, and what the timeline says of it") {
+TEST_CASE("arrivals are reported with sender, time and timeline entry") {
   World world;
   const ArrivalMark before = end_of(world);
   CHECK(after(world, before).received.empty());
@@ -113,7 +113,7 @@ TEST_CASE("what came is told with who sent it and when, and what the timeline sa
   CHECK(after(world, batch.mark).received.empty());
 }
 
-TEST_CASE("whoever goes on from mark to mark is told of every artifact once, in any portions") {
+TEST_CASE("reading from mark to mark reports every artifact once, whatever the limit") {
   for (const std::uint32_t seed : {1U, 2U, 3U}) {
     World world;
     const ArrivalMark start;
@@ -160,7 +160,7 @@ TEST_CASE("whoever goes on from mark to mark is told of every artifact once, in 
   }
 }
 
-TEST_CASE("the kinds of what came are told apart") {
+TEST_CASE("arrivals are reported with their kind") {
   World world;
   REQUIRE(Arrivals(*world.repository).prepare());
   const std::vector<std::string> artifacts = History(4, History::Kind::kPlain).make(60);
@@ -200,7 +200,7 @@ TEST_CASE("the kinds of what came are told apart") {
   CHECK(clusters > 0);
 }
 
-TEST_CASE("an artifact that was known by its name counts to the request that brought it") {
+TEST_CASE("a former phantom belongs to the request that brought its content") {
   World world;
   const std::string made = check_in(world, "content");
   world.put(made);
@@ -209,7 +209,7 @@ TEST_CASE("an artifact that was known by its name counts to the request that bro
   CHECK(told_names(after(world, before)) == std::vector{name_of("content")});
 }
 
-TEST_CASE("what waits or is private is told when that is over, what is shunned never") {
+TEST_CASE("waiting and private artifacts are reported later, shunned ones never") {
   World world;
   const ArrivalMark before = end_of(world);
   std::string source = "a line\n";
@@ -242,7 +242,7 @@ TEST_CASE("what waits or is private is told when that is over, what is shunned n
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("what a request brings after later ones were told of is told, too") {
+TEST_CASE("artifacts of a request are reported even after later requests were reported") {
   World world;
   const ArrivalMark before = end_of(world);
   const std::string made = check_in(world, "content");
@@ -272,7 +272,7 @@ TEST_CASE("what a request brings after later ones were told of is told, too") {
   CHECK(ready(world, later.mark).empty());
 }
 
-TEST_CASE("what was put by and taken away since is forgotten") {
+TEST_CASE("deferred artifacts that were removed are forgotten") {
   World world;
   const ArrivalMark before = end_of(world);
   Arrival secret = whole("secret");
@@ -288,7 +288,7 @@ TEST_CASE("what was put by and taken away since is forgotten") {
   CHECK(world.sql("SELECT count(*) FROM fx_quarry_untold") == "0");
 }
 
-TEST_CASE("what fossil writes is told, and its rebuild leaves the index there") {
+TEST_CASE("fossil's writes are reported, and its rebuild keeps the index") {
   World world;
   const ArrivalMark before = end_of(world);
   world.repository.reset();
@@ -305,7 +305,7 @@ TEST_CASE("what fossil writes is told, and its rebuild leaves the index there") 
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("without its index nobody looks through the whole file for what came") {
+TEST_CASE("without the index arrivals are not searched in the whole file") {
   World world;
   const auto snapshot = world.repository->snapshot();
   const auto batch = Arrivals(*world.repository).after({}, 10);

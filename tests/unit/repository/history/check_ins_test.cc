@@ -46,7 +46,7 @@ auto in_snapshot(World& world, Ask&& ask) {
 
 }  // namespace
 
-TEST_CASE("a tip tells when it is shown, and whether its branch has forked") {
+TEST_CASE("a tip has its displayed time, and whether its branch has forked") {
   World world;
   const HashName root = root_of(world);
   const auto tip = [&] {
@@ -71,7 +71,7 @@ TEST_CASE("a tip tells when it is shown, and whether its branch has forked") {
   CHECK(none.error().code == ErrorCode::kNotFound);
 }
 
-TEST_CASE("a check-in is named by its hash, the begin of it, or a tag; nothing else is one") {
+TEST_CASE("a check-in is found by its hash, a prefix, or a tag; other artifacts are not") {
   World world;
   const HashName root = root_of(world);
   const HashName one = world.put(check_in(root, 1, {{'+', "sym-v1", ""}}));
@@ -97,7 +97,7 @@ TEST_CASE("a check-in is named by its hash, the begin of it, or a tag; nothing e
   }
 }
 
-TEST_CASE("what is private, or known by its name alone, is no check-in to begin with") {
+TEST_CASE("private artifacts and phantoms are not found as check-ins") {
   World world;
   const HashName root = root_of(world);
   const std::string secret = check_in(root, 1, {{'*', "branch", "dark"}, {'+', "sym-dark", ""}});
@@ -118,7 +118,7 @@ TEST_CASE("what is private, or known by its name alone, is no check-in to begin 
   CHECK_FALSE(in_snapshot(world, [](CheckIns check_ins) { return check_ins.tip("dark"); }));
 }
 
-TEST_CASE("a tag that a check-in has by its own card is found whatever became of it") {
+TEST_CASE("a tag of a check-in's own card is found even if it was cancelled later") {
   World world;
   const HashName root = root_of(world);
   const HashName one = world.put(check_in(root, 1, {{'+', "cs-1", ""}}));

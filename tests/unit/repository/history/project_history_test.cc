@@ -124,7 +124,7 @@ std::string history_check_in(const std::vector<HashName>& parents, int minute,
 
 }  // namespace
 
-TEST_CASE("the timeline is fossil's") {
+TEST_CASE("the timeline is the same as fossil's") {
   for (const std::uint32_t seed : {1U, 2U, 3U}) {
     World world;
     receive_history(world, seed);
@@ -137,7 +137,7 @@ TEST_CASE("the timeline is fossil's") {
   }
 }
 
-TEST_CASE("an entry of the timeline says what an amendment has made of it") {
+TEST_CASE("an entry of the timeline shows amendments") {
   World world;
   const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
   const HashName made = world.put(history_check_in({root}, 1, "one"));
@@ -161,7 +161,7 @@ TEST_CASE("an entry of the timeline says what an amendment has made of it") {
   CHECK(entry.time.value == 1580608922000);
 }
 
-TEST_CASE("branches are fossil's, open and closed, and so are their tips") {
+TEST_CASE("open and closed branches and their tips are the same as fossil's") {
   for (const std::uint32_t seed : {1U, 2U, 3U}) {
     World world;
     receive_history(world, seed);
@@ -189,8 +189,7 @@ TEST_CASE("branches are fossil's, open and closed, and so are their tips") {
   }
 }
 
-TEST_CASE(
-    "the tip of a branch that has forked is its newest leaf, and work goes on from an open one") {
+TEST_CASE("the tip of a forked branch is its newest leaf, and the open tip its newest open leaf") {
   World world;
   const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
   const HashName first = world.put(history_check_in({root}, 1, "one"));
@@ -218,7 +217,7 @@ TEST_CASE(
   CHECK(trunk().is_closed);
 }
 
-TEST_CASE("tags are those that fossil lists, and lead to what got them") {
+TEST_CASE("tags are the same as fossil's, with their targets") {
   World world;
   const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
   const HashName one = world.put(history_check_in({root}, 1, "one"));
@@ -248,7 +247,7 @@ TEST_CASE("tags are those that fossil lists, and lead to what got them") {
   CHECK(rest->front().name == "v3");
 }
 
-TEST_CASE("the files of every check-in are those that fossil finds in it") {
+TEST_CASE("the files of every check-in are the same as in fossil") {
   World world;
   receive_history(world, 5);
   for (const std::string& line : fossil_timeline(world, "-n 1000 -t ci")) {
@@ -274,7 +273,7 @@ TEST_CASE("the files of every check-in are those that fossil finds in it") {
   CHECK(world.sql("SELECT count(*)>0 FROM plink WHERE baseid IS NOT NULL") == "1");
 }
 
-TEST_CASE("what is private is on no page") {
+TEST_CASE("private artifacts are not on any page") {
   World world;
   const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
   const std::string hidden =

@@ -38,7 +38,7 @@ std::string summary_check_in(const artifact::HashName& parent, int minute) {
 
 }  // namespace
 
-TEST_CASE("a summary is of the project's name, description and newest check-in for everybody") {
+TEST_CASE("a summary has the project's name, description and newest public check-in") {
   World world;
   world.sql("INSERT INTO config(name, value, mtime) VALUES('project-description', 'all of it', 0)");
   const auto root = *artifact::HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
@@ -58,7 +58,7 @@ TEST_CASE("a summary is of the project's name, description and newest check-in f
   CHECK(summary(world).last_check_in == found.last_check_in);
 }
 
-TEST_CASE("what everybody may do is what nobody has, and is lent") {
+TEST_CASE("the rights of visitors are those of nobody, with inherited ones") {
   struct Case {
     const char* nobody;
     bool reads;
@@ -82,7 +82,7 @@ TEST_CASE("what everybody may do is what nobody has, and is lent") {
   CHECK_FALSE(summary(world).may_be_read());
 }
 
-TEST_CASE("one that is only there for its skin is not listed") {
+TEST_CASE("a repository that only provides a skin is not listed") {
   World world;
   world.sql("INSERT INTO config(name, value, mtime) VALUES('repolist-skin', 2, 0)");
   CHECK_FALSE(summary(world).is_listed);
@@ -90,7 +90,7 @@ TEST_CASE("one that is only there for its skin is not listed") {
   CHECK(summary(world).is_listed);
 }
 
-TEST_CASE("a file is as it was after a look at it") {
+TEST_CASE("reading a summary does not change the file") {
   World world;
   world.repository.reset();
   CHECK(world.sql("PRAGMA journal_mode=DELETE") == "delete");
@@ -101,7 +101,7 @@ TEST_CASE("a file is as it was after a look at it") {
   CHECK_FALSE(std::filesystem::exists(world.file().string() + "-wal"));
 }
 
-TEST_CASE("what is no repository has no summary") {
+TEST_CASE("a file that is not a repository has no summary") {
   World world;
   CHECK(read_summary(world.folder / "none", {}).error().code == base::ErrorCode::kNotFound);
   world.sql("DROP TABLE event");

@@ -59,7 +59,7 @@ std::string hash_of(const std::string& content) {
 
 }  // namespace
 
-TEST_CASE("each artifact has a line that says what it is, in the order in which they came") {
+TEST_CASE("each artifact has a line with its kind, in order of arrival") {
   ListWorld world;
   const std::int64_t before = world.last();
   const std::string made = world.check_in("bob");
@@ -76,7 +76,7 @@ TEST_CASE("each artifact has a line that says what it is, in the order in which 
   CHECK(world.lines(before + 1, before + 99).empty());
 }
 
-TEST_CASE("requests are told of from one to the other, no more and no less") {
+TEST_CASE("exactly the requested range of requests is listed") {
   ListWorld world;
   const std::int64_t before = world.last();
   for (const char* content : {"one", "two", "three"}) world.put(content);
@@ -85,7 +85,7 @@ TEST_CASE("requests are told of from one to the other, no more and no less") {
         hash_of("two") + " unknown\n" + hash_of("three") + " unknown\n");
 }
 
-TEST_CASE("a list that grows too long ends where a line does, and says so") {
+TEST_CASE("a list that is too long ends at the end of a line, with a mark") {
   ListWorld world;
   const std::int64_t before = world.last();
   for (int i = 0; i < 20; ++i) world.put(fmt::format("content {}", i));
@@ -101,7 +101,7 @@ TEST_CASE("a list that grows too long ends where a line does, and says so") {
   CHECK(world.lines(before, before + 20, all.size()) == all);
 }
 
-TEST_CASE("a hook that is late is told of a day, counted from the last request") {
+TEST_CASE("a late hook gets the last day, counted from the last request") {
   ListWorld world;
   world.clock.advance(kHour);  // the repository itself is older than all
   std::vector<std::int64_t> numbers;
@@ -119,7 +119,7 @@ TEST_CASE("a hook that is late is told of a day, counted from the last request")
   CHECK(world.first_to_report(world.last()) == world.last());
 }
 
-TEST_CASE("who was never told of anything does not begin with the repository itself") {
+TEST_CASE("the first report does not include the creation of the repository") {
   ListWorld world;
   const std::int64_t first = world.last();
   CHECK(world.first_to_report(0) == first);

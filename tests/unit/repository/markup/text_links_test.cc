@@ -217,19 +217,19 @@ constexpr const char* kWiki[] = {"[@]",
 
 }  // namespace
 
-TEST_CASE("the links in Markdown are those that fossil finds") {
+TEST_CASE("the links in Markdown are the same as fossil's") {
   compare(kMarkdown, Markup::kMarkdown, "--mimetype text/x-markdown 2 1");
 }
 
-TEST_CASE("the links in wiki text are those that fossil finds") {
+TEST_CASE("the links in wiki text are the same as fossil's") {
   compare(kWiki, Markup::kWiki, "2 1");
 }
 
-TEST_CASE("the links in a comment are those that fossil finds") {
+TEST_CASE("the links in a comment are the same as fossil's") {
   compare(kWiki, Markup::kWiki, "0 1");
 }
 
-TEST_CASE("a bar in a code span separates no cells, and an emphasis stands at the edge of a word") {
+TEST_CASE("a bar in a code span does not separate cells, and emphasis begins at a word boundary") {
   const auto links = [](std::string_view text) { return links_in(text, Markup::kMarkdown).size(); };
   CHECK(links("|a|b|\n|--|--|\n|`[x](abcd1234)|`|c|\n") == 0);
   CHECK(links("|a|b|\n|--|--|\n|`[x](abcd1234)|c|\n") == 1);
@@ -239,7 +239,7 @@ TEST_CASE("a bar in a code span separates no cells, and an emphasis stands at th
   CHECK(links("a *[q*u](abcd1234)*") == 0);
 }
 
-TEST_CASE("the mimetype tells the markup") {
+TEST_CASE("the mimetype selects the markup") {
   CHECK(markup_of(std::nullopt) == Markup::kWiki);
   CHECK(markup_of("text/x-fossil-wiki") == Markup::kWiki);
   CHECK(markup_of("text/x-markdown") == Markup::kMarkdown);
@@ -248,7 +248,7 @@ TEST_CASE("the mimetype tells the markup") {
   CHECK(links_in("[abcd1234]", Markup::kOther).empty());
 }
 
-TEST_CASE("a text that is made to be slow takes no time, one that is made to be deep no stack") {
+TEST_CASE("hostile texts take neither much time nor a deep stack") {
   const auto many = [](std::string_view piece) {
     std::string text;
     while (text.size() < 1 << 20) text += piece;

@@ -6,7 +6,7 @@ using quarry::repository::wiki_links;
 using Links = std::vector<std::string>;
 
 // Each answer is the one that fossil 2.21 gives in its backlink table for a check-in comment.
-TEST_CASE("a comment links to what stands in brackets and may be an artifact's name") {
+TEST_CASE("a comment links to text in brackets that may be an artifact name") {
   CHECK(wiki_links("see [abcdef12]") == Links{"abcdef12"});
   CHECK(wiki_links("see [ABCDEF12]") == Links{"abcdef12"});
   CHECK(wiki_links("[abcd]") == Links{"abcd"});
@@ -18,7 +18,7 @@ TEST_CASE("a comment links to what stands in brackets and may be an artifact's n
   CHECK(wiki_links(std::string("[") + std::string(64, 'a') + "]") == Links{std::string(64, 'a')});
 }
 
-TEST_CASE("what is too short, too long, unclosed or no hex is no link") {
+TEST_CASE("text that is too short, too long, unclosed or not hex is not a link") {
   for (const char* comment :
        {"[abc]", "[abcdg]", "[[abcdef]]", " [ abcdef ]", "[x|abcdef]", "[|abcdef]", "[abcdef",
         "x[y [abcdef]]", "[abcdef\n|x]", "[2020-01-01]", "[/artifact/abcdef]", "[wiki:abcdef]"}) {

@@ -31,7 +31,8 @@ TEST_CASE("names are letters, digits, dashes and inner dots in a few folders") {
   }
 }
 
-TEST_CASE("no name climbs, hides, or means something to a shell, a decoder or an option parser") {
+TEST_CASE(
+    "a name cannot climb, be hidden, or be special to a shell, a decoder or an option parser") {
   const std::string nul("a\0b", 3);
   for (const std::string& text :
        {std::string(""),         std::string("."),      std::string(".."),
@@ -56,14 +57,15 @@ TEST_CASE("the longest name is tried first") {
   CHECK(meanings("a") == "a>");
 }
 
-TEST_CASE("after a repository xfer, queue, status and ping are its own, whatever files there are") {
+TEST_CASE(
+    "after a repository name xfer, queue, status and ping are endpoints, whatever files exist") {
   CHECK(meanings("/a/xfer") == "a!xfer a/xfer>");
   CHECK(meanings("/a/b/ping") == "a/b!ping a/b/ping> a>b/ping");
   CHECK(meanings("/a/xfer/b") == "a!xfer/b a/xfer/b> a/xfer>b");
   CHECK(meanings("/xfer") == "xfer>");
 }
 
-TEST_CASE("what comes after a part that is no name is only ever a rest") {
+TEST_CASE("a segment after an invalid name is never part of a name") {
   CHECK(meanings("/a/%2e%2e/b") == "a>%2e%2e/b");
   for (const char* path : {"/../a", "/a/../b", "/a/..", "/a/./b", ".", ".."}) {
     CHECK(meanings(path).empty());

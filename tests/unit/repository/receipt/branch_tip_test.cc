@@ -44,7 +44,7 @@ base::Result<void> land(Repository& repository, const std::string& branch, const
 
 }  // namespace
 
-TEST_CASE("of two landings on one tip the second finds that it has moved, and changes nothing") {
+TEST_CASE("the second of two landings on one tip finds a conflict and changes nothing") {
   World world;
   const HashName tip = first_root(world);
   auto opened = Repository::open(world.file(), {.clock = &world.clock});
@@ -72,7 +72,7 @@ TEST_CASE("of two landings on one tip the second finds that it has moved, and ch
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("what came before in the same transaction counts for the tip") {
+TEST_CASE("earlier check-ins of the same transaction count for the tip") {
   World world;
   const HashName root = first_root(world);
   const std::string first = check_in(root, 1, "first");
@@ -104,7 +104,7 @@ TEST_CASE("the tip of a branch with two leaves is the newest open one") {
   CHECK_FALSE(is_tip(newer));
 }
 
-TEST_CASE("nothing lands on a branch that is closed, or that is not there") {
+TEST_CASE("landing on a closed or missing branch fails") {
   World world;
   const HashName root = first_root(world);
   const std::string ended = check_in(
@@ -121,7 +121,7 @@ TEST_CASE("nothing lands on a branch that is closed, or that is not there") {
   CHECK(world.sql("SELECT count(*) FROM blob") == "2");
 }
 
-TEST_CASE("a private check-in is no tip") {
+TEST_CASE("a private check-in is not a tip") {
   World world;
   const HashName root = first_root(world);
   const std::string content = check_in(root, 1, "secret", {{'*', "branch", "dark"}});

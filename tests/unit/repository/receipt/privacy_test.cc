@@ -10,7 +10,7 @@ using namespace quarry::repository;
 using namespace quarry::repository::test;
 using artifact::HashName;
 
-TEST_CASE("a private file that a public check-in names is no delta on a private one any more") {
+TEST_CASE("a private file in a public check-in is no longer a delta on a private one") {
   World world;
   std::string first;
   for (int line = 0; line < 200; ++line) first += "line " + std::to_string(line) + "\n";

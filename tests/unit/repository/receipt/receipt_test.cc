@@ -34,7 +34,7 @@ std::string content_of(World& world, const HashName& name) {
 
 }  // namespace
 
-TEST_CASE("a new repository is one that fossil finds perfect") {
+TEST_CASE("fossil finds no fault in a new repository") {
   World world;
   CHECK(faults(world.file()) == "");
   CHECK(world.fossil("info -R " + world.file().string()));
@@ -43,7 +43,7 @@ TEST_CASE("a new repository is one that fossil finds perfect") {
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("init leaves a file that is there already alone") {
+TEST_CASE("init does not overwrite an existing file") {
   World world;
   const std::string before = world.sql("SELECT value FROM config WHERE name='project-code'");
   const auto again = init(world.file(), {.project_name = "", .user = "bob", .password = "x"});
@@ -52,7 +52,7 @@ TEST_CASE("init leaves a file that is there already alone") {
   CHECK(world.sql("SELECT value FROM config WHERE name='project-code'") == before);
 }
 
-TEST_CASE("init refuses a user that every repository has, and leaves no file") {
+TEST_CASE("init refuses the name of a standard user, and leaves no file") {
   World world;
   const auto path = world.folder / "new.fossil";
   const auto made = init(path, {.project_name = "", .user = "nobody", .password = "x"});
@@ -73,7 +73,7 @@ TEST_CASE("a checkpoint empties the write-ahead log") {
   CHECK_FALSE(world.repository->wants_checkpoint());
 }
 
-TEST_CASE("an artifact that is stored is read back, known, and unclustered") {
+TEST_CASE("a stored artifact is found, read back, and unclustered") {
   World world;
   const HashName name = world.put("hello");
   CHECK(content_of(world, name) == "hello");
@@ -84,7 +84,7 @@ TEST_CASE("an artifact that is stored is read back, known, and unclustered") {
                   std::string(name.str()) + "'") == "192.0.2.1");
 }
 
-TEST_CASE("an artifact whose content has another hash is refused and nothing is kept") {
+TEST_CASE("an artifact with a wrong hash is refused and not stored") {
   World world;
   const std::string before = world.sql("SELECT count(*) FROM blob");
   {
@@ -99,7 +99,7 @@ TEST_CASE("an artifact whose content has another hash is refused and nothing is 
   CHECK(world.sql("SELECT count(*) FROM rcvfrom") == "1");
 }
 
-TEST_CASE("a receipt that is not committed leaves no trace, and the repository goes on") {
+TEST_CASE("an uncommitted receipt leaves no trace, and the repository works on") {
   World world;
   {
     auto receipt = world.repository->receive();
@@ -112,7 +112,7 @@ TEST_CASE("a receipt that is not committed leaves no trace, and the repository g
 }
 
 TEST_CASE(
-    "a delta that comes before its source waits, in another request, until the source comes") {
+    "a delta that arrives before its source waits until the source arrives in another request") {
   World world;
   const std::string source = text_number(1), target = text_number(2);
   const std::string bytes = artifact::delta_create(source, target);
@@ -130,7 +130,7 @@ TEST_CASE(
   CHECK(world.fossil("test-integrity -R " + world.file().string()));
 }
 
-TEST_CASE("a waiting delta that does not make what it claims becomes a phantom again") {
+TEST_CASE("a waiting delta that does not match its hash becomes a phantom again") {
   World world;
   const std::string source = text_number(1), target = text_number(2);
   const std::string lie = artifact::delta_create(source, text_number(3));
@@ -146,7 +146,7 @@ TEST_CASE("a waiting delta that does not make what it claims becomes a phantom a
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("what waits is the same to who has followed it and to who looks anew") {
+TEST_CASE("a long-lived and a new connection see the same waiting artifacts") {
   // Each but the first is a delta of the one before; one of them lies.
   constexpr int kLength = 40;
   World world;
@@ -180,7 +180,7 @@ TEST_CASE("what waits is the same to who has followed it and to who looks anew")
   CHECK(waiting_for(*world.repository).size() == 20);  // those above the lie
 }
 
-TEST_CASE("the whole content takes the place of a delta that still waits") {
+TEST_CASE("the whole content replaces a delta that still waits") {
   World world;
   const std::string source = text_number(1), target = text_number(2);
   world.receive([&](Receipt& receipt) {
@@ -218,7 +218,7 @@ TEST_CASE("a chain of 1,000 deltas is stored forwards and backwards") {
   }
 }
 
-TEST_CASE("deltas that are made from each other are refused") {
+TEST_CASE("deltas in a cycle are refused") {
   World world;
   const std::string a = text_number(1), b = text_number(2);
   auto receipt = world.repository->receive();
@@ -227,7 +227,7 @@ TEST_CASE("deltas that are made from each other are refused") {
   CHECK_FALSE(receipt->store(delta(name_of(b), name_of(a), artifact::delta_create(a, b))));
 }
 
-TEST_CASE("a compressed artifact is stored as it came, and its declared size must be true") {
+TEST_CASE("a compressed artifact is stored as received, and its declared size must be correct") {
   World world;
   const std::string content = text_number(1);
   const std::string blob = artifact::blob_compress(content);
@@ -247,7 +247,7 @@ TEST_CASE("a compressed artifact is stored as it came, and its declared size mus
                   std::string(name_of(content).str()) + "'") == std::to_string(blob.size()));
 }
 
-TEST_CASE("an artifact beyond the size limit is refused, however it is packed") {
+TEST_CASE("an artifact above the size limit is refused, however it is encoded") {
   World world;
   auto opened =
       Repository::open(world.file(), {.max_artifact_size = 100000, .clock = &world.clock});
@@ -265,7 +265,7 @@ TEST_CASE("an artifact beyond the size limit is refused, however it is packed") 
   CHECK_FALSE(receipt->store(delta(name_of(big), name_of("y"), artifact::delta_create("y", big))));
 }
 
-TEST_CASE("a shunned artifact is not taken, not told of and not asked for") {
+TEST_CASE("a shunned artifact is neither stored, nor announced, nor requested") {
   World world;
   const HashName there = world.put("shun me");
   const HashName never = name_of("never here");
@@ -304,7 +304,7 @@ TEST_CASE("a private artifact stays out of unclustered until it is published") {
   CHECK(world.repository->names().private_names().empty());
 }
 
-TEST_CASE("a check-in that is published takes the files that it changed along") {
+TEST_CASE("publishing a check-in also publishes the files that it changed") {
   World world;
   const HashName file = name_of("only on the private branch");
   const std::string check_in = artifact::format_check_in(
@@ -331,7 +331,7 @@ TEST_CASE("a check-in that is published takes the files that it changed along") 
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("clusters are made from 100 unclustered artifacts on, of at most 900 names") {
+TEST_CASE("clusters are created from 100 unclustered artifacts on, with at most 900 names each") {
   World world;
   const auto fill = [&](int from, int to) {
     world.receive([&](Receipt& receipt) {
@@ -352,7 +352,7 @@ TEST_CASE("clusters are made from 100 unclustered artifacts on, of at most 900 n
 }
 
 TEST_CASE(
-    "the first SHA3 artifact turns the hash policy from auto to sha3; shun-sha1 refuses SHA1") {
+    "the first SHA3 artifact changes the hash policy from auto to sha3; shun-sha1 refuses SHA1") {
   World world;
   world.sql("UPDATE config SET value=1 WHERE name='hash-policy'");
   const HashName sha1 = HashName::of(artifact::HashAlgorithm::kSha1, "one");
@@ -368,7 +368,7 @@ TEST_CASE(
       receipt->store({.name = other, .payload = "three", .delta_source = {}, .declared_size = {}}));
 }
 
-TEST_CASE("what another process writes is seen by the next snapshot") {
+TEST_CASE("the next snapshot sees the writes of another process") {
   World world;
   {
     const auto snapshot = world.repository->snapshot();
@@ -382,7 +382,7 @@ TEST_CASE("what another process writes is seen by the next snapshot") {
   CHECK(world.repository->settings().find_user("zoe")->capabilities == "v");
 }
 
-TEST_CASE("a second writer waits no longer than it was told to") {
+TEST_CASE("a second writer waits no longer than its timeout") {
   World world;
   auto other = Repository::open(world.file());
   REQUIRE(other);
@@ -394,7 +394,7 @@ TEST_CASE("a second writer waits no longer than it was told to") {
   CHECK((*other)->snapshot());
 }
 
-TEST_CASE("a file that was replaced is noticed") {
+TEST_CASE("a replaced file is detected") {
   World world;
   CHECK_FALSE(world.repository->was_replaced());
   std::filesystem::copy_file(world.file(), world.folder / "copy");
@@ -402,8 +402,7 @@ TEST_CASE("a file that was replaced is noticed") {
   CHECK(world.repository->was_replaced());
 }
 
-TEST_CASE(
-    "what a replaced file leaves beside the new one is removed, and closing it harms nothing") {
+TEST_CASE("leftovers of a replaced file are removed, and closing it does not harm the new one") {
   World world;
   world.receive([&](Receipt& receipt) { REQUIRE(receipt.store(whole("old"))); });
   const auto fresh = world.folder / "fresh";
@@ -433,7 +432,7 @@ TEST_CASE(
   CHECK((*again)->find(name_of("newer")));
 }
 
-TEST_CASE("what is no repository is refused with a reason") {
+TEST_CASE("a file that is not a repository is refused with a reason") {
   World world;
   CHECK(Repository::open(world.folder / "none").error().code == base::ErrorCode::kNotFound);
   CHECK(Repository::open(world.folder / "").error().code == base::ErrorCode::kInvalid);
@@ -487,7 +486,7 @@ TEST_CASE("stored artifacts are visited in order, byte for byte, from any row on
         Rid{0});
 }
 
-TEST_CASE("rows of the configuration are found by how they begin") {
+TEST_CASE("rows of the configuration are found by prefix") {
   World world;
   world.receive([](Receipt& receipt) {
     for (const char* name : {"peer b", "peer a", "peer", "peers", "pees", "peer \xc3\xbc"}) {

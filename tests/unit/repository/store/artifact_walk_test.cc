@@ -101,7 +101,7 @@ class RoomForOneThread {
 
 }  // namespace
 
-TEST_CASE("a rebuild expands each artifact once, and again what it has no room for") {
+TEST_CASE("a rebuild expands each artifact once, or again if it did not fit in memory") {
   World world;
   fill(world);
   const std::size_t artifacts = std::stoul(world.sql("SELECT count(*) FROM blob WHERE size>=0"));
@@ -132,7 +132,7 @@ TEST_CASE("a rebuild expands each artifact once, and again what it has no room f
   CHECK(faults(world, bounds) == "");
 }
 
-TEST_CASE("where a thread cannot be started, those that run do its work") {
+TEST_CASE("if a thread cannot be started the others do its work") {
   World world;
   fill(world);
   const RoomForOneThread room;
@@ -145,7 +145,7 @@ TEST_CASE("where a thread cannot be started, those that run do its work") {
   CHECK(rebuild(world.file(), {.clock = &world.clock, .walk = {.helpers = 3}}));
 }
 
-TEST_CASE("an artifact that is there is looked at, however large it is") {
+TEST_CASE("a stored artifact is verified, however large it is") {
   World world;
   {
     const std::string large(1000, 'x');

@@ -20,7 +20,7 @@ constexpr std::string_view kLong =
 
 }  // namespace
 
-TEST_CASE("a statement that runs for long is told while it runs, and a short one is not") {
+TEST_CASE("a long statement is reported while it runs, and a short one is not") {
   Database database(":memory:", Database::Mode::kCreate, std::chrono::milliseconds(0));
   std::vector<std::string> told;
   database.watch_long_statements([&](std::string_view sql) { told.emplace_back(sql); });
@@ -33,7 +33,7 @@ TEST_CASE("a statement that runs for long is told while it runs, and a short one
   for (const std::string& sql : told) CHECK(sql == kLong);
 }
 
-TEST_CASE("what runs after a statement that is gone is not told under its name") {
+TEST_CASE("work after a finished statement is not reported under its text") {
   Database database(":memory:", Database::Mode::kCreate, std::chrono::milliseconds(0));
   std::vector<std::string> told;
   database.watch_long_statements([&](std::string_view sql) { told.emplace_back(sql); });
@@ -42,7 +42,7 @@ TEST_CASE("what runs after a statement that is gone is not told under its name")
   CHECK(told.empty());
 }
 
-TEST_CASE("what is long is interrupted: a statement, many short ones, work between them") {
+TEST_CASE("a long statement, many short ones, and work between them are interrupted") {
   Database database(":memory:", Database::Mode::kCreate, std::chrono::milliseconds(0));
   database.execute("CREATE TABLE t(a)");
   database.interrupt_when([] { return true; });
@@ -86,7 +86,7 @@ TEST_CASE("the end of a transaction is not interrupted") {
   }
 }
 
-TEST_CASE("a file that cannot be opened is told with the system's reason") {
+TEST_CASE("the error for a file that cannot be opened has the system's reason") {
   const TemporaryFolder folder;
   const auto open = [&] {
     const Database database(folder / "absent", Database::Mode::kReadWrite,
@@ -96,7 +96,7 @@ TEST_CASE("a file that cannot be opened is told with the system's reason") {
                        SqliteError);
 }
 
-TEST_CASE("an error that a client is told of does not say where the file lies") {
+TEST_CASE("an error that a client sees does not contain the file's path") {
   const auto error = [](int code) { return SqliteError(code, "what").to_error("/secret/x"); };
   CHECK(error(SQLITE_TOOBIG).code == ErrorCode::kLimit);
   CHECK(error(SQLITE_TOOBIG).message == "what");

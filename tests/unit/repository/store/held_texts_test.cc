@@ -44,7 +44,7 @@ std::string held_page(std::string_view title, std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("texts come back from memory and from the file") {
+TEST_CASE("texts are read back from memory and from the file") {
   HeldTexts texts(1000);
   std::vector<std::pair<HeldTexts::Span, std::string>> added;
   for (std::size_t i = 0; i < 100; ++i) {
@@ -60,7 +60,7 @@ TEST_CASE("texts come back from memory and from the file") {
   CHECK(texts.get(texts.add("the first again")) == "the first again");
 }
 
-TEST_CASE("a text that cannot be read back is not said to be one that cannot be written") {
+TEST_CASE("a read error of a text is not reported as a write error") {
   HeldTexts texts(10);
   const HeldTexts::Span span = texts.add("0123456789");
   texts.add("and more");

@@ -1,5 +1,5 @@
-// Connections that ask for a log's lock bytes as SQLite does, one step at a time and in random
-// order, and a table of locks in memory to give them.
+// Connections that request a log's lock bytes as SQLite does, one step at a time and in random
+// order, and a table of locks in memory.
 #pragma once
 
 #include <sqlite3.h>
@@ -18,7 +18,7 @@ namespace quarry::repository::test {
 /// The number in the environment variable NAME.
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise);
 
-/// Locks as the kernel keeps them for processes, each connection being one.
+/// Locks as in the kernel, with each connection as a process.
 class LockTable {
  public:
   explicit LockTable(LockMonitor& monitor) : monitor_(monitor) {}
@@ -50,14 +50,14 @@ class LockTable {
   std::vector<Held> held_;
 };
 
-/// One thing that SQLite does with the lock bytes.
+/// One operation of SQLite on the lock bytes.
 struct LockStep {
   enum class Kind { kShared, kExclusive, kUnlock };
   Kind kind;
   LockBytes bytes;
-  /// Left out unless the connection believes to hold these.
+  /// Skipped unless the connection believes that it holds these.
   unsigned needs = 0;
-  /// Busy: what follows is left out, but for unlocking.
+  /// If it is busy, the following steps are skipped, except unlocking.
   bool gives_up = false;
 };
 

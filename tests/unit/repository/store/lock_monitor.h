@@ -1,5 +1,5 @@
-// Watches who holds which lock bytes of a write-ahead log's index, and what the two rules of
-// wal_lock_rules.h say of it. And a VFS that tells it what the one below has answered.
+// Checks that connections keep the two rules of wal_lock_rules.h, from the lock bytes that they
+// hold. Also a VFS that reports the results of the wrapped one.
 #pragma once
 
 #include <sqlite3.h>
@@ -14,20 +14,20 @@
 
 namespace quarry::repository::test {
 
-/// Of up to 16 connections to one file. What is told is what was granted.
+/// For up to 16 connections to one file. Call it for granted locks only.
 class LockMonitor {
  public:
-  /// GUARDED: the rules hold for it.
+  /// GUARDED connections must keep the rules.
   std::size_t add(bool guarded);
   void exclusively(std::size_t who, LockBytes bytes);
   void unlocked(std::size_t who, LockBytes bytes);
-  /// Everything, as at a close.
+  /// All locks were released, as at a close.
   void forgotten(std::size_t who);
 
-  /// The first breach, in words; "" while there is none.
+  /// A description of the first breach, or empty.
   const std::string& breach() const { return breach_; }
-  /// Resets in the middle of a checkpoint that went on copying, of connections without guard among
-  /// themselves: what the rules are against.
+  /// Number of resets during a checkpoint that continued to copy, among unguarded connections. The
+  /// rules prevent this.
   std::uint64_t harm() const { return harm_; }
   std::uint64_t copies() const { return copies_; }
   std::uint64_t resets() const { return resets_; }
@@ -38,8 +38,8 @@ class LockMonitor {
     unsigned held = 0;
     bool is_in_checkpoint = false;  // until the frames are copied
     bool has_copied = false;
-    bool was_reset = false;          // by another one since the checkpoint began
-    bool was_reset_guarded = false;  // and that one has a guard
+    bool was_reset = false;          // by another connection since the checkpoint began
+    bool was_reset_guarded = false;  // by a guarded connection
   };
   void check_copy(Connection& connection);
   void check_reset(std::size_t who);
@@ -52,7 +52,7 @@ class LockMonitor {
   std::uint64_t resets_ = 0;
 };
 
-/// Tells of the shared memory's locks of each main database that is opened through it.
+/// Reports shared-memory locks of each main database that is opened through it.
 class WatchedVfs : public sqlite3_vfs {
  public:
   explicit WatchedVfs(const char* name);
@@ -63,11 +63,11 @@ class WatchedVfs : public sqlite3_vfs {
   struct Call {
     LockBytes bytes;
     int flags;
-    int code;  // the answer
+    int code;  // the result
   };
   std::function<void(sqlite3_file*, const Call&)> on_lock;
-  /// A checkpoint has read the log's header, in which there was something new, and has not looked
-  /// at yet how far others have copied: SQLite lets go of the pages that it has mapped.
+  /// Called when a checkpoint has read a changed header of the log, and has not checked yet how far
+  /// others have copied: at this point SQLite unmaps its pages.
   std::function<void(sqlite3_file*)> on_header_read;
 
  private:

@@ -213,7 +213,7 @@ std::set<std::uint64_t> numbers_in(Database& database) {
 
 }  // namespace
 
-TEST_CASE("what killed processes and another program had acknowledged is there") {
+TEST_CASE("commits that killed processes and another program had acknowledged are there") {
   const TemporaryFolder folder;
   const auto list = folder / "acknowledged";
   StressPlace place{folder / "stress.db",

@@ -169,7 +169,7 @@ constexpr int kBusy = 11;
 
 }  // namespace
 
-TEST_CASE("a thread resets no log while another one of its process checkpoints") {
+TEST_CASE("a thread does not reset the log while another one of its process runs a checkpoint") {
   ProcessWalLocks locks;
   REQUIRE(locks.take(kFile, 2, kWriteByte, kBusy, Willing()) == 0);
   REQUIRE(locks.take(kFile, 1, kCheckpointByte, kBusy, Willing()) == 0);
@@ -182,7 +182,7 @@ TEST_CASE("a thread resets no log while another one of its process checkpoints")
   CHECK(locks.take(kOther, 2, kResetBytes, kBusy, Willing()) == 0);
 }
 
-TEST_CASE("a lock may be given back by another thread than the one that took it") {
+TEST_CASE("a lock may be released by another thread of the process") {
   ProcessWalLocks locks;
   REQUIRE(locks.take(kFile, 1, kWriteByte, kBusy, Willing()) == 0);
   CHECK(locks.take(kFile, 2, kWriteByte, kBusy, Willing()) == kBusy);
@@ -191,7 +191,7 @@ TEST_CASE("a lock may be given back by another thread than the one that took it"
   CHECK(locks.take(kFile, 2, kWriteByte, kBusy, Willing()) == 0);
 }
 
-TEST_CASE("after a close nothing of the file is held, whoever held it") {
+TEST_CASE("after a close no thread of the process holds a lock on the file") {
   ProcessWalLocks locks;
   REQUIRE(locks.take(kFile, 1, kCheckpointByte, kBusy, Willing()) == 0);
   locks.forget(kFile);
@@ -199,7 +199,7 @@ TEST_CASE("after a close nothing of the file is held, whoever held it") {
   CHECK(locks.take(kFile, 2, kResetBytes, kBusy, Willing()) == 0);
 }
 
-TEST_CASE("more locks at once than are kept are busy, and not without rules") {
+TEST_CASE("more locks than there are entries are refused as busy") {
   ProcessWalLocks locks;
   int had = 0;
   for (ino_t inode = 0; inode < 100; ++inode) {

@@ -27,7 +27,7 @@ void run(const std::filesystem::path& path, const std::string& sql) {
 
 }  // namespace
 
-TEST_CASE("a repository of a later Fossil is left as it is, and who asks is told why") {
+TEST_CASE("a repository of a later Fossil is refused with a reason, and unchanged") {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder / "later.fossil";
   REQUIRE(init(path, {.project_name = "x", .user = "s", .password = "pw"}).has_value());
@@ -56,7 +56,7 @@ TEST_CASE("a repository of a later Fossil is left as it is, and who asks is told
   CHECK(bytes_of(path) == before);
 }
 
-TEST_CASE("what old repositories say of their schema, or do not, is no reason to refuse them") {
+TEST_CASE("old repositories are accepted whatever schema they name, or none") {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder / "old.fossil";
   REQUIRE(init(path, {.project_name = "x", .user = "s", .password = "pw"}).has_value());

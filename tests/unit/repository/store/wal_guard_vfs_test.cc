@@ -119,8 +119,7 @@ Race race(WatchedVfs& watched, const char* checkpointing, const char* committing
 
 }  // namespace
 
-TEST_CASE(
-    "a commit in the middle of a checkpoint is lost by an old SQLite, and not with the guard") {
+TEST_CASE("a commit during a checkpoint is lost by an old SQLite, but not with the guard") {
   WatchedVfs watched("watched");
   WalGuardVfs guard(&watched, "watched-guard");
   struct Case {
@@ -154,7 +153,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("every lock that SQLite asks for in random work keeps the log's rules") {
+TEST_CASE("every lock that SQLite requests in random work keeps the log's rules") {
   WatchedVfs watched("watched");
   WalGuardVfs guard(&watched, "watched-guard");
   LockMonitor monitor;
@@ -215,8 +214,7 @@ TEST_CASE("every lock that SQLite asks for in random work keeps the log's rules"
   CHECK(after.text("PRAGMA integrity_check") == "ok");
 }
 
-TEST_CASE(
-    "a connection that only reads, one in exclusive mode and a file without log are as ever") {
+TEST_CASE("read-only connections, exclusive mode and files without a log work as usual") {
   const TemporaryFolder folder;
   const auto path = folder / "one.db";
   constexpr auto kTimeout = std::chrono::milliseconds(0);
@@ -247,7 +245,7 @@ TEST_CASE(
   CHECK(after.text("SELECT count(*) FROM t") == "4");
 }
 
-TEST_CASE("a log that a dead program left is recovered through the guard") {
+TEST_CASE("the log of a crashed program is recovered through the guard") {
   const TemporaryFolder folder;
   const auto path = folder / "dead.db";
   const auto copy = folder / "copy.db";
@@ -264,7 +262,7 @@ TEST_CASE("a log that a dead program left is recovered through the guard") {
   CHECK(rows.integer(0) == 1);
 }
 
-TEST_CASE("no commit of ours copies the log by itself") {
+TEST_CASE("our commits never run a checkpoint") {
   const TemporaryFolder folder;
   Database database(folder / "one.db", Database::Mode::kCreate, std::chrono::milliseconds(0));
   database.execute("PRAGMA journal_mode=WAL; CREATE TABLE t(x)");
@@ -272,7 +270,7 @@ TEST_CASE("no commit of ours copies the log by itself") {
   CHECK(std::filesystem::file_size(folder / "one.db-wal") > 15'000'000);
 }
 
-TEST_CASE("threads that open the first connections at once find the guard") {
+TEST_CASE("threads that open the first connections concurrently find the guard") {
   const TemporaryFolder folder;
   std::vector<std::jthread> threads;
   for (int i = 0; i < 8; ++i) {

@@ -118,7 +118,8 @@ class Crowd {
 
 }  // namespace
 
-TEST_CASE("guarded connections keep the log's rules in random interleavings, beside one other") {
+TEST_CASE(
+    "guarded connections keep the log's rules in random interleavings with an unguarded one") {
   const std::uint64_t calls = from_environment("QUARRY_TEST_LOCK_CALLS", 2'000'000);
   for (const int guarded : {1, 2, 4}) {
     CAPTURE(guarded);
@@ -133,14 +134,14 @@ TEST_CASE("guarded connections keep the log's rules in random interleavings, bes
   }
 }
 
-TEST_CASE("connections without guard harm each other in such interleavings, but no guarded one") {
+TEST_CASE("unguarded connections harm each other in such interleavings, but no guarded one") {
   Crowd crowd(2, 2, from_environment("QUARRY_TEST_SEED", 1));
   crowd.run(300'000);
   CHECK(crowd.monitor().breach() == "");
   CHECK(crowd.monitor().harm() > 0);
 }
 
-TEST_CASE("what one connection asks for in no order at all never makes it break the rules") {
+TEST_CASE("a connection keeps the rules even with requests in random order") {
   std::minstd_rand random(7);
   const auto any = [&] {
     const int first = static_cast<int>(random() % kLockByteCount);
@@ -170,7 +171,7 @@ TEST_CASE("what one connection asks for in no order at all never makes it break 
   CHECK(monitor.breach() == "");
 }
 
-TEST_CASE("a passive checkpoint takes the write lock along, and gives back what it took") {
+TEST_CASE("a passive checkpoint also takes the write lock, and releases it") {
   GuardedAndOther two;
   auto& [monitor, table, below, locks] = two;
   SUBCASE("where it is free") {
@@ -197,7 +198,7 @@ TEST_CASE("a passive checkpoint takes the write lock along, and gives back what 
   CHECK(locks.held() == 0);
 }
 
-TEST_CASE("a reset takes the checkpoint lock along, and is refused where that is not free") {
+TEST_CASE("a reset also takes the checkpoint lock, and is refused if that is not free") {
   GuardedAndOther two;
   auto& [monitor, table, below, locks] = two;
   REQUIRE(locks.take(kWriteByte, SQLITE_BUSY, below) == SQLITE_OK);

@@ -1,5 +1,5 @@
-// Tags where fossil's rebuild decides by the order in which it looks at artifacts: here nothing depends
-// on it.
+// Tags where fossil's rebuild decides by the order in which it looks at artifacts: here nothing
+// depends on it.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -47,7 +47,7 @@ std::string event_of(const World& world, const std::string& check_in, const std:
 
 }  // namespace
 
-TEST_CASE("an amendment counts whatever an ancestor has, in whatever order they come") {
+TEST_CASE("an amendment takes precedence over an ancestor's tag, in any order of arrival") {
   const std::string one = tagged_check_in("one", "", 1, "T *branch * trunk\nT *sym-trunk *\n");
   const std::string two = tagged_check_in("two", one, 2);
   const std::string three = tagged_check_in("three", two, 3);
@@ -64,7 +64,8 @@ TEST_CASE("an amendment counts whatever an ancestor has, in whatever order they 
   } while (std::ranges::next_permutation(artifacts).found);
 }
 
-TEST_CASE("of two cards of the same time the artifact's own counts, or that of the smaller hash") {
+TEST_CASE(
+    "of two cards with the same time the artifact's own counts, or the one with the smaller hash") {
   const std::string made = tagged_check_in("made", "", 1),
                     owner = tagged_check_in("own", "", 1, "T +odd * own\n");
   const auto at_once = [](const std::string& target, const std::string& value) {
@@ -82,7 +83,7 @@ TEST_CASE("of two cards of the same time the artifact's own counts, or that of t
   } while (std::ranges::next_permutation(artifacts).found);
 }
 
-TEST_CASE("a time is by the earliest of the close children") {
+TEST_CASE("a time depends on the earliest of the close children") {
   const auto at = [&](const std::string& second, const std::string& comment,
                       const std::string& parent) {
     return finish("C " + comment + "\nD 2021-01-01T00:00:" + second + "\n" +
@@ -99,7 +100,7 @@ TEST_CASE("a time is by the earliest of the close children") {
   } while (std::ranges::next_permutation(artifacts).found);
 }
 
-TEST_CASE("a row that another order gives is counted, and any other one is a fault") {
+TEST_CASE("a row that depends on the order is counted, and any other difference is a fault") {
   World world;
   const std::string one = finish("C one\nD 2021-01-01T00:00:10\nU ann\n");
   world.put(one);
@@ -124,7 +125,7 @@ TEST_CASE("a row that another order gives is counted, and any other one is a fau
   CHECK(faults_in_any_order(world.file()) != "");
 }
 
-TEST_CASE("a tag that gives a check-in another parent gives it what that passes on") {
+TEST_CASE("a check-in inherits the tags of a parent that was set by a tag") {
   const std::string left = tagged_check_in("left", "", 1, "T *branch * left\nT *sym-left *\n");
   const std::string right = tagged_check_in("right", "", 2, "T *branch * right\n");
   const std::string child = tagged_check_in("child", left, 3);
@@ -164,7 +165,7 @@ TEST_CASE("an inherited comment, user or date does not show on the timeline") {
   check_derived(world);
 }
 
-TEST_CASE("a tag that takes something back leaves nothing, with a value or without") {
+TEST_CASE("a cancelling tag leaves nothing, with or without a value") {
   World world;
   const std::string made = tagged_check_in("made", "", 1);
   const std::string bare = tag_control(1, made, {"-comment %", "-date %", "-user %"});
@@ -188,7 +189,7 @@ TEST_CASE("a tag that takes something back leaves nothing, with a value or witho
   check_derived(world);
 }
 
-TEST_CASE("a tag that would give a ticket the change of another one is refused") {
+TEST_CASE("a tag that would move a change to another ticket is refused") {
   World world;
   const auto change = [](char digit) {
     return finish(
@@ -208,7 +209,7 @@ TEST_CASE("a tag that would give a ticket the change of another one is refused")
   check_derived(world);
 }
 
-TEST_CASE("a rebuild leaves what a tag makes private among the unclustered, as fossil's does") {
+TEST_CASE("a rebuild keeps artifacts that a tag makes private unclustered, as fossil's does") {
   World world;
   const std::string made = tagged_check_in("made", "", 1);
   // As if the tag had been here before the server knew what it means.
