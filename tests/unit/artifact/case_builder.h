@@ -1,4 +1,4 @@
-// Collects cases; and the words that they are made of.
+// Collects cases, and builds their texts.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Texts of structural artifacts, good and bad, each named after what it shows. The verdict on each
-// is checked against the parser, and against fossil itself where it is installed.
+// Valid and invalid texts of structural artifacts, each with a name. They are checked with the
+// parser, and with fossil itself if it is installed.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,15 @@
 
 namespace quarry::artifact::test {
 
-/// TEXT with the Z card that belongs to it.
+/// TEXT with its Z card.
 std::string with_end_card(std::string_view text);
 
 struct StructuralCase {
   std::string name;
   std::string content;
-  std::optional<StructuralType> type;  // nothing: plain data
+  std::optional<StructuralType> type;  // empty for plain data
 };
 
-/// All of them.
 std::vector<StructuralCase> structural_cases();
 
 }  // namespace quarry::artifact::test

@@ -1,5 +1,5 @@
-// What the tests of this module share: random bytes from a printed seed, a folder that goes away,
-// and the real fossil program to check against.
+// Shared by the tests of this module: random bytes from a printed seed, a temporary folder, and the
+// real fossil program as a reference.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Random {
   /// From 0 to LIMIT - 1.
   std::size_t below(std::size_t limit) { return engine_() % limit; }
   std::string bytes(std::size_t size);
-  /// Lines of words, as a source file has.
+  /// Lines of words, like a source file.
   std::string text(std::size_t size);
   /// ORIGINAL with some stretches replaced, moved, removed and inserted.
   std::string edited(std::string_view original);

@@ -1,7 +1,7 @@
 // A random but reproducible project history: check-ins with merges, cherry-picks, renames,
 // removals, delta manifests and dates that lie close together or the wrong way round, control
 // artifacts, wiki pages, tickets, technotes, attachments to all of these and their removals, forum
-// threads with edits and replies, some to posts that never come.
+// threads with edits and replies, some to posts that never arrive.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@ namespace quarry::repository::test {
 class History {
  public:
   enum class Kind {
-    /// A rebuild gives the same in whatever order it processes the artifacts.
+    /// The result of a rebuild does not depend on the order of processing.
     kPlain,
-    /// What fossil's rebuild gives depends on that order. As above, and
+    /// The result of fossil's rebuild depends on that order. As above, and
     ///   - tags of one name on ancestor and descendant, by artifacts dated in any order
-    ///   - cards that take a comment, user, colour or date back, with a value or without
+    ///   - cards that cancel a comment, user, colour or date, with or without a value
     ///   - links in an edited comment
     kOrdered,
     /// As above, and
     ///   - a check-in with several children dated less than two seconds after it
     ///   - a tag on a wiki page or technote, the removal of an attachment to a technote, two
-    ///     versions of a technote of which neither names the other
+    ///     versions of a technote that do not refer to each other
     kAmbiguous,
   };
   History(std::uint32_t seed, Kind kind) : random_(seed), kind_(kind) {}
 
-  /// Makes COUNT check-ins, about a third as many control artifacts and as many others. The
-  /// contents of all artifacts, parents before children.
+  /// Creates COUNT check-ins, about a third as many control artifacts, and as many others. Returns
+  /// the contents of all artifacts, parents before children.
   std::vector<std::string> make(int count);
 
   /// The date of the first check-in.
@@ -46,7 +46,7 @@ class History {
   struct CheckIn {
     std::string name;
     std::map<std::string, File> files;
-    std::string baseline;  // name of the last full manifest it can refer to
+    std::string baseline;  // hash of the last full manifest that it can refer to
     std::int64_t date;
     bool has_close_child = false;
   };

@@ -1,5 +1,5 @@
-// The part of a random history where several people amend the same line of check-ins, and their
-// control artifacts come in another order than they are dated.
+// The part of a random history in which several users amend the same line of check-ins, and their
+// control artifacts arrive in another order than that of their dates.
 
 #include <fmt/core.h>
 
@@ -39,12 +39,12 @@ std::string History::any_card(const std::string& at, int number) {
 void History::amend(int number) {
   const int count = static_cast<int>(check_ins_.size());
   const auto any = [&]() -> const CheckIn& {
-    // Often the same few, so that one amends what descends from another's.
+    // Often the same few, so that amendments affect descendants of other amended check-ins.
     const int back = chance(70) ? below(std::min(count, 5)) : below(count);
     return check_ins_[static_cast<std::size_t>(count - 1 - back)];
   };
   const CheckIn& first = any();
-  std::map<std::string, std::string> cards;  // by what they are ordered by
+  std::map<std::string, std::string> cards;  // by sort key
   for (int i = below(3); i >= 0; --i) {
     const std::string card = any_card(i == 0 ? first.name : any().name, number);
     cards.emplace(card.substr(0, card.find(' ', card.find(' ', 2) + 1)), card);

@@ -76,7 +76,7 @@ TEST_CASE("without a subscription the address comes from the user's info") {
   world.sql("UPDATE user SET cap='' WHERE login IN ('nobody','anonymous')");
   CHECK(address_of(world, "pat") == "pat@example.org");
   CHECK(address_of(world, "bob").empty());
-  // Who may do nothing any more, or not read what is told, and who is not there.
+  // Users without capabilities, users who may not read check-ins, and unknown users.
   CHECK(address_of(world, "cy").empty());
   CHECK(address_of(world, "di").empty());
   CHECK(address_of(world, "eve").empty());

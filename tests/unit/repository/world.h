@@ -1,5 +1,5 @@
-// The small world of the repository tests: a folder of their own, a repository in it, artifacts to
-// put there, and the real fossil to judge.
+// The environment of the repository tests: a temporary folder, a repository in it, artifacts to
+// store, and the real fossil as a reference.
 #pragma once
 
 #include <filesystem>
@@ -29,11 +29,11 @@ class World {
     action(*receipt);
     if (const auto done = receipt->commit(); !done) throw std::runtime_error(done.error().message);
   }
-  /// Stores CONTENT whole, in a receipt of its own.
+  /// Stores CONTENT whole, in a separate receipt.
   artifact::HashName put(std::string_view content);
-  /// The first column of the first row that SQL gives, as text.
+  /// The first column of the first row of SQL, as text.
   std::string sql(const std::string& sql) const;
-  /// Runs "fossil ARGUMENTS"; whether it succeeded. What it prints goes to `fossil_output`.
+  /// Runs "fossil ARGUMENTS", and returns whether it succeeded. Its output goes to `fossil_output`.
   bool fossil(const std::string& arguments);
 
   TemporaryFolder folder;
@@ -46,21 +46,21 @@ artifact::HashName name_of(std::string_view content);
 Arrival whole(std::string_view content);
 Arrival delta(const artifact::HashName& name, const artifact::HashName& source,
               std::string_view bytes);
-/// All contents in WORLD's file by name, read by a connection of its own.
+/// All contents in WORLD's file by name, read by a separate connection.
 std::map<std::string, std::string> contents(const World& world);
 /// The rows of FILE's derived tables.
 std::vector<std::string> derived_text(const std::filesystem::path& file);
-/// What only one of two such lists has, each row marked with the list's name; empty if they are the
-/// same.
+/// The rows that only one of two such lists has, marked with the list's name; empty if they are
+/// equal.
 std::string difference(const std::vector<std::string>& ours,
                        const std::vector<std::string>& fossils);
-/// Faults that verify() finds, and its counts of rows that depend on the order of processing, as one
-/// text; empty if there are none.
+/// The faults that verify() finds, and its counts of rows that depend on the order of processing,
+/// as one text; empty if there are none.
 std::string faults(const std::filesystem::path& file);
-/// The same without those counts: what is wrong in a file that `fossil rebuild` has left.
+/// The same without those counts, for a file after `fossil rebuild`.
 std::string faults_in_any_order(const std::filesystem::path& file);
-/// That the derived tables of WORLD's file are what ours does, and of a copy of it what fossil's
-/// rebuild makes but for its order of processing.
+/// Checks the derived tables of WORLD's file against our recomputation, and those of a copy against
+/// fossil's rebuild, except rows that depend on its order of processing.
 void check_derived(World& world);
 
 }  // namespace quarry::repository::test

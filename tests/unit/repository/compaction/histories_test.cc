@@ -148,9 +148,8 @@ TEST_CASE("histories of every kind are unchanged, and as small as with fossil" *
   });
 }
 
-TEST_CASE(
-    "histories that were pushed as deltas on earlier versions become what fossil makes of them" *
-    doctest::test_suite("long")) {
+TEST_CASE("histories pushed as deltas on earlier versions become what fossil makes of them" *
+          doctest::test_suite("long")) {
   for_histories({{114, kAmbiguous}, {132, kOrdered}, {161, kAmbiguous}},
                 [](auto seed, auto kind) { check_pushed(seed, kind, false); });
 }

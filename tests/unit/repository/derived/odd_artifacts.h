@@ -1,5 +1,4 @@
-// Parts of artifacts that no fossil makes, and the proof that a world with them is what it makes of
-// it.
+// Parts of artifacts that fossil never creates, and checks that our tables for them equal fossil's.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,7 +11,7 @@
 
 namespace quarry::repository::test {
 
-/// CARDS with their Z card.
+/// CARDS with a Z card.
 inline std::string finish(const std::string& cards) {
   return cards + "Z " + artifact::md5_hex(cards) + "\n";
 }
@@ -21,7 +20,7 @@ inline std::string hash(const std::string& content) {
   return std::string(name_of(content).str());
 }
 
-/// A control artifact of that day of February that puts TAG ("+name value") on TARGET.
+/// A control artifact of DAY in February that sets TAG ("+name value") on TARGET.
 inline std::string control(int day, const std::string& target, const std::string& tag) {
   const std::string name = tag.substr(0, tag.find(' '));
   return finish(fmt::format("D 2021-02-{:02d}T00:00:00\nT {} {} {}\nU bob\n", day, name,

@@ -37,7 +37,7 @@ ArrivalBatch after(World& world, const ArrivalMark& mark, std::size_t limit = 10
 
 /// The names of what BATCH tells.
 template <typename Batch>
-std::vector<HashName> told_names(const Batch& batch) {
+std::vector<HashName> reported_names(const Batch& batch) {
   std::vector<HashName> names;
   for (const Received& received : batch.received) {
     for (const ReceivedArtifact& each : received.artifacts) names.push_back(each.name);
@@ -66,7 +66,7 @@ std::vector<HashName> ready(World& world, const ArrivalMark& mark, std::size_t l
   REQUIRE(receipt);
   REQUIRE(Arrivals(*world.repository).forget(found));
   REQUIRE(receipt->commit());
-  return told_names(found);
+  return reported_names(found);
 }
 
 std::string check_in(World& world, const std::string& content) {
@@ -121,7 +121,7 @@ TEST_CASE("reading from mark to mark reports every artifact once, whatever the l
     std::mt19937 random(seed);
     std::vector<std::string> artifacts = History(seed, History::Kind::kPlain).make(40);
     std::shuffle(artifacts.begin(), artifacts.end(), random);
-    std::multiset<std::string> told;
+    std::multiset<std::string> reported;
     ArrivalMark mark = start;
     std::int64_t last_receipt = 0;
     const auto read_on = [&](bool to_the_end) {
@@ -129,12 +129,12 @@ TEST_CASE("reading from mark to mark reports every artifact once, whatever the l
         const ArrivalBatch batch = after(world, mark, 1 + random() % 9);
         note(world, batch);
         mark = batch.mark;
-        for (const HashName& name : ready(world, mark, 3)) told.insert(std::string(name.str()));
+        for (const HashName& name : ready(world, mark, 3)) reported.insert(std::string(name.str()));
         for (const Received& received : batch.received) {
           CHECK(received.receipt >= last_receipt);
           last_receipt = received.receipt;
         }
-        for (const HashName& name : told_names(batch)) told.insert(std::string(name.str()));
+        for (const HashName& name : reported_names(batch)) reported.insert(std::string(name.str()));
         if (batch.is_at_end || !to_the_end) return;
       }
     };
@@ -147,8 +147,8 @@ TEST_CASE("reading from mark to mark reports every artifact once, whatever the l
       read_on(false);
     }
     read_on(true);
-    for (auto late = ready(world, mark); !late.empty(); late = ready(world, mark)) {
-      for (const HashName& name : late) told.insert(std::string(name.str()));
+    for (auto deferred = ready(world, mark); !deferred.empty(); deferred = ready(world, mark)) {
+      for (const HashName& name : deferred) reported.insert(std::string(name.str()));
     }
     CHECK(world.sql(
               "SELECT count(*) FROM fx_quarry_untold WHERE rid NOT IN (SELECT rid FROM phantom)") ==
@@ -156,7 +156,7 @@ TEST_CASE("reading from mark to mark reports every artifact once, whatever the l
     std::multiset<std::string> expected{world.sql("SELECT uuid FROM blob WHERE rid=1")};
     for (const std::string& content : artifacts)
       expected.insert(std::string(name_of(content).str()));
-    CHECK(told == expected);
+    CHECK(reported == expected);
   }
 }
 
@@ -168,10 +168,10 @@ TEST_CASE("arrivals are reported with their kind") {
     for (const std::string& content : artifacts) REQUIRE(receipt.store(whole(content)));
     REQUIRE(receipt.make_clusters());
   });
-  std::map<std::string, ArtifactKind> told;
+  std::map<std::string, ArtifactKind> reported;
   for (const Received& received : after(world, {}, 10000).received) {
     for (const ReceivedArtifact& each : received.artifacts) {
-      told[std::string(each.name.str())] = each.kind;
+      reported[std::string(each.name.str())] = each.kind;
     }
   }
   std::set<ArtifactKind> seen;
@@ -191,11 +191,11 @@ TEST_CASE("arrivals are reported with their kind") {
       expected = kinds.at(parsed->type);
     }
     CAPTURE(content);
-    CHECK(told.at(std::string(name_of(content).str())) == expected);
+    CHECK(reported.at(std::string(name_of(content).str())) == expected);
     seen.insert(expected);
   }
   CHECK(seen.size() == 8);
-  const auto clusters = std::ranges::count(told, ArtifactKind::kCluster,
+  const auto clusters = std::ranges::count(reported, ArtifactKind::kCluster,
                                            [](const auto& each) { return each.second; });
   CHECK(clusters > 0);
 }
@@ -206,7 +206,7 @@ TEST_CASE("a former phantom belongs to the request that brought its content") {
   world.put(made);
   const ArrivalMark before = end_of(world);
   world.put("content");
-  CHECK(told_names(after(world, before)) == std::vector{name_of("content")});
+  CHECK(reported_names(after(world, before)) == std::vector{name_of("content")});
 }
 
 TEST_CASE("waiting and private artifacts are reported later, shunned ones never") {
@@ -226,12 +226,12 @@ TEST_CASE("waiting and private artifacts are reported later, shunned ones never"
   });
   world.sql("INSERT INTO shun(uuid) VALUES('" + std::string(name_of("bad").str()) + "')");
   const ArrivalBatch batch = after(world, before);
-  CHECK(told_names(batch) == std::vector{name_of("good")});
+  CHECK(reported_names(batch) == std::vector{name_of("good")});
   note(world, batch);
   CHECK(ready(world, batch.mark).empty());
   world.put(source);
   const ArrivalBatch later = after(world, batch.mark);
-  CHECK(told_names(later) == std::vector{name_of(source)});
+  CHECK(reported_names(later) == std::vector{name_of(source)});
   note(world, later);
   CHECK(ready(world, later.mark) == std::vector{name_of(target)});
   CHECK(ready(world, later.mark).empty());
@@ -250,7 +250,7 @@ TEST_CASE("artifacts of a request are reported even after later requests were re
   const std::string number = world.sql("SELECT max(rcvid) FROM rcvfrom");
   world.put("of another request");
   const ArrivalBatch batch = after(world, before);
-  CHECK(told_names(batch).size() == 2);
+  CHECK(reported_names(batch).size() == 2);
   note(world, batch);
   // `fossil pull` goes on, with the number that it has had.
   const auto bring = [&](const std::string& content) {
@@ -261,7 +261,7 @@ TEST_CASE("artifacts of a request are reported even after later requests were re
   bring("content");
   bring("something new");
   const ArrivalBatch later = after(world, batch.mark);
-  CHECK(told_names(later).empty());
+  CHECK(reported_names(later).empty());
   CHECK(later.mark != batch.mark);
   note(world, later);
   std::vector<HashName> found = ready(world, later.mark);

@@ -22,24 +22,24 @@ constexpr std::string_view kLong =
 
 TEST_CASE("a long statement is reported while it runs, and a short one is not") {
   Database database(":memory:", Database::Mode::kCreate, std::chrono::milliseconds(0));
-  std::vector<std::string> told;
-  database.watch_long_statements([&](std::string_view sql) { told.emplace_back(sql); });
+  std::vector<std::string> reported;
+  database.watch_long_statements([&](std::string_view sql) { reported.emplace_back(sql); });
   CHECK(database.query("SELECT 1").step());
-  CHECK(told.empty());
+  CHECK(reported.empty());
   auto query = database.query(kLong);
   CHECK(query.step());
   CHECK(query.integer(0) == 300000);
-  CHECK(told.size() > 1);
-  for (const std::string& sql : told) CHECK(sql == kLong);
+  CHECK(reported.size() > 1);
+  for (const std::string& sql : reported) CHECK(sql == kLong);
 }
 
 TEST_CASE("work after a finished statement is not reported under its text") {
   Database database(":memory:", Database::Mode::kCreate, std::chrono::milliseconds(0));
-  std::vector<std::string> told;
-  database.watch_long_statements([&](std::string_view sql) { told.emplace_back(sql); });
+  std::vector<std::string> reported;
+  database.watch_long_statements([&](std::string_view sql) { reported.emplace_back(sql); });
   CHECK(database.query("SELECT 1").step());
   database.execute(std::string(kLong));
-  CHECK(told.empty());
+  CHECK(reported.empty());
 }
 
 TEST_CASE("a long statement, many short ones, and work between them are interrupted") {

@@ -69,14 +69,14 @@ TEST_CASE("a read error of a text is not reported as a write error") {
     const std::string target = std::filesystem::read_symlink(fd, gone).string();
     if (target.find("quarry-texts-") != std::string::npos) std::filesystem::resize_file(fd, 0);
   }
-  std::string told;
+  std::string message;
   try {
     texts.get(span);
   } catch (const SqliteError& error) {
-    told = error.what();
+    message = error.what();
   }
-  CHECK(told.starts_with("a temporary file in "));
-  CHECK(told.find("cannot be read") != std::string::npos);
+  CHECK(message.starts_with("a temporary file in "));
+  CHECK(message.find("cannot be read") != std::string::npos);
 }
 
 TEST_CASE("a rebuild with more texts than memory may hold needs a temporary file") {
