@@ -2,7 +2,7 @@
 // (file names, comments) and of the protocol (user names, error texts).
 //
 //   space \s   tab \t   newline \n   carriage return \r   form feed \f   vertical tab \v
-//   NUL \0     backslash \\
+//   NUL \0     backslash \\ (doubled)
 #pragma once
 
 #include <cstddef>

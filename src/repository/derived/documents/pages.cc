@@ -3,7 +3,7 @@
 //   tagxref   the tag wiki-TITLE or event-ID on each version, with the length of the text
 //   event     for a wiki page, every version; for a technote, the last version in the order of
 //             artifact_order.h
-//   backlink  the links in the latest version of a wiki page; a technote has none
+//   backlink  the links in the latest version of a wiki page; technotes have no rows
 
 #include "pages.h"
 
