@@ -219,19 +219,19 @@ Result<void> Directories::put_aside(Stage stage, const ChangeSetName& name) {
   return files_.sync_directory(folder(stage));
 }
 
-Result<Hold> Directories::hold(Stage stage, const ChangeSetName& name) {
+Result<JobLock> Directories::lock_job(Stage stage, const ChangeSetName& name) {
   const fs::path path = file_of(stage, name);
   QUARRY_TRY_ASSIGN(auto file, lock(path));
   QUARRY_TRY_ASSIGN(auto job, job_in(*file, name, path));
-  Hold hold(*this, stage, std::move(file));
-  hold.is_new_ = !job;
+  JobLock job_lock(*this, stage, std::move(file));
+  job_lock.is_new_ = !job;
   if (job) {
-    hold.job = std::move(*job);
+    job_lock.job = std::move(*job);
   } else {
-    hold.job.name = name;
-    hold.job.meta.type = name.type;
+    job_lock.job.name = name;
+    job_lock.job.meta.type = name.type;
   }
-  return hold;
+  return job_lock;
 }
 
 Result<void> Directories::settle() {
@@ -248,7 +248,7 @@ Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<Place>& p
                                                      base::UnixMillis before) {
   std::vector<const Place*> gone;
   for (const Place& place : places) {
-    const auto held = hold(place.stage, place.name);
+    const auto held = lock_job(place.stage, place.name);
     if (!held || !is_over(place.stage) || held->job.ended() >= before) continue;
     QUARRY_TRY(files_.remove(file_of(place.stage, place.name)));
     unsynced_[static_cast<std::size_t>(place.stage)] = true;
@@ -301,9 +301,9 @@ Result<void> Directories::remove_old(std::string_view folder, base::UnixMillis b
 /// Removes the one of two files of NAME that has lived less long. They are twins only if both can
 /// be locked: otherwise somebody is just moving it.
 Result<void> Directories::recover_twin(const ChangeSetName& name, Stage first, Stage second) {
-  const auto one = hold(first, name), other = hold(second, name);
-  const auto is_moving = [](const Result<Hold>& hold) {
-    return !hold && hold.error().code != ErrorCode::kCorrupt;
+  const auto one = lock_job(first, name), other = lock_job(second, name);
+  const auto is_moving = [](const Result<JobLock>& lock) {
+    return !lock && lock.error().code != ErrorCode::kCorrupt;
   };
   if (is_moving(one) || is_moving(other)) return {};
   const bool is_second_later =

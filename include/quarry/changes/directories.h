@@ -79,7 +79,7 @@ bool goes_before(const ChangeSetName& a, const ChangeSetName& b);
 /// That no change set of ID, or of the digits that it begins with, is there.
 base::Error not_here(std::string_view id);
 
-class Hold;
+class JobLock;
 
 class Directories {
  public:
@@ -128,7 +128,7 @@ class Directories {
 
   /// Locks a job. Errors: kBusy: somebody else has it; kNotFound, kCorrupt as read(), but an empty
   /// file is no error: the job then has its name alone.
-  base::Result<Hold> hold(Stage stage, const ChangeSetName& name);
+  base::Result<JobLock> lock_job(Stage stage, const ChangeSetName& name);
   /// Moves a file that is no job (kCorrupt) and never will be one from STAGE to fail/, as it is.
   base::Result<void> put_aside(Stage stage, const ChangeSetName& name);
   /// Syncs the folders of the moves that were made with Syncing::kLater.
@@ -146,7 +146,7 @@ class Directories {
   base::Result<void> recover(base::UnixMillis now);
 
  private:
-  friend class Hold;
+  friend class JobLock;
   base::Result<std::unique_ptr<base::File>> lock(const std::filesystem::path& path);
   base::Result<void> recover_twins();
   base::Result<void> recover_twin(const ChangeSetName& name, Stage first, Stage second);
@@ -165,7 +165,7 @@ enum class Syncing : std::uint8_t {
 };
 
 /// A job that nobody else changes or moves.
-class Hold {
+class JobLock {
  public:
   /// As it was read; to be changed at will before update() or move().
   Job job;
@@ -184,7 +184,7 @@ class Hold {
  private:
   friend class Directories;
   friend class JointMove;
-  Hold(Directories& directories, Stage stage, std::unique_ptr<base::File> lock)
+  JobLock(Directories& directories, Stage stage, std::unique_ptr<base::File> lock)
       : directories_(&directories), stage_(stage), lock_(std::move(lock)) {}
   void note_move(Stage to, base::UnixMillis now, std::string_view why);
   std::filesystem::path temporary() const;

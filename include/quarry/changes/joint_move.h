@@ -21,7 +21,7 @@ class JointMove {
  public:
   /// What has become of one.
   struct Member {
-    Hold hold;
+    JobLock lock;
     Stage from;
     base::Result<void> outcome;  // an error: it is where it was, or where it was to go
   };
@@ -32,16 +32,16 @@ class JointMove {
 
   /// HOLD is to go TO, with a line of history. Until commit() it lies where it was, as it was.
   /// Errors: those of files; it is let go of.
-  base::Result<void> add(Hold hold, Stage to, base::UnixMillis now, std::string_view why);
+  base::Result<void> add(JobLock lock, Stage to, base::UnixMillis now, std::string_view why);
   std::size_t size() const { return all_.size(); }
   /// The one that was added last, as it will be.
-  const Job& last() const { return all_.back().hold.job; }
+  const Job& last() const { return all_.back().lock.job; }
   /// Moves all of them, in the order in which they came. The folders are for Directories::settle().
   std::vector<Member> commit();
 
  private:
   struct One {
-    Hold hold;
+    JobLock lock;
     Stage to;
     std::unique_ptr<base::File> file;
   };

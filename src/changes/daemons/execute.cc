@@ -47,14 +47,14 @@ class Successive final : public base::Clock {
 };
 
 /// What EXECUTOR makes of HOLDS.
-std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Hold>& holds,
+std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<JobLock>& holds,
                                  Executor& executor, const Stop& stop) {
   const ChangeLog log(directories);
   std::vector<Executor::Task> tasks;
-  for (const Hold& hold : holds) {
-    tasks.push_back({.job = hold.job,
-                     .tarball = directories.tarball_of(hold.job.name),
-                     .say = say_to(log, hold.job.name.id)});
+  for (const JobLock& lock : holds) {
+    tasks.push_back({.job = lock.job,
+                     .tarball = directories.tarball_of(lock.job.name),
+                     .say = say_to(log, lock.job.name.id)});
   }
   try {
     return executor.land_all(tasks, stop);
@@ -70,36 +70,36 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Hol
 
 /// NAME, which is in pending/. Who has moved it there lets go of it in a moment, with all that moved
 /// with it; more than that is not waited for.
-base::Result<Hold> hold_soon(Directories& directories, const ChangeSetName& name) {
+base::Result<JobLock> hold_soon(Directories& directories, const ChangeSetName& name) {
   constexpr auto kHoldPause = std::chrono::milliseconds(1);
   constexpr int kLooks = 100;
-  auto hold = directories.hold(Stage::kPending, name);
-  for (int i = 1; i < kLooks && !hold && hold.error().code == base::ErrorCode::kBusy; ++i) {
+  auto lock = directories.lock_job(Stage::kPending, name);
+  for (int i = 1; i < kLooks && !lock && lock.error().code == base::ErrorCode::kBusy; ++i) {
     std::this_thread::sleep_for(kHoldPause);
-    hold = directories.hold(Stage::kPending, name);
+    lock = directories.lock_job(Stage::kPending, name);
   }
-  return hold;
+  return lock;
 }
 
 /// Takes NAMES from pending/ to run/, up to the first that cannot be taken: those behind it may touch
 /// the same files, and would pass it.
-std::vector<Hold> take(Directories& directories, const std::vector<ChangeSetName>& names,
-                       const base::Clock& clock, const Begun& begun) {
+std::vector<JobLock> take(Directories& directories, const std::vector<ChangeSetName>& names,
+                          const base::Clock& clock, const Begun& begun) {
   const ChangeLog log(directories);
-  std::vector<Hold> holds;
+  std::vector<JobLock> holds;
   for (const ChangeSetName& name : names) {
-    auto hold = hold_soon(directories, name);
-    if (!hold || !hold->job.held.empty()) break;
+    auto lock = hold_soon(directories, name);
+    if (!lock || !lock->job.held.empty()) break;
     // Nothing is lost where a machine forgets this: the job is then in pending/, and what it has
     // landed is known by its tag.
-    const auto taken = hold->move(Stage::kRun, clock.now(), kExecuted, Syncing::kNever);
+    const auto taken = lock->move(Stage::kRun, clock.now(), kExecuted, Syncing::kNever);
     if (!taken) {
       base::log(base::LogLevel::kError, "{}", taken.error().message);
       break;
     }
-    note(log, hold->job);
+    note(log, lock->job);
     if (begun) begun(name.id);
-    holds.push_back(std::move(*hold));
+    holds.push_back(std::move(*lock));
   }
   return holds;
 }
@@ -120,7 +120,7 @@ Step step_of(Job& job, Outcome outcome, const Stop& stop, const Rules& rules) {
 
 /// Moves HOLDS to where OUTCOMES lead. The verdicts; one that cannot be moved stays in run/, where the
 /// daemon finds it without a holder, as after an abnormal end; what has landed is known by its tag.
-std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Hold> holds,
+std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<JobLock> holds,
                                        const std::vector<Outcome>& outcomes, const Stop& stop,
                                        const Rules& rules, const base::Clock& clock) {
   const ChangeLog log(directories);
@@ -128,9 +128,9 @@ std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Hol
   JointMove move(directories);
   const auto commit = [&] {
     for (const JointMove::Member& moved : move.commit()) {
-      const ChangeSetId& id = moved.hold.job.name.id;
+      const ChangeSetId& id = moved.lock.job.name.id;
       if (moved.outcome) {
-        note(log, moved.hold.job);
+        note(log, moved.lock.job);
       } else {
         base::log(base::LogLevel::kError, "{}", moved.outcome.error().message);
         verdicts[id] = Verdict::kPutOff;
@@ -166,7 +166,7 @@ std::vector<Verdict> execute_all(Directories& directories, const std::vector<Cha
                                  Executor& executor, const Stop& stop, const Rules& rules,
                                  const base::Clock& clock, const Begun& begun) {
   std::vector<Verdict> verdicts(names.size(), Verdict::kSkipped);
-  std::vector<Hold> holds = take(directories, names, clock, begun);
+  std::vector<JobLock> holds = take(directories, names, clock, begun);
   if (holds.empty()) return verdicts;
   const std::vector<Outcome> outcomes = outcomes_of(directories, holds, executor, stop);
   const Successive successive(clock);

@@ -38,25 +38,25 @@ std::optional<Stage> stage_of_end(char state) {
 
 /// NAME is in run/, and who executed it is gone, or has given it an outcome and could not move it.
 Result<void> Execution::recover(const ChangeSetName& name, const std::string& how, bool is_crash) {
-  auto hold = desk_.directories.hold(Stage::kRun, name);
-  if (!hold && hold.error().code == ErrorCode::kCorrupt) {
-    desk_.log(hold.error());
+  auto lock = desk_.directories.lock_job(Stage::kRun, name);
+  if (!lock && lock.error().code == ErrorCode::kCorrupt) {
+    desk_.log(lock.error());
     return desk_.directories.put_aside(Stage::kRun, name);
   }
-  if (!hold) {
+  if (!lock) {
     // The child of a daemon that has died may still be at it, and moves it itself.
     const bool is_others =
-        hold.error().code == ErrorCode::kBusy || hold.error().code == ErrorCode::kNotFound;
-    return is_others ? tracker_.look_for(name.id) : std::unexpected(std::move(hold).error());
+        lock.error().code == ErrorCode::kBusy || lock.error().code == ErrorCode::kNotFound;
+    return is_others ? tracker_.look_for(name.id) : std::unexpected(std::move(lock).error());
   }
-  Job& job = hold->job;
+  Job& job = lock->job;
   const Rules& rules = desk_.options.rules;
   // What has landed is known by its tag, and is not to fail for want of a place to say so.
   const Step step =
       is_crash ? step_after_crash(job, how, rules) : step_after(job, Verdict::kNoRoom, how, rules);
   if (step.to == Stage::kFail && name.type == MoveType::kRollback)
     QUARRY_TRY(rollback_.restore(job));
-  QUARRY_TRY(desk_.move(*hold, step.to, step.why));
+  QUARRY_TRY(desk_.move(*lock, step.to, step.why));
   begun_.erase(name.id);
   stuck_.erase(name.id);
   tracker_.put(job, step.to);
@@ -114,13 +114,13 @@ Result<void> Execution::put_back() {
   }
   QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(Stage::kPending));
   for (const ChangeSetName& name : names) {
-    auto hold = desk_.directories.hold(Stage::kPending, name);
+    auto lock = desk_.directories.lock_job(Stage::kPending, name);
     // Who has it in hand moves it, and what is no job is seen later.
-    if (!hold) continue;
+    if (!lock) continue;
     const bool is_behind = std::ranges::any_of(
-        hold->job.meta.precursors, [&](const ChangeSetId& id) { return waiting.contains(id); });
+        lock->job.meta.precursors, [&](const ChangeSetId& id) { return waiting.contains(id); });
     if (!is_behind) continue;
-    QUARRY_TRY(desk_.move(*hold, Stage::kQueue, "one ahead of it waits again"));
+    QUARRY_TRY(desk_.move(*lock, Stage::kQueue, "one ahead of it waits again"));
     waiting.insert(name.id);
     desk_.tell(Trigger::kQueue);
   }
@@ -213,11 +213,11 @@ Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const s
   if (place->stage == Stage::kRun) return false;
   // It has ended meanwhile, and goes no further where it was put off.
   if (place->stage != Stage::kPending) return true;
-  auto hold = desk_.directories.hold(Stage::kPending, place->name);
-  if (!hold) return hold.error().code == ErrorCode::kNotFound;
-  QUARRY_TRY(desk_.move(*hold, is_termination ? Stage::kTerm : Stage::kAbandon,
+  auto lock = desk_.directories.lock_job(Stage::kPending, place->name);
+  if (!lock) return lock.error().code == ErrorCode::kNotFound;
+  QUARRY_TRY(desk_.move(*lock, is_termination ? Stage::kTerm : Stage::kAbandon,
                         why.empty() ? "stopped" : why));
-  tracker_.put(hold->job, hold->stage());
+  tracker_.put(lock->job, lock->stage());
   return true;
 }
 

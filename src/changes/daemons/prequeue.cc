@@ -27,8 +27,8 @@ std::vector<Result<Meta>> Checker::check_all(std::span<const Case> cases) {
   return metas;
 }
 
-Result<void> Prequeue::move(Hold hold, Stage to, std::string_view why) {
-  QUARRY_TRY(moving_.add(std::move(hold), to, desk_.clock.now(), why));
+Result<void> Prequeue::move(JobLock lock, Stage to, std::string_view why) {
+  QUARRY_TRY(moving_.add(std::move(lock), to, desk_.clock.now(), why));
   return moving_.size() < JointMove::kMost ? Result<void>() : commit();
 }
 
@@ -46,32 +46,32 @@ Result<void> Prequeue::commit() {
 
 /// Takes NAME in hand. Nothing: there is nothing to look at.
 Result<std::optional<Prequeue::Sight>> Prequeue::take(const ChangeSetName& name) {
-  auto hold = desk_.directories.hold(Stage::kPrequeue, name);
-  if (!hold) {
-    if (hold.error().code != ErrorCode::kCorrupt) return std::unexpected(std::move(hold).error());
-    desk_.log(hold.error());
+  auto lock = desk_.directories.lock_job(Stage::kPrequeue, name);
+  if (!lock) {
+    if (lock.error().code != ErrorCode::kCorrupt) return std::unexpected(std::move(lock).error());
+    desk_.log(lock.error());
     QUARRY_TRY(desk_.directories.put_aside(Stage::kPrequeue, name));
     return std::nullopt;
   }
   // One that failed for its tarball, and is tried again, is looked at again.
-  if (!hold->is_new() && hold->job.meta.check()) {
-    QUARRY_TRY(move(std::move(*hold), Stage::kQueue, "ready as it came"));
+  if (!lock->is_new() && lock->job.meta.check()) {
+    QUARRY_TRY(move(std::move(*lock), Stage::kQueue, "ready as it came"));
     return std::nullopt;
   }
   auto submission = desk_.directories.submission_of(name);
   if (!submission && is_passing(submission.error())) {
     return std::unexpected(std::move(submission).error());
   }
-  Sight sight{.hold = std::move(*hold), .to_check = {}, .reason = {}};
+  Sight sight{.lock = std::move(*lock), .to_check = {}, .reason = {}};
   if (!submission) {
     sight.reason = std::move(submission).error();
     return sight;
   }
-  Job& job = sight.hold.job;
+  Job& job = sight.lock.job;
   job.submitter = submission->submitter;
   job.capabilities = submission->capabilities;
   job.address = submission->address;
-  if (sight.hold.is_new()) {
+  if (sight.lock.is_new()) {
     job.add_history(submission->time, Stage::kPrequeue, "submitted");
   }
   sight.to_check = {.name = name,
@@ -83,7 +83,7 @@ Result<std::optional<Prequeue::Sight>> Prequeue::take(const ChangeSetName& name)
 /// Moves SIGHT to where META leads.
 Result<void> Prequeue::judge(Sight sight, Result<Meta> meta) {
   if (!meta && is_passing(meta.error())) return std::unexpected(std::move(meta).error());
-  if (meta && meta->type != sight.hold.job.name.type) {
+  if (meta && meta->type != sight.lock.job.name.type) {
     meta = base::fail(ErrorCode::kInvalid, "its meta file has another move type than its name");
   }
   if (!meta && (!sight.to_check || meta.error().code == ErrorCode::kNotFound)) {
@@ -91,11 +91,11 @@ Result<void> Prequeue::judge(Sight sight, Result<Meta> meta) {
     desk_.log(meta.error());
     meta.error().message = kServersTrouble;
   }
-  if (!meta) return move(std::move(sight.hold), Stage::kFail, meta.error().message);
-  sight.hold.job.meta = std::move(*meta);
+  if (!meta) return move(std::move(sight.lock), Stage::kFail, meta.error().message);
+  sight.lock.job.meta = std::move(*meta);
   // Who goes before whom is for the queue to find out.
-  sight.hold.job.meta.precursors.clear();
-  return move(std::move(sight.hold), Stage::kQueue, "checked");
+  sight.lock.job.meta.precursors.clear();
+  return move(std::move(sight.lock), Stage::kQueue, "checked");
 }
 
 /// Looks at NAMES, no more than may move at once. One that cannot be dealt with now keeps the others

@@ -19,14 +19,14 @@ class Prequeue final : public Work {
  private:
   /// One that is looked at.
   struct Sight {
-    Hold hold;
+    JobLock lock;
     std::optional<Checker::Case> to_check;  // nothing: REASON is why not
     base::Error reason;
   };
   base::Result<std::optional<Sight>> take(const ChangeSetName& name);
   base::Result<void> look_at(std::span<const ChangeSetName> names);
   base::Result<void> judge(Sight sight, base::Result<Meta> meta);
-  base::Result<void> move(Hold hold, Stage to, std::string_view why);
+  base::Result<void> move(JobLock lock, Stage to, std::string_view why);
   base::Result<void> commit();
 
   Desk desk_;

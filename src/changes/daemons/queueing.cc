@@ -72,7 +72,7 @@ Result<void> Queueing::commit() {
   for (const JointMove::Member& moved : desk_.move(moving_)) {
     if (moved.outcome) continue;
     done = moved.outcome;
-    QUARRY_TRY(tracker_.look_for(moved.hold.job.name.id));
+    QUARRY_TRY(tracker_.look_for(moved.lock.job.name.id));
   }
   return done;
 }
@@ -80,23 +80,23 @@ Result<void> Queueing::commit() {
 /// Moves ID, unless somebody else has it in hand or has moved it: then it is for the next scan.
 Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& why) {
   const Known& known = *tracker_.model().find(id);
-  auto hold = desk_.directories.hold(known.stage, known.name);
-  if (!hold && hold.error().code == ErrorCode::kNotFound) return tracker_.look_for(id);
-  if (!hold && hold.error().code == ErrorCode::kBusy) return {};
-  if (!hold && hold.error().code == ErrorCode::kCorrupt) {
-    desk_.log(hold.error());
+  auto lock = desk_.directories.lock_job(known.stage, known.name);
+  if (!lock && lock.error().code == ErrorCode::kNotFound) return tracker_.look_for(id);
+  if (!lock && lock.error().code == ErrorCode::kBusy) return {};
+  if (!lock && lock.error().code == ErrorCode::kCorrupt) {
+    desk_.log(lock.error());
     QUARRY_TRY(desk_.directories.put_aside(known.stage, known.name));
     return tracker_.look_for(id);
   }
-  if (!hold) return std::unexpected(std::move(hold).error());
-  Job& job = hold->job;
+  if (!lock) return std::unexpected(std::move(lock).error());
+  Job& job = lock->job;
   if (job.meta.precursors.empty() && !is_over(to)) {
     job.meta.precursors = tracker_.model().precursors_of(id);
   }
-  if (to == Stage::kPending && hold->stage() == Stage::kQueue) {
+  if (to == Stage::kPending && lock->stage() == Stage::kQueue) {
     job.add_history(desk_.clock.now(), Stage::kStaging, "nothing to wait for");
   }
-  QUARRY_TRY(moving_.add(std::move(*hold), to, desk_.clock.now(), why));
+  QUARRY_TRY(moving_.add(std::move(*lock), to, desk_.clock.now(), why));
   tracker_.put(moving_.last(), to);
   return moving_.size() < JointMove::kMost ? Result<void>() : commit();
 }
@@ -136,9 +136,9 @@ Result<void> Queueing::let_go() {
 
 /// Puts NAME, which the model knows nothing of, aside if it is no job.
 Result<void> Queueing::put_aside(const ChangeSetName& name) {
-  const auto hold = desk_.directories.hold(Stage::kQueue, name);
-  if (hold || hold.error().code != ErrorCode::kCorrupt) return {};
-  desk_.log(hold.error());
+  const auto lock = desk_.directories.lock_job(Stage::kQueue, name);
+  if (lock || lock.error().code != ErrorCode::kCorrupt) return {};
+  desk_.log(lock.error());
   return desk_.directories.put_aside(Stage::kQueue, name);
 }
 

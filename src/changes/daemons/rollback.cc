@@ -23,21 +23,21 @@ constexpr unsigned kAttemptPause = 10'000;  // microseconds between two of them
 Result<void> Rollback::begin(const ChangeSetName& name) {
   QUARRY_TRY(tracker_.scan({Stage::kPrequeue, Stage::kQueue, Stage::kStaging, Stage::kPending,
                             Stage::kDone, Stage::kAbandon}));
-  QUARRY_TRY_ASSIGN(auto hold, desk_.directories.hold(Stage::kPending, name));
+  QUARRY_TRY_ASSIGN(auto lock, desk_.directories.lock_job(Stage::kPending, name));
   is_given_ = false;
   stopped_.clear();
   deadline_.reset();
-  auto closure = closure_of(hold.job);
-  hold_ = std::move(hold);
+  auto closure = closure_of(lock.job);
+  lock_ = std::move(lock);
   if (!closure) return end(Stage::kFail, closure.error().message);
-  hold_->job.closure = std::move(*closure);
-  auto moved = desk_.move(*hold_, Stage::kRun,
-                          fmt::format("takes back {} change sets", hold_->job.closure.size()));
+  lock_->job.closure = std::move(*closure);
+  auto moved = desk_.move(*lock_, Stage::kRun,
+                          fmt::format("takes back {} change sets", lock_->job.closure.size()));
   if (!moved) {
-    hold_.reset();
+    lock_.reset();
     return moved;
   }
-  tracker_.put(hold_->job, Stage::kRun);
+  tracker_.put(lock_->job, Stage::kRun);
   return go_on();
 }
 
@@ -63,10 +63,10 @@ Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
 /// Asks those that run and go to stop; who does not for too long is ended.
 void Rollback::stop_running() {
   const base::UnixMillis now = desk_.clock.now();
-  for (const ChangeSetId& id : hold_->job.closure) {
+  for (const ChangeSetId& id : lock_->job.closure) {
     if (!children_.is_busy_with(id)) continue;
     if (stopped_.insert(id).second) {
-      children_.stop(id, SIGHUP, fmt::format("taken back by {}", hold_->job.name.id.str()));
+      children_.stop(id, SIGHUP, fmt::format("taken back by {}", lock_->job.name.id.str()));
       deadline_ = {now.value + desk_.options.patience.count()};
     } else if (deadline_ && now >= *deadline_) {
       children_.kill(id);
@@ -76,7 +76,7 @@ void Rollback::stop_running() {
 
 /// Those that depend on others first.
 Result<void> Rollback::abandon_all() {
-  const std::vector<ChangeSetId> closure = hold_->job.closure;
+  const std::vector<ChangeSetId> closure = lock_->job.closure;
   for (auto id = closure.rbegin(); id != closure.rend(); ++id) QUARRY_TRY(abandon(*id));
   return {};
 }
@@ -84,10 +84,10 @@ Result<void> Rollback::abandon_all() {
 /// Adds what has come to depend on what goes, or has landed on it, since it was listed.
 Result<void> Rollback::extend() {
   QUARRY_TRY(tracker_.scan({Stage::kQueue, Stage::kStaging, Stage::kPending}));
-  QUARRY_TRY_ASSIGN(auto closure, closure_of(hold_->job));
-  if (closure.size() <= hold_->job.closure.size()) return abandon_all();
-  hold_->job.closure = std::move(closure);
-  QUARRY_TRY(hold_->update());
+  QUARRY_TRY_ASSIGN(auto closure, closure_of(lock_->job));
+  if (closure.size() <= lock_->job.closure.size()) return abandon_all();
+  lock_->job.closure = std::move(closure);
+  QUARRY_TRY(lock_->update());
   return abandon_all();
 }
 
@@ -108,36 +108,36 @@ Result<void> Rollback::go_on() {
     return come_to_nothing(Verdict::kPutOff, std::string(kServersTrouble));
   }
   QUARRY_TRY(children_.make_idle_one());
-  QUARRY_TRY(children_.give({hold_->job.name}, true));
+  QUARRY_TRY(children_.give({lock_->job.name}, true));
   is_given_ = true;
   return {};
 }
 
 /// Moves ID to abandon/, wherever it waits, so that it can go back.
 Result<void> Rollback::abandon(const ChangeSetId& id) {
-  const ChangeSetId& by = hold_->job.name.id;
+  const ChangeSetId& by = lock_->job.name.id;
   // The queueing daemon may just be moving it.
   for (int attempt = 0;; ++attempt) {
     const Known* known = tracker_.model().find(id);
     if (!known || known->is_taken_back) return {};
     if (known->stage == Stage::kRun) return {};
     if (is_over(known->stage) && known->stage != Stage::kAbandon) return {};
-    auto hold = desk_.directories.hold(known->stage, known->name);
-    if (hold && hold->stage() == Stage::kAbandon) {
+    auto lock = desk_.directories.lock_job(known->stage, known->name);
+    if (lock && lock->stage() == Stage::kAbandon) {
       // It ran, and was stopped.
-      hold->job.taken_back = TakenBack{.by = by, .from = Stage::kPending};
-      QUARRY_TRY(hold->update());
-    } else if (hold) {
-      hold->job.taken_back = TakenBack{.by = by, .from = hold->stage()};
-      QUARRY_TRY(desk_.move(*hold, Stage::kAbandon, fmt::format("taken back by {}", by.str())));
+      lock->job.taken_back = TakenBack{.by = by, .from = Stage::kPending};
+      QUARRY_TRY(lock->update());
+    } else if (lock) {
+      lock->job.taken_back = TakenBack{.by = by, .from = lock->stage()};
+      QUARRY_TRY(desk_.move(*lock, Stage::kAbandon, fmt::format("taken back by {}", by.str())));
     }
-    if (hold) {
-      tracker_.put(hold->job, Stage::kAbandon);
+    if (lock) {
+      tracker_.put(lock->job, Stage::kAbandon);
       return {};
     }
     const bool is_moving =
-        hold.error().code == ErrorCode::kBusy || hold.error().code == ErrorCode::kNotFound;
-    if (!is_moving || attempt == kMostAttempts) return std::unexpected(std::move(hold).error());
+        lock.error().code == ErrorCode::kBusy || lock.error().code == ErrorCode::kNotFound;
+    if (!is_moving || attempt == kMostAttempts) return std::unexpected(std::move(lock).error());
     if (attempt > 0) ::usleep(kAttemptPause);
     QUARRY_TRY(tracker_.look_for(id));
   }
@@ -147,12 +147,12 @@ Result<void> Rollback::restore(const Job& job) {
   for (const ChangeSetId& id : job.closure) {
     QUARRY_TRY_ASSIGN(const auto place, desk_.directories.find(id));
     if (!place || place->stage != Stage::kAbandon) continue;
-    QUARRY_TRY_ASSIGN(auto hold, desk_.directories.hold(Stage::kAbandon, place->name));
-    if (!hold.job.taken_back || hold.job.taken_back->by != job.name.id) continue;
-    const Stage from = hold.job.taken_back->from;
-    hold.job.taken_back.reset();
-    QUARRY_TRY(desk_.move(hold, from, fmt::format("{} came to nothing", job.name.id.str())));
-    tracker_.put(hold.job, from);
+    QUARRY_TRY_ASSIGN(auto lock, desk_.directories.lock_job(Stage::kAbandon, place->name));
+    if (!lock.job.taken_back || lock.job.taken_back->by != job.name.id) continue;
+    const Stage from = lock.job.taken_back->from;
+    lock.job.taken_back.reset();
+    QUARRY_TRY(desk_.move(lock, from, fmt::format("{} came to nothing", job.name.id.str())));
+    tracker_.put(lock.job, from);
   }
   return {};
 }
@@ -161,48 +161,48 @@ Result<void> Rollback::restore(const Job& job) {
 Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
   QUARRY_TRY_ASSIGN(const auto place, desk_.directories.find(id));
   if (!place || place->stage != Stage::kDone) return {};
-  QUARRY_TRY_ASSIGN(auto hold, desk_.directories.hold(Stage::kDone, place->name));
-  if (hold.job.taken_back) return {};
-  hold.job.taken_back = TakenBack{.by = rollback.name.id, .from = Stage::kDone};
-  hold.job.add_history(desk_.clock.now(), Stage::kDone,
+  QUARRY_TRY_ASSIGN(auto lock, desk_.directories.lock_job(Stage::kDone, place->name));
+  if (lock.job.taken_back) return {};
+  lock.job.taken_back = TakenBack{.by = rollback.name.id, .from = Stage::kDone};
+  lock.job.add_history(desk_.clock.now(), Stage::kDone,
                        fmt::format("taken back by {}", rollback.name.id.str()));
-  QUARRY_TRY(hold.update());
-  tracker_.put(hold.job, Stage::kDone);
-  const auto noted = ChangeLog(desk_.directories).note(hold.job);
+  QUARRY_TRY(lock.update());
+  tracker_.put(lock.job, Stage::kDone);
+  const auto noted = ChangeLog(desk_.directories).note(lock.job);
   if (!noted) desk_.log(noted.error());
   return {};
 }
 
 Result<void> Rollback::end(Stage to, const std::string& why) {
   // An error leaves it where it is without a holder, as a crash does.
-  Hold hold = std::move(*hold_);
-  hold_.reset();
+  JobLock lock = std::move(*lock_);
+  lock_.reset();
   deadline_.reset();
-  if (to != Stage::kDone) hold.job.closure.clear();
-  auto moved = desk_.move(hold, to, why);
-  tracker_.put(hold.job, hold.stage());
+  if (to != Stage::kDone) lock.job.closure.clear();
+  auto moved = desk_.move(lock, to, why);
+  tracker_.put(lock.job, lock.stage());
   return moved;
 }
 
 Result<void> Rollback::come_to_nothing(Verdict verdict, const std::string& why) {
-  auto restored = restore(hold_->job);
+  auto restored = restore(lock_->job);
   if (!restored) {
-    hold_.reset();
+    lock_.reset();
     return restored;
   }
-  const Step step = step_after(hold_->job, verdict, why, desk_.options.rules);
+  const Step step = step_after(lock_->job, verdict, why, desk_.options.rules);
   return end(step.to, step.why);
 }
 
 Result<void> Rollback::take(const Answer& answer) {
-  if (!hold_) return {};
-  Job& job = hold_->job;
+  if (!lock_) return {};
+  Job& job = lock_->job;
   if (!answer.outcome) {
     // What is listed goes when it is tried again; or goes back, where that was the last time.
     const Step step = step_after_crash(job, answer.how, desk_.options.rules);
     auto restored = restore(job);
     if (restored) return end(step.to, step.why);
-    hold_.reset();
+    lock_.reset();
     return restored;
   }
   if (answer.outcome->verdict != Verdict::kLanded) {
@@ -211,7 +211,7 @@ Result<void> Rollback::take(const Answer& answer) {
   job.landed = answer.outcome->landed;
   for (const ChangeSetId& id : job.closure) {
     if (auto marked = mark(id, job); !marked) {
-      hold_.reset();
+      lock_.reset();
       return marked;
     }
   }

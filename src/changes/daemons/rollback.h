@@ -28,7 +28,7 @@ class Rollback {
   Rollback(const Desk& desk, Tracker& tracker, Children& children)
       : desk_(desk), tracker_(tracker), children_(children) {}
 
-  bool is_under_way() const { return hold_.has_value(); }
+  bool is_under_way() const { return lock_.has_value(); }
   /// Begins with the one called NAME, which is in pending/. Errors: it is to be tried again.
   base::Result<void> begin(const ChangeSetName& name);
   /// Goes on with it; to be called again until it is not under way. Errors: something is left to be
@@ -41,7 +41,7 @@ class Rollback {
   /// When it has to be called again.
   std::optional<base::UnixMillis> next_time() const { return deadline_; }
   /// In a child: lets go of the job.
-  void leave_daemon() { hold_.reset(); }
+  void leave_daemon() { lock_.reset(); }
 
  private:
   base::Result<std::vector<ChangeSetId>> closure_of(const Job& job) const;
@@ -56,7 +56,7 @@ class Rollback {
   const Desk& desk_;
   Tracker& tracker_;
   Children& children_;
-  std::optional<Hold> hold_;
+  std::optional<JobLock> lock_;
   bool is_given_ = false;  // a child takes back
   std::set<ChangeSetId> stopped_;
   std::optional<base::UnixMillis> deadline_;

@@ -4,17 +4,18 @@
 
 namespace quarry::changes {
 
-base::Result<void> Desk::move(Hold& hold, Stage to, std::string_view why, Syncing syncing) const {
-  const Stage from = hold.stage();
-  QUARRY_TRY(hold.move(to, clock.now(), why, syncing));
-  tell_of(hold.job, from, to);
+base::Result<void> Desk::move(JobLock& lock, Stage to, std::string_view why,
+                              Syncing syncing) const {
+  const Stage from = lock.stage();
+  QUARRY_TRY(lock.move(to, clock.now(), why, syncing));
+  tell_of(lock.job, from, to);
   return {};
 }
 
 std::vector<JointMove::Member> Desk::move(JointMove& move) const {
   std::vector<JointMove::Member> moved = move.commit();
   for (const JointMove::Member& each : moved) {
-    if (each.outcome) tell_of(each.hold.job, each.from, each.hold.stage());
+    if (each.outcome) tell_of(each.lock.job, each.from, each.lock.stage());
   }
   return moved;
 }

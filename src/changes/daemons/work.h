@@ -30,7 +30,7 @@ struct Desk {
   const Report& report;
 
   /// Moves HOLD, and tells of it: the report and the log. Errors: those of the move.
-  base::Result<void> move(Hold& hold, Stage to, std::string_view why,
+  base::Result<void> move(JobLock& lock, Stage to, std::string_view why,
                           Syncing syncing = Syncing::kNow) const;
   /// Commits MOVE, and tells of those that have moved.
   std::vector<JointMove::Member> move(JointMove& move) const;

@@ -120,7 +120,7 @@ Result<Job> act_on(Directories& directories, const Place& place, const ActionReq
   if (is_stop && place.stage == Stage::kRun) return stop(directories, place, request, now, may);
   // What nobody has looked at yet says nothing of itself.
   if (place.stage == Stage::kRun || place.stage == Stage::kPrequeue) return in_hand(place);
-  QUARRY_TRY_ASSIGN(Hold held, directories.hold(place.stage, place.name));
+  QUARRY_TRY_ASSIGN(JobLock held, directories.lock_job(place.stage, place.name));
   QUARRY_TRY(require_right(request, held.job, may));
   QUARRY_TRY_ASSIGN(const ActionOutcome outcome, decide(request, place.stage, held.job));
   QUARRY_TRY(held.move(outcome.stage, now, outcome.why));

@@ -144,10 +144,10 @@ TEST_CASE("what is not over stays, however old, and so does what it depends on")
   machine.add({.number = 3});
   machine.add({.number = 4, .stage = Stage::kStaging, .dependencies = {2}});
   {
-    auto hold = machine.world.directories.hold(Stage::kStaging, name_of(4));
-    REQUIRE(hold);
-    hold->job.held = "bob";
-    REQUIRE(hold->update());
+    auto lock = machine.world.directories.lock_job(Stage::kStaging, name_of(4));
+    REQUIRE(lock);
+    lock->job.held = "bob";
+    REQUIRE(lock->update());
   }
   machine.pass();
   CHECK(machine.left() == Numbers{1, 2, 4});
@@ -212,11 +212,12 @@ TEST_CASE("what a rollback has stopped stays, which has begun and was held since
                .dependencies = {1},
                .type = MoveType::kRollback});
   {
-    auto hold = machine.world.directories.hold(Stage::kStaging, name_of(4, MoveType::kRollback));
-    REQUIRE(hold);
-    hold->job.held = "bob";
-    hold->job.closure = {id_of(1), id_of(2)};
-    REQUIRE(hold->update());
+    auto lock =
+        machine.world.directories.lock_job(Stage::kStaging, name_of(4, MoveType::kRollback));
+    REQUIRE(lock);
+    lock->job.held = "bob";
+    lock->job.closure = {id_of(1), id_of(2)};
+    REQUIRE(lock->update());
   }
   machine.pass();
   CHECK(machine.left() == Numbers{1, 2, 3, 4});
@@ -227,8 +228,8 @@ TEST_CASE("what somebody has in hand stays, and what is no job file does until h
   machine.add({.number = 1, .stage = Stage::kFail});
   write(machine.files, machine.world.directories.file_of(Stage::kFail, name_of(2)), "nonsense");
   {
-    const auto hold = machine.world.directories.hold(Stage::kFail, name_of(1));
-    REQUIRE(hold);
+    const auto lock = machine.world.directories.lock_job(Stage::kFail, name_of(1));
+    REQUIRE(lock);
     machine.pass();
     CHECK(machine.left() == Numbers{1, 2});
   }

@@ -310,10 +310,10 @@ TEST_CASE("whenever it stops, a rollback takes back all of it, or nothing" *
   machine.world.submit(3, {"c"}, "land", {2});
   REQUIRE(machine.prequeue.run(Scan::kNew));
   {
-    auto hold = machine.world.directories.hold(Stage::kQueue, name_of(3));
-    REQUIRE(hold);
-    hold->job.held = "bob";
-    REQUIRE(hold->update());
+    auto lock = machine.world.directories.lock_job(Stage::kQueue, name_of(3));
+    REQUIRE(lock);
+    lock->job.held = "bob";
+    REQUIRE(lock->update());
   }
   REQUIRE(machine.queueing.run(Scan::kNew));
   REQUIRE(machine.world.stage_of(3) == Stage::kStaging);

@@ -305,8 +305,8 @@ TEST_CASE("nobody passes one that somebody has in hand, and it is looked at agai
   for (std::uint64_t number = 1; number <= 3; ++number) queue.submit(number, {"a"});
   REQUIRE(queue.prequeue.run(Scan::kNew));
   REQUIRE(queue.queueing.run(Scan::kNew));
-  auto hold = queue.directories.hold(Stage::kPending, name_of(1));
-  REQUIRE(hold);
+  auto lock = queue.directories.lock_job(Stage::kPending, name_of(1));
+  REQUIRE(lock);
   REQUIRE(queue.execution.run(Scan::kNew));
   REQUIRE(eventually([&] {
     REQUIRE(queue.execution.run(Scan::kNew));
@@ -316,7 +316,7 @@ TEST_CASE("nobody passes one that somebody has in hand, and it is looked at agai
   for (std::uint64_t number = 1; number <= 3; ++number) {
     CHECK(queue.stage_of(number) == Stage::kPending);
   }
-  hold = std::unexpected(quarry::base::Error());
+  lock = std::unexpected(quarry::base::Error());
   // Nothing wakes the daemon but its time, and that is still known when it has come.
   const UnixMillis due = *queue.execution.next_time();
   queue.clock.advance(due.value - queue.clock.now().value);
@@ -333,13 +333,13 @@ TEST_CASE("nobody is begun behind what the child of a daemon that has died is st
   queue.submit(2, {"a"});
   REQUIRE(queue.prequeue.run(Scan::kNew));
   REQUIRE(queue.queueing.run(Scan::kNew));
-  auto hold = queue.directories.hold(Stage::kPending, name_of(1));
-  REQUIRE(hold);
-  REQUIRE(hold->move(Stage::kRun, queue.clock.now(), "executed"));
+  auto lock = queue.directories.lock_job(Stage::kPending, name_of(1));
+  REQUIRE(lock);
+  REQUIRE(lock->move(Stage::kRun, queue.clock.now(), "executed"));
   queue.turn(Scan::kAll);
   queue.turn(Scan::kAll);
   CHECK(queue.stage_of(2) == Stage::kPending);
-  REQUIRE(hold->move(Stage::kDone, queue.clock.now(), "landed"));
+  REQUIRE(lock->move(Stage::kDone, queue.clock.now(), "landed"));
   REQUIRE(eventually([&] {
     queue.turn(Scan::kAll);
     return queue.stage_of(2) == Stage::kDone;
@@ -371,10 +371,10 @@ TEST_CASE("what is held or not approved waits, and goes when it is read anew fro
   queue.until(2, Stage::kDone);
   CHECK(queue.stage_of(1) == Stage::kStaging);
   {
-    auto hold = queue.directories.hold(Stage::kStaging, name_of(1, MoveType::kEmergency));
-    REQUIRE(hold);
-    hold->job.meta.approval = "T-1";
-    REQUIRE(hold->move(Stage::kQueue, queue.clock.now(), "approved by bob"));
+    auto lock = queue.directories.lock_job(Stage::kStaging, name_of(1, MoveType::kEmergency));
+    REQUIRE(lock);
+    lock->job.meta.approval = "T-1";
+    REQUIRE(lock->move(Stage::kQueue, queue.clock.now(), "approved by bob"));
   }
   queue.until(1, Stage::kDone);
 }

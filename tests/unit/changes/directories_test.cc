@@ -80,20 +80,20 @@ struct Queue {
     REQUIRE(directories.submit(name, std::move(*file), kSubmission));
   }
   /// The job of NAME, in queue/.
-  Hold queued(const ChangeSetName& name) {
+  JobLock queued(const ChangeSetName& name) {
     submit(name);
-    auto hold = directories.hold(Stage::kPrequeue, name);
-    REQUIRE(hold);
-    REQUIRE(hold->is_new());
-    hold->job.meta.target = "trunk";
-    hold->job.meta.files = {"a"};
+    auto lock = directories.lock_job(Stage::kPrequeue, name);
+    REQUIRE(lock);
+    REQUIRE(lock->is_new());
+    lock->job.meta.target = "trunk";
+    lock->job.meta.files = {"a"};
     if (name.type == MoveType::kRollback) {
-      hold->job.meta = {};
-      hold->job.meta.type = MoveType::kRollback;
-      hold->job.meta.dependencies = {name.id};
+      lock->job.meta = {};
+      lock->job.meta.type = MoveType::kRollback;
+      lock->job.meta.dependencies = {name.id};
     }
-    REQUIRE(hold->move(Stage::kQueue, kNow, "checked"));
-    return std::move(*hold);
+    REQUIRE(lock->move(Stage::kQueue, kNow, "checked"));
+    return std::move(*lock);
   }
   /// The folders, tmp and data among them, that have a file of NAME.
   std::vector<std::string> folders_with(const ChangeSetName& name) const {
@@ -169,14 +169,14 @@ TEST_CASE("stages list their jobs in the order in which they go") {
 TEST_CASE("a job moves with what is new in it, and lies in one folder") {
   Queue queue;
   const auto name = named("a");
-  auto hold = queue.queued(name);
-  CHECK(hold.stage() == Stage::kQueue);
-  hold.job.meta.precursors = {named("b").id};
-  REQUIRE(hold.move(Stage::kStaging, kNow, "waits for b"));
+  auto lock = queue.queued(name);
+  CHECK(lock.stage() == Stage::kQueue);
+  lock.job.meta.precursors = {named("b").id};
+  REQUIRE(lock.move(Stage::kStaging, kNow, "waits for b"));
   CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "staging"});
   const auto job = queue.directories.read(Stage::kStaging, name);
   REQUIRE(job);
-  CHECK(*job == hold.job);
+  CHECK(*job == lock.job);
   CHECK(job->history.back() == HistoryLine{.time = kNow, .state = 'S', .why = "waits for b"});
 }
 
@@ -184,25 +184,25 @@ TEST_CASE("who has a job in hand is alone with it, also after he changed and mov
   Queue queue;
   const auto name = named("a");
   {
-    auto hold = queue.queued(name);
-    CHECK(queue.directories.hold(Stage::kQueue, name).error().code == ErrorCode::kBusy);
-    hold.job.held = "bob";
-    REQUIRE(hold.update());
-    CHECK(queue.directories.hold(Stage::kQueue, name).error().code == ErrorCode::kBusy);
-    REQUIRE(hold.move(Stage::kStaging, kNow, "", Syncing::kLater));
-    CHECK(queue.directories.hold(Stage::kQueue, name).error().code == ErrorCode::kNotFound);
-    CHECK(queue.directories.hold(Stage::kStaging, name).error().code == ErrorCode::kBusy);
+    auto lock = queue.queued(name);
+    CHECK(queue.directories.lock_job(Stage::kQueue, name).error().code == ErrorCode::kBusy);
+    lock.job.held = "bob";
+    REQUIRE(lock.update());
+    CHECK(queue.directories.lock_job(Stage::kQueue, name).error().code == ErrorCode::kBusy);
+    REQUIRE(lock.move(Stage::kStaging, kNow, "", Syncing::kLater));
+    CHECK(queue.directories.lock_job(Stage::kQueue, name).error().code == ErrorCode::kNotFound);
+    CHECK(queue.directories.lock_job(Stage::kStaging, name).error().code == ErrorCode::kBusy);
     REQUIRE(queue.directories.settle());
   }
-  const auto hold = queue.directories.hold(Stage::kStaging, name);
-  REQUIRE(hold);
-  CHECK(hold->job.held == "bob");
+  const auto lock = queue.directories.lock_job(Stage::kStaging, name);
+  REQUIRE(lock);
+  CHECK(lock->job.held == "bob");
 }
 
 TEST_CASE("a change set is found by its id, or by enough of it") {
   Queue queue;
   const auto one = named("abc1"), other = named("abd2");
-  { const auto hold = queue.queued(one); }
+  { const auto lock = queue.queued(one); }
   queue.submit(other);
   CHECK(queue.directories.find(one.id) == Place{.stage = Stage::kQueue, .name = one});
   CHECK(queue.directories.find(other.id) == Place{.stage = Stage::kPrequeue, .name = other});
@@ -216,10 +216,10 @@ TEST_CASE("a file that is no job is named, and can be put aside") {
   const auto name = named("a");
   queue.submit(name);
   std::ofstream(queue.directories.file_of(Stage::kPrequeue, name)) << "nonsense";
-  const auto hold = queue.directories.hold(Stage::kPrequeue, name);
-  REQUIRE_FALSE(hold);
-  CHECK(hold.error().code == ErrorCode::kCorrupt);
-  CHECK(hold.error().message.find(name.text()) != std::string::npos);
+  const auto lock = queue.directories.lock_job(Stage::kPrequeue, name);
+  REQUIRE_FALSE(lock);
+  CHECK(lock.error().code == ErrorCode::kCorrupt);
+  CHECK(lock.error().message.find(name.text()) != std::string::npos);
   REQUIRE(queue.directories.put_aside(Stage::kPrequeue, name));
   CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "fail"});
 }
@@ -251,8 +251,8 @@ TEST_CASE("recovery leaves the tarball of one that goes back meanwhile") {
     // It is tried again when queue/ was looked at, and fails again when fail/ was.
     const bool goes_back = folder.filename() == "queue", fails = folder.filename() == "fail";
     if (!goes_back && !fails) return;
-    auto hold = queue.directories.hold(goes_back ? Stage::kFail : Stage::kQueue, name);
-    if (hold && hold->move(goes_back ? Stage::kQueue : Stage::kFail, kNow, "moves")) ++moves;
+    auto lock = queue.directories.lock_job(goes_back ? Stage::kFail : Stage::kQueue, name);
+    if (lock && lock->move(goes_back ? Stage::kQueue : Stage::kFail, kNow, "moves")) ++moves;
   };
   REQUIRE(watched.recover({kNow.value + 48 * 3'600'000}));
   CHECK(moves >= 2);
@@ -263,10 +263,10 @@ TEST_CASE("of two files of a job the one with the longer history stays") {
   Queue queue;
   const auto name = named("a");
   {
-    auto hold = queue.queued(name);
+    auto lock = queue.queued(name);
     std::filesystem::copy_file(queue.directories.file_of(Stage::kQueue, name),
                                queue.folder / "copy");
-    REQUIRE(hold.move(Stage::kPending, kNow, "goes"));
+    REQUIRE(lock.move(Stage::kPending, kNow, "goes"));
   }
   for (const Stage stage : {Stage::kQueue, Stage::kDone}) {
     std::filesystem::copy_file(queue.folder / "copy", queue.directories.file_of(stage, name));

@@ -85,10 +85,10 @@ TEST_CASE("what has failed is tried again with its counts at nothing") {
 TEST_CASE("what was refused before its meta file was taken is looked into again") {
   Queue queue;
   queue.submit(kName);
-  auto hold = queue.directories.hold(Stage::kPrequeue, kName);
-  REQUIRE(hold);
-  REQUIRE(hold->move(Stage::kFail, kNow, "an approval is for a"));
-  hold = std::unexpected(quarry::base::Error{});
+  auto lock = queue.directories.lock_job(Stage::kPrequeue, kName);
+  REQUIRE(lock);
+  REQUIRE(lock->move(Stage::kFail, kNow, "an approval is for a"));
+  lock = std::unexpected(quarry::base::Error{});
   REQUIRE(act_as_eve(queue, Action::kRetry));
   CHECK(queue.place_of(kName).stage == Stage::kPrequeue);
 }
@@ -146,7 +146,7 @@ TEST_CASE("what runs is left where it is, and who executes it is asked to stop")
 TEST_CASE("a job that somebody else has in hand is not changed") {
   Queue queue;
   queue.put(kName);
-  const auto held = queue.directories.hold(Stage::kQueue, kName);
+  const auto held = queue.directories.lock_job(Stage::kQueue, kName);
   REQUIRE(held);
   CHECK(act_as_eve(queue, Action::kHold).error().code == ErrorCode::kBusy);
   CHECK(queue.directories.read(Stage::kQueue, kName)->held.empty());
@@ -197,7 +197,7 @@ TEST_CASE("a whole id is found by its log, wherever the job is by then, and with
   const ChangeLog log(queue.directories);
   REQUIRE(log.begin(queue.directories.read(Stage::kQueue, named("ab01")).value()));
   CHECK(find_one(queue.directories, whole)->stage == Stage::kQueue);
-  REQUIRE(queue.directories.hold(Stage::kQueue, named("ab01"))->move(Stage::kDone, kNow, ""));
+  REQUIRE(queue.directories.lock_job(Stage::kQueue, named("ab01"))->move(Stage::kDone, kNow, ""));
   CHECK(find_one(queue.directories, whole)->stage == Stage::kDone);
   // One that others depend on may be known to its log by that alone.
   std::ofstream(queue.directories.log_of(named("ab02").id)) << "supports ab01000000000000\n";

@@ -56,13 +56,13 @@ TEST_CASE("what goes with a rollback is what landed on top of it, and nothing el
   queue.put(first, Stage::kDone);
   queue.submit(second);
   {
-    auto hold = queue.directories.hold(Stage::kPrequeue, second);
-    REQUIRE(hold);
-    hold->job.submitter = "ann";
-    hold->job.meta.target = "trunk";
-    hold->job.meta.files = {"b"};
-    hold->job.meta.dependencies = {first.id};
-    REQUIRE(hold->move(Stage::kDone, {kNow.value + 10}, "landed"));
+    auto lock = queue.directories.lock_job(Stage::kPrequeue, second);
+    REQUIRE(lock);
+    lock->job.submitter = "ann";
+    lock->job.meta.target = "trunk";
+    lock->job.meta.files = {"b"};
+    lock->job.meta.dependencies = {first.id};
+    REQUIRE(lock->move(Stage::kDone, {kNow.value + 10}, "landed"));
   }
   queue.put(other, Stage::kQueue);
   const auto places = what_goes_with(queue.directories, {first.id}, 10);

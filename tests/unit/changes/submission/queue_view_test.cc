@@ -88,9 +88,9 @@ TEST_CASE("page after page shows each once, in its order, and says where there a
   CHECK(second->counts == first->counts);
   // The last of a page may have gone its way by then, and another have come before it.
   {
-    auto hold = queue.directories.hold(Stage::kStaging, second->jobs.back().job.name);
-    REQUIRE(hold);
-    REQUIRE(hold->move(Stage::kAbandon, kNow, "not now"));
+    auto lock = queue.directories.lock_job(Stage::kStaging, second->jobs.back().job.name);
+    REQUIRE(lock);
+    REQUIRE(lock->move(Stage::kAbandon, kNow, "not now"));
   }
   queue.put(named("a0", MoveType::kEmergency), Stage::kQueue);
   options.after = Bookmark::parse(second->more_waiting);
@@ -223,10 +223,10 @@ TEST_CASE("how long it takes is told from what others took") {
   const ChangeSetName done = named("b1");
   queue.put(done, Stage::kPending);
   {
-    auto hold = queue.directories.hold(Stage::kPending, done);
-    REQUIRE(hold);
-    REQUIRE(hold->move(Stage::kRun, later(1'000), ""));
-    REQUIRE(hold->move(Stage::kDone, later(3'000), "landed"));
+    auto lock = queue.directories.lock_job(Stage::kPending, done);
+    REQUIRE(lock);
+    REQUIRE(lock->move(Stage::kRun, later(1'000), ""));
+    REQUIRE(lock->move(Stage::kDone, later(3'000), "landed"));
   }
   queue.put(named("a1"));
   queue.put(named("a2"));

@@ -49,14 +49,14 @@ struct Queue {
   void put(const changes::ChangeSetName& name, changes::Stage stage = changes::Stage::kQueue,
            std::string_view why = "checked") {
     submit(name);
-    auto hold = directories.hold(changes::Stage::kPrequeue, name);
-    REQUIRE(hold);
-    hold->job.submitter = "ann";
-    hold->job.meta.target = "trunk";
-    hold->job.meta.files = {"a"};
-    hold->job.meta.comment = "The first line\nand more";
-    REQUIRE(hold->move(changes::Stage::kQueue, kNow, "checked"));
-    if (stage != changes::Stage::kQueue) REQUIRE(hold->move(stage, kNow, why));
+    auto lock = directories.lock_job(changes::Stage::kPrequeue, name);
+    REQUIRE(lock);
+    lock->job.submitter = "ann";
+    lock->job.meta.target = "trunk";
+    lock->job.meta.files = {"a"};
+    lock->job.meta.comment = "The first line\nand more";
+    REQUIRE(lock->move(changes::Stage::kQueue, kNow, "checked"));
+    if (stage != changes::Stage::kQueue) REQUIRE(lock->move(stage, kNow, why));
   }
   changes::Place place_of(const changes::ChangeSetName& name) const {
     const auto place = directories.find(name.id);
