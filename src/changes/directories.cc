@@ -234,7 +234,7 @@ Result<JobLock> Directories::lock_job(Stage stage, const ChangeSetName& name) {
   return job_lock;
 }
 
-Result<void> Directories::settle() {
+Result<void> Directories::sync_folders() {
   std::vector<fs::path> folders;
   for (std::size_t i = 0; i < kStages; ++i) {
     if (unsynced_[i]) folders.push_back(folder(static_cast<Stage>(i)));
@@ -255,7 +255,7 @@ Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<Place>& p
     gone.push_back(&place);
   }
   // Who is found again after a machine's end is so with all that it needs.
-  QUARRY_TRY(settle());
+  QUARRY_TRY(sync_folders());
   std::vector<ChangeSetId> ids;
   for (const Place* place : gone) {
     const fs::path submission = base_ / "data" / (place->name.text() + std::string(kSubmission));

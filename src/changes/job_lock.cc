@@ -54,12 +54,12 @@ void JobLock::note_move(Stage to, base::UnixMillis now, std::string_view why) {
 }
 
 /// Unless it IS SETTLED otherwise, both folders are to be synced.
-Result<void> JobLock::go(Stage to, bool is_settled) {
+Result<void> JobLock::go(Stage to, bool sync_later) {
   const Stage from = stage_;
   QUARRY_TRY(directories_->files_.rename(directories_->file_of(from, job.name),
                                          directories_->file_of(to, job.name)));
   stage_ = to;
-  if (is_settled) return {};
+  if (!sync_later) return {};
   directories_->unsynced_[static_cast<std::size_t>(from)] = true;
   directories_->unsynced_[static_cast<std::size_t>(to)] = true;
   return {};
@@ -69,7 +69,7 @@ Result<void> JobLock::move(Stage to, base::UnixMillis now, std::string_view why,
   const Stage from = stage_;
   note_move(to, now, why);
   if (syncing != Syncing::kNever) QUARRY_TRY(rewrite());
-  QUARRY_TRY(go(to, syncing != Syncing::kLater));
+  QUARRY_TRY(go(to, syncing == Syncing::kLater));
   return syncing == Syncing::kNow ? sync(from) : Result<void>();
 }
 

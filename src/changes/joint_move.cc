@@ -22,7 +22,7 @@ std::vector<JointMove::Member> JointMove::commit() {
     const Stage from = one.lock.stage();
     Result<void> outcome = synced;
     if (outcome) outcome = one.lock.put_in_place(std::move(one.file));
-    if (outcome) outcome = one.lock.go(one.to, /*is_settled=*/false);
+    if (outcome) outcome = one.lock.go(one.to, /*sync_later=*/true);
     moved.push_back({.lock = std::move(one.lock), .from = from, .outcome = std::move(outcome)});
   }
   return moved;

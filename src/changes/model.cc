@@ -74,7 +74,7 @@ void Model::put(Known known) {
   node.is_known = true;
   link(node);
   touch(node);
-  settle();
+  evaluate_touched();
 }
 
 void Model::move(const ChangeSetId& id, Stage stage) {
@@ -83,7 +83,7 @@ void Model::move(const ChangeSetId& id, Stage stage) {
   leave_lanes(node);
   node.known.stage = stage;
   touch(node);
-  settle();
+  evaluate_touched();
 }
 
 void Model::erase(const ChangeSetId& id) {
@@ -92,14 +92,14 @@ void Model::erase(const ChangeSetId& id) {
   node.is_known = false;
   node.known = {};
   touch(node);
-  settle();
+  evaluate_touched();
 }
 
 void Model::set_frozen(std::set<std::string, std::less<>> branches) {
   if (frozen_ == branches) return;
   frozen_ = std::move(branches);
   for (ModelNode* node : std::vector<ModelNode*>(waiting_.begin(), waiting_.end())) touch(*node);
-  settle();
+  evaluate_touched();
 }
 
 /// Ties NODE to what it depends on. A dependency that would close a circle is left out, and noted.
@@ -134,7 +134,7 @@ void Model::touch(ModelNode& node) {
   touched_.push_back(&node);
 }
 
-void Model::settle() {
+void Model::evaluate_touched() {
   while (!touched_.empty()) {
     ModelNode& node = *touched_.front();
     touched_.pop_front();
@@ -160,7 +160,7 @@ void Model::evaluate(ModelNode& node) {
     enter_lanes(node);
   }
   note(node);
-  if (std::exchange(node.told, node.standing()) != node.standing()) {
+  if (std::exchange(node.last_standing, node.standing()) != node.standing()) {
     for (ModelNode* dependent : node.dependents) touch(*dependent);
   }
   if (lends_other) {

@@ -45,7 +45,7 @@ struct ModelNode {
   bool is_active = false;
   bool is_touched = false;
   bool is_placed = false;  // it is in the sets and lanes where it belongs
-  char told = 0;           // what those that depend on it know of it: standing()
+  char last_standing = 0;  // what those that depend on it know of it: standing()
   std::string circle;      // it depends on itself, by way of this one
 
   bool is_rollback() const { return known.name.type == MoveType::kRollback; }

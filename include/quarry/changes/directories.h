@@ -132,7 +132,7 @@ class Directories {
   /// Moves a file that is no job (kCorrupt) and never will be one from STAGE to fail/, as it is.
   base::Result<void> put_aside(Stage stage, const ChangeSetName& name);
   /// Syncs the folders of the moves that were made with Syncing::kLater.
-  base::Result<void> settle();
+  base::Result<void> sync_folders();
 
   /// Removes all that is kept of those at PLACES, which are over, but for those that somebody has in
   /// hand, that are elsewhere by now, or have come where they are at or after BEFORE. The job files
@@ -191,7 +191,7 @@ class JobLock {
   base::Result<std::unique_ptr<base::File>> write() const;
   base::Result<void> put_in_place(std::unique_ptr<base::File> file);
   base::Result<void> rewrite();
-  base::Result<void> go(Stage to, bool is_settled);
+  base::Result<void> go(Stage to, bool sync_later);
   base::Result<void> sync(Stage from);
 
   Directories* directories_;

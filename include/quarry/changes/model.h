@@ -128,7 +128,7 @@ class Model {
   void link(ModelNode& node);
   void unlink(ModelNode& node);
   void touch(ModelNode& node);
-  void settle();
+  void evaluate_touched();
   void evaluate(ModelNode& node);
   void enter_lanes(ModelNode& node);
   void leave_lanes(ModelNode& node);

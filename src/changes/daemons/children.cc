@@ -66,7 +66,7 @@ Children::~Children() {
     // one goes by itself.
     if (!child.names.empty()) ::kill(child.pid, SIGKILL);
   }
-  for (const Child& child : children_) bury(child);
+  for (const Child& child : children_) reap(child);
 }
 
 void Children::close_all() {
@@ -152,7 +152,7 @@ std::vector<int> Children::descriptors() const {
 }
 
 /// How it ended.
-std::string Children::bury(const Child& child) {
+std::string Children::reap(const Child& child) {
   const int status = base::wait_for_end(child.pid).value_or(0);
   if (WIFSIGNALED(status))
     return fmt::format("its process was ended by signal {}", WTERMSIG(status));
@@ -191,9 +191,9 @@ void Children::take_lines(Child& child, std::vector<Answer>& answers) {
 }
 
 /// CHILD has died, or is to: what it had in hand has no verdict.
-void Children::lay_out(Child& child, std::vector<Answer>& answers) {
+void Children::report_death(Child& child, std::vector<Answer>& answers) {
   if (child.received.size() >= kMostLine) ::kill(child.pid, SIGKILL);
-  const std::string how = bury(child);
+  const std::string how = reap(child);
   for (ChangeSetName& name : child.names) {
     answers.push_back({.name = std::move(name),
                        .has_begun = false,
@@ -219,7 +219,7 @@ std::vector<Answer> Children::take_answers() {
       ++child;
       continue;
     }
-    lay_out(*child, answers);
+    report_death(*child, answers);
     child = children_.erase(child);
   }
   return answers;

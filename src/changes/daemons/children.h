@@ -77,8 +77,8 @@ class Children {
   static Answer answer_of(Child& child, std::string_view line);
   static void take_line(Child& child, std::string_view line, std::vector<Answer>& answers);
   static void take_lines(Child& child, std::vector<Answer>& answers);
-  static void lay_out(Child& child, std::vector<Answer>& answers);
-  static std::string bury(const Child& child);
+  static void report_death(Child& child, std::vector<Answer>& answers);
+  static std::string reap(const Child& child);
 
   Live live_;
   std::vector<Child> children_;
@@ -91,6 +91,6 @@ std::optional<Outcome> outcome_of_line(std::string_view line);
 /// What Live is: serves DIRECTORIES until SOCKET ends, or it is asked to stop. TELLS_BEGIN: says that
 /// something has come to run/, where anybody wants to know.
 void serve(base::Fd socket, const QueueOptions& options, Directories& directories,
-           Executor& executor, const base::Clock& clock, bool tells_begin);
+           Executor& executor, const base::Clock& clock, bool reports_begin);
 
 }  // namespace quarry::changes

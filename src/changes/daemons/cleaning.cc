@@ -42,12 +42,12 @@ std::vector<Item> take_last(std::vector<Item>& all, std::size_t chunk) {
 
 /// A pass over all, if there is anything old at all.
 Result<void> Cleaning::begin(base::UnixMillis now) {
-  const milliseconds keep = desk_.options.rules.keep;
+  const milliseconds keep = context_.options.rules.keep;
   Pass& pass = pass_.emplace();
   pass.before = {now.value - keep.count()};
   bool is_one_old = false;
   for (const Stage stage : kOver) {
-    QUARRY_TRY_ASSIGN(auto names, desk_.directories.list(stage));
+    QUARRY_TRY_ASSIGN(auto names, context_.directories.list(stage));
     for (ChangeSetName& name : names) {
       // It ended later than it was submitted.
       is_one_old = is_one_old || time_of_tai64n(name.tai) < pass.before;
@@ -65,8 +65,8 @@ Result<void> Cleaning::find_logs() {
   for (const Place& place : pass_->places) there.insert(place.name.id);
   const auto open = tracker_.open();
   there.insert(open.begin(), open.end());
-  const auto folder = desk_.directories.log_of(ChangeSetId()).parent_path();
-  QUARRY_TRY_ASSIGN(const auto files, desk_.directories.files().list(folder));
+  const auto folder = context_.directories.log_of(ChangeSetId()).parent_path();
+  QUARRY_TRY_ASSIGN(const auto files, context_.directories.files().list(folder));
   for (const std::string& file : files) {
     const auto id = ChangeSetId::parse(file);
     if (id && !there.contains(*id)) pass_->logs.push_back(*id);
@@ -77,13 +77,13 @@ Result<void> Cleaning::find_logs() {
 /// Whether the job that the log of ID names is there.
 Result<bool> Cleaning::has_job(const LogRecord& record) const {
   if (!record.name) return false;
-  return desk_.directories.is_there(*record.name);
+  return context_.directories.is_there(*record.name);
 }
 
 /// Whether the log of ID is really nobody's, and old. Where it has no name, others have named what
 /// is not there: it is theirs.
 Result<bool> Cleaning::is_orphan(const ChangeSetId& id) const {
-  const ChangeLog log(desk_.directories);
+  const ChangeLog log(context_.directories);
   QUARRY_TRY_ASSIGN(const LogRecord record, log.read(id));
   if (record.name && time_of_tai64n(record.name->tai) >= pass_->before) return false;
   QUARRY_TRY_ASSIGN(bool is_used, has_job(record));
@@ -99,14 +99,15 @@ Result<void> Cleaning::remove_logs() {
     const auto is_nobodys = is_orphan(id);
     if (!is_nobodys && is_nobodys.error().code == ErrorCode::kNotFound) continue;
     if (!is_nobodys) return std::unexpected(is_nobodys.error());
-    if (*is_nobodys) QUARRY_TRY(desk_.directories.files().remove(desk_.directories.log_of(id)));
+    if (*is_nobodys)
+      QUARRY_TRY(context_.directories.files().remove(context_.directories.log_of(id)));
   }
   return {};
 }
 
 Result<void> Cleaning::read_some() {
   for (const Place& place : take_last(pass_->places, kReadAtOnce)) {
-    const auto job = desk_.directories.read(place.stage, place.name);
+    const auto job = context_.directories.read(place.stage, place.name);
     if (!job) {
       // It is tried again, or is no job file: that stays until somebody has looked at it.
       const bool is_theirs =
@@ -114,7 +115,8 @@ Result<void> Cleaning::read_some() {
       if (is_theirs || job.error().code == ErrorCode::kBusy) continue;
       return std::unexpected(job.error());
     }
-    pass_->past.add(known_of(*job, place.stage, desk_.options.rules), job->ended() < pass_->before);
+    pass_->past.add(known_of(*job, place.stage, context_.options.rules),
+                    job->ended() < pass_->before);
   }
   if (!pass_->places.empty()) return {};
   pass_->past.complete();
@@ -124,7 +126,7 @@ Result<void> Cleaning::read_some() {
 
 /// Whether it is known now what all those need that are not over.
 Result<bool> Cleaning::may_go_on() {
-  QUARRY_TRY_ASSIGN(const auto unseen, desk_.directories.list(Stage::kPrequeue));
+  QUARRY_TRY_ASSIGN(const auto unseen, context_.directories.list(Stage::kPrequeue));
   if (!unseen.empty()) return false;
   // What has left prequeue/ since the last look.
   QUARRY_TRY(tracker_.scan({Stage::kQueue}));
@@ -136,7 +138,7 @@ Result<bool> Cleaning::may_go_on() {
     for (const ChangeSetId& needed : known.dependencies) pass_->past.need(needed);
     if (!is_rollback) continue;
     // One that has begun before, and was held since, may have to put back what it stopped then.
-    const auto found = job_anywhere(desk_.directories, known.name);
+    const auto found = job_anywhere(context_.directories, known.name);
     if (!found) continue;
     for (const ChangeSetId& listed : found->second.closure) pass_->past.need(listed);
   }
@@ -144,22 +146,22 @@ Result<bool> Cleaning::may_go_on() {
 }
 
 Result<void> Cleaning::forget_some() {
-  const std::int64_t until = desk_.clock.now().value + kLongestTurn;
+  const std::int64_t until = context_.clock.now().value + kLongestTurn;
   std::size_t left = kForgetAtOnce;
   for (std::size_t round = 0; round < kRoundsAtOnce && left > 0; ++round) {
     const std::vector<Place> places = pass_->past.next(std::min(left, kRound));
     if (places.empty()) {
-      end(desk_.clock.now());
+      end(context_.clock.now());
       return {};
     }
     left -= places.size();
-    QUARRY_TRY_ASSIGN(const auto gone, desk_.directories.forget(places, pass_->before));
+    QUARRY_TRY_ASSIGN(const auto gone, context_.directories.forget(places, pass_->before));
     pass_->forgotten += gone.size();
     for (const ChangeSetId& id : gone) {
       pass_->past.gone(id);
       QUARRY_TRY(tracker_.look_for(id));
     }
-    if (desk_.clock.now().value >= until) break;
+    if (context_.clock.now().value >= until) break;
   }
   return {};
 }
@@ -167,10 +169,11 @@ Result<void> Cleaning::forget_some() {
 void Cleaning::end(base::UnixMillis now) {
   if (pass_->forgotten > 0) {
     base::log(base::LogLevel::kNotice, "{}: {} change sets that ended before {} are kept no longer",
-              desk_.options.base.string(), pass_->forgotten, base::iso_seconds(pass_->before));
+              context_.options.base.string(), pass_->forgotten, base::iso_seconds(pass_->before));
   }
   pass_.reset();
-  const milliseconds rest = std::clamp(desk_.options.rules.keep / 100, kShortestRest, kLongestRest);
+  const milliseconds rest =
+      std::clamp(context_.options.rules.keep / 100, kShortestRest, kLongestRest);
   next_pass_ = {now.value + rest.count()};
 }
 
@@ -186,9 +189,9 @@ Result<void> Cleaning::go_on() {
 }
 
 Result<void> Cleaning::run(Scan scan) {
-  const base::UnixMillis now = desk_.clock.now();
+  const base::UnixMillis now = context_.clock.now();
   const bool is_due = next_ && *next_ <= now;
-  if (desk_.options.rules.keep.count() == 0 || (!is_due && scan != Scan::kAll)) return {};
+  if (context_.options.rules.keep.count() == 0 || (!is_due && scan != Scan::kAll)) return {};
   if (!pass_ && now < next_pass_) return {};
   next_ = {now.value + kPause};
   auto done = pass_ ? go_on() : begin(now);

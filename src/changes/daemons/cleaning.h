@@ -19,14 +19,14 @@
 #include "quarry/base/result.h"
 #include "quarry/base/time.h"
 #include "quarry/changes/change_log.h"
+#include "queue_worker.h"
 #include "tracker.h"
-#include "work.h"
 
 namespace quarry::changes {
 
 class Cleaning {
  public:
-  Cleaning(const Desk& desk, Tracker& tracker) : desk_(desk), tracker_(tracker) {}
+  Cleaning(const DaemonContext& context, Tracker& tracker) : context_(context), tracker_(tracker) {}
 
   /// One turn, after all else. Errors: the pass is given up.
   base::Result<void> run(Scan scan);
@@ -57,7 +57,7 @@ class Cleaning {
     std::set<ChangeSetId> asked;  // those not over whose needs are known
   };
 
-  const Desk& desk_;
+  const DaemonContext& context_;
   Tracker& tracker_;
   std::optional<Pass> pass_;
   base::UnixMillis next_pass_;

@@ -9,19 +9,19 @@
 #include <vector>
 
 #include "children.h"
+#include "queue_worker.h"
 #include "rollback.h"
 #include "tracker.h"
-#include "work.h"
 
 namespace quarry::changes {
 
-class Execution final : public Work {
+class Execution final : public QueueWorker {
  public:
-  Execution(const Desk& desk, Children::Live live)
-      : desk_(desk),
-        tracker_(desk.directories, desk.options.rules),
+  Execution(const DaemonContext& context, Children::Live live)
+      : context_(context),
+        tracker_(context.directories, context.options.rules),
         children_(std::move(live)),
-        rollback_(desk_, tracker_, children_) {}
+        rollback_(context_, tracker_, children_) {}
 
   base::Result<void> begin() override;
   base::Result<void> run(Scan scan) override;
@@ -36,9 +36,9 @@ class Execution final : public Work {
 
  private:
   base::Result<void> take_answers();
-  base::Result<void> settle(const Answer& answer);
-  void tell_begin(const ChangeSetName& name);
-  void tell_end(const ChangeSetName& name);
+  base::Result<void> apply(const Answer& answer);
+  void report_begin(const ChangeSetName& name);
+  void report_end(const ChangeSetName& name);
   base::Result<void> recover();
   base::Result<void> put_back();
   base::Result<void> recover(const ChangeSetName& name, const std::string& how, bool is_crash);
@@ -49,7 +49,7 @@ class Execution final : public Work {
   std::vector<ChangeSetName> take_batch(const ChangeSetId& first,
                                         const std::vector<ChangeSetId>& ready);
 
-  Desk desk_;
+  DaemonContext context_;
   Tracker tracker_;
   Children children_;
   Rollback rollback_;

@@ -50,17 +50,17 @@ PidFile::~PidFile() {
   if (is_there()) ::unlink(path_.c_str());
 }
 
-Desk Loop::desk_of(Post& post) const {
-  return {.options = post.options,
-          .directories = *post.directories,
+DaemonContext Loop::context_of(ManagedQueue& managed) const {
+  return {.options = managed.options,
+          .directories = *managed.directories,
           .clock = base::system_clock(),
           .report = options_.report};
 }
 
 void Loop::let_go() {
-  for (const auto& post : posts_) {
-    post->pid_file.let_go();
-    post->work->leave_daemon();
+  for (const auto& managed : queues_) {
+    managed->pid_file.let_go();
+    managed->worker->leave_daemon();
   }
   signals_.reset();
 }
@@ -74,18 +74,18 @@ Result<void> Loop::take(const QueueOptions& queue) {
     QUARRY_TRY(make_trigger(ctrl, static_cast<Trigger>(i)));
   }
   QUARRY_TRY_ASSIGN(auto fifo, listen(ctrl, kind_));
-  auto post = std::make_unique<Post>(Post{.options = queue,
-                                          .directories = std::move(directories),
-                                          .pid_file = std::move(pid_file),
-                                          .fifo = std::move(fifo),
-                                          .checker = nullptr,
-                                          .work = nullptr,
-                                          .is_woken = true,
-                                          .missed = 0,
-                                          .last = std::nullopt});
-  employ_(*post);
-  QUARRY_TRY(post->work->begin());
-  posts_.push_back(std::move(post));
+  auto managed = std::make_unique<ManagedQueue>(ManagedQueue{.options = queue,
+                                                             .directories = std::move(directories),
+                                                             .pid_file = std::move(pid_file),
+                                                             .fifo = std::move(fifo),
+                                                             .checker = nullptr,
+                                                             .worker = nullptr,
+                                                             .is_woken = true,
+                                                             .missed = 0,
+                                                             .last = std::nullopt});
+  make_worker_(*managed);
+  QUARRY_TRY(managed->worker->begin());
+  queues_.push_back(std::move(managed));
   return {};
 }
 
@@ -125,12 +125,13 @@ void Loop::look_for_queues() {
 /// A file that is just being replaced may be missed once.
 void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
   constexpr int kGone = 2;
-  for (const auto& post : posts_) {
+  for (const auto& managed : queues_) {
     const bool is_listed = std::ranges::any_of(queues, [&](const QueueOptions& queue) {
-      return queue.base == post->options.base && queue.repository == post->options.repository;
+      return queue.base == managed->options.base && queue.repository == managed->options.repository;
     });
-    post->missed = is_listed ? 0 : post->missed + 1;
-    if (!post->last && (post->missed >= kGone || !post->pid_file.is_there())) finish(*post);
+    managed->missed = is_listed ? 0 : managed->missed + 1;
+    if (!managed->last && (managed->missed >= kGone || !managed->pid_file.is_there()))
+      finish(*managed);
   }
 }
 
@@ -138,7 +139,7 @@ void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
 void Loop::take_new(const std::vector<QueueOptions>& queues) {
   for (const QueueOptions& queue : queues) {
     const bool is_ours = std::ranges::any_of(
-        posts_, [&](const auto& post) { return post->options.base == queue.base; });
+        queues_, [&](const auto& managed) { return managed->options.base == queue.base; });
     std::error_code error;
     if (is_ours || !std::filesystem::exists(queue.base, error)) continue;
     const auto taken = take(queue);
@@ -154,16 +155,16 @@ void Loop::take_new(const std::vector<QueueOptions>& queues) {
   });
 }
 
-void Loop::finish(Post& post) {
-  post.last = {base::system_clock().now().value + post.options.patience.count()};
-  post.work->finish();
+void Loop::finish(ManagedQueue& managed) {
+  managed.last = {base::system_clock().now().value + managed.options.patience.count()};
+  managed.worker->finish();
 }
 
 /// Lets go of the queues that are gone, once what was in hand there has ended.
-void Loop::bury_finished() {
+void Loop::remove_finished() {
   const base::UnixMillis now = base::system_clock().now();
-  std::erase_if(posts_, [&](const auto& post) {
-    return post->last && (post->work->is_idle() || now >= *post->last);
+  std::erase_if(queues_, [&](const auto& managed) {
+    return managed->last && (managed->worker->is_idle() || now >= *managed->last);
   });
 }
 
@@ -171,28 +172,29 @@ void Loop::bury_finished() {
 void Loop::work(bool is_time) {
   const base::UnixMillis now = base::system_clock().now();
   if (is_time) next_scan_ = {now.value + options_.scan_interval.count()};
-  for (const auto& post : posts_) {
-    const auto due = post->work->next_time();
-    if (!is_time && !post->is_woken && !(due && *due <= now)) continue;
-    post->is_woken = false;
-    drain(post->fifo);
-    const auto done = post->work->run(is_time ? Scan::kAll : Scan::kNew);
+  for (const auto& managed : queues_) {
+    const auto due = managed->worker->next_time();
+    if (!is_time && !managed->is_woken && !(due && *due <= now)) continue;
+    managed->is_woken = false;
+    drain(managed->fifo);
+    const auto done = managed->worker->run(is_time ? Scan::kAll : Scan::kNew);
     // Where the folder has gone, there is nothing to be said of it.
-    if (done || (post->last && !post->pid_file.is_there())) continue;
-    base::log(base::LogLevel::kError, "{}: {}", post->options.base.string(), done.error().message);
+    if (done || (managed->last && !managed->pid_file.is_there())) continue;
+    base::log(base::LogLevel::kError, "{}: {}", managed->options.base.string(),
+              done.error().message);
   }
 }
 
 /// Waits for something to happen. Returns the signal that came, or 0.
 int Loop::wait() {
   std::vector<pollfd> polls = {{.fd = signals_.get(), .events = POLLIN, .revents = 0}};
-  std::vector<Post*> owners = {nullptr};
-  for (const auto& post : posts_) {
-    std::vector<int> descriptors = post->work->descriptors();
-    descriptors.push_back(post->fifo.get());
+  std::vector<ManagedQueue*> owners = {nullptr};
+  for (const auto& managed : queues_) {
+    std::vector<int> descriptors = managed->worker->descriptors();
+    descriptors.push_back(managed->fifo.get());
     for (const int descriptor : descriptors) {
       polls.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
-      owners.push_back(post.get());
+      owners.push_back(managed.get());
     }
   }
   const base::UnixMillis now = base::system_clock().now();
@@ -210,13 +212,14 @@ int Loop::wait() {
 }
 
 bool Loop::is_idle() const {
-  return std::ranges::all_of(posts_, [](const auto& post) { return post->work->is_idle(); });
+  return std::ranges::all_of(queues_,
+                             [](const auto& managed) { return managed->worker->is_idle(); });
 }
 
 std::optional<base::UnixMillis> Loop::next_time() const {
   std::optional<base::UnixMillis> next;
-  for (const auto& post : posts_) {
-    const auto time = post->work->next_time();
+  for (const auto& managed : queues_) {
+    const auto time = managed->worker->next_time();
     if (time && (!next || *time < *next)) next = time;
   }
   return next;
@@ -229,7 +232,7 @@ Result<void> Loop::run() {
   while (true) {
     look_for_queues();
     work(is_time);
-    bury_finished();
+    remove_finished();
     if ((options_.is_once || is_finishing_) && is_idle()) return {};
     if (last && base::system_clock().now() >= *last) return {};
     const int signal = wait();
@@ -237,9 +240,9 @@ Result<void> Loop::run() {
     if (signal == 0 || is_finishing_) continue;
     is_finishing_ = true;
     std::chrono::milliseconds patience{0};
-    for (const auto& post : posts_) {
-      post->work->finish();
-      patience = std::max(patience, post->options.patience);
+    for (const auto& managed : queues_) {
+      managed->worker->finish();
+      patience = std::max(patience, managed->options.patience);
     }
     last = {base::system_clock().now().value + patience.count()};
     next_scan_ = {std::min(next_scan_.value, last->value)};

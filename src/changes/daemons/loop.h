@@ -16,7 +16,7 @@
 #include "quarry/changes/daemons.h"
 #include "quarry/changes/directories.h"
 #include "quarry/changes/triggers.h"
-#include "work.h"
+#include "queue_worker.h"
 
 namespace quarry::changes {
 
@@ -42,13 +42,13 @@ class PidFile {
 };
 
 /// A queue, and what is done there.
-struct Post {
+struct ManagedQueue {
   QueueOptions options;
   std::unique_ptr<Directories> directories;
   PidFile pid_file;
   base::Fd fifo;
   std::unique_ptr<Checker> checker;  // of the prequeue daemon
-  std::unique_ptr<Work> work;
+  std::unique_ptr<QueueWorker> worker;
   bool is_woken = true;
   int missed = 0;                        // looks in a row at which its queue was not there
   std::optional<base::UnixMillis> last;  // its queue is gone: when patience with it ends
@@ -57,12 +57,12 @@ struct Post {
 class Loop {
  public:
   /// Gives a post its work, where it will stay.
-  using Employ = std::function<void(Post& post)>;
+  using MakeWorker = std::function<void(ManagedQueue& managed)>;
 
-  Loop(const DaemonOptions& options, Trigger kind, Employ employ)
-      : options_(options), kind_(kind), employ_(std::move(employ)) {}
+  Loop(const DaemonOptions& options, Trigger kind, MakeWorker make_worker)
+      : options_(options), kind_(kind), make_worker_(std::move(make_worker)) {}
 
-  Desk desk_of(Post& post) const;
+  DaemonContext context_of(ManagedQueue& managed) const;
   /// Until a signal, or until there is nothing to do. Errors: kBusy; those of files at the start.
   base::Result<void> run();
   /// In a child: lets go of what is the daemon's alone.
@@ -74,8 +74,8 @@ class Loop {
   void look_for_queues();
   void finish_missing(const std::vector<QueueOptions>& queues);
   void take_new(const std::vector<QueueOptions>& queues);
-  void finish(Post& post);
-  void bury_finished();
+  void finish(ManagedQueue& managed);
+  void remove_finished();
   void work(bool is_time);
   int wait();
   bool is_idle() const;
@@ -83,9 +83,9 @@ class Loop {
 
   const DaemonOptions& options_;
   Trigger kind_;
-  Employ employ_;
+  MakeWorker make_worker_;
   base::Fd signals_;
-  std::vector<std::unique_ptr<Post>> posts_;
+  std::vector<std::unique_ptr<ManagedQueue>> queues_;
   std::map<std::filesystem::path, std::string> troubles_;  // of queues that could not be taken
   base::UnixMillis next_scan_;
   base::UnixMillis next_look_;

@@ -28,7 +28,7 @@ std::vector<Result<Meta>> Checker::check_all(std::span<const Case> cases) {
 }
 
 Result<void> Prequeue::move(JobLock lock, Stage to, std::string_view why) {
-  QUARRY_TRY(moving_.add(std::move(lock), to, desk_.clock.now(), why));
+  QUARRY_TRY(moving_.add(std::move(lock), to, context_.clock.now(), why));
   return moving_.size() < JointMove::kMost ? Result<void>() : commit();
 }
 
@@ -36,21 +36,21 @@ Result<void> Prequeue::move(JobLock lock, Stage to, std::string_view why) {
 Result<void> Prequeue::commit() {
   Result<void> done;
   if (moving_.size() == 0) return done;
-  for (JointMove::Member& moved : desk_.move(moving_)) {
+  for (JointMove::Member& moved : context_.move(moving_)) {
     if (!moved.outcome) done = std::move(moved.outcome);
   }
   // What follows need not wait: after a machine's end the file that has lived longer counts.
-  desk_.tell(Trigger::kQueue);
+  context_.wake(Trigger::kQueue);
   return done;
 }
 
 /// Takes NAME in hand. Nothing: there is nothing to look at.
 Result<std::optional<Prequeue::Sight>> Prequeue::take(const ChangeSetName& name) {
-  auto lock = desk_.directories.lock_job(Stage::kPrequeue, name);
+  auto lock = context_.directories.lock_job(Stage::kPrequeue, name);
   if (!lock) {
     if (lock.error().code != ErrorCode::kCorrupt) return std::unexpected(std::move(lock).error());
-    desk_.log(lock.error());
-    QUARRY_TRY(desk_.directories.put_aside(Stage::kPrequeue, name));
+    context_.log(lock.error());
+    QUARRY_TRY(context_.directories.put_aside(Stage::kPrequeue, name));
     return std::nullopt;
   }
   // One that failed for its tarball, and is tried again, is looked at again.
@@ -58,7 +58,7 @@ Result<std::optional<Prequeue::Sight>> Prequeue::take(const ChangeSetName& name)
     QUARRY_TRY(move(std::move(*lock), Stage::kQueue, "ready as it came"));
     return std::nullopt;
   }
-  auto submission = desk_.directories.submission_of(name);
+  auto submission = context_.directories.submission_of(name);
   if (!submission && is_passing(submission.error())) {
     return std::unexpected(std::move(submission).error());
   }
@@ -75,7 +75,7 @@ Result<std::optional<Prequeue::Sight>> Prequeue::take(const ChangeSetName& name)
     job.add_history(submission->time, Stage::kPrequeue, "submitted");
   }
   sight.to_check = {.name = name,
-                    .tarball = desk_.directories.tarball_of(name),
+                    .tarball = context_.directories.tarball_of(name),
                     .submission = std::move(*submission)};
   return sight;
 }
@@ -88,7 +88,7 @@ Result<void> Prequeue::judge(Sight sight, Result<Meta> meta) {
   }
   if (!meta && (!sight.to_check || meta.error().code == ErrorCode::kNotFound)) {
     // Not the submitter's fault: a file of the queue is gone, or was changed.
-    desk_.log(meta.error());
+    context_.log(meta.error());
     meta.error().message = kServersTrouble;
   }
   if (!meta) return move(std::move(sight.lock), Stage::kFail, meta.error().message);
@@ -104,7 +104,7 @@ Result<void> Prequeue::look_at(std::span<const ChangeSetName> names) {
   Result<void> done;
   const auto note = [&](Result<void> looked) {
     if (looked || looked.error().code == ErrorCode::kNotFound) return;
-    desk_.log(looked.error());
+    context_.log(looked.error());
     done = std::move(looked);
   };
   std::vector<Sight> sights;
@@ -129,7 +129,7 @@ Result<void> Prequeue::look_at(std::span<const ChangeSetName> names) {
 }
 
 Result<void> Prequeue::run(Scan /*scan*/) {
-  QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(Stage::kPrequeue));
+  QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kPrequeue));
   Result<void> done;
   for (std::size_t i = 0; i < names.size(); i += JointMove::kMost) {
     const std::size_t count = std::min(JointMove::kMost, names.size() - i);
@@ -137,8 +137,8 @@ Result<void> Prequeue::run(Scan /*scan*/) {
       done = std::move(looked);
   }
   if (names.empty()) return done;
-  auto settled = desk_.directories.settle();
-  return settled ? done : settled;
+  auto synced = context_.directories.sync_folders();
+  return synced ? done : synced;
 }
 
 }  // namespace quarry::changes

@@ -5,15 +5,15 @@
 #include <span>
 #include <string_view>
 
-#include "work.h"
+#include "queue_worker.h"
 
 namespace quarry::changes {
 
-class Prequeue final : public Work {
+class Prequeue final : public QueueWorker {
  public:
-  Prequeue(const Desk& desk, Checker& checker)
-      : desk_(desk), checker_(checker), moving_(desk.directories) {}
-  base::Result<void> begin() override { return desk_.directories.recover(desk_.clock.now()); }
+  Prequeue(const DaemonContext& context, Checker& checker)
+      : context_(context), checker_(checker), moving_(context.directories) {}
+  base::Result<void> begin() override { return context_.directories.recover(context_.clock.now()); }
   base::Result<void> run(Scan scan) override;
 
  private:
@@ -29,7 +29,7 @@ class Prequeue final : public Work {
   base::Result<void> move(JobLock lock, Stage to, std::string_view why);
   base::Result<void> commit();
 
-  Desk desk_;
+  DaemonContext context_;
   Checker& checker_;
   JointMove moving_;
 };

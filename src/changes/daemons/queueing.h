@@ -5,18 +5,18 @@
 #include <string>
 
 #include "cleaning.h"
+#include "queue_worker.h"
 #include "tracker.h"
-#include "work.h"
 
 namespace quarry::changes {
 
-class Queueing final : public Work {
+class Queueing final : public QueueWorker {
  public:
-  explicit Queueing(const Desk& desk)
-      : desk_(desk),
-        tracker_(desk.directories, desk.options.rules),
-        moving_(desk.directories),
-        cleaning_(desk_, tracker_) {}
+  explicit Queueing(const DaemonContext& context)
+      : context_(context),
+        tracker_(context.directories, context.options.rules),
+        moving_(context.directories),
+        cleaning_(context_, tracker_) {}
   base::Result<void> begin() override;
   base::Result<void> run(Scan scan) override;
   std::optional<base::UnixMillis> next_time() const override { return cleaning_.next_time(); }
@@ -25,7 +25,7 @@ class Queueing final : public Work {
 
  private:
   base::Result<void> make_logs();
-  base::Result<void> tell_moves();
+  base::Result<void> report_moves();
   base::Result<void> look(Scan scan);
   base::Result<void> fail_doomed();
   base::Result<void> stage();
@@ -34,7 +34,7 @@ class Queueing final : public Work {
   base::Result<void> move(const ChangeSetId& id, Stage to, const std::string& why);
   base::Result<void> commit();
 
-  Desk desk_;
+  DaemonContext context_;
   Tracker tracker_;
   JointMove moving_;  // which the tracker takes for made
   Cleaning cleaning_;

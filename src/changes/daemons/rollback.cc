@@ -23,7 +23,7 @@ constexpr unsigned kAttemptPause = 10'000;  // microseconds between two of them
 Result<void> Rollback::begin(const ChangeSetName& name) {
   QUARRY_TRY(tracker_.scan({Stage::kPrequeue, Stage::kQueue, Stage::kStaging, Stage::kPending,
                             Stage::kDone, Stage::kAbandon}));
-  QUARRY_TRY_ASSIGN(auto lock, desk_.directories.lock_job(Stage::kPending, name));
+  QUARRY_TRY_ASSIGN(auto lock, context_.directories.lock_job(Stage::kPending, name));
   is_given_ = false;
   stopped_.clear();
   deadline_.reset();
@@ -31,8 +31,8 @@ Result<void> Rollback::begin(const ChangeSetName& name) {
   lock_ = std::move(lock);
   if (!closure) return end(Stage::kFail, closure.error().message);
   lock_->job.closure = std::move(*closure);
-  auto moved = desk_.move(*lock_, Stage::kRun,
-                          fmt::format("takes back {} change sets", lock_->job.closure.size()));
+  auto moved = context_.move(*lock_, Stage::kRun,
+                             fmt::format("takes back {} change sets", lock_->job.closure.size()));
   if (!moved) {
     lock_.reset();
     return moved;
@@ -53,7 +53,7 @@ Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
       left.push_back(id);
     }
   }
-  const std::size_t limit = std::min(desk_.options.rules.most_taken_back,
+  const std::size_t limit = std::min(context_.options.rules.most_taken_back,
                                      kMostNamed - std::min(kMostNamed, before.size()));
   QUARRY_TRY_ASSIGN(auto closure, tracker_.model().closure(left, limit));
   closure.insert(closure.begin(), before.begin(), before.end());
@@ -62,12 +62,12 @@ Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
 
 /// Asks those that run and go to stop; who does not for too long is ended.
 void Rollback::stop_running() {
-  const base::UnixMillis now = desk_.clock.now();
+  const base::UnixMillis now = context_.clock.now();
   for (const ChangeSetId& id : lock_->job.closure) {
     if (!children_.is_busy_with(id)) continue;
     if (stopped_.insert(id).second) {
       children_.stop(id, SIGHUP, fmt::format("taken back by {}", lock_->job.name.id.str()));
-      deadline_ = {now.value + desk_.options.patience.count()};
+      deadline_ = {now.value + context_.options.patience.count()};
     } else if (deadline_ && now >= *deadline_) {
       children_.kill(id);
     }
@@ -94,7 +94,7 @@ Result<void> Rollback::extend() {
 Result<void> Rollback::go_on() {
   if (is_given_) return {};
   if (auto abandoned = abandon_all(); !abandoned) {
-    desk_.log(abandoned.error());
+    context_.log(abandoned.error());
     return come_to_nothing(Verdict::kPutOff, std::string(kServersTrouble));
   }
   stop_running();
@@ -104,7 +104,7 @@ Result<void> Rollback::go_on() {
   if (auto extended = extend(); !extended) {
     const bool is_too_much = extended.error().code == ErrorCode::kLimit;
     if (is_too_much) return come_to_nothing(Verdict::kFailed, extended.error().message);
-    desk_.log(extended.error());
+    context_.log(extended.error());
     return come_to_nothing(Verdict::kPutOff, std::string(kServersTrouble));
   }
   QUARRY_TRY(children_.make_idle_one());
@@ -122,14 +122,14 @@ Result<void> Rollback::abandon(const ChangeSetId& id) {
     if (!known || known->is_taken_back) return {};
     if (known->stage == Stage::kRun) return {};
     if (is_over(known->stage) && known->stage != Stage::kAbandon) return {};
-    auto lock = desk_.directories.lock_job(known->stage, known->name);
+    auto lock = context_.directories.lock_job(known->stage, known->name);
     if (lock && lock->stage() == Stage::kAbandon) {
       // It ran, and was stopped.
       lock->job.taken_back = TakenBack{.by = by, .from = Stage::kPending};
       QUARRY_TRY(lock->update());
     } else if (lock) {
       lock->job.taken_back = TakenBack{.by = by, .from = lock->stage()};
-      QUARRY_TRY(desk_.move(*lock, Stage::kAbandon, fmt::format("taken back by {}", by.str())));
+      QUARRY_TRY(context_.move(*lock, Stage::kAbandon, fmt::format("taken back by {}", by.str())));
     }
     if (lock) {
       tracker_.put(lock->job, Stage::kAbandon);
@@ -145,13 +145,13 @@ Result<void> Rollback::abandon(const ChangeSetId& id) {
 
 Result<void> Rollback::restore(const Job& job) {
   for (const ChangeSetId& id : job.closure) {
-    QUARRY_TRY_ASSIGN(const auto place, desk_.directories.find(id));
+    QUARRY_TRY_ASSIGN(const auto place, context_.directories.find(id));
     if (!place || place->stage != Stage::kAbandon) continue;
-    QUARRY_TRY_ASSIGN(auto lock, desk_.directories.lock_job(Stage::kAbandon, place->name));
+    QUARRY_TRY_ASSIGN(auto lock, context_.directories.lock_job(Stage::kAbandon, place->name));
     if (!lock.job.taken_back || lock.job.taken_back->by != job.name.id) continue;
     const Stage from = lock.job.taken_back->from;
     lock.job.taken_back.reset();
-    QUARRY_TRY(desk_.move(lock, from, fmt::format("{} came to nothing", job.name.id.str())));
+    QUARRY_TRY(context_.move(lock, from, fmt::format("{} came to nothing", job.name.id.str())));
     tracker_.put(lock.job, from);
   }
   return {};
@@ -159,17 +159,17 @@ Result<void> Rollback::restore(const Job& job) {
 
 /// Notes on ID, which has landed, that ROLLBACK took it back.
 Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
-  QUARRY_TRY_ASSIGN(const auto place, desk_.directories.find(id));
+  QUARRY_TRY_ASSIGN(const auto place, context_.directories.find(id));
   if (!place || place->stage != Stage::kDone) return {};
-  QUARRY_TRY_ASSIGN(auto lock, desk_.directories.lock_job(Stage::kDone, place->name));
+  QUARRY_TRY_ASSIGN(auto lock, context_.directories.lock_job(Stage::kDone, place->name));
   if (lock.job.taken_back) return {};
   lock.job.taken_back = TakenBack{.by = rollback.name.id, .from = Stage::kDone};
-  lock.job.add_history(desk_.clock.now(), Stage::kDone,
+  lock.job.add_history(context_.clock.now(), Stage::kDone,
                        fmt::format("taken back by {}", rollback.name.id.str()));
   QUARRY_TRY(lock.update());
   tracker_.put(lock.job, Stage::kDone);
-  const auto noted = ChangeLog(desk_.directories).note(lock.job);
-  if (!noted) desk_.log(noted.error());
+  const auto noted = ChangeLog(context_.directories).note(lock.job);
+  if (!noted) context_.log(noted.error());
   return {};
 }
 
@@ -179,7 +179,7 @@ Result<void> Rollback::end(Stage to, const std::string& why) {
   lock_.reset();
   deadline_.reset();
   if (to != Stage::kDone) lock.job.closure.clear();
-  auto moved = desk_.move(lock, to, why);
+  auto moved = context_.move(lock, to, why);
   tracker_.put(lock.job, lock.stage());
   return moved;
 }
@@ -190,7 +190,7 @@ Result<void> Rollback::come_to_nothing(Verdict verdict, const std::string& why) 
     lock_.reset();
     return restored;
   }
-  const Step step = step_after(lock_->job, verdict, why, desk_.options.rules);
+  const Step step = step_after(lock_->job, verdict, why, context_.options.rules);
   return end(step.to, step.why);
 }
 
@@ -199,7 +199,7 @@ Result<void> Rollback::take(const Answer& answer) {
   Job& job = lock_->job;
   if (!answer.outcome) {
     // What is listed goes when it is tried again; or goes back, where that was the last time.
-    const Step step = step_after_crash(job, answer.how, desk_.options.rules);
+    const Step step = step_after_crash(job, answer.how, context_.options.rules);
     auto restored = restore(job);
     if (restored) return end(step.to, step.why);
     lock_.reset();

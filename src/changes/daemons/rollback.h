@@ -18,15 +18,15 @@
 #include <vector>
 
 #include "children.h"
+#include "queue_worker.h"
 #include "tracker.h"
-#include "work.h"
 
 namespace quarry::changes {
 
 class Rollback {
  public:
-  Rollback(const Desk& desk, Tracker& tracker, Children& children)
-      : desk_(desk), tracker_(tracker), children_(children) {}
+  Rollback(const DaemonContext& context, Tracker& tracker, Children& children)
+      : context_(context), tracker_(tracker), children_(children) {}
 
   bool is_under_way() const { return lock_.has_value(); }
   /// Begins with the one called NAME, which is in pending/. Errors: it is to be tried again.
@@ -53,7 +53,7 @@ class Rollback {
   base::Result<void> end(Stage to, const std::string& why);
   base::Result<void> come_to_nothing(Verdict verdict, const std::string& why);
 
-  const Desk& desk_;
+  const DaemonContext& context_;
   Tracker& tracker_;
   Children& children_;
   std::optional<JobLock> lock_;

@@ -187,13 +187,13 @@ Outcome take_back(Directories& directories, const ChangeSetName& name, Executor&
 }  // namespace
 
 void serve(base::Fd socket, const QueueOptions& options, Directories& directories,
-           Executor& executor, const base::Clock& clock, bool tells_begin) {
+           Executor& executor, const base::Clock& clock, bool reports_begin) {
   Mailbox mailbox(socket.get());
   const SignalledStop stop(mailbox);
   while (const auto order = next_order(mailbox)) {
     std::string answer;
     const auto begun = [&](const ChangeSetId& id) {
-      if (!tells_begin) return;
+      if (!reports_begin) return;
       const std::string line = fmt::format("{}{}\n", kBegun, id.str());
       // Where nobody hears it, nobody hears the answer either.
       [[maybe_unused]] const auto sent =
@@ -208,8 +208,8 @@ void serve(base::Fd socket, const QueueOptions& options, Directories& directorie
       }
     }
     const bool is_heard = ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) > 0;
-    const auto settled = directories.settle();
-    if (!settled) base::log(base::LogLevel::kError, "{}", settled.error().message);
+    const auto synced = directories.sync_folders();
+    if (!synced) base::log(base::LogLevel::kError, "{}", synced.error().message);
     if (!is_heard) return;
     if (stop_signal == SIGTERM) return;
     SignalledStop::forget();

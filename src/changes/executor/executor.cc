@@ -57,7 +57,7 @@ Outcome failed(const base::Error& error) {
   return verdict == Verdict::kFailed ? outcome(verdict, error.message) : troubled(error);
 }
 
-Outcome told(const LandingOutcome& landed, const Executor::Say& say) {
+Outcome outcome_of(const LandingOutcome& landed, const Executor::Say& say) {
   if (landed) {
     return {.verdict = Verdict::kLanded,
             .why = fmt::format("{} {}", landed->was_there ? "has landed before, as" : "landed as",
@@ -232,7 +232,7 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   const auto outcomes = try_to_land(items, gate, stop);
   if (outcomes) {
     for (std::size_t i = 0; i < items.size(); ++i) {
-      *items[i].outcome = told((*outcomes)[i], *items[i].say);
+      *items[i].outcome = outcome_of((*outcomes)[i], *items[i].say);
     }
     return;
   }
@@ -304,7 +304,7 @@ Outcome RepositoryExecutor::take_back(const Job& rollback, const std::vector<Job
   Outcome done;
   const Item item{.order = std::move(order), .say = &say, .outcome = &done};
   const auto outcomes = try_to_land({&item, 1}, nullptr, stop);
-  if (outcomes) return told(outcomes->front(), say);
+  if (outcomes) return outcome_of(outcomes->front(), say);
   const auto wanted = stop.wanted();
   return wanted ? outcome(*wanted, "stopped") : failed(outcomes.error());
 }

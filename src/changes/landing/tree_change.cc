@@ -91,8 +91,8 @@ void TreeChange::put(const std::string& name, const MaybeFile& file) {
   }
 }
 
-Attempt<void> TreeChange::settle(const std::string& name, const MaybeFile& base,
-                                 const MaybeFile& theirs, const MergeLabels& labels) {
+Attempt<void> TreeChange::merge(const std::string& name, const MaybeFile& base,
+                                const MaybeFile& theirs, const MergeLabels& labels) {
   const MaybeFile ours = find(tree_, name);
   if (ours == theirs || theirs == base) return {};
   if (ours == base) {
@@ -140,7 +140,7 @@ Attempt<void> TreeChange::apply(const std::vector<ChangedFile>& files, const Fil
     }
     MaybeFile theirs;
     if (file.content) theirs = TreeFile{name_of(file.content, ours, old), file.permission};
-    QUARRY_TRY(settle(file.name, old, theirs, labels));
+    QUARRY_TRY(merge(file.name, old, theirs, labels));
   }
   return {};
 }
@@ -154,11 +154,11 @@ Attempt<void> TreeChange::take_back(const FileTree& after, const FileTree& befor
     const bool is_removed =
         now == after.end() || (then != before.end() && then->first < now->first);
     if (is_added) {
-      QUARRY_TRY(settle(now->first, now->second, std::nullopt, labels));
+      QUARRY_TRY(merge(now->first, now->second, std::nullopt, labels));
     } else if (is_removed) {
-      QUARRY_TRY(settle(then->first, std::nullopt, then->second, labels));
+      QUARRY_TRY(merge(then->first, std::nullopt, then->second, labels));
     } else if (now->second != then->second) {
-      QUARRY_TRY(settle(now->first, now->second, then->second, labels));
+      QUARRY_TRY(merge(now->first, now->second, then->second, labels));
     }
     if (!is_removed) ++now;
     if (!is_added) ++then;

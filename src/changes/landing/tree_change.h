@@ -52,8 +52,8 @@ class TreeChange {
   Attempt<void> check(const ChangedFile& file) const;
   artifact::HashName name_of(const Content& content, const MaybeFile& ours, const MaybeFile& base);
   base::Result<Content> content_of(const MaybeFile& file);
-  Attempt<void> settle(const std::string& name, const MaybeFile& base, const MaybeFile& theirs,
-                       const MergeLabels& labels);
+  Attempt<void> merge(const std::string& name, const MaybeFile& base, const MaybeFile& theirs,
+                      const MergeLabels& labels);
   void put(const std::string& name, const MaybeFile& file);
   void find_obstacles();
   std::unexpected<Trouble> conflict(const MergeLabels& labels);

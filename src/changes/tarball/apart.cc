@@ -85,7 +85,7 @@ std::unexpected<base::Error> killed(int signal) {
 }
 
 /// Writes TEXT to PIPE, behind its size.
-void tell(int pipe, std::string_view text) {
+void send_message(int pipe, std::string_view text) {
   const std::uint64_t size = text.size();
   std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
   bytes += text;
@@ -97,7 +97,7 @@ void tell(int pipe, std::string_view text) {
 }
 
 /// What was told next, which goes off REST; nothing where that is not whole.
-std::string_view next_told(std::string_view& rest) {
+std::string_view next_message(std::string_view& rest) {
   std::uint64_t size = 0;
   if (rest.size() < sizeof size) return {};
   std::memcpy(&size, rest.data(), sizeof size);
@@ -107,13 +107,13 @@ std::string_view next_told(std::string_view& rest) {
   return text;
 }
 
-Result<ChangeSetContent> content_of(std::string_view told, base::Fd contents,
+Result<ChangeSetContent> content_of(std::string_view message, base::Fd contents,
                                     const TarballLimits& limits) {
   struct stat status {};
   if (::fstat(contents.get(), &status) != 0)
     return base::fail_errno("cannot look at what the tarball holds");
   QUARRY_TRY_ASSIGN(auto entries,
-                    unpacked(told, static_cast<std::uint64_t>(status.st_size), limits));
+                    unpacked(message, static_cast<std::uint64_t>(status.st_size), limits));
   return checked_content(std::move(entries), std::move(contents));
 }
 
@@ -128,13 +128,14 @@ void read_as_child(std::span<const int> tarballs, const TarballLimits& limits,
   const bool is_confined = confine(kept, {});
   const auto refused = base::fail_errno("the reader of tarballs cannot be confined");
   for (std::size_t i = 0; i < tarballs.size(); ++i) {
-    std::string told;
+    std::string message;
     try {
-      told = is_confined ? packed(read_entries(tarballs[i], limits, contents[i])) : packed(refused);
+      message =
+          is_confined ? packed(read_entries(tarballs[i], limits, contents[i])) : packed(refused);
     } catch (const std::bad_alloc&) {
-      told = packed(fail(ErrorCode::kLimit, "reading the tarball takes too much memory"));
+      message = packed(fail(ErrorCode::kLimit, "reading the tarball takes too much memory"));
     }
-    tell(pipe, told);
+    send_message(pipe, message);
   }
   ::_exit(0);
 }
@@ -153,15 +154,15 @@ Result<std::vector<Result<ChangeSetContent>>> read_by(const StartReader& start, 
   QUARRY_TRY_ASSIGN(const auto reader, start(numbers, pipe.writing.get()));
   pipe.writing.reset();
   const std::size_t most = kMostMeta + (limits.entries + 1) * (kMostName + 64);
-  const auto told = read_all(pipe.reading.get(), count * most);
-  if (!told)
+  const auto messages = read_all(pipe.reading.get(), count * most);
+  if (!messages)
     return fail(ErrorCode::kLimit, "reading the tarball takes too long, or tells too much");
   QUARRY_TRY_ASSIGN(const int end, reader->end());
   if (WIFSIGNALED(end)) return killed(WTERMSIG(end));
   std::vector<Result<ChangeSetContent>> read;
-  std::string_view rest = *told;
+  std::string_view rest = *messages;
   for (base::Fd& each : contents)
-    read.push_back(content_of(next_told(rest), std::move(each), limits));
+    read.push_back(content_of(next_message(rest), std::move(each), limits));
   return read;
 }
 

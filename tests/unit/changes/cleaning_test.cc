@@ -41,7 +41,7 @@ void write(MemoryFileSystem& files, const std::filesystem::path& path, std::stri
 /// The queueing daemon over files in memory.
 struct CleaningMachine {
   explicit CleaningMachine(const MemoryFileSystem::Image& image = {})
-      : files("/", image), world(files, kCleaningBase), queueing(world.desk()) {
+      : files("/", image), world(files, kCleaningBase), queueing(world.context()) {
     REQUIRE(world.directories.recover(world.clock.now()));
     REQUIRE(queueing.begin());
   }

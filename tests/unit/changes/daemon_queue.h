@@ -21,9 +21,9 @@ struct Queue : DaemonWorld {
   explicit Queue(const TemporaryFolder& folder)
       : DaemonWorld(base::FileSystem::real(), folder / "q.changes"),
         repository(folder / "repository"),
-        prequeue(desk(), checker),
-        queueing(desk()),
-        execution(desk(), [this](base::Fd socket) {
+        prequeue(context(), checker),
+        queueing(context()),
+        execution(context(), [this](base::Fd socket) {
           execution.leave_daemon();
           TextExecutor executor(repository);
           serve(std::move(socket), options, directories, executor, clock, true);

@@ -136,7 +136,7 @@ class DaemonWorld {
     REQUIRE(directories.make());
   }
 
-  Desk desk() {
+  DaemonContext context() {
     return {.options = options, .directories = directories, .clock = clock, .report = report};
   }
 

@@ -90,9 +90,9 @@ struct Machine {
         world(files, kBase),
         repository(std::move(past)),
         executor(repository, files),
-        prequeue(world.desk(), world.checker),
-        queueing(world.desk()),
-        execution(world.desk(), [this](Fd socket) {
+        prequeue(world.context(), world.checker),
+        queueing(world.context()),
+        execution(world.context(), [this](Fd socket) {
           execution.leave_daemon();
           answer_rollbacks(std::move(socket));
         }) {
@@ -120,7 +120,7 @@ struct Machine {
       batch.clear();
     }
     execute_all(world.directories, batch, executor, NeverStop(), world.options.rules, world.clock);
-    REQUIRE(world.directories.settle());
+    REQUIRE(world.directories.sync_folders());
   }
   /// Executes a rollback that is in pending/, or in run/.
   void roll_back() {

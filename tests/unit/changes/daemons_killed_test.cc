@@ -37,9 +37,9 @@ struct Daemons : DaemonWorld {
   Daemons(const TemporaryFolder& folder, FileSystem& files,
           const std::function<FileSystem&()>& child_files)
       : DaemonWorld(files, folder / "q.changes"),
-        prequeue(desk(), checker),
-        queueing(desk()),
-        execution(desk(), [this, &folder, child_files](quarry::base::Fd socket) {
+        prequeue(context(), checker),
+        queueing(context()),
+        execution(context(), [this, &folder, child_files](quarry::base::Fd socket) {
           execution.leave_daemon();
           TextExecutor executor(folder / "repository");
           Directories own(child_files(), options.base);

@@ -494,7 +494,7 @@ TEST_CASE("logs that are lost are made anew from the job files") {
   for (const std::uint64_t number : {1U, 2U}) {
     FileSystem::real().remove(queue.directories.log_of(id_of(number))).value();
   }
-  Queueing anew(queue.desk());
+  Queueing anew(queue.context());
   REQUIRE(anew.begin());
   CHECK(log.read(id_of(1))->supports == std::vector{id_of(2)});
   CHECK(log.read(id_of(2))->depends == std::vector{id_of(1)});

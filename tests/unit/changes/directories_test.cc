@@ -192,7 +192,7 @@ TEST_CASE("who has a job in hand is alone with it, also after he changed and mov
     REQUIRE(lock.move(Stage::kStaging, kNow, "", Syncing::kLater));
     CHECK(queue.directories.lock_job(Stage::kQueue, name).error().code == ErrorCode::kNotFound);
     CHECK(queue.directories.lock_job(Stage::kStaging, name).error().code == ErrorCode::kBusy);
-    REQUIRE(queue.directories.settle());
+    REQUIRE(queue.directories.sync_folders());
   }
   const auto lock = queue.directories.lock_job(Stage::kStaging, name);
   REQUIRE(lock);

@@ -61,15 +61,15 @@ changes::LandingOrder order_of(const std::string& line) {
 }
 
 void print(const changes::LandingOutcome& outcome) {
-  json told;
+  json answer;
   if (outcome) {
-    told = {{"check_in", outcome->check_in.str()}, {"was_there", outcome->was_there}};
+    answer = {{"check_in", outcome->check_in.str()}, {"was_there", outcome->was_there}};
   } else {
-    told = {{"kind", static_cast<int>(outcome.error().kind)},
-            {"reason", outcome.error().reason},
-            {"log", outcome.error().log}};
+    answer = {{"kind", static_cast<int>(outcome.error().kind)},
+              {"reason", outcome.error().reason},
+              {"log", outcome.error().log}};
   }
-  fmt::print("{}\n", told.dump());
+  fmt::print("{}\n", answer.dump());
 }
 
 }  // namespace

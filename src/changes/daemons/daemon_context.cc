@@ -1,26 +1,26 @@
-#include "work.h"
+#include "queue_worker.h"
 
 #include "quarry/base/log.h"
 
 namespace quarry::changes {
 
-base::Result<void> Desk::move(JobLock& lock, Stage to, std::string_view why,
-                              Syncing syncing) const {
+base::Result<void> DaemonContext::move(JobLock& lock, Stage to, std::string_view why,
+                                       Syncing syncing) const {
   const Stage from = lock.stage();
   QUARRY_TRY(lock.move(to, clock.now(), why, syncing));
-  tell_of(lock.job, from, to);
+  record_move(lock.job, from, to);
   return {};
 }
 
-std::vector<JointMove::Member> Desk::move(JointMove& move) const {
+std::vector<JointMove::Member> DaemonContext::move(JointMove& move) const {
   std::vector<JointMove::Member> moved = move.commit();
   for (const JointMove::Member& each : moved) {
-    if (each.outcome) tell_of(each.lock.job, each.from, each.lock.stage());
+    if (each.outcome) record_move(each.lock.job, each.from, each.lock.stage());
   }
   return moved;
 }
 
-void Desk::tell_of(const Job& job, Stage from, Stage to) const {
+void DaemonContext::record_move(const Job& job, Stage from, Stage to) const {
   // The job file has it all; the log is made anew where it misses something.
   const ChangeLog changes(directories);
   const auto begun = from == Stage::kPrequeue ? changes.begin(job) : base::Result<void>();
@@ -30,7 +30,7 @@ void Desk::tell_of(const Job& job, Stage from, Stage to) const {
   if (report) report(options, job, from, to);
 }
 
-void Desk::log(const base::Error& error) const {
+void DaemonContext::log(const base::Error& error) const {
   base::log(base::LogLevel::kError, "{}: {}", options.base.string(), error.message);
 }
 

@@ -23,7 +23,7 @@ enum class Scan : std::uint8_t {
 };
 
 /// What every daemon has of a queue.
-struct Desk {
+struct DaemonContext {
   const QueueOptions& options;
   Directories& directories;
   const base::Clock& clock;
@@ -34,16 +34,16 @@ struct Desk {
                           Syncing syncing = Syncing::kNow) const;
   /// Commits MOVE, and tells of those that have moved.
   std::vector<JointMove::Member> move(JointMove& move) const;
-  void tell(Trigger trigger) const { pull(directories.base() / "ctrl", trigger); }
+  void wake(Trigger trigger) const { pull(directories.base() / "ctrl", trigger); }
   void log(const base::Error& error) const;
 
  private:
-  void tell_of(const Job& job, Stage from, Stage to) const;
+  void record_move(const Job& job, Stage from, Stage to) const;
 };
 
-class Work {
+class QueueWorker {
  public:
-  virtual ~Work() = default;
+  virtual ~QueueWorker() = default;
   /// Once, before all else.
   virtual base::Result<void> begin() { return {}; }
   /// Does what is to be done. Errors: something is left to be done, at the next scan.
