@@ -159,8 +159,8 @@ Result<Job> Directories::read(Stage stage, const ChangeSetName& name) const {
   return fail(ErrorCode::kBusy, path.string() + ": it was not looked at yet");
 }
 
-Result<std::vector<Place>> Directories::find_all(std::string_view digits) const {
-  std::map<ChangeSetId, Place> found;
+Result<std::vector<JobLocation>> Directories::find_all(std::string_view digits) const {
+  std::map<ChangeSetId, JobLocation> found;
   // In the order in which they move, so that none slips by; where one was seen twice, the later
   // place is right.
   for (std::size_t i = 0; i < kStages; ++i) {
@@ -171,16 +171,16 @@ Result<std::vector<Place>> Directories::find_all(std::string_view digits) const 
       auto name = ChangeSetName::parse(file);
       if (!name) continue;
       const ChangeSetId id = name->id;
-      found.insert_or_assign(id, Place{.stage = stage, .name = std::move(*name)});
+      found.insert_or_assign(id, JobLocation{.stage = stage, .name = std::move(*name)});
     }
   }
-  std::vector<Place> places;
+  std::vector<JobLocation> places;
   places.reserve(found.size());
   for (auto& [id, place] : found) places.push_back(std::move(place));
   return places;
 }
 
-Result<std::optional<Place>> Directories::find(const ChangeSetId& id) const {
+Result<std::optional<JobLocation>> Directories::find(const ChangeSetId& id) const {
   // Jobs go back as well (retry, recovery): one that did so while we looked is there at the second
   // look.
   for (int look = 0; look < 2; ++look) {
@@ -244,10 +244,10 @@ Result<void> Directories::sync_folders() {
   return {};
 }
 
-Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<Place>& places,
+Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<JobLocation>& places,
                                                      base::UnixMillis before) {
-  std::vector<const Place*> gone;
-  for (const Place& place : places) {
+  std::vector<const JobLocation*> gone;
+  for (const JobLocation& place : places) {
     const auto held = lock_job(place.stage, place.name);
     if (!held || !is_over(place.stage) || held->job.ended() >= before) continue;
     QUARRY_TRY(files_.remove(file_of(place.stage, place.name)));
@@ -257,7 +257,7 @@ Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<Place>& p
   // Who is found again after a machine's end is so with all that it needs.
   QUARRY_TRY(sync_folders());
   std::vector<ChangeSetId> ids;
-  for (const Place* place : gone) {
+  for (const JobLocation* place : gone) {
     const fs::path submission = base_ / "data" / (place->name.text() + std::string(kSubmission));
     for (const fs::path& path : {tarball_of(place->name), submission, log_of(place->name.id)}) {
       const auto removed = files_.remove(path);

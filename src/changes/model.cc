@@ -62,12 +62,12 @@ const ModelNode* Model::known_node(const ChangeSetId& id) const {
   return found == nodes_.end() || !found->second->is_known ? nullptr : found->second.get();
 }
 
-const Known* Model::find(const ChangeSetId& id) const {
+const ModelJob* Model::find(const ChangeSetId& id) const {
   const ModelNode* node = known_node(id);
   return node ? &node->known : nullptr;
 }
 
-void Model::put(Known known) {
+void Model::put(ModelJob known) {
   ModelNode& node = node_of(known.name.id);
   unlink(node);
   node.known = std::move(known);

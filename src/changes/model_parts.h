@@ -34,7 +34,7 @@ struct ModelLane {
 struct ModelNode {
   ChangeSetId id;
   bool is_known = false;  // otherwise others name it, and no more
-  Known known;
+  ModelJob known;
   Rank rank;
   std::vector<ModelNode*> dependencies;
   std::vector<ModelNode*> dependents;

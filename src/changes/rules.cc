@@ -8,7 +8,7 @@
 namespace quarry::changes {
 namespace {
 
-void set_retry_time(Known& known, const Job& job, const Rules& rules) {
+void set_retry_time(ModelJob& known, const Job& job, const Rules& rules) {
   if (job.put_off == 0 || job.history.empty()) return;
   const std::uint32_t doublings = std::min(job.put_off - 1, 20U);
   const auto delay = std::min(rules.retry_delay * (1 << doublings), rules.longest_delay);
@@ -18,21 +18,21 @@ void set_retry_time(Known& known, const Job& job, const Rules& rules) {
 
 }  // namespace
 
-Known known_of(const Job& job, Stage stage, const Rules& rules) {
-  Known known{.name = job.name,
-              .stage = stage,
-              .branch = job.meta.target,
-              .files = job.meta.files,
-              .dependencies = job.meta.dependencies,
-              .precursors = job.meta.precursors,
-              .is_approved = true,
-              .held = job.held,
-              // Elsewhere it is about to be, or no longer: a move was broken off.
-              .is_taken_back = is_over(stage) && job.taken_back.has_value(),
-              .goes_alone = job.crashes > 0 || job.put_off > 0,
-              .put_off_at = {},
-              .not_before = {},
-              .landed_at = {}};
+ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules) {
+  ModelJob known{.name = job.name,
+                 .stage = stage,
+                 .branch = job.meta.target,
+                 .files = job.meta.files,
+                 .dependencies = job.meta.dependencies,
+                 .precursors = job.meta.precursors,
+                 .is_approved = true,
+                 .held = job.held,
+                 // Elsewhere it is about to be, or no longer: a move was broken off.
+                 .is_taken_back = is_over(stage) && job.taken_back.has_value(),
+                 .goes_alone = job.crashes > 0 || job.put_off > 0,
+                 .put_off_at = {},
+                 .not_before = {},
+                 .landed_at = {}};
   if (rules.needs_approval[static_cast<std::size_t>(job.name.type)]) {
     known.is_approved = !job.meta.approval.empty();
   }

@@ -62,6 +62,6 @@ base::Result<Job> act(Directories& directories, const ChangeSetId& id, const Act
 
 /// The one change set whose id begins with DIGITS. Errors: kInvalid (no digits), kNotFound, kLimit
 /// (several: which).
-base::Result<Place> find_one(const Directories& directories, std::string_view digits);
+base::Result<JobLocation> find_one(const Directories& directories, std::string_view digits);
 
 }  // namespace quarry::changes

@@ -66,11 +66,11 @@ struct Submission {
 };
 
 /// Where a job is.
-struct Place {
+struct JobLocation {
   Stage stage = Stage::kPrequeue;
   ChangeSetName name;
 
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const JobLocation&, const JobLocation&) = default;
 };
 
 /// The order in which jobs go: by move type, then by time, then by id.
@@ -117,9 +117,9 @@ class Directories {
   /// empty: a change set that was not looked at yet.
   base::Result<Job> read(Stage stage, const ChangeSetName& name) const;
   /// Where the change set of ID is. It may move on at once.
-  base::Result<std::optional<Place>> find(const ChangeSetId& id) const;
+  base::Result<std::optional<JobLocation>> find(const ChangeSetId& id) const;
   /// Those whose ids begin with DIGITS: people name as much as they like to type.
-  base::Result<std::vector<Place>> find_all(std::string_view digits) const;
+  base::Result<std::vector<JobLocation>> find_all(std::string_view digits) const;
 
   /// Whether the job of NAME is in any folder.
   base::Result<bool> is_there(const ChangeSetName& name) const;
@@ -137,7 +137,7 @@ class Directories {
   /// Removes all that is kept of those at PLACES, which are over, but for those that somebody has in
   /// hand, that are elsewhere by now, or have come where they are at or after BEFORE. The job files
   /// go first, for good. Returns who is gone.
-  base::Result<std::vector<ChangeSetId>> forget(const std::vector<Place>& places,
+  base::Result<std::vector<ChangeSetId>> forget(const std::vector<JobLocation>& places,
                                                 base::UnixMillis before);
 
   /// What crashed processes left: removes old files from tmp/, tarballs that were never submitted,

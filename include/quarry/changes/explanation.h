@@ -25,8 +25,8 @@ base::Result<std::string> why_waits(const Directories& directories, const Rules&
 
 /// What a rollback of IDS takes back or out of the queue, in the order of landing. Errors: kNotFound,
 /// kLimit (more than LIMIT, or too many job files); those of files.
-base::Result<std::vector<Place>> what_goes_with(const Directories& directories,
-                                                const std::vector<ChangeSetId>& ids,
-                                                std::size_t limit);
+base::Result<std::vector<JobLocation>> what_goes_with(const Directories& directories,
+                                                      const std::vector<ChangeSetId>& ids,
+                                                      std::size_t limit);
 
 }  // namespace quarry::changes

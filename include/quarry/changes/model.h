@@ -46,7 +46,7 @@ struct std::hash<quarry::changes::ChangeSetId> {
 namespace quarry::changes {
 
 /// What the model is told of a job.
-struct Known {
+struct ModelJob {
   ChangeSetName name;
   Stage stage = Stage::kPrequeue;
   std::string branch;
@@ -81,14 +81,14 @@ class Model {
   Model& operator=(const Model&) = delete;
 
   /// A job, or what has become of it. Of one in prequeue/ only the name is known.
-  void put(Known known);
+  void put(ModelJob known);
   /// It is in another folder now; all else is as it was.
   void move(const ChangeSetId& id, Stage stage);
   void erase(const ChangeSetId& id);
   /// Jobs for these branches are passive from now on, and no others for their branches' sake.
   void set_frozen(std::set<std::string, std::less<>> branches);
 
-  const Known* find(const ChangeSetId& id) const;
+  const ModelJob* find(const ChangeSetId& id) const;
   std::size_t waiting() const { return waiting_.size(); }
   /// Those in queue/, staging/ and pending/, in order.
   std::vector<ChangeSetId> in_order() const;

@@ -78,9 +78,9 @@ struct ViewOptions {
 inline constexpr std::size_t kMostViewed = 2'000;
 
 /// The queue in DIRECTORIES; one that was never used is empty. Errors: those of files.
-base::Result<QueueView> look(const Directories& directories, const ViewOptions& options);
+base::Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options);
 /// The change set at PLACE. Errors: kNotFound; those of files.
-base::Result<JobView> look_at(const Directories& directories, const Place& place);
+base::Result<JobView> view_job(const Directories& directories, const JobLocation& place);
 
 /// One object in one line, with what summaries have; WHOLE: with all that there is.
 std::string json_of(const JobView& view, bool whole);

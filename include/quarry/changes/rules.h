@@ -26,7 +26,7 @@ struct Rules {
 };
 
 /// What JOB, in STAGE, is to the model.
-Known known_of(const Job& job, Stage stage, const Rules& rules);
+ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules);
 
 /// How an execution ended. The values are the exit codes of `quarry-changes execute`.
 enum class Verdict : std::uint8_t {

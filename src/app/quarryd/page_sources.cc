@@ -94,7 +94,7 @@ pages::QueuesView look_at_queues(const PoolWithQueues& of, steady_clock::time_po
       break;
     }
     const changes::Directories directories(base::FileSystem::real(), base);
-    const auto queue = changes::look(directories, counts_alone);
+    const auto queue = changes::view_queue(directories, counts_alone);
     if (!queue) {
       if (queue.error().code == base::ErrorCode::kDenied) view.problem = kNotForThisUser;
       continue;

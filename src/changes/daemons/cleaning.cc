@@ -62,7 +62,7 @@ Result<void> Cleaning::begin(base::UnixMillis now) {
 /// Logs of no job that is there.
 Result<void> Cleaning::find_logs() {
   std::set<ChangeSetId> there;
-  for (const Place& place : pass_->places) there.insert(place.name.id);
+  for (const JobLocation& place : pass_->places) there.insert(place.name.id);
   const auto open = tracker_.open();
   there.insert(open.begin(), open.end());
   const auto folder = context_.directories.log_of(ChangeSetId()).parent_path();
@@ -106,7 +106,7 @@ Result<void> Cleaning::remove_logs() {
 }
 
 Result<void> Cleaning::read_some() {
-  for (const Place& place : take_last(pass_->places, kReadAtOnce)) {
+  for (const JobLocation& place : take_last(pass_->places, kReadAtOnce)) {
     const auto job = context_.directories.read(place.stage, place.name);
     if (!job) {
       // It is tried again, or is no job file: that stays until somebody has looked at it.
@@ -115,7 +115,7 @@ Result<void> Cleaning::read_some() {
       if (is_theirs || job.error().code == ErrorCode::kBusy) continue;
       return std::unexpected(job.error());
     }
-    pass_->past.add(known_of(*job, place.stage, context_.options.rules),
+    pass_->past.add(model_job_of(*job, place.stage, context_.options.rules),
                     job->ended() < pass_->before);
   }
   if (!pass_->places.empty()) return {};
@@ -131,7 +131,7 @@ Result<bool> Cleaning::may_go_on() {
   // What has left prequeue/ since the last look.
   QUARRY_TRY(tracker_.scan({Stage::kQueue}));
   for (const ChangeSetId& id : tracker_.open()) {
-    const Known& known = *tracker_.model().find(id);
+    const ModelJob& known = *tracker_.model().find(id);
     const bool is_rollback = known.name.type == MoveType::kRollback;
     if (is_rollback && (known.stage == Stage::kPending || known.stage == Stage::kRun)) return false;
     if (!pass_->asked.insert(id).second) continue;
@@ -149,7 +149,7 @@ Result<void> Cleaning::forget_some() {
   const std::int64_t until = context_.clock.now().value + kLongestTurn;
   std::size_t left = kForgetAtOnce;
   for (std::size_t round = 0; round < kRoundsAtOnce && left > 0; ++round) {
-    const std::vector<Place> places = pass_->past.next(std::min(left, kRound));
+    const std::vector<JobLocation> places = pass_->past.next(std::min(left, kRound));
     if (places.empty()) {
       end(context_.clock.now());
       return {};

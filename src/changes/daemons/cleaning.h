@@ -48,9 +48,9 @@ class Cleaning {
 
   /// What is known in the middle of a pass.
   struct Pass {
-    base::UnixMillis before;        // what ended later is not old
-    std::vector<ChangeSetId> logs;  // that are nobody's, it seems
-    std::vector<Place> places;      // to be read
+    base::UnixMillis before;          // what ended later is not old
+    std::vector<ChangeSetId> logs;    // that are nobody's, it seems
+    std::vector<JobLocation> places;  // to be read
     Past past;
     bool is_complete = false;  // all is read
     std::size_t forgotten = 0;

@@ -140,7 +140,7 @@ Result<void> Execution::apply(const Answer& answer) {
     return {};
   }
   QUARRY_TRY(tracker_.look_for(id));
-  const Known* known = tracker_.model().find(id);
+  const ModelJob* known = tracker_.model().find(id);
   if (known && known->stage == Stage::kRun) {
     report_begin(answer.name);
     if (answer.how.empty()) stuck_.insert(id);
@@ -224,13 +224,13 @@ Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const s
 Result<void> Execution::start() {
   if (rollback_.is_under_way()) return rollback_.go_on();
   const auto ready = tracker_.model().ready(context_.clock.now());
-  const Known* first = ready.empty() ? nullptr : tracker_.model().find(ready.front());
+  const ModelJob* first = ready.empty() ? nullptr : tracker_.model().find(ready.front());
   if (first && first->name.type == MoveType::kRollback) {
     return rollback_.begin(ChangeSetName(first->name));
   }
   for (const ChangeSetId& id : ready) {
     if (children_.busy() >= context_.options.children) return {};
-    const Known* known = tracker_.model().find(id);
+    const ModelJob* known = tracker_.model().find(id);
     if (!known || known->stage != Stage::kPending ||
         !tracker_.model().is_ready(id, context_.clock.now())) {
       continue;
@@ -246,7 +246,7 @@ Result<void> Execution::start() {
 std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
                                                  const std::vector<ChangeSetId>& ready) {
   const Model& model = tracker_.model();
-  const Known known = *model.find(first);
+  const ModelJob known = *model.find(first);
   std::vector<ChangeSetName> names = {known.name};
   std::set<ChangeSetId> batch = {first};
   const base::UnixMillis now = context_.clock.now();
@@ -254,7 +254,7 @@ std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
   tracker_.start(first);
   for (const ChangeSetId& id : takes_lines ? model.in_order() : ready) {
     if (names.size() >= context_.options.batch || known.goes_alone) break;
-    const Known* other = model.find(id);
+    const ModelJob* other = model.find(id);
     if (!other || other->stage != Stage::kPending || other->goes_alone ||
         other->branch != known.branch || other->name.type == MoveType::kRollback ||
         !(takes_lines ? model.may_follow(id, batch, now) : model.is_ready(id, now))) {

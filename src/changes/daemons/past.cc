@@ -4,7 +4,7 @@
 
 namespace quarry::changes {
 
-void Past::add(const Known& known, bool is_old) {
+void Past::add(const ModelJob& known, bool is_old) {
   auto node = std::make_unique<Node>();
   node->place = {.stage = known.stage, .name = known.name};
   node->has_landed = known.stage == Stage::kDone && !known.is_taken_back;
@@ -71,8 +71,8 @@ void Past::need(const ChangeSetId& id) {
   keep(std::move(kept));
 }
 
-std::vector<Place> Past::next(std::size_t most) {
-  std::vector<Place> places;
+std::vector<JobLocation> Past::next(std::size_t most) {
+  std::vector<JobLocation> places;
   while (!free_.empty() && places.size() < most) {
     const Node* node = free_.front();
     free_.pop_front();

@@ -20,19 +20,19 @@ namespace quarry::changes {
 class Past {
  public:
   /// All that is over comes first: what it is (its files are of no interest), and whether it is old.
-  void add(const Known& known, bool is_old);
+  void add(const ModelJob& known, bool is_old);
   /// All that is over has come.
   void complete();
   /// Somebody who is not over depends on ID.
   void need(const ChangeSetId& id);
   /// Up to MOST of those that may go now, in any order and together. Each is named once.
-  std::vector<Place> next(std::size_t most);
+  std::vector<JobLocation> next(std::size_t most);
   /// ID has gone, and will not come back: what landed on it may go.
   void gone(const ChangeSetId& id);
 
  private:
   struct Node {
-    Place place;
+    JobLocation place;
     bool has_landed = false;
     base::UnixMillis landed_at;
     bool is_old = false;

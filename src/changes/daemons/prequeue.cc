@@ -45,7 +45,7 @@ Result<void> Prequeue::commit() {
 }
 
 /// Takes NAME in hand. Nothing: there is nothing to look at.
-Result<std::optional<Prequeue::Sight>> Prequeue::take(const ChangeSetName& name) {
+Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& name) {
   auto lock = context_.directories.lock_job(Stage::kPrequeue, name);
   if (!lock) {
     if (lock.error().code != ErrorCode::kCorrupt) return std::unexpected(std::move(lock).error());
@@ -62,67 +62,67 @@ Result<std::optional<Prequeue::Sight>> Prequeue::take(const ChangeSetName& name)
   if (!submission && is_passing(submission.error())) {
     return std::unexpected(std::move(submission).error());
   }
-  Sight sight{.lock = std::move(*lock), .to_check = {}, .reason = {}};
+  Candidate candidate{.lock = std::move(*lock), .to_check = {}, .reason = {}};
   if (!submission) {
-    sight.reason = std::move(submission).error();
-    return sight;
+    candidate.reason = std::move(submission).error();
+    return candidate;
   }
-  Job& job = sight.lock.job;
+  Job& job = candidate.lock.job;
   job.submitter = submission->submitter;
   job.capabilities = submission->capabilities;
   job.address = submission->address;
-  if (sight.lock.is_new()) {
+  if (candidate.lock.is_new()) {
     job.add_history(submission->time, Stage::kPrequeue, "submitted");
   }
-  sight.to_check = {.name = name,
-                    .tarball = context_.directories.tarball_of(name),
-                    .submission = std::move(*submission)};
-  return sight;
+  candidate.to_check = {.name = name,
+                        .tarball = context_.directories.tarball_of(name),
+                        .submission = std::move(*submission)};
+  return candidate;
 }
 
 /// Moves SIGHT to where META leads.
-Result<void> Prequeue::judge(Sight sight, Result<Meta> meta) {
+Result<void> Prequeue::judge(Candidate candidate, Result<Meta> meta) {
   if (!meta && is_passing(meta.error())) return std::unexpected(std::move(meta).error());
-  if (meta && meta->type != sight.lock.job.name.type) {
+  if (meta && meta->type != candidate.lock.job.name.type) {
     meta = base::fail(ErrorCode::kInvalid, "its meta file has another move type than its name");
   }
-  if (!meta && (!sight.to_check || meta.error().code == ErrorCode::kNotFound)) {
+  if (!meta && (!candidate.to_check || meta.error().code == ErrorCode::kNotFound)) {
     // Not the submitter's fault: a file of the queue is gone, or was changed.
     context_.log(meta.error());
     meta.error().message = kServersTrouble;
   }
-  if (!meta) return move(std::move(sight.lock), Stage::kFail, meta.error().message);
-  sight.lock.job.meta = std::move(*meta);
+  if (!meta) return move(std::move(candidate.lock), Stage::kFail, meta.error().message);
+  candidate.lock.job.meta = std::move(*meta);
   // Who goes before whom is for the queue to find out.
-  sight.lock.job.meta.precursors.clear();
-  return move(std::move(sight.lock), Stage::kQueue, "checked");
+  candidate.lock.job.meta.precursors.clear();
+  return move(std::move(candidate.lock), Stage::kQueue, "checked");
 }
 
 /// Looks at NAMES, no more than may move at once. One that cannot be dealt with now keeps the others
 /// from nothing.
-Result<void> Prequeue::look_at(std::span<const ChangeSetName> names) {
+Result<void> Prequeue::check_all(std::span<const ChangeSetName> names) {
   Result<void> done;
-  const auto note = [&](Result<void> looked) {
-    if (looked || looked.error().code == ErrorCode::kNotFound) return;
-    context_.log(looked.error());
-    done = std::move(looked);
+  const auto note = [&](Result<void> checked) {
+    if (checked || checked.error().code == ErrorCode::kNotFound) return;
+    context_.log(checked.error());
+    done = std::move(checked);
   };
-  std::vector<Sight> sights;
+  std::vector<Candidate> candidates;
   std::vector<Checker::Case> cases;
   for (const ChangeSetName& name : names) {
-    auto sight = take(name);
-    if (!sight) note(std::unexpected(std::move(sight).error()));
-    if (!sight || !*sight) continue;
-    if ((*sight)->to_check) cases.push_back(*(*sight)->to_check);
-    sights.push_back(std::move(**sight));
+    auto candidate = take(name);
+    if (!candidate) note(std::unexpected(std::move(candidate).error()));
+    if (!candidate || !*candidate) continue;
+    if ((*candidate)->to_check) cases.push_back(*(*candidate)->to_check);
+    candidates.push_back(std::move(**candidate));
   }
   auto metas = checker_.check_all(cases);
   auto meta = metas.begin();
-  for (Sight& sight : sights) {
-    const bool is_checked = sight.to_check.has_value();
-    Result<Meta> result = std::unexpected(sight.reason);
+  for (Candidate& candidate : candidates) {
+    const bool is_checked = candidate.to_check.has_value();
+    Result<Meta> result = std::unexpected(candidate.reason);
     if (is_checked) result = std::move(*meta++);
-    note(judge(std::move(sight), std::move(result)));
+    note(judge(std::move(candidate), std::move(result)));
   }
   note(commit());
   return done;
@@ -133,8 +133,8 @@ Result<void> Prequeue::run(Scan /*scan*/) {
   Result<void> done;
   for (std::size_t i = 0; i < names.size(); i += JointMove::kMost) {
     const std::size_t count = std::min(JointMove::kMost, names.size() - i);
-    if (auto looked = look_at(std::span(names).subspan(i, count)); !looked)
-      done = std::move(looked);
+    if (auto checked = check_all(std::span(names).subspan(i, count)); !checked)
+      done = std::move(checked);
   }
   if (names.empty()) return done;
   auto synced = context_.directories.sync_folders();

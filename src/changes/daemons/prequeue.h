@@ -18,14 +18,14 @@ class Prequeue final : public QueueWorker {
 
  private:
   /// One that is looked at.
-  struct Sight {
+  struct Candidate {
     JobLock lock;
     std::optional<Checker::Case> to_check;  // nothing: REASON is why not
     base::Error reason;
   };
-  base::Result<std::optional<Sight>> take(const ChangeSetName& name);
-  base::Result<void> look_at(std::span<const ChangeSetName> names);
-  base::Result<void> judge(Sight sight, base::Result<Meta> meta);
+  base::Result<std::optional<Candidate>> take(const ChangeSetName& name);
+  base::Result<void> check_all(std::span<const ChangeSetName> names);
+  base::Result<void> judge(Candidate candidate, base::Result<Meta> meta);
   base::Result<void> move(JobLock lock, Stage to, std::string_view why);
   base::Result<void> commit();
 

@@ -55,7 +55,7 @@ Result<void> Queueing::report_moves() {
   return {};
 }
 
-Result<void> Queueing::look(Scan scan) {
+Result<void> Queueing::scan_folders(Scan scan) {
   QUARRY_TRY(tracker_.read_frozen());
   if (scan == Scan::kAll) {
     QUARRY_TRY(tracker_.scan(
@@ -79,7 +79,7 @@ Result<void> Queueing::commit() {
 
 /// Moves ID, unless somebody else has it in hand or has moved it: then it is for the next scan.
 Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& why) {
-  const Known& known = *tracker_.model().find(id);
+  const ModelJob& known = *tracker_.model().find(id);
   auto lock = context_.directories.lock_job(known.stage, known.name);
   if (!lock && lock.error().code == ErrorCode::kNotFound) return tracker_.look_for(id);
   if (!lock && lock.error().code == ErrorCode::kBusy) return {};
@@ -108,7 +108,7 @@ Result<void> Queueing::fail_doomed() {
     bool is_one_moved = false;
     for (const auto& [id, why] : doomed) {
       QUARRY_TRY(move(id, Stage::kFail, why));
-      const Known* known = tracker_.model().find(id);
+      const ModelJob* known = tracker_.model().find(id);
       is_one_moved = is_one_moved || !known || is_over(known->stage);
     }
     if (!is_one_moved) return {};
@@ -125,7 +125,7 @@ Result<void> Queueing::let_go() {
     ids.insert(ids.end(), line.begin(), line.end());
   }
   for (const ChangeSetId& id : ids) {
-    const Known* known = tracker_.model().find(id);
+    const ModelJob* known = tracker_.model().find(id);
     if (!known || known->stage == Stage::kPending) continue;
     const bool is_rollback = known->name.type == MoveType::kRollback;
     if (!is_rollback && tracker_.count(Stage::kPending) >= kMostPending) continue;
@@ -146,7 +146,7 @@ Result<void> Queueing::put_aside(const ChangeSetName& name) {
 Result<void> Queueing::stage() {
   QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kQueue));
   for (const ChangeSetName& name : names) {
-    const Known* known = tracker_.model().find(name.id);
+    const ModelJob* known = tracker_.model().find(name.id);
     if (!known) QUARRY_TRY(put_aside(name));
     if (!known || known->stage != Stage::kQueue) continue;
     std::string why = tracker_.model().why_not(name.id, context_.clock.now());
@@ -159,7 +159,7 @@ Result<void> Queueing::stage() {
 Result<void> Queueing::run(Scan scan) {
   const auto work = [&]() -> Result<void> {
     QUARRY_TRY(report_moves());
-    QUARRY_TRY(look(scan));
+    QUARRY_TRY(scan_folders(scan));
     QUARRY_TRY(fail_doomed());
     QUARRY_TRY(let_go());
     QUARRY_TRY(commit());

@@ -26,7 +26,7 @@ class Queueing final : public QueueWorker {
  private:
   base::Result<void> make_logs();
   base::Result<void> report_moves();
-  base::Result<void> look(Scan scan);
+  base::Result<void> scan_folders(Scan scan);
   base::Result<void> fail_doomed();
   base::Result<void> stage();
   base::Result<void> let_go();

@@ -45,7 +45,7 @@ Result<void> Rollback::begin(const ChangeSetName& name) {
 Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
   std::vector<ChangeSetId> before, left;
   for (const ChangeSetId& id : job.closure.empty() ? job.meta.dependencies : job.closure) {
-    const Known* known = tracker_.model().find(id);
+    const ModelJob* known = tracker_.model().find(id);
     if (!job.closure.empty() && known && (known->is_taken_back || is_over(known->stage)) &&
         !(known->stage == Stage::kDone && !known->is_taken_back)) {
       before.push_back(id);
@@ -118,7 +118,7 @@ Result<void> Rollback::abandon(const ChangeSetId& id) {
   const ChangeSetId& by = lock_->job.name.id;
   // The queueing daemon may just be moving it.
   for (int attempt = 0;; ++attempt) {
-    const Known* known = tracker_.model().find(id);
+    const ModelJob* known = tracker_.model().find(id);
     if (!known || known->is_taken_back) return {};
     if (known->stage == Stage::kRun) return {};
     if (is_over(known->stage) && known->stage != Stage::kAbandon) return {};

@@ -25,26 +25,26 @@ Tracker::Tracker(const Directories& directories, const Rules& rules)
     : directories_(directories), rules_(rules), log_(directories) {}
 
 void Tracker::put(const Job& job, Stage stage) {
-  put(known_of(job, stage, rules_));
+  put(model_job_of(job, stage, rules_));
 }
 
-void Tracker::put(Known known) {
+void Tracker::put(ModelJob known) {
   const ChangeSetId id = known.name.id;
-  if (const Known* before = model_->find(id))
+  if (const ModelJob* before = model_->find(id))
     at_[static_cast<std::size_t>(before->stage)].erase(id);
   at_[static_cast<std::size_t>(known.stage)].insert(id);
   model_->put(std::move(known));
 }
 
 void Tracker::start(const ChangeSetId& id) {
-  Known known = *model_->find(id);
+  ModelJob known = *model_->find(id);
   known.stage = Stage::kRun;
   put(std::move(known));
   started_.insert(id);
 }
 
 void Tracker::delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time) {
-  Known known = *model_->find(id);
+  ModelJob known = *model_->find(id);
   if (known.is_put_off(now) && known.not_before >= time) return;
   known.put_off_at = now;
   known.not_before = time;
@@ -67,7 +67,7 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
     case ErrorCode::kNotFound:
       return false;
     case ErrorCode::kBusy: {  // nobody has looked at it yet
-      Known known;
+      ModelJob known;
       known.name = name;
       known.stage = stage;
       put(std::move(known));
@@ -83,7 +83,7 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
 
 Result<void> Tracker::look_for(const ChangeSetId& id) {
   started_.erase(id);
-  const Known* known = model_->find(id);
+  const ModelJob* known = model_->find(id);
   if (!known) return {};
   const ChangeSetName name = known->name;
   // Twice, since jobs go back as well.
@@ -106,7 +106,7 @@ Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
     for (const ChangeSetName& name : names) {
       seen.insert(name.id);
       if (started_.contains(name.id)) continue;
-      const Known* known = model_->find(name.id);
+      const ModelJob* known = model_->find(name.id);
       // In queue/ it may have been changed where it lies.
       if (known && known->stage == stage && stage != Stage::kQueue) continue;
       QUARRY_TRY(read(stage, name));
@@ -125,7 +125,7 @@ Result<void> Tracker::resolve() {
   for (const ChangeSetId& id : model_->unknown()) {
     const auto record = log_.read(id);
     if (record && record->name) {
-      Known known;
+      ModelJob known;
       known.name = *record->name;
       put(std::move(known));
       QUARRY_TRY(look_for(id));

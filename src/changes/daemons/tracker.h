@@ -39,7 +39,7 @@ class Tracker {
   std::size_t count(Stage stage) const { return at_[static_cast<std::size_t>(stage)].size(); }
 
  private:
-  void put(Known known);
+  void put(ModelJob known);
   base::Result<bool> read(Stage stage, const ChangeSetName& name);
   void forget_what_is_over();
 

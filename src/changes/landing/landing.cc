@@ -51,12 +51,12 @@ struct Lander::State {
   std::map<std::string, TreeChecksum> checksums;  // by branch
 
   // Where the last landing has left its branch, which is so for as long as the file is in that state.
-  struct Known {
+  struct KnownTip {
     std::uint64_t state;
     std::string branch;
     repository::BranchTip tip;
   };
-  std::optional<Known> known;
+  std::optional<KnownTip> known_tip;
 };
 
 TreeChecksum& Lander::State::checksum_of(const std::string& branch) {
@@ -75,7 +75,7 @@ void Lander::State::remember(const Prospect& prospect) {
   for (const auto& [name, content] : prospect.added) stored.remember(name, content);
   const HashName& last = prospect.check_ins.back().name;
   const std::size_t count = prospect.check_ins.size();
-  known = Known{repository.state(), prospect.branch, {last, prospect.date, 1}};
+  known_tip = KnownTip{repository.state(), prospect.branch, {last, prospect.date, 1}};
   stored.remember(std::make_shared<const StoredCheckIn>(
       StoredCheckIn{.name = last,
                     .files = prospect.tree,
@@ -115,7 +115,7 @@ base::Result<Prospect> Lander::prepare(std::span<const LandingOrder> orders) {
     QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
     const std::string& branch = orders.front().branch;
     std::optional<repository::BranchTip> tip;
-    if (const auto& known = state_->known;
+    if (const auto& known = state_->known_tip;
         known && known->state == state_->repository.state() && known->branch == branch) {
       tip = known->tip;
     }

@@ -28,14 +28,14 @@ class TreeChecksum {
     std::string name;
     artifact::HashName hash;
   };
-  struct Place {
+  struct Checkpoint {
     std::size_t file;  // that comes next
     artifact::RunningDigest digest;
   };
   std::size_t in_common(const FileTree& tree) const;
 
-  std::vector<File> files_;    // of the tree before
-  std::vector<Place> places_;  // along it
+  std::vector<File> files_;              // of the tree before
+  std::vector<Checkpoint> checkpoints_;  // along it
 };
 
 }  // namespace quarry::changes

@@ -72,7 +72,7 @@ Result<void> hold(const ActionRequest& request, Job& job) {
 }
 
 /// What keeps a job that somebody else has in hand.
-std::unexpected<base::Error> in_hand(const Place& place) {
+std::unexpected<base::Error> in_hand(const JobLocation& place) {
   return fail(ErrorCode::kBusy,
               fmt::format("{} is being {}: try again in a moment", place.name.id.str(),
                           place.stage == Stage::kRun        ? "executed"
@@ -95,7 +95,7 @@ std::string why_of(const ActionRequest& request) {
 }
 
 /// Asks the execution daemon to stop what is at PLACE, in run/.
-Result<Job> stop(Directories& directories, const Place& place, const ActionRequest& request,
+Result<Job> stop(Directories& directories, const JobLocation& place, const ActionRequest& request,
                  base::UnixMillis now, const std::function<bool(const Job&)>& may) {
   QUARRY_TRY_ASSIGN(Job job, directories.read(place.stage, place.name));
   QUARRY_TRY(require_right(request, job, may));
@@ -114,7 +114,7 @@ Result<Job> stop(Directories& directories, const Place& place, const ActionReque
   return job;
 }
 
-Result<Job> act_on(Directories& directories, const Place& place, const ActionRequest& request,
+Result<Job> act_on(Directories& directories, const JobLocation& place, const ActionRequest& request,
                    base::UnixMillis now, const std::function<bool(const Job&)>& may) {
   const bool is_stop = request.action == Action::kAbandon || request.action == Action::kTerminate;
   if (is_stop && place.stage == Stage::kRun) return stop(directories, place, request, now, may);
@@ -220,7 +220,7 @@ Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionReq
 namespace {
 
 /// Where the job of ID is, if its log says how it is called: folders may have very many files.
-std::optional<Place> find_by_log(const Directories& directories, const ChangeSetId& id) {
+std::optional<JobLocation> find_by_log(const Directories& directories, const ChangeSetId& id) {
   auto name = ChangeLog(directories).name_of(id);
   if (!name || name->id != id) return std::nullopt;
   // In the order in which it moves, so that it does not slip by. Seen twice, it is where it was last.
@@ -232,12 +232,12 @@ std::optional<Place> find_by_log(const Directories& directories, const ChangeSet
     }
   }
   if (!stage) return std::nullopt;
-  return Place{.stage = *stage, .name = std::move(*name)};
+  return JobLocation{.stage = *stage, .name = std::move(*name)};
 }
 
 }  // namespace
 
-Result<Place> find_one(const Directories& directories, std::string_view digits) {
+Result<JobLocation> find_one(const Directories& directories, std::string_view digits) {
   if (digits.empty() || digits.size() > 16 || !base::is_hex(digits)) {
     return fail(
         ErrorCode::kInvalid,
@@ -250,7 +250,7 @@ Result<Place> find_one(const Directories& directories, std::string_view digits) 
   if (found.empty()) return std::unexpected(not_here(digits));
   if (found.size() == 1) return found.front();
   std::string names;
-  for (const Place& each : found) {
+  for (const JobLocation& each : found) {
     if (names.size() > 100) break;
     names += fmt::format(" {}", each.name.id.str());
   }

@@ -59,9 +59,9 @@ class Reading {
     }
     const auto job = directories_.read(stage, name);
     if (job) {
-      model.put(known_of(*job, stage, rules_));
+      model.put(model_job_of(*job, stage, rules_));
     } else if (job.error().code == ErrorCode::kBusy) {
-      Known known;
+      ModelJob known;
       known.name = name;
       known.stage = stage;
       model.put(std::move(known));
@@ -111,15 +111,17 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
   return why + why_stuck(directories);
 }
 
-Result<std::vector<Place>> what_goes_with(const Directories& directories,
-                                          const std::vector<ChangeSetId>& ids, std::size_t limit) {
+Result<std::vector<JobLocation>> what_goes_with(const Directories& directories,
+                                                const std::vector<ChangeSetId>& ids,
+                                                std::size_t limit) {
   const Rules usual;
   Reading reading(directories, usual);
   for (std::size_t i = 0; i < kStages; ++i) QUARRY_TRY(reading.read(static_cast<Stage>(i)));
   QUARRY_TRY_ASSIGN(const auto closure, reading.model.closure(ids, limit));
-  std::vector<Place> places;
+  std::vector<JobLocation> places;
   for (const ChangeSetId& id : closure) {
-    if (const Known* known = reading.model.find(id)) places.push_back({known->stage, known->name});
+    if (const ModelJob* known = reading.model.find(id))
+      places.push_back({known->stage, known->name});
   }
   return places;
 }

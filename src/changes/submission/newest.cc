@@ -35,9 +35,9 @@ void Newest::offer(Stage stage, std::string_view file) {
   kept_.pop_back();
 }
 
-std::vector<Place> Newest::take() {
+std::vector<JobLocation> Newest::take() {
   std::ranges::sort(kept_, [](const Kept& a, const Kept& b) { return is_newer(a.file, b.file); });
-  std::vector<Place> places;
+  std::vector<JobLocation> places;
   places.reserve(kept_.size());
   for (const Kept& each : kept_) places.push_back({each.stage, *ChangeSetName::parse(each.file)});
   kept_.clear();

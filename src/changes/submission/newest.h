@@ -22,7 +22,7 @@ class Newest {
 
   void offer(Stage stage, std::string_view file);
   /// The newest first.
-  std::vector<Place> take();
+  std::vector<JobLocation> take();
 
  private:
   struct Kept {

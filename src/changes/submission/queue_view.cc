@@ -25,7 +25,7 @@ Result<std::vector<ChangeSetName>> names_of(const Directories& directories, Stag
 }
 
 /// A job that cannot be read is shown with its name and why; nothing: it has moved on.
-std::optional<JobView> view_at(const Directories& directories, const Place& place) {
+std::optional<JobView> view_at(const Directories& directories, const JobLocation& place) {
   JobView view;
   view.stage = place.stage;
   auto job = directories.read(place.stage, place.name);
@@ -58,10 +58,10 @@ std::optional<milliseconds> time_of_execution(const Job& job) {
 
 /// How long the newest of those that are DONE took.
 std::optional<milliseconds> mean_time(const Directories& directories,
-                                      const std::vector<Place>& done) {
+                                      const std::vector<JobLocation>& done) {
   milliseconds total{0};
   std::int64_t count = 0;
-  for (const Place& place : done) {
+  for (const JobLocation& place : done) {
     const auto job = directories.read(place.stage, place.name);
     const auto time = job ? time_of_execution(*job) : std::nullopt;
     if (!time) continue;
@@ -73,7 +73,7 @@ std::optional<milliseconds> mean_time(const Directories& directories,
 }
 
 /// Running ones first, then those that go next.
-bool goes_before(const Place& a, const Place& b) {
+bool goes_before(const JobLocation& a, const JobLocation& b) {
   const bool a_runs = a.stage == Stage::kRun, b_runs = b.stage == Stage::kRun;
   if (a_runs != b_runs) return a_runs;
   return changes::goes_before(a.name, b.name);
@@ -81,7 +81,7 @@ bool goes_before(const Place& a, const Place& b) {
 
 /// One that a list may show.
 struct Listed {
-  Place place;
+  JobLocation place;
   std::uint64_t rank = 0;  // of what waits: how many go before it, and itself
 };
 
@@ -98,7 +98,7 @@ Page page_of(const Directories& directories, const std::vector<Listed>& listed,
   std::size_t read = 0;
   for (const Listed& each : listed) {
     if (page.jobs.size() == most || read == kMostViewed) {
-      const Place& last = listed[read - 1].place;
+      const JobLocation& last = listed[read - 1].place;
       page.more = Bookmark{.stage = last.stage, .name = last.name}.text();
       break;
     }
@@ -118,7 +118,7 @@ bool is_list_of(const ViewOptions& options, bool over) {
 /// Those that wait and are wanted, of all; counts all.
 Result<std::vector<Listed>> list_waiting(const Directories& directories, const ViewOptions& options,
                                          QueueView& view) {
-  std::vector<Place> waiting;
+  std::vector<JobLocation> waiting;
   for (std::size_t i = 0; i < static_cast<std::size_t>(Stage::kDone); ++i) {
     const auto stage = static_cast<Stage>(i);
     QUARRY_TRY_ASSIGN(auto names, names_of(directories, stage));
@@ -127,9 +127,11 @@ Result<std::vector<Listed>> list_waiting(const Directories& directories, const V
   }
   std::vector<Listed> listed;
   if (!is_list_of(options, /*over=*/false)) return listed;
-  std::ranges::sort(waiting, [](const Place& a, const Place& b) { return goes_before(a, b); });
-  std::optional<Place> after;
-  if (options.after) after = Place{.stage = options.after->stage, .name = options.after->name};
+  std::ranges::sort(waiting,
+                    [](const JobLocation& a, const JobLocation& b) { return goes_before(a, b); });
+  std::optional<JobLocation> after;
+  if (options.after)
+    after = JobLocation{.stage = options.after->stage, .name = options.after->name};
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     if (!options.stages[static_cast<std::size_t>(waiting[i].stage)]) continue;
     if (after && !goes_before(*after, waiting[i])) continue;
@@ -172,7 +174,7 @@ std::string headline(const Job& job) {
   return ids.size() > kTold ? text + ", …" : text;
 }
 
-Result<QueueView> look(const Directories& directories, const ViewOptions& options) {
+Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options) {
   QueueView view;
   QUARRY_TRY_ASSIGN(const auto waiting, list_waiting(directories, options, view));
   // One more than is shown or read says that there are more.
@@ -190,16 +192,16 @@ Result<QueueView> look(const Directories& directories, const ViewOptions& option
     }
   }
   std::vector<Listed> listed;
-  for (Place& place : over.take()) listed.push_back({.place = std::move(place)});
+  for (JobLocation& place : over.take()) listed.push_back({.place = std::move(place)});
   page = page_of(directories, listed, options, options.most_over);
   view.more_over = std::move(page.more);
   std::ranges::move(page.jobs, std::back_inserter(view.jobs));
   return view;
 }
 
-Result<JobView> look_at(const Directories& directories, const Place& place) {
+Result<JobView> view_job(const Directories& directories, const JobLocation& place) {
   // It moves while we look, and never back and forth so often.
-  Place at = place;
+  JobLocation at = place;
   for (int tries = 0; tries < 5; ++tries) {
     if (auto view = view_at(directories, at)) {
       if (auto log = ChangeLog(directories).read(place.name.id)) {

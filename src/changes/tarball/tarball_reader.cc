@@ -23,13 +23,13 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-struct Place {
+struct NamedEntry {
   std::string_view name;
   bool is_folder = false;
 };
 
 /// As they lie in folders: what is in a folder comes right behind it.
-bool comes_before(const Place& a, const Place& b) {
+bool comes_before(const NamedEntry& a, const NamedEntry& b) {
   const auto rank = [](char c) { return c == '/' ? 0 : static_cast<unsigned char>(c) + 1; };
   return std::ranges::lexicographical_compare(a.name, b.name, {}, rank, rank);
 }
@@ -40,15 +40,15 @@ bool is_below(std::string_view name, std::string_view folder) {
 
 /// That each name is a proper one, and stands for one thing.
 Result<void> check_names(const TarballEntries& entries) {
-  std::vector<Place> places;
-  places.reserve(entries.files.size() + entries.folders.size());
-  for (const SubmittedFile& file : entries.files) places.push_back({file.name, false});
-  for (const std::string& folder : entries.folders) places.push_back({folder, true});
-  for (const Place& place : places) QUARRY_TRY(check_file_name(place.name));
-  std::ranges::sort(places, comes_before);
-  for (std::size_t i = 1; i < places.size(); ++i) {
-    const Place& first = places[i - 1];
-    const Place& second = places[i];
+  std::vector<NamedEntry> named;
+  named.reserve(entries.files.size() + entries.folders.size());
+  for (const SubmittedFile& file : entries.files) named.push_back({file.name, false});
+  for (const std::string& folder : entries.folders) named.push_back({folder, true});
+  for (const NamedEntry& each : named) QUARRY_TRY(check_file_name(each.name));
+  std::ranges::sort(named, comes_before);
+  for (std::size_t i = 1; i < named.size(); ++i) {
+    const NamedEntry& first = named[i - 1];
+    const NamedEntry& second = named[i];
     const bool are_same = first.name == second.name;
     if (are_same && first.is_folder && second.is_folder) continue;
     const std::string shown = base::printable(first.name, 120);

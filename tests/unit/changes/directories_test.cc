@@ -204,8 +204,8 @@ TEST_CASE("a change set is found by its id, or by enough of it") {
   const auto one = named("abc1"), other = named("abd2");
   { const auto lock = queue.queued(one); }
   queue.submit(other);
-  CHECK(queue.directories.find(one.id) == Place{.stage = Stage::kQueue, .name = one});
-  CHECK(queue.directories.find(other.id) == Place{.stage = Stage::kPrequeue, .name = other});
+  CHECK(queue.directories.find(one.id) == JobLocation{.stage = Stage::kQueue, .name = one});
+  CHECK(queue.directories.find(other.id) == JobLocation{.stage = Stage::kPrequeue, .name = other});
   CHECK(queue.directories.find(named("f").id) == std::nullopt);
   CHECK(queue.directories.find_all("ab")->size() == 2);
   CHECK(queue.directories.find_all("abc")->size() == 1);
@@ -271,7 +271,7 @@ TEST_CASE("of two files of a job the one with the longer history stays") {
   for (const Stage stage : {Stage::kQueue, Stage::kDone}) {
     std::filesystem::copy_file(queue.folder / "copy", queue.directories.file_of(stage, name));
     REQUIRE(queue.directories.recover(kNow));
-    CHECK(queue.directories.find(name.id) == Place{.stage = Stage::kPending, .name = name});
+    CHECK(queue.directories.find(name.id) == JobLocation{.stage = Stage::kPending, .name = name});
     CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "pending"});
   }
 }

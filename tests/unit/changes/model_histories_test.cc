@@ -81,7 +81,7 @@ class World {
       }
     }
     const auto type = static_cast<MoveType>(1 + pick(3));
-    Known job = job_of(number, {files.begin(), files.end()}, dependencies, type);
+    ModelJob job = job_of(number, {files.begin(), files.end()}, dependencies, type);
     if (chance(20)) job.branch = "side";
     if (chance(10)) job.held = "bob";
     job.is_approved = !chance(10);
@@ -120,7 +120,7 @@ class World {
         content_[key] = before;
         content_[key].push_back(number_of(id));
       }
-      Known job = jobs_.at(id);
+      ModelJob job = jobs_.at(id);
       job.landed_at = {++landings_};
       job.stage = end;
       put(job);
@@ -132,7 +132,8 @@ class World {
 
   void change() {
     if (jobs_.empty()) return;
-    Known job = std::next(jobs_.begin(), static_cast<std::ptrdiff_t>(pick(jobs_.size())))->second;
+    ModelJob job =
+        std::next(jobs_.begin(), static_cast<std::ptrdiff_t>(pick(jobs_.size())))->second;
     if (job.stage != Stage::kStaging) return;
     if (chance(50)) {
       job.held = job.held.empty() ? "bob" : "";
@@ -159,7 +160,7 @@ class World {
     std::set<std::uint64_t> gone;
     for (const ChangeSetId& id : *closure) {
       std::erase_if(running_, [&](const auto& one) { return one.first == id; });
-      Known job = jobs_.at(id);
+      ModelJob job = jobs_.at(id);
       if (job.stage != Stage::kDone) {
         go(id, Stage::kAbandon);
         continue;
@@ -193,7 +194,7 @@ class World {
     }
   }
 
-  void put(const Known& job) {
+  void put(const ModelJob& job) {
     jobs_[job.name.id] = job;
     model_.put(job);
   }
@@ -202,7 +203,7 @@ class World {
     model_.move(id, stage);
   }
 
-  static std::vector<Key> lanes_of(const Known& job) {
+  static std::vector<Key> lanes_of(const ModelJob& job) {
     std::vector<Key> keys;
     for (const std::string& file : job.files) keys.emplace_back(job.branch, file);
     return keys;
@@ -210,14 +211,14 @@ class World {
 
   // The definition.
 
-  static bool waits(const Known& job) {
+  static bool waits(const ModelJob& job) {
     return job.stage == Stage::kQueue || job.stage == Stage::kStaging ||
            job.stage == Stage::kPending;
   }
-  static bool has_landed(const Known& job) {
+  static bool has_landed(const ModelJob& job) {
     return job.stage == Stage::kDone && !job.is_taken_back;
   }
-  bool is_active(const Known& job) const {
+  bool is_active(const ModelJob& job) const {
     if (!waits(job) || !job.held.empty() || !job.is_approved || frozen_.contains(job.branch)) {
       return false;
     }
@@ -228,12 +229,12 @@ class World {
               is_active(other->second));
     });
   }
-  static auto own_rank(const Known& job) {
+  static auto own_rank(const ModelJob& job) {
     return std::tie(job.name.type, job.name.tai, job.name.id);
   }
   /// Those that are active and need JOB, itself among them.
-  std::vector<const Known*> lenders(const Known& job) const {
-    std::vector<const Known*> found = {&job};
+  std::vector<const ModelJob*> lenders(const ModelJob& job) const {
+    std::vector<const ModelJob*> found = {&job};
     for (std::size_t i = 0; i < found.size(); ++i) {
       for (const auto& [id, other] : jobs_) {
         const auto& needed = other.dependencies;
@@ -256,7 +257,7 @@ class World {
   void check_running() const {
     std::set<Key> taken;
     for (const auto& [id, base] : running_) {
-      const Known& job = jobs_.at(id);
+      const ModelJob& job = jobs_.at(id);
       REQUIRE(job.stage == Stage::kRun);
       for (const Key& key : lanes_of(job)) REQUIRE(taken.insert(key).second);
       for (const ChangeSetId& one : job.dependencies) REQUIRE(has_landed(jobs_.at(one)));
@@ -270,22 +271,22 @@ class World {
     }
     const auto ready = model_.ready({});
     const std::set<ChangeSetId> is_ready(ready.begin(), ready.end());
-    std::vector<const Known*> active;
+    std::vector<const ModelJob*> active;
     for (const auto& [id, job] : jobs_) {
       if (is_active(job)) active.push_back(&job);
     }
-    for (const Known* job : active) {
+    for (const ModelJob* job : active) {
       const auto lenders_of_it = lenders(*job);
       const auto best =
-          std::ranges::min(lenders_of_it, {}, [](const Known* one) { return own_rank(*one); });
+          std::ranges::min(lenders_of_it, {}, [](const ModelJob* one) { return own_rank(*one); });
       bool may_go = std::ranges::all_of(
           job->dependencies, [&](const ChangeSetId& id) { return has_landed(jobs_.at(id)); });
       for (const Key& key : lanes_of(*job)) may_go = may_go && !taken.contains(key);
-      for (const Known* other : active) {
+      for (const ModelJob* other : active) {
         if (other == job || !shares(*job, *other)) continue;
         const auto others = lenders(*other);
         const auto best_other =
-            std::ranges::min(others, {}, [](const Known* one) { return own_rank(*one); });
+            std::ranges::min(others, {}, [](const ModelJob* one) { return own_rank(*one); });
         // What both are needed for lets the deeper one go first; the model may choose where
         // neither needs the other.
         if (best == best_other) {
@@ -307,11 +308,11 @@ class World {
     REQUIRE((active.empty() || !ready.empty() || !running_.empty()));
   }
 
-  bool model_comes_first(const Known& a, const Known& b) const {
+  bool model_comes_first(const ModelJob& a, const ModelJob& b) const {
     const auto order = model_.in_order();
     return std::ranges::find(order, a.name.id) < std::ranges::find(order, b.name.id);
   }
-  static bool shares(const Known& a, const Known& b) {
+  static bool shares(const ModelJob& a, const ModelJob& b) {
     if (a.branch != b.branch) return false;
     return std::ranges::find_first_of(a.files, b.files) != a.files.end();
   }
@@ -330,7 +331,7 @@ class World {
 
   std::mt19937 random_;
   Model model_;
-  std::map<ChangeSetId, Known> jobs_;
+  std::map<ChangeSetId, ModelJob> jobs_;
   std::set<std::string, std::less<>> frozen_;
   std::vector<std::pair<ChangeSetId, Content>> running_;
   std::vector<ChangeSetId> landed_;

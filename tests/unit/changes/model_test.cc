@@ -38,7 +38,7 @@ TEST_CASE("jobs that touch the same file of a branch go one after the other, the
   model.put(job_of(2, {"a", "b"}));
   model.put(job_of(1, {"a"}));
   model.put(job_of(3, {"c"}));
-  Known elsewhere = job_of(4, {"a"});
+  ModelJob elsewhere = job_of(4, {"a"});
   elsewhere.branch = "other";
   model.put(elsewhere);
   CHECK(ready(model) == Numbers{1, 3, 4});
@@ -73,7 +73,7 @@ TEST_CASE("an emergency lends its rank to what it depends on") {
   model.put(job_of(5, {"c"}, {3}, MoveType::kEmergency));
   CHECK(numbers_of(model.in_order()) == Numbers{2, 3, 5, 4, 1});
   CHECK(ready(model) == Numbers{2});
-  Known held = *model.find(id_of(5));
+  ModelJob held = *model.find(id_of(5));
   held.held = "bob";
   model.put(held);
   CHECK(numbers_of(model.in_order()) == Numbers{5, 4, 1, 2, 3});
@@ -113,7 +113,7 @@ TEST_CASE("what depends on a job that did not land can never go") {
 
 TEST_CASE("what depends on a job that nobody has looked at yet waits for it") {
   Model model;
-  Known unseen;
+  ModelJob unseen;
   unseen.name = name_of(1);
   model.put(unseen);
   model.put(job_of(2, {"a"}, {1}));
@@ -140,7 +140,7 @@ TEST_CASE("a circle of dependencies dooms the one that closes it") {
 
 TEST_CASE("others pass a job that is held, not approved, or of a frozen branch") {
   Model model;
-  Known first = job_of(1, {"a"}), second = job_of(2, {"a"}), third = job_of(3, {"a"});
+  ModelJob first = job_of(1, {"a"}), second = job_of(2, {"a"}), third = job_of(3, {"a"});
   first.held = "bob: not today";
   second.is_approved = false;
   model.put(first);
@@ -164,7 +164,7 @@ TEST_CASE("others pass a job that is held, not approved, or of a frozen branch")
 
 TEST_CASE("what depends on a held job is passed as well, so that the held one's lanes move") {
   Model model;
-  Known held = job_of(1, {"a"});
+  ModelJob held = job_of(1, {"a"});
   held.held = "bob";
   model.put(held);
   model.put(job_of(2, {"b"}, {1}, MoveType::kEmergency));
@@ -175,7 +175,7 @@ TEST_CASE("what depends on a held job is passed as well, so that the held one's 
 
 TEST_CASE("a job that was put off keeps its place until its time") {
   Model model;
-  Known job = job_of(1, {"a"});
+  ModelJob job = job_of(1, {"a"});
   job.stage = Stage::kPending;
   job.not_before = {kModelTime.value + 1};
   model.put(job);
@@ -202,7 +202,7 @@ TEST_CASE("precursors are those right ahead in each file") {
 TEST_CASE("a rollback goes first, and everything waits for it") {
   Model model;
   model.put(job_of(1, {"a"}));
-  Known rollback = job_of(2, {}, {1}, MoveType::kRollback);
+  ModelJob rollback = job_of(2, {}, {1}, MoveType::kRollback);
   rollback.branch.clear();
   model.put(rollback);
   CHECK(ready(model) == Numbers{2, 1});
@@ -214,7 +214,7 @@ TEST_CASE("the closure of a rollback is what depends on it, and what landed on i
   Model model;
   const auto landed = [&](std::uint64_t number, std::int64_t when, Numbers dependencies,
                           Numbers precursors, std::string file = "a") {
-    Known job = job_of(number, {std::move(file)}, dependencies);
+    ModelJob job = job_of(number, {std::move(file)}, dependencies);
     for (const auto one : precursors) job.precursors.push_back(id_of(one));
     job.stage = Stage::kDone;
     job.landed_at = {when};
@@ -236,7 +236,7 @@ TEST_CASE("the closure of a rollback is what depends on it, and what landed on i
   CHECK(model.closure({id_of(1)}, 4).error().code == ErrorCode::kLimit);
   CHECK(model.closure({id_of(9)}, 5).error().code == ErrorCode::kNotFound);
   CHECK(model.closure({id_of(77)}, 5).error().code == ErrorCode::kNotFound);
-  Known taken = *model.find(id_of(6));
+  ModelJob taken = *model.find(id_of(6));
   taken.is_taken_back = true;
   model.put(taken);
   CHECK(has(model.closure({id_of(6)}, 5).error().message, "taken back before"));
@@ -254,11 +254,11 @@ TEST_CASE(
   model.put(job_of(7, {"d"}));
   CHECK(line() == Numbers{1, 2, 3, 4, 7});
   CHECK(numbers_of(model.in_line(kModelTime, 2)) == Numbers{1, 2});
-  Known held = job_of(1, {"a"});
+  ModelJob held = job_of(1, {"a"});
   held.held = "bob";
   model.put(held);
   CHECK(line() == Numbers{2, 3, 4, 7});
-  Known later = job_of(2, {"a"});
+  ModelJob later = job_of(2, {"a"});
   later.not_before = {kModelTime.value + 1};
   model.put(later);
   CHECK(line() == Numbers{4, 7});

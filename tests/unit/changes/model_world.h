@@ -31,10 +31,10 @@ inline ChangeSetName name_of(std::uint64_t number, MoveType type = MoveType::kDe
 }
 
 /// A job that waits in queue/.
-inline Known job_of(std::uint64_t number, std::vector<std::string> files,
-                    std::vector<std::uint64_t> dependencies = {},
-                    MoveType type = MoveType::kDevelopment) {
-  Known known;
+inline ModelJob job_of(std::uint64_t number, std::vector<std::string> files,
+                       std::vector<std::uint64_t> dependencies = {},
+                       MoveType type = MoveType::kDevelopment) {
+  ModelJob known;
   known.name = name_of(number, type);
   known.stage = Stage::kQueue;
   known.branch = "trunk";

@@ -16,7 +16,7 @@ namespace {
 
 /// One that is over, as the tests draw it.
 struct Drawn {
-  Known known;
+  ModelJob known;
   bool is_old = true;
 };
 
@@ -41,8 +41,8 @@ std::vector<std::set<std::uint64_t>> all_gone(Past& past, std::size_t most = 1'0
   std::vector<std::set<std::uint64_t>> rounds;
   for (auto places = past.next(most); !places.empty(); places = past.next(most)) {
     auto& round = rounds.emplace_back();
-    for (const Place& place : places) round.insert(number_of(place.name.id));
-    for (const Place& place : places) past.gone(place.name.id);
+    for (const JobLocation& place : places) round.insert(number_of(place.name.id));
+    for (const JobLocation& place : places) past.gone(place.name.id);
   }
   return rounds;
 }
@@ -109,7 +109,7 @@ TEST_CASE("what comes to be needed while the others go stays from then on") {
   auto places = past.next(1'000);
   REQUIRE(places.size() == 2);
   past.need(id_of(3));
-  for (const Place& place : places) past.gone(place.name.id);
+  for (const JobLocation& place : places) past.gone(place.name.id);
   CHECK(all_gone(past).empty());
 }
 

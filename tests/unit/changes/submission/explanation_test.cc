@@ -68,7 +68,7 @@ TEST_CASE("what goes with a rollback is what landed on top of it, and nothing el
   const auto places = what_goes_with(queue.directories, {first.id}, 10);
   REQUIRE(places);
   std::vector<std::string> ids;
-  for (const Place& each : *places) ids.emplace_back(each.name.id.str().substr(0, 2));
+  for (const JobLocation& each : *places) ids.emplace_back(each.name.id.str().substr(0, 2));
   CHECK(ids == std::vector<std::string>{"a1", "a2"});
   CHECK(what_goes_with(queue.directories, {second.id}, 10)->size() == 1);
   CHECK_FALSE(what_goes_with(queue.directories, {first.id}, 1));

@@ -37,7 +37,7 @@ TEST_CASE("what waits stands in the order in which it goes, and then what is ove
   queue.put(named("b1", MoveType::kDevelopment, later(4)), Stage::kDone);
   queue.put(named("b2", MoveType::kDevelopment, later(5)), Stage::kFail, "no branch x");
   queue.submit(named("a4", MoveType::kDevelopment, later(6)));
-  const auto view = look(queue.directories, {});
+  const auto view = view_queue(queue.directories, {});
   REQUIRE(view);
   CHECK(ids_of(*view) == std::vector<std::string>{"a3", "a2", "a1", "a4", "b2", "b1"});
   CHECK(view->counts == std::array<std::uint64_t, kStages>{1, 1, 1, 0, 1, 1, 1, 0, 0});
@@ -51,7 +51,7 @@ TEST_CASE("no more job files are read than was asked for, and all are counted") 
   Queue queue;
   for (const char* id : {"a1", "a2", "a3"}) queue.put(named(id));
   for (const char* id : {"b1", "b2", "b3"}) queue.put(named(id), Stage::kDone);
-  const auto view = look(queue.directories, {.most_waiting = 2, .most_over = 1});
+  const auto view = view_queue(queue.directories, {.most_waiting = 2, .most_over = 1});
   REQUIRE(view);
   CHECK(view->jobs.size() == 3);
   const auto read = queue_view_of(json_of(*view));
@@ -75,12 +75,12 @@ TEST_CASE("page after page shows each once, in its order, and says where there a
               i == 1 ? Stage::kFail : Stage::kDone);
   }
   ViewOptions options{.most_waiting = 2, .most_over = 2};
-  const auto first = look(queue.directories, options);
+  const auto first = view_queue(queue.directories, options);
   REQUIRE(first);
   CHECK(ids_of(*first) == std::vector<std::string>{"a1", "a2", "b3", "b2"});
   options.after = Bookmark::parse(first->more_waiting);
   REQUIRE(options.after);
-  const auto second = look(queue.directories, options);
+  const auto second = view_queue(queue.directories, options);
   REQUIRE(second);
   CHECK(ids_of(*second) == std::vector<std::string>{"a3", "a4"});
   CHECK(second->jobs.front().place == 3);
@@ -94,13 +94,13 @@ TEST_CASE("page after page shows each once, in its order, and says where there a
   }
   queue.put(named("a0", MoveType::kEmergency), Stage::kQueue);
   options.after = Bookmark::parse(second->more_waiting);
-  const auto third = look(queue.directories, options);
+  const auto third = view_queue(queue.directories, options);
   REQUIRE(third);
   CHECK(ids_of(*third) == std::vector<std::string>{"a5"});
   CHECK(third->more_waiting == "");
   options.after = Bookmark::parse(first->more_over);
   REQUIRE(options.after);
-  const auto last = look(queue.directories, options);
+  const auto last = view_queue(queue.directories, options);
   REQUIRE(last);
   CHECK(ids_of(*last) == std::vector<std::string>{"b1"});
   CHECK(last->more_over == "");
@@ -115,7 +115,7 @@ TEST_CASE("what is in some folders can be looked at alone, and all are counted")
   const auto ids = [&](std::string_view words) {
     const auto stages = stages_named(words);
     REQUIRE(stages);
-    const auto view = look(queue.directories, {.stages = *stages});
+    const auto view = view_queue(queue.directories, {.stages = *stages});
     REQUIRE(view);
     CHECK(view->counts == std::array<std::uint64_t, kStages>{0, 0, 1, 1, 0, 1, 1, 0, 0});
     if (!view->jobs.empty() && view->jobs[0].stage == Stage::kPending) {
@@ -164,7 +164,7 @@ TEST_CASE("a look at a branch reads so many job files, and goes on with those be
     }
   }
   ViewOptions options{.branch = "other"};
-  auto view = look(queue.directories, options);
+  auto view = view_queue(queue.directories, options);
   REQUIRE(view);
   REQUIRE(view->jobs.size() == 2);
   CHECK(view->jobs[0].place == 1);
@@ -172,7 +172,7 @@ TEST_CASE("a look at a branch reads so many job files, and goes on with those be
   for (const std::string& more : {view->more_waiting, view->more_over}) {
     options.after = Bookmark::parse(more);
     REQUIRE(options.after);
-    const auto rest = look(queue.directories, options);
+    const auto rest = view_queue(queue.directories, options);
     REQUIRE(rest);
     CHECK(rest->jobs.size() == 1);
     CHECK(rest->more_waiting == "");
@@ -186,7 +186,7 @@ TEST_CASE("what is no job has no place among those that are over") {
   for (const char* file : {"x", "zzzzzzzzzzzzzzzz_ffffffffffffffffffffffff_", "b2"}) {
     std::ofstream(queue.directories.folder(Stage::kDone) / file) << "garbage";
   }
-  const auto view = look(queue.directories, {.most_over = 1});
+  const auto view = view_queue(queue.directories, {.most_over = 1});
   REQUIRE(view);
   CHECK(ids_of(*view) == std::vector<std::string>{"b1"});
 }
@@ -194,14 +194,14 @@ TEST_CASE("what is no job has no place among those that are over") {
 TEST_CASE("a branch can be looked at alone") {
   Queue queue;
   queue.put(named("a1"));
-  CHECK(look(queue.directories, {.branch = "trunk"})->jobs.size() == 1);
-  CHECK(look(queue.directories, {.branch = "other"})->jobs.empty());
+  CHECK(view_queue(queue.directories, {.branch = "trunk"})->jobs.size() == 1);
+  CHECK(view_queue(queue.directories, {.branch = "other"})->jobs.empty());
 }
 
 TEST_CASE("a queue that was never used is empty") {
   const TemporaryFolder folder;
   const Directories directories(quarry::base::FileSystem::real(), folder / "none.changes");
-  const auto view = look(directories, {});
+  const auto view = view_queue(directories, {});
   REQUIRE(view);
   CHECK(view->jobs.empty());
   CHECK_FALSE(std::filesystem::exists(folder / "none.changes"));
@@ -211,7 +211,7 @@ TEST_CASE("a job file that cannot be read is shown as such, and hides no other")
   Queue queue;
   queue.put(named("a1"));
   std::ofstream(queue.directories.file_of(Stage::kQueue, named("a2"))) << "garbage";
-  const auto view = look(queue.directories, {});
+  const auto view = view_queue(queue.directories, {});
   REQUIRE(view);
   CHECK(view->jobs.size() == 2);
   CHECK(view->jobs[1].remark.find("cannot be read") != std::string::npos);
@@ -230,7 +230,7 @@ TEST_CASE("how long it takes is told from what others took") {
   }
   queue.put(named("a1"));
   queue.put(named("a2"));
-  const auto view = look(queue.directories, {});
+  const auto view = view_queue(queue.directories, {});
   REQUIRE(view);
   CHECK(view->jobs[0].expected == std::chrono::milliseconds(2'000));
   CHECK(view->jobs[1].expected == std::chrono::milliseconds(4'000));
@@ -240,7 +240,7 @@ TEST_CASE("the JSON of a queue reads as what was shown") {
   Queue queue;
   queue.put(named("a1"));
   queue.put(named("b1"), Stage::kFail, "a \"reason\"\\ with <marks>");
-  const auto view = look(queue.directories, {});
+  const auto view = view_queue(queue.directories, {});
   REQUIRE(view);
   const auto read = queue_view_of(json_of(*view, "\"repository\":\"x\","));
   REQUIRE(read);
@@ -252,7 +252,7 @@ TEST_CASE("the JSON of a queue reads as what was shown") {
   CHECK(read->jobs[0].job.meta.comment == "The first line");
   CHECK(read->jobs[1].job.history.back().why == "a \"reason\"\\ with <marks>");
   REQUIRE(ChangeLog(queue.directories).say(named("b1").id, "a conflict\nin two lines"));
-  const auto whole = look_at(queue.directories, queue.place_of(named("b1")));
+  const auto whole = view_job(queue.directories, queue.place_of(named("b1")));
   REQUIRE(whole);
   CHECK(whole->output == "a conflict\nin two lines\n");
   const auto again = job_view_of(json_of(*whole, /*whole=*/true));

@@ -58,7 +58,7 @@ struct Queue {
     REQUIRE(lock->move(changes::Stage::kQueue, kNow, "checked"));
     if (stage != changes::Stage::kQueue) REQUIRE(lock->move(stage, kNow, why));
   }
-  changes::Place place_of(const changes::ChangeSetName& name) const {
+  changes::JobLocation place_of(const changes::ChangeSetName& name) const {
     const auto place = directories.find(name.id);
     REQUIRE(place);
     REQUIRE(*place);
