@@ -57,10 +57,10 @@ Result<void> take_attempts(Job& job, const Section& section) {
   QUARRY_TRY_ASSIGN(const std::string line, line_of(section));
   std::string_view rest = line;
   const auto crashes = base::parse_number<std::uint32_t>(base::take_until(rest, ' '));
-  const auto put_off = base::parse_number<std::uint32_t>(rest);
-  if (!crashes || !put_off) return wrong(section, line, "is not two numbers");
+  const auto deferrals = base::parse_number<std::uint32_t>(rest);
+  if (!crashes || !deferrals) return wrong(section, line, "is not two numbers");
   job.crashes = *crashes;
-  job.put_off = *put_off;
+  job.deferrals = *deferrals;
   return {};
 }
 
@@ -173,8 +173,8 @@ std::string Job::text() const {
   if (!submitter.empty() && !capabilities.empty()) who.push_back(capabilities);
   append_section(out, "submitter", who);
   append_section(out, "address", address);
-  if (crashes != 0 || put_off != 0) {
-    append_section(out, "attempts", fmt::format("{} {}", crashes, put_off));
+  if (crashes != 0 || deferrals != 0) {
+    append_section(out, "attempts", fmt::format("{} {}", crashes, deferrals));
   }
   append_section(out, "held", held);
   if (landed) append_section(out, "landed", landed->str());

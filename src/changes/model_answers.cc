@@ -65,7 +65,7 @@ std::vector<ChangeSetId> Model::in_order() const {
 std::vector<ChangeSetId> Model::ready(base::UnixMillis now) const {
   std::vector<ChangeSetId> ids;
   for (const ModelNode* node : ready_) {
-    if (!node->known.is_put_off(now)) ids.push_back(node->id);
+    if (!node->known.is_deferred(now)) ids.push_back(node->id);
   }
   return ids;
 }
@@ -73,7 +73,7 @@ std::vector<ChangeSetId> Model::ready(base::UnixMillis now) const {
 bool Model::is_ready(const ChangeSetId& id, base::UnixMillis now) const {
   const auto found = nodes_.find(id);
   return found != nodes_.end() && ready_.contains(found->second.get()) &&
-         !found->second->known.is_put_off(now);
+         !found->second->known.is_deferred(now);
 }
 
 std::vector<ChangeSetId> Model::in_line(base::UnixMillis now, std::size_t most) const {
@@ -115,7 +115,7 @@ std::optional<base::UnixMillis> Model::next_time(base::UnixMillis now) const {
   std::optional<base::UnixMillis> next;
   for (const ModelNode* node : ready_) {
     const base::UnixMillis time = node->known.not_before;
-    if (node->known.is_put_off(now) && (!next || time < *next)) next = time;
+    if (node->known.is_deferred(now) && (!next || time < *next)) next = time;
   }
   return next;
 }
@@ -180,7 +180,7 @@ std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
       return chain + (node->is_running() ? "it runs" : "it waits to be looked at");
   }
   if (const std::string behind = why_behind(*node); !behind.empty()) return chain + behind;
-  if (node->known.is_put_off(now)) {
+  if (node->known.is_deferred(now)) {
     return chain +
            fmt::format("it was put off until {}", base::iso_seconds(node->known.not_before));
   }

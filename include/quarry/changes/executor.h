@@ -4,12 +4,12 @@
 //
 //   landed, now or before               kLanded
 //   refused, for example a conflict     kFailed, the conflicts in the log
-//   the branch has forked               kPutOff: somebody may merge it meanwhile
-//   the repository is locked            kPutOff
+//   the branch has forked               kDeferred: somebody may merge it meanwhile
+//   the repository is locked            kDeferred
 //   a disk is full                      kNoRoom
 //   exit code of the gate: 0            continues
-//   exit code 99, 100, 111              kSkipped, kFailed, kPutOff
-//   the gate cannot be run              kPutOff
+//   exit code 99, 100, 111              kSkipped, kFailed, kDeferred
+//   the gate cannot be run              kDeferred
 //   SIGTERM, SIGHUP                     kTerminated, kAbandoned; but kLanded if it is already stored
 //
 // Rollbacks run without a gate: a harmful change has to go even if the gate would reject the

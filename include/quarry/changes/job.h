@@ -83,8 +83,8 @@ struct Job {
   std::string submitter;
   std::string capabilities;
   std::string address;
-  std::uint32_t crashes = 0;  // abnormal ends of its execution
-  std::uint32_t put_off = 0;  // temporary errors (exit code 111)
+  std::uint32_t crashes = 0;    // abnormal ends of its execution
+  std::uint32_t deferrals = 0;  // temporary errors (exit code 111)
   std::string held;
   std::optional<artifact::HashName> landed;
   std::vector<ChangeSetId> closure;

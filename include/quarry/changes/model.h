@@ -58,12 +58,12 @@ struct ModelJob {
   bool is_taken_back = false;
   bool goes_alone =
       false;  // it was executed without success, so it may not share a batch with others
-  base::UnixMillis put_off_at;
+  base::UnixMillis deferred_at;
   base::UnixMillis not_before;  // it is deferred until then
   base::UnixMillis landed_at;   // if it is in done/
 
   /// A deferral that began in the future is ignored: the clock has been corrected since.
-  bool is_put_off(base::UnixMillis now) const { return put_off_at <= now && now < not_before; }
+  bool is_deferred(base::UnixMillis now) const { return deferred_at <= now && now < not_before; }
 };
 
 struct ModelNode;

@@ -65,8 +65,8 @@ std::optional<StageSet> stages_named(std::string_view words);
 std::string stages_help();
 
 struct ViewOptions {
-  std::size_t most_waiting = 200;
-  std::size_t most_over = 50;
+  std::size_t max_waiting = 200;
+  std::size_t max_over = 50;
   std::string branch = {};  // only this branch; "": all
   StageSet stages = all_stages();
   /// Only the list of this bookmark, continuing after it.

@@ -16,13 +16,13 @@ namespace quarry::changes {
 
 struct Rules {
   std::array<bool, kMoveTypes> needs_approval{};  // by move type
-  std::uint32_t most_crashes = 3;                 // crashes of a job before it fails
-  std::uint32_t most_put_off = 10;                // deferrals of a job before it fails
+  std::uint32_t max_crashes = 3;                  // crashes of a job before it fails
+  std::uint32_t max_deferrals = 10;               // deferrals of a job before it fails
   std::chrono::milliseconds retry_delay{5'000};   // after the first deferral; doubled each time
   std::chrono::milliseconds longest_delay{300'000};
   /// How long finished jobs are kept; 0: forever.
   std::chrono::milliseconds keep = std::chrono::hours{24 * 90};
-  std::size_t most_taken_back =
+  std::size_t max_taken_back =
       100;  // limit on change sets taken back by one rollback, at most kMostNamed
 };
 
@@ -34,7 +34,7 @@ enum class Verdict : std::uint8_t {
   kLanded = 0,
   kSkipped = 99,     // not now: another process has it, or the gate skipped it
   kFailed = 100,     // permanent failure
-  kPutOff = 111,     // temporary failure
+  kDeferred = 111,   // temporary failure
   kNoRoom = 112,     // a disk is full: also temporary, but not counted against the job
   kTerminated = 15,  // SIGTERM
   kAbandoned = 1,    // SIGHUP

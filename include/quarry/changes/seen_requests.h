@@ -17,9 +17,9 @@ namespace quarry::changes {
 
 class SeenRequests {
  public:
-  /// MOST_SKEW: how far the date of a request may be off.
-  SeenRequests(const Directories& directories, std::chrono::milliseconds most_skew)
-      : directories_(directories), most_skew_(most_skew) {}
+  /// MAX_SKEW: how far the date of a request may be off.
+  SeenRequests(const Directories& directories, std::chrono::milliseconds max_skew)
+      : directories_(directories), max_skew_(max_skew) {}
 
   /// Whether the request with SIGNATURE (hexadecimal digits) and DATE is seen for the first time.
   /// On an error (of file operations) the request must be rejected.
@@ -30,7 +30,7 @@ class SeenRequests {
   void forget_before(std::int64_t period);
 
   const Directories& directories_;
-  std::chrono::milliseconds most_skew_;
+  std::chrono::milliseconds max_skew_;
 };
 
 }  // namespace quarry::changes

@@ -43,8 +43,8 @@ struct TreeOptions {
   /// Whether symbolic links are real. As in fossil, they are only if the setting `allow-symlinks`
   /// is on; otherwise each is a file that contains its target.
   bool with_links = false;
-  std::uint64_t most_bytes = std::uint64_t{4} << 30;
-  std::size_t most_files = 500'000;
+  std::uint64_t max_bytes = std::uint64_t{4} << 30;
+  std::size_t max_files = 500'000;
 };
 
 /// Writes TREE into FOLDER, which must exist and be empty. Never writes through a symbolic link or

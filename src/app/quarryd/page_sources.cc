@@ -77,7 +77,7 @@ std::vector<Served> served_by(const master::PoolConfig& pool) {
 
 pages::QueuesView look_at_queues(const PoolWithQueues& of, steady_clock::time_point deadline) {
   changes::ViewOptions counts_alone;
-  counts_alone.most_waiting = counts_alone.most_over = 0;
+  counts_alone.max_waiting = counts_alone.max_over = 0;
   std::array<std::uint64_t, changes::kStages> counts{};
   pages::QueuesView view;
   const auto served = served_by(of.pool);

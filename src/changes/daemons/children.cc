@@ -42,7 +42,7 @@ std::optional<Outcome> outcome_of_line(std::string_view line) {
     case Verdict::kLanded:
     case Verdict::kSkipped:
     case Verdict::kFailed:
-    case Verdict::kPutOff:
+    case Verdict::kDeferred:
     case Verdict::kNoRoom:
     case Verdict::kTerminated:
     case Verdict::kAbandoned:

@@ -61,10 +61,10 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Job
   } catch (const std::exception& error) {
     base::log(base::LogLevel::kError, "an execution broke off: {}", error.what());
     // Who is to blame for it goes alone the next time.
-    return std::vector<Outcome>(tasks.size(),
-                                {.verdict = tasks.size() > 1 ? Verdict::kPutOff : Verdict::kFailed,
-                                 .why = std::string(kServersTrouble),
-                                 .landed = {}});
+    return std::vector<Outcome>(
+        tasks.size(), {.verdict = tasks.size() > 1 ? Verdict::kDeferred : Verdict::kFailed,
+                       .why = std::string(kServersTrouble),
+                       .landed = {}});
   }
 }
 
@@ -133,7 +133,7 @@ std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Job
         note(log, moved.lock.job);
       } else {
         base::log(base::LogLevel::kError, "{}", moved.outcome.error().message);
-        verdicts[id] = Verdict::kPutOff;
+        verdicts[id] = Verdict::kDeferred;
       }
     }
   };
@@ -144,7 +144,7 @@ std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Job
     const auto added = move.add(std::move(holds[i]), step.to, clock.now(), step.why);
     if (!added) {
       base::log(base::LogLevel::kError, "{}", added.error().message);
-      verdicts[id] = Verdict::kPutOff;
+      verdicts[id] = Verdict::kDeferred;
     }
     if (move.size() == JointMove::kMost) commit();
   }

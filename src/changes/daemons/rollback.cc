@@ -53,7 +53,7 @@ Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
       left.push_back(id);
     }
   }
-  const std::size_t limit = std::min(context_.options.rules.most_taken_back,
+  const std::size_t limit = std::min(context_.options.rules.max_taken_back,
                                      kMostNamed - std::min(kMostNamed, before.size()));
   QUARRY_TRY_ASSIGN(auto closure, tracker_.model().closure(left, limit));
   closure.insert(closure.begin(), before.begin(), before.end());
@@ -95,7 +95,7 @@ Result<void> Rollback::go_on() {
   if (is_given_) return {};
   if (auto abandoned = abandon_all(); !abandoned) {
     context_.log(abandoned.error());
-    return come_to_nothing(Verdict::kPutOff, std::string(kServersTrouble));
+    return come_to_nothing(Verdict::kDeferred, std::string(kServersTrouble));
   }
   stop_running();
   // But for itself nothing runs, of this daemon's or of one that has died.
@@ -105,7 +105,7 @@ Result<void> Rollback::go_on() {
     const bool is_too_much = extended.error().code == ErrorCode::kLimit;
     if (is_too_much) return come_to_nothing(Verdict::kFailed, extended.error().message);
     context_.log(extended.error());
-    return come_to_nothing(Verdict::kPutOff, std::string(kServersTrouble));
+    return come_to_nothing(Verdict::kDeferred, std::string(kServersTrouble));
   }
   QUARRY_TRY(children_.make_idle_one());
   QUARRY_TRY(children_.give({lock_->job.name}, true));

@@ -164,13 +164,13 @@ Outcome take_back(Directories& directories, const ChangeSetName& name, Executor&
     return Outcome{.verdict = verdict, .why = std::string(kServersTrouble), .landed = {}};
   };
   auto rollback = directories.read(Stage::kRun, name);
-  if (!rollback) return troubled(Verdict::kPutOff, rollback.error().message);
+  if (!rollback) return troubled(Verdict::kDeferred, rollback.error().message);
   std::vector<Job> landed;
   for (const ChangeSetId& id : rollback->closure) {
     const auto place = directories.find(id);
     if (!place || !*place || (*place)->stage != Stage::kDone) continue;
     auto job = directories.read(Stage::kDone, (*place)->name);
-    if (!job) return troubled(Verdict::kPutOff, job.error().message);
+    if (!job) return troubled(Verdict::kDeferred, job.error().message);
     landed.push_back(std::move(*job));
   }
   const ChangeLog log(directories);

@@ -45,8 +45,8 @@ void Tracker::start(const ChangeSetId& id) {
 
 void Tracker::delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time) {
   ModelJob known = *model_->find(id);
-  if (known.is_put_off(now) && known.not_before >= time) return;
-  known.put_off_at = now;
+  if (known.is_deferred(now) && known.not_before >= time) return;
+  known.deferred_at = now;
   known.not_before = time;
   put(std::move(known));
 }

@@ -36,7 +36,7 @@ Verdict verdict_on(ErrorCode code) {
     case ErrorCode::kNoSpace:
       return Verdict::kNoRoom;
     default:
-      return Verdict::kPutOff;
+      return Verdict::kDeferred;
   }
 }
 
@@ -46,9 +46,9 @@ Outcome troubled(const base::Error& error) {
     case ErrorCode::kNoSpace:
       return outcome(Verdict::kNoRoom, "there is no room on the server's disk");
     case ErrorCode::kBusy:
-      return outcome(Verdict::kPutOff, "somebody else writes to the repository");
+      return outcome(Verdict::kDeferred, "somebody else writes to the repository");
     default:
-      return outcome(Verdict::kPutOff, std::string(kServersTrouble));
+      return outcome(Verdict::kDeferred, std::string(kServersTrouble));
   }
 }
 
@@ -66,7 +66,7 @@ Outcome outcome_of(const LandingOutcome& landed, const Executor::Say& say) {
   }
   const Refusal& refusal = landed.error();
   if (!refusal.log.empty()) say(refusal.log);
-  return outcome(refusal.kind == RefusalKind::kForked ? Verdict::kPutOff : Verdict::kFailed,
+  return outcome(refusal.kind == RefusalKind::kForked ? Verdict::kDeferred : Verdict::kFailed,
                  refusal.reason);
 }
 
@@ -83,8 +83,8 @@ void set_all(Items items, const Outcome& outcome) {
 }
 
 /// Whether it may land later, so that those behind it wait as well.
-bool is_put_off(const Outcome& outcome) {
-  return outcome.verdict == Verdict::kPutOff || outcome.verdict == Verdict::kNoRoom;
+bool is_deferred(const Outcome& outcome) {
+  return outcome.verdict == Verdict::kDeferred || outcome.verdict == Verdict::kNoRoom;
 }
 
 /// What becomes of those behind one that was put off: where they touch the same files, they would
@@ -192,7 +192,7 @@ base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& pro
       run_gate(options_.gate, gate_case, [&] { return stop.wanted().has_value(); });
   if (!verdict) {
     base::log(base::LogLevel::kError, "the gate cannot be run: {}", verdict.error().message);
-    decided = outcome(Verdict::kPutOff, "the gate cannot be run: the server's log says why");
+    decided = outcome(Verdict::kDeferred, "the gate cannot be run: the server's log says why");
     return std::unexpected(verdict.error());
   }
   if (items.size() > 1) {
@@ -208,7 +208,7 @@ base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& pro
       decided = outcome(Verdict::kSkipped, verdict->reason);
       break;
     case GateDecision::kTryLater:
-      decided = outcome(Verdict::kPutOff, verdict->reason);
+      decided = outcome(Verdict::kDeferred, verdict->reason);
       break;
     case GateDecision::kFail:
       decided = outcome(Verdict::kFailed, verdict->reason);
@@ -240,12 +240,12 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   if (!decided && wanted) return set_all(items, outcome(*wanted, "stopped"));
   const Outcome done = decided ? *decided : failed(outcomes.error());
   // What is put off is so for all: the machine's trouble.
-  if (items.size() == 1 || is_put_off(done)) return set_all(items, done);
+  if (items.size() == 1 || is_deferred(done)) return set_all(items, done);
   const Items first = items.first(items.size() / 2), second = items.subspan(items.size() / 2);
   land_together(first, stop);
   const Outcome& last = *first.back().outcome;
   // Those that a gate is asked over touch no file in common.
-  if (!gate && is_put_off(last)) return set_all(second, behind(last));
+  if (!gate && is_deferred(last)) return set_all(second, behind(last));
   land_together(second, stop);
 }
 
@@ -265,7 +265,7 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
     size = 0;
   };
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (may_be_lines && items.empty() && i > 0 && is_put_off(outcomes[i - 1])) {
+    if (may_be_lines && items.empty() && i > 0 && is_deferred(outcomes[i - 1])) {
       outcomes[i] = behind(outcomes[i - 1]);
       continue;
     }
@@ -273,7 +273,7 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
     if (!order) {
       outcomes[i] = failed(order.error());
       // Those ahead of it, so that the next one sees what is right ahead.
-      if (may_be_lines && is_put_off(outcomes[i])) land_items();
+      if (may_be_lines && is_deferred(outcomes[i])) land_items();
       continue;
     }
     for (const ChangedFile& file : order->files) size += file.content ? file.content->size() : 0;

@@ -161,8 +161,8 @@ void GateProcess::look_at_bounds() {
   if (interrupted_ && interrupted_()) return stop(End::kInterrupted);
   if (!first_) return;
   const Usage usage = usage_of(first_pid_);
-  if (most_memory_ > 0 && usage.memory > most_memory_) return stop(End::kTooMuchMemory);
-  if (usage.files > most_files_) stop(End::kTooManyFiles);
+  if (max_memory_ > 0 && usage.memory > max_memory_) return stop(End::kTooMuchMemory);
+  if (usage.files > max_files_) stop(End::kTooManyFiles);
 }
 
 void GateProcess::read_output() {

@@ -50,8 +50,8 @@ class GateProcess {
   GateProcess(pid_t pid, const GateOptions& options, std::function<bool()> interrupted)
       : pid_(pid),
         is_sandboxed_(options.is_sandboxed),
-        most_memory_(options.memory),
-        most_files_(options.files),
+        max_memory_(options.memory),
+        max_files_(options.files),
         interrupted_(std::move(interrupted)),
         deadline_(std::chrono::steady_clock::now() + options.timeout) {}
 
@@ -65,8 +65,8 @@ class GateProcess {
 
   pid_t pid_;
   bool is_sandboxed_;
-  std::uint64_t most_memory_;  // 0: unbounded
-  std::uint64_t most_files_;
+  std::uint64_t max_memory_;  // 0: unbounded
+  std::uint64_t max_files_;
   std::function<bool()> interrupted_;
   std::chrono::steady_clock::time_point deadline_;
   std::chrono::steady_clock::time_point next_look_{};

@@ -190,7 +190,7 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
       break;
     case Action::kRetry:
       job.crashes = 0;
-      job.put_off = 0;
+      job.deferrals = 0;
       // They were found in the order of then.
       job.meta.precursors.clear();
       // What was refused before its meta file was taken is looked into again.

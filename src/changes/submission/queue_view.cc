@@ -178,12 +178,12 @@ Result<QueueView> view_queue(const Directories& directories, const ViewOptions& 
   QueueView view;
   QUARRY_TRY_ASSIGN(const auto waiting, list_waiting(directories, options, view));
   // One more than is shown or read says that there are more.
-  const std::size_t most = options.branch.empty() ? options.most_over : kMostViewed;
-  Newest over(options.most_over > 0 && is_list_of(options, /*over=*/true) ? most + 1 : 0,
+  const std::size_t most = options.branch.empty() ? options.max_over : kMostViewed;
+  Newest over(options.max_over > 0 && is_list_of(options, /*over=*/true) ? most + 1 : 0,
               options.after ? std::optional(options.after->name) : std::nullopt);
-  Newest done(options.most_waiting > 0 && !waiting.empty() ? kMeasured : 0);
+  Newest done(options.max_waiting > 0 && !waiting.empty() ? kMeasured : 0);
   QUARRY_TRY(offer_over(directories, options, view, over, done));
-  Page page = page_of(directories, waiting, options, options.most_waiting);
+  Page page = page_of(directories, waiting, options, options.max_waiting);
   view.more_waiting = std::move(page.more);
   view.jobs = std::move(page.jobs);
   if (const auto mean = mean_time(directories, done.take())) {
@@ -193,7 +193,7 @@ Result<QueueView> view_queue(const Directories& directories, const ViewOptions& 
   }
   std::vector<Listed> listed;
   for (JobLocation& place : over.take()) listed.push_back({.place = std::move(place)});
-  page = page_of(directories, listed, options, options.most_over);
+  page = page_of(directories, listed, options, options.max_over);
   view.more_over = std::move(page.more);
   std::ranges::move(page.jobs, std::back_inserter(view.jobs));
   return view;

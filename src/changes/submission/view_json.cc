@@ -37,7 +37,7 @@ void add_details(Json& json, const Job& job) {
   json["precursors"] = names_of(job.meta.precursors);
   put_unless_empty(json, "base", job.meta.base);
   json["crashes"] = job.crashes;
-  json["put_off"] = job.put_off;
+  json["put_off"] = job.deferrals;
   Json history = Json::array();
   for (const HistoryLine& line : job.history) {
     history.push_back({{"time", base::iso_millis(line.time) + "Z"},

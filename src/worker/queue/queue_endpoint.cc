@@ -213,7 +213,7 @@ class Answer {
 
   Result<void> tell_what_goes(const changes::ChangeSetId& id) {
     QUARRY_TRY_ASSIGN(const auto places,
-                      changes::what_goes_with(directories_, {id}, options_.rules.most_taken_back));
+                      changes::what_goes_with(directories_, {id}, options_.rules.max_taken_back));
     std::string list;
     for (const changes::JobLocation& each : places) {
       list += fmt::format("{}{{\"id\":{},\"stage\":{}}}", list.empty() ? "" : ",",

@@ -59,7 +59,7 @@ class TextExecutor final : public Executor {
       say("<<<<<<< here\n>>>>>>> there");
       return {.verdict = Verdict::kFailed, .why = "a conflict", .landed = {}};
     }
-    if (wish == "later") return {.verdict = Verdict::kPutOff, .why = "busy", .landed = {}};
+    if (wish == "later") return {.verdict = Verdict::kDeferred, .why = "busy", .landed = {}};
     if (wish == "die") ::raise(SIGKILL);
     if (wish == "die once" && job.crashes == 0) ::raise(SIGKILL);
     if (wish == "wait") {

@@ -135,14 +135,14 @@ TEST_CASE("a child that dies is its job's abnormal end, and nothing lands twice"
 TEST_CASE("a temporary error puts a job off, and it keeps its place") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.rules.most_put_off = 2;
+  queue.options.rules.max_deferrals = 2;
   queue.submit(1, {"a"}, "later");
   queue.submit(2, {"a"});
   for (std::uint32_t attempt = 1; attempt <= 2; ++attempt) {
     REQUIRE(eventually([&] {
       queue.turn();
       return queue.execution.is_idle() && queue.stage_of(1) == Stage::kPending &&
-             queue.job_of(1).put_off == attempt;
+             queue.job_of(1).deferrals == attempt;
     }));
     queue.turn(Scan::kAll);
     CHECK(queue.stage_of(2) == Stage::kStaging);
@@ -181,12 +181,12 @@ TEST_CASE("what was put off while the clock was wrong is tried when it is put ri
   constexpr std::int64_t kDay = std::int64_t{24} * 3600 * 1000;
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.rules.most_put_off = 1;
+  queue.options.rules.max_deferrals = 1;
   queue.clock.advance(kDay);
   queue.submit(1, {"a"}, "later");
   REQUIRE(eventually([&] {
     queue.turn();
-    return queue.stage_of(1) == Stage::kPending && queue.job_of(1).put_off == 1;
+    return queue.stage_of(1) == Stage::kPending && queue.job_of(1).deferrals == 1;
   }));
   queue.clock.advance(-kDay);
   queue.until(1, Stage::kFail);
@@ -198,7 +198,7 @@ TEST_CASE("who is to be stopped, and was put off meanwhile, goes no further") {
   queue.submit(1, {"a"}, "later");
   REQUIRE(eventually([&] {
     queue.turn();
-    return queue.stage_of(1) == Stage::kPending && queue.job_of(1).put_off == 1;
+    return queue.stage_of(1) == Stage::kPending && queue.job_of(1).deferrals == 1;
   }));
   const std::string file = "term." + std::string(id_of(1).str());
   REQUIRE(FileSystem::real().open(queue.directories.control(file), quarry::base::FileUse::kMake));
@@ -232,7 +232,7 @@ TEST_CASE(
   queue.until(3, Stage::kRun);
   stop("term." + std::string(id_of(3).str()), "by eve\n");
   queue.until(3, Stage::kTerm);
-  CHECK(queue.job_of(3).put_off == 0);
+  CHECK(queue.job_of(3).deferrals == 0);
   CHECK(queue.job_of(3).history.back().why == "by eve");
   queue.until(4, Stage::kDone);
   CHECK(queue.lines() == Lines{landing(1), landing(4)});
@@ -358,7 +358,7 @@ TEST_CASE("what took a child with it goes alone then") {
   queue.until(3, Stage::kDone);
   queue.until(2, Stage::kFail);
   CHECK(queue.job_of(3).crashes == 1);
-  CHECK(queue.job_of(2).crashes == queue.options.rules.most_crashes);
+  CHECK(queue.job_of(2).crashes == queue.options.rules.max_crashes);
   CHECK(queue.lines() == Lines{landing(1), landing(3)});
 }
 
@@ -466,7 +466,7 @@ TEST_CASE("a rollback whose child dies is done again, once") {
 TEST_CASE("a rollback of too much fails") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.rules.most_taken_back = 1;
+  queue.options.rules.max_taken_back = 1;
   queue.submit(1, {"a"});
   queue.submit(2, {"b"}, "land", {1});
   queue.until(2, Stage::kDone);

@@ -32,7 +32,7 @@ Job full_job() {
   job.capabilities = "abeio";
   job.address = "192.0.2.1";
   job.crashes = 2;
-  job.put_off = 3;
+  job.deferrals = 3;
   job.held = "bob: wait for the release";
   job.landed = quarry::artifact::HashName::parse(std::string(64, 'a'));
   job.closure = {*ChangeSetId::parse("00000000000000aa")};

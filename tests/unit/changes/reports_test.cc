@@ -81,7 +81,7 @@ TEST_CASE("that something runs is told while it does") {
 TEST_CASE("an execution that ends abnormally, and one that is put off, are told as each time") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.rules.most_put_off = 1;
+  queue.options.rules.max_deferrals = 1;
   Recorder recorder(queue);
   queue.submit(1, {"a"}, "die once");
   queue.submit(2, {"b"}, "later");

@@ -27,32 +27,32 @@ TEST_CASE("each verdict leads to its folder") {
   CHECK(step_after(job, Verdict::kFailed, "", rules).to == Stage::kFail);
   CHECK(step_after(job, Verdict::kTerminated, "", rules).to == Stage::kTerm);
   CHECK(step_after(job, Verdict::kAbandoned, "", rules).to == Stage::kAbandon);
-  CHECK(job.put_off == 0);
+  CHECK(job.deferrals == 0);
 }
 
 TEST_CASE("temporary errors put a job off, ever longer, and end in failure") {
   Rules rules;
-  rules.most_put_off = 3;
+  rules.max_deferrals = 3;
   rules.longest_delay = std::chrono::seconds(12);
   Job job = some_job();
   for (const std::int64_t delay : {5'000, 10'000, 12'000}) {
-    CHECK(step_after(job, Verdict::kPutOff, "busy", rules).to == Stage::kPending);
+    CHECK(step_after(job, Verdict::kDeferred, "busy", rules).to == Stage::kPending);
     CHECK(model_job_of(job, Stage::kPending, rules).not_before == UnixMillis{1000 + delay});
   }
-  const Step step = step_after(job, Verdict::kPutOff, "busy", rules);
+  const Step step = step_after(job, Verdict::kDeferred, "busy", rules);
   CHECK(step.to == Stage::kFail);
   CHECK(step.why == "put off 3 times, at last: busy");
 }
 
 TEST_CASE("a job waits for room on a full disk for however long, and does not fail for that") {
   Rules rules;
-  rules.most_put_off = 2;
+  rules.max_deferrals = 2;
   Job job = some_job();
   for (int i = 0; i < 100; ++i) {
     CHECK(step_after(job, Verdict::kNoRoom, "full", rules).to == Stage::kPending);
     CHECK(model_job_of(job, Stage::kPending, rules).not_before > UnixMillis{1000});
   }
-  rules.most_put_off = 0;
+  rules.max_deferrals = 0;
   job = some_job();
   CHECK(step_after(job, Verdict::kNoRoom, "full", rules).to == Stage::kPending);
   CHECK(model_job_of(job, Stage::kPending, rules).not_before > UnixMillis{1000});

@@ -38,7 +38,7 @@ class LocalQueue : public QueuePlace {
 
   Result<std::string> list(const ListArguments& wanted) override {
     changes::ViewOptions options{
-        .most_waiting = wanted.limit, .most_over = wanted.limit, .branch = wanted.branch};
+        .max_waiting = wanted.limit, .max_over = wanted.limit, .branch = wanted.branch};
     const auto stages = changes::stages_named(wanted.states);
     if (!stages) return fail(ErrorCode::kInvalid, "--state: " + changes::stages_help());
     options.stages = *stages;
@@ -66,7 +66,7 @@ class LocalQueue : public QueuePlace {
   }
   Result<std::vector<ChangeSetId>> what_goes_with(const std::vector<ChangeSetId>& ids) override {
     QUARRY_TRY_ASSIGN(const auto places,
-                      changes::what_goes_with(directories_, ids, rules_.most_taken_back));
+                      changes::what_goes_with(directories_, ids, rules_.max_taken_back));
     std::vector<ChangeSetId> all;
     for (const changes::JobLocation& each : places) all.push_back(each.name.id);
     return all;

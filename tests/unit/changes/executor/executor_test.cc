@@ -144,17 +144,17 @@ TEST_CASE(
   const auto root = world.tip();
   world.commit(root, {{"a", {"1"}}});
   world.commit(root, {{"b", {"2"}}});
-  CHECK(world.run(world.job(1), {{"c", {"c"}}}).verdict == Verdict::kPutOff);
+  CHECK(world.run(world.job(1), {{"c", {"c"}}}).verdict == Verdict::kDeferred);
   const Outcome done =
       world.executor->land(world.job(1), world.folder / "none", world.stop, world.say);
-  CHECK(done.verdict == Verdict::kPutOff);
+  CHECK(done.verdict == Verdict::kDeferred);
   CHECK(done.why.find('/') == std::string::npos);
   ExecutorOptions options;
   options.repository = world.folder / "none.fossil";
   const auto executor = make_executor(options);
   const auto task = world.task(1, "c");
   const Outcome missing = executor->land(task.job, task.tarball, world.stop, world.say);
-  CHECK(missing.verdict == Verdict::kPutOff);
+  CHECK(missing.verdict == Verdict::kDeferred);
   CHECK(missing.why.find('/') == std::string::npos);
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("a gate sees the merged files, and decides") {
     return world.run(world.job(number), {{"b", {content}}}).verdict;
   };
   CHECK(verdict(1, "bad") == Verdict::kFailed);
-  CHECK(verdict(2, "later") == Verdict::kPutOff);
+  CHECK(verdict(2, "later") == Verdict::kDeferred);
   CHECK(verdict(3, "skip") == Verdict::kSkipped);
   CHECK(world.files() == FilesOf{{"a", {"there\n"}}});
   CHECK(verdict(4, "good") == Verdict::kLanded);
@@ -291,9 +291,9 @@ TEST_CASE("nobody passes one that was put off, if they may touch the same files"
   std::filesystem::remove(tasks[1].tarball);
   const auto outcomes = world.executor->land_all(tasks, world.stop);
   CHECK(outcomes[0].verdict == Verdict::kLanded);
-  CHECK(outcomes[1].verdict == Verdict::kPutOff);
-  CHECK(outcomes[2].verdict == Verdict::kPutOff);
-  CHECK(outcomes[3].verdict == Verdict::kPutOff);
+  CHECK(outcomes[1].verdict == Verdict::kDeferred);
+  CHECK(outcomes[2].verdict == Verdict::kDeferred);
+  CHECK(outcomes[3].verdict == Verdict::kDeferred);
   CHECK(outcomes[3].why.find("one ahead of it was put off") != std::string::npos);
   CHECK(world.files() == FilesOf{{"f1", {"it\n"}}});
 }
@@ -302,8 +302,8 @@ TEST_CASE("a gate that cannot tell of several puts all of them off") {
   ExecutorWorld world("exit 111\n");
   const auto outcomes =
       world.executor->land_all({world.task(1, "a"), world.task(2, "b")}, world.stop);
-  CHECK(outcomes[0].verdict == Verdict::kPutOff);
-  CHECK(outcomes[1].verdict == Verdict::kPutOff);
+  CHECK(outcomes[0].verdict == Verdict::kDeferred);
+  CHECK(outcomes[1].verdict == Verdict::kDeferred);
 }
 
 TEST_CASE("whoever is asked to stop stops, and says so") {

@@ -70,7 +70,7 @@ TEST_CASE("what has failed is tried again with its counts at nothing") {
   Job job;
   job.name = kName;
   job.crashes = 3;
-  job.put_off = 2;
+  job.deferrals = 2;
   job.meta.target = "trunk";
   job.meta.files = {"a"};
   job.meta.precursors = {named("cd").id};
@@ -78,7 +78,7 @@ TEST_CASE("what has failed is tried again with its counts at nothing") {
   REQUIRE(outcome);
   CHECK(outcome->stage == Stage::kQueue);
   CHECK(job.crashes == 0);
-  CHECK(job.put_off == 0);
+  CHECK(job.deferrals == 0);
   CHECK(job.meta.precursors.empty());
 }
 

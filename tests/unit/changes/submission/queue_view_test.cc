@@ -51,7 +51,7 @@ TEST_CASE("no more job files are read than was asked for, and all are counted") 
   Queue queue;
   for (const char* id : {"a1", "a2", "a3"}) queue.put(named(id));
   for (const char* id : {"b1", "b2", "b3"}) queue.put(named(id), Stage::kDone);
-  const auto view = view_queue(queue.directories, {.most_waiting = 2, .most_over = 1});
+  const auto view = view_queue(queue.directories, {.max_waiting = 2, .max_over = 1});
   REQUIRE(view);
   CHECK(view->jobs.size() == 3);
   const auto read = queue_view_of(json_of(*view));
@@ -74,7 +74,7 @@ TEST_CASE("page after page shows each once, in its order, and says where there a
     queue.put(named(over[i], MoveType::kDevelopment, later(static_cast<std::int64_t>(i))),
               i == 1 ? Stage::kFail : Stage::kDone);
   }
-  ViewOptions options{.most_waiting = 2, .most_over = 2};
+  ViewOptions options{.max_waiting = 2, .max_over = 2};
   const auto first = view_queue(queue.directories, options);
   REQUIRE(first);
   CHECK(ids_of(*first) == std::vector<std::string>{"a1", "a2", "b3", "b2"});
@@ -186,7 +186,7 @@ TEST_CASE("what is no job has no place among those that are over") {
   for (const char* file : {"x", "zzzzzzzzzzzzzzzz_ffffffffffffffffffffffff_", "b2"}) {
     std::ofstream(queue.directories.folder(Stage::kDone) / file) << "garbage";
   }
-  const auto view = view_queue(queue.directories, {.most_over = 1});
+  const auto view = view_queue(queue.directories, {.max_over = 1});
   REQUIRE(view);
   CHECK(ids_of(*view) == std::vector<std::string>{"b1"});
 }
