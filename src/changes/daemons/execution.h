@@ -1,4 +1,4 @@
-// Steps 5 to 8: what is in pending/ is executed, in order, by as many children as there may be.
+// Steps 5 to 8: executes the jobs in pending/, in order, in a limited number of children.
 #pragma once
 
 #include <filesystem>
@@ -53,11 +53,11 @@ class Execution final : public QueueWorker {
   Tracker tracker_;
   Children children_;
   Rollback rollback_;
-  std::set<ChangeSetId> asked_;  // to stop, and at it
+  std::set<ChangeSetId> asked_;  // to stop, and still running
   std::set<ChangeSetId>
-      stuck_;  // in run/, with an outcome, since their children could not move them
-  std::set<ChangeSetId> begun_;  // that they run was reported, and no more
-  base::UnixMillis looked_;      // when it was last seen who may go
+      stuck_;  // in run/ with an outcome, because their children could not move them
+  std::set<ChangeSetId> begun_;  // reported as running, but not as finished
+  base::UnixMillis looked_;      // when ready jobs were last started
   bool is_finishing_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Step 2: what was submitted becomes a job in queue/, or fails for what is wrong with it.
+// Step 2: turns a submission into a job in queue/, or fails it with the reason.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,10 @@ class Prequeue final : public QueueWorker {
   base::Result<void> run(Scan scan) override;
 
  private:
-  /// One that is looked at.
+  /// A job that is being checked.
   struct Candidate {
     JobLock lock;
-    std::optional<Checker::Case> to_check;  // nothing: REASON is why not
+    std::optional<Checker::Case> to_check;  // nothing: REASON says why not
     base::Error reason;
   };
   base::Result<std::optional<Candidate>> take(const ChangeSetName& name);

@@ -1,4 +1,5 @@
-// Steps 3 and 4: who goes before whom, who can never go, and who may go now.
+// Steps 3 and 4: finds precursors, fails jobs that can never go, and moves to pending/ those that
+// may go.
 #pragma once
 
 #include <optional>
@@ -36,7 +37,7 @@ class Queueing final : public QueueWorker {
 
   DaemonContext context_;
   Tracker tracker_;
-  JointMove moving_;  // which the tracker takes for made
+  JointMove moving_;  // moves that the tracker regards as done
   Cleaning cleaning_;
   bool is_finishing_ = false;
 };

@@ -1,4 +1,4 @@
-// What can go wrong while a check-in is computed: the change set is at fault, or the repository.
+// Failure to compute a check-in: either the change set is refused, or there was an error.
 #pragma once
 
 #include <expected>
@@ -12,7 +12,7 @@
 namespace quarry::changes {
 
 struct Trouble {
-  // Not explicit: so QUARRY_TRY makes one of either.
+  // Implicit, so that QUARRY_TRY converts both.
   Trouble(base::Error error) : code(error.code), message(std::move(error.message)) {}
   Trouble(Refusal refusal)
       : kind(refusal.kind), message(std::move(refusal.reason)), log(std::move(refusal.log)) {}
@@ -21,7 +21,7 @@ struct Trouble {
   Refusal refusal() && { return {*kind, std::move(message), std::move(log)}; }
   base::Error error() && { return {code, std::move(message)}; }
 
-  std::optional<RefusalKind> kind;  // nothing: it is an error
+  std::optional<RefusalKind> kind;  // nothing: an error
   base::ErrorCode code = base::ErrorCode::kInvalid;
   std::string message;
   std::string log;
