@@ -183,7 +183,7 @@ Result<std::vector<JobLocation>> Directories::find_all(std::string_view digits) 
 Result<std::optional<JobLocation>> Directories::find(const ChangeSetId& id) const {
   // Jobs go back as well (retry, recovery): one that did so while we looked is there at the second
   // look.
-  for (int look = 0; look < 2; ++look) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
     QUARRY_TRY_ASSIGN(auto places, find_all(id.str()));
     if (!places.empty()) return std::move(places.front());
   }

@@ -17,7 +17,7 @@ using base::Result;
 namespace {
 
 // So many are looked at for who stands in line: a look does not grow with all that wait.
-constexpr std::size_t kMostLookedAt = 1'000;
+constexpr std::size_t kMaxExamined = 1'000;
 
 /// Who is ahead of NODE in one of its lanes; empty: nobody.
 std::string why_behind(const ModelNode& node) {
@@ -79,7 +79,7 @@ bool Model::is_ready(const ChangeSetId& id, base::UnixMillis now) const {
 std::vector<ChangeSetId> Model::in_line(base::UnixMillis now, std::size_t most) const {
   std::vector<ChangeSetId> ids;
   std::unordered_set<const ModelLane*> blocked;
-  std::size_t left = kMostLookedAt;
+  std::size_t left = kMaxExamined;
   for (const ModelNode* node : waiting_) {
     if (ids.size() == most || left-- == 0) break;
     if (!node->is_active || node->is_rollback()) continue;

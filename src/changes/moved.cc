@@ -91,7 +91,7 @@ Result<std::vector<Moved>> take_moves(Directories& directories) {
 
 std::optional<std::pair<Stage, Job>> job_anywhere(const Directories& directories,
                                                   const ChangeSetName& name) {
-  for (int look = 0; look < 3; ++look) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
     for (std::size_t i = 0; i < kStages; ++i) {
       const auto stage = static_cast<Stage>(i);
       auto job = directories.read(stage, name);

@@ -119,11 +119,11 @@ using Report = std::function<void(const QueueOptions&, const Job&, Stage from, S
 
 struct DaemonOptions {
   std::vector<QueueOptions> queues;
-  /// Returns the queues that exist now, replacing `queues`; called at most every look_interval.
+  /// Returns the queues that exist now, replacing `queues`; called at most every search_interval.
   /// Nothing: cannot be determined now. A queue that cannot be opened is logged and retried. A
   /// queue that is missing twice in a row finishes its running jobs, within its patience.
   std::function<std::optional<std::vector<QueueOptions>>()> find_queues;
-  std::chrono::milliseconds look_interval{500};
+  std::chrono::milliseconds search_interval{500};
   std::chrono::milliseconds scan_interval{5'000};
   bool is_once = false;  // exit when there is nothing to do
   Report report;

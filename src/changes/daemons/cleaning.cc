@@ -159,7 +159,7 @@ Result<void> Cleaning::forget_some() {
     pass_->forgotten += gone.size();
     for (const ChangeSetId& id : gone) {
       pass_->past.gone(id);
-      QUARRY_TRY(tracker_.look_for(id));
+      QUARRY_TRY(tracker_.locate(id));
     }
     if (context_.clock.now().value >= until) break;
   }

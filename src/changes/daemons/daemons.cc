@@ -30,7 +30,7 @@ Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& mak
   Loop loop(options, Trigger::kExecution, [&](ManagedQueue& managed) {
     // In a child: everything of the daemon's is left behind but the queue.
     auto live = [&loop, &make_executor, &options, &queue = managed.options](base::Fd socket) {
-      loop.let_go();
+      loop.leave_daemon();
       Directories directories(base::FileSystem::real(), queue.base);
       const auto executor = make_executor(queue);
       serve(std::move(socket), queue, directories, *executor, base::system_clock(),

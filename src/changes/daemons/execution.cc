@@ -47,7 +47,7 @@ Result<void> Execution::recover(const ChangeSetName& name, const std::string& ho
     // The child of a daemon that has died may still be at it, and moves it itself.
     const bool is_others =
         lock.error().code == ErrorCode::kBusy || lock.error().code == ErrorCode::kNotFound;
-    return is_others ? tracker_.look_for(name.id) : std::unexpected(std::move(lock).error());
+    return is_others ? tracker_.locate(name.id) : std::unexpected(std::move(lock).error());
   }
   Job& job = lock->job;
   const Rules& rules = context_.options.rules;
@@ -139,7 +139,7 @@ Result<void> Execution::apply(const Answer& answer) {
     report_begin(answer.name);
     return {};
   }
-  QUARRY_TRY(tracker_.look_for(id));
+  QUARRY_TRY(tracker_.locate(id));
   const ModelJob* known = tracker_.model().find(id);
   if (known && known->stage == Stage::kRun) {
     report_begin(answer.name);
@@ -170,7 +170,7 @@ Result<void> Execution::take_answers() {
 }
 
 /// What the file at PATH says.
-Result<std::string> Execution::read_wish(const std::filesystem::path& path) const {
+Result<std::string> Execution::read_request(const std::filesystem::path& path) const {
   QUARRY_TRY_ASSIGN(const auto file, context_.directories.files().open(path, base::FileUse::kRead));
   std::string text(kMostWhy, '\0');
   QUARRY_TRY_ASSIGN(const std::size_t size, file->read_at(0, text));
@@ -181,7 +181,7 @@ Result<std::string> Execution::read_wish(const std::filesystem::path& path) cons
 
 /// Files ctrl/abandon.CSID and ctrl/term.CSID ask for one that runs to be stopped; what they hold is
 /// the reason.
-Result<void> Execution::stop_what_is_asked() {
+Result<void> Execution::stop_requested() {
   QUARRY_TRY_ASSIGN(const auto files,
                     context_.directories.files().list(context_.directories.control("")));
   for (const std::string& file : files) {
@@ -190,7 +190,7 @@ Result<void> Execution::stop_what_is_asked() {
     if (dot == file.npos || (word != "abandon" && word != "term")) continue;
     const auto id = ChangeSetId::parse(std::string_view(file).substr(dot + 1));
     const auto path = context_.directories.control(file);
-    QUARRY_TRY_ASSIGN(const std::string why, read_wish(path));
+    QUARRY_TRY_ASSIGN(const std::string why, read_request(path));
     if (id) {
       QUARRY_TRY_ASSIGN(const bool is_over, stop(*id, word == "term", why));
       if (!is_over) continue;
@@ -269,14 +269,14 @@ std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
 
 Result<void> Execution::run(Scan scan) {
   auto done = take_answers();
-  QUARRY_TRY(stop_what_is_asked());
+  QUARRY_TRY(stop_requested());
   if (scan == Scan::kAll) QUARRY_TRY(recover());
   // In run/ is also what a child of a daemon that has died is still at: it is behind nobody.
   QUARRY_TRY(scan == Scan::kAll ? tracker_.scan({Stage::kPending, Stage::kRun})
                                 : tracker_.scan({Stage::kPending}));
   QUARRY_TRY(tracker_.read_frozen());
   QUARRY_TRY(tracker_.resolve());
-  looked_ = context_.clock.now();
+  started_at_ = context_.clock.now();
   if (!is_finishing_ || rollback_.is_under_way()) QUARRY_TRY(start());
   return done;
 }
@@ -284,7 +284,7 @@ Result<void> Execution::run(Scan scan) {
 /// Counted from the last look: what has come due since is what there is to do.
 std::optional<base::UnixMillis> Execution::next_time() const {
   const auto rollback = rollback_.next_time();
-  const auto job = tracker_.model().next_time(looked_);
+  const auto job = tracker_.model().next_time(started_at_);
   if (!rollback || !job) return rollback ? rollback : job;
   return std::min(*rollback, *job);
 }

@@ -42,8 +42,8 @@ class Execution final : public QueueWorker {
   base::Result<void> recover();
   base::Result<void> put_back();
   base::Result<void> recover(const ChangeSetName& name, const std::string& how, bool is_crash);
-  base::Result<void> stop_what_is_asked();
-  base::Result<std::string> read_wish(const std::filesystem::path& path) const;
+  base::Result<void> stop_requested();
+  base::Result<std::string> read_request(const std::filesystem::path& path) const;
   base::Result<bool> stop(const ChangeSetId& id, bool is_termination, const std::string& why);
   base::Result<void> start();
   std::vector<ChangeSetName> take_batch(const ChangeSetId& first,
@@ -57,7 +57,7 @@ class Execution final : public QueueWorker {
   std::set<ChangeSetId>
       stuck_;  // in run/ with an outcome, because their children could not move them
   std::set<ChangeSetId> begun_;  // reported as running, but not as finished
-  base::UnixMillis looked_;      // when ready jobs were last started
+  base::UnixMillis started_at_;  // when ready jobs were last started
   bool is_finishing_ = false;
 };
 

@@ -18,7 +18,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-constexpr int kBlind = 20;  // looks in a row that see nothing, before that is said
+constexpr int kMaxFailedSearches = 20;  // looks in a row that see nothing, before that is said
 constexpr std::array<std::string_view, kTriggers> kPidFiles = {"prequeue.pid", "queue.pid",
                                                                "exec.pid"};
 
@@ -57,9 +57,9 @@ DaemonContext Loop::context_of(ManagedQueue& managed) const {
           .report = options_.report};
 }
 
-void Loop::let_go() {
+void Loop::leave_daemon() {
   for (const auto& managed : queues_) {
-    managed->pid_file.let_go();
+    managed->pid_file.release();
     managed->worker->leave_daemon();
   }
   signals_.reset();
@@ -102,15 +102,15 @@ Result<void> Loop::begin() {
 }
 
 /// Ends with what went, and begins with what came, since the last time.
-void Loop::look_for_queues() {
+void Loop::search_for_queues() {
   const base::UnixMillis begin = base::system_clock().now();
-  if (!options_.find_queues || is_finishing_ || begin < next_look_) return;
+  if (!options_.find_queues || is_finishing_ || begin < next_search_) return;
   if (const auto queues = options_.find_queues()) {
     // First, so that one that is gone by now is not made anew for having been listed.
     take_new(*queues);
     finish_missing(*queues);
-    blind_looks_ = 0;
-  } else if (++blind_looks_ == kBlind) {
+    failed_searches_ = 0;
+  } else if (++failed_searches_ == kMaxFailedSearches) {
     base::log(
         base::LogLevel::kError,
         "the folder of repositories cannot be searched for queues: those that are served go on, "
@@ -118,8 +118,8 @@ void Loop::look_for_queues() {
   }
   // No more than a twentieth of the time goes into looking, however many files there are.
   const base::UnixMillis end = base::system_clock().now();
-  next_look_ = {end.value +
-                std::max(options_.look_interval.count(), 19 * (end.value - begin.value))};
+  next_search_ = {end.value +
+                  std::max(options_.search_interval.count(), 19 * (end.value - begin.value))};
 }
 
 /// A file that is just being replaced may be missed once.
@@ -144,14 +144,14 @@ void Loop::take_new(const std::vector<QueueOptions>& queues) {
     if (is_ours || !std::filesystem::exists(queue.base, error)) continue;
     const auto taken = take(queue);
     if (taken) {
-      troubles_.erase(queue.base);
-    } else if (std::string& last = troubles_[queue.base]; last != taken.error().message) {
+      errors_.erase(queue.base);
+    } else if (std::string& last = errors_[queue.base]; last != taken.error().message) {
       last = taken.error().message;
       base::log(base::LogLevel::kError, "{}: {}", queue.base.string(), last);
     }
   }
-  std::erase_if(troubles_, [&](const auto& trouble) {
-    return std::ranges::find(queues, trouble.first, &QueueOptions::base) == queues.end();
+  std::erase_if(errors_, [&](const auto& each) {
+    return std::ranges::find(queues, each.first, &QueueOptions::base) == queues.end();
   });
 }
 
@@ -199,7 +199,7 @@ int Loop::wait() {
   }
   const base::UnixMillis now = base::system_clock().now();
   base::UnixMillis until = next_scan_;
-  if (options_.find_queues && !is_finishing_) until = std::min(until, next_look_);
+  if (options_.find_queues && !is_finishing_) until = std::min(until, next_search_);
   if (const auto next = next_time()) until = std::min(until, *next);
   const auto millis = std::clamp<std::int64_t>(until.value - now.value, 0, 60'000);
   ::poll(polls.data(), polls.size(), static_cast<int>(millis));
@@ -230,7 +230,7 @@ Result<void> Loop::run() {
   std::optional<base::UnixMillis> last;  // when patience ends
   bool is_time = true;
   while (true) {
-    look_for_queues();
+    search_for_queues();
     work(is_time);
     remove_finished();
     if ((options_.is_once || is_finishing_) && is_idle()) return {};

@@ -32,7 +32,7 @@ class PidFile {
   /// Whether the file still exists: its folder may have been removed or replaced.
   bool is_there() const { return file_ && file_->has_name().value_or(false); }
   /// In a child: releases the file without removing it.
-  void let_go() { file_.reset(); }
+  void release() { file_.reset(); }
 
  private:
   PidFile(std::filesystem::path path, std::unique_ptr<base::File> file)
@@ -68,12 +68,12 @@ class Loop {
   /// operations at the start.
   base::Result<void> run();
   /// In a child: closes everything that belongs to the daemon.
-  void let_go();
+  void leave_daemon();
 
  private:
   base::Result<void> begin();
   base::Result<void> take(const QueueOptions& queue);
-  void look_for_queues();
+  void search_for_queues();
   void finish_missing(const std::vector<QueueOptions>& queues);
   void take_new(const std::vector<QueueOptions>& queues);
   void finish(ManagedQueue& managed);
@@ -89,10 +89,10 @@ class Loop {
   base::Fd signals_;
   std::vector<std::unique_ptr<ManagedQueue>> queues_;
   std::map<std::filesystem::path, std::string>
-      troubles_;  // last error of each queue that could not be opened
+      errors_;  // last error of each queue that could not be opened
   base::UnixMillis next_scan_;
-  base::UnixMillis next_look_;
-  int blind_looks_ = 0;  // consecutive searches that failed
+  base::UnixMillis next_search_;
+  int failed_searches_ = 0;  // consecutive searches that failed
   bool is_finishing_ = false;
 };
 

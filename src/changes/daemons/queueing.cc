@@ -72,7 +72,7 @@ Result<void> Queueing::commit() {
   for (const JointMove::Member& moved : context_.move(moving_)) {
     if (moved.outcome) continue;
     done = moved.outcome;
-    QUARRY_TRY(tracker_.look_for(moved.lock.job.name.id));
+    QUARRY_TRY(tracker_.locate(moved.lock.job.name.id));
   }
   return done;
 }
@@ -81,12 +81,12 @@ Result<void> Queueing::commit() {
 Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& why) {
   const ModelJob& known = *tracker_.model().find(id);
   auto lock = context_.directories.lock_job(known.stage, known.name);
-  if (!lock && lock.error().code == ErrorCode::kNotFound) return tracker_.look_for(id);
+  if (!lock && lock.error().code == ErrorCode::kNotFound) return tracker_.locate(id);
   if (!lock && lock.error().code == ErrorCode::kBusy) return {};
   if (!lock && lock.error().code == ErrorCode::kCorrupt) {
     context_.log(lock.error());
     QUARRY_TRY(context_.directories.put_aside(known.stage, known.name));
-    return tracker_.look_for(id);
+    return tracker_.locate(id);
   }
   if (!lock) return std::unexpected(std::move(lock).error());
   Job& job = lock->job;
@@ -116,7 +116,7 @@ Result<void> Queueing::fail_doomed() {
   return {};
 }
 
-Result<void> Queueing::let_go() {
+Result<void> Queueing::move_ready() {
   const base::UnixMillis now = context_.clock.now();
   auto ids = tracker_.model().ready(now);
   if (context_.options.takes_lines) {
@@ -161,7 +161,7 @@ Result<void> Queueing::run(Scan scan) {
     QUARRY_TRY(report_moves());
     QUARRY_TRY(scan_folders(scan));
     QUARRY_TRY(fail_doomed());
-    QUARRY_TRY(let_go());
+    QUARRY_TRY(move_ready());
     QUARRY_TRY(commit());
     // Who executes need not wait until the folders are synced (see Prequeue::run).
     if (tracker_.count(Stage::kPending) > 0) context_.wake(Trigger::kExecution);

@@ -30,7 +30,7 @@ class Queueing final : public QueueWorker {
   base::Result<void> scan_folders(Scan scan);
   base::Result<void> fail_doomed();
   base::Result<void> stage();
-  base::Result<void> let_go();
+  base::Result<void> move_ready();
   base::Result<void> put_aside(const ChangeSetName& name);
   base::Result<void> move(const ChangeSetId& id, Stage to, const std::string& why);
   base::Result<void> commit();

@@ -24,7 +24,7 @@ Result<void> Rollback::begin(const ChangeSetName& name) {
   QUARRY_TRY(tracker_.scan({Stage::kPrequeue, Stage::kQueue, Stage::kStaging, Stage::kPending,
                             Stage::kDone, Stage::kAbandon}));
   QUARRY_TRY_ASSIGN(auto lock, context_.directories.lock_job(Stage::kPending, name));
-  is_given_ = false;
+  is_handed_over_ = false;
   stopped_.clear();
   deadline_.reset();
   auto closure = closure_of(lock.job);
@@ -92,10 +92,10 @@ Result<void> Rollback::extend() {
 }
 
 Result<void> Rollback::go_on() {
-  if (is_given_) return {};
+  if (is_handed_over_) return {};
   if (auto abandoned = abandon_all(); !abandoned) {
     context_.log(abandoned.error());
-    return come_to_nothing(Verdict::kDeferred, std::string(kServersTrouble));
+    return undo(Verdict::kDeferred, std::string(kServersTrouble));
   }
   stop_running();
   // But for itself nothing runs, of this daemon's or of one that has died.
@@ -103,13 +103,13 @@ Result<void> Rollback::go_on() {
   deadline_.reset();
   if (auto extended = extend(); !extended) {
     const bool is_too_much = extended.error().code == ErrorCode::kLimit;
-    if (is_too_much) return come_to_nothing(Verdict::kFailed, extended.error().message);
+    if (is_too_much) return undo(Verdict::kFailed, extended.error().message);
     context_.log(extended.error());
-    return come_to_nothing(Verdict::kDeferred, std::string(kServersTrouble));
+    return undo(Verdict::kDeferred, std::string(kServersTrouble));
   }
   QUARRY_TRY(children_.make_idle_one());
   QUARRY_TRY(children_.give({lock_->job.name}, true));
-  is_given_ = true;
+  is_handed_over_ = true;
   return {};
 }
 
@@ -139,7 +139,7 @@ Result<void> Rollback::abandon(const ChangeSetId& id) {
         lock.error().code == ErrorCode::kBusy || lock.error().code == ErrorCode::kNotFound;
     if (!is_moving || attempt == kMostAttempts) return std::unexpected(std::move(lock).error());
     if (attempt > 0) ::usleep(kAttemptPause);
-    QUARRY_TRY(tracker_.look_for(id));
+    QUARRY_TRY(tracker_.locate(id));
   }
 }
 
@@ -184,7 +184,7 @@ Result<void> Rollback::end(Stage to, const std::string& why) {
   return moved;
 }
 
-Result<void> Rollback::come_to_nothing(Verdict verdict, const std::string& why) {
+Result<void> Rollback::undo(Verdict verdict, const std::string& why) {
   auto restored = restore(lock_->job);
   if (!restored) {
     lock_.reset();
@@ -206,7 +206,7 @@ Result<void> Rollback::take(const Answer& answer) {
     return restored;
   }
   if (answer.outcome->verdict != Verdict::kLanded) {
-    return come_to_nothing(answer.outcome->verdict, answer.outcome->why);
+    return undo(answer.outcome->verdict, answer.outcome->why);
   }
   job.landed = answer.outcome->landed;
   for (const ChangeSetId& id : job.closure) {

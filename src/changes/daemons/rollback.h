@@ -51,13 +51,13 @@ class Rollback {
   base::Result<void> extend();
   base::Result<void> mark(const ChangeSetId& id, const Job& rollback);
   base::Result<void> end(Stage to, const std::string& why);
-  base::Result<void> come_to_nothing(Verdict verdict, const std::string& why);
+  base::Result<void> undo(Verdict verdict, const std::string& why);
 
   const DaemonContext& context_;
   Tracker& tracker_;
   Children& children_;
   std::optional<JobLock> lock_;
-  bool is_given_ = false;  // a child is making the reverse check-in
+  bool is_handed_over_ = false;  // a child is making the reverse check-in
   std::set<ChangeSetId> stopped_;
   std::optional<base::UnixMillis> deadline_;
 };

@@ -59,7 +59,7 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
     // What a rollback took back is otherwise than it was.
     for (const ChangeSetId& id : job->closure) {
       const bool is_done = stage == Stage::kDone && model_->find(id) != nullptr;
-      if (is_done) QUARRY_TRY(look_for(id));
+      if (is_done) QUARRY_TRY(locate(id));
     }
     return true;
   }
@@ -81,13 +81,13 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
   }
 }
 
-Result<void> Tracker::look_for(const ChangeSetId& id) {
+Result<void> Tracker::locate(const ChangeSetId& id) {
   started_.erase(id);
   const ModelJob* known = model_->find(id);
   if (!known) return {};
   const ChangeSetName name = known->name;
   // Twice, since jobs go back as well.
-  for (int look = 0; look < 2; ++look) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
     for (std::size_t i = 0; i < kStages; ++i) {
       QUARRY_TRY_ASSIGN(const bool is_there, read(static_cast<Stage>(i), name));
       if (is_there) return {};
@@ -115,7 +115,7 @@ Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
   for (const Stage stage : stages) {
     const auto before = at_[static_cast<std::size_t>(stage)];
     for (const ChangeSetId& id : before) {
-      if (!seen.contains(id) && !started_.contains(id)) QUARRY_TRY(look_for(id));
+      if (!seen.contains(id) && !started_.contains(id)) QUARRY_TRY(locate(id));
     }
   }
   return {};
@@ -128,7 +128,7 @@ Result<void> Tracker::resolve() {
       ModelJob known;
       known.name = *record->name;
       put(std::move(known));
-      QUARRY_TRY(look_for(id));
+      QUARRY_TRY(locate(id));
       continue;
     }
     QUARRY_TRY_ASSIGN(const auto place, directories_.find(id));

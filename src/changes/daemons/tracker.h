@@ -24,14 +24,14 @@ class Tracker {
   base::Result<void> scan(std::initializer_list<Stage> stages);
   /// JOB is in STAGE; called by the holder of its lock.
   void put(const Job& job, Stage stage);
-  /// ID, which is in pending/, counts as running until look_for() is called for it.
+  /// ID, which is in pending/, counts as running until locate() is called for it.
   void start(const ChangeSetId& id);
   /// ID must not go before TIME, whatever its file says.
   void delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time);
   /// Finds the jobs that others depend on.
   base::Result<void> resolve();
   /// Finds the current stage of ID, which must be known.
-  base::Result<void> look_for(const ChangeSetId& id);
+  base::Result<void> locate(const ChangeSetId& id);
   /// Reads the frozen branches from ctrl/frozen.
   base::Result<void> read_frozen();
   /// All known unfinished jobs.

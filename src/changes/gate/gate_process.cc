@@ -29,7 +29,7 @@ using base::Result;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLook{100};
+constexpr milliseconds kCheckInterval{100};
 /// For those that were killed to be gone. The kernel may have gigabytes to give back.
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::size_t kMostStatus = 4096;
@@ -122,7 +122,7 @@ void GateProcess::wait() {
   const auto end = Clock::now() + (is_sandboxed_ ? milliseconds(kPatience) : milliseconds(0));
   do {
     read_output();
-  } while (output_end_ && Clock::now() < end && (is_readable(output_end_, kLook) || true));
+  } while (output_end_ && Clock::now() < end && (is_readable(output_end_, kCheckInterval) || true));
 }
 
 std::optional<int> GateProcess::exit_code() const {
@@ -148,14 +148,14 @@ void GateProcess::exchange() {
                                {output_end_.get(), POLLIN, 0},
                                {status_end_.get(), POLLIN, 0},
                                {input_.get(), POLLOUT, 0}}};
-  ::poll(ready.data(), ready.size(), static_cast<int>(kLook.count()));
+  ::poll(ready.data(), ready.size(), static_cast<int>(kCheckInterval.count()));
   if (ready[1].revents != 0) read_output();
   if (ready[2].revents != 0) read_status();
-  if (Clock::now() >= next_look_) look_at_bounds();
+  if (Clock::now() >= next_check_) check_bounds();
 }
 
-void GateProcess::look_at_bounds() {
-  next_look_ = Clock::now() + kLook;
+void GateProcess::check_bounds() {
+  next_check_ = Clock::now() + kCheckInterval;
   if (end_ != End::kByItself) return;
   if (Clock::now() >= deadline_) return stop(End::kTimedOut);
   if (interrupted_ && interrupted_()) return stop(End::kInterrupted);

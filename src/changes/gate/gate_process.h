@@ -56,7 +56,7 @@ class GateProcess {
 
   bool has_ended();
   void exchange();
-  void look_at_bounds();
+  void check_bounds();
   void read_output();
   void read_status();
   void stop(End why);
@@ -68,7 +68,7 @@ class GateProcess {
   std::uint64_t max_files_;
   std::function<bool()> interrupted_;
   std::chrono::steady_clock::time_point deadline_;
-  std::chrono::steady_clock::time_point next_look_{};
+  std::chrono::steady_clock::time_point next_check_{};
   base::Fd ending_;  // readable when pid_ has ended
   base::Fd input_;
   base::Fd output_end_;

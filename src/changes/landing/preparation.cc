@@ -56,22 +56,23 @@ base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
   prospect_.branch = orders.front().branch;
   prospect_.state = repository_.state();
   QUARRY_TRY(check_orders(orders));
-  const auto place = begin_at(known ? Attempt<repository::BranchTip>(*known) : look_up_tip());
-  if (!place && !place.error().is_refusal()) return std::unexpected(Trouble(place.error()).error());
+  const auto tip_found = begin_at(known ? Attempt<repository::BranchTip>(*known) : look_up_tip());
+  if (!tip_found && !tip_found.error().is_refusal())
+    return std::unexpected(LandingError(tip_found.error()).error());
   for (std::size_t i = 0; i < orders.size(); ++i) {
     QUARRY_TRY_ASSIGN(const auto before, landed(orders[i].id, orders[i].submitter));
-    auto outcome = before   ? Attempt<Landed>(Landed{*before, true})
-                   : !place ? Attempt<Landed>(std::unexpected(place.error()))
-                            : make(orders[i], i);
+    auto outcome = before       ? Attempt<Landed>(Landed{*before, true})
+                   : !tip_found ? Attempt<Landed>(std::unexpected(tip_found.error()))
+                                : make(orders[i], i);
     if (outcome) {
       prospect_.outcomes.emplace_back(*outcome);
       continue;
     }
     // What it would have brought comes with none of the others.
     for (const HashName& name : fresh_) prospect_.added.erase(name);
-    Trouble trouble = std::move(outcome).error();
-    if (!trouble.is_refusal()) return std::unexpected(std::move(trouble).error());
-    prospect_.outcomes.emplace_back(std::unexpected(std::move(trouble).refusal()));
+    LandingError error = std::move(outcome).error();
+    if (!error.is_refusal()) return std::unexpected(std::move(error).error());
+    prospect_.outcomes.emplace_back(std::unexpected(std::move(error).refusal()));
   }
   return std::move(prospect_);
 }
@@ -82,7 +83,7 @@ Attempt<repository::BranchTip> Preparation::look_up_tip() {
     const base::Error& error = tip.error();
     if (error.code == ErrorCode::kNotFound) return refuse(RefusalKind::kNoBranch, error.message);
     if (error.code == ErrorCode::kConflict) return refuse(RefusalKind::kClosed, error.message);
-    return std::unexpected<Trouble>(error);
+    return std::unexpected<LandingError>(error);
   }
   if (tip->open_leaves == 1) return *tip;
   return refuse(RefusalKind::kForked,
@@ -117,7 +118,7 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
   if (!name) {
     const base::Error& error = name.error();
     if (error.code != ErrorCode::kNotFound && error.code != ErrorCode::kInvalid) {
-      return std::unexpected<Trouble>(error);
+      return std::unexpected<LandingError>(error);
     }
     return refuse(RefusalKind::kNoBase, "its base: " + error.message);
   }

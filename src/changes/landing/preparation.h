@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "comment.h"
+#include "landing_error.h"
 #include "quarry/changes/landing.h"
 #include "quarry/repository/check_ins.h"
 #include "stored_files.h"
 #include "tree_change.h"
 #include "tree_checksum.h"
-#include "trouble.h"
 
 namespace quarry::changes {
 

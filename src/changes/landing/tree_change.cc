@@ -20,7 +20,7 @@ constexpr std::size_t kMostLog = std::size_t{64} << 10;
 // Of all files of a change set: what takes half a minute at the worst.
 constexpr std::size_t kMostLines = 10 * kMostLinesMerged;
 
-std::unexpected<Trouble> bad(std::string_view name, std::string_view why) {
+std::unexpected<LandingError> bad(std::string_view name, std::string_view why) {
   return refuse(RefusalKind::kBadFile, fmt::format("{}: {}", name, why));
 }
 
@@ -177,7 +177,7 @@ void TreeChange::find_obstacles() {
 }
 
 /// All that conflicts, in one refusal.
-std::unexpected<Trouble> TreeChange::conflict(const MergeLabels& labels) {
+std::unexpected<LandingError> TreeChange::conflict(const MergeLabels& labels) {
   std::ranges::stable_sort(conflicts_, {}, &Conflict::name);
   std::string names, log;
   for (std::size_t i = 0; i < conflicts_.size(); ++i) {

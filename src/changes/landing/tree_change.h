@@ -9,11 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "landing_error.h"
 #include "quarry/artifact/hash_name.h"
 #include "quarry/changes/landing.h"
 #include "quarry/changes/merge.h"
 #include "quarry/changes/tree.h"
-#include "trouble.h"
 
 namespace quarry::changes {
 
@@ -58,7 +58,7 @@ class TreeChange {
                       const MergeLabels& labels);
   void put(const std::string& name, const MaybeFile& file);
   void find_obstacles();
-  std::unexpected<Trouble> conflict(const MergeLabels& labels);
+  std::unexpected<LandingError> conflict(const MergeLabels& labels);
 
   FileTree tree_;
   ContentSource contents_;

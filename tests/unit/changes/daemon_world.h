@@ -175,7 +175,7 @@ class DaemonWorld {
   /// The one folder that NUMBER is in; a child may move it while we look, but not each time.
   std::optional<Stage> stage_of(std::uint64_t number) const {
     std::vector<Stage> found = stages_of(number);
-    for (int look = 0; look < 10 && found.size() != 1; ++look) found = stages_of(number);
+    for (int attempt = 0; attempt < 10 && found.size() != 1; ++attempt) found = stages_of(number);
     REQUIRE(found.size() <= 1);
     return found.empty() ? std::nullopt : std::optional(found.front());
   }
@@ -187,7 +187,7 @@ class DaemonWorld {
       return directories.read(place->stage, place->name);
     };
     auto job = read();
-    for (int look = 0; look < 10 && !job; ++look) job = read();
+    for (int attempt = 0; attempt < 10 && !job; ++attempt) job = read();
     INFO((job ? std::string() : job.error().message));
     REQUIRE(job);
     return *job;

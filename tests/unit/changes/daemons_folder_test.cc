@@ -52,12 +52,12 @@ class FolderDaemons {
  public:
   FolderDaemons() {
     options_.scan_interval = std::chrono::minutes(10);  // triggers are to do
-    options_.look_interval = std::chrono::milliseconds(10);
+    options_.search_interval = std::chrono::milliseconds(10);
     options_.find_queues = [this]() -> std::optional<std::vector<QueueOptions>> {
       // Now and then they cannot be seen, or one of them is missed: both may be for a moment.
-      if (++looks_ % 5 == 0) return std::nullopt;
+      if (++searches_ % 5 == 0) return std::nullopt;
       std::vector<QueueOptions> queues;
-      if (looks_ % 7 == 0) return queues;
+      if (searches_ % 7 == 0) return queues;
       std::error_code error;
       for (const auto& entry : fs::directory_iterator(folder.path(), error)) {
         if (entry.path().extension() != ".changes") continue;
@@ -128,7 +128,7 @@ class FolderDaemons {
   }
 
   DaemonOptions options_;
-  int looks_ = 0;  // of each process
+  int searches_ = 0;  // of each process
   std::vector<pid_t> pids_;
 };
 

@@ -11,10 +11,10 @@
 
 namespace quarry::changes {
 
-struct Trouble {
+struct LandingError {
   // Implicit, so that QUARRY_TRY converts both.
-  Trouble(base::Error error) : code(error.code), message(std::move(error.message)) {}
-  Trouble(Refusal refusal)
+  LandingError(base::Error error) : code(error.code), message(std::move(error.message)) {}
+  LandingError(Refusal refusal)
       : kind(refusal.kind), message(std::move(refusal.reason)), log(std::move(refusal.log)) {}
 
   bool is_refusal() const { return kind.has_value(); }
@@ -28,10 +28,11 @@ struct Trouble {
 };
 
 template <typename T>
-using Attempt = std::expected<T, Trouble>;
+using Attempt = std::expected<T, LandingError>;
 
-inline std::unexpected<Trouble> refuse(RefusalKind kind, std::string reason, std::string log = {}) {
-  return std::unexpected<Trouble>(Refusal{kind, std::move(reason), std::move(log)});
+inline std::unexpected<LandingError> refuse(RefusalKind kind, std::string reason,
+                                            std::string log = {}) {
+  return std::unexpected<LandingError>(Refusal{kind, std::move(reason), std::move(log)});
 }
 
 }  // namespace quarry::changes
