@@ -11,17 +11,17 @@ fs::path JobLock::temporary() const {
   return directories_->base_ / "tmp" / (job.name.text() + ".job");
 }
 
-/// A file in tmp/ that says what the job is; it is to be synced.
+/// Writes the job to a file in tmp/, without syncing it.
 Result<std::unique_ptr<base::File>> JobLock::write() const {
   base::FileSystem& files = directories_->files_;
-  // What a crash left; nobody else writes there without this lock.
+  // Left over from a crash: only the holder of this lock writes there.
   [[maybe_unused]] const auto removed = files.remove(temporary());
   QUARRY_TRY_ASSIGN(auto file, files.open(temporary(), base::FileUse::kMake));
   QUARRY_TRY(file->append(job.text()));
   return file;
 }
 
-/// FILE, of write(), is the job's from now on, where that lies, and the lock is on it.
+/// Locks FILE, from write(), and renames it over the job file.
 Result<void> JobLock::put_in_place(std::unique_ptr<base::File> file) {
   QUARRY_TRY(file->try_lock());
   QUARRY_TRY(directories_->files_.rename(temporary(), directories_->file_of(stage_, job.name)));
@@ -53,7 +53,7 @@ void JobLock::note_move(Stage to, base::UnixMillis now, std::string_view why) {
   job.add_history(now, to, why);
 }
 
-/// Unless it IS SETTLED otherwise, both folders are to be synced.
+/// Renames the job file to the folder of TO. SYNC_LATER: marks both folders for sync_folders().
 Result<void> JobLock::go(Stage to, bool sync_later) {
   const Stage from = stage_;
   QUARRY_TRY(directories_->files_.rename(directories_->file_of(from, job.name),

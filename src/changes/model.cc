@@ -9,7 +9,7 @@
 namespace quarry::changes {
 namespace {
 
-/// Whether a chain of dependencies leads from FROM to TO.
+/// Whether FROM depends on TO, directly or indirectly.
 bool leads_to(const ModelNode& from, const ModelNode& to) {
   std::vector<const ModelNode*> left = {&from};
   std::set<const ModelNode*> seen;
@@ -23,7 +23,7 @@ bool leads_to(const ModelNode& from, const ModelNode& to) {
   return false;
 }
 
-/// The most urgent of what NODE is itself and of what those that wait for it lend it.
+/// The most urgent of NODE's own rank and those lent by waiting jobs that depend on it.
 Rank rank_of(const ModelNode& node) {
   Rank rank{
       .type = node.known.name.type, .tai = node.known.name.tai, .lender = node.id, .depth = 0};
@@ -102,7 +102,7 @@ void Model::set_frozen(std::set<std::string, std::less<>> branches) {
   evaluate_touched();
 }
 
-/// Ties NODE to what it depends on. A dependency that would close a circle is left out, and noted.
+/// Links NODE to its dependencies. A dependency that would close a circle is omitted and recorded.
 void Model::link(ModelNode& node) {
   if (!node.is_rollback()) {
     for (const ChangeSetId& id : node.known.dependencies) {
@@ -143,7 +143,7 @@ void Model::evaluate_touched() {
   }
 }
 
-/// Works out anew what NODE is, and tells those to whom that matters.
+/// Updates the state of NODE, and marks the nodes that this affects.
 void Model::evaluate(ModelNode& node) {
   node.open = static_cast<std::size_t>(std::ranges::count_if(
       node.dependencies, [](const ModelNode* one) { return !one->has_landed(); }));
@@ -189,7 +189,7 @@ void Model::enter_lanes(ModelNode& node) {
   }
 }
 
-/// NODE is in no set any more, so that its rank may change.
+/// Removes NODE from all sets and lanes, so that its rank may change.
 void Model::leave_lanes(ModelNode& node) {
   node.is_placed = false;
   waiting_.erase(&node);
@@ -203,7 +203,7 @@ void Model::leave_lanes(ModelNode& node) {
   }
 }
 
-/// Says whose turn it is in LANE.
+/// Determines the next job in LANE.
 void Model::grant(ModelLane& lane) {
   ModelNode* next = lane.running.empty() && !lane.waiting.empty() ? *lane.waiting.begin() : nullptr;
   ModelNode* before = std::exchange(lane.granted, next);
@@ -218,7 +218,7 @@ void Model::grant(ModelLane& lane) {
   }
 }
 
-/// Notes whether NODE may go, or never may.
+/// Updates whether NODE is ready or doomed.
 void Model::note(ModelNode& node) {
   const bool may_go =
       node.is_placed && node.is_active && node.open == 0 && node.granted == node.known.files.size();

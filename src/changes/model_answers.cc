@@ -16,10 +16,10 @@ using base::Result;
 
 namespace {
 
-// So many are looked at for who stands in line: a look does not grow with all that wait.
+// Limit on the jobs examined by in_line(), so that its cost does not grow with the queue.
 constexpr std::size_t kMaxExamined = 1'000;
 
-/// Who is ahead of NODE in one of its lanes; empty: nobody.
+/// Which job is ahead of NODE in one of its lanes; empty if none.
 std::string why_behind(const ModelNode& node) {
   for (const ModelLane* lane : node.lanes) {
     if (lane->granted == &node) continue;
@@ -33,7 +33,7 @@ std::string why_behind(const ModelNode& node) {
   return {};
 }
 
-/// Appends to FOUND those that go if NODE goes.
+/// Appends to FOUND the jobs that a rollback of NODE takes back too.
 void add_followers(const ModelNode& node, std::vector<const ModelNode*>& found) {
   for (const ModelNode* dependent : node.dependents) {
     if (dependent->is_open() || dependent->has_landed()) found.push_back(dependent);
@@ -146,7 +146,7 @@ std::string doom_of(const ModelNode& node) {
   return {};
 }
 
-/// Why others pass NODE, which waits; empty: they don't.
+/// Why the waiting job NODE is passive; empty if it is not.
 std::string Model::why_passive(const ModelNode& node) const {
   if (!node.known.held.empty()) return "it is held by " + node.known.held;
   if (!node.known.is_approved) {
@@ -167,7 +167,7 @@ std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
     return fmt::format("it waits for nothing: it is in {}/", word_of(node->known.stage));
   if (std::string doom = doom_of(*node); !doom.empty()) return doom;
   std::string chain;
-  // What holds back the one that it depends on, and so on, is what holds it back.
+  // Follows the chain of dependencies to the job that is really waiting for something.
   while (true) {
     if (const std::string passive = why_passive(*node); !passive.empty()) return chain + passive;
     const auto open = std::ranges::find_if(node->dependencies,

@@ -27,7 +27,8 @@ ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules) {
                  .precursors = job.meta.precursors,
                  .is_approved = true,
                  .held = job.held,
-                 // Elsewhere it is about to be, or no longer: a move was broken off.
+                 // In other stages the mark is from an interrupted move: the job is about to be
+                 // taken back, or no longer is.
                  .is_taken_back = is_over(stage) && job.taken_back.has_value(),
                  .goes_alone = job.crashes > 0 || job.deferrals > 0,
                  .deferred_at = {},
@@ -60,7 +61,7 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
       return {.to = Stage::kFail,
               .why = fmt::format("put off {} times, at last: {}", job.deferrals - 1, why)};
     case Verdict::kNoRoom:
-      // It waits longer each time, but does not use up its attempts.
+      // The delay grows, but the job never runs out of attempts.
       job.deferrals = std::min(job.deferrals + 1, std::max(rules.max_deferrals, 1U));
       return {.to = Stage::kPending, .why = std::move(why)};
     case Verdict::kFailed:

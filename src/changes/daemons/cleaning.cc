@@ -18,18 +18,18 @@ using base::ErrorCode;
 using base::Result;
 using std::chrono::milliseconds;
 
-// In a turn, if the disk is quick: to remove a file takes a thousand times longer on some.
+// Limits for one turn, for a fast disk: some disks take a thousand times longer to delete a file.
 constexpr std::size_t kReadAtOnce = 500;    // job files
 constexpr std::size_t kForgetAtOnce = 200;  // change sets
 constexpr std::size_t kRound = 10;  // change sets whose folders are synced together, or logs
 constexpr std::size_t kRoundsAtOnce = 40;
-constexpr std::int64_t kLongestTurn = 50;                     // milliseconds, and what was begun
-constexpr std::int64_t kPause = 100;                          // milliseconds between two turns
-constexpr milliseconds kLongestRest = std::chrono::hours{6};  // between two passes
+constexpr std::int64_t kLongestTurn = 50;  // milliseconds; the current round is finished
+constexpr std::int64_t kPause = 100;       // milliseconds between turns
+constexpr milliseconds kLongestRest = std::chrono::hours{6};  // between passes
 constexpr milliseconds kShortestRest{1'000};
 constexpr std::array kOver = {Stage::kDone, Stage::kFail, Stage::kTerm, Stage::kAbandon};
 
-/// The last CHUNK of ALL at most, which are then no more in it.
+/// Removes and returns the last CHUNK items of ALL, or all if there are fewer.
 template <typename Item>
 std::vector<Item> take_last(std::vector<Item>& all, std::size_t chunk) {
   const auto from = all.end() - static_cast<std::ptrdiff_t>(std::min(chunk, all.size()));
@@ -40,7 +40,7 @@ std::vector<Item> take_last(std::vector<Item>& all, std::size_t chunk) {
 
 }  // namespace
 
-/// A pass over all, if there is anything old at all.
+/// Starts a pass over all finished jobs, if any of them may be old.
 Result<void> Cleaning::begin(base::UnixMillis now) {
   const milliseconds keep = context_.options.rules.keep;
   Pass& pass = pass_.emplace();
@@ -49,7 +49,7 @@ Result<void> Cleaning::begin(base::UnixMillis now) {
   for (const Stage stage : kOver) {
     QUARRY_TRY_ASSIGN(auto names, context_.directories.list(stage));
     for (ChangeSetName& name : names) {
-      // It ended later than it was submitted.
+      // A job cannot have finished before it was submitted.
       is_one_old = is_one_old || time_of_tai64n(name.tai) < pass.before;
       pass.places.push_back({.stage = stage, .name = std::move(name)});
     }
@@ -59,7 +59,7 @@ Result<void> Cleaning::begin(base::UnixMillis now) {
   return {};
 }
 
-/// Logs of no job that is there.
+/// Finds logs without a job.
 Result<void> Cleaning::find_logs() {
   std::set<ChangeSetId> there;
   for (const JobLocation& place : pass_->places) there.insert(place.name.id);
@@ -74,14 +74,14 @@ Result<void> Cleaning::find_logs() {
   return {};
 }
 
-/// Whether the job that the log of ID names is there.
+/// Whether the job named in RECORD exists.
 Result<bool> Cleaning::has_job(const LogRecord& record) const {
   if (!record.name) return false;
   return context_.directories.is_there(*record.name);
 }
 
-/// Whether the log of ID is really nobody's, and old. Where it has no name, others have named what
-/// is not there: it is theirs.
+/// Whether the log of ID is old and not needed. A log without a name was made by dependents of a
+/// missing job, and belongs to them.
 Result<bool> Cleaning::is_orphan(const ChangeSetId& id) const {
   const ChangeLog log(context_.directories);
   QUARRY_TRY_ASSIGN(const LogRecord record, log.read(id));
@@ -109,7 +109,7 @@ Result<void> Cleaning::read_some() {
   for (const JobLocation& place : take_last(pass_->places, kReadAtOnce)) {
     const auto job = context_.directories.read(place.stage, place.name);
     if (!job) {
-      // It is tried again, or is no job file: that stays until somebody has looked at it.
+      // It is being retried, or is not a job file and is left for the administrator.
       const bool is_theirs =
           job.error().code == ErrorCode::kNotFound || job.error().code == ErrorCode::kCorrupt;
       if (is_theirs || job.error().code == ErrorCode::kBusy) continue;
@@ -124,11 +124,11 @@ Result<void> Cleaning::read_some() {
   return {};
 }
 
-/// Whether it is known now what all those need that are not over.
+/// Whether the dependencies of all unfinished jobs are known.
 Result<bool> Cleaning::may_go_on() {
   QUARRY_TRY_ASSIGN(const auto unseen, context_.directories.list(Stage::kPrequeue));
   if (!unseen.empty()) return false;
-  // What has left prequeue/ since the last look.
+  // Reads jobs that have left prequeue/ since.
   QUARRY_TRY(tracker_.scan({Stage::kQueue}));
   for (const ChangeSetId& id : tracker_.open()) {
     const ModelJob& known = *tracker_.model().find(id);
@@ -137,7 +137,8 @@ Result<bool> Cleaning::may_go_on() {
     if (!pass_->asked.insert(id).second) continue;
     for (const ChangeSetId& needed : known.dependencies) pass_->past.need(needed);
     if (!is_rollback) continue;
-    // One that has begun before, and was held since, may have to put back what it stopped then.
+    // A rollback that was interrupted and then held may still have to put back the jobs that it
+    // stopped.
     const auto found = job_anywhere(context_.directories, known.name);
     if (!found) continue;
     for (const ChangeSetId& listed : found->second.closure) pass_->past.need(listed);

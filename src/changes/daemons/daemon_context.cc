@@ -21,7 +21,7 @@ std::vector<JointMove::Member> DaemonContext::move(JointMove& move) const {
 }
 
 void DaemonContext::record_move(const Job& job, Stage from, Stage to) const {
-  // The job file has it all; the log is made anew where it misses something.
+  // The job file has the same data: a log that lacks a line is rebuilt from it.
   const ChangeLog changes(directories);
   const auto begun = from == Stage::kPrequeue ? changes.begin(job) : base::Result<void>();
   const auto noted = changes.note(job);

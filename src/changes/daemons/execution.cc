@@ -18,14 +18,14 @@ constexpr std::int64_t kBusyPause = 200;  // milliseconds
 
 const std::string kGone = "who executed it is gone", kStuck = "it could not be moved on";
 
-/// What came after JOB was executed the last time.
+/// The first line of history after JOB's last execution.
 std::vector<HistoryLine>::iterator behind_last_execution(Job& job) {
   const auto run = std::ranges::find(job.history.rbegin(), job.history.rend(),
                                      letter_of(Stage::kRun), &HistoryLine::state);
   return run.base();
 }
 
-/// Where an execution leads that is noted as STATE.
+/// The stage of STATE, if an execution can lead to it.
 std::optional<Stage> stage_of_end(char state) {
   for (const Stage stage :
        {Stage::kPending, Stage::kDone, Stage::kFail, Stage::kTerm, Stage::kAbandon}) {
@@ -36,7 +36,7 @@ std::optional<Stage> stage_of_end(char state) {
 
 }  // namespace
 
-/// NAME is in run/, and who executed it is gone, or has given it an outcome and could not move it.
+/// Handles a job in run/ whose process has died, or that has an outcome but could not be moved.
 Result<void> Execution::recover(const ChangeSetName& name, const std::string& how, bool is_crash) {
   auto lock = context_.directories.lock_job(Stage::kRun, name);
   if (!lock && lock.error().code == ErrorCode::kCorrupt) {
@@ -44,14 +44,14 @@ Result<void> Execution::recover(const ChangeSetName& name, const std::string& ho
     return context_.directories.put_aside(Stage::kRun, name);
   }
   if (!lock) {
-    // The child of a daemon that has died may still be at it, and moves it itself.
+    // A child of a daemon that has died may still be executing it, and moves it itself.
     const bool is_others =
         lock.error().code == ErrorCode::kBusy || lock.error().code == ErrorCode::kNotFound;
     return is_others ? tracker_.locate(name.id) : std::unexpected(std::move(lock).error());
   }
   Job& job = lock->job;
   const Rules& rules = context_.options.rules;
-  // What has landed is known by its tag, and is not to fail for want of a place to say so.
+  // If it has landed, its tag shows it. A full disk must not make it fail.
   const Step step =
       is_crash ? step_after_crash(job, how, rules) : step_after(job, Verdict::kNoRoom, how, rules);
   if (step.to == Stage::kFail && name.type == MoveType::kRollback)
@@ -75,13 +75,13 @@ Result<void> Execution::recover() {
   return {};
 }
 
-/// Reports that a child has taken NAME to run/, wherever it is by now.
+/// Reports that a child has moved NAME to run/, wherever the job is now.
 void Execution::report_begin(const ChangeSetName& name) {
   if (!begun_.insert(name.id).second || !context_.report) return;
   auto found = job_anywhere(context_.directories, name);
   if (!found) return;
   auto& [stage, job] = *found;
-  // In run/ the file is still what it was before: execute_all() writes that line with the next.
+  // In run/ the file does not have this line yet: execute_all() writes it with the next move.
   if (stage == Stage::kRun) {
     job.add_history(context_.clock.now(), Stage::kRun, kExecuted);
   } else {
@@ -90,7 +90,7 @@ void Execution::report_begin(const ChangeSetName& name) {
   context_.report(context_.options, job, Stage::kPending, Stage::kRun);
 }
 
-/// Reports where a child has moved NAME to from run/, though it may have gone further since.
+/// Reports where a child has moved NAME to from run/, even if it has moved on since.
 void Execution::report_end(const ChangeSetName& name) {
   begun_.erase(name.id);
   if (!context_.report) return;
@@ -104,8 +104,8 @@ void Execution::report_end(const ChangeSetName& name) {
   context_.report(context_.options, job, Stage::kRun, *stage);
 }
 
-/// What is in pending/ behind others goes back to queue/ where one of those waits elsewhere again: a
-/// machine that stops may forget the move of one, and keep that of the one behind it.
+/// Moves jobs from pending/ back to queue/ if one of their precursors waits in an earlier stage: a
+/// crash of the machine may have undone the move of the precursor but not theirs.
 Result<void> Execution::put_back() {
   std::set<ChangeSetId> waiting;
   for (const Stage stage : {Stage::kPrequeue, Stage::kQueue, Stage::kStaging}) {
@@ -115,7 +115,7 @@ Result<void> Execution::put_back() {
   QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kPending));
   for (const ChangeSetName& name : names) {
     auto lock = context_.directories.lock_job(Stage::kPending, name);
-    // Who has it in hand moves it, and what is no job is seen later.
+    // Either the process that has locked it moves it, or it is not a job, which is detected later.
     if (!lock) continue;
     const bool is_behind = std::ranges::any_of(
         lock->job.meta.precursors, [&](const ChangeSetId& id) { return waiting.contains(id); });
@@ -149,7 +149,7 @@ Result<void> Execution::apply(const Answer& answer) {
   if (begun_.contains(id)) report_end(answer.name);
   if (known && known->stage == Stage::kPending && answer.outcome &&
       answer.outcome->verdict == Verdict::kSkipped) {
-    // Somebody has it in hand just now.
+    // Another process has locked it.
     const base::UnixMillis now = context_.clock.now();
     tracker_.delay(id, now, {now.value + kBusyPause});
   }
@@ -169,7 +169,7 @@ Result<void> Execution::take_answers() {
   return done;
 }
 
-/// What the file at PATH says.
+/// Reads the file at PATH.
 Result<std::string> Execution::read_request(const std::filesystem::path& path) const {
   QUARRY_TRY_ASSIGN(const auto file, context_.directories.files().open(path, base::FileUse::kRead));
   std::string text(kMostWhy, '\0');
@@ -179,8 +179,8 @@ Result<std::string> Execution::read_request(const std::filesystem::path& path) c
   return one_line(text, kMostWhy);
 }
 
-/// Files ctrl/abandon.CSID and ctrl/term.CSID ask for one that runs to be stopped; what they hold is
-/// the reason.
+/// Handles the files ctrl/abandon.CSID and ctrl/term.CSID, which ask for a running job to be
+/// stopped; they contain the reason.
 Result<void> Execution::stop_requested() {
   QUARRY_TRY_ASSIGN(const auto files,
                     context_.directories.files().list(context_.directories.control("")));
@@ -200,10 +200,10 @@ Result<void> Execution::stop_requested() {
   return {};
 }
 
-/// Stops ID, for somebody's wish with a reason. False: it is not over yet.
+/// Stops ID on request, for the reason WHY. False: it has not stopped yet.
 Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const std::string& why) {
   if (children_.is_busy_with(id)) {
-    // What comes of it is seen when the child has answered: the signal may have come too late.
+    // The signal may come too late; the outcome is known when the child answers.
     if (asked_.insert(id).second) children_.stop(id, is_termination ? SIGTERM : SIGHUP, why);
     return false;
   }
@@ -211,7 +211,7 @@ Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const s
   QUARRY_TRY_ASSIGN(const auto place, context_.directories.find(id));
   if (!place) return true;
   if (place->stage == Stage::kRun) return false;
-  // It has ended meanwhile, and goes no further where it was put off.
+  // It has ended meanwhile. If it was deferred to pending/, it is stopped there.
   if (place->stage != Stage::kPending) return true;
   auto lock = context_.directories.lock_job(Stage::kPending, place->name);
   if (!lock) return lock.error().code == ErrorCode::kNotFound;
@@ -241,8 +241,8 @@ Result<void> Execution::start() {
   return {};
 }
 
-/// The names of FIRST and of those of READY that may be landed with it: of its branch, and of other
-/// files, or behind it. It is the child that moves them; their lanes are taken from now on.
+/// Chooses a batch: FIRST, and jobs of the same branch that may land together with it, being ready
+/// or, with takes_lines, next in line. Their lanes are taken from now on; the child moves them.
 std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
                                                  const std::vector<ChangeSetId>& ready) {
   const Model& model = tracker_.model();
@@ -271,7 +271,8 @@ Result<void> Execution::run(Scan scan) {
   auto done = take_answers();
   QUARRY_TRY(stop_requested());
   if (scan == Scan::kAll) QUARRY_TRY(recover());
-  // In run/ is also what a child of a daemon that has died is still at: it is behind nobody.
+  // Children of a daemon that has died may still be executing jobs in run/, which are not in
+  // `children_`.
   QUARRY_TRY(scan == Scan::kAll ? tracker_.scan({Stage::kPending, Stage::kRun})
                                 : tracker_.scan({Stage::kPending}));
   QUARRY_TRY(tracker_.read_frozen());
@@ -281,7 +282,8 @@ Result<void> Execution::run(Scan scan) {
   return done;
 }
 
-/// Counted from the last look: what has come due since is what there is to do.
+/// From the time of the last start, since jobs that have become due after it have yet to be
+/// started.
 std::optional<base::UnixMillis> Execution::next_time() const {
   const auto rollback = rollback_.next_time();
   const auto job = tracker_.model().next_time(started_at_);

@@ -18,7 +18,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-constexpr int kMaxFailedSearches = 20;  // looks in a row that see nothing, before that is said
+constexpr int kMaxFailedSearches = 20;  // consecutive ones, before an error is logged
 constexpr std::array<std::string_view, kTriggers> kPidFiles = {"prequeue.pid", "queue.pid",
                                                                "exec.pid"};
 
@@ -33,11 +33,12 @@ Result<PidFile> PidFile::take(const Directories& directories, Trigger kind) {
     if (!is_locked) {
       return base::fail(ErrorCode::kBusy, path.string() + ": another daemon serves this queue");
     }
-    // Whoever had it may just have removed it.
+    // The previous owner may have just removed it.
     QUARRY_TRY_ASSIGN(const bool has_name, file->has_name());
     if (!has_name) continue;
     QUARRY_TRY(file->truncate(0));
-    // It is the lock that counts: on a full disk the number is missing, and the queue goes on.
+    // Only the lock matters: on a full disk the file lacks the number, and the queue is served
+    // anyway.
     const auto written = file->append(fmt::format("{}\n", ::getpid()));
     if (!written && written.error().code != ErrorCode::kNoSpace)
       return std::unexpected(written.error());
@@ -101,12 +102,12 @@ Result<void> Loop::begin() {
   return signals_ ? Result<void>() : base::fail_errno("no descriptor for signals");
 }
 
-/// Ends with what went, and begins with what came, since the last time.
+/// Starts serving new queues and stops serving missing ones.
 void Loop::search_for_queues() {
   const base::UnixMillis begin = base::system_clock().now();
   if (!options_.find_queues || is_finishing_ || begin < next_search_) return;
   if (const auto queues = options_.find_queues()) {
-    // First, so that one that is gone by now is not made anew for having been listed.
+    // First, so that a queue that has been removed since the search is not created again.
     take_new(*queues);
     finish_missing(*queues);
     failed_searches_ = 0;
@@ -116,13 +117,13 @@ void Loop::search_for_queues() {
         "the folder of repositories cannot be searched for queues: those that are served go on, "
         "but no others are taken");
   }
-  // No more than a twentieth of the time goes into looking, however many files there are.
+  // Search at most a twentieth of the time, however many files there are.
   const base::UnixMillis end = base::system_clock().now();
   next_search_ = {end.value +
                   std::max(options_.search_interval.count(), 19 * (end.value - begin.value))};
 }
 
-/// A file that is just being replaced may be missed once.
+/// A file that is being replaced may be missed once.
 void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
   constexpr int kGone = 2;
   for (const auto& managed : queues_) {
@@ -135,7 +136,7 @@ void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
   }
 }
 
-/// What cannot be taken keeps no other from being taken, and is tried at each look.
+/// A queue that cannot be opened does not affect others, and is tried again after each search.
 void Loop::take_new(const std::vector<QueueOptions>& queues) {
   for (const QueueOptions& queue : queues) {
     const bool is_ours = std::ranges::any_of(
@@ -160,7 +161,7 @@ void Loop::finish(ManagedQueue& managed) {
   managed.worker->finish();
 }
 
-/// Lets go of the queues that are gone, once what was in hand there has ended.
+/// Drops missing queues whose running jobs have ended.
 void Loop::remove_finished() {
   const base::UnixMillis now = base::system_clock().now();
   std::erase_if(queues_, [&](const auto& managed) {
@@ -168,7 +169,7 @@ void Loop::remove_finished() {
   });
 }
 
-/// Has the work done of those that were woken; when it IS TIME, of all, and all of it.
+/// Runs the workers of queues that were woken or are due; all of them if IS_TIME.
 void Loop::work(bool is_time) {
   const base::UnixMillis now = base::system_clock().now();
   if (is_time) next_scan_ = {now.value + options_.scan_interval.count()};
@@ -178,14 +179,14 @@ void Loop::work(bool is_time) {
     managed->is_woken = false;
     drain(managed->fifo);
     const auto done = managed->worker->run(is_time ? Scan::kAll : Scan::kNew);
-    // Where the folder has gone, there is nothing to be said of it.
+    // If the folder is gone, errors are expected.
     if (done || (managed->last && !managed->pid_file.is_there())) continue;
     base::log(base::LogLevel::kError, "{}: {}", managed->options.base.string(),
               done.error().message);
   }
 }
 
-/// Waits for something to happen. Returns the signal that came, or 0.
+/// Waits for an event or a timer. Returns the signal that was received, or 0.
 int Loop::wait() {
   std::vector<pollfd> polls = {{.fd = signals_.get(), .events = POLLIN, .revents = 0}};
   std::vector<ManagedQueue*> owners = {nullptr};
@@ -227,7 +228,7 @@ std::optional<base::UnixMillis> Loop::next_time() const {
 
 Result<void> Loop::run() {
   QUARRY_TRY(begin());
-  std::optional<base::UnixMillis> last;  // when patience ends
+  std::optional<base::UnixMillis> last;  // deadline for running jobs
   bool is_time = true;
   while (true) {
     search_for_queues();

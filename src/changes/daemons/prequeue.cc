@@ -11,7 +11,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-/// What may be otherwise at the next look.
+/// Whether ERROR may be temporary.
 bool is_passing(const base::Error& error) {
   return error.code == ErrorCode::kIo || error.code == ErrorCode::kBusy ||
          error.code == ErrorCode::kNoSpace;
@@ -32,19 +32,20 @@ Result<void> Prequeue::move(JobLock lock, Stage to, std::string_view why) {
   return moving_.size() < JointMove::kMost ? Result<void>() : commit();
 }
 
-/// Makes the moves that are left to be made.
+/// Makes the collected moves.
 Result<void> Prequeue::commit() {
   Result<void> done;
   if (moving_.size() == 0) return done;
   for (JointMove::Member& moved : context_.move(moving_)) {
     if (!moved.outcome) done = std::move(moved.outcome);
   }
-  // What follows need not wait: after a machine's end the file that has lived longer counts.
+  // No need to sync first: if a crash of the machine leaves two files of a job, the newer one
+  // counts.
   context_.wake(Trigger::kQueue);
   return done;
 }
 
-/// Takes NAME in hand. Nothing: there is nothing to look at.
+/// Locks NAME and prepares its check. Nothing: no check is needed.
 Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& name) {
   auto lock = context_.directories.lock_job(Stage::kPrequeue, name);
   if (!lock) {
@@ -53,7 +54,7 @@ Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& n
     QUARRY_TRY(context_.directories.put_aside(Stage::kPrequeue, name));
     return std::nullopt;
   }
-  // One that failed for its tarball, and is tried again, is looked at again.
+  // A retried job with complete metadata has been checked before.
   if (!lock->is_new() && lock->job.meta.check()) {
     QUARRY_TRY(move(std::move(*lock), Stage::kQueue, "ready as it came"));
     return std::nullopt;
@@ -80,26 +81,26 @@ Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& n
   return candidate;
 }
 
-/// Moves SIGHT to where META leads.
+/// Moves the job of CANDIDATE according to the result META.
 Result<void> Prequeue::judge(Candidate candidate, Result<Meta> meta) {
   if (!meta && is_passing(meta.error())) return std::unexpected(std::move(meta).error());
   if (meta && meta->type != candidate.lock.job.name.type) {
     meta = base::fail(ErrorCode::kInvalid, "its meta file has another move type than its name");
   }
   if (!meta && (!candidate.to_check || meta.error().code == ErrorCode::kNotFound)) {
-    // Not the submitter's fault: a file of the queue is gone, or was changed.
+    // Not the submitter's fault: a file of the queue is missing or was changed.
     context_.log(meta.error());
     meta.error().message = kServersTrouble;
   }
   if (!meta) return move(std::move(candidate.lock), Stage::kFail, meta.error().message);
   candidate.lock.job.meta = std::move(*meta);
-  // Who goes before whom is for the queue to find out.
+  // Precursors are determined by the queueing daemon.
   candidate.lock.job.meta.precursors.clear();
   return move(std::move(candidate.lock), Stage::kQueue, "checked");
 }
 
-/// Looks at NAMES, no more than may move at once. One that cannot be dealt with now keeps the others
-/// from nothing.
+/// Checks NAMES, at most as many as may move at once. A failure for one does not affect the
+/// others.
 Result<void> Prequeue::check_all(std::span<const ChangeSetName> names) {
   Result<void> done;
   const auto note = [&](Result<void> checked) {

@@ -13,8 +13,8 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-// More than can be executed soon wait in staging/ though they may go: there they are still
-// overtaken, and a look at pending/ stays cheap.
+// Limit on jobs in pending/. Others wait in staging/ even if they may go: there they can still be
+// overtaken, and scanning pending/ stays cheap.
 constexpr std::size_t kMostPending = 64;
 
 }  // namespace
@@ -26,7 +26,7 @@ Result<void> Queueing::begin() {
   return make_logs();
 }
 
-/// Makes the logs anew that are lost: by them it is found what depends on what.
+/// Restores missing logs, which are needed to find dependents.
 Result<void> Queueing::make_logs() {
   const auto log_folder = context_.directories.log_of(ChangeSetId()).parent_path();
   QUARRY_TRY_ASSIGN(const auto files, context_.directories.files().list(log_folder));
@@ -37,7 +37,7 @@ Result<void> Queueing::make_logs() {
     QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(stage));
     for (const ChangeSetName& name : names) {
       if (there.contains(name.id.str())) continue;
-      // What is no job, or has moved on, is seen later.
+      // Not a job, or moved: handled later.
       const auto job = context_.directories.read(stage, name);
       const auto made = job ? log.rebuild(*job) : Result<void>();
       if (!made) context_.log(made.error());
@@ -46,7 +46,7 @@ Result<void> Queueing::make_logs() {
   return {};
 }
 
-/// Tells of what others have moved.
+/// Reports the moves made by other processes.
 Result<void> Queueing::report_moves() {
   QUARRY_TRY_ASSIGN(const auto moves, take_moves(context_.directories));
   for (const Moved& each : moves) {
@@ -66,7 +66,7 @@ Result<void> Queueing::scan_folders(Scan scan) {
   return tracker_.resolve();
 }
 
-/// Makes the moves that are left to be made.
+/// Makes the collected moves.
 Result<void> Queueing::commit() {
   Result<void> done;
   for (const JointMove::Member& moved : context_.move(moving_)) {
@@ -77,7 +77,7 @@ Result<void> Queueing::commit() {
   return done;
 }
 
-/// Moves ID, unless somebody else has it in hand or has moved it: then it is for the next scan.
+/// Moves ID to TO. If another process has locked or moved it, it is left for the next scan.
 Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& why) {
   const ModelJob& known = *tracker_.model().find(id);
   auto lock = context_.directories.lock_job(known.stage, known.name);
@@ -101,7 +101,7 @@ Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& 
   return moving_.size() < JointMove::kMost ? Result<void>() : commit();
 }
 
-/// What depends on what did not land fails, and what depends on that.
+/// Fails jobs whose dependencies did not land, and then their dependents.
 Result<void> Queueing::fail_doomed() {
   for (auto doomed = tracker_.model().doomed(); !doomed.empty();
        doomed = tracker_.model().doomed()) {
@@ -120,7 +120,7 @@ Result<void> Queueing::move_ready() {
   const base::UnixMillis now = context_.clock.now();
   auto ids = tracker_.model().ready(now);
   if (context_.options.takes_lines) {
-    // Who executes takes them in their order.
+    // The execution daemon takes them in order.
     const auto line = tracker_.model().in_line(now, kMostPending);
     ids.insert(ids.end(), line.begin(), line.end());
   }
@@ -134,7 +134,7 @@ Result<void> Queueing::move_ready() {
   return {};
 }
 
-/// Puts NAME, which the model knows nothing of, aside if it is no job.
+/// Moves NAME, which is not in the model, to fail/ if it is not a job.
 Result<void> Queueing::put_aside(const ChangeSetName& name) {
   const auto lock = context_.directories.lock_job(Stage::kQueue, name);
   if (lock || lock.error().code != ErrorCode::kCorrupt) return {};
@@ -142,7 +142,7 @@ Result<void> Queueing::put_aside(const ChangeSetName& name) {
   return context_.directories.put_aside(Stage::kQueue, name);
 }
 
-/// What has to wait does so in staging/.
+/// Moves jobs that have to wait to staging/.
 Result<void> Queueing::stage() {
   QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kQueue));
   for (const ChangeSetName& name : names) {
@@ -163,7 +163,7 @@ Result<void> Queueing::run(Scan scan) {
     QUARRY_TRY(fail_doomed());
     QUARRY_TRY(move_ready());
     QUARRY_TRY(commit());
-    // Who executes need not wait until the folders are synced (see Prequeue::run).
+    // The execution daemon need not wait until the folders are synced (see Prequeue::commit).
     if (tracker_.count(Stage::kPending) > 0) context_.wake(Trigger::kExecution);
     return stage();
   };

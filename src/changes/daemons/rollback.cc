@@ -16,7 +16,7 @@ using base::Result;
 namespace {
 
 constexpr int kMostAttempts = 500;
-constexpr unsigned kAttemptPause = 10'000;  // microseconds between two of them
+constexpr unsigned kAttemptPause = 10'000;  // microseconds
 
 }  // namespace
 
@@ -41,7 +41,8 @@ Result<void> Rollback::begin(const ChangeSetName& name) {
   return go_on();
 }
 
-/// What was listed before a crash goes in any case; what this rollback took back then is done with.
+/// The change sets to take back. After a crash it includes all that was listed before it; those
+/// that were taken back then are done.
 Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
   std::vector<ChangeSetId> before, left;
   for (const ChangeSetId& id : job.closure.empty() ? job.meta.dependencies : job.closure) {
@@ -60,7 +61,7 @@ Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
   return closure;
 }
 
-/// Asks those that run and go to stop; who does not for too long is ended.
+/// Asks the running jobs in the list to stop, and kills those that take too long.
 void Rollback::stop_running() {
   const base::UnixMillis now = context_.clock.now();
   for (const ChangeSetId& id : lock_->job.closure) {
@@ -74,14 +75,14 @@ void Rollback::stop_running() {
   }
 }
 
-/// Those that depend on others first.
+/// Abandons dependents first.
 Result<void> Rollback::abandon_all() {
   const std::vector<ChangeSetId> closure = lock_->job.closure;
   for (auto id = closure.rbegin(); id != closure.rend(); ++id) QUARRY_TRY(abandon(*id));
   return {};
 }
 
-/// Adds what has come to depend on what goes, or has landed on it, since it was listed.
+/// Adds jobs that depend on listed ones, or have landed on them, since the list was made.
 Result<void> Rollback::extend() {
   QUARRY_TRY(tracker_.scan({Stage::kQueue, Stage::kStaging, Stage::kPending}));
   QUARRY_TRY_ASSIGN(auto closure, closure_of(lock_->job));
@@ -98,7 +99,8 @@ Result<void> Rollback::go_on() {
     return undo(Verdict::kDeferred, std::string(kServersTrouble));
   }
   stop_running();
-  // But for itself nothing runs, of this daemon's or of one that has died.
+  // Only the rollback itself may be in run/: children of a daemon that has died may be running
+  // too.
   if (tracker_.count(Stage::kRun) > 1) return {};
   deadline_.reset();
   if (auto extended = extend(); !extended) {
@@ -113,10 +115,10 @@ Result<void> Rollback::go_on() {
   return {};
 }
 
-/// Moves ID to abandon/, wherever it waits, so that it can go back.
+/// Moves ID to abandon/, from any stage in which it waits, and records the stage.
 Result<void> Rollback::abandon(const ChangeSetId& id) {
   const ChangeSetId& by = lock_->job.name.id;
-  // The queueing daemon may just be moving it.
+  // The queueing daemon may be moving it.
   for (int attempt = 0;; ++attempt) {
     const ModelJob* known = tracker_.model().find(id);
     if (!known || known->is_taken_back) return {};
@@ -124,7 +126,7 @@ Result<void> Rollback::abandon(const ChangeSetId& id) {
     if (is_over(known->stage) && known->stage != Stage::kAbandon) return {};
     auto lock = context_.directories.lock_job(known->stage, known->name);
     if (lock && lock->stage() == Stage::kAbandon) {
-      // It ran, and was stopped.
+      // It was running, and has been stopped.
       lock->job.taken_back = TakenBack{.by = by, .from = Stage::kPending};
       QUARRY_TRY(lock->update());
     } else if (lock) {
@@ -157,7 +159,7 @@ Result<void> Rollback::restore(const Job& job) {
   return {};
 }
 
-/// Notes on ID, which has landed, that ROLLBACK took it back.
+/// Marks ID, which has landed, as taken back by ROLLBACK.
 Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
   QUARRY_TRY_ASSIGN(const auto place, context_.directories.find(id));
   if (!place || place->stage != Stage::kDone) return {};
@@ -174,7 +176,7 @@ Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
 }
 
 Result<void> Rollback::end(Stage to, const std::string& why) {
-  // An error leaves it where it is without a holder, as a crash does.
+  // After an error it stays where it is, unlocked, as after a crash.
   JobLock lock = std::move(*lock_);
   lock_.reset();
   deadline_.reset();
@@ -198,7 +200,7 @@ Result<void> Rollback::take(const Answer& answer) {
   if (!lock_) return {};
   Job& job = lock_->job;
   if (!answer.outcome) {
-    // What is listed goes when it is tried again; or goes back, where that was the last time.
+    // The abandoned jobs go back; if the rollback is retried, it lists them again.
     const Step step = step_after_crash(job, answer.how, context_.options.rules);
     auto restored = restore(job);
     if (restored) return end(step.to, step.why);

@@ -15,7 +15,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-// More of those that are over are not kept in mind; who depends on one finds it again.
+// Limit on finished jobs in the model; if one is needed again, it is found again.
 constexpr std::size_t kMostOver = 20'000;
 constexpr std::size_t kMostFrozen = std::size_t{1} << 20;  // bytes
 
@@ -51,12 +51,12 @@ void Tracker::delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMilli
   put(std::move(known));
 }
 
-/// False: it is not there any more.
+/// False: it is no longer there.
 Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
   auto job = directories_.read(stage, name);
   if (job) {
     put(*job, stage);
-    // What a rollback took back is otherwise than it was.
+    // The change sets that a finished rollback has taken back have changed too.
     for (const ChangeSetId& id : job->closure) {
       const bool is_done = stage == Stage::kDone && model_->find(id) != nullptr;
       if (is_done) QUARRY_TRY(locate(id));
@@ -66,7 +66,7 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
   switch (job.error().code) {
     case ErrorCode::kNotFound:
       return false;
-    case ErrorCode::kBusy: {  // nobody has looked at it yet
+    case ErrorCode::kBusy: {  // not checked yet
       ModelJob known;
       known.name = name;
       known.stage = stage;
@@ -86,7 +86,7 @@ Result<void> Tracker::locate(const ChangeSetId& id) {
   const ModelJob* known = model_->find(id);
   if (!known) return {};
   const ChangeSetName name = known->name;
-  // Twice, since jobs go back as well.
+  // Searches twice, since jobs also move back.
   for (int attempt = 0; attempt < 2; ++attempt) {
     for (std::size_t i = 0; i < kStages; ++i) {
       QUARRY_TRY_ASSIGN(const bool is_there, read(static_cast<Stage>(i), name));
@@ -107,7 +107,7 @@ Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
       seen.insert(name.id);
       if (started_.contains(name.id)) continue;
       const ModelJob* known = model_->find(name.id);
-      // In queue/ it may have been changed where it lies.
+      // In queue/ a job may change without moving.
       if (known && known->stage == stage && stage != Stage::kQueue) continue;
       QUARRY_TRY(read(stage, name));
     }

@@ -19,7 +19,7 @@ using base::ErrorCode;
 
 namespace {
 
-// Each is an open descriptor while the files below it are written.
+// Each level has an open descriptor while files below it are written.
 constexpr std::size_t kDeepest = 100;
 
 std::unexpected<base::Error> failed(std::string_view name) {
@@ -29,18 +29,18 @@ std::unexpected<base::Error> failed(std::string_view name) {
   return error;
 }
 
-/// The folder in which the next file is written, and those that it is in: files come in the order of
-/// their names, so that each is opened once.
+/// The current folder and its parents. Files come in order of names, so each folder is opened
+/// once.
 class OpenFolders {
  public:
   explicit OpenFolders(base::Fd top) { open_.push_back({"", std::move(top)}); }
 
-  /// The folder of the file NAME, made if need be.
+  /// The folder of the file NAME, created if necessary.
   base::Result<int> folder_of(std::string_view name);
 
  private:
   struct Folder {
-    std::string path;  // with a slash at its end; that of the top is empty
+    std::string path;  // ends with a slash; empty for the top
     base::Fd fd;
   };
   std::vector<Folder> open_;

@@ -17,14 +17,14 @@ namespace {
 constexpr std::size_t kLongestLink = 4095;  // PATH_MAX
 constexpr std::size_t kNamesTold = 10;
 constexpr std::size_t kMostLog = std::size_t{64} << 10;
-// Of all files of a change set: what takes half a minute at the worst.
+// Limit for all files of a change set; in the worst case this takes half a minute.
 constexpr std::size_t kMostLines = 10 * kMostLinesMerged;
 
 std::unexpected<LandingError> bad(std::string_view name, std::string_view why) {
   return refuse(RefusalKind::kBadFile, fmt::format("{}: {}", name, why));
 }
 
-/// Why no file can be called NAME; null: one can.
+/// Why NAME is not possible; null if it is.
 const char* fault_of(std::string_view name) {
   if (name.find('\0') != std::string_view::npos || !artifact::is_simple_path(name)) {
     return "no path of a file in a repository";
@@ -55,14 +55,15 @@ Attempt<void> TreeChange::check(const ChangedFile& file) const {
        file.content->find_first_of(std::string_view("\0\n", 2)) != std::string::npos)) {
     return bad(file.name, "a symbolic link that leads nowhere");
   }
-  // Stored as a file it would be one all the same: who may submit may not therefore close branches.
+  // Stored as a file, a control artifact would still take effect: the right to submit does not
+  // include, for example, closing branches.
   if (artifact::parse_structural(*file.content)) {
     return bad(file.name, "fossil would take its content for a manifest or control artifact");
   }
   return {};
 }
 
-/// What names CONTENT here. What is not changed keeps its name, whatever hash that is.
+/// The name for CONTENT. Unchanged content keeps its name, whatever hash algorithm that is of.
 HashName TreeChange::name_of(const Content& content, const MaybeFile& ours, const MaybeFile& base) {
   for (const MaybeFile& file : {ours, base}) {
     if (file && file->hash.algorithm() != algorithm_ && file->hash.names(*content)) {
@@ -176,7 +177,7 @@ void TreeChange::find_obstacles() {
   }
 }
 
-/// All that conflicts, in one refusal.
+/// One refusal with all conflicts.
 std::unexpected<LandingError> TreeChange::conflict(const MergeLabels& labels) {
   std::ranges::stable_sort(conflicts_, {}, &Conflict::name);
   std::string names, log;

@@ -8,12 +8,12 @@
 namespace quarry::changes {
 namespace {
 
-// Bytes between two places.
+// Bytes between two checkpoints.
 constexpr std::size_t kStride = std::size_t{128} << 10;
 
 }  // namespace
 
-/// How many files at the begin of TREE are those of the tree before.
+/// The number of files at the beginning of TREE that are the same as in the previous tree.
 std::size_t TreeChecksum::in_common(const FileTree& tree) const {
   std::size_t count = 0;
   for (const auto& [name, file] : tree) {

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 6> kActionNames = {"approve", "hold",  "r
                                                           "abandon", "retry", "terminate"};
 constexpr std::array<std::string_view, 6> kDone = {
     "approved", "held", "released", "abandoned", "to be tried again", "terminated"};
-// A daemon has a job in hand for moments; who runs it, for long.
+// A daemon holds the lock of a job for moments, its execution for long.
 constexpr int kTries = 40;
 constexpr std::chrono::milliseconds kBetweenTries{25};
 constexpr std::size_t kMostText = 500;
@@ -41,7 +41,7 @@ bool may_be_in(Action action, Stage stage) {
     case Action::kRetry:
       return stage == Stage::kFail || stage == Stage::kTerm || stage == Stage::kAbandon;
     case Action::kTerminate:
-      return false;  // but in run/, which is not decided here
+      return false;  // only in run/, which is handled elsewhere
     default:
       return waits(stage);
   }
@@ -71,7 +71,7 @@ Result<void> hold(const ActionRequest& request, Job& job) {
   return {};
 }
 
-/// What keeps a job that somebody else has in hand.
+/// The error for a job that another process has locked.
 std::unexpected<base::Error> in_hand(const JobLocation& place) {
   return fail(ErrorCode::kBusy,
               fmt::format("{} is being {}: try again in a moment", place.name.id.str(),
@@ -94,7 +94,7 @@ std::string why_of(const ActionRequest& request) {
   return why;
 }
 
-/// Asks the execution daemon to stop what is at PLACE, in run/.
+/// Asks the execution daemon to stop the job at PLACE, which is in run/.
 Result<Job> stop(Directories& directories, const JobLocation& place, const ActionRequest& request,
                  base::UnixMillis now, const std::function<bool(const Job&)>& may) {
   QUARRY_TRY_ASSIGN(Job job, directories.read(place.stage, place.name));
@@ -102,7 +102,7 @@ Result<Job> stop(Directories& directories, const JobLocation& place, const Actio
   const std::string_view word = request.action == Action::kTerminate ? "term" : "abandon";
   const std::string file = fmt::format("{}.{}", word, job.name.id.str());
   const std::string why = why_of(request);
-  // It appears as a whole: the daemon may look at any time.
+  // Renamed into place, since the daemon may read it at any time.
   const auto temporary = directories.base() / "tmp" / file;
   QUARRY_TRY_ASSIGN(const auto written,
                     directories.files().open(temporary, base::FileUse::kOpenOrMake));
@@ -118,7 +118,7 @@ Result<Job> act_on(Directories& directories, const JobLocation& place, const Act
                    base::UnixMillis now, const std::function<bool(const Job&)>& may) {
   const bool is_stop = request.action == Action::kAbandon || request.action == Action::kTerminate;
   if (is_stop && place.stage == Stage::kRun) return stop(directories, place, request, now, may);
-  // What nobody has looked at yet says nothing of itself.
+  // A job that has not been checked has no data yet.
   if (place.stage == Stage::kRun || place.stage == Stage::kPrequeue) return in_hand(place);
   QUARRY_TRY_ASSIGN(JobLock held, directories.lock_job(place.stage, place.name));
   QUARRY_TRY(require_right(request, held.job, may));
@@ -191,9 +191,9 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
     case Action::kRetry:
       job.crashes = 0;
       job.deferrals = 0;
-      // They were found in the order of then.
+      // Precursors are determined again.
       job.meta.precursors.clear();
-      // What was refused before its meta file was taken is looked into again.
+      // A job that failed because of its meta file is checked again.
       if (!job.meta.check()) outcome.stage = Stage::kPrequeue;
       break;
   }
@@ -208,7 +208,7 @@ Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionReq
     if (!place) return std::unexpected(not_here(id.str()));
     auto done = act_on(directories, *place, request, now, may);
     if (done) return done;
-    // It has moved on, or is about to.
+    // It has moved, or is about to.
     const bool may_pass = done.error().code == ErrorCode::kNotFound ||
                           (done.error().code == ErrorCode::kBusy && place->stage != Stage::kRun);
     if (!may_pass) return done;
@@ -219,11 +219,13 @@ Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionReq
 
 namespace {
 
-/// Where the job of ID is, if its log says how it is called: folders may have very many files.
+/// Finds the job of ID by the name in its log, which is faster than listing folders with many
+/// files.
 std::optional<JobLocation> find_by_log(const Directories& directories, const ChangeSetId& id) {
   auto name = ChangeLog(directories).name_of(id);
   if (!name || name->id != id) return std::nullopt;
-  // In the order in which it moves, so that it does not slip by. Seen twice, it is where it was last.
+  // In the order in which jobs move, so that it is not missed. If it is seen twice, the last stage
+  // counts.
   std::optional<Stage> stage;
   for (std::size_t i = 0; i < kStages; ++i) {
     const auto each = static_cast<Stage>(i);

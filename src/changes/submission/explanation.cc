@@ -33,9 +33,9 @@ class Reading {
     for (const ChangeSetName& name : *names) QUARRY_TRY(put(stage, name));
     return {};
   }
-  /// What those that are known depend on.
+  /// Reads the dependencies of known jobs.
   Result<void> read_unknown() {
-    // One that is nowhere stays unknown.
+    // Jobs that do not exist stay unknown.
     std::size_t left = model.unknown().size();
     while (left > 0) {
       for (const ChangeSetId& id : model.unknown()) {
@@ -66,7 +66,7 @@ class Reading {
       known.stage = stage;
       model.put(std::move(known));
     }
-    // What has moved on, or cannot be read, is as good as not there.
+    // A job that has moved or cannot be read counts as missing.
     return {};
   }
 
@@ -75,10 +75,10 @@ class Reading {
   std::size_t files_ = 0;
 };
 
-/// Less than a few job files take: what the daemons do first, to write one, they cannot.
+/// Less than a few job files need: the daemons cannot write even one.
 constexpr std::uint64_t kNoRoom = std::uint64_t{16} << 10;
 
-/// To be said of what waits in a queue whose disk is full; empty: there is room.
+/// A remark for waiting jobs if the disk of the queue is full; empty otherwise.
 std::string why_stuck(const Directories& directories) {
   struct statvfs disk {};
   if (::statvfs(directories.base().c_str(), &disk) != 0) return {};

@@ -6,11 +6,11 @@
 namespace quarry::changes {
 namespace {
 
-// ID_TAI_…: the parts that all begin with have the same lengths.
+// ID_TAI_…: the first parts of all names have the same lengths.
 constexpr std::size_t kId = 16;
 constexpr std::size_t kTai = 24;
 
-/// By time, and of one time by their ids. Both may be jobs.
+/// By time, then by id. Both must be names of jobs.
 bool is_newer(std::string_view a, std::string_view b) {
   const int order = a.substr(kId + 1, kTai).compare(b.substr(kId + 1, kTai));
   return order != 0 ? order > 0 : a.substr(0, kId) > b.substr(0, kId);

@@ -16,7 +16,7 @@ using base::ErrorCode;
 using base::Result;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMeasured = 20;  // landings that the expectation comes from
+constexpr std::size_t kMeasured = 20;  // landings used for the estimate
 
 Result<std::vector<ChangeSetName>> names_of(const Directories& directories, Stage stage) {
   auto names = directories.list(stage);
@@ -24,7 +24,7 @@ Result<std::vector<ChangeSetName>> names_of(const Directories& directories, Stag
   return names;
 }
 
-/// A job that cannot be read is shown with its name and why; nothing: it has moved on.
+/// A job that cannot be read is shown with its name and the error; nothing: it has moved.
 std::optional<JobView> view_at(const Directories& directories, const JobLocation& place) {
   JobView view;
   view.stage = place.stage;
@@ -44,7 +44,7 @@ std::optional<JobView> view_at(const Directories& directories, const JobLocation
   return view;
 }
 
-/// From the moment that it ran until it was done; nothing: it did not.
+/// The time from its start until it was done; nothing if it is not done.
 std::optional<milliseconds> time_of_execution(const Job& job) {
   std::optional<base::UnixMillis> began;
   for (const HistoryLine& line : job.history) {
@@ -56,7 +56,7 @@ std::optional<milliseconds> time_of_execution(const Job& job) {
   return std::nullopt;
 }
 
-/// How long the newest of those that are DONE took.
+/// The mean time of the newest jobs in DONE.
 std::optional<milliseconds> mean_time(const Directories& directories,
                                       const std::vector<JobLocation>& done) {
   milliseconds total{0};
@@ -72,17 +72,17 @@ std::optional<milliseconds> mean_time(const Directories& directories,
   return total / count;
 }
 
-/// Running ones first, then those that go next.
+/// Running jobs first, then in order of execution.
 bool goes_before(const JobLocation& a, const JobLocation& b) {
   const bool a_runs = a.stage == Stage::kRun, b_runs = b.stage == Stage::kRun;
   if (a_runs != b_runs) return a_runs;
   return changes::goes_before(a.name, b.name);
 }
 
-/// One that a list may show.
+/// A candidate for a list.
 struct Listed {
   JobLocation place;
-  std::uint64_t rank = 0;  // of what waits: how many go before it, and itself
+  std::uint64_t rank = 0;  // position of a waiting job, from 1
 };
 
 struct Page {
@@ -90,7 +90,7 @@ struct Page {
   std::string more;
 };
 
-/// The first MOST jobs of LISTED that OPTIONS want.
+/// The first MOST jobs of LISTED that match OPTIONS.
 Page page_of(const Directories& directories, const std::vector<Listed>& listed,
              const ViewOptions& options, std::size_t most) {
   Page page;
@@ -115,7 +115,7 @@ bool is_list_of(const ViewOptions& options, bool over) {
   return !options.after || is_over(options.after->stage) == over;
 }
 
-/// Those that wait and are wanted, of all; counts all.
+/// Lists the waiting jobs that match OPTIONS; counts all.
 Result<std::vector<Listed>> list_waiting(const Directories& directories, const ViewOptions& options,
                                          QueueView& view) {
   std::vector<JobLocation> waiting;
@@ -140,8 +140,8 @@ Result<std::vector<Listed>> list_waiting(const Directories& directories, const V
   return listed;
 }
 
-/// Offers OVER those that are over and wanted, and DONE all that have landed; counts all. There may
-/// be so many that not even their names are kept.
+/// Offers the finished jobs that match to OVER, and all that have landed to DONE; counts all.
+/// There may be too many to keep even their names.
 Result<void> offer_over(const Directories& directories, const ViewOptions& options, QueueView& view,
                         Newest& over, Newest& done) {
   for (std::size_t i = static_cast<std::size_t>(Stage::kDone); i < kStages; ++i) {
@@ -177,7 +177,7 @@ std::string headline(const Job& job) {
 Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options) {
   QueueView view;
   QUARRY_TRY_ASSIGN(const auto waiting, list_waiting(directories, options, view));
-  // One more than is shown or read says that there are more.
+  // One more than is shown or read, to see whether there are more.
   const std::size_t most = options.branch.empty() ? options.max_over : kMostViewed;
   Newest over(options.max_over > 0 && is_list_of(options, /*over=*/true) ? most + 1 : 0,
               options.after ? std::optional(options.after->name) : std::nullopt);
@@ -200,7 +200,7 @@ Result<QueueView> view_queue(const Directories& directories, const ViewOptions& 
 }
 
 Result<JobView> view_job(const Directories& directories, const JobLocation& place) {
-  // It moves while we look, and never back and forth so often.
+  // The job may move meanwhile, but not this many times.
   JobLocation at = place;
   for (int tries = 0; tries < 5; ++tries) {
     if (auto view = view_at(directories, at)) {

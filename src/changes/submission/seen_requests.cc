@@ -33,7 +33,8 @@ Result<bool> SeenRequests::is_first(std::string_view signature, base::UnixMillis
   return std::unexpected(made.error());
 }
 
-/// What is left because it could not be removed is tried again when the next period begins.
+/// Deletes old periods. Anything that cannot be deleted is tried again when the next period
+/// begins.
 void SeenRequests::forget_before(std::int64_t period) {
   const auto folder = directories_.control("seen");
   const auto names = directories_.files().list(folder);

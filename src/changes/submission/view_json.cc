@@ -14,7 +14,7 @@ using base::fail;
 using base::Result;
 using Json = nlohmann::ordered_json;
 
-/// Never throws: what is no UTF-8 is shown as such.
+/// Never throws: invalid UTF-8 is replaced.
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -75,7 +75,7 @@ Json document_of(const JobView& view, bool whole) {
   return json;
 }
 
-/// What stands in JSON under NAME: of its type; nothing where it is missing or of another.
+/// The member NAME of the object, if it has the right type.
 template <typename T>
 std::optional<T> member(const Json& json, const char* name) {
   const auto at = json.find(name);

@@ -1,6 +1,6 @@
-// Reading tarballs in a child. It writes the files' contents of each to a file that both have open, and
-// the rest into a pipe (packing.h), behind its size of 8 bytes. None of it is believed: it may be what
-// a hostile tarball made of the child.
+// Reads tarballs in a child process. The child writes the contents of files to a file that both
+// processes have open, and everything else to a pipe (packing.h), preceded by its size in 8 bytes.
+// The parent trusts none of it, since a hostile tarball may have taken over the child.
 #include "apart.h"
 
 #include <fcntl.h>
@@ -42,10 +42,10 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// A disk that stands still is no reason to wait for ever; time of the processor has its own bound.
+/// In case the disk hangs; CPU time is limited separately.
 constexpr std::chrono::minutes kPatience{5};
 
-/// A child that does not outlive its owner.
+/// A child that is killed with its owner.
 class Child final : public Reader {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}
@@ -63,7 +63,7 @@ class Child final : public Reader {
   pid_t pid_;
 };
 
-/// Everything that comes through PIPE, up to MOST bytes; nothing where there is more, or it takes too long.
+/// Reads everything from PIPE, up to MOST bytes; nothing if there is more or it takes too long.
 std::optional<std::string> read_all(int pipe, std::size_t most) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   std::string all;
@@ -84,7 +84,7 @@ std::unexpected<base::Error> killed(int signal) {
               fmt::format("the reader of the tarball was ended by signal {}", signal));
 }
 
-/// Writes TEXT to PIPE, behind its size.
+/// Writes TEXT to PIPE, preceded by its size.
 void send_message(int pipe, std::string_view text) {
   const std::uint64_t size = text.size();
   std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
@@ -96,7 +96,7 @@ void send_message(int pipe, std::string_view text) {
   }
 }
 
-/// What was told next, which goes off REST; nothing where that is not whole.
+/// Takes the next message off REST; empty if it is incomplete.
 std::string_view next_message(std::string_view& rest) {
   std::uint64_t size = 0;
   if (rest.size() < sizeof size) return {};
@@ -124,7 +124,7 @@ void read_as_child(std::span<const int> tarballs, const TarballLimits& limits,
   std::vector<int> kept = {pipe};
   kept.insert(kept.end(), tarballs.begin(), tarballs.end());
   kept.insert(kept.end(), contents.begin(), contents.end());
-  const Utf8Locale locale;  // its files cannot be opened later
+  const Utf8Locale locale;  // its files cannot be opened after confine()
   const bool is_confined = confine(kept, {});
   const auto refused = base::fail_errno("the reader of tarballs cannot be confined");
   for (std::size_t i = 0; i < tarballs.size(); ++i) {
