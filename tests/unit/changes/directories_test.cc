@@ -40,7 +40,7 @@ ChangeSetName named(std::string_view digits, MoveType type = MoveType::kDevelopm
           .extra = "ann"};
 }
 
-/// The machine's files, with something that happens right after a folder was looked at.
+/// Real files, with a hook that runs right after a folder was listed.
 class WatchedFiles final : public FileSystem {
  public:
   using Path = std::filesystem::path;
@@ -79,7 +79,7 @@ struct Queue {
     REQUIRE((*file)->append("a tarball"));
     REQUIRE(directories.submit(name, std::move(*file), kSubmission));
   }
-  /// The job of NAME, in queue/.
+  /// Puts the job NAME in queue/.
   JobLock queued(const ChangeSetName& name) {
     submit(name);
     auto lock = directories.lock_job(Stage::kPrequeue, name);
@@ -95,7 +95,7 @@ struct Queue {
     REQUIRE(lock->move(Stage::kQueue, kNow, "checked"));
     return std::move(*lock);
   }
-  /// The folders, tmp and data among them, that have a file of NAME.
+  /// The folders, including tmp and data, that have a file of NAME.
   std::vector<std::string> folders_with(const ChangeSetName& name) const {
     std::vector<std::string> found;
     for (const auto& one : std::filesystem::recursive_directory_iterator(directories.base())) {
@@ -110,7 +110,7 @@ struct Queue {
 
 }  // namespace
 
-TEST_CASE("what is submitted waits in prequeue/ as an empty file, beside its tarball") {
+TEST_CASE("a submission waits in prequeue/ as an empty file") {
   Queue queue;
   const auto name = named("a");
   queue.submit(name);
@@ -121,7 +121,7 @@ TEST_CASE("what is submitted waits in prequeue/ as an empty file, beside its tar
   CHECK(queue.directories.list(Stage::kPrequeue) == std::vector{name});
 }
 
-TEST_CASE("what is not submitted after all leaves nothing") {
+TEST_CASE("a cancelled submission leaves nothing behind") {
   Queue queue;
   const auto name = named("a");
   {
@@ -133,7 +133,7 @@ TEST_CASE("what is not submitted after all leaves nothing") {
   CHECK(queue.folders_with(name).empty());
 }
 
-TEST_CASE("a submission that fails half way leaves nothing") {
+TEST_CASE("a submission that fails halfway leaves nothing behind") {
   Queue queue;
   const auto name = named("a");
   auto file = queue.directories.begin(name);
@@ -143,7 +143,7 @@ TEST_CASE("a submission that fails half way leaves nothing") {
   CHECK(queue.folders_with(name).empty());
 }
 
-TEST_CASE("a submission says who, with which rights, from where and when") {
+TEST_CASE("a submission records user, rights, address and time") {
   CHECK(Submission::parse(kSubmission.text()) == kSubmission);
   CHECK_FALSE(Submission::parse("submitter ann\n"));
   Submission odd = kSubmission;
@@ -151,7 +151,7 @@ TEST_CASE("a submission says who, with which rights, from where and when") {
   CHECK(Submission::parse(odd.text())->submitter == "a\\x0asubmitter root");
 }
 
-TEST_CASE("stages list their jobs in the order in which they go") {
+TEST_CASE("stages list their jobs in order of execution") {
   Queue queue;
   const auto old = named("5", MoveType::kDevelopment, {kNow.value - 1000});
   for (const auto& name : {named("4"), old, named("3", MoveType::kBugFix), named("1"),
@@ -166,7 +166,7 @@ TEST_CASE("stages list their jobs in the order in which they go") {
   CHECK(order == "263514");
 }
 
-TEST_CASE("a job moves with what is new in it, and lies in one folder") {
+TEST_CASE("a move writes the job's changes, and leaves it in exactly one folder") {
   Queue queue;
   const auto name = named("a");
   auto lock = queue.queued(name);
@@ -180,7 +180,7 @@ TEST_CASE("a job moves with what is new in it, and lies in one folder") {
   CHECK(job->history.back() == HistoryLine{.time = kNow, .state = 'S', .why = "waits for b"});
 }
 
-TEST_CASE("who has a job in hand is alone with it, also after he changed and moved it") {
+TEST_CASE("a job's lock is exclusive, also after it was changed and moved") {
   Queue queue;
   const auto name = named("a");
   {
@@ -199,7 +199,7 @@ TEST_CASE("who has a job in hand is alone with it, also after he changed and mov
   CHECK(lock->job.held == "bob");
 }
 
-TEST_CASE("a change set is found by its id, or by enough of it") {
+TEST_CASE("a change set is found by its id or an unambiguous prefix") {
   Queue queue;
   const auto one = named("abc1"), other = named("abd2");
   { const auto lock = queue.queued(one); }
@@ -211,7 +211,7 @@ TEST_CASE("a change set is found by its id, or by enough of it") {
   CHECK(queue.directories.find_all("abc")->size() == 1);
 }
 
-TEST_CASE("a file that is no job is named, and can be put aside") {
+TEST_CASE("the error names a file that is not a job, and the file can be put aside") {
   Queue queue;
   const auto name = named("a");
   queue.submit(name);
@@ -224,7 +224,7 @@ TEST_CASE("a file that is no job is named, and can be put aside") {
   CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "fail"});
 }
 
-TEST_CASE("recovery removes what was never submitted, when it is old, and nothing else") {
+TEST_CASE("recovery removes old files that were never submitted, and nothing else") {
   Queue queue;
   const auto lost = named("a"), writing = named("b"), kept = named("c");
   queue.submit(lost);
@@ -240,7 +240,7 @@ TEST_CASE("recovery removes what was never submitted, when it is old, and nothin
   CHECK(queue.folders_with(kept).size() == 3);
 }
 
-TEST_CASE("recovery leaves the tarball of one that goes back meanwhile") {
+TEST_CASE("recovery keeps the tarball of a job that moves back meanwhile") {
   Queue queue;
   const auto name = named("a");
   REQUIRE(queue.queued(name).move(Stage::kFail, kNow, "a conflict"));
@@ -248,7 +248,7 @@ TEST_CASE("recovery leaves the tarball of one that goes back meanwhile") {
   Directories watched(files, queue.directories.base());
   int moves = 0;
   files.after_list = [&](const std::filesystem::path& folder) {
-    // It is tried again when queue/ was looked at, and fails again when fail/ was.
+    // It is retried after queue/ was listed, and fails again after fail/ was.
     const bool goes_back = folder.filename() == "queue", fails = folder.filename() == "fail";
     if (!goes_back && !fails) return;
     auto lock = queue.directories.lock_job(goes_back ? Stage::kFail : Stage::kQueue, name);
@@ -259,7 +259,7 @@ TEST_CASE("recovery leaves the tarball of one that goes back meanwhile") {
   CHECK(queue.folders_with(name).size() == 3);
 }
 
-TEST_CASE("of two files of a job the one with the longer history stays") {
+TEST_CASE("of two files of a job the one with the longer history is kept") {
   Queue queue;
   const auto name = named("a");
   {
@@ -276,7 +276,7 @@ TEST_CASE("of two files of a job the one with the longer history stays") {
   }
 }
 
-TEST_CASE("a trigger wakes who listens, and is no error where nobody does") {
+TEST_CASE("a trigger wakes the listener, and is not an error without one") {
   TemporaryFolder folder;
   pull(folder.path(), Trigger::kQueue);
   const auto fifo = listen(folder.path(), Trigger::kQueue);

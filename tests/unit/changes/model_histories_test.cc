@@ -1,5 +1,5 @@
-// Thousands of random histories of a queue, step by step: what the model says at each is compared
-// with what its definition says, worked out from nothing.
+// Thousands of random histories of a queue: after each step, the answers of the model are compared
+// with its definition, computed from scratch.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,12 +20,12 @@ using quarry::base::UnixMillis;
 
 namespace {
 
-constexpr std::size_t kAtOnce = 3;  // jobs that run
+constexpr std::size_t kAtOnce = 3;  // running jobs
 constexpr int kHistories = 3'000;
 constexpr int kSteps = 60;
 
 /// A queue in memory that does what the daemons do, and the branches that it lands on. The content
-/// of a file is the list of those that changed it.
+/// of a file is the list of change sets that changed it.
 class World {
  public:
   explicit World(unsigned seed) : random_(seed) {}
@@ -40,7 +40,7 @@ class World {
     check();
   }
 
-  /// Everything is released, approved and thawed, and goes its way; nobody waits for ever.
+  /// Releases, approves and thaws everything, and finishes all jobs; none waits forever.
   void end() {
     model_.set_frozen({});
     frozen_.clear();
@@ -85,7 +85,7 @@ class World {
     if (chance(20)) job.branch = "side";
     if (chance(10)) job.held = "bob";
     job.is_approved = !chance(10);
-    // Some are older than those that came before: their clocks differ, or they were retried.
+    // Some are older than earlier ones: clocks differ, or they were retried.
     if (chance(20)) job.name.tai = tai64n({static_cast<std::int64_t>(pick(number) + 1)});
     put(job);
     job.precursors = model_.precursors_of(job.name.id);
@@ -96,7 +96,7 @@ class World {
   void start() {
     for (const ChangeSetId& id : model_.ready({})) {
       if (running_.size() >= kAtOnce) return;
-      // What became ready in the loop before may not be by now.
+      // It was ready before this loop, but may no longer be.
       if (!model_.is_ready(id, {})) continue;
       go(id, Stage::kRun);
       Content base;
@@ -115,7 +115,8 @@ class World {
                                             Stage::kPending, Stage::kAbandon};
     const Stage end = kEnds[pick(kEnds.size())];
     if (end == Stage::kDone) {
-      // As it was when it began, with its own: what others did meanwhile would be lost.
+      // The content from when it started, plus its own change: changes by others meanwhile would
+      // be lost.
       for (const auto& [key, before] : base) {
         content_[key] = before;
         content_[key].push_back(number_of(id));
@@ -173,7 +174,7 @@ class World {
     for (auto& [key, list] : content_) {
       std::erase_if(list, [&](std::uint64_t number) { return gone.contains(number); });
     }
-    // Nothing runs while a rollback does.
+    // Nothing else runs during a rollback.
     for (auto& [id, base] : running_) {
       for (auto& [key, list] : base) list = content_[key];
     }
@@ -232,7 +233,7 @@ class World {
   static auto own_rank(const ModelJob& job) {
     return std::tie(job.name.type, job.name.tai, job.name.id);
   }
-  /// Those that are active and need JOB, itself among them.
+  /// JOB and the active jobs that depend on it.
   std::vector<const ModelJob*> lenders(const ModelJob& job) const {
     std::vector<const ModelJob*> found = {&job};
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -253,7 +254,7 @@ class World {
     check_content();
   }
 
-  /// No two that run touch a file, and all that they need has landed.
+  /// No two running jobs touch the same file, and all their dependencies have landed.
   void check_running() const {
     std::set<Key> taken;
     for (const auto& [id, base] : running_) {
@@ -287,8 +288,8 @@ class World {
         const auto others = lenders(*other);
         const auto best_other =
             std::ranges::min(others, {}, [](const ModelJob* one) { return own_rank(*one); });
-        // What both are needed for lets the deeper one go first; the model may choose where
-        // neither needs the other.
+        // A job that both depend on lets the deeper one go first; if neither depends on the other,
+        // the model may choose.
         if (best == best_other) {
           if (std::ranges::find(lenders_of_it, other) != lenders_of_it.end()) continue;
           if (std::ranges::find(others, job) != others.end())
@@ -304,7 +305,7 @@ class World {
       CHECK(model_.why_not(job->name.id, {}).empty() == may_go);
     }
     for (const ChangeSetId& id : ready) REQUIRE(is_active(jobs_.at(id)));
-    // As long as any may go on, one does.
+    // While any job may go on, one does.
     REQUIRE((active.empty() || !ready.empty() || !running_.empty()));
   }
 
@@ -317,7 +318,7 @@ class World {
     return std::ranges::find_first_of(a.files, b.files) != a.files.end();
   }
 
-  /// The branches are what those that landed make of them, one after the other.
+  /// The branches are the result of landing one after another.
   void check_content() const {
     Content expected;
     for (const ChangeSetId& id : landed_) {
@@ -342,7 +343,7 @@ class World {
 
 }  // namespace
 
-TEST_CASE("in every history order, lanes and dependencies are kept, and nobody waits for ever" *
+TEST_CASE("in every history order, lanes and dependencies are respected, and no job waits forever" *
           doctest::test_suite("long")) {
   for (unsigned seed = 0; seed < kHistories; ++seed) {
     CAPTURE(seed);

@@ -1,4 +1,4 @@
-// What is told of every move: one report for each, whoever made it, in the order in which they were.
+// Reports of moves: one for each, whoever made it, in order.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -14,7 +14,7 @@ namespace {
 
 using Moves = std::vector<std::string>;
 
-/// Writes down what is reported.
+/// Records reports.
 struct Recorder {
   std::map<std::uint64_t, Moves> moves;  // "from>to: why"
 
@@ -30,7 +30,7 @@ struct Recorder {
   const Moves& of(std::uint64_t number) { return moves[number]; }
 };
 
-/// Until all is told that there is to tell: WAYS are COUNT.
+/// Waits until COUNT moves of NUMBER are recorded.
 void until_recorded(Queue& queue, Recorder& recorder, std::uint64_t number, std::size_t count) {
   REQUIRE(eventually([&] {
     queue.turn();
@@ -50,7 +50,7 @@ void act(Queue& queue, std::uint64_t number, Action action) {
 
 }  // namespace
 
-TEST_CASE("every move of what lands is told, and that of each of a batch") {
+TEST_CASE("every move is reported, also for each job of a batch") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.options.batch = 3;
@@ -65,7 +65,7 @@ TEST_CASE("every move of what lands is told, and that of each of a batch") {
   }
 }
 
-TEST_CASE("that something runs is told while it does") {
+TEST_CASE("the start of a job is reported while it runs") {
   const TemporaryFolder folder;
   Queue queue(folder);
   Recorder recorder(queue);
@@ -78,7 +78,7 @@ TEST_CASE("that something runs is told while it does") {
   CHECK(recorder.of(1).back() == "run>term: terminated by bob");
 }
 
-TEST_CASE("an execution that ends abnormally, and one that is put off, are told as each time") {
+TEST_CASE("crashes and deferrals are reported each time") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.options.rules.max_deferrals = 1;
@@ -98,7 +98,7 @@ TEST_CASE("an execution that ends abnormally, and one that is put off, are told 
   CHECK(recorder.of(2)[5].starts_with("run>fail: put off 1 times"));
 }
 
-TEST_CASE("what people move is told as well") {
+TEST_CASE("moves by users are reported too") {
   const TemporaryFolder folder;
   Queue queue(folder);
   Recorder recorder(queue);
@@ -124,7 +124,7 @@ TEST_CASE("what people move is told as well") {
   CHECK(queue.directories.files().list(queue.directories.control(""))->empty());
 }
 
-TEST_CASE("a rollback and what it stops are told") {
+TEST_CASE("a rollback and the jobs that it stops are reported") {
   const TemporaryFolder folder;
   Queue queue(folder);
   Recorder recorder(queue);

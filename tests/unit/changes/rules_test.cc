@@ -20,7 +20,7 @@ Job some_job() {
 
 }  // namespace
 
-TEST_CASE("each verdict leads to its folder") {
+TEST_CASE("each verdict leads to its stage") {
   const Rules rules;
   Job job = some_job();
   CHECK(step_after(job, Verdict::kLanded, "", rules).to == Stage::kDone);
@@ -30,7 +30,7 @@ TEST_CASE("each verdict leads to its folder") {
   CHECK(job.deferrals == 0);
 }
 
-TEST_CASE("temporary errors put a job off, ever longer, and end in failure") {
+TEST_CASE("temporary errors defer a job with growing delays, until it fails") {
   Rules rules;
   rules.max_deferrals = 3;
   rules.longest_delay = std::chrono::seconds(12);
@@ -44,7 +44,7 @@ TEST_CASE("temporary errors put a job off, ever longer, and end in failure") {
   CHECK(step.why == "put off 3 times, at last: busy");
 }
 
-TEST_CASE("a job waits for room on a full disk for however long, and does not fail for that") {
+TEST_CASE("a job waits for space on a full disk without limit, and does not fail") {
   Rules rules;
   rules.max_deferrals = 2;
   Job job = some_job();
@@ -58,7 +58,7 @@ TEST_CASE("a job waits for room on a full disk for however long, and does not fa
   CHECK(model_job_of(job, Stage::kPending, rules).not_before > UnixMillis{1000});
 }
 
-TEST_CASE("abnormal ends are bounded") {
+TEST_CASE("a job fails after a number of crashes") {
   const Rules rules;
   Job job = some_job();
   CHECK(step_after_crash(job, "signal 9", rules).to == Stage::kPending);
@@ -69,7 +69,7 @@ TEST_CASE("abnormal ends are bounded") {
   CHECK(step.why.find("3 times, at last: signal 9") != std::string::npos);
 }
 
-TEST_CASE("a job that needs an approval has one, or waits for it") {
+TEST_CASE("a job that needs an approval waits for it") {
   Rules rules;
   Job job = some_job();
   CHECK(model_job_of(job, Stage::kQueue, rules).is_approved);
@@ -79,7 +79,7 @@ TEST_CASE("a job that needs an approval has one, or waits for it") {
   CHECK(model_job_of(job, Stage::kQueue, rules).is_approved);
 }
 
-TEST_CASE("the time at which a job landed is that of its first line in done/") {
+TEST_CASE("the time of landing is that of the first line in done/") {
   Job job = some_job();
   job.add_history({2000}, Stage::kDone, "landed");
   job.add_history({3000}, Stage::kDone, "taken back");

@@ -34,7 +34,7 @@ bool has(const std::string& text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("why a change set does not go on is a sentence") {
+TEST_CASE("a sentence explains why a change set is waiting") {
   Queue queue;
   const ChangeSetName first = at("a1", 1), second = at("a2", 2);
   queue.put(first);
@@ -50,7 +50,7 @@ TEST_CASE("why a change set does not go on is a sentence") {
   CHECK_FALSE(why_waits(queue.directories, {}, named("ff").id, kNow));
 }
 
-TEST_CASE("what goes with a rollback is what landed on top of it, and nothing else") {
+TEST_CASE("a rollback takes back what landed on top, and nothing else") {
   Queue queue;
   const ChangeSetName first = at("a1", 1), second = at("a2", 2), other = at("a3", 3);
   queue.put(first, Stage::kDone);

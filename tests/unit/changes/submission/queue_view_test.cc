@@ -29,7 +29,7 @@ std::vector<std::string> ids_of(const QueueView& view) {
 
 }  // namespace
 
-TEST_CASE("what waits stands in the order in which it goes, and then what is over, latest first") {
+TEST_CASE("waiting jobs are in order of execution, finished ones latest first") {
   Queue queue;
   queue.put(named("a1", MoveType::kDevelopment, later(1)), Stage::kStaging);
   queue.put(named("a2", MoveType::kEmergency, later(2)), Stage::kQueue);
@@ -47,7 +47,7 @@ TEST_CASE("what waits stands in the order in which it goes, and then what is ove
   CHECK(view->jobs[4].place == 0);
 }
 
-TEST_CASE("no more job files are read than was asked for, and all are counted") {
+TEST_CASE("no more job files are read than requested, and all are counted") {
   Queue queue;
   for (const char* id : {"a1", "a2", "a3"}) queue.put(named(id));
   for (const char* id : {"b1", "b2", "b3"}) queue.put(named(id), Stage::kDone);
@@ -62,7 +62,7 @@ TEST_CASE("no more job files are read than was asked for, and all are counted") 
   CHECK(view->counts[static_cast<std::size_t>(Stage::kQueue)] == 3);
 }
 
-TEST_CASE("page after page shows each once, in its order, and says where there are more") {
+TEST_CASE("page after page shows each job once, in order, and says whether there are more") {
   Queue queue;
   const std::vector<std::string> waiting = {"a1", "a2", "a3", "a4", "a5"},
                                  over = {"b1", "b2", "b3"};
@@ -86,7 +86,7 @@ TEST_CASE("page after page shows each once, in its order, and says where there a
   CHECK(second->jobs.front().place == 3);
   CHECK(second->more_over == "");
   CHECK(second->counts == first->counts);
-  // The last of a page may have gone its way by then, and another have come before it.
+  // The last job of the page may have moved by then, and another have come before it.
   {
     auto lock = queue.directories.lock_job(Stage::kStaging, second->jobs.back().job.name);
     REQUIRE(lock);
@@ -106,7 +106,7 @@ TEST_CASE("page after page shows each once, in its order, and says where there a
   CHECK(last->more_over == "");
 }
 
-TEST_CASE("what is in some folders can be looked at alone, and all are counted") {
+TEST_CASE("the view can be limited to some folders, and all jobs are counted") {
   Queue queue;
   queue.put(named("a1"), Stage::kStaging);
   queue.put(named("a2", MoveType::kDevelopment, later(1)), Stage::kPending);
@@ -133,7 +133,7 @@ TEST_CASE("what is in some folders can be looked at alone, and all are counted")
     CHECK_FALSE(stages_named(wrong));
 }
 
-TEST_CASE("a bookmark is taken as it was given, and nothing else is one") {
+TEST_CASE("a bookmark is read as written, and anything else is rejected") {
   for (const Stage stage : {Stage::kRun, Stage::kPending, Stage::kDone}) {
     const Bookmark mark{.stage = stage, .name = named("a1")};
     const auto read = Bookmark::parse(mark.text());
@@ -147,7 +147,7 @@ TEST_CASE("a bookmark is taken as it was given, and nothing else is one") {
   CHECK_FALSE(Bookmark::parse("x" + named("a1").text()));
 }
 
-TEST_CASE("a look at a branch reads so many job files, and goes on with those behind them") {
+TEST_CASE("the view of a branch reads a limited number of job files, and the next page continues") {
   Queue queue;
   const std::string text = "##movetype\nDC\n##target\ntrunk\n##files\na\n##submitter\nann\n";
   const auto name = [](std::size_t number) {
@@ -180,7 +180,7 @@ TEST_CASE("a look at a branch reads so many job files, and goes on with those be
   }
 }
 
-TEST_CASE("what is no job has no place among those that are over") {
+TEST_CASE("files that are not jobs are not listed among finished jobs") {
   Queue queue;
   queue.put(named("b1"), Stage::kDone);
   for (const char* file : {"x", "zzzzzzzzzzzzzzzz_ffffffffffffffffffffffff_", "b2"}) {
@@ -191,7 +191,7 @@ TEST_CASE("what is no job has no place among those that are over") {
   CHECK(ids_of(*view) == std::vector<std::string>{"b1"});
 }
 
-TEST_CASE("a branch can be looked at alone") {
+TEST_CASE("the view can be limited to a branch") {
   Queue queue;
   queue.put(named("a1"));
   CHECK(view_queue(queue.directories, {.branch = "trunk"})->jobs.size() == 1);
@@ -207,7 +207,7 @@ TEST_CASE("a queue that was never used is empty") {
   CHECK_FALSE(std::filesystem::exists(folder / "none.changes"));
 }
 
-TEST_CASE("a job file that cannot be read is shown as such, and hides no other") {
+TEST_CASE("an unreadable job file is shown as such, and hides no other") {
   Queue queue;
   queue.put(named("a1"));
   std::ofstream(queue.directories.file_of(Stage::kQueue, named("a2"))) << "garbage";
@@ -218,7 +218,7 @@ TEST_CASE("a job file that cannot be read is shown as such, and hides no other")
   CHECK_FALSE(view->jobs[1].is_new);
 }
 
-TEST_CASE("how long it takes is told from what others took") {
+TEST_CASE("the expected time is estimated from earlier landings") {
   Queue queue;
   const ChangeSetName done = named("b1");
   queue.put(done, Stage::kPending);
@@ -236,7 +236,7 @@ TEST_CASE("how long it takes is told from what others took") {
   CHECK(view->jobs[1].expected == std::chrono::milliseconds(4'000));
 }
 
-TEST_CASE("the JSON of a queue reads as what was shown") {
+TEST_CASE("the JSON of a queue is read as written") {
   Queue queue;
   queue.put(named("a1"));
   queue.put(named("b1"), Stage::kFail, "a \"reason\"\\ with <marks>");
@@ -264,8 +264,7 @@ TEST_CASE("the JSON of a queue reads as what was shown") {
 }
 
 TEST_CASE(
-    "a job is about the first line of its comment, and a rollback without one about what it takes "
-    "back") {
+    "the headline is the first line of the comment, or what a rollback without one takes back") {
   Job job;
   job.name = named("a1");
   CHECK(headline(job) == "");
@@ -280,7 +279,7 @@ TEST_CASE(
   CHECK(headline(job).ends_with("b3000000, …"));
 }
 
-TEST_CASE("an answer that is no queue is an error, whatever it is") {
+TEST_CASE("an answer that is not a queue is an error") {
   for (const char* text :
        {"", "null", "[]", "{", "{}", "{\"counts\":1,\"jobs\":{}}", "{\"counts\":{},\"jobs\":[1]}",
         "{\"counts\":{},\"jobs\":[{\"id\":1}]}", "\xff"}) {

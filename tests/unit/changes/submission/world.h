@@ -36,7 +36,7 @@ struct Queue {
 
   Queue() { REQUIRE(directories.make()); }
 
-  /// Not looked at yet.
+  /// Submits NAME, not checked yet.
   void submit(const changes::ChangeSetName& name) {
     auto file = directories.begin(name);
     REQUIRE(file);
@@ -45,7 +45,7 @@ struct Queue {
         name, std::move(*file),
         {.submitter = "ann", .capabilities = "io", .address = "192.0.2.1", .time = kNow}));
   }
-  /// Ann's, of one file on trunk, in STAGE.
+  /// Puts a change set of ann's, with one file on trunk, in STAGE.
   void put(const changes::ChangeSetName& name, changes::Stage stage = changes::Stage::kQueue,
            std::string_view why = "checked") {
     submit(name);
