@@ -29,9 +29,9 @@ std::optional<ChangeSetName> name_of_file(std::string_view file) {
   return ChangeSetName::parse(file);
 }
 
-Result<std::string> content_of(base::File& file, std::size_t most) {
+Result<std::string> content_of(base::File& file, std::size_t limit) {
   QUARRY_TRY_ASSIGN(const std::uint64_t size, file.size());
-  if (size > most) return fail(ErrorCode::kCorrupt, fmt::format("larger than {} bytes", most));
+  if (size > limit) return fail(ErrorCode::kCorrupt, fmt::format("larger than {} bytes", limit));
   std::string content(size, '\0');
   QUARRY_TRY_ASSIGN(const std::size_t read, file.read_at(0, content));
   content.resize(read);
@@ -174,18 +174,18 @@ Result<std::vector<JobLocation>> Directories::find_all(std::string_view digits) 
       found.insert_or_assign(id, JobLocation{.stage = stage, .name = std::move(*name)});
     }
   }
-  std::vector<JobLocation> places;
-  places.reserve(found.size());
-  for (auto& [id, place] : found) places.push_back(std::move(place));
-  return places;
+  std::vector<JobLocation> locations;
+  locations.reserve(found.size());
+  for (auto& [id, location] : found) locations.push_back(std::move(location));
+  return locations;
 }
 
 Result<std::optional<JobLocation>> Directories::find(const ChangeSetId& id) const {
   // Searches twice, since jobs also move back (retry, recovery) and can be missed in the first
   // round.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    QUARRY_TRY_ASSIGN(auto places, find_all(id.str()));
-    if (!places.empty()) return std::move(places.front());
+    QUARRY_TRY_ASSIGN(auto locations, find_all(id.str()));
+    if (!locations.empty()) return std::move(locations.front());
   }
   return std::nullopt;
 }
@@ -244,29 +244,30 @@ Result<void> Directories::sync_folders() {
   return {};
 }
 
-Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<JobLocation>& places,
+Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<JobLocation>& locations,
                                                      base::UnixMillis before) {
   std::vector<const JobLocation*> gone;
-  for (const JobLocation& place : places) {
-    const auto held = lock_job(place.stage, place.name);
-    if (!held || !is_over(place.stage) || held->job.ended() >= before) continue;
-    QUARRY_TRY(files_.remove(file_of(place.stage, place.name)));
-    unsynced_[static_cast<std::size_t>(place.stage)] = true;
-    gone.push_back(&place);
+  for (const JobLocation& location : locations) {
+    const auto held = lock_job(location.stage, location.name);
+    if (!held || !is_over(location.stage) || held->job.ended() >= before) continue;
+    QUARRY_TRY(files_.remove(file_of(location.stage, location.name)));
+    unsynced_[static_cast<std::size_t>(location.stage)] = true;
+    gone.push_back(&location);
   }
   // Syncs the deletions, so that a job that survives a crash of the machine still has all its
   // files.
   QUARRY_TRY(sync_folders());
   std::vector<ChangeSetId> ids;
-  for (const JobLocation* place : gone) {
-    const fs::path submission = base_ / "data" / (place->name.text() + std::string(kSubmission));
-    for (const fs::path& path : {tarball_of(place->name), submission, log_of(place->name.id)}) {
+  for (const JobLocation* location : gone) {
+    const fs::path submission = base_ / "data" / (location->name.text() + std::string(kSubmission));
+    for (const fs::path& path :
+         {tarball_of(location->name), submission, log_of(location->name.id)}) {
       const auto removed = files_.remove(path);
       if (!removed && removed.error().code != ErrorCode::kNotFound) {
         return std::unexpected(removed.error());
       }
     }
-    ids.push_back(place->name.id);
+    ids.push_back(location->name.id);
   }
   return ids;
 }

@@ -76,12 +76,12 @@ bool Model::is_ready(const ChangeSetId& id, base::UnixMillis now) const {
          !found->second->known.is_deferred(now);
 }
 
-std::vector<ChangeSetId> Model::in_line(base::UnixMillis now, std::size_t most) const {
+std::vector<ChangeSetId> Model::in_line(base::UnixMillis now, std::size_t max_count) const {
   std::vector<ChangeSetId> ids;
   std::unordered_set<const ModelLane*> blocked;
   std::size_t left = kMaxExamined;
   for (const ModelNode* node : waiting_) {
-    if (ids.size() == most || left-- == 0) break;
+    if (ids.size() == max_count || left-- == 0) break;
     if (!node->is_active || node->is_rollback()) continue;
     const bool goes = node->open == 0 && node->known.not_before <= now &&
                       std::ranges::none_of(node->lanes, [&](const ModelLane* lane) {

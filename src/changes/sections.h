@@ -18,7 +18,7 @@ struct Section {
 
 /// Parses TEXT into sections, in order. Names must be unique, and everything must be UTF-8 without
 /// control characters except tabs. Errors: kInvalid, kLimit.
-base::Result<std::vector<Section>> read_sections(std::string_view text, std::size_t most);
+base::Result<std::vector<Section>> read_sections(std::string_view text, std::size_t limit);
 /// Appends the section NAME with LINES to OUT; nothing if there are no lines.
 void append_section(std::string& out, std::string_view name, const std::vector<std::string>& lines);
 /// The same with the lines of VALUE; nothing if it is empty.
@@ -28,7 +28,7 @@ void append_section(std::string& out, std::string_view name, const std::vector<C
 // Contents of sections. Errors: kInvalid, kLimit; the message names the section.
 
 /// The lines that are not blank, at most kMostName bytes each.
-base::Result<std::vector<std::string>> lines_of(const Section& section, std::size_t most);
+base::Result<std::vector<std::string>> lines_of(const Section& section, std::size_t limit);
 /// The only line, which neither begins nor ends with a space.
 base::Result<std::string> line_of(const Section& section);
 base::Result<std::vector<ChangeSetId>> ids_of(const Section& section);
@@ -38,7 +38,7 @@ base::Result<Meta> meta_of(std::vector<Section> sections);
 /// Whether sections called NAME are written only by the queue, to job files.
 bool is_of_jobs(std::string_view name);
 
-/// TEXT as one line of at most MOST bytes, with control characters and invalid UTF-8 escaped.
-std::string one_line(std::string_view text, std::size_t most);
+/// TEXT as one line of at most LIMIT bytes, with control characters and invalid UTF-8 escaped.
+std::string one_line(std::string_view text, std::size_t limit);
 
 }  // namespace quarry::changes

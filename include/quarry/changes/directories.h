@@ -135,10 +135,10 @@ class Directories {
   /// Syncs the folders of all moves made with Syncing::kLater.
   base::Result<void> sync_folders();
 
-  /// Deletes the finished jobs at PLACES with all their files, except for jobs that are locked,
+  /// Deletes the finished jobs at LOCATIONS with all their files, except for jobs that are locked,
   /// that have moved, or that reached their stage at or after BEFORE. Job files are deleted first,
   /// durably. Returns the deleted ids.
-  base::Result<std::vector<ChangeSetId>> forget(const std::vector<JobLocation>& places,
+  base::Result<std::vector<ChangeSetId>> forget(const std::vector<JobLocation>& locations,
                                                 base::UnixMillis before);
 
   /// Cleans up after crashes: removes old files from tmp/, tarballs that were never submitted, and

@@ -97,9 +97,9 @@ class Model {
   /// Jobs that may go now, in order, in whichever folder they wait.
   std::vector<ChangeSetId> ready(base::UnixMillis now) const;
   bool is_ready(const ChangeSetId& id, base::UnixMillis now) const;
-  /// At most MOST jobs that wait for nothing except running jobs and others in this list that
+  /// At most MAX_COUNT jobs that wait for nothing except running jobs and others in this list that
   /// precede them in their lanes; in order.
-  std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t most) const;
+  std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t max_count) const;
   /// Whether ID would be ready if the running jobs in BATCH had finished.
   bool may_follow(const ChangeSetId& id, const std::set<ChangeSetId>& batch,
                   base::UnixMillis now) const;

@@ -79,8 +79,8 @@ inline constexpr std::size_t kMostViewed = 2'000;
 /// Views the queue in DIRECTORIES; one that was never used is empty. Errors: those of file
 /// operations.
 base::Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options);
-/// Views the change set at PLACE. Errors: kNotFound; those of file operations.
-base::Result<JobView> view_job(const Directories& directories, const JobLocation& place);
+/// Views the change set at LOCATION. Errors: kNotFound; those of file operations.
+base::Result<JobView> view_job(const Directories& directories, const JobLocation& location);
 
 /// A JSON object on one line: a summary, or everything if WHOLE.
 std::string json_of(const JobView& view, bool whole);

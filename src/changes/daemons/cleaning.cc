@@ -51,18 +51,18 @@ Result<void> Cleaning::begin(base::UnixMillis now) {
     for (ChangeSetName& name : names) {
       // A job cannot have finished before it was submitted.
       is_one_old = is_one_old || time_of_tai64n(name.tai) < pass.before;
-      pass.places.push_back({.stage = stage, .name = std::move(name)});
+      pass.locations.push_back({.stage = stage, .name = std::move(name)});
     }
   }
   QUARRY_TRY(find_logs());
-  if (!is_one_old) pass.places.clear();
+  if (!is_one_old) pass.locations.clear();
   return {};
 }
 
 /// Finds logs without a job.
 Result<void> Cleaning::find_logs() {
   std::set<ChangeSetId> there;
-  for (const JobLocation& place : pass_->places) there.insert(place.name.id);
+  for (const JobLocation& location : pass_->locations) there.insert(location.name.id);
   const auto open = tracker_.open();
   there.insert(open.begin(), open.end());
   const auto folder = context_.directories.log_of(ChangeSetId()).parent_path();
@@ -106,8 +106,8 @@ Result<void> Cleaning::remove_logs() {
 }
 
 Result<void> Cleaning::read_some() {
-  for (const JobLocation& place : take_last(pass_->places, kReadAtOnce)) {
-    const auto job = context_.directories.read(place.stage, place.name);
+  for (const JobLocation& location : take_last(pass_->locations, kReadAtOnce)) {
+    const auto job = context_.directories.read(location.stage, location.name);
     if (!job) {
       // It is being retried, or is not a job file and is left for the administrator.
       const bool is_theirs =
@@ -115,10 +115,10 @@ Result<void> Cleaning::read_some() {
       if (is_theirs || job.error().code == ErrorCode::kBusy) continue;
       return std::unexpected(job.error());
     }
-    pass_->past.add(model_job_of(*job, place.stage, context_.options.rules),
+    pass_->past.add(model_job_of(*job, location.stage, context_.options.rules),
                     job->ended() < pass_->before);
   }
-  if (!pass_->places.empty()) return {};
+  if (!pass_->locations.empty()) return {};
   pass_->past.complete();
   pass_->is_complete = true;
   return {};
@@ -150,13 +150,13 @@ Result<void> Cleaning::forget_some() {
   const std::int64_t until = context_.clock.now().value + kLongestTurn;
   std::size_t left = kForgetAtOnce;
   for (std::size_t round = 0; round < kRoundsAtOnce && left > 0; ++round) {
-    const std::vector<JobLocation> places = pass_->past.next(std::min(left, kRound));
-    if (places.empty()) {
+    const std::vector<JobLocation> locations = pass_->past.next(std::min(left, kRound));
+    if (locations.empty()) {
       end(context_.clock.now());
       return {};
     }
-    left -= places.size();
-    QUARRY_TRY_ASSIGN(const auto gone, context_.directories.forget(places, pass_->before));
+    left -= locations.size();
+    QUARRY_TRY_ASSIGN(const auto gone, context_.directories.forget(locations, pass_->before));
     pass_->forgotten += gone.size();
     for (const ChangeSetId& id : gone) {
       pass_->past.gone(id);

@@ -47,9 +47,9 @@ class Cleaning {
 
   /// State of a pass.
   struct Pass {
-    base::UnixMillis before;          // jobs that finished later are kept
-    std::vector<ChangeSetId> logs;    // apparently without a job
-    std::vector<JobLocation> places;  // not read yet
+    base::UnixMillis before;             // jobs that finished later are kept
+    std::vector<ChangeSetId> logs;       // apparently without a job
+    std::vector<JobLocation> locations;  // not read yet
     Past past;
     bool is_complete = false;  // all are read
     std::size_t forgotten = 0;

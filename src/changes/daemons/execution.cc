@@ -208,12 +208,12 @@ Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const s
     return false;
   }
   asked_.erase(id);
-  QUARRY_TRY_ASSIGN(const auto place, context_.directories.find(id));
-  if (!place) return true;
-  if (place->stage == Stage::kRun) return false;
+  QUARRY_TRY_ASSIGN(const auto location, context_.directories.find(id));
+  if (!location) return true;
+  if (location->stage == Stage::kRun) return false;
   // It has ended meanwhile. If it was deferred to pending/, it is stopped there.
-  if (place->stage != Stage::kPending) return true;
-  auto lock = context_.directories.lock_job(Stage::kPending, place->name);
+  if (location->stage != Stage::kPending) return true;
+  auto lock = context_.directories.lock_job(Stage::kPending, location->name);
   if (!lock) return lock.error().code == ErrorCode::kNotFound;
   QUARRY_TRY(context_.move(*lock, is_termination ? Stage::kTerm : Stage::kAbandon,
                            why.empty() ? "stopped" : why));

@@ -6,7 +6,7 @@ namespace quarry::changes {
 
 void Past::add(const ModelJob& known, bool is_old) {
   auto node = std::make_unique<Node>();
-  node->place = {.stage = known.stage, .name = known.name};
+  node->location = {.stage = known.stage, .name = known.name};
   node->has_landed = known.stage == Stage::kDone && !known.is_taken_back;
   node->landed_at = known.landed_at;
   node->is_old = is_old;
@@ -71,14 +71,14 @@ void Past::need(const ChangeSetId& id) {
   keep(std::move(kept));
 }
 
-std::vector<JobLocation> Past::next(std::size_t most) {
-  std::vector<JobLocation> places;
-  while (!free_.empty() && places.size() < most) {
+std::vector<JobLocation> Past::next(std::size_t limit) {
+  std::vector<JobLocation> locations;
+  while (!free_.empty() && locations.size() < limit) {
     const Node* node = free_.front();
     free_.pop_front();
-    if (!node->is_kept) places.push_back(node->place);
+    if (!node->is_kept) locations.push_back(node->location);
   }
-  return places;
+  return locations;
 }
 
 void Past::gone(const ChangeSetId& id) {

@@ -25,14 +25,14 @@ class Past {
   void complete();
   /// An unfinished job depends on ID.
   void need(const ChangeSetId& id);
-  /// Up to MOST jobs that may be deleted now, in any order. Each is returned once.
-  std::vector<JobLocation> next(std::size_t most);
+  /// Up to LIMIT jobs that may be deleted now, in any order. Each is returned once.
+  std::vector<JobLocation> next(std::size_t limit);
   /// ID has been deleted for good; jobs that landed on it may be next.
   void gone(const ChangeSetId& id);
 
  private:
   struct Node {
-    JobLocation place;
+    JobLocation location;
     bool has_landed = false;
     base::UnixMillis landed_at;
     bool is_old = false;

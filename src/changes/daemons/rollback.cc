@@ -147,9 +147,9 @@ Result<void> Rollback::abandon(const ChangeSetId& id) {
 
 Result<void> Rollback::restore(const Job& job) {
   for (const ChangeSetId& id : job.closure) {
-    QUARRY_TRY_ASSIGN(const auto place, context_.directories.find(id));
-    if (!place || place->stage != Stage::kAbandon) continue;
-    QUARRY_TRY_ASSIGN(auto lock, context_.directories.lock_job(Stage::kAbandon, place->name));
+    QUARRY_TRY_ASSIGN(const auto location, context_.directories.find(id));
+    if (!location || location->stage != Stage::kAbandon) continue;
+    QUARRY_TRY_ASSIGN(auto lock, context_.directories.lock_job(Stage::kAbandon, location->name));
     if (!lock.job.taken_back || lock.job.taken_back->by != job.name.id) continue;
     const Stage from = lock.job.taken_back->from;
     lock.job.taken_back.reset();
@@ -161,9 +161,9 @@ Result<void> Rollback::restore(const Job& job) {
 
 /// Marks ID, which has landed, as taken back by ROLLBACK.
 Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
-  QUARRY_TRY_ASSIGN(const auto place, context_.directories.find(id));
-  if (!place || place->stage != Stage::kDone) return {};
-  QUARRY_TRY_ASSIGN(auto lock, context_.directories.lock_job(Stage::kDone, place->name));
+  QUARRY_TRY_ASSIGN(const auto location, context_.directories.find(id));
+  if (!location || location->stage != Stage::kDone) return {};
+  QUARRY_TRY_ASSIGN(auto lock, context_.directories.lock_job(Stage::kDone, location->name));
   if (lock.job.taken_back) return {};
   lock.job.taken_back = TakenBack{.by = rollback.name.id, .from = Stage::kDone};
   lock.job.add_history(context_.clock.now(), Stage::kDone,

@@ -167,9 +167,9 @@ Outcome take_back(Directories& directories, const ChangeSetName& name, Executor&
   if (!rollback) return troubled(Verdict::kDeferred, rollback.error().message);
   std::vector<Job> landed;
   for (const ChangeSetId& id : rollback->closure) {
-    const auto place = directories.find(id);
-    if (!place || !*place || (*place)->stage != Stage::kDone) continue;
-    auto job = directories.read(Stage::kDone, (*place)->name);
+    const auto location = directories.find(id);
+    if (!location || !*location || (*location)->stage != Stage::kDone) continue;
+    auto job = directories.read(Stage::kDone, (*location)->name);
     if (!job) return troubled(Verdict::kDeferred, job.error().message);
     landed.push_back(std::move(*job));
   }

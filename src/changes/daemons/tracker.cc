@@ -131,8 +131,8 @@ Result<void> Tracker::resolve() {
       QUARRY_TRY(locate(id));
       continue;
     }
-    QUARRY_TRY_ASSIGN(const auto place, directories_.find(id));
-    if (place) QUARRY_TRY(read(place->stage, place->name));
+    QUARRY_TRY_ASSIGN(const auto location, directories_.find(id));
+    if (location) QUARRY_TRY(read(location->stage, location->name));
   }
   return {};
 }

@@ -10,8 +10,8 @@ namespace quarry::changes {
 
 class BoundedOutput {
  public:
-  /// Keeps up to MOST bytes, using up to twice as much memory.
-  explicit BoundedOutput(std::size_t most) : half_(most / 2) {}
+  /// Keeps up to LIMIT bytes, using up to twice as much memory.
+  explicit BoundedOutput(std::size_t limit) : half_(limit / 2) {}
 
   void add(std::string_view bytes);
   /// As lines for logs and terminals, with control characters and invalid UTF-8 escaped, and a

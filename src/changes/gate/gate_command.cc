@@ -191,12 +191,12 @@ std::vector<std::string> sandbox_words(const GateOptions& options, const GateCas
                  "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--uid",
                  fmt::format("{}", kInnerUser), "--gid", fmt::format("{}", kInnerUser),
                  "--hostname", "gate", "--cap-drop", "ALL", "--new-session", "--die-with-parent"});
-  append(words, {"--json-status-fd", fmt::format("{}", kStatusPlace), "--seccomp",
-                 fmt::format("{}", kCallsPlace)});
+  append(words, {"--json-status-fd", fmt::format("{}", kStatusDescriptor), "--seccomp",
+                 fmt::format("{}", kCallsDescriptor)});
   append_system(words);
-  int place = kFirstFilePlace;
+  int descriptor = kFirstFileDescriptor;
   for (const GateFile& file : gate_files()) {
-    append(words, {"--ro-bind-data", fmt::format("{}", place++), file.path});
+    append(words, {"--ro-bind-data", fmt::format("{}", descriptor++), file.path});
   }
   append(words, {"--proc", "/proc", "--dev", "/dev", "--size", fmt::format("{}", kSharedMemory),
                  "--tmpfs", "/dev/shm", "--remount-ro", "/dev"});

@@ -23,14 +23,14 @@ struct GateUser {
 base::Result<std::optional<GateUser>> gate_user(const GateOptions& options);
 
 /// Numbers of the gate's descriptors after its standard streams.
-inline constexpr int kStatusPlace = 3;
-inline constexpr int kCallsPlace = 4;
+inline constexpr int kStatusDescriptor = 3;
+inline constexpr int kCallsDescriptor = 4;
 /// Replacements for files in /etc that would identify this machine.
 struct GateFile {
   const char* path;
   const char* text;
 };
-inline constexpr int kFirstFilePlace = 5;
+inline constexpr int kFirstFileDescriptor = 5;
 std::vector<GateFile> gate_files();
 
 /// FOLDER is "/gate" in a sandbox.

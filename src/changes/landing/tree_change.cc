@@ -46,9 +46,9 @@ Attempt<void> TreeChange::check(const ChangedFile& file) const {
   if (file.permission != 0 && file.permission != 'x' && file.permission != 'l') {
     return bad(file.name, "neither a file, a program nor a symbolic link");
   }
-  if (file.content->size() > most_) {
-    return bad(file.name,
-               fmt::format("it has {} bytes; at most {} are taken", file.content->size(), most_));
+  if (file.content->size() > max_size_) {
+    return bad(file.name, fmt::format("it has {} bytes; at most {} are taken", file.content->size(),
+                                      max_size_));
   }
   if (file.permission == 'l' &&
       (file.content->empty() || file.content->size() > kLongestLink ||
@@ -118,7 +118,7 @@ Attempt<void> TreeChange::merge(const std::string& name, const MaybeFile& base,
     put(name, std::nullopt);
   } else {
     const auto content = std::make_shared<const std::string>(std::move((*merged)->content));
-    if (content->size() > most_) return bad(name, "it has become too large by being merged");
+    if (content->size() > max_size_) return bad(name, "it has become too large by being merged");
     if (artifact::parse_structural(*content)) {
       return bad(name, "merged, fossil would take its content for a manifest or control artifact");
     }

@@ -19,11 +19,11 @@ namespace quarry::changes {
 
 class TreeChange {
  public:
-  /// BEFORE is copied. New contents are named by hashes of ALGORITHM, and are limited to MOST
+  /// BEFORE is copied. New contents are named by hashes of ALGORITHM, and are limited to MAX_SIZE
   /// bytes.
   TreeChange(const FileTree& before, ContentSource contents, artifact::HashAlgorithm algorithm,
-             std::size_t most)
-      : tree_(before), contents_(std::move(contents)), algorithm_(algorithm), most_(most) {}
+             std::size_t max_size)
+      : tree_(before), contents_(std::move(contents)), algorithm_(algorithm), max_size_(max_size) {}
 
   /// Changes FILES, merging them if they were changed from BASE; null: they replace those in the
   /// tree.
@@ -63,7 +63,7 @@ class TreeChange {
   FileTree tree_;
   ContentSource contents_;
   artifact::HashAlgorithm algorithm_;
-  std::size_t most_;
+  std::size_t max_size_;
   std::unordered_map<artifact::HashName, Content> new_contents_;
   std::map<std::string, MaybeFile, std::less<>> touched_;  // the original versions of changed files
   std::vector<Conflict> conflicts_;

@@ -72,12 +72,12 @@ Result<void> hold(const ActionRequest& request, Job& job) {
 }
 
 /// The error for a job that another process has locked.
-std::unexpected<base::Error> in_hand(const JobLocation& place) {
+std::unexpected<base::Error> in_hand(const JobLocation& location) {
   return fail(ErrorCode::kBusy,
-              fmt::format("{} is being {}: try again in a moment", place.name.id.str(),
-                          place.stage == Stage::kRun        ? "executed"
-                          : place.stage == Stage::kPrequeue ? "looked at"
-                                                            : "moved"));
+              fmt::format("{} is being {}: try again in a moment", location.name.id.str(),
+                          location.stage == Stage::kRun        ? "executed"
+                          : location.stage == Stage::kPrequeue ? "looked at"
+                                                               : "moved"));
 }
 
 Result<void> require_right(const ActionRequest& request, const Job& job,
@@ -94,10 +94,11 @@ std::string why_of(const ActionRequest& request) {
   return why;
 }
 
-/// Asks the execution daemon to stop the job at PLACE, which is in run/.
-Result<Job> stop(Directories& directories, const JobLocation& place, const ActionRequest& request,
-                 base::UnixMillis now, const std::function<bool(const Job&)>& may) {
-  QUARRY_TRY_ASSIGN(Job job, directories.read(place.stage, place.name));
+/// Asks the execution daemon to stop the job at LOCATION, which is in run/.
+Result<Job> stop(Directories& directories, const JobLocation& location,
+                 const ActionRequest& request, base::UnixMillis now,
+                 const std::function<bool(const Job&)>& may) {
+  QUARRY_TRY_ASSIGN(Job job, directories.read(location.stage, location.name));
   QUARRY_TRY(require_right(request, job, may));
   const std::string_view word = request.action == Action::kTerminate ? "term" : "abandon";
   const std::string file = fmt::format("{}.{}", word, job.name.id.str());
@@ -110,22 +111,24 @@ Result<Job> stop(Directories& directories, const JobLocation& place, const Actio
   QUARRY_TRY(written->append(why + "\n"));
   QUARRY_TRY(directories.files().rename(temporary, directories.control(file)));
   pull(directories.control(""), Trigger::kExecution);
-  job.add_history(now, place.stage, "to be " + why);
+  job.add_history(now, location.stage, "to be " + why);
   return job;
 }
 
-Result<Job> act_on(Directories& directories, const JobLocation& place, const ActionRequest& request,
-                   base::UnixMillis now, const std::function<bool(const Job&)>& may) {
+Result<Job> act_on(Directories& directories, const JobLocation& location,
+                   const ActionRequest& request, base::UnixMillis now,
+                   const std::function<bool(const Job&)>& may) {
   const bool is_stop = request.action == Action::kAbandon || request.action == Action::kTerminate;
-  if (is_stop && place.stage == Stage::kRun) return stop(directories, place, request, now, may);
+  if (is_stop && location.stage == Stage::kRun)
+    return stop(directories, location, request, now, may);
   // A job that has not been checked has no data yet.
-  if (place.stage == Stage::kRun || place.stage == Stage::kPrequeue) return in_hand(place);
-  QUARRY_TRY_ASSIGN(JobLock held, directories.lock_job(place.stage, place.name));
+  if (location.stage == Stage::kRun || location.stage == Stage::kPrequeue) return in_hand(location);
+  QUARRY_TRY_ASSIGN(JobLock held, directories.lock_job(location.stage, location.name));
   QUARRY_TRY(require_right(request, held.job, may));
-  QUARRY_TRY_ASSIGN(const ActionOutcome outcome, decide(request, place.stage, held.job));
+  QUARRY_TRY_ASSIGN(const ActionOutcome outcome, decide(request, location.stage, held.job));
   QUARRY_TRY(held.move(outcome.stage, now, outcome.why));
   if (outcome.stage == Stage::kPrequeue) pull(directories.control(""), Trigger::kPrequeue);
-  const auto noted = note_move(directories, held.job, place.stage, outcome.stage);
+  const auto noted = note_move(directories, held.job, location.stage, outcome.stage);
   if (!noted) base::log(base::LogLevel::kWarning, "{}", noted.error().message);
   return std::move(held.job);
 }
@@ -204,15 +207,15 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
 Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionRequest& request,
                 base::UnixMillis now, const std::function<bool(const Job&)>& may) {
   for (int tries = 1;; ++tries) {
-    QUARRY_TRY_ASSIGN(const auto place, directories.find(id));
-    if (!place) return std::unexpected(not_here(id.str()));
-    auto done = act_on(directories, *place, request, now, may);
+    QUARRY_TRY_ASSIGN(const auto location, directories.find(id));
+    if (!location) return std::unexpected(not_here(id.str()));
+    auto done = act_on(directories, *location, request, now, may);
     if (done) return done;
     // It has moved, or is about to.
     const bool may_pass = done.error().code == ErrorCode::kNotFound ||
-                          (done.error().code == ErrorCode::kBusy && place->stage != Stage::kRun);
+                          (done.error().code == ErrorCode::kBusy && location->stage != Stage::kRun);
     if (!may_pass) return done;
-    if (tries == kTries) return in_hand(*place);
+    if (tries == kTries) return in_hand(*location);
     std::this_thread::sleep_for(kBetweenTries);
   }
 }
@@ -246,7 +249,7 @@ Result<JobLocation> find_one(const Directories& directories, std::string_view di
         fmt::format("\"{}\" is no id of a change set, nor its beginning", base::printable(digits)));
   }
   if (const auto id = ChangeSetId::parse(digits)) {
-    if (auto place = find_by_log(directories, *id)) return std::move(*place);
+    if (auto location = find_by_log(directories, *id)) return std::move(*location);
   }
   QUARRY_TRY_ASSIGN(const auto found, directories.find_all(digits));
   if (found.empty()) return std::unexpected(not_here(digits));

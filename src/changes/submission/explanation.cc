@@ -39,8 +39,8 @@ class Reading {
     std::size_t left = model.unknown().size();
     while (left > 0) {
       for (const ChangeSetId& id : model.unknown()) {
-        QUARRY_TRY_ASSIGN(const auto place, directories_.find(id));
-        if (place) QUARRY_TRY(put(place->stage, place->name));
+        QUARRY_TRY_ASSIGN(const auto location, directories_.find(id));
+        if (location) QUARRY_TRY(put(location->stage, location->name));
       }
       const std::size_t now = model.unknown().size();
       if (now >= left) break;
@@ -96,11 +96,11 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
   Reading reading(directories, rules);
   for (const Stage stage : kWaitingStages) QUARRY_TRY(reading.read(stage));
   if (reading.model.find(id) == nullptr) {
-    QUARRY_TRY_ASSIGN(const auto place, directories.find(id));
-    if (!place) return std::unexpected(not_here(id.str()));
-    QUARRY_TRY_ASSIGN(const Job job, directories.read(place->stage, place->name));
+    QUARRY_TRY_ASSIGN(const auto location, directories.find(id));
+    if (!location) return std::unexpected(not_here(id.str()));
+    QUARRY_TRY_ASSIGN(const Job job, directories.read(location->stage, location->name));
     const std::string last = job.history.empty() ? "" : job.history.back().why;
-    return fmt::format("it waits for nothing: it is in {}/{}{}", word_of(place->stage),
+    return fmt::format("it waits for nothing: it is in {}/{}{}", word_of(location->stage),
                        last.empty() ? "" : ": ", last);
   }
   QUARRY_TRY(reading.read_unknown());
@@ -118,12 +118,12 @@ Result<std::vector<JobLocation>> what_goes_with(const Directories& directories,
   Reading reading(directories, usual);
   for (std::size_t i = 0; i < kStages; ++i) QUARRY_TRY(reading.read(static_cast<Stage>(i)));
   QUARRY_TRY_ASSIGN(const auto closure, reading.model.closure(ids, limit));
-  std::vector<JobLocation> places;
+  std::vector<JobLocation> locations;
   for (const ChangeSetId& id : closure) {
     if (const ModelJob* known = reading.model.find(id))
-      places.push_back({known->stage, known->name});
+      locations.push_back({known->stage, known->name});
   }
-  return places;
+  return locations;
 }
 
 }  // namespace quarry::changes

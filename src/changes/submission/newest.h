@@ -16,9 +16,9 @@ bool may_be_job(std::string_view file);
 
 class Newest {
  public:
-  /// Keeps the MOST newest jobs among those submitted before BEFORE.
-  explicit Newest(std::size_t most, std::optional<ChangeSetName> before = std::nullopt)
-      : most_(most), before_(before ? before->text() : std::string()) {}
+  /// Keeps the LIMIT newest jobs among those submitted before BEFORE.
+  explicit Newest(std::size_t limit, std::optional<ChangeSetName> before = std::nullopt)
+      : limit_(limit), before_(before ? before->text() : std::string()) {}
 
   void offer(Stage stage, std::string_view file);
   /// Newest first.
@@ -30,7 +30,7 @@ class Newest {
     std::string file;
   };
 
-  std::size_t most_;
+  std::size_t limit_;
   std::string before_;      // as a file name; "": any time
   std::vector<Kept> kept_;  // a heap with the oldest on top
 };

@@ -25,20 +25,20 @@ Result<std::vector<ChangeSetName>> names_of(const Directories& directories, Stag
 }
 
 /// A job that cannot be read is shown with its name and the error; nothing: it has moved.
-std::optional<JobView> view_at(const Directories& directories, const JobLocation& place) {
+std::optional<JobView> view_at(const Directories& directories, const JobLocation& location) {
   JobView view;
-  view.stage = place.stage;
-  auto job = directories.read(place.stage, place.name);
+  view.stage = location.stage;
+  auto job = directories.read(location.stage, location.name);
   if (job) {
     view.job = std::move(*job);
     return view;
   }
   if (job.error().code == ErrorCode::kNotFound) return std::nullopt;
-  view.job.name = place.name;
-  view.job.meta.type = place.name.type;
+  view.job.name = location.name;
+  view.job.meta.type = location.name.type;
   view.is_new = job.error().code == ErrorCode::kBusy;
   if (!view.is_new) view.remark = "its job file cannot be read: see the server's log";
-  if (const auto submission = directories.submission_of(place.name)) {
+  if (const auto submission = directories.submission_of(location.name)) {
     view.job.submitter = submission->submitter;
   }
   return view;
@@ -61,8 +61,8 @@ std::optional<milliseconds> mean_time(const Directories& directories,
                                       const std::vector<JobLocation>& done) {
   milliseconds total{0};
   std::int64_t count = 0;
-  for (const JobLocation& place : done) {
-    const auto job = directories.read(place.stage, place.name);
+  for (const JobLocation& location : done) {
+    const auto job = directories.read(location.stage, location.name);
     const auto time = job ? time_of_execution(*job) : std::nullopt;
     if (!time) continue;
     total += *time;
@@ -81,7 +81,7 @@ bool goes_before(const JobLocation& a, const JobLocation& b) {
 
 /// A candidate for a list.
 struct Listed {
-  JobLocation place;
+  JobLocation location;
   std::uint64_t rank = 0;  // position of a waiting job, from 1
 };
 
@@ -90,20 +90,20 @@ struct Page {
   std::string more;
 };
 
-/// The first MOST jobs of LISTED that match OPTIONS.
+/// The first LIMIT jobs of LISTED that match OPTIONS.
 Page page_of(const Directories& directories, const std::vector<Listed>& listed,
-             const ViewOptions& options, std::size_t most) {
+             const ViewOptions& options, std::size_t limit) {
   Page page;
-  if (most == 0) return page;
+  if (limit == 0) return page;
   std::size_t read = 0;
   for (const Listed& each : listed) {
-    if (page.jobs.size() == most || read == kMostViewed) {
-      const JobLocation& last = listed[read - 1].place;
+    if (page.jobs.size() == limit || read == kMostViewed) {
+      const JobLocation& last = listed[read - 1].location;
       page.more = Bookmark{.stage = last.stage, .name = last.name}.text();
       break;
     }
     ++read;
-    auto one = view_at(directories, each.place);
+    auto one = view_at(directories, each.location);
     if (!one || (!options.branch.empty() && one->job.meta.target != options.branch)) continue;
     one->place = each.rank;
     page.jobs.push_back(std::move(*one));
@@ -135,7 +135,7 @@ Result<std::vector<Listed>> list_waiting(const Directories& directories, const V
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     if (!options.stages[static_cast<std::size_t>(waiting[i].stage)]) continue;
     if (after && !goes_before(*after, waiting[i])) continue;
-    listed.push_back({.place = std::move(waiting[i]), .rank = i + 1});
+    listed.push_back({.location = std::move(waiting[i]), .rank = i + 1});
   }
   return listed;
 }
@@ -178,8 +178,8 @@ Result<QueueView> view_queue(const Directories& directories, const ViewOptions& 
   QueueView view;
   QUARRY_TRY_ASSIGN(const auto waiting, list_waiting(directories, options, view));
   // One more than is shown or read, to see whether there are more.
-  const std::size_t most = options.branch.empty() ? options.max_over : kMostViewed;
-  Newest over(options.max_over > 0 && is_list_of(options, /*over=*/true) ? most + 1 : 0,
+  const std::size_t limit = options.branch.empty() ? options.max_over : kMostViewed;
+  Newest over(options.max_over > 0 && is_list_of(options, /*over=*/true) ? limit + 1 : 0,
               options.after ? std::optional(options.after->name) : std::nullopt);
   Newest done(options.max_waiting > 0 && !waiting.empty() ? kMeasured : 0);
   QUARRY_TRY(offer_over(directories, options, view, over, done));
@@ -192,28 +192,28 @@ Result<QueueView> view_queue(const Directories& directories, const ViewOptions& 
     }
   }
   std::vector<Listed> listed;
-  for (JobLocation& place : over.take()) listed.push_back({.place = std::move(place)});
+  for (JobLocation& location : over.take()) listed.push_back({.location = std::move(location)});
   page = page_of(directories, listed, options, options.max_over);
   view.more_over = std::move(page.more);
   std::ranges::move(page.jobs, std::back_inserter(view.jobs));
   return view;
 }
 
-Result<JobView> view_job(const Directories& directories, const JobLocation& place) {
+Result<JobView> view_job(const Directories& directories, const JobLocation& location) {
   // The job may move meanwhile, but not this many times.
-  JobLocation at = place;
+  JobLocation at = location;
   for (int tries = 0; tries < 5; ++tries) {
     if (auto view = view_at(directories, at)) {
-      if (auto log = ChangeLog(directories).read(place.name.id)) {
+      if (auto log = ChangeLog(directories).read(location.name.id)) {
         view->output = std::move(log->output);
       }
       return std::move(*view);
     }
-    QUARRY_TRY_ASSIGN(const auto found, directories.find(place.name.id));
+    QUARRY_TRY_ASSIGN(const auto found, directories.find(location.name.id));
     if (!found) break;
     at = *found;
   }
-  return std::unexpected(not_here(place.name.id.str()));
+  return std::unexpected(not_here(location.name.id.str()));
 }
 
 }  // namespace quarry::changes

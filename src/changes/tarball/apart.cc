@@ -63,12 +63,12 @@ class Child final : public Reader {
   pid_t pid_;
 };
 
-/// Reads everything from PIPE, up to MOST bytes; nothing if there is more or it takes too long.
-std::optional<std::string> read_all(int pipe, std::size_t most) {
+/// Reads everything from PIPE, up to LIMIT bytes; nothing if there is more or it takes too long.
+std::optional<std::string> read_all(int pipe, std::size_t limit) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   std::string all;
   std::array<char, 65536> buffer{};
-  while (all.size() <= most && std::chrono::steady_clock::now() < end) {
+  while (all.size() <= limit && std::chrono::steady_clock::now() < end) {
     pollfd ready{pipe, POLLIN, 0};
     if (::poll(&ready, 1, 1000) <= 0) continue;
     const ssize_t size = ::read(pipe, buffer.data(), buffer.size());
@@ -153,8 +153,8 @@ Result<std::vector<Result<ChangeSetContent>>> read_by(const StartReader& start, 
   QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
   QUARRY_TRY_ASSIGN(const auto reader, start(numbers, pipe.writing.get()));
   pipe.writing.reset();
-  const std::size_t most = kMostMeta + (limits.entries + 1) * (kMostName + 64);
-  const auto messages = read_all(pipe.reading.get(), count * most);
+  const std::size_t limit = kMostMeta + (limits.entries + 1) * (kMostName + 64);
+  const auto messages = read_all(pipe.reading.get(), count * limit);
   if (!messages)
     return fail(ErrorCode::kLimit, "reading the tarball takes too long, or tells too much");
   QUARRY_TRY_ASSIGN(const int end, reader->end());

@@ -205,15 +205,15 @@ class TarReader {
     return {};
   }
 
-  static Result<void> check_size(archive_entry* entry, std::string_view name, std::uint64_t most) {
+  static Result<void> check_size(archive_entry* entry, std::string_view name, std::uint64_t limit) {
     const std::int64_t size = ::archive_entry_size(entry);
     if (::archive_entry_size_is_set(entry) == 0 || size < 0) {
       return fail(ErrorCode::kInvalid,
                   fmt::format("\"{}\" has no size", base::printable(name, 120)));
     }
-    if (static_cast<std::uint64_t>(size) <= most) return {};
+    if (static_cast<std::uint64_t>(size) <= limit) return {};
     return fail(ErrorCode::kLimit, fmt::format("\"{}\" has {} bytes; {} are the most",
-                                               base::printable(name, 120), size, most));
+                                               base::printable(name, 120), size, limit));
   }
 
   /// Passes the SIZE bytes of the entry NAME to TAKE.

@@ -183,9 +183,9 @@ class DaemonWorld {
   /// The job NUMBER. Reads several times, since a child may move it meanwhile.
   Job job_of(std::uint64_t number) const {
     const auto read = [&]() -> base::Result<Job> {
-      QUARRY_TRY_ASSIGN(const auto place, directories.find(id_of(number)));
-      if (!place) return base::fail(base::ErrorCode::kNotFound, "it is in no folder");
-      return directories.read(place->stage, place->name);
+      QUARRY_TRY_ASSIGN(const auto location, directories.find(id_of(number)));
+      if (!location) return base::fail(base::ErrorCode::kNotFound, "it is in no folder");
+      return directories.read(location->stage, location->name);
     };
     auto job = read();
     for (int attempt = 0; attempt < 10 && !job; ++attempt) job = read();

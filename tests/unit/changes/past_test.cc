@@ -36,13 +36,13 @@ Past past_of(const std::vector<Drawn>& all) {
   return past;
 }
 
-/// Deletes all jobs that may be, MOST at once, and returns the order.
-std::vector<std::set<std::uint64_t>> all_gone(Past& past, std::size_t most = 1'000) {
+/// Deletes all jobs that may be, LIMIT at once, and returns the order.
+std::vector<std::set<std::uint64_t>> all_gone(Past& past, std::size_t limit = 1'000) {
   std::vector<std::set<std::uint64_t>> rounds;
-  for (auto places = past.next(most); !places.empty(); places = past.next(most)) {
+  for (auto locations = past.next(limit); !locations.empty(); locations = past.next(limit)) {
     auto& round = rounds.emplace_back();
-    for (const JobLocation& place : places) round.insert(number_of(place.name.id));
-    for (const JobLocation& place : places) past.gone(place.name.id);
+    for (const JobLocation& location : locations) round.insert(number_of(location.name.id));
+    for (const JobLocation& location : locations) past.gone(location.name.id);
   }
   return rounds;
 }
@@ -106,10 +106,10 @@ TEST_CASE("a job does not wait for a precursor that it has overtaken") {
 
 TEST_CASE("a job that becomes needed while others are deleted stays from then on") {
   Past past = past_of({drawn(1), drawn(2, {1}), drawn(3, {2}), drawn(4)});
-  auto places = past.next(1'000);
-  REQUIRE(places.size() == 2);
+  auto locations = past.next(1'000);
+  REQUIRE(locations.size() == 2);
   past.need(id_of(3));
-  for (const JobLocation& place : places) past.gone(place.name.id);
+  for (const JobLocation& location : locations) past.gone(location.name.id);
   CHECK(all_gone(past).empty());
 }
 

@@ -65,10 +65,10 @@ TEST_CASE("a rollback takes back what landed on top, and nothing else") {
     REQUIRE(lock->move(Stage::kDone, {kNow.value + 10}, "landed"));
   }
   queue.put(other, Stage::kQueue);
-  const auto places = what_goes_with(queue.directories, {first.id}, 10);
-  REQUIRE(places);
+  const auto locations = what_goes_with(queue.directories, {first.id}, 10);
+  REQUIRE(locations);
   std::vector<std::string> ids;
-  for (const JobLocation& each : *places) ids.emplace_back(each.name.id.str().substr(0, 2));
+  for (const JobLocation& each : *locations) ids.emplace_back(each.name.id.str().substr(0, 2));
   CHECK(ids == std::vector<std::string>{"a1", "a2"});
   CHECK(what_goes_with(queue.directories, {second.id}, 10)->size() == 1);
   CHECK_FALSE(what_goes_with(queue.directories, {first.id}, 1));

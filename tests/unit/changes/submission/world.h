@@ -59,10 +59,10 @@ struct Queue {
     if (stage != changes::Stage::kQueue) REQUIRE(lock->move(stage, kNow, why));
   }
   changes::JobLocation place_of(const changes::ChangeSetName& name) const {
-    const auto place = directories.find(name.id);
-    REQUIRE(place);
-    REQUIRE(*place);
-    return **place;
+    const auto location = directories.find(name.id);
+    REQUIRE(location);
+    REQUIRE(*location);
+    return **location;
   }
 };
 
