@@ -1,8 +1,8 @@
 // The three daemons of a queue, and the interfaces that they are given.
 //
 //   prequeue    checks submitted tarballs: makes a job of each, or records why it is invalid
-//   queueing    finds precursors, fails jobs that can never be executed, and moves to pending/ those
-//               that can, and, where no gate decides, those that can once the jobs ahead of them have
+//   queueing    finds precursors, fails jobs that can never go, and moves to pending/ those that can
+//               go, or, without a gate, can go once the jobs ahead of them have landed
 //   execution   has child processes land the jobs in pending/, and take back what a rollback names
 //
 // Each daemon serves any number of queues and is the only one of its kind in each (it locks a pid

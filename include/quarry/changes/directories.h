@@ -17,7 +17,7 @@
 // Jobs that move together take each of these steps together (joint_move.h). What must be durable,
 // and when:
 //
-//   a submission      before the submitter gets a reply: tarball, submission and the name in prequeue/
+//   a submission      before the submitter gets a reply: tarball, submission, name in prequeue/
 //   a job file        before it is renamed, so that it is never empty or truncated
 //   a move            some time later (sync_folders()): a job that a crash of the machine puts back
 //                     into its previous folder is decided on again, with the same outcome

@@ -10,7 +10,7 @@
 //   exit code of the gate: 0            continues
 //   exit code 99, 100, 111              kSkipped, kFailed, kDeferred
 //   the gate cannot be run              kDeferred
-//   SIGTERM, SIGHUP                     kTerminated, kAbandoned; but kLanded if it is already stored
+//   SIGTERM, SIGHUP                     kTerminated, kAbandoned; kLanded if already stored
 //
 // Rollbacks run without a gate: a harmful change has to go even if the gate would reject the
 // previous state.

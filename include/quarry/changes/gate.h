@@ -7,7 +7,7 @@
 //     /usr, /bin, /lib…, few of /etc   read-only
 //     /gate                         a tmpfs of limited size, the only writable place:
 //       tree/                       the files; also the working directory
-//       files                       the names of the files that the change set changes, one per line
+//       files                       names of the files that the change set changes, one per line
 //       tmp/                        also /tmp and $HOME
 //   prlimit                         limits for each process, and on the number of processes
 //   sh                              unpacks the tree from its standard input, then execs the gate

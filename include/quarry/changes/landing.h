@@ -3,8 +3,8 @@
 //
 //   prepare()   finds the tip, merges, and computes the check-ins, one on top of the other
 //   (a gate)    accepts or rejects the files of the last one
-//   commit()    takes the write lock, checks that the tip is still the same, and stores all of them in
-//               one transaction; if the tip has moved, nothing is stored and land() starts again
+//   commit()    takes the write lock, checks that the tip is still the same, and stores them in one
+//               transaction; if the tip has moved, nothing is stored and land() starts again
 //
 // The tip is the only open leaf of the branch. If there are several, because a fork has been
 // pushed, nothing lands until somebody merges them: fossil would continue from the newest leaf,

@@ -4,8 +4,8 @@
 // users. A user with one of the capabilities, or named explicitly, may do it. Capabilities imply
 // others as in a sync: `s` implies `a`, `a` implies `i`, `i` implies `o`. Two rules are built in:
 //
-//   approve   nobody approves their own change set; but users who may approve may, when they submit,
-//             give the reference of an approval that was granted elsewhere
+//   approve   nobody approves their own change set; but a user who may approve may refer
+//             to an approval granted elsewhere when submitting
 //   abandon   everybody who may submit may abandon their own change sets
 //
 // Used by workers, before anything is stored, and by the prequeue daemon, which knows the meta

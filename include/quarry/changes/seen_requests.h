@@ -1,6 +1,6 @@
 // Records signed requests, so that a request that was overheard cannot be replayed.
 //
-//   BASE/ctrl/seen/PERIOD/SIGNATURE   an empty file; PERIOD: of the request's date, counted from 1970
+//   BASE/ctrl/seen/PERIOD/SIGNATURE   an empty file; PERIOD: number of the date.s period since 1970
 //
 // Requests whose date is too far off are rejected anyway (sync::SignedRequest), so only a few
 // periods are kept. Workers share the folder; the one that creates the file accepts the request.

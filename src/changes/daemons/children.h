@@ -4,9 +4,9 @@
 // one per line, and the child answers with a line for each job, in order, that begins with the
 // verdict's number:
 //
-//   land NAME …     the child moves the jobs itself (execute_all()), and first reports each job that
-//                   has moved to run/: begun CSID
-//   rollback NAME   takes back the change sets listed in this job, which is in run/; the daemon moves it
+//   land NAME …     the child moves the jobs itself (execute_all()), and first reports each job
+//                   that has moved to run/: begun CSID
+//   rollback NAME   takes back what this job, which is in run/, lists; the daemon moves it
 //   stop CSID WHY   stops a job that the child is executing; followed by a signal (SIGHUP, SIGTERM)
 #pragma once
 
