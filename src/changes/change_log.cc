@@ -14,7 +14,7 @@ using base::Result;
 
 constexpr std::size_t kMostRead = 4 * kMostLog;
 constexpr std::size_t kMostLine = 4'096;
-constexpr std::size_t kHead = 4'096;  // bytes in which the name is looked for
+constexpr std::size_t kHead = 4'096;  // bytes searched for the name
 
 std::string line_of_state(const HistoryLine& line) {
   return fmt::format("state {} {} {}\n", base::iso_millis(line.time), line.state, line.why);
@@ -98,7 +98,7 @@ Result<LogRecord> ChangeLog::read(const ChangeSetId& id) const {
   QUARRY_TRY_ASSIGN(const std::size_t read, file->read_at(0, content));
   std::string_view text = std::string_view(content).substr(0, read);
   LogRecord record;
-  // A line without an end is being written.
+  // A line without a newline is still being written.
   for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
     take(record, text.substr(0, end));
     text.remove_prefix(end + 1);

@@ -16,9 +16,9 @@ namespace {
 constexpr std::array<std::string_view, kMoveTypes> kWords = {"RB", "EM", "BF", "DC"};
 
 constexpr std::size_t kLabel = 24;
-// 1970 in TAI64, as djb's programs have it: 2^62, and the ten seconds that TAI was ahead then.
+// 1970 in TAI64, as in djb's programs: 2^62, plus the ten seconds by which TAI was ahead then.
 constexpr std::uint64_t kUnixEpoch = (std::uint64_t{1} << 62) + 10;
-// What base::UnixMillis and the dates of Fossil hold: until the year 9999.
+// The last second that base::UnixMillis and fossil's dates can express, in the year 9999.
 constexpr std::uint64_t kLastSecond = kUnixEpoch + 253'402'300'799;
 constexpr std::uint32_t kNanoseconds = 1'000'000'000;
 
@@ -44,7 +44,7 @@ bool is_label(std::string_view text) {
 }
 
 std::optional<std::int64_t> pid_of(std::string_view text) {
-  // One spelling for each name, so that the text is as good as the name.
+  // Only one spelling is valid for each name, so that names can be compared as text.
   if (text.starts_with('-') || (text.size() > 1 && text[0] == '0')) return std::nullopt;
   return base::parse_number<std::int64_t>(text);
 }

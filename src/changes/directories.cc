@@ -18,10 +18,10 @@ using base::Result;
 constexpr std::string_view kSubmission = ".submission";
 constexpr std::string_view kJobBeingWritten = ".job";
 constexpr std::size_t kMostSmallFile = std::size_t{16} << 10;
-// What lies about for so long is nobody's any more.
+// Files older than this are leftovers.
 constexpr std::int64_t kForgotten = std::int64_t{24} * 3600 * 1000;
 
-/// The name that FILE has before SUFFIX, as tai64n() has its time.
+/// The name of the change set that FILE belongs to.
 std::optional<ChangeSetName> name_of_file(std::string_view file) {
   for (const std::string_view suffix : {kSubmission, kJobBeingWritten, kKeptContent}) {
     if (file.ends_with(suffix)) file.remove_suffix(suffix.size());
@@ -29,16 +29,16 @@ std::optional<ChangeSetName> name_of_file(std::string_view file) {
   return ChangeSetName::parse(file);
 }
 
-Result<std::string> content_of(base::File& file, std::size_t most) {
+Result<std::string> content_of(base::File& file, std::size_t limit) {
   QUARRY_TRY_ASSIGN(const std::uint64_t size, file.size());
-  if (size > most) return fail(ErrorCode::kCorrupt, fmt::format("larger than {} bytes", most));
+  if (size > limit) return fail(ErrorCode::kCorrupt, fmt::format("larger than {} bytes", limit));
   std::string content(size, '\0');
   QUARRY_TRY_ASSIGN(const std::size_t read, file.read_at(0, content));
   content.resize(read);
   return content;
 }
 
-/// What the file of NAME, locked or not, says.
+/// Parses the file of NAME, locked or not.
 Result<std::optional<Job>> job_in(base::File& file, const ChangeSetName& name,
                                   const fs::path& path) {
   auto content = content_of(file, kMostJob);
@@ -115,7 +115,7 @@ Result<void> Directories::submit(const ChangeSetName& name, std::unique_ptr<base
   };
   auto published = publish();
   if (published) return {};
-  // Where somebody has taken the job already, it goes its way.
+  // If the job has been taken already, it continues.
   const auto removed = files_.remove(file_of(Stage::kPrequeue, name));
   const bool is_taken = is_made && !removed && removed.error().code == ErrorCode::kNotFound;
   if (!is_taken) give_up(name);
@@ -123,8 +123,8 @@ Result<void> Directories::submit(const ChangeSetName& name, std::unique_ptr<base
 }
 
 void Directories::give_up(const ChangeSetName& name) {
-  // The job first: nobody is to look for a tarball that is not there. What cannot be removed is
-  // found by recover().
+  // The job file is deleted first, so that nobody searches for a missing tarball. Files that
+  // cannot be deleted are found by recover().
   const std::string submission = name.text() + std::string(kSubmission);
   for (const fs::path& path :
        {file_of(Stage::kPrequeue, name), tarball_of(name), base_ / "data" / submission,
@@ -159,10 +159,10 @@ Result<Job> Directories::read(Stage stage, const ChangeSetName& name) const {
   return fail(ErrorCode::kBusy, path.string() + ": it was not looked at yet");
 }
 
-Result<std::vector<Place>> Directories::find_all(std::string_view digits) const {
-  std::map<ChangeSetId, Place> found;
-  // In the order in which they move, so that none slips by; where one was seen twice, the later
-  // place is right.
+Result<std::vector<JobLocation>> Directories::find_all(std::string_view digits) const {
+  std::map<ChangeSetId, JobLocation> found;
+  // In the order in which jobs move, so that none is missed; if one is seen twice, its later
+  // location is the current one.
   for (std::size_t i = 0; i < kStages; ++i) {
     const auto stage = static_cast<Stage>(i);
     QUARRY_TRY_ASSIGN(const auto files, files_.list(folder(stage)));
@@ -171,27 +171,27 @@ Result<std::vector<Place>> Directories::find_all(std::string_view digits) const 
       auto name = ChangeSetName::parse(file);
       if (!name) continue;
       const ChangeSetId id = name->id;
-      found.insert_or_assign(id, Place{.stage = stage, .name = std::move(*name)});
+      found.insert_or_assign(id, JobLocation{.stage = stage, .name = std::move(*name)});
     }
   }
-  std::vector<Place> places;
-  places.reserve(found.size());
-  for (auto& [id, place] : found) places.push_back(std::move(place));
-  return places;
+  std::vector<JobLocation> locations;
+  locations.reserve(found.size());
+  for (auto& [id, location] : found) locations.push_back(std::move(location));
+  return locations;
 }
 
-Result<std::optional<Place>> Directories::find(const ChangeSetId& id) const {
-  // Jobs go back as well (retry, recovery): one that did so while we looked is there at the second
-  // look.
-  for (int look = 0; look < 2; ++look) {
-    QUARRY_TRY_ASSIGN(auto places, find_all(id.str()));
-    if (!places.empty()) return std::move(places.front());
+Result<std::optional<JobLocation>> Directories::find(const ChangeSetId& id) const {
+  // Searches twice, since jobs also move back (retry, recovery) and can be missed in the first
+  // round.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    QUARRY_TRY_ASSIGN(auto locations, find_all(id.str()));
+    if (!locations.empty()) return std::move(locations.front());
   }
   return std::nullopt;
 }
 
 Result<bool> Directories::is_there(const ChangeSetName& name) const {
-  // Twice, as in find().
+  // Searches twice, as in find().
   for (std::size_t i = 0; i < 2 * kStages; ++i) {
     const auto file =
         files_.open(file_of(static_cast<Stage>(i % kStages), name), base::FileUse::kRead);
@@ -201,7 +201,7 @@ Result<bool> Directories::is_there(const ChangeSetName& name) const {
   return false;
 }
 
-/// The file of a job, locked.
+/// Opens and locks the file of a job.
 Result<std::unique_ptr<base::File>> Directories::lock(const fs::path& path) {
   QUARRY_TRY_ASSIGN(auto file, files_.open(path, base::FileUse::kAppend));
   QUARRY_TRY_ASSIGN(const bool is_locked, file->try_lock());
@@ -219,22 +219,22 @@ Result<void> Directories::put_aside(Stage stage, const ChangeSetName& name) {
   return files_.sync_directory(folder(stage));
 }
 
-Result<Hold> Directories::hold(Stage stage, const ChangeSetName& name) {
+Result<JobLock> Directories::lock_job(Stage stage, const ChangeSetName& name) {
   const fs::path path = file_of(stage, name);
   QUARRY_TRY_ASSIGN(auto file, lock(path));
   QUARRY_TRY_ASSIGN(auto job, job_in(*file, name, path));
-  Hold hold(*this, stage, std::move(file));
-  hold.is_new_ = !job;
+  JobLock job_lock(*this, stage, std::move(file));
+  job_lock.is_new_ = !job;
   if (job) {
-    hold.job = std::move(*job);
+    job_lock.job = std::move(*job);
   } else {
-    hold.job.name = name;
-    hold.job.meta.type = name.type;
+    job_lock.job.name = name;
+    job_lock.job.meta.type = name.type;
   }
-  return hold;
+  return job_lock;
 }
 
-Result<void> Directories::settle() {
+Result<void> Directories::sync_folders() {
   std::vector<fs::path> folders;
   for (std::size_t i = 0; i < kStages; ++i) {
     if (unsynced_[i]) folders.push_back(folder(static_cast<Stage>(i)));
@@ -244,28 +244,30 @@ Result<void> Directories::settle() {
   return {};
 }
 
-Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<Place>& places,
+Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<JobLocation>& locations,
                                                      base::UnixMillis before) {
-  std::vector<const Place*> gone;
-  for (const Place& place : places) {
-    const auto held = hold(place.stage, place.name);
-    if (!held || !is_over(place.stage) || held->job.ended() >= before) continue;
-    QUARRY_TRY(files_.remove(file_of(place.stage, place.name)));
-    unsynced_[static_cast<std::size_t>(place.stage)] = true;
-    gone.push_back(&place);
+  std::vector<const JobLocation*> gone;
+  for (const JobLocation& location : locations) {
+    const auto held = lock_job(location.stage, location.name);
+    if (!held || !is_over(location.stage) || held->job.ended() >= before) continue;
+    QUARRY_TRY(files_.remove(file_of(location.stage, location.name)));
+    unsynced_[static_cast<std::size_t>(location.stage)] = true;
+    gone.push_back(&location);
   }
-  // Who is found again after a machine's end is so with all that it needs.
-  QUARRY_TRY(settle());
+  // Syncs the deletions, so that a job that survives a crash of the machine still has all its
+  // files.
+  QUARRY_TRY(sync_folders());
   std::vector<ChangeSetId> ids;
-  for (const Place* place : gone) {
-    const fs::path submission = base_ / "data" / (place->name.text() + std::string(kSubmission));
-    for (const fs::path& path : {tarball_of(place->name), submission, log_of(place->name.id)}) {
+  for (const JobLocation* location : gone) {
+    const fs::path submission = base_ / "data" / (location->name.text() + std::string(kSubmission));
+    for (const fs::path& path :
+         {tarball_of(location->name), submission, log_of(location->name.id)}) {
       const auto removed = files_.remove(path);
       if (!removed && removed.error().code != ErrorCode::kNotFound) {
         return std::unexpected(removed.error());
       }
     }
-    ids.push_back(place->name.id);
+    ids.push_back(location->name.id);
   }
   return ids;
 }
@@ -282,14 +284,14 @@ Result<void> Directories::recover(base::UnixMillis now) {
   return remove_old("data", before, jobs);
 }
 
-/// Removes the files of FOLDER whose names are of a time before BEFORE, and not KEPT.
+/// Removes files in FOLDER whose names have times before BEFORE, unless they are in KEPT.
 Result<void> Directories::remove_old(std::string_view folder, base::UnixMillis before,
                                      const std::set<std::string, std::less<>>& kept) {
   QUARRY_TRY_ASSIGN(const auto files, files_.list(base_ / folder));
   for (const std::string& file : files) {
     const auto name = name_of_file(file);
     if (!name || time_of_tai64n(name->tai) >= before || kept.contains(name->text())) continue;
-    // Its job may have gone back to a folder that was looked at before it came there (retry).
+    // Its job may have moved back (retry) to a folder that was read before.
     QUARRY_TRY_ASSIGN(const bool is_used, folder == "data" ? is_there(*name) : false);
     if (is_used) continue;
     const auto removed = files_.remove(base_ / folder / file);
@@ -298,12 +300,12 @@ Result<void> Directories::remove_old(std::string_view folder, base::UnixMillis b
   return {};
 }
 
-/// Removes the one of two files of NAME that has lived less long. They are twins only if both can
-/// be locked: otherwise somebody is just moving it.
+/// Removes the older of two files of NAME. They are duplicates only if both can be locked;
+/// otherwise the job is being moved.
 Result<void> Directories::recover_twin(const ChangeSetName& name, Stage first, Stage second) {
-  const auto one = hold(first, name), other = hold(second, name);
-  const auto is_moving = [](const Result<Hold>& hold) {
-    return !hold && hold.error().code != ErrorCode::kCorrupt;
+  const auto one = lock_job(first, name), other = lock_job(second, name);
+  const auto is_moving = [](const Result<JobLock>& lock) {
+    return !lock && lock.error().code != ErrorCode::kCorrupt;
   };
   if (is_moving(one) || is_moving(other)) return {};
   const bool is_second_later =

@@ -37,7 +37,7 @@ Result<HistoryLine> history_line_of(const Section& section, std::string_view lin
   const std::string_view time_word = base::take_until(rest, ' ');
   const std::string_view state = base::take_until(rest, ' ');
   const auto time = base::parse_iso(time_word);
-  // A fraction of a second may round up into the year 10000.
+  // Rounding a fraction of a second may result in the year 10000.
   if (!time || base::iso_millis(*time).size() != kTime || state.size() != 1 ||
       kLetters.find(state[0]) == kLetters.npos) {
     return wrong(section, line, "is no line of a history");
@@ -57,10 +57,10 @@ Result<void> take_attempts(Job& job, const Section& section) {
   QUARRY_TRY_ASSIGN(const std::string line, line_of(section));
   std::string_view rest = line;
   const auto crashes = base::parse_number<std::uint32_t>(base::take_until(rest, ' '));
-  const auto put_off = base::parse_number<std::uint32_t>(rest);
-  if (!crashes || !put_off) return wrong(section, line, "is not two numbers");
+  const auto deferrals = base::parse_number<std::uint32_t>(rest);
+  if (!crashes || !deferrals) return wrong(section, line, "is not two numbers");
   job.crashes = *crashes;
-  job.put_off = *put_off;
+  job.deferrals = *deferrals;
   return {};
 }
 
@@ -93,7 +93,7 @@ Result<void> take_history(Job& job, const Section& section) {
   return {};
 }
 
-/// Puts into JOB what SECTION, one of its own, says.
+/// Reads SECTION, one of a job's own, into JOB.
 Result<void> take(Job& job, const Section& section) {
   const std::string& name = section.name;
   if (name == "submitter") return take_submitter(job, section);
@@ -173,8 +173,8 @@ std::string Job::text() const {
   if (!submitter.empty() && !capabilities.empty()) who.push_back(capabilities);
   append_section(out, "submitter", who);
   append_section(out, "address", address);
-  if (crashes != 0 || put_off != 0) {
-    append_section(out, "attempts", fmt::format("{} {}", crashes, put_off));
+  if (crashes != 0 || deferrals != 0) {
+    append_section(out, "attempts", fmt::format("{} {}", crashes, deferrals));
   }
   append_section(out, "held", held);
   if (landed) append_section(out, "landed", landed->str());

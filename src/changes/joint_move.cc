@@ -6,10 +6,10 @@ namespace quarry::changes {
 
 using base::Result;
 
-Result<void> JointMove::add(Hold hold, Stage to, base::UnixMillis now, std::string_view why) {
-  hold.note_move(to, now, why);
-  QUARRY_TRY_ASSIGN(auto file, hold.write());
-  all_.push_back({.hold = std::move(hold), .to = to, .file = std::move(file)});
+Result<void> JointMove::add(JobLock lock, Stage to, base::UnixMillis now, std::string_view why) {
+  lock.note_move(to, now, why);
+  QUARRY_TRY_ASSIGN(auto file, lock.write());
+  all_.push_back({.lock = std::move(lock), .to = to, .file = std::move(file)});
   return {};
 }
 
@@ -19,11 +19,11 @@ std::vector<JointMove::Member> JointMove::commit() {
   const auto synced = directories_.files().sync_all(files);
   std::vector<Member> moved;
   for (One& one : std::exchange(all_, {})) {
-    const Stage from = one.hold.stage();
+    const Stage from = one.lock.stage();
     Result<void> outcome = synced;
-    if (outcome) outcome = one.hold.put_in_place(std::move(one.file));
-    if (outcome) outcome = one.hold.go(one.to, /*is_settled=*/false);
-    moved.push_back({.hold = std::move(one.hold), .from = from, .outcome = std::move(outcome)});
+    if (outcome) outcome = one.lock.put_in_place(std::move(one.file));
+    if (outcome) outcome = one.lock.go(one.to, /*sync_later=*/true);
+    moved.push_back({.lock = std::move(one.lock), .from = from, .outcome = std::move(outcome)});
   }
   return moved;
 }

@@ -53,7 +53,7 @@ Result<std::string> comment_of(const Section& section) {
   return fail(ErrorCode::kLimit, fmt::format("##comment: longer than {} bytes", kMostComment));
 }
 
-/// Puts into META what SECTION says.
+/// Reads SECTION into META.
 Result<void> take(Meta& meta, Section section) {
   const std::string& name = section.name;
   if (name == "movetype") {
@@ -87,7 +87,7 @@ Result<Meta> meta_of(std::vector<Section> sections) {
   Meta meta;
   bool has_type = false;
   for (Section& section : sections) {
-    // An approval, a branch and so on that is not there may have its heading all the same.
+    // A section without content counts as missing.
     const bool is_blank = std::ranges::all_of(section.lines, &std::string::empty);
     has_type = has_type || section.name == "movetype";
     if (is_blank && section.name != "movetype") continue;

@@ -9,7 +9,7 @@
 namespace quarry::changes {
 namespace {
 
-/// Whether a chain of dependencies leads from FROM to TO.
+/// Whether FROM depends on TO, directly or indirectly.
 bool leads_to(const ModelNode& from, const ModelNode& to) {
   std::vector<const ModelNode*> left = {&from};
   std::set<const ModelNode*> seen;
@@ -23,7 +23,7 @@ bool leads_to(const ModelNode& from, const ModelNode& to) {
   return false;
 }
 
-/// The most urgent of what NODE is itself and of what those that wait for it lend it.
+/// The most urgent of NODE's own rank and those lent by waiting jobs that depend on it.
 Rank rank_of(const ModelNode& node) {
   Rank rank{
       .type = node.known.name.type, .tai = node.known.name.tai, .lender = node.id, .depth = 0};
@@ -62,19 +62,19 @@ const ModelNode* Model::known_node(const ChangeSetId& id) const {
   return found == nodes_.end() || !found->second->is_known ? nullptr : found->second.get();
 }
 
-const Known* Model::find(const ChangeSetId& id) const {
+const ModelJob* Model::find(const ChangeSetId& id) const {
   const ModelNode* node = known_node(id);
   return node ? &node->known : nullptr;
 }
 
-void Model::put(Known known) {
+void Model::put(ModelJob known) {
   ModelNode& node = node_of(known.name.id);
   unlink(node);
   node.known = std::move(known);
   node.is_known = true;
   link(node);
   touch(node);
-  settle();
+  evaluate_touched();
 }
 
 void Model::move(const ChangeSetId& id, Stage stage) {
@@ -83,7 +83,7 @@ void Model::move(const ChangeSetId& id, Stage stage) {
   leave_lanes(node);
   node.known.stage = stage;
   touch(node);
-  settle();
+  evaluate_touched();
 }
 
 void Model::erase(const ChangeSetId& id) {
@@ -92,17 +92,17 @@ void Model::erase(const ChangeSetId& id) {
   node.is_known = false;
   node.known = {};
   touch(node);
-  settle();
+  evaluate_touched();
 }
 
 void Model::set_frozen(std::set<std::string, std::less<>> branches) {
   if (frozen_ == branches) return;
   frozen_ = std::move(branches);
   for (ModelNode* node : std::vector<ModelNode*>(waiting_.begin(), waiting_.end())) touch(*node);
-  settle();
+  evaluate_touched();
 }
 
-/// Ties NODE to what it depends on. A dependency that would close a circle is left out, and noted.
+/// Links NODE to its dependencies. A dependency that would close a circle is omitted and recorded.
 void Model::link(ModelNode& node) {
   if (!node.is_rollback()) {
     for (const ChangeSetId& id : node.known.dependencies) {
@@ -134,7 +134,7 @@ void Model::touch(ModelNode& node) {
   touched_.push_back(&node);
 }
 
-void Model::settle() {
+void Model::evaluate_touched() {
   while (!touched_.empty()) {
     ModelNode& node = *touched_.front();
     touched_.pop_front();
@@ -143,7 +143,7 @@ void Model::settle() {
   }
 }
 
-/// Works out anew what NODE is, and tells those to whom that matters.
+/// Updates the state of NODE, and marks the nodes that this affects.
 void Model::evaluate(ModelNode& node) {
   node.open = static_cast<std::size_t>(std::ranges::count_if(
       node.dependencies, [](const ModelNode* one) { return !one->has_landed(); }));
@@ -160,7 +160,7 @@ void Model::evaluate(ModelNode& node) {
     enter_lanes(node);
   }
   note(node);
-  if (std::exchange(node.told, node.standing()) != node.standing()) {
+  if (std::exchange(node.last_standing, node.standing()) != node.standing()) {
     for (ModelNode* dependent : node.dependents) touch(*dependent);
   }
   if (lends_other) {
@@ -189,7 +189,7 @@ void Model::enter_lanes(ModelNode& node) {
   }
 }
 
-/// NODE is in no set any more, so that its rank may change.
+/// Removes NODE from all sets and lanes, so that its rank may change.
 void Model::leave_lanes(ModelNode& node) {
   node.is_placed = false;
   waiting_.erase(&node);
@@ -203,7 +203,7 @@ void Model::leave_lanes(ModelNode& node) {
   }
 }
 
-/// Says whose turn it is in LANE.
+/// Determines the next job in LANE.
 void Model::grant(ModelLane& lane) {
   ModelNode* next = lane.running.empty() && !lane.waiting.empty() ? *lane.waiting.begin() : nullptr;
   ModelNode* before = std::exchange(lane.granted, next);
@@ -218,7 +218,7 @@ void Model::grant(ModelLane& lane) {
   }
 }
 
-/// Notes whether NODE may go, or never may.
+/// Updates whether NODE is ready or doomed.
 void Model::note(ModelNode& node) {
   const bool may_go =
       node.is_placed && node.is_active && node.open == 0 && node.granted == node.known.files.size();

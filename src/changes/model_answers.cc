@@ -16,10 +16,10 @@ using base::Result;
 
 namespace {
 
-// So many are looked at for who stands in line: a look does not grow with all that wait.
-constexpr std::size_t kMostLookedAt = 1'000;
+// Limit on the jobs examined by in_line(), so that its cost does not grow with the queue.
+constexpr std::size_t kMaxExamined = 1'000;
 
-/// Who is ahead of NODE in one of its lanes; empty: nobody.
+/// Which job is ahead of NODE in one of its lanes; empty if none.
 std::string why_behind(const ModelNode& node) {
   for (const ModelLane* lane : node.lanes) {
     if (lane->granted == &node) continue;
@@ -33,7 +33,7 @@ std::string why_behind(const ModelNode& node) {
   return {};
 }
 
-/// Appends to FOUND those that go if NODE goes.
+/// Appends to FOUND the jobs that a rollback of NODE takes back too.
 void add_followers(const ModelNode& node, std::vector<const ModelNode*>& found) {
   for (const ModelNode* dependent : node.dependents) {
     if (dependent->is_open() || dependent->has_landed()) found.push_back(dependent);
@@ -65,7 +65,7 @@ std::vector<ChangeSetId> Model::in_order() const {
 std::vector<ChangeSetId> Model::ready(base::UnixMillis now) const {
   std::vector<ChangeSetId> ids;
   for (const ModelNode* node : ready_) {
-    if (!node->known.is_put_off(now)) ids.push_back(node->id);
+    if (!node->known.is_deferred(now)) ids.push_back(node->id);
   }
   return ids;
 }
@@ -73,15 +73,15 @@ std::vector<ChangeSetId> Model::ready(base::UnixMillis now) const {
 bool Model::is_ready(const ChangeSetId& id, base::UnixMillis now) const {
   const auto found = nodes_.find(id);
   return found != nodes_.end() && ready_.contains(found->second.get()) &&
-         !found->second->known.is_put_off(now);
+         !found->second->known.is_deferred(now);
 }
 
-std::vector<ChangeSetId> Model::in_line(base::UnixMillis now, std::size_t most) const {
+std::vector<ChangeSetId> Model::in_line(base::UnixMillis now, std::size_t max_count) const {
   std::vector<ChangeSetId> ids;
   std::unordered_set<const ModelLane*> blocked;
-  std::size_t left = kMostLookedAt;
+  std::size_t left = kMaxExamined;
   for (const ModelNode* node : waiting_) {
-    if (ids.size() == most || left-- == 0) break;
+    if (ids.size() == max_count || left-- == 0) break;
     if (!node->is_active || node->is_rollback()) continue;
     const bool goes = node->open == 0 && node->known.not_before <= now &&
                       std::ranges::none_of(node->lanes, [&](const ModelLane* lane) {
@@ -115,7 +115,7 @@ std::optional<base::UnixMillis> Model::next_time(base::UnixMillis now) const {
   std::optional<base::UnixMillis> next;
   for (const ModelNode* node : ready_) {
     const base::UnixMillis time = node->known.not_before;
-    if (node->known.is_put_off(now) && (!next || time < *next)) next = time;
+    if (node->known.is_deferred(now) && (!next || time < *next)) next = time;
   }
   return next;
 }
@@ -146,7 +146,7 @@ std::string doom_of(const ModelNode& node) {
   return {};
 }
 
-/// Why others pass NODE, which waits; empty: they don't.
+/// Why the waiting job NODE is passive; empty if it is not.
 std::string Model::why_passive(const ModelNode& node) const {
   if (!node.known.held.empty()) return "it is held by " + node.known.held;
   if (!node.known.is_approved) {
@@ -167,7 +167,7 @@ std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
     return fmt::format("it waits for nothing: it is in {}/", word_of(node->known.stage));
   if (std::string doom = doom_of(*node); !doom.empty()) return doom;
   std::string chain;
-  // What holds back the one that it depends on, and so on, is what holds it back.
+  // Follows the chain of dependencies to the job that is really waiting for something.
   while (true) {
     if (const std::string passive = why_passive(*node); !passive.empty()) return chain + passive;
     const auto open = std::ranges::find_if(node->dependencies,
@@ -180,7 +180,7 @@ std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
       return chain + (node->is_running() ? "it runs" : "it waits to be looked at");
   }
   if (const std::string behind = why_behind(*node); !behind.empty()) return chain + behind;
-  if (node->known.is_put_off(now)) {
+  if (node->known.is_deferred(now)) {
     return chain +
            fmt::format("it was put off until {}", base::iso_seconds(node->known.not_before));
   }

@@ -1,4 +1,4 @@
-// What the model is made of.
+// Internal types of the model.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@
 
 namespace quarry::changes {
 
-/// The place of a job in the order: that of the most urgent job that needs it, and before that one.
+/// Position of a job in the order: right before the most urgent job that depends on it.
 struct Rank {
   MoveType type = MoveType::kDevelopment;
   std::string tai;
-  ChangeSetId lender;       // whose move type and time these are: itself, or one that depends on it
-  std::uint32_t depth = 0;  // steps from there
+  ChangeSetId
+      lender;  // the job whose move type and time these are: itself, or one that depends on it
+  std::uint32_t depth = 0;  // number of dependencies between the lender and this job
 
   friend bool operator<(const Rank& a, const Rank& b) {
     return std::tie(a.type, a.tai, a.lender, b.depth) < std::tie(b.type, b.tai, b.lender, a.depth);
@@ -28,25 +29,25 @@ struct ModelLane {
   LaneKey key;
   NodesInOrder waiting;
   std::set<ModelNode*> running;
-  ModelNode* granted = nullptr;  // the first of those that wait, where nothing runs
+  ModelNode* granted = nullptr;  // the first waiting job, if none is running
 };
 
 struct ModelNode {
   ChangeSetId id;
-  bool is_known = false;  // otherwise others name it, and no more
-  Known known;
+  bool is_known = false;  // false: only a reference in another job
+  ModelJob known;
   Rank rank;
   std::vector<ModelNode*> dependencies;
   std::vector<ModelNode*> dependents;
-  std::vector<ModelNode*> followers;  // those whose precursor it was
-  std::vector<ModelLane*> lanes;      // that it stands or runs in
-  std::size_t granted = 0;            // in how many of them it may go
-  std::size_t open = 0;               // how many of its dependencies have not landed
+  std::vector<ModelNode*> followers;  // jobs that have this one as a precursor
+  std::vector<ModelLane*> lanes;      // that it waits or runs in
+  std::size_t granted = 0;            // number of lanes in which it is next
+  std::size_t open = 0;               // number of dependencies that have not landed
   bool is_active = false;
   bool is_touched = false;
-  bool is_placed = false;  // it is in the sets and lanes where it belongs
-  char told = 0;           // what those that depend on it know of it: standing()
-  std::string circle;      // it depends on itself, by way of this one
+  bool is_placed = false;  // entered in the sets and lanes where it belongs
+  char last_standing = 0;  // standing() when its dependents were last evaluated
+  std::string circle;      // why it depends on itself: the dependency that closes the circle
 
   bool is_rollback() const { return known.name.type == MoveType::kRollback; }
   bool is_waiting() const {
@@ -57,9 +58,10 @@ struct ModelNode {
   bool has_landed() const {
     return is_known && known.stage == Stage::kDone && !known.is_taken_back;
   }
-  /// It may still land.
+  /// Whether it may still land.
   bool is_open() const { return is_known && !is_over(known.stage); }
-  /// What it is to those that depend on it: a letter for each difference that matters to them.
+  /// Its state as far as its dependents are concerned: one letter for each case that they
+  /// distinguish.
   char standing() const {
     if (!is_known) return '?';
     if (is_active) return 'a';
@@ -69,7 +71,7 @@ struct ModelNode {
   }
 };
 
-/// Why NODE can never go; empty: it can.
+/// Why NODE can never go; empty if it can.
 std::string doom_of(const ModelNode& node);
 
 }  // namespace quarry::changes

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "moved.";
 constexpr std::size_t kMostNote = 512;
-constexpr std::size_t kMostMoves = 1'000;  // at once
+constexpr std::size_t kMostMoves = 1'000;  // read at once
 
 struct Note {
   std::string file;
@@ -33,7 +33,7 @@ std::optional<Note> note_named(const std::string& file) {
   return Note{.file = file, .time = {*time}};
 }
 
-/// Nothing: it says nothing of a job that is there.
+/// Nothing: NOTE is invalid or its job is gone.
 Result<std::optional<Moved>> move_in(const Directories& directories, const Note& note) {
   QUARRY_TRY_ASSIGN(const auto file,
                     directories.files().open(directories.control(note.file), base::FileUse::kRead));
@@ -62,7 +62,7 @@ Result<void> note_move(Directories& directories, const Job& job, Stage from, Sta
   if (job.history.empty()) return {};
   const std::string file =
       fmt::format("{}{}.{}", kPrefix, job.name.id.str(), job.history.back().time.value);
-  // It appears as a whole: the daemon may look at any time.
+  // Renamed into place, since the daemon may read it at any time.
   const auto temporary = directories.base() / "tmp" / file;
   QUARRY_TRY_ASSIGN(const auto written,
                     directories.files().open(temporary, base::FileUse::kOpenOrMake));
@@ -91,7 +91,7 @@ Result<std::vector<Moved>> take_moves(Directories& directories) {
 
 std::optional<std::pair<Stage, Job>> job_anywhere(const Directories& directories,
                                                   const ChangeSetName& name) {
-  for (int look = 0; look < 3; ++look) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
     for (std::size_t i = 0; i < kStages; ++i) {
       const auto stage = static_cast<Stage>(i);
       auto job = directories.read(stage, name);

@@ -8,31 +8,32 @@
 namespace quarry::changes {
 namespace {
 
-void set_retry_time(Known& known, const Job& job, const Rules& rules) {
-  if (job.put_off == 0 || job.history.empty()) return;
-  const std::uint32_t doublings = std::min(job.put_off - 1, 20U);
+void set_retry_time(ModelJob& known, const Job& job, const Rules& rules) {
+  if (job.deferrals == 0 || job.history.empty()) return;
+  const std::uint32_t doublings = std::min(job.deferrals - 1, 20U);
   const auto delay = std::min(rules.retry_delay * (1 << doublings), rules.longest_delay);
-  known.put_off_at = job.history.back().time;
-  known.not_before = {known.put_off_at.value + delay.count()};
+  known.deferred_at = job.history.back().time;
+  known.not_before = {known.deferred_at.value + delay.count()};
 }
 
 }  // namespace
 
-Known known_of(const Job& job, Stage stage, const Rules& rules) {
-  Known known{.name = job.name,
-              .stage = stage,
-              .branch = job.meta.target,
-              .files = job.meta.files,
-              .dependencies = job.meta.dependencies,
-              .precursors = job.meta.precursors,
-              .is_approved = true,
-              .held = job.held,
-              // Elsewhere it is about to be, or no longer: a move was broken off.
-              .is_taken_back = is_over(stage) && job.taken_back.has_value(),
-              .goes_alone = job.crashes > 0 || job.put_off > 0,
-              .put_off_at = {},
-              .not_before = {},
-              .landed_at = {}};
+ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules) {
+  ModelJob known{.name = job.name,
+                 .stage = stage,
+                 .branch = job.meta.target,
+                 .files = job.meta.files,
+                 .dependencies = job.meta.dependencies,
+                 .precursors = job.meta.precursors,
+                 .is_approved = true,
+                 .held = job.held,
+                 // In other stages the mark is from an interrupted move: the job is about to be
+                 // taken back, or no longer is.
+                 .is_taken_back = is_over(stage) && job.taken_back.has_value(),
+                 .goes_alone = job.crashes > 0 || job.deferrals > 0,
+                 .deferred_at = {},
+                 .not_before = {},
+                 .landed_at = {}};
   if (rules.needs_approval[static_cast<std::size_t>(job.name.type)]) {
     known.is_approved = !job.meta.approval.empty();
   }
@@ -54,14 +55,14 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
     case Verdict::kAbandoned:
       return {.to = Stage::kAbandon, .why = std::move(why)};
     case Verdict::kSkipped:
-    case Verdict::kPutOff:
-      if (++job.put_off <= rules.most_put_off)
+    case Verdict::kDeferred:
+      if (++job.deferrals <= rules.max_deferrals)
         return {.to = Stage::kPending, .why = std::move(why)};
       return {.to = Stage::kFail,
-              .why = fmt::format("put off {} times, at last: {}", job.put_off - 1, why)};
+              .why = fmt::format("put off {} times, at last: {}", job.deferrals - 1, why)};
     case Verdict::kNoRoom:
-      // It waits longer each time, but does not use up its attempts.
-      job.put_off = std::min(job.put_off + 1, std::max(rules.most_put_off, 1U));
+      // The delay grows, but the job never runs out of attempts.
+      job.deferrals = std::min(job.deferrals + 1, std::max(rules.max_deferrals, 1U));
       return {.to = Stage::kPending, .why = std::move(why)};
     case Verdict::kFailed:
       break;
@@ -70,7 +71,7 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
 }
 
 Step step_after_crash(Job& job, std::string how, const Rules& rules) {
-  if (++job.crashes < rules.most_crashes) return {.to = Stage::kPending, .why = std::move(how)};
+  if (++job.crashes < rules.max_crashes) return {.to = Stage::kPending, .why = std::move(how)};
   return {
       .to = Stage::kFail,
       .why = fmt::format("its execution ended abnormally {} times, at last: {}", job.crashes, how)};

@@ -35,7 +35,7 @@ bool is_text(std::string_view line) {
   return true;
 }
 
-/// Begins the section that LINE names.
+/// Starts the section named in LINE.
 Result<void> begin(std::vector<Section>& sections, std::string_view line, std::size_t number) {
   const std::string_view name = line.substr(2);
   if (!is_section_name(name)) {
@@ -55,10 +55,10 @@ Result<void> begin(std::vector<Section>& sections, std::string_view line, std::s
 
 }  // namespace
 
-Result<std::vector<Section>> read_sections(std::string_view text, std::size_t most) {
-  if (text.size() > most) {
+Result<std::vector<Section>> read_sections(std::string_view text, std::size_t limit) {
+  if (text.size() > limit) {
     return fail(ErrorCode::kLimit,
-                fmt::format("{} bytes, of which {} are allowed", text.size(), most));
+                fmt::format("{} bytes, of which {} are allowed", text.size(), limit));
   }
   std::vector<Section> sections;
   for (std::size_t number = 1; !text.empty(); ++number) {
@@ -112,7 +112,7 @@ void append_section(std::string& out, std::string_view name, const std::vector<C
   append_section(out, name, lines);
 }
 
-Result<std::vector<std::string>> lines_of(const Section& section, std::size_t most) {
+Result<std::vector<std::string>> lines_of(const Section& section, std::size_t limit) {
   std::vector<std::string> lines;
   for (const std::string& line : section.lines) {
     if (line.empty()) continue;
@@ -125,8 +125,8 @@ Result<std::vector<std::string>> lines_of(const Section& section, std::size_t mo
       return fail(ErrorCode::kInvalid,
                   fmt::format("##{}: a tab in \"{}\"", section.name, base::printable(line, 40)));
     }
-    if (lines.size() == most) {
-      return fail(ErrorCode::kLimit, fmt::format("##{}: more than {}", section.name, most));
+    if (lines.size() == limit) {
+      return fail(ErrorCode::kLimit, fmt::format("##{}: more than {}", section.name, limit));
     }
     lines.push_back(line);
   }
@@ -172,12 +172,12 @@ bool is_of_jobs(std::string_view name) {
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-std::string one_line(std::string_view text, std::size_t most) {
+std::string one_line(std::string_view text, std::size_t limit) {
   std::string line;
   while (!text.empty()) {
     const std::size_t before = line.size();
     base::append_message_character(line, text);
-    if (line.size() > most) {
+    if (line.size() > limit) {
       line.resize(before);
       break;
     }

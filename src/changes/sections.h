@@ -1,4 +1,4 @@
-// The sections that meta files and job files are made of (change_set.h has the format).
+// Sections of meta files and job files (change_set.h describes the format).
 #pragma once
 
 #include <cstddef>
@@ -13,32 +13,32 @@ namespace quarry::changes {
 
 struct Section {
   std::string name;
-  std::vector<std::string> lines;  // without their backslashes; blank ones too
+  std::vector<std::string> lines;  // unescaped, including blank lines
 };
 
-/// The sections of TEXT in their order. Each has a name of its own, and all of it is UTF-8 without
-/// control characters but tabs. Errors: kInvalid, kLimit.
-base::Result<std::vector<Section>> read_sections(std::string_view text, std::size_t most);
-/// Appends the section NAME with LINES to OUT; nothing where there are none.
+/// Parses TEXT into sections, in order. Names must be unique, and everything must be UTF-8 without
+/// control characters except tabs. Errors: kInvalid, kLimit.
+base::Result<std::vector<Section>> read_sections(std::string_view text, std::size_t limit);
+/// Appends the section NAME with LINES to OUT; nothing if there are no lines.
 void append_section(std::string& out, std::string_view name, const std::vector<std::string>& lines);
-/// The same with the lines of VALUE; nothing where it is empty.
+/// The same with the lines of VALUE; nothing if it is empty.
 void append_section(std::string& out, std::string_view name, std::string_view value);
 void append_section(std::string& out, std::string_view name, const std::vector<ChangeSetId>& ids);
 
-// What sections hold. Errors: kInvalid, kLimit, with the section's name.
+// Contents of sections. Errors: kInvalid, kLimit; the message names the section.
 
-/// The lines that are not blank, no longer than kMostName each.
-base::Result<std::vector<std::string>> lines_of(const Section& section, std::size_t most);
-/// The one line; it neither begins nor ends with a space.
+/// The lines that are not blank, at most kMostName bytes each.
+base::Result<std::vector<std::string>> lines_of(const Section& section, std::size_t limit);
+/// The only line, which neither begins nor ends with a space.
 base::Result<std::string> line_of(const Section& section);
 base::Result<std::vector<ChangeSetId>> ids_of(const Section& section);
 
-/// What SECTIONS, none of which is a job's own, say; complete or not.
+/// The metadata in SECTIONS, which must not include a job's own sections. It may be incomplete.
 base::Result<Meta> meta_of(std::vector<Section> sections);
-/// Whether the queue itself adds sections of that NAME to jobs.
+/// Whether sections called NAME are written only by the queue, to job files.
 bool is_of_jobs(std::string_view name);
 
-/// TEXT as a line: control characters and what is no UTF-8 escaped, and cut to MOST bytes.
-std::string one_line(std::string_view text, std::size_t most);
+/// TEXT as one line of at most LIMIT bytes, with control characters and invalid UTF-8 escaped.
+std::string one_line(std::string_view text, std::size_t limit);
 
 }  // namespace quarry::changes

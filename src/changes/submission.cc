@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostSubmission = std::size_t{8} << 10;
 
-/// What follows the word NAME and a space in its line of TEXT.
+/// The rest of the line of TEXT that begins with NAME and a space.
 std::optional<std::string> line_named(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     std::string_view line = base::take_until(text, '\n');

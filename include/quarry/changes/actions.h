@@ -1,19 +1,20 @@
-// What people do to a change set that is in the queue, beside submitting it.
+// Actions on a change set that is already in the queue.
 //
-//   approve   it has an approval, with a reference                     queue staging pending
-//   hold      it is not executed until it is released                  queue staging pending
-//   release                                                            queue staging pending
-//   abandon   it goes to abandon/                                      queue staging pending run
-//   terminate it goes to term/                                         run
-//   retry     it goes on as if it had not failed                       fail term abandon
+//   approve   records a reference to an approval                       queue staging pending
+//   hold      prevents execution until it is released                  queue staging pending
+//   release   ends a hold                                              queue staging pending
+//   abandon   moves it to abandon/                                     queue staging pending run
+//   terminate moves it to term/                                        run
+//   retry     queues it again as if it had not failed                  fail term abandon
 //
-// Each is a change of the job file by who holds it (directories.h), with a line of history that says
-// who did it. But for abandon it goes to queue/ then, where the queueing daemon reads it anew: whoever
-// does this has to pull that one's trigger. One that runs is stopped by the execution daemon, which is
-// told of it by a file ctrl/abandon.CSID or ctrl/term.CSID; what has landed by then has landed.
+// Each action changes the job file under its lock (directories.h) and adds a line of history with
+// the user's name. All but abandon move the job to queue/, where the queueing daemon reads it
+// again; the caller then has to pull that daemon's trigger. To stop a running job, the action
+// writes a file ctrl/abandon.CSID or ctrl/term.CSID for the execution daemon; a change set that
+// has landed by then stays landed.
 //
-// Used by workers for others (who may is asked in between), and by `quarry queue` for the queue's own
-// user, who may do everything.
+// Workers use this for remote users and check their rights; `quarry queue` uses it for the user
+// that owns the queue and may do everything.
 #pragma once
 
 #include <cstdint>
@@ -31,37 +32,37 @@
 namespace quarry::changes {
 
 enum class Action : std::uint8_t { kApprove, kHold, kRelease, kAbandon, kRetry, kTerminate };
-/// "approve" and so on.
+/// "approve", "hold" and so on.
 std::string_view word_of(Action action);
 std::optional<Action> action_named(std::string_view word);
 Deed deed_of(Action action);
-/// Whether ACTOR may do it to JOB: an approval is no author's own either.
+/// Whether ACTOR may do ACTION to JOB. Authors may not approve their own change sets either.
 bool may_do(const Rights& rights, Action action, const Actor& actor, const Job& job);
 
 struct ActionRequest {
   Action action = Action::kHold;
-  std::string login;  // who does it
-  std::string text;   // approve: the reference; others: why; may be empty
+  std::string login;  // the user
+  std::string text;   // approve: the reference; others: the reason, may be empty
 };
 
-/// What an action makes of JOB, which is in STAGE: JOB is changed, and the stage that it goes to is
-/// returned, with what its history says. Pure. Errors: kInvalid (it makes no sense there), kConflict
-/// (it is so already).
+/// Applies an action to JOB, which is in STAGE: changes JOB and returns the stage to move it to
+/// and the text for its history. No side effects. Errors: kInvalid (not possible in this stage),
+/// kConflict (already so).
 struct ActionOutcome {
   Stage stage = Stage::kQueue;
   std::string why;
 };
 base::Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job);
 
-/// Does it to the change set of ID. MAY is asked with the job that is found, and may be empty.
-/// Returns the job; the last line of its history says what was done, or asked for. Errors: kNotFound;
-/// kDenied; kBusy (it is being executed or moved: what is to be done about it); those of decide()
-/// and of files.
+/// Applies REQUEST to the change set ID. MAY, unless empty, is called with the job and decides
+/// whether the user is allowed to. Returns the job; the last line of its history says what was
+/// done or requested. Errors: kNotFound; kDenied; kBusy (the job is being executed or moved; the
+/// message says what to do); those of decide() and of file operations.
 base::Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionRequest& request,
                       base::UnixMillis now, const std::function<bool(const Job&)>& may);
 
-/// The one change set whose id begins with DIGITS. Errors: kInvalid (no digits), kNotFound, kLimit
-/// (several: which).
-base::Result<Place> find_one(const Directories& directories, std::string_view digits);
+/// The change set whose id begins with DIGITS. Errors: kInvalid (not digits), kNotFound, kLimit
+/// (ambiguous; the message lists the matches).
+base::Result<JobLocation> find_one(const Directories& directories, std::string_view digits);
 
 }  // namespace quarry::changes

@@ -1,13 +1,14 @@
-// What is known of a change set, in a file of its own: BASE/log/CSID, to which everybody appends whole
-// lines. By it the change set is found at once, and so is what it depends on and what depends on it.
+// The log of a change set, BASE/log/CSID. Several processes append whole lines to it. It makes
+// look-ups by id fast: the job's name, its dependencies and its dependents.
 //
-//   name NAME              of its job
-//   depends CSID           on that; of a rollback: it takes that back
-//   supports CSID          that depends on it
-//   state TIME X WHY       it came to that state
-//   output TEXT            said by what executed it: conflicts, a gate's output
+//   name NAME              name of the job
+//   depends CSID           a dependency; of a rollback: a change set that it takes back
+//   supports CSID          a change set that depends on this one
+//   state TIME X WHY       a move to another state
+//   output TEXT            output of the execution: conflicts, output of a gate
 //
-// It is not synced: all of it but the output is in the job files, and rebuild() makes it from them.
+// It is not synced: everything except the output is also in the job files, from which rebuild()
+// restores it.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@
 
 namespace quarry::changes {
 
-inline constexpr std::size_t kMostLog = std::size_t{4} << 20;  // bytes; no output beyond
+inline constexpr std::size_t kMostLog = std::size_t{4} << 20;  // bytes; further output is dropped
 
 struct LogRecord {
   std::optional<ChangeSetName> name;
@@ -35,21 +36,23 @@ struct LogRecord {
 
 class ChangeLog {
  public:
-  /// DIRECTORIES must outlive it.
+  /// DIRECTORIES must outlive this object.
   explicit ChangeLog(const Directories& directories) : directories_(directories) {}
 
-  /// JOB is new: its name, what it depends on, and so what that supports.
+  /// Starts the log of a new job: writes its name and dependencies, and a `supports` line to the
+  /// log of each dependency.
   base::Result<void> begin(const Job& job) const;
-  /// The last line of JOB's history.
+  /// Appends the last line of JOB's history.
   base::Result<void> note(const Job& job) const;
-  /// TEXT, of any number of lines, from what executes ID. It is cut where the file is full.
+  /// Appends output of the execution of ID, which may have several lines. Truncated when the log
+  /// is full.
   base::Result<void> say(const ChangeSetId& id, std::string_view text) const;
-  /// Errors: kNotFound; those of files. Lines that are none of the above are passed over.
+  /// Errors: kNotFound; those of file operations. Unknown lines are skipped.
   base::Result<LogRecord> read(const ChangeSetId& id) const;
-  /// The name of ID's job, where its file says it at once; nothing otherwise.
+  /// The name of ID's job if the beginning of its log has it.
   std::optional<ChangeSetName> name_of(const ChangeSetId& id) const;
-  /// JOB's file anew, with the output that it had; what it supports is kept, and told to those that
-  /// it depends on where they don't say so.
+  /// Writes JOB's log again. Keeps its output and `supports` lines, and adds missing `supports`
+  /// lines to the logs of its dependencies.
   base::Result<void> rebuild(const Job& job) const;
 
  private:

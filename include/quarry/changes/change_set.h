@@ -1,27 +1,25 @@
-// A change set: what somebody submits to be landed on a branch, as a tarball of
+// A change set: files to land on a branch, submitted as a tarball of
 //
-//   meta     what it is, in sections
-//   lroot/   the files that it adds or changes, in their folders
+//   meta     metadata in sections
+//   lroot/   the added and changed files, in their folders
 //
-// The tarball, and the job that carries it through the queue, have a name in which djb's and the
-// document's habits meet; '_' stands in no part of it:
+// The tarball and its job have the same name, of parts that never contain '_':
 //
 //   CSID_TAI_PID_HOST_PRIO_EXTRA
-//   │    │   │   │    │    └ for people: who sent it; may be empty
-//   │    │   │   │    └ the move type: RB, EM, BF or DC
-//   │    │   │   └ of the machine that took it
-//   │    │   └ of the process that took it
-//   │    └ when: a TAI64N label of 24 hexadecimal digits, which sort as the times do
-//   └ 16 hexadecimal digits, drawn at random: by these, or enough of the first, people name it
+//   │    │   │   │    │    └ for people: the submitter; may be empty
+//   │    │   │   │    └ move type: RB, EM, BF or DC
+//   │    │   │   └ host that received it
+//   │    │   └ process that received it
+//   │    └ time of submission: a TAI64N label of 24 hexadecimal digits, which sorts by time
+//   └ random id of 16 hexadecimal digits; users may type any unambiguous prefix
 //
 // The meta file:
 //
-//   ##SECTION          a line that begins with ## begins a section; blank lines count nowhere but in
-//   LINE…              the comment
+//   ##SECTION          a line that begins with ## starts a section
+//   LINE…              blank lines matter only in the comment
 //
-// A line of a section that would begin with ## or with a backslash has a backslash before it.
-// Sections that are not known are kept as they are; those that the queue itself adds to a job
-// (job.h) are refused.
+// A backslash escapes a line of a section that would begin with ## or with a backslash. Unknown
+// sections are kept. Sections that only the queue may write (job.h) are rejected.
 #pragma once
 
 #include <array>
@@ -42,13 +40,14 @@ inline constexpr std::size_t kMostMeta = std::size_t{4} << 20;  // bytes
 inline constexpr std::size_t kMostFiles = 20'000;               // of a change set
 inline constexpr std::size_t kMostNamed = 1'000;                // dependencies, precursors
 inline constexpr std::size_t kMostSections = 100;
-inline constexpr std::size_t kMostName = 1'024;   // bytes of a file, branch or user
-inline constexpr std::size_t kMostNamePart = 40;  // of a change set: host, extra
+inline constexpr std::size_t kMostName = 1'024;  // bytes in the name of a file, branch or user
+inline constexpr std::size_t kMostNamePart =
+    40;  // bytes of host and extra in the name of a change set
 inline constexpr std::size_t kMostComment = std::size_t{64} << 10;
 
-/// In the order in which they go.
+/// In order of priority, highest first.
 enum class MoveType : std::uint8_t {
-  kRollback,     // RB: takes back what others did
+  kRollback,     // RB: takes back other change sets
   kEmergency,    // EM
   kBugFix,       // BF
   kDevelopment,  // DC
@@ -71,10 +70,10 @@ class ChangeSetId {
   std::array<char, 16> digits_{};
 };
 
-/// The name of a change set's tarball, and of its job.
+/// The name of a change set's tarball and of its job.
 struct ChangeSetName {
   ChangeSetId id;
-  std::string tai;  // of 24 digits
+  std::string tai;  // 24 digits
   std::int64_t pid = 0;
   std::string host;
   MoveType type = MoveType::kDevelopment;
@@ -85,34 +84,35 @@ struct ChangeSetName {
 
   friend bool operator==(const ChangeSetName&, const ChangeSetName&) = default;
 };
-/// The label of TIME, with NANOSECONDS (below a million) beyond its milliseconds.
+/// The TAI64N label of TIME plus NANOSECONDS (less than a million).
 std::string tai64n(base::UnixMillis time, std::uint32_t nanoseconds = 0);
-/// The time of LABEL, which is one of tai64n().
+/// The time of LABEL, as returned by tai64n().
 base::UnixMillis time_of_tai64n(std::string_view label);
-/// TEXT with what may not stand in a part of a name left out, and cut to kMostNamePart bytes.
+/// TEXT without the characters that a part of a name may not contain, cut to kMostNamePart bytes.
 std::string name_part(std::string_view text);
 
-/// What the meta file says. All text is UTF-8 without control characters (a comment has line ends
-/// and tabs, and neither begins nor ends with a blank line); file names are simple paths
-/// (artifact::is_simple_path), each named once.
+/// The contents of the meta file. All text is UTF-8 without control characters, except for
+/// newlines and tabs in the comment, which neither begins nor ends with a blank line. File names
+/// are simple paths (artifact::is_simple_path) without duplicates.
 struct Meta {
   MoveType type = MoveType::kDevelopment;
-  std::string target;  // the branch; empty only of a rollback
+  std::string target;  // the branch; empty only for a rollback
   std::vector<std::string> files;
-  /// Of a rollback: what it takes back. Otherwise what has to have landed before.
+  /// For a rollback: the change sets to take back. Otherwise those that must have landed before.
   std::vector<ChangeSetId> dependencies;
-  std::string approval;  // a reference of whoever allowed it; empty: none
+  std::string approval;  // reference to an approval; may be empty
   std::vector<ChangeSetId> precursors;
   std::string comment;
-  std::string author;  // empty: who submits it
-  std::string base;    // the check-in that it was made from, as its author names it; empty: the tip
-  /// Sections that are not known, and their lines, none of which is blank.
+  std::string author;  // empty: the submitter
+  std::string base;    // the check-in that the files were changed from; empty: the tip
+  /// Unknown sections with their lines, without blank ones.
   std::vector<std::pair<std::string, std::vector<std::string>>> others;
 
-  /// Errors: kInvalid and kLimit, with the section that is wrong and how.
+  /// Errors: kInvalid and kLimit; the message names the section.
   static base::Result<Meta> parse(std::string_view text);
   std::string text() const;
-  /// Whether there is what its move type asks for; parse() has seen to that. Errors: kInvalid.
+  /// Whether the sections that the move type requires are present; parse() checks it too. Errors:
+  /// kInvalid.
   base::Result<void> check() const;
 
   friend bool operator==(const Meta&, const Meta&) = default;

@@ -1,16 +1,18 @@
-// The three daemons of a queue, and what they are given to do their work with.
+// The three daemons of a queue, and the interfaces that they are given.
 //
-//   prequeue    looks at what was submitted: makes a job of each tarball, or says what is wrong
-//   queueing    finds precursors, fails what can never go, and moves to pending/ what may go, and what
-//               may go as soon as those ahead of it in pending/ have (where no gate decides)
-//   execution   has children land what is in pending/, and takes back what a rollback names
+//   prequeue    checks submitted tarballs: makes a job of each, or records why it is invalid
+//   queueing    finds precursors, fails jobs that can never go, and moves to pending/ those that can
+//               go, or, without a gate, can go once the jobs ahead of them have landed
+//   execution   has child processes land the jobs in pending/, and take back what a rollback names
 //
-// Each serves any number of queues, is the only one of its kind in each (the lock of its pid file in
-// ctrl/), wakes up when its FIFO is pulled, and scans on a timer. A job that somebody changes without
-// executing it (holds, releases, approves, retries) goes to queue/, where it is read anew.
+// Each daemon serves any number of queues and is the only one of its kind in each (it locks a pid
+// file in ctrl/). It runs when its FIFO is written to, and on a timer. A job that is changed
+// without being executed (held, released, approved, retried) goes to queue/, where it is read
+// again.
 //
-// Children of the execution stay, with the repository open, and take one job after the other: they
-// are told a name, and answer with a verdict. A child that dies is its job's abnormal end.
+// Children of the execution daemon keep the repository open and execute one job after another:
+// they read its name from a socket and answer with a verdict. When a child dies, its job counts as
+// crashed.
 #pragma once
 
 #include <chrono>
@@ -36,12 +38,12 @@
 
 namespace quarry::changes {
 
-/// Looks at a tarball.
+/// Checks a tarball.
 class Checker {
  public:
   virtual ~Checker() = default;
-  /// What it is. Errors: kIo, kBusy, kNoSpace: it is to be looked at again later; any other: the
-  /// change set fails for that reason.
+  /// Returns its metadata. On kIo, kBusy and kNoSpace the tarball is checked again later; any
+  /// other error is the reason why the change set fails.
   virtual base::Result<Meta> check(const ChangeSetName& name, const std::filesystem::path& tarball,
                                    const Submission& submission) = 0;
   struct Case {
@@ -49,23 +51,23 @@ class Checker {
     std::filesystem::path tarball;
     Submission submission;
   };
-  /// The same of each of CASES. Without more: one after the other.
+  /// Checks all of CASES; by default, one after another.
   virtual std::vector<base::Result<Meta>> check_all(std::span<const Case> cases);
 };
 
-/// Whether a child has been asked to stop: by SIGTERM or SIGHUP.
+/// Whether the child has been asked to stop, by SIGTERM or SIGHUP.
 class Stop {
  public:
   virtual ~Stop() = default;
   /// kTerminated or kAbandoned.
   virtual std::optional<Verdict> wanted() const = 0;
-  /// Where it is wanted: why ID is to stop, as somebody has said ("": nobody has). Nothing: others
-  /// that are executed with it are meant.
+  /// If a stop is wanted: the reason given for ID ("": none given). Nothing: the request is for
+  /// other jobs of the same batch.
   virtual std::optional<std::string> why(const ChangeSetId&) const { return std::string(); }
 };
 
-/// What is told of errors that are for the log: all who may read the repository read why a change set
-/// waits or has failed, and where the server's files lie is not theirs to know.
+/// Shown instead of errors that belong in the log: everybody who may read the repository sees why
+/// a change set waits or has failed, but must not see the paths of the server.
 inline constexpr std::string_view kServersTrouble =
     "the server has trouble, of which its log tells";
 
@@ -75,14 +77,14 @@ struct Outcome {
   std::optional<artifact::HashName> landed;
 };
 
-/// Changes a repository; lives in a child.
+/// Changes a repository; runs in a child.
 class Executor {
  public:
-  /// For the log of the change set: conflicts, a gate's output.
+  /// Appends to the log of the change set: conflicts, output of a gate.
   using Say = std::function<void(std::string_view text)>;
 
   virtual ~Executor() = default;
-  /// Lands JOB, once: where it has landed before, that is its outcome.
+  /// Lands JOB. If it has landed before, returns that outcome.
   virtual Outcome land(const Job& job, const std::filesystem::path& tarball, const Stop& stop,
                        const Say& say) = 0;
   struct Task {
@@ -90,11 +92,12 @@ class Executor {
     std::filesystem::path tarball;
     Say say;
   };
-  /// Lands TASKS, which are of one branch, in this order and together where it can. An outcome for
-  /// each; where one is put off, so are those behind it that touch the same files. Without more: one
-  /// after the other.
+  /// Lands TASKS, which are for one branch, in this order and in one transaction if possible.
+  /// Returns an outcome for each. When one is deferred, so are later ones that touch the same
+  /// files. By default, lands one after another.
   virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop);
-  /// Takes back LANDED, the oldest first, by one reverse check-in of ROLLBACK; once, as land().
+  /// Takes back LANDED, oldest first, by one reverse check-in of ROLLBACK. Like land(), has no
+  /// effect the second time.
   virtual Outcome take_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
                             const Say& say) = 0;
 };
@@ -103,27 +106,26 @@ struct QueueOptions {
   std::filesystem::path repository;
   std::filesystem::path base;
   Rules rules;
-  std::size_t children = 2;  // that execute at the same time
-  std::size_t batch = 1;     // jobs that a child takes at once
-  /// Also those that touch the same files: they land one on top of the other. Not where a gate
-  /// decides over them, which may pass one and put off the one ahead of it.
+  std::size_t children = 2;  // executing at the same time
+  std::size_t batch = 1;     // jobs given to a child at once
+  /// A batch may contain jobs that touch the same files, which land on top of each other. Not with
+  /// a gate, which could accept one and defer the one before it.
   bool takes_lines = false;
-  std::chrono::milliseconds patience{30'000};  // for a child that was asked to stop
+  std::chrono::milliseconds patience{30'000};  // time for a child to stop when asked to
 };
 
-/// Told of every move, after it. Empty: nobody listens.
+/// Called after every move. May be empty.
 using Report = std::function<void(const QueueOptions&, const Job&, Stage from, Stage to)>;
 
 struct DaemonOptions {
   std::vector<QueueOptions> queues;
-  /// Where queues come and go: which there are by now, instead of the above; asked again and again, at
-  /// most every look_interval. Nothing: that cannot be told now. One that cannot be taken is left, with
-  /// a line in the log, and tried again; one that has gone for two looks ends what it has in hand, if
-  /// that takes no longer than its patience.
+  /// Returns the queues that exist now, replacing `queues`; called at most every search_interval.
+  /// Nothing: cannot be determined now. A queue that cannot be opened is logged and retried. A
+  /// queue that is missing twice in a row finishes its running jobs, within its patience.
   std::function<std::optional<std::vector<QueueOptions>>()> find_queues;
-  std::chrono::milliseconds look_interval{500};
+  std::chrono::milliseconds search_interval{500};
   std::chrono::milliseconds scan_interval{5'000};
-  bool is_once = false;  // ends when there is nothing to do
+  bool is_once = false;  // exit when there is nothing to do
   Report report;
 };
 
@@ -131,25 +133,27 @@ using MakeChecker = std::function<std::unique_ptr<Checker>(const QueueOptions&)>
 /// Called in each child.
 using MakeExecutor = std::function<std::unique_ptr<Executor>(const QueueOptions&)>;
 
-// Each returns after SIGTERM, SIGINT or SIGQUIT, which the caller has blocked before (execution:
-// when its children have ended what they had), or when it is done with all, if it is to go once.
-// Errors: kBusy: another one serves one of the queues; those of files at the start.
+// These return after SIGTERM, SIGINT or SIGQUIT, which the caller must have blocked before
+// (execution: after its children have finished their jobs), or, with is_once, when there is
+// nothing left to do. Errors: kBusy: another process serves one of the queues; those of file
+// operations at the start.
 
 base::Result<void> run_prequeue(const DaemonOptions& options, const MakeChecker& make_checker);
 base::Result<void> run_queueing(const DaemonOptions& options);
 base::Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor);
 
-/// Why a job is in run/.
+/// The reason in the history of a job in run/.
 inline constexpr std::string_view kExecuted = "executed";
-/// Told that a job has come to run/.
+/// Called when a job has moved to run/.
 using Begun = std::function<void(const ChangeSetId&)>;
 
-/// What a child does with a job: from pending/ to run/ and to where the verdict leads. kSkipped:
-/// it was not touched. The caller settles DIRECTORIES, when it has said so to whoever waits: where a
-/// machine forgets the last move, the job is executed again, and found to have landed.
+/// What a child does with a job: moves it from pending/ to run/, executes it, and moves it to
+/// where the verdict leads. kSkipped: it was not touched. The caller syncs the folders of
+/// DIRECTORIES after it has reported the verdict: if the last move is lost in a crash, the job is
+/// executed again and found to have landed.
 Verdict execute(Directories& directories, const ChangeSetName& name, Executor& executor,
                 const Stop& stop, const Rules& rules, const base::Clock& clock);
-/// The same with several of one branch, which are landed together. A verdict for each.
+/// The same for several jobs of one branch, which land together. Returns a verdict for each.
 std::vector<Verdict> execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
                                  Executor& executor, const Stop& stop, const Rules& rules,
                                  const base::Clock& clock, const Begun& begun = {});

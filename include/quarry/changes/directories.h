@@ -1,34 +1,34 @@
-// The folders of a queue, which are all that is kept of it. BASE is FILE.changes beside FILE.fossil,
-// unless it is told otherwise.
+// The folders of a queue, which are all of its state. BASE is FILE.changes next to FILE.fossil by
+// default.
 //
-//   BASE/tmp/            what is being written; nothing in it counts
-//   BASE/data/           NAME: the tarball; NAME.submission: who submitted it, and from where
+//   BASE/tmp/            files being written; their contents do not count
+//   BASE/data/           NAME: the tarball; NAME.submission: the submitter and the address
 //   BASE/prequeue/ …     the job files, a folder for each stage (job.h)
-//   BASE/log/            CSID: what is known of a change set, for people and for look-ups
+//   BASE/log/            CSID: the log of a change set, for people and for look-ups
 //   BASE/ctrl/           pid files and FIFOs of the daemons (triggers.h), frozen branches, notes
-//                        between them and others
+//                        between the daemons and other processes
 //
-// A job file is in exactly one of the folders of stages at every moment, and after every crash:
+// A job file is in exactly one of the stage folders at any time, also after a crash:
 //
-//   1. the file with what is new in it is written to tmp/ and synced;
-//   2. it is renamed over the job file, where that lies;
-//   3. one rename(2) moves it on; both folders are synced.
+//   1. the new contents are written to a file in tmp/ and synced;
+//   2. that file is renamed over the job file, in its current folder;
+//   3. one rename(2) moves it to the next folder; both folders are synced.
 //
-// Several that move at the same time take each of these steps together (joint_move.h). What has to be
-// durable when:
+// Jobs that move together take each of these steps together (joint_move.h). What must be durable,
+// and when:
 //
-//   a submission      before whoever sent it is told: tarball, submission and the name in prequeue/
-//   a job file        before it is renamed: it is never empty or half of one
-//   a move            some time later (settle()): a job that a machine's end puts back into the
-//                     folder that it came from is decided on again, and with the same outcome
-//   pending/ to run/  never: as a move; it is written with the next one
-//   what has landed   by the repository's transaction, in which its name is a tag: where the move
-//                     to done/ is forgotten it is executed again, and found to have landed
+//   a submission      before the submitter gets a reply: tarball, submission, name in prequeue/
+//   a job file        before it is renamed, so that it is never empty or truncated
+//   a move            some time later (sync_folders()): a job that a crash of the machine puts back
+//                     into its previous folder is decided on again, with the same outcome
+//   pending/ to run/  not at all: it is written with the next move
+//   a landing         by the repository's transaction, which stores the id as a tag: if the move to
+//                     done/ is lost, the job is executed again and found to have landed
 //
-// Who changes or moves a job holds the lock of its file, and keeps it through the renames (Hold). A
-// file that is empty in prequeue/ is a job to be made of its tarball; nobody else has it in hand.
+// A process that changes or moves a job holds the lock of its file, also across the renames
+// (JobLock). An empty file in prequeue/ is a job that has yet to be made from its tarball.
 //
-// Workers use this too: to submit, and to look.
+// Workers use this too, to submit and to read.
 #pragma once
 
 #include <array>
@@ -49,10 +49,10 @@
 
 namespace quarry::changes {
 
-/// Behind the name of a change set, in tmp/: what was read of its tarball (tarball.h).
+/// Suffix of a file in tmp/ that caches the contents of a change set's tarball (tarball.h).
 inline constexpr std::string_view kKeptContent = ".content";
 
-/// Who submitted a change set, as its server saw him. Each line of the text is "WORD REST".
+/// The submitter of a change set, as seen by the server. Each line of the text is "WORD REST".
 struct Submission {
   std::string submitter;
   std::string capabilities;
@@ -66,27 +66,27 @@ struct Submission {
 };
 
 /// Where a job is.
-struct Place {
+struct JobLocation {
   Stage stage = Stage::kPrequeue;
   ChangeSetName name;
 
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const JobLocation&, const JobLocation&) = default;
 };
 
-/// The order in which jobs go: by move type, then by time, then by id.
+/// Order of execution: by move type, then by time, then by id.
 bool goes_before(const ChangeSetName& a, const ChangeSetName& b);
 
-/// That no change set of ID, or of the digits that it begins with, is there.
+/// The error for an id, or a prefix of one, that matches no change set.
 base::Error not_here(std::string_view id);
 
-class Hold;
+class JobLock;
 
 class Directories {
  public:
-  /// FILES must outlive it.
+  /// FILES must outlive this object.
   Directories(base::FileSystem& files, std::filesystem::path base);
 
-  /// Makes the folders that are not there.
+  /// Creates missing folders.
   base::Result<void> make();
 
   const std::filesystem::path& base() const { return base_; }
@@ -99,54 +99,55 @@ class Directories {
 
   // Submitting
 
-  /// A file in tmp/ for the tarball of NAME. Errors: kBusy: the name is taken; those of files.
+  /// Creates a file in tmp/ for the tarball of NAME. Errors: kBusy: the name is taken; those of
+  /// file operations.
   base::Result<std::unique_ptr<base::File>> begin(const ChangeSetName& name);
-  /// FILE, of begin(), is whole: it becomes durable, and a change set to be looked at. Whoever is
-  /// to do so is for the caller to wake (triggers.h). After an error nothing is left of it.
+  /// Submits the change set whose complete tarball is FILE, from begin(), and makes it durable.
+  /// The caller wakes the prequeue daemon (triggers.h). Leaves nothing behind on an error.
   base::Result<void> submit(const ChangeSetName& name, std::unique_ptr<base::File> file,
                             const Submission& submission);
-  /// Removes what begin() made of a change set that is not submitted after all.
+  /// Removes the file made by begin() for a change set that is not submitted after all.
   void give_up(const ChangeSetName& name);
   base::Result<Submission> submission_of(const ChangeSetName& name) const;
 
-  // Looking
+  // Reading
 
-  /// The jobs of STAGE, in the order in which they go.
+  /// The jobs in STAGE, in order of execution.
   base::Result<std::vector<ChangeSetName>> list(Stage stage) const;
-  /// Errors: kNotFound: it is in another folder by now; kCorrupt: it is no job file; kBusy: it is
-  /// empty: a change set that was not looked at yet.
+  /// Errors: kNotFound: it has moved to another folder; kCorrupt: not a job file; kBusy: the file
+  /// is empty, since the change set has not been checked yet.
   base::Result<Job> read(Stage stage, const ChangeSetName& name) const;
-  /// Where the change set of ID is. It may move on at once.
-  base::Result<std::optional<Place>> find(const ChangeSetId& id) const;
-  /// Those whose ids begin with DIGITS: people name as much as they like to type.
-  base::Result<std::vector<Place>> find_all(std::string_view digits) const;
+  /// Finds the change set ID, which may move at any time.
+  base::Result<std::optional<JobLocation>> find(const ChangeSetId& id) const;
+  /// The change sets whose ids begin with DIGITS.
+  base::Result<std::vector<JobLocation>> find_all(std::string_view digits) const;
 
-  /// Whether the job of NAME is in any folder.
+  /// Whether any folder has the job NAME.
   base::Result<bool> is_there(const ChangeSetName& name) const;
 
   // Changing
 
-  /// Locks a job. Errors: kBusy: somebody else has it; kNotFound, kCorrupt as read(), but an empty
-  /// file is no error: the job then has its name alone.
-  base::Result<Hold> hold(Stage stage, const ChangeSetName& name);
-  /// Moves a file that is no job (kCorrupt) and never will be one from STAGE to fail/, as it is.
+  /// Locks a job. Errors: kBusy: another process has the lock; kNotFound, kCorrupt as for read().
+  /// An empty file is not an error: the job then has only its name and move type.
+  base::Result<JobLock> lock_job(Stage stage, const ChangeSetName& name);
+  /// Moves a file that is not a job (kCorrupt) from STAGE to fail/, unchanged.
   base::Result<void> put_aside(Stage stage, const ChangeSetName& name);
-  /// Syncs the folders of the moves that were made with Syncing::kLater.
-  base::Result<void> settle();
+  /// Syncs the folders of all moves made with Syncing::kLater.
+  base::Result<void> sync_folders();
 
-  /// Removes all that is kept of those at PLACES, which are over, but for those that somebody has in
-  /// hand, that are elsewhere by now, or have come where they are at or after BEFORE. The job files
-  /// go first, for good. Returns who is gone.
-  base::Result<std::vector<ChangeSetId>> forget(const std::vector<Place>& places,
+  /// Deletes the finished jobs at LOCATIONS with all their files, except for jobs that are locked,
+  /// that have moved, or that reached their stage at or after BEFORE. Job files are deleted first,
+  /// durably. Returns the deleted ids.
+  base::Result<std::vector<ChangeSetId>> forget(const std::vector<JobLocation>& locations,
                                                 base::UnixMillis before);
 
-  /// What crashed processes left: removes old files from tmp/, tarballs that were never submitted,
-  /// and the older of two files of one job (where a file system does not keep the order of renames,
-  /// a machine that stops can leave them). Others may move jobs meanwhile.
+  /// Cleans up after crashes: removes old files from tmp/, tarballs that were never submitted, and
+  /// the older of two files of one job (left by a crash of the machine if its file system does not
+  /// preserve the order of renames). Other processes may move jobs meanwhile.
   base::Result<void> recover(base::UnixMillis now);
 
  private:
-  friend class Hold;
+  friend class JobLock;
   base::Result<std::unique_ptr<base::File>> lock(const std::filesystem::path& path);
   base::Result<void> recover_twins();
   base::Result<void> recover_twin(const ChangeSetName& name, Stage first, Stage second);
@@ -160,38 +161,38 @@ class Directories {
 
 enum class Syncing : std::uint8_t {
   kNow,
-  kLater,  // by settle(); the file itself is synced
-  kNever,  // the file goes as it is: its line of history is written with the next move
+  kLater,  // by sync_folders(); the file itself is synced now
+  kNever,  // the file moves unchanged; its line of history is written with the next move
 };
 
-/// A job that nobody else changes or moves.
-class Hold {
+/// A locked job: no other process changes or moves it.
+class JobLock {
  public:
-  /// As it was read; to be changed at will before update() or move().
+  /// As it was read; may be changed before update() or move().
   Job job;
 
   Stage stage() const { return stage_; }
-  /// The file is empty: the job is to be made of its tarball.
+  /// The file is empty: the job has yet to be made from its tarball.
   bool is_new() const { return is_new_; }
 
-  /// The job file becomes what the job is now, where it lies.
+  /// Writes the job to its file, in its current folder.
   base::Result<void> update();
-  /// The same with a line of history, and it goes to TO. Errors: those of files; the job is where it
-  /// was then, or where it was to go, but in one folder.
+  /// Adds a line of history, writes the job and moves it to TO. After an error (of file
+  /// operations) the job is either where it was or in TO, never in both.
   base::Result<void> move(Stage to, base::UnixMillis now, std::string_view why,
                           Syncing syncing = Syncing::kNow);
 
  private:
   friend class Directories;
   friend class JointMove;
-  Hold(Directories& directories, Stage stage, std::unique_ptr<base::File> lock)
+  JobLock(Directories& directories, Stage stage, std::unique_ptr<base::File> lock)
       : directories_(&directories), stage_(stage), lock_(std::move(lock)) {}
   void note_move(Stage to, base::UnixMillis now, std::string_view why);
   std::filesystem::path temporary() const;
   base::Result<std::unique_ptr<base::File>> write() const;
   base::Result<void> put_in_place(std::unique_ptr<base::File> file);
   base::Result<void> rewrite();
-  base::Result<void> go(Stage to, bool is_settled);
+  base::Result<void> go(Stage to, bool sync_later);
   base::Result<void> sync(Stage from);
 
   Directories* directories_;

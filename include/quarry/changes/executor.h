@@ -1,17 +1,19 @@
-// What a child of the execution daemon does with a job: takes its files out of the tarball, has a
-// gate decide, and lands them in the repository (landing.h). One child has one repository, which it
-// keeps open, and with it what it knows of the tip.
+// Execution of a job in a child of the execution daemon: extracts the files from the tarball, runs
+// the gate, and lands the files in the repository (landing.h). A child has one repository, which
+// it keeps open together with cached data about the tip.
 //
-//   landed, or landed before            kLanded
-//   refused: it conflicts, …            kFailed, the conflicts in the log
-//   the branch has forked               kPutOff: somebody may merge it meanwhile
-//   nobody can write, or read, now      kPutOff
+//   landed, now or before               kLanded
+//   refused, for example a conflict     kFailed, the conflicts in the log
+//   the branch has forked               kDeferred: somebody may merge it meanwhile
+//   the repository is locked            kDeferred
 //   a disk is full                      kNoRoom
-//   the gate: 0, 99, 100, 111           goes on, kSkipped, kFailed, kPutOff
-//   the gate cannot be run              kPutOff
-//   SIGTERM, SIGHUP                     kTerminated, kAbandoned; but what is stored is kLanded
+//   exit code of the gate: 0            continues
+//   exit code 99, 100, 111              kSkipped, kFailed, kDeferred
+//   the gate cannot be run              kDeferred
+//   SIGTERM, SIGHUP                     kTerminated, kAbandoned; kLanded if already stored
 //
-// A rollback asks no gate: what did harm has to go, whatever the gate would say of what was before.
+// Rollbacks run without a gate: a harmful change has to go even if the gate would reject the
+// previous state.
 #pragma once
 
 #include <filesystem>
@@ -28,14 +30,14 @@ namespace quarry::changes {
 
 struct ExecutorOptions {
   std::filesystem::path repository;
-  std::filesystem::path temporary = "/tmp";  // a folder for what tarballs hold
+  std::filesystem::path temporary = "/tmp";  // folder for the contents of tarballs
   TarballLimits tarball;
-  GateOptions gate;  // without a command there is none
+  GateOptions gate;  // no gate if it has no command
   LandingOptions landing;
   repository::OpenOptions open;
 };
 
-/// Does not touch the repository before the first job; opens another file that has taken its place.
+/// Opens the repository at the first job, and again when the file has been replaced.
 std::unique_ptr<Executor> make_executor(ExecutorOptions options);
 
 }  // namespace quarry::changes

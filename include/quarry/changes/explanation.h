@@ -1,6 +1,6 @@
-// What a queue's model says of it, for people: why a change set does not go on, and what would go with
-// those that one wants to take back. The model is made anew from the job files for each question, so
-// that whoever may read the folders may ask, without any daemon.
+// Explanations for users: why a change set is waiting, and what a rollback would take back with
+// it. Each question builds the model from the job files, so it needs read access to the folders
+// but no daemon.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,19 @@
 
 namespace quarry::changes {
 
-/// Beyond so many job files a question is not answered.
+/// Limit on the number of job files that are read to answer a question.
 inline constexpr std::size_t kMostExplained = 50'000;
 
-/// A sentence: what the change set of ID waits for; that it waits for nothing. RULES say what needs an
-/// approval. Errors: kNotFound, kLimit; those of files.
+/// A sentence that says what the change set ID waits for, if anything. RULES say which move types
+/// need an approval. Errors: kNotFound, kLimit; those of file operations.
 base::Result<std::string> why_waits(const Directories& directories, const Rules& rules,
                                     const ChangeSetId& id, base::UnixMillis now);
 
-/// What a rollback of IDS takes back or out of the queue, in the order of landing. Errors: kNotFound,
-/// kLimit (more than LIMIT, or too many job files); those of files.
-base::Result<std::vector<Place>> what_goes_with(const Directories& directories,
-                                                const std::vector<ChangeSetId>& ids,
-                                                std::size_t limit);
+/// The change sets that a rollback of IDS would take back or remove from the queue, in order of
+/// landing. Errors: kNotFound, kLimit (more than LIMIT, or too many job files); those of file
+/// operations.
+base::Result<std::vector<JobLocation>> what_goes_with(const Directories& directories,
+                                                      const std::vector<ChangeSetId>& ids,
+                                                      std::size_t limit);
 
 }  // namespace quarry::changes

@@ -1,8 +1,8 @@
-// Branches that are frozen: what is for them waits until they are thawed.
+// Frozen branches: change sets for them wait until the branch is thawed.
 //
-//   BASE/ctrl/frozen   a branch a line; the queueing daemon reads it
+//   BASE/ctrl/frozen   one branch per line, read by the queueing daemon
 //
-// Who changes the file holds the lock of ctrl/frozen.lock, and puts a new one in its place.
+// The file is replaced as a whole, under the lock of ctrl/frozen.lock.
 #pragma once
 
 #include <set>
@@ -16,13 +16,13 @@ namespace quarry::changes {
 
 using Branches = std::set<std::string, std::less<>>;
 
-/// Whether NAME can be that of a branch.
+/// Whether NAME is a valid name of a branch.
 bool is_branch_name(std::string_view name);
 
-/// Errors: those of files.
+/// Errors: those of file operations.
 base::Result<Branches> frozen_branches(const Directories& directories);
-/// BRANCH is frozen from now on, or is not. Errors: kConflict (it is so already), kInvalid (that is
-/// no name of a branch), kLimit (too many), kBusy; those of files.
+/// Freezes or thaws BRANCH. Errors: kConflict (already so), kInvalid (not a valid name of a
+/// branch), kLimit (too many), kBusy; those of file operations.
 base::Result<void> set_frozen(Directories& directories, std::string_view branch, bool is_frozen);
 
 }  // namespace quarry::changes

@@ -1,20 +1,20 @@
-// A gate: a program of the operator's that decides over a merged tree before anything of it is stored
-// (quarry-changes(7)). It builds and runs what strangers submitted, so that all of it is hostile:
+// A gate: a program of the administrator's that accepts or rejects a merged tree before it is
+// stored (quarry-changes(7)). It builds and runs submitted code, so all of it is untrusted:
 //
-//   choom, nice                     first to go when memory is short, last when time is
-//   setpriv                         another user, where we are root
-//   bwrap                           namespaces of its own: users, processes, network, IPC, host name
-//     /usr, /bin, /lib…, few of /etc   read only
-//     /gate                         a tmpfs of limited size, the one place to write:
-//       tree/                       the files, which is where it starts
-//       files                       the names of those that the change set changes, a line each
+//   choom, nice                     first to be killed when memory is short; low CPU priority
+//   setpriv                         switches to another user if we are root
+//   bwrap                           own namespaces: users, processes, network, IPC, host name
+//     /usr, /bin, /lib…, few of /etc   read-only
+//     /gate                         a tmpfs of limited size, the only writable place:
+//       tree/                       the files; also the working directory
+//       files                       names of the files that the change set changes, one per line
 //       tmp/                        also /tmp and $HOME
-//   prlimit                         bounds for each process, and for their number
-//   sh                              unpacks the tree from its standard input, and becomes the gate
+//   prlimit                         limits for each process, and on the number of processes
+//   sh                              unpacks the tree from its standard input, then execs the gate
 //
-// Nothing of it is left when it ends, whatever it did: its processes go with the first one of their
-// namespace, its files with their tmpfs. Used by the execution daemon's children, from the thread
-// that lives longest (a gate ends with the thread that started it). SIGPIPE has to be ignored.
+// Nothing of it outlives the gate: its processes end with the first process of their namespace,
+// its files with the tmpfs. Run by children of the execution daemon from their main thread (a gate
+// is killed when the thread that started it ends). SIGPIPE must be ignored.
 #pragma once
 
 #include <chrono>
@@ -32,42 +32,43 @@
 namespace quarry::changes {
 
 struct GateOptions {
-  std::vector<std::string> command;  // the program and its arguments; none: there is no gate
-  bool is_sandboxed = true;          // false: it runs with our rights, in a folder under /tmp
-  std::string user;                  // whom it becomes; only root can, and has to
-  /// Paths that it may read, beside the system's.
+  std::vector<std::string> command;  // the program and its arguments; empty: no gate
+  bool is_sandboxed = true;          // false: runs with our privileges, in a folder under /tmp
+  std::string user;                  // user to run it as; requires root, and root has to set it
+  /// Paths that it may read in addition to the system's.
   std::vector<std::string> readable;
-  /// Paths that it may not see in any case: repositories, queues. It is refused where it would.
+  /// Paths that it must never see: repositories, queues. Options that would expose one are
+  /// rejected.
   std::vector<std::string> hidden;
   std::chrono::milliseconds timeout{600'000};
-  std::uint64_t memory = std::uint64_t{2} << 30;  // bytes of all processes and files; 0: unbounded
-  std::uint64_t disk = std::uint64_t{1} << 30;    // bytes of all files, which lie in memory
-  std::uint64_t files = 200'000;                  // how many
-  std::uint64_t processes = 256;                  // and threads
-  // Of each process.
+  std::uint64_t memory = std::uint64_t{2} << 30;  // bytes of all processes and files; 0: unlimited
+  std::uint64_t disk = std::uint64_t{1} << 30;    // bytes of all files; the tmpfs is in memory
+  std::uint64_t files = 200'000;                  // number of files
+  std::uint64_t processes = 256;                  // including threads
+  // Limits for each process.
   std::chrono::seconds processor_time{600};
-  std::uint64_t addresses = std::uint64_t{8} << 30;  // bytes; 0: unbounded
+  std::uint64_t addresses = std::uint64_t{8} << 30;  // bytes of address space; 0: unlimited
   std::uint64_t open_files = 1024;
 };
 
-/// Takes the files that a gate decides over.
+/// Collects the files for a gate.
 class GateTree {
  public:
   explicit GateTree(TarballWriter& writer) : writer_(writer) {}
-  /// NAME as check-ins have it; PERMISSION as artifact::FileCard has it.
+  /// NAME as in check-ins; PERMISSION as in artifact::FileCard.
   base::Result<void> add(std::string_view name, char permission, std::string_view content);
-  /// All files and symbolic links in FOLDER, which nobody changes meanwhile.
+  /// Adds all files and symbolic links in FOLDER, which must not change meanwhile.
   base::Result<void> add_folder(const std::filesystem::path& folder);
 
  private:
   TarballWriter& writer_;
 };
 
-/// What a gate is to decide.
+/// Input of a gate.
 struct GateCase {
-  std::string change_set;  // its name
+  std::string change_set;  // the name of the change set
   std::string branch;
-  std::string tip;  // the check-in that it was merged with; empty: none
+  std::string tip;  // the check-in that it was merged with; may be empty
   std::string author;
   std::vector<std::string> files;
   std::function<base::Result<void>(GateTree& tree)> write_tree;
@@ -77,24 +78,25 @@ enum class GateDecision : std::uint8_t {
   kLand,         // exit code 0
   kSkip,         // 99
   kTryLater,     // 111
-  kFail,         // 100, and whatever else may happen to it
-  kInterrupted,  // by us
+  kFail,         // 100, and any other end
+  kInterrupted,  // at our request
 };
 
 struct GateVerdict {
   GateDecision decision = GateDecision::kFail;
-  std::string reason;  // a line
-  /// What it wrote to both of its streams, made harmless: the beginning and the end of it.
+  std::string reason;  // one line
+  /// The beginning and the end of its standard output and standard error, with control characters
+  /// escaped.
   std::string output;
 };
-inline constexpr std::size_t kMostGateOutput = std::size_t{64} << 10;  // bytes that are kept
+inline constexpr std::size_t kMostGateOutput = std::size_t{64} << 10;  // bytes
 
-/// The gate's verdict on CASE. INTERRUPTED is asked several times a second. Errors: kInvalid (the
-/// options), kNotFound (a program is missing), kDenied, kIo: there is no verdict, since it could not
-/// be run; what write_tree says.
+/// Runs the gate. INTERRUPTED is polled several times a second. Errors, when it could not be run:
+/// kInvalid (the options), kNotFound (a program is missing), kDenied, kIo; those of write_tree.
 base::Result<GateVerdict> run_gate(const GateOptions& options, const GateCase& gate_case,
                                    const std::function<bool()>& interrupted);
-/// Whether gates can be run so: tries it with a program that does nothing. For the daemon's start.
+/// Checks whether gates can be run with OPTIONS, by running a program that does nothing. For the
+/// start of the daemon.
 base::Result<void> check_gate(const GateOptions& options);
 
 }  // namespace quarry::changes

@@ -1,7 +1,7 @@
-// Jobs that move at the same time. Each step is taken for all of them before the next: the files are
-// written, they are synced in one go, each goes where it is to go. So a disk syncs once for many;
-// every job file is still on it before anything refers to it, and a job is in one folder at every
-// moment.
+// Moves several jobs together. Each step is taken for all of them before the next: the files are
+// written, they are synced in one go, each is renamed. So the disk syncs once for many jobs; every
+// job file is still on disk before anything refers to it, and a job is in exactly one folder at
+// any time.
 #pragma once
 
 #include <cstddef>
@@ -19,29 +19,30 @@ namespace quarry::changes {
 
 class JointMove {
  public:
-  /// What has become of one.
+  /// The outcome for one job.
   struct Member {
-    Hold hold;
+    JobLock lock;
     Stage from;
-    base::Result<void> outcome;  // an error: it is where it was, or where it was to go
+    base::Result<void> outcome;  // after an error the job is where it was or where it was to go
   };
-  /// No more at once: each has two files open.
+  /// Limit on jobs that move together: each has two files open.
   static constexpr std::size_t kMost = 16;
 
   explicit JointMove(Directories& directories) : directories_(directories) {}
 
-  /// HOLD is to go TO, with a line of history. Until commit() it lies where it was, as it was.
-  /// Errors: those of files; it is let go of.
-  base::Result<void> add(Hold hold, Stage to, base::UnixMillis now, std::string_view why);
+  /// Adds the job of LOCK, to be moved to TO, with a line of history. Its file does not change
+  /// until commit(). Errors: those of file operations; the lock is released.
+  base::Result<void> add(JobLock lock, Stage to, base::UnixMillis now, std::string_view why);
   std::size_t size() const { return all_.size(); }
-  /// The one that was added last, as it will be.
-  const Job& last() const { return all_.back().hold.job; }
-  /// Moves all of them, in the order in which they came. The folders are for Directories::settle().
+  /// The job that was added last, as it will be written.
+  const Job& last() const { return all_.back().lock.job; }
+  /// Moves all jobs, in the order in which they were added. The caller syncs the folders
+  /// (Directories::sync_folders()).
   std::vector<Member> commit();
 
  private:
   struct One {
-    Hold hold;
+    JobLock lock;
     Stage to;
     std::unique_ptr<base::File> file;
   };

@@ -1,19 +1,19 @@
-// Three versions of a file into one: what a change set made of the file that it was made from
-// (BASE), and what the branch has made of it meanwhile (OURS).
+// Three-way merge of a file: what a change set has made (theirs) of the file that it is based on
+// (base), and what the branch has made of it (ours).
 //
-//   base    ours    theirs
-//   a       a       b        b          only one side has changed it
-//   a       b       b        b          both have done the same
-//   a       b       c        the lines of both, or a conflict where both changed the same lines
-//   a       b       -        a conflict: removed on one side, changed on the other
+//   base    ours    theirs   result
+//   a       a       b        b          changed on one side
+//   a       b       b        b          the same change on both sides
+//   a       b       c        both changes, or a conflict if both changed the same lines
+//   a       b       -        a conflict: deleted on one side, changed on the other
 //   -       b       c        a conflict: added on both sides
 //
-// The permission is merged in the same way. A symbolic link is merged as a whole: changed on both
-// sides, or a file on one side and a link on the other, it is a conflict. So is a file that both
-// have changed and that has no lines (it has a NUL byte), is larger than kMostMerged, or has more
-// lines than kMostLinesMerged.
+// Permissions are merged in the same way. A symbolic link is merged as a whole: it is a conflict
+// if both sides changed it, or if it is a file on one side and a link on the other. A file changed
+// on both sides is also a conflict if it is binary (has a NUL byte), larger than kMostMerged or
+// longer than kMostLinesMerged.
 //
-// libgit2 merges the lines, as git does.
+// Lines are merged by libgit2, as in git.
 #pragma once
 
 #include <cstddef>
@@ -24,25 +24,25 @@
 
 namespace quarry::changes {
 
-/// Bytes of a version of a file whose lines are merged.
+/// Limit on the bytes of each version of a file that is merged by lines.
 inline constexpr std::size_t kMostMerged = std::size_t{16} << 20;
-/// Its lines. So many take 2 or 3 seconds where all of both sides differ in the worst way; ten times
-/// as many take minutes.
+/// Limit on its lines. In the worst case, where all lines differ on both sides, this many take 2
+/// or 3 seconds; ten times as many take minutes.
 inline constexpr std::size_t kMostLinesMerged = 200'000;
-/// Bytes of what is told of the conflicts in one file.
+/// Limit on the text about the conflicts in one file, in bytes.
 inline constexpr std::size_t kMostConflictText = std::size_t{16} << 10;
 
-/// A version of a file. The content of a symbolic link is where it leads.
+/// A version of a file. The content of a symbolic link is its target.
 struct FileVersion {
   std::string_view content;
   char permission = 0;  // 'x' (executable), 'l' (symbolic link) or 0, as in a manifest
 
   friend bool operator==(const FileVersion&, const FileVersion&) = default;
 };
-/// Nothing: there is no such file.
+/// Nothing: the file does not exist.
 using MaybeVersion = std::optional<FileVersion>;
 
-/// How people call the versions, where the lines of each are told.
+/// Names of the versions, for the text about conflicts.
 struct MergeLabels {
   std::string base;
   std::string ours;
@@ -56,10 +56,10 @@ struct MergedFile {
 
 struct MergeConflict {
   std::string reason;   // a few words: "both sides have changed the same lines"
-  std::string regions;  // the lines, where it is of lines: text without control characters
+  std::string regions;  // the conflicting lines, if any: text without control characters
 };
 
-/// The merged file; nothing: it is removed.
+/// The merged file; nothing if it is deleted.
 std::expected<std::optional<MergedFile>, MergeConflict> merge_file(const MaybeVersion& base,
                                                                    const MaybeVersion& ours,
                                                                    const MaybeVersion& theirs,

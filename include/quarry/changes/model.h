@@ -1,20 +1,20 @@
-// What a queue is to do next, decided from what is known of its jobs, without files and without a
-// clock of its own. The daemons and `quarry queue` build it from the job files, which are the truth.
+// Decides what a queue does next, from facts about its jobs alone, without files or a clock. The
+// daemons and `quarry queue` build the model from the job files, which are authoritative.
 //
-// Order. Jobs go by move type (RB, EM, BF, DC), then by time. Time is also their aging: whoever has
-// waited longest within a move type is the next, and nobody younger of the type passes him where
-// they touch the same files. A job goes no later than those that depend on it, so an emergency lends
-// its rank to what it needs; the order is one in which everything comes after what it depends on.
+// Order. Jobs are ordered by move type (RB, EM, BF, DC), then by time: within a move type, a job
+// is never overtaken by a younger one that touches the same files. A job comes before those that
+// depend on it; for this, an emergency lends its rank to its dependencies.
 //
-// Lanes. A lane is a file of a branch; in it stand the jobs that touch the file, in order. A job may
-// go when it is the first in all its lanes, nothing that runs is in one of them, and all that it
-// depends on has landed. So the first of the order can always go, sooner or later: there is no
-// circle of waiting.
+// Lanes. A lane is a file on a branch; the jobs that touch the file stand in it, in order. A job
+// may go when it is the first in all its lanes, nothing is running in any of them, and all its
+// dependencies have landed. So the first job in the order can always go eventually: there is no
+// deadlock.
 //
-// Passive jobs (held, not approved where that is needed, of a frozen branch, or depending on such
-// ones) stand in no lane: others pass them. A higher move type overtakes who waits, never who runs.
+// Passive jobs (held, lacking an approval, on a frozen branch, or depending on such jobs) are in
+// no lane, so others overtake them. A higher move type overtakes waiting jobs but never running
+// ones.
 //
-// Rollbacks have no lanes: whoever executes does nothing else meanwhile.
+// Rollbacks have no lanes: nothing else is executed while one runs.
 #pragma once
 
 #include <compare>
@@ -45,24 +45,25 @@ struct std::hash<quarry::changes::ChangeSetId> {
 
 namespace quarry::changes {
 
-/// What the model is told of a job.
-struct Known {
+/// What the model knows of a job.
+struct ModelJob {
   ChangeSetName name;
   Stage stage = Stage::kPrequeue;
   std::string branch;
   std::vector<std::string> files;
-  std::vector<ChangeSetId> dependencies;  // of a rollback: what it takes back
+  std::vector<ChangeSetId> dependencies;  // of a rollback: the change sets that it takes back
   std::vector<ChangeSetId> precursors;
   bool is_approved = true;  // or needs no approval
   std::string held;         // who holds it, and why
   bool is_taken_back = false;
-  bool goes_alone = false;  // it has been executed in vain: others are not to suffer for it
-  base::UnixMillis put_off_at;
-  base::UnixMillis not_before;  // it was put off until then
-  base::UnixMillis landed_at;   // in done/
+  bool goes_alone =
+      false;  // it was executed without success, so it may not share a batch with others
+  base::UnixMillis deferred_at;
+  base::UnixMillis not_before;  // it is deferred until then
+  base::UnixMillis landed_at;   // if it is in done/
 
-  /// Not before it was put off, either: then the clock has been put right since.
-  bool is_put_off(base::UnixMillis now) const { return put_off_at <= now && now < not_before; }
+  /// A deferral that began in the future is ignored: the clock has been corrected since.
+  bool is_deferred(base::UnixMillis now) const { return deferred_at <= now && now < not_before; }
 };
 
 struct ModelNode;
@@ -80,45 +81,47 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  /// A job, or what has become of it. Of one in prequeue/ only the name is known.
-  void put(Known known);
-  /// It is in another folder now; all else is as it was.
+  /// Adds or replaces a job. For one in prequeue/ only the name is known.
+  void put(ModelJob known);
+  /// Changes only the stage.
   void move(const ChangeSetId& id, Stage stage);
   void erase(const ChangeSetId& id);
-  /// Jobs for these branches are passive from now on, and no others for their branches' sake.
+  /// Makes jobs for these branches passive, and only those.
   void set_frozen(std::set<std::string, std::less<>> branches);
 
-  const Known* find(const ChangeSetId& id) const;
+  const ModelJob* find(const ChangeSetId& id) const;
   std::size_t waiting() const { return waiting_.size(); }
-  /// Those in queue/, staging/ and pending/, in order.
+  /// Jobs in queue/, staging/ and pending/, in order.
   std::vector<ChangeSetId> in_order() const;
 
-  /// Those that may go, in order, whichever folder they wait in.
+  /// Jobs that may go now, in order, in whichever folder they wait.
   std::vector<ChangeSetId> ready(base::UnixMillis now) const;
   bool is_ready(const ChangeSetId& id, base::UnixMillis now) const;
-  /// At most MOST of those that wait for nothing but others of these ahead of them in their lanes, or
-  /// for what runs; in order.
-  std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t most) const;
-  /// Whether ID would be ready if those of BATCH, which run, were over.
+  /// At most MAX_COUNT jobs that wait for nothing except running jobs and others in this list that
+  /// precede them in their lanes; in order.
+  std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t max_count) const;
+  /// Whether ID would be ready if the running jobs in BATCH had finished.
   bool may_follow(const ChangeSetId& id, const std::set<ChangeSetId>& batch,
                   base::UnixMillis now) const;
-  /// When the first of those that only their time holds back may go.
+  /// When the next deferred job may go.
   std::optional<base::UnixMillis> next_time(base::UnixMillis now) const;
-  /// Those that can never go, and why not.
+  /// Jobs that can never go, with the reason.
   std::vector<std::pair<ChangeSetId, std::string>> doomed() const;
-  /// What it waits for, as a sentence; empty: for nothing.
+  /// What the job waits for, as a sentence; empty if it waits for nothing.
   std::string why_not(const ChangeSetId& id, base::UnixMillis now) const;
 
-  /// For each of its files the job right ahead of it, or the one that runs: its ##precursors.
+  /// For each file of the job, the one right ahead of it or the one that is running: its
+  /// ##precursors.
   std::vector<ChangeSetId> precursors_of(const ChangeSetId& id) const;
   std::vector<ChangeSetId> dependents_of(const ChangeSetId& id) const;
-  /// Those of ids that nothing is known of.
+  /// Ids that others refer to but that are not in the model.
   std::vector<ChangeSetId> unknown() const;
 
-  /// All that goes if PRIMARY go: themselves; what depends on one of them and is not over, or has
-  /// landed; and what landed after one that was its precursor, with the same files. In the order in
-  /// which they landed, those that have not at the end, in order. Errors: kNotFound: one of PRIMARY
-  /// is not known, or failed, or was taken back before; kLimit: more than LIMIT.
+  /// The change sets that a rollback of PRIMARY takes back: PRIMARY; those that depend on one of
+  /// these and are unfinished or have landed; and those that landed after one of these as their
+  /// precursor, with the same files. In order of landing, followed by those that have not landed.
+  /// Errors: kNotFound: one of PRIMARY is unknown, has failed or was taken back before; kLimit:
+  /// more than LIMIT.
   base::Result<std::vector<ChangeSetId>> closure(const std::vector<ChangeSetId>& primary,
                                                  std::size_t limit) const;
 
@@ -128,7 +131,7 @@ class Model {
   void link(ModelNode& node);
   void unlink(ModelNode& node);
   void touch(ModelNode& node);
-  void settle();
+  void evaluate_touched();
   void evaluate(ModelNode& node);
   void enter_lanes(ModelNode& node);
   void leave_lanes(ModelNode& node);

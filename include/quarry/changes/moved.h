@@ -1,9 +1,10 @@
-// Moves by those who are no daemon, and so tell no courier of them: whoever holds, approves, retries
-// or abandons a job (actions.h) leaves a note, and the queueing daemon tells of it.
+// Notes about moves made by other processes than the daemons. Only the daemons send events: a
+// process that holds, approves, retries or abandons a job (actions.h) leaves a note, and the
+// queueing daemon reports it.
 //
 //   BASE/ctrl/moved.CSID.TIME   FROM TO NAME
 //
-// A note is not synced: what is told is told once, if nothing stops in between.
+// Notes are not synced: each move is reported once, unless something crashes in between.
 #pragma once
 
 #include <optional>
@@ -18,18 +19,19 @@
 namespace quarry::changes {
 
 struct Moved {
-  Job job;  // as it was then: its history ends with the move
+  Job job;  // at that time: its history ends with the move
   Stage from = Stage::kQueue;
   Stage to = Stage::kQueue;
 };
 
-/// JOB has been moved FROM one stage TO another; the last line of its history says so.
+/// Notes that JOB has moved FROM one stage TO another; the last line of its history has the
+/// reason.
 base::Result<void> note_move(Directories& directories, const Job& job, Stage from, Stage to);
-/// Takes all notes that there are, in the order of their times.
+/// Reads and removes the notes, oldest first; a limited number at once.
 base::Result<std::vector<Moved>> take_moves(Directories& directories);
 
-/// The job of NAME, wherever it is by now; nothing: nowhere, or it cannot be read. It may move on
-/// while one looks, but not each time.
+/// The job NAME in its current stage; nothing if it is gone or cannot be read. Searches twice,
+/// since the job may move meanwhile.
 std::optional<std::pair<Stage, Job>> job_anywhere(const Directories& directories,
                                                   const ChangeSetName& name);
 

@@ -1,4 +1,4 @@
-// How a pool's change-set queues are run: the configuration words `changes` and `changes.…`.
+// Options of a pool's change-set queues: the directives `changes` and `changes.…`.
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@
 
 namespace quarry::changes {
 
-/// What decides whether a change set lands, and what it may take meanwhile.
+/// Options for gates.
 struct GateWords {
-  std::string program;   // with its arguments, at blanks; "": there is none
-  std::string user;      // whom it becomes; "": whoever runs the queue
-  std::string readable;  // paths that it may read beside the system's, at blanks
+  std::string program;   // the program and its arguments, separated by blanks; "": no gate
+  std::string user;      // user to run it as; "": the user that runs the queue
+  std::string readable;  // paths that it may read in addition to the system's, separated by blanks
   bool is_sandboxed = true;
-  /// A verdict counts though the branch has moved on since.
+  /// A verdict counts even if the branch has moved on since.
   bool accepts_stale = false;
   std::chrono::milliseconds timeout{600'000};
   std::uint64_t memory = std::uint64_t{2} << 30;  // bytes
@@ -31,28 +31,29 @@ struct GateWords {
 
 struct PoolOptions {
   bool is_enabled = false;
-  /// A folder with the queues of all repositories, each called as its repository is; "": each lies
-  /// beside its own.
+  /// Folder for the queues of all repositories, each named after its repository; "": each queue is
+  /// next to its repository.
   std::filesystem::path base;
   std::uint64_t max_size = std::uint64_t{64} << 20;       // bytes of a tarball
-  std::uint64_t max_expanded = std::uint64_t{256} << 20;  // and of what is in it
+  std::uint64_t max_expanded = std::uint64_t{256} << 20;  // bytes of its contents
   std::uint64_t children = 2;                             // of the execution daemon
-  std::uint64_t batch = 0;                 // that are landed together; 0: see batch_of()
-  std::chrono::milliseconds scan{10'000};  // between two looks without a trigger
+  std::uint64_t batch = 0;                 // change sets that land together; 0: see batch_of()
+  std::chrono::milliseconds scan{10'000};  // interval between scans without a trigger
   Rules rules;
   GateWords gate;
   Rights rights;
 };
 
-/// How many change sets are landed together: where nothing is said, one after a gate, since all of
-/// them wait for its verdict over any; without one many, since that costs less for each.
+/// How many change sets land together. By default one if there is a gate, since all of them wait
+/// for its verdict on any; many if there is none, since that costs less for each.
 std::size_t batch_of(const PoolOptions& options);
 
-/// The folder of the queue of the repository FILE, which a pool serves as NAME ("": alone).
+/// The folder of the queue of the repository FILE, which the pool serves as NAME ("": its only
+/// repository).
 std::filesystem::path queue_base(const PoolOptions& options, const std::filesystem::path& file,
                                  std::string_view name);
 
-/// Move types as the configuration has them: "EM BF", or "none".
+/// Move types as in the configuration: "EM BF", or "none".
 base::Result<std::array<bool, kMoveTypes>> parse_move_types(std::string_view text);
 std::string text_of(const std::array<bool, kMoveTypes>& types);
 

@@ -1,9 +1,8 @@
-// A queue as people are shown it: read from its folders, as it is at that moment, by whoever may see
-// the repository. What waits stands in the order in which it goes, what is over with the latest
-// first. Of a queue with ten thousand that wait and a hundred thousand that are over no more job
-// files are read than one page shows; whoever wants more goes on where that page ended.
+// A queue as shown to users: a snapshot of its folders, readable by everybody who may see the
+// repository. Waiting jobs are in order of execution, finished ones latest first. However long the
+// queue is, only the job files of one page are read; a bookmark continues after it.
 //
-// The JSON of it is what the endpoint answers and `quarry queue --json` prints (quarry-changes(7)).
+// The endpoint and `quarry queue --json` print it as JSON (quarry-changes(7)).
 #pragma once
 
 #include <array>
@@ -25,33 +24,33 @@ namespace quarry::changes {
 struct JobView {
   Job job;
   Stage stage = Stage::kPrequeue;
-  /// Nobody has looked at it yet: all that is known is in its name, and who sent it.
+  /// Not checked yet: only its name and its submitter are known.
   bool is_new = false;
-  /// Of what waits: how many go before it, and itself; 0: it does not wait.
+  /// Position among the waiting jobs, from 1; 0: not waiting.
   std::uint64_t place = 0;
-  /// How long it may take until it is done, if nothing is in its way.
+  /// Estimated time until it is done if nothing delays it.
   std::optional<std::chrono::milliseconds> expected;
-  /// What is to be said of it beside: why it cannot be read, what it waits for.
+  /// Anything else to show: why it cannot be read, what it waits for.
   std::string remark;
-  /// What its execution said: conflicts, a gate's output. Of look_at() alone.
+  /// Output of its execution: conflicts, output of a gate. Only from view_job().
   std::string output;
 };
 
-/// What JOB is about, in a line: the first of its comment, or what a rollback without one takes back.
+/// JOB in one line: the first of its comment, or what it takes back if it is a rollback without
+/// one.
 std::string headline(const Job& job);
 
 struct QueueView {
-  std::array<std::uint64_t, kStages> counts{};  // of all, whatever is shown
+  std::array<std::uint64_t, kStages> counts{};  // of all jobs, shown or not
   std::vector<JobView> jobs;
-  /// Where there are more of a list: the text of the bookmark that they come after.
+  /// If a list has more jobs: the bookmark to continue from.
   std::string more_waiting;
   std::string more_over;
 };
 
-/// The last one of a page. It holds its place in the list for as long as people may take, though
-/// that very job be gone by then.
+/// The last job of a page. It marks a position in the list even after that job has moved.
 struct Bookmark {
-  Stage stage = Stage::kPending;  // which list it was in: kRun, kPending or kDone
+  Stage stage = Stage::kPending;  // which list: kRun, kPending or kDone
   ChangeSetName name;
 
   static std::optional<Bookmark> parse(std::string_view text);
@@ -60,33 +59,34 @@ struct Bookmark {
 
 using StageSet = std::array<bool, kStages>;
 StageSet all_stages();
-/// Of WORDS with commas between them: folders, `waiting` and `over`; "": all.
+/// Parses a list of folders, `waiting` and `over`, separated by commas; "": all.
 std::optional<StageSet> stages_named(std::string_view words);
-/// What those words are, as a sentence.
+/// A sentence that lists these words.
 std::string stages_help();
 
 struct ViewOptions {
-  std::size_t most_waiting = 200;
-  std::size_t most_over = 50;
-  std::string branch = {};  // that alone; "": all
+  std::size_t max_waiting = 200;
+  std::size_t max_over = 50;
+  std::string branch = {};  // only this branch; "": all
   StageSet stages = all_stages();
-  /// That list alone, from there on.
+  /// Only the list of this bookmark, continuing after it.
   std::optional<Bookmark> after = {};
 };
-/// Job files that are read for a list; where they are those of other branches, a page may have fewer
-/// jobs than was asked for, and yet there are more.
+/// Limit on job files read for a list. If most of them are for other branches, a page may have
+/// fewer jobs than requested although there are more.
 inline constexpr std::size_t kMostViewed = 2'000;
 
-/// The queue in DIRECTORIES; one that was never used is empty. Errors: those of files.
-base::Result<QueueView> look(const Directories& directories, const ViewOptions& options);
-/// The change set at PLACE. Errors: kNotFound; those of files.
-base::Result<JobView> look_at(const Directories& directories, const Place& place);
+/// Views the queue in DIRECTORIES; one that was never used is empty. Errors: those of file
+/// operations.
+base::Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options);
+/// Views the change set at LOCATION. Errors: kNotFound; those of file operations.
+base::Result<JobView> view_job(const Directories& directories, const JobLocation& location);
 
-/// One object in one line, with what summaries have; WHOLE: with all that there is.
+/// A JSON object on one line: a summary, or everything if WHOLE.
 std::string json_of(const JobView& view, bool whole);
-/// MORE: members of the object beside counts and jobs, `"name":value,` each.
+/// MORE: additional members of the object, each as `"name":value,`.
 std::string json_of(const QueueView& view, std::string_view more = {});
-/// What json_of() wrote, as it came from another machine. Errors: kInvalid.
+/// Parses what json_of() wrote, received from another machine. Errors: kInvalid.
 base::Result<JobView> job_view_of(std::string_view json);
 base::Result<QueueView> queue_view_of(std::string_view json);
 

@@ -1,14 +1,15 @@
-// Who may do what in the change-set queue of a repository: a table, and nothing else decides.
+// Rights in the change-set queue of a repository. Nothing else decides who may do what.
 //
-// Each deed names capabilities and users (configuration words changes.submit and so on). Who has one
-// of the capabilities, or is one of the users, may. Letters imply others as in a sync: `s` all that
-// `a` may, `a` what `i` may, `i` what `o` may. What nobody wrote down:
+// For each deed the configuration (directives changes.submit and so on) names capabilities and
+// users. A user with one of the capabilities, or named explicitly, may do it. Capabilities imply
+// others as in a sync: `s` implies `a`, `a` implies `i`, `i` implies `o`. Two rules are built in:
 //
-//   approve   never one's own; but who may approve may name, when he submits, the reference of an
-//             approval that was given elsewhere
-//   abandon   one's own is for whoever may submit
+//   approve   nobody approves their own change set; but a user who may approve may refer
+//             to an approval granted elsewhere when submitting
+//   abandon   everybody who may submit may abandon their own change sets
 //
-// Used by workers, before anything is stored, and by the prequeue daemon, which knows the meta file.
+// Used by workers, before anything is stored, and by the prequeue daemon, which knows the meta
+// file.
 #pragma once
 
 #include <array>
@@ -27,23 +28,23 @@ namespace quarry::changes {
 enum class Deed : std::uint8_t {
   kSubmit,
   kEmergency,  // to submit an EM
-  kAuthor,     // to submit in the name of another (##author)
-  kApprove,    // another's
+  kAuthor,     // to submit as another author (##author)
+  kApprove,    // others' change sets
   kRollback,   // to submit an RB
-  kHold,       // and to release
+  kHold,       // and release
   kRetry,
-  kAbandon,  // another's
-  kFreeze,   // a branch, and to thaw it
+  kAbandon,  // others' change sets
+  kFreeze,   // and thaw a branch
 };
 inline constexpr std::size_t kDeeds = 9;
-/// As after `changes.` in the configuration: "submit", "emergency", …
+/// The name as in the directives, after `changes.`: "submit", "emergency", …
 std::string_view word_of(Deed deed);
 
 struct Allowed {
-  std::string letters;  // capabilities, one of which suffices
+  std::string letters;  // capabilities, any of which is enough
   std::vector<std::string> users;
 
-  /// TEXT as the configuration has it: letters and @USERs with blanks or commas between, or `none`.
+  /// Parses a directive's value: letters and @USERs, separated by blanks or commas, or `none`.
   /// Error: kInvalid.
   static base::Result<Allowed> parse(std::string_view text);
   std::string text() const;
@@ -63,17 +64,17 @@ struct Rights {
   friend bool operator==(const Rights&, const Rights&) = default;
 };
 
-/// Who does it.
+/// The user who does something.
 struct Actor {
   std::string login;
-  std::string letters;  // capabilities, with those that he is lent
+  std::string letters;  // capabilities, including inherited ones
 };
 
-/// Whether ACTOR may do DEED to a change set of SUBMITTER ("" where there is none yet).
+/// Whether ACTOR may do DEED to a change set of SUBMITTER ("" if there is none yet).
 bool may(const Rights& rights, Deed deed, const Actor& actor, std::string_view submitter = {});
-/// What stands in the way of ACTOR submitting META; nothing: he may.
+/// Why ACTOR may not submit META; nothing if allowed.
 std::optional<std::string> objection(const Rights& rights, const Meta& meta, const Actor& actor);
-/// Of a submission whose move type alone is known.
+/// The same when only the move type is known.
 std::optional<std::string> objection(const Rights& rights, MoveType type, const Actor& actor);
 
 }  // namespace quarry::changes

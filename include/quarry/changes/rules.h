@@ -1,4 +1,4 @@
-// What a queue is configured to, and what it decides of a job by that: pure functions.
+// The configured rules of a queue, and the decisions that follow from them. Pure functions.
 #pragma once
 
 #include <array>
@@ -16,37 +16,38 @@ namespace quarry::changes {
 
 struct Rules {
   std::array<bool, kMoveTypes> needs_approval{};  // by move type
-  std::uint32_t most_crashes = 3;                 // abnormal ends of a job before it fails
-  std::uint32_t most_put_off = 10;                // temporary errors of a job before it fails
-  std::chrono::milliseconds retry_delay{5'000};   // after the first of these; doubled each time
+  std::uint32_t max_crashes = 3;                  // crashes of a job before it fails
+  std::uint32_t max_deferrals = 10;               // deferrals of a job before it fails
+  std::chrono::milliseconds retry_delay{5'000};   // after the first deferral; doubled each time
   std::chrono::milliseconds longest_delay{300'000};
-  /// How long what is over is kept; 0: for ever.
+  /// How long finished jobs are kept; 0: forever.
   std::chrono::milliseconds keep = std::chrono::hours{24 * 90};
-  std::size_t most_taken_back = 100;  // change sets by one rollback, at most kMostNamed
+  std::size_t max_taken_back =
+      100;  // limit on change sets taken back by one rollback, at most kMostNamed
 };
 
-/// What JOB, in STAGE, is to the model.
-Known known_of(const Job& job, Stage stage, const Rules& rules);
+/// JOB, in STAGE, as the model sees it.
+ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules);
 
-/// How an execution ended. The values are the exit codes of `quarry-changes execute`.
+/// How an execution ended. The values are exit codes of `quarry-changes execute`.
 enum class Verdict : std::uint8_t {
   kLanded = 0,
-  kSkipped = 99,     // not to be done now: somebody else has it, or its gate says so
-  kFailed = 100,     // it can't be done
-  kPutOff = 111,     // a temporary error
-  kNoRoom = 112,     // so is this, but none of the job's, which never fails for it: a disk is full
+  kSkipped = 99,     // not now: another process has it, or the gate skipped it
+  kFailed = 100,     // permanent failure
+  kDeferred = 111,   // temporary failure
+  kNoRoom = 112,     // a disk is full: also temporary, but not counted against the job
   kTerminated = 15,  // SIGTERM
   kAbandoned = 1,    // SIGHUP
 };
 
-/// Where a job goes.
+/// The next stage of a job.
 struct Step {
   Stage to = Stage::kPending;
   std::string why;
 };
-/// After VERDICT, with WHY of whoever executed it; counts in JOB.
+/// After VERDICT, for the reason WHY. Updates the counters of JOB.
 Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules);
-/// After an end that was none: killed by a signal, an exit without a verdict. Counts in JOB.
+/// After a crash: killed by a signal, or exited without a verdict. Updates the counters of JOB.
 Step step_after_crash(Job& job, std::string how, const Rules& rules);
 
 }  // namespace quarry::changes

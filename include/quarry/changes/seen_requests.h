@@ -1,9 +1,9 @@
-// Requests that were taken, so that none of them is taken a second time by who has listened to it.
+// Records signed requests, so that a request that was overheard cannot be replayed.
 //
-//   BASE/ctrl/seen/PERIOD/SIGNATURE   an empty file; PERIOD: of the request's date, counted from 1970
+//   BASE/ctrl/seen/PERIOD/SIGNATURE   an empty file; PERIOD: number of the date.s period since 1970
 //
-// A request whose date is too far off is refused anyway (sync::SignedRequest), so that what is kept
-// are a few periods. Workers share the folder; whoever makes the file first has the request.
+// Requests whose date is too far off are rejected anyway (sync::SignedRequest), so only a few
+// periods are kept. Workers share the folder; the one that creates the file accepts the request.
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@ namespace quarry::changes {
 
 class SeenRequests {
  public:
-  /// MOST_SKEW: how far a date may be off.
-  SeenRequests(const Directories& directories, std::chrono::milliseconds most_skew)
-      : directories_(directories), most_skew_(most_skew) {}
+  /// MAX_SKEW: how far the date of a request may be off.
+  SeenRequests(const Directories& directories, std::chrono::milliseconds max_skew)
+      : directories_(directories), max_skew_(max_skew) {}
 
-  /// Whether the request with SIGNATURE (hex digits), of DATE, comes for the first time. Errors:
-  /// those of files, and then it must not be taken.
+  /// Whether the request with SIGNATURE (hexadecimal digits) and DATE is seen for the first time.
+  /// On an error (of file operations) the request must be rejected.
   base::Result<bool> is_first(std::string_view signature, base::UnixMillis date,
                               base::UnixMillis now);
 
@@ -30,7 +30,7 @@ class SeenRequests {
   void forget_before(std::int64_t period);
 
   const Directories& directories_;
-  std::chrono::milliseconds most_skew_;
+  std::chrono::milliseconds max_skew_;
 };
 
 }  // namespace quarry::changes

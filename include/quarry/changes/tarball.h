@@ -1,17 +1,17 @@
 // The tarball of a change set (change_set.h): written by `quarry submit`, read by the queue, which
-// believes nothing of it.
+// does not trust it.
 //
-//   meta            a file; once, anywhere
-//   lroot/          a folder; it and those in it may stand for themselves, or be missing
-//   lroot/NAME      a file (its owner's right to execute it counts) or a symbolic link
+//   meta            a file; exactly once, anywhere
+//   lroot/          a folder; entries for it and for folders in it are optional
+//   lroot/NAME      a file (only its owner's execute permission counts) or a symbolic link
 //
-// It is a tar archive (ustar, pax or GNU's) with its end mark, as it is or compressed with gzip or
-// zstd: once, and with nothing behind it. Nothing else may stand in it: no hard link, device, pipe,
-// hole, other file or folder, nor two of a name.
+// It is a tar archive (ustar, pax or GNU) with its end marker, uncompressed or compressed once
+// with gzip or zstd, without trailing data. Anything else is rejected: hard links, devices, pipes,
+// sparse files, other files or folders, and duplicate names.
 //
-// A symbolic link is content, as Fossil has it, and it will be made in everybody's check-out. So its
-// target is relative and stays within the tree, read letter by letter from where the link lies: a
-// build that writes through it, or a program that reads through it, is not led out.
+// A symbolic link is content, as in fossil, and appears in everybody's check-out. So its target
+// must be relative and stay within the tree, so that no program that reads or writes through it
+// gets outside.
 #pragma once
 
 #include <cstddef>
@@ -30,37 +30,38 @@
 
 namespace quarry::changes {
 
-/// What a tarball may be at most. Each is looked at before memory or disk is given to what it bounds.
+/// Limits on a tarball, checked before memory or disk space is allocated.
 struct TarballLimits {
-  std::uint64_t tarball = std::uint64_t{64} << 20;    // bytes as it lies there
-  std::uint64_t expanded = std::uint64_t{256} << 20;  // bytes of the archive in it
+  std::uint64_t tarball = std::uint64_t{64} << 20;    // bytes of the tarball itself
+  std::uint64_t expanded = std::uint64_t{256} << 20;  // bytes of the uncompressed archive
   std::uint64_t file = std::uint64_t{64} << 20;       // bytes of one file
   std::size_t entries = 50'000;                       // files and folders
 };
 
 struct SubmittedFile {
   std::string name;
-  char permission = 0;       // as artifact::FileCard has it: 'x', 'l' or 0
-  std::uint64_t size = 0;    // of a link: of its target, which is its content
-  std::uint64_t offset = 0;  // in what ChangeSetContent keeps
+  char permission = 0;       // as in artifact::FileCard: 'x', 'l' or 0
+  std::uint64_t size = 0;    // for a link: size of its target, which is its content
+  std::uint64_t offset = 0;  // in the file of ChangeSetContent
 
   friend bool operator==(const SubmittedFile&, const SubmittedFile&) = default;
 };
 
-/// What a tarball holds. The files lie in a temporary file without a name.
+/// The contents of a tarball. The files are in an unnamed temporary file.
 class ChangeSetContent {
  public:
   ChangeSetContent(Meta meta, std::vector<SubmittedFile> files, base::Fd contents)
       : meta_(std::move(meta)), files_(std::move(files)), contents_(std::move(contents)) {}
 
   const Meta& meta() const { return meta_; }
-  /// In the order of their names; each is one of meta().files.
+  /// Sorted by name; each is in meta().files.
   const std::vector<SubmittedFile>& files() const { return files_; }
-  /// Those of meta().files that the tarball does not have: the change set removes them.
+  /// The names in meta().files that have no file in the tarball: the change set deletes these
+  /// files.
   std::vector<std::string> deletions() const;
   /// The content of one of files().
   base::Result<std::string> read(const SubmittedFile& file) const;
-  /// Where the files lie.
+  /// The temporary file.
   const base::Fd& contents() const { return contents_; }
 
  private:
@@ -69,19 +70,19 @@ class ChangeSetContent {
   base::Fd contents_;
 };
 
-/// The change set in the file TARBALL, whose offset does not matter. What it holds is kept in FOLDER.
-/// Errors: kInvalid and kLimit, with the entry that is wrong and how; kNoSpace, kIo.
+/// Reads the change set in the open file TARBALL, from its beginning. Its contents are stored in
+/// FOLDER. Errors: kInvalid and kLimit; the message names the entry; kNoSpace, kIo.
 base::Result<ChangeSetContent> read_tarball(int tarball, const TarballLimits& limits,
                                             const std::filesystem::path& folder);
-/// The same, with the tarball read by a child that has nothing else open, can open nothing, and has
-/// bounded time and memory: what libraries do wrong with hostile bytes ends there, as kInvalid. What
-/// it says is checked again. Only from a process without threads.
+/// The same, in a child process that has no other files open, cannot open any, and has limited
+/// time and memory: if a library mishandles hostile input, only the child is affected, and the
+/// error is kInvalid. Its results are checked again. Only for single-threaded processes.
 base::Result<ChangeSetContent> read_tarball_apart(int tarball, const TarballLimits& limits,
                                                   const std::filesystem::path& folder);
 
-/// The same, for whoever reads many and has much in memory: to fork such a process costs more than
-/// to read a tarball. The children are made by a process that is forked when this is made, early,
-/// and has nothing open. Not for several threads.
+/// The same, for processes that read many tarballs and have much memory: forking such a process
+/// costs more than reading a tarball. So the children are forked by a helper process without open
+/// files, which is itself forked early, by the constructor. Not thread-safe.
 class TarballReaders {
  public:
   TarballReaders();
@@ -91,9 +92,9 @@ class TarballReaders {
 
   base::Result<ChangeSetContent> read(int tarball, const TarballLimits& limits,
                                       const std::filesystem::path& folder);
-  /// Several by one child, which costs less: no more than kMost, and only of one whom they come
-  /// from, since a hostile one may make of the child what it likes, and so of those behind it.
-  /// Errors: of one, or of all: the child's end.
+  /// Reads several tarballs in one child, which costs less. At most kMost, and all from the same
+  /// submitter, since a hostile tarball can take over the child and falsify those after it.
+  /// Errors: for one tarball, or, if the child has died, for all.
   base::Result<std::vector<base::Result<ChangeSetContent>>> read_together(
       std::span<const int> tarballs, const TarballLimits& limits,
       const std::filesystem::path& folder);
@@ -103,38 +104,37 @@ class TarballReaders {
   struct Maker;
   base::Result<void> make_maker();
 
-  std::unique_ptr<Maker> maker_;  // none: it could not be made, or has died
+  std::unique_ptr<Maker> maker_;  // null: could not be started, or has died
 };
 
-// What was read and checked can be kept for whoever needs it next, so that a tarball is read once.
-// It is a convenience, which may go missing: the tarball is the truth. What a machine that stops
-// leaves of it is noticed.
+// The contents of a checked tarball can be cached, so that it is read only once. The cache may be
+// lost at any time: the tarball is authoritative. Damage from a crash is detected.
 
-/// Keeps CONTENT, of the change set NAME, in FOLDER, where it was read. Errors: kLimit: it is too
-/// much for that; kDiscarded: the folder's file system cannot name a file that has no name; kNoSpace, kIo.
+/// Caches CONTENT of the change set NAME in FOLDER, where it was read. Errors: kLimit: too large;
+/// kDiscarded: the file system of FOLDER cannot link an unnamed file; kNoSpace, kIo.
 base::Result<void> keep_content(const ChangeSetContent& content,
                                 const std::filesystem::path& folder, const ChangeSetName& name);
 bool has_content(const std::filesystem::path& folder, const ChangeSetName& name);
 void drop_content(const std::filesystem::path& folder, const ChangeSetName& name);
-/// What is kept in FOLDER of NAME; it is there no more then. Errors: kNotFound; kInvalid, kLimit,
-/// kIo: it is not as it was.
+/// Takes the cached contents of NAME out of FOLDER. Errors: kNotFound; kInvalid, kLimit, kIo:
+/// damaged.
 base::Result<ChangeSetContent> take_content(const std::filesystem::path& folder,
                                             const ChangeSetName& name, const TarballLimits& limits);
 
-/// Whether NAME can name a file of a change set: as artifact::is_simple_path(), UTF-8, without
-/// control characters and backslashes, no longer than kMostName, and not what fossil keeps for
-/// itself in a check-out. Errors: kInvalid, kLimit, why not.
+/// Whether NAME is allowed as the name of a file in a change set: simple as in
+/// artifact::is_simple_path(), UTF-8, without control characters or backslashes, at most kMostName
+/// bytes, and not reserved by fossil in a check-out. Errors: kInvalid, kLimit, with the reason.
 base::Result<void> check_file_name(std::string_view name);
-/// Whether a symbolic link NAME may lead to TARGET. Errors: kInvalid, kLimit, why not.
+/// Whether the symbolic link NAME may point to TARGET. Errors: kInvalid, kLimit, with the reason.
 base::Result<void> check_link_target(std::string_view name, std::string_view target);
 
 enum class TarballCompression : std::uint8_t { kNone, kGzip, kZstd };
 
-/// Writes an archive piece by piece. Owner, group and time say nothing, so that the same files make
-/// the same tarball.
+/// Writes an archive piece by piece. Owner, group and time are constant, so that the same files
+/// make the same tarball.
 class TarballWriter {
  public:
-  /// Is given the tarball's bytes in their order.
+  /// Receives the bytes of the tarball, in order.
   using Sink = std::function<base::Result<void>(std::string_view bytes)>;
 
   static base::Result<TarballWriter> open(Sink sink, TarballCompression compression);
@@ -142,9 +142,10 @@ class TarballWriter {
   TarballWriter& operator=(TarballWriter&&) noexcept;
   ~TarballWriter();
 
-  /// The file at PATH in the archive. Errors: what Sink says; kIo.
+  /// Adds the file PATH. Errors: those of Sink; kIo.
   base::Result<void> add(std::string_view path, char permission, std::string_view content);
-  /// Nothing may be added after it. Without it the tarball is not complete, as its readers notice.
+  /// Ends the archive; nothing may be added afterwards. Without it, readers reject the tarball as
+  /// incomplete.
   base::Result<void> finish();
 
  private:
@@ -161,9 +162,9 @@ struct FileToSubmit {
   std::function<base::Result<std::string>()> read;
 };
 
-/// Writes the tarball of META with FILES, all of which META names. gzip checks what it expands; zstd
-/// does not, as the library writes it. Errors: kInvalid, kLimit: what read_tarball() would refuse
-/// of META, a name or a link; what Sink or a file says.
+/// Writes the tarball of META with FILES, all of which META must name. A gzip tarball has a
+/// checksum; a zstd one does not, as libarchive writes it. Errors: kInvalid, kLimit if
+/// read_tarball() would reject META, a name or a link; those of Sink and of reading files.
 base::Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
                                  std::span<const FileToSubmit> files,
                                  TarballCompression compression = TarballCompression::kGzip);

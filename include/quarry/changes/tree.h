@@ -1,5 +1,4 @@
-// The files of a check-in, one that is stored or one that is about to be made, and how they are
-// written into a folder: for a gate, which decides over what it finds there.
+// The files of a check-in, stored or being made, and how to write them to a folder for a gate.
 #pragma once
 
 #include <cstddef>
@@ -17,42 +16,40 @@
 
 namespace quarry::changes {
 
-/// The content of an artifact, which nobody changes.
+/// The content of an artifact; immutable.
 using Content = std::shared_ptr<const std::string>;
-/// Where contents are looked up. Errors: kNotFound (it is not there, or known by name only),
-/// kCorrupt, kLimit, kIo.
+/// Looks up contents. Errors: kNotFound (missing or a phantom), kCorrupt, kLimit, kIo.
 using ContentSource = std::function<base::Result<Content>(const artifact::HashName&)>;
 
-/// Is shown a file of a tree. An error ends the visit, and is its error.
+/// Called with a file of a tree. An error ends the visit and is returned.
 using FileVisitor = std::function<base::Result<void>(std::string_view name, char permission,
                                                      std::string_view content)>;
 
 struct TreeFile {
   artifact::HashName hash;
-  char permission =
-      0;  // 'x' (executable), 'l' (symbolic link, whose content is where it leads) or 0
+  char permission = 0;  // 'x' (executable), 'l' (symbolic link, whose content is its target) or 0
 
   friend bool operator==(const TreeFile&, const TreeFile&) = default;
 };
 
-/// By name, in the order of bytes.
+/// By name, in byte order.
 using FileTree = std::map<std::string, TreeFile, std::less<>>;
 
-/// A file of TREE that stands where NAME, which is a file too, needs a folder, or that needs a
-/// folder where NAME is. Nothing: both can be there.
+/// The file in TREE that conflicts with the file NAME, since one of them would have to be a
+/// folder; nothing if both can exist.
 std::optional<std::string> obstacle_of(const FileTree& tree, std::string_view name);
 
 struct TreeOptions {
-  /// Symbolic links are made as such. As fossil does it only where the setting `allow-symlinks` is
-  /// on: otherwise they are files in which it stands where they lead.
+  /// Whether symbolic links are real. As in fossil, they are only if the setting `allow-symlinks`
+  /// is on; otherwise each is a file that contains its target.
   bool with_links = false;
-  std::uint64_t most_bytes = std::uint64_t{4} << 30;
-  std::size_t most_files = 500'000;
+  std::uint64_t max_bytes = std::uint64_t{4} << 30;
+  std::size_t max_files = 500'000;
 };
 
-/// Writes TREE into FOLDER, which is there and empty. Nothing is written through a symbolic link, or
-/// over what is there. Errors: kInvalid (a file's name cannot be one here), kLimit, kNoSpace, kIo,
-/// those of CONTENTS; something may have been written then.
+/// Writes TREE into FOLDER, which must exist and be empty. Never writes through a symbolic link or
+/// over an existing file. Errors: kInvalid (a name that is not possible here), kLimit, kNoSpace,
+/// kIo, those of CONTENTS. After an error some files may have been written.
 base::Result<void> write_tree(const FileTree& tree, const ContentSource& contents,
                               const std::filesystem::path& folder, const TreeOptions& options = {});
 

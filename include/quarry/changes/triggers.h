@@ -1,5 +1,5 @@
-// The FIFOs by which the daemons of a queue are told that there is work. A pull never waits, and is
-// no error where nobody listens: a scan on a timer finds what a trigger missed.
+// FIFOs that wake the daemons of a queue. Pulling a trigger never blocks, and is not an error if
+// nobody listens: a scan on a timer finds what a trigger missed.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@ inline constexpr std::size_t kTriggers = 3;
 /// "prequeue_fifo" and so on.
 std::string_view file_of(Trigger trigger);
 
-/// Makes the FIFO in CTRL, the queue's folder of that name, with mode 0600, unless it is there.
+/// Creates the FIFO in CTRL, the ctrl/ folder of a queue, with mode 0600, unless it exists.
 base::Result<void> make_trigger(const std::filesystem::path& ctrl, Trigger trigger);
-/// Tells whoever listens.
+/// Wakes the daemon that listens, if any.
 void pull(const std::filesystem::path& ctrl, Trigger trigger);
-/// To poll(2) for reading; it never ends.
+/// A descriptor for poll(2) that never reports the end of file.
 base::Result<base::Fd> listen(const std::filesystem::path& ctrl, Trigger trigger);
-/// Reads all that is in FD, of listen().
+/// Discards all input of FD, from listen().
 void drain(const base::Fd& fd);
 
 }  // namespace quarry::changes

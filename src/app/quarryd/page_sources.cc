@@ -77,7 +77,7 @@ std::vector<Served> served_by(const master::PoolConfig& pool) {
 
 pages::QueuesView look_at_queues(const PoolWithQueues& of, steady_clock::time_point deadline) {
   changes::ViewOptions counts_alone;
-  counts_alone.most_waiting = counts_alone.most_over = 0;
+  counts_alone.max_waiting = counts_alone.max_over = 0;
   std::array<std::uint64_t, changes::kStages> counts{};
   pages::QueuesView view;
   const auto served = served_by(of.pool);
@@ -94,7 +94,7 @@ pages::QueuesView look_at_queues(const PoolWithQueues& of, steady_clock::time_po
       break;
     }
     const changes::Directories directories(base::FileSystem::real(), base);
-    const auto queue = changes::look(directories, counts_alone);
+    const auto queue = changes::view_queue(directories, counts_alone);
     if (!queue) {
       if (queue.error().code == base::ErrorCode::kDenied) view.problem = kNotForThisUser;
       continue;

@@ -42,7 +42,7 @@ std::optional<Outcome> outcome_of_line(std::string_view line) {
     case Verdict::kLanded:
     case Verdict::kSkipped:
     case Verdict::kFailed:
-    case Verdict::kPutOff:
+    case Verdict::kDeferred:
     case Verdict::kNoRoom:
     case Verdict::kTerminated:
     case Verdict::kAbandoned:
@@ -62,11 +62,11 @@ std::optional<Outcome> outcome_of_line(std::string_view line) {
 Children::~Children() {
   for (Child& child : children_) {
     child.socket.reset();
-    // What it has in hand at the end of all patience is found in run/ at the next start; an idle
-    // one goes by itself.
+    // A job that a child is still executing is found in run/ at the next start; idle children exit
+    // by themselves.
     if (!child.names.empty()) ::kill(child.pid, SIGKILL);
   }
-  for (const Child& child : children_) bury(child);
+  for (const Child& child : children_) reap(child);
 }
 
 void Children::close_all() {
@@ -118,7 +118,7 @@ Result<void> Children::give(std::vector<ChangeSetName> names, bool is_rollback) 
     std::string line = is_rollback ? "rollback" : "land";
     for (const ChangeSetName& name : names) line += " " + name.text();
     line += '\n';
-    // Where it has died, its answer tells so.
+    // If the child has died, this shows when its answer is read.
     [[maybe_unused]] const auto sent =
         ::send(child.socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
     child.names.assign(std::make_move_iterator(names.begin()),
@@ -151,15 +151,15 @@ std::vector<int> Children::descriptors() const {
   return descriptors;
 }
 
-/// How it ended.
-std::string Children::bury(const Child& child) {
+/// Waits for the child and describes how it ended.
+std::string Children::reap(const Child& child) {
   const int status = base::wait_for_end(child.pid).value_or(0);
   if (WIFSIGNALED(status))
     return fmt::format("its process was ended by signal {}", WTERMSIG(status));
   return fmt::format("its process exited with {} and no verdict", WEXITSTATUS(status));
 }
 
-/// LINE is what CHILD says of the first that it has in hand.
+/// Parses LINE, an answer for the first of CHILD's jobs.
 Answer Children::answer_of(Child& child, std::string_view line) {
   Answer answer{.name = child.names.front(),
                 .has_begun = false,
@@ -190,10 +190,10 @@ void Children::take_lines(Child& child, std::vector<Answer>& answers) {
   }
 }
 
-/// CHILD has died, or is to: what it had in hand has no verdict.
-void Children::lay_out(Child& child, std::vector<Answer>& answers) {
+/// CHILD has died, or is about to: its jobs get no verdict.
+void Children::report_death(Child& child, std::vector<Answer>& answers) {
   if (child.received.size() >= kMostLine) ::kill(child.pid, SIGKILL);
-  const std::string how = bury(child);
+  const std::string how = reap(child);
   for (ChangeSetName& name : child.names) {
     answers.push_back({.name = std::move(name),
                        .has_begun = false,
@@ -219,7 +219,7 @@ std::vector<Answer> Children::take_answers() {
       ++child;
       continue;
     }
-    lay_out(*child, answers);
+    report_death(*child, answers);
     child = children_.erase(child);
   }
   return answers;

@@ -1,12 +1,13 @@
-// The children of one queue's execution.
+// Child processes of one queue's execution daemon.
 //
-// A child stays and takes one job after the other, or several at once. It is told what to do in a
-// line, and answers with a line for each job, in their order, that has the verdict in digits:
+// A child is reused: it executes one job, or one batch, after another. The daemon sends commands,
+// one per line, and the child answers with a line for each job, in order, that begins with the
+// verdict's number:
 //
-//   land NAME …     the child moves the jobs itself (execute_all()); before their answers it says
-//                   of each that it has come to run/: begun CSID
-//   rollback NAME   takes back those that the job in run/ lists; the daemon moves it
-//   stop CSID WHY   of what it has in hand; a signal is sent behind it (SIGHUP, SIGTERM)
+//   land NAME …     the child moves the jobs itself (execute_all()), and first reports each job
+//                   that has moved to run/: begun CSID
+//   rollback NAME   takes back what this job, which is in run/, lists; the daemon moves it
+//   stop CSID WHY   stops a job that the child is executing; followed by a signal (SIGHUP, SIGTERM)
 #pragma once
 
 #include <sys/types.h>
@@ -27,18 +28,18 @@ namespace quarry::changes {
 
 inline constexpr std::string_view kBegun = "begun ";
 
-/// What became of what a child was told to do.
+/// A report by a child about one of its jobs.
 struct Answer {
   ChangeSetName name;
-  bool has_begun = false;  // it is in run/, and what becomes of it is said later
+  bool has_begun = false;  // it has moved to run/; its outcome follows later
   bool is_rollback = false;
-  std::optional<Outcome> outcome;  // nothing: it died
-  std::string how;                 // it died
+  std::optional<Outcome> outcome;  // nothing: the child died
+  std::string how;                 // how the child died
 };
 
 class Children {
  public:
-  /// LIVE is what a child does: it gets its end of the socket, and its end is the child's.
+  /// The main function of a child. It gets its end of the socket; the child exits when it returns.
   using Live = std::function<void(base::Fd socket)>;
 
   explicit Children(Live live) : live_(std::move(live)) {}
@@ -48,27 +49,27 @@ class Children {
 
   std::size_t busy() const;
   bool is_busy_with(const ChangeSetId& id) const;
-  /// Makes a child if none is idle. Who has files locked does not call this: a child would keep
-  /// them so.
+  /// Forks a child unless one is idle. Must not be called while holding file locks, which the
+  /// child would inherit.
   base::Result<void> make_idle_one();
-  /// Gives NAMES to an idle child; there is one.
+  /// Sends NAMES to an idle child, which must exist.
   base::Result<void> give(std::vector<ChangeSetName> names, bool is_rollback);
-  /// Ends whoever has ID in hand, at once.
+  /// Kills the child that is executing ID.
   void kill(const ChangeSetId& id) const;
-  /// Asks whoever has ID in hand to stop with it, by SIGNAL.
+  /// Asks the child that is executing ID to stop it, with SIGNAL.
   void stop(const ChangeSetId& id, int signal, std::string_view why) const;
-  /// Where answers come.
+  /// Descriptors to poll for answers.
   std::vector<int> descriptors() const;
-  /// Those that have come.
+  /// The answers received since the last call.
   std::vector<Answer> take_answers();
-  /// In a child: closes what is the daemon's.
+  /// In a child: closes the daemon's descriptors.
   void close_all();
 
  private:
   struct Child {
     pid_t pid = -1;
     base::Fd socket;
-    std::deque<ChangeSetName> names;  // of what it has in hand
+    std::deque<ChangeSetName> names;  // of the jobs that it is executing
     bool is_rollback = false;
     std::string received;
 
@@ -77,20 +78,20 @@ class Children {
   static Answer answer_of(Child& child, std::string_view line);
   static void take_line(Child& child, std::string_view line, std::vector<Answer>& answers);
   static void take_lines(Child& child, std::vector<Answer>& answers);
-  static void lay_out(Child& child, std::vector<Answer>& answers);
-  static std::string bury(const Child& child);
+  static void report_death(Child& child, std::vector<Answer>& answers);
+  static std::string reap(const Child& child);
 
   Live live_;
   std::vector<Child> children_;
 };
 
-/// The line of OUTCOME, with its end, and the outcome of a line without it.
+/// Formats an outcome as a line, and parses such a line (without its newline).
 std::string line_of(const Outcome& outcome);
 std::optional<Outcome> outcome_of_line(std::string_view line);
 
-/// What Live is: serves DIRECTORIES until SOCKET ends, or it is asked to stop. TELLS_BEGIN: says that
-/// something has come to run/, where anybody wants to know.
+/// The main function of a child: executes jobs in DIRECTORIES until SOCKET is closed or the child
+/// is asked to stop. REPORTS_BEGIN: also reports when a job has moved to run/.
 void serve(base::Fd socket, const QueueOptions& options, Directories& directories,
-           Executor& executor, const base::Clock& clock, bool tells_begin);
+           Executor& executor, const base::Clock& clock, bool reports_begin);
 
 }  // namespace quarry::changes

@@ -18,18 +18,18 @@ using base::ErrorCode;
 using base::Result;
 using std::chrono::milliseconds;
 
-// In a turn, if the disk is quick: to remove a file takes a thousand times longer on some.
+// Limits for one turn, for a fast disk: some disks take a thousand times longer to delete a file.
 constexpr std::size_t kReadAtOnce = 500;    // job files
 constexpr std::size_t kForgetAtOnce = 200;  // change sets
 constexpr std::size_t kRound = 10;  // change sets whose folders are synced together, or logs
 constexpr std::size_t kRoundsAtOnce = 40;
-constexpr std::int64_t kLongestTurn = 50;                     // milliseconds, and what was begun
-constexpr std::int64_t kPause = 100;                          // milliseconds between two turns
-constexpr milliseconds kLongestRest = std::chrono::hours{6};  // between two passes
+constexpr std::int64_t kLongestTurn = 50;  // milliseconds; the current round is finished
+constexpr std::int64_t kPause = 100;       // milliseconds between turns
+constexpr milliseconds kLongestRest = std::chrono::hours{6};  // between passes
 constexpr milliseconds kShortestRest{1'000};
 constexpr std::array kOver = {Stage::kDone, Stage::kFail, Stage::kTerm, Stage::kAbandon};
 
-/// The last CHUNK of ALL at most, which are then no more in it.
+/// Removes and returns the last CHUNK items of ALL, or all if there are fewer.
 template <typename Item>
 std::vector<Item> take_last(std::vector<Item>& all, std::size_t chunk) {
   const auto from = all.end() - static_cast<std::ptrdiff_t>(std::min(chunk, all.size()));
@@ -40,33 +40,33 @@ std::vector<Item> take_last(std::vector<Item>& all, std::size_t chunk) {
 
 }  // namespace
 
-/// A pass over all, if there is anything old at all.
+/// Starts a pass over all finished jobs, if any of them may be old.
 Result<void> Cleaning::begin(base::UnixMillis now) {
-  const milliseconds keep = desk_.options.rules.keep;
+  const milliseconds keep = context_.options.rules.keep;
   Pass& pass = pass_.emplace();
   pass.before = {now.value - keep.count()};
   bool is_one_old = false;
   for (const Stage stage : kOver) {
-    QUARRY_TRY_ASSIGN(auto names, desk_.directories.list(stage));
+    QUARRY_TRY_ASSIGN(auto names, context_.directories.list(stage));
     for (ChangeSetName& name : names) {
-      // It ended later than it was submitted.
+      // A job cannot have finished before it was submitted.
       is_one_old = is_one_old || time_of_tai64n(name.tai) < pass.before;
-      pass.places.push_back({.stage = stage, .name = std::move(name)});
+      pass.locations.push_back({.stage = stage, .name = std::move(name)});
     }
   }
   QUARRY_TRY(find_logs());
-  if (!is_one_old) pass.places.clear();
+  if (!is_one_old) pass.locations.clear();
   return {};
 }
 
-/// Logs of no job that is there.
+/// Finds logs without a job.
 Result<void> Cleaning::find_logs() {
   std::set<ChangeSetId> there;
-  for (const Place& place : pass_->places) there.insert(place.name.id);
+  for (const JobLocation& location : pass_->locations) there.insert(location.name.id);
   const auto open = tracker_.open();
   there.insert(open.begin(), open.end());
-  const auto folder = desk_.directories.log_of(ChangeSetId()).parent_path();
-  QUARRY_TRY_ASSIGN(const auto files, desk_.directories.files().list(folder));
+  const auto folder = context_.directories.log_of(ChangeSetId()).parent_path();
+  QUARRY_TRY_ASSIGN(const auto files, context_.directories.files().list(folder));
   for (const std::string& file : files) {
     const auto id = ChangeSetId::parse(file);
     if (id && !there.contains(*id)) pass_->logs.push_back(*id);
@@ -74,16 +74,16 @@ Result<void> Cleaning::find_logs() {
   return {};
 }
 
-/// Whether the job that the log of ID names is there.
+/// Whether the job named in RECORD exists.
 Result<bool> Cleaning::has_job(const LogRecord& record) const {
   if (!record.name) return false;
-  return desk_.directories.is_there(*record.name);
+  return context_.directories.is_there(*record.name);
 }
 
-/// Whether the log of ID is really nobody's, and old. Where it has no name, others have named what
-/// is not there: it is theirs.
+/// Whether the log of ID is old and not needed. A log without a name was made by dependents of a
+/// missing job, and belongs to them.
 Result<bool> Cleaning::is_orphan(const ChangeSetId& id) const {
-  const ChangeLog log(desk_.directories);
+  const ChangeLog log(context_.directories);
   QUARRY_TRY_ASSIGN(const LogRecord record, log.read(id));
   if (record.name && time_of_tai64n(record.name->tai) >= pass_->before) return false;
   QUARRY_TRY_ASSIGN(bool is_used, has_job(record));
@@ -99,44 +99,47 @@ Result<void> Cleaning::remove_logs() {
     const auto is_nobodys = is_orphan(id);
     if (!is_nobodys && is_nobodys.error().code == ErrorCode::kNotFound) continue;
     if (!is_nobodys) return std::unexpected(is_nobodys.error());
-    if (*is_nobodys) QUARRY_TRY(desk_.directories.files().remove(desk_.directories.log_of(id)));
+    if (*is_nobodys)
+      QUARRY_TRY(context_.directories.files().remove(context_.directories.log_of(id)));
   }
   return {};
 }
 
 Result<void> Cleaning::read_some() {
-  for (const Place& place : take_last(pass_->places, kReadAtOnce)) {
-    const auto job = desk_.directories.read(place.stage, place.name);
+  for (const JobLocation& location : take_last(pass_->locations, kReadAtOnce)) {
+    const auto job = context_.directories.read(location.stage, location.name);
     if (!job) {
-      // It is tried again, or is no job file: that stays until somebody has looked at it.
+      // It is being retried, or is not a job file and is left for the administrator.
       const bool is_theirs =
           job.error().code == ErrorCode::kNotFound || job.error().code == ErrorCode::kCorrupt;
       if (is_theirs || job.error().code == ErrorCode::kBusy) continue;
       return std::unexpected(job.error());
     }
-    pass_->past.add(known_of(*job, place.stage, desk_.options.rules), job->ended() < pass_->before);
+    pass_->past.add(model_job_of(*job, location.stage, context_.options.rules),
+                    job->ended() < pass_->before);
   }
-  if (!pass_->places.empty()) return {};
+  if (!pass_->locations.empty()) return {};
   pass_->past.complete();
   pass_->is_complete = true;
   return {};
 }
 
-/// Whether it is known now what all those need that are not over.
+/// Whether the dependencies of all unfinished jobs are known.
 Result<bool> Cleaning::may_go_on() {
-  QUARRY_TRY_ASSIGN(const auto unseen, desk_.directories.list(Stage::kPrequeue));
+  QUARRY_TRY_ASSIGN(const auto unseen, context_.directories.list(Stage::kPrequeue));
   if (!unseen.empty()) return false;
-  // What has left prequeue/ since the last look.
+  // Reads jobs that have left prequeue/ since.
   QUARRY_TRY(tracker_.scan({Stage::kQueue}));
   for (const ChangeSetId& id : tracker_.open()) {
-    const Known& known = *tracker_.model().find(id);
+    const ModelJob& known = *tracker_.model().find(id);
     const bool is_rollback = known.name.type == MoveType::kRollback;
     if (is_rollback && (known.stage == Stage::kPending || known.stage == Stage::kRun)) return false;
     if (!pass_->asked.insert(id).second) continue;
     for (const ChangeSetId& needed : known.dependencies) pass_->past.need(needed);
     if (!is_rollback) continue;
-    // One that has begun before, and was held since, may have to put back what it stopped then.
-    const auto found = job_anywhere(desk_.directories, known.name);
+    // A rollback that was interrupted and then held may still have to put back the jobs that it
+    // stopped.
+    const auto found = job_anywhere(context_.directories, known.name);
     if (!found) continue;
     for (const ChangeSetId& listed : found->second.closure) pass_->past.need(listed);
   }
@@ -144,22 +147,22 @@ Result<bool> Cleaning::may_go_on() {
 }
 
 Result<void> Cleaning::forget_some() {
-  const std::int64_t until = desk_.clock.now().value + kLongestTurn;
+  const std::int64_t until = context_.clock.now().value + kLongestTurn;
   std::size_t left = kForgetAtOnce;
   for (std::size_t round = 0; round < kRoundsAtOnce && left > 0; ++round) {
-    const std::vector<Place> places = pass_->past.next(std::min(left, kRound));
-    if (places.empty()) {
-      end(desk_.clock.now());
+    const std::vector<JobLocation> locations = pass_->past.next(std::min(left, kRound));
+    if (locations.empty()) {
+      end(context_.clock.now());
       return {};
     }
-    left -= places.size();
-    QUARRY_TRY_ASSIGN(const auto gone, desk_.directories.forget(places, pass_->before));
+    left -= locations.size();
+    QUARRY_TRY_ASSIGN(const auto gone, context_.directories.forget(locations, pass_->before));
     pass_->forgotten += gone.size();
     for (const ChangeSetId& id : gone) {
       pass_->past.gone(id);
-      QUARRY_TRY(tracker_.look_for(id));
+      QUARRY_TRY(tracker_.locate(id));
     }
-    if (desk_.clock.now().value >= until) break;
+    if (context_.clock.now().value >= until) break;
   }
   return {};
 }
@@ -167,10 +170,11 @@ Result<void> Cleaning::forget_some() {
 void Cleaning::end(base::UnixMillis now) {
   if (pass_->forgotten > 0) {
     base::log(base::LogLevel::kNotice, "{}: {} change sets that ended before {} are kept no longer",
-              desk_.options.base.string(), pass_->forgotten, base::iso_seconds(pass_->before));
+              context_.options.base.string(), pass_->forgotten, base::iso_seconds(pass_->before));
   }
   pass_.reset();
-  const milliseconds rest = std::clamp(desk_.options.rules.keep / 100, kShortestRest, kLongestRest);
+  const milliseconds rest =
+      std::clamp(context_.options.rules.keep / 100, kShortestRest, kLongestRest);
   next_pass_ = {now.value + rest.count()};
 }
 
@@ -186,9 +190,9 @@ Result<void> Cleaning::go_on() {
 }
 
 Result<void> Cleaning::run(Scan scan) {
-  const base::UnixMillis now = desk_.clock.now();
+  const base::UnixMillis now = context_.clock.now();
   const bool is_due = next_ && *next_ <= now;
-  if (desk_.options.rules.keep.count() == 0 || (!is_due && scan != Scan::kAll)) return {};
+  if (context_.options.rules.keep.count() == 0 || (!is_due && scan != Scan::kAll)) return {};
   if (!pass_ && now < next_pass_) return {};
   next_ = {now.value + kPause};
   auto done = pass_ ? go_on() : begin(now);

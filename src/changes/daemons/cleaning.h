@@ -1,13 +1,12 @@
-// Forgets what ended longer ago than the queue is to keep (`changes.keep`): its job file, tarball,
-// submission and log. What is not over stays, and what is needed of the rest (past.h).
+// Deletes jobs that finished longer ago than `changes.keep`, with tarball, submission and log.
+// Unfinished jobs stay, and so do finished ones that are still needed (past.h).
 //
-// A pass looks at all that is over, a little in each turn of the daemon, so that the queue goes on
-// meanwhile; and so it goes with what is forgotten. It rests while something waits to be looked at,
-// which may depend on whatever there is, and while a rollback is at work, which may have to put back
-// what it stopped.
+// A pass reads all finished jobs and deletes the old ones, a few in each turn of the daemon, so
+// that the queue is not delayed. It pauses while a submission waits to be checked, which may
+// depend on any job, and during a rollback, which may have to put back jobs that it has stopped.
 //
-// The job file goes first, for good. What a crash leaves of the others is nobody's: tarballs are
-// removed by Directories::recover(), logs by the next pass.
+// The job file is deleted first, durably. Files that a crash leaves behind are deleted later:
+// tarballs by Directories::recover(), logs by the next pass.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +18,18 @@
 #include "quarry/base/result.h"
 #include "quarry/base/time.h"
 #include "quarry/changes/change_log.h"
+#include "queue_worker.h"
 #include "tracker.h"
-#include "work.h"
 
 namespace quarry::changes {
 
 class Cleaning {
  public:
-  Cleaning(const Desk& desk, Tracker& tracker) : desk_(desk), tracker_(tracker) {}
+  Cleaning(const DaemonContext& context, Tracker& tracker) : context_(context), tracker_(tracker) {}
 
-  /// One turn, after all else. Errors: the pass is given up.
+  /// Does one turn, after all other work. After an error the pass is abandoned.
   base::Result<void> run(Scan scan);
-  /// When it goes on; nothing: with a scan for all.
+  /// When the pass continues; nothing: at the next scan for everything.
   std::optional<base::UnixMillis> next_time() const { return next_; }
   bool is_idle() const { return !next_; }
 
@@ -46,18 +45,18 @@ class Cleaning {
   base::Result<bool> is_orphan(const ChangeSetId& id) const;
   void end(base::UnixMillis now);
 
-  /// What is known in the middle of a pass.
+  /// State of a pass.
   struct Pass {
-    base::UnixMillis before;        // what ended later is not old
-    std::vector<ChangeSetId> logs;  // that are nobody's, it seems
-    std::vector<Place> places;      // to be read
+    base::UnixMillis before;             // jobs that finished later are kept
+    std::vector<ChangeSetId> logs;       // apparently without a job
+    std::vector<JobLocation> locations;  // not read yet
     Past past;
-    bool is_complete = false;  // all is read
+    bool is_complete = false;  // all are read
     std::size_t forgotten = 0;
-    std::set<ChangeSetId> asked;  // those not over whose needs are known
+    std::set<ChangeSetId> asked;  // unfinished jobs whose dependencies are already in `past`
   };
 
-  const Desk& desk_;
+  const DaemonContext& context_;
   Tracker& tracker_;
   std::optional<Pass> pass_;
   base::UnixMillis next_pass_;

@@ -12,30 +12,31 @@ namespace quarry::changes {
 using base::Result;
 
 Result<void> run_prequeue(const DaemonOptions& options, const MakeChecker& make_checker) {
-  Loop loop(options, Trigger::kPrequeue, [&](Post& post) {
-    post.checker = make_checker(post.options);
-    post.work = std::make_unique<Prequeue>(loop.desk_of(post), *post.checker);
+  Loop loop(options, Trigger::kPrequeue, [&](ManagedQueue& managed) {
+    managed.checker = make_checker(managed.options);
+    managed.worker = std::make_unique<Prequeue>(loop.context_of(managed), *managed.checker);
   });
   return loop.run();
 }
 
 Result<void> run_queueing(const DaemonOptions& options) {
-  Loop loop(options, Trigger::kQueue,
-            [&](Post& post) { post.work = std::make_unique<Queueing>(loop.desk_of(post)); });
+  Loop loop(options, Trigger::kQueue, [&](ManagedQueue& managed) {
+    managed.worker = std::make_unique<Queueing>(loop.context_of(managed));
+  });
   return loop.run();
 }
 
 Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor) {
-  Loop loop(options, Trigger::kExecution, [&](Post& post) {
-    // In a child: everything of the daemon's is left behind but the queue.
-    auto live = [&loop, &make_executor, &options, &queue = post.options](base::Fd socket) {
-      loop.let_go();
+  Loop loop(options, Trigger::kExecution, [&](ManagedQueue& managed) {
+    // In a child: close everything of the daemon's except for this queue.
+    auto live = [&loop, &make_executor, &options, &queue = managed.options](base::Fd socket) {
+      loop.leave_daemon();
       Directories directories(base::FileSystem::real(), queue.base);
       const auto executor = make_executor(queue);
       serve(std::move(socket), queue, directories, *executor, base::system_clock(),
             static_cast<bool>(options.report));
     };
-    post.work = std::make_unique<Execution>(loop.desk_of(post), std::move(live));
+    managed.worker = std::make_unique<Execution>(loop.context_of(managed), std::move(live));
   });
   return loop.run();
 }

@@ -1,4 +1,4 @@
-// What a child does with a job (step 8).
+// Execution of jobs by a child (step 8).
 
 #include <algorithm>
 #include <chrono>
@@ -31,8 +31,8 @@ std::function<void(std::string_view)> say_to(const ChangeLog& log, const ChangeS
   };
 }
 
-/// A clock that never says the same twice: by the time at which each has landed it is known in what
-/// order they did.
+/// A clock that never returns the same time twice, so that the order of landing can be told from
+/// the times.
 class Successive final : public base::Clock {
  public:
   explicit Successive(const base::Clock& clock) : clock_(clock) {}
@@ -46,65 +46,65 @@ class Successive final : public base::Clock {
   mutable base::UnixMillis last_;
 };
 
-/// What EXECUTOR makes of HOLDS.
-std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Hold>& holds,
+/// Executes the jobs of LOCKS.
+std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<JobLock>& locks,
                                  Executor& executor, const Stop& stop) {
   const ChangeLog log(directories);
   std::vector<Executor::Task> tasks;
-  for (const Hold& hold : holds) {
-    tasks.push_back({.job = hold.job,
-                     .tarball = directories.tarball_of(hold.job.name),
-                     .say = say_to(log, hold.job.name.id)});
+  for (const JobLock& lock : locks) {
+    tasks.push_back({.job = lock.job,
+                     .tarball = directories.tarball_of(lock.job.name),
+                     .say = say_to(log, lock.job.name.id)});
   }
   try {
     return executor.land_all(tasks, stop);
   } catch (const std::exception& error) {
     base::log(base::LogLevel::kError, "an execution broke off: {}", error.what());
-    // Who is to blame for it goes alone the next time.
-    return std::vector<Outcome>(tasks.size(),
-                                {.verdict = tasks.size() > 1 ? Verdict::kPutOff : Verdict::kFailed,
-                                 .why = std::string(kServersTrouble),
-                                 .landed = {}});
+    // One of them is to blame; they are deferred, after which each is executed alone.
+    return std::vector<Outcome>(
+        tasks.size(), {.verdict = tasks.size() > 1 ? Verdict::kDeferred : Verdict::kFailed,
+                       .why = std::string(kServersTrouble),
+                       .landed = {}});
   }
 }
 
-/// NAME, which is in pending/. Who has moved it there lets go of it in a moment, with all that moved
-/// with it; more than that is not waited for.
-base::Result<Hold> hold_soon(Directories& directories, const ChangeSetName& name) {
-  constexpr auto kHoldPause = std::chrono::milliseconds(1);
-  constexpr int kLooks = 100;
-  auto hold = directories.hold(Stage::kPending, name);
-  for (int i = 1; i < kLooks && !hold && hold.error().code == base::ErrorCode::kBusy; ++i) {
-    std::this_thread::sleep_for(kHoldPause);
-    hold = directories.hold(Stage::kPending, name);
+/// Locks the job NAME in pending/. The process that has moved it there may still hold the lock for
+/// a moment, together with the other jobs that it moves; waits no longer than that takes.
+base::Result<JobLock> lock_soon(Directories& directories, const ChangeSetName& name) {
+  constexpr auto kLockPause = std::chrono::milliseconds(1);
+  constexpr int kLockAttempts = 100;
+  auto lock = directories.lock_job(Stage::kPending, name);
+  for (int i = 1; i < kLockAttempts && !lock && lock.error().code == base::ErrorCode::kBusy; ++i) {
+    std::this_thread::sleep_for(kLockPause);
+    lock = directories.lock_job(Stage::kPending, name);
   }
-  return hold;
+  return lock;
 }
 
-/// Takes NAMES from pending/ to run/, up to the first that cannot be taken: those behind it may touch
-/// the same files, and would pass it.
-std::vector<Hold> take(Directories& directories, const std::vector<ChangeSetName>& names,
-                       const base::Clock& clock, const Begun& begun) {
+/// Moves NAMES from pending/ to run/, up to the first that cannot be locked: later ones may touch
+/// the same files and must not overtake it.
+std::vector<JobLock> take(Directories& directories, const std::vector<ChangeSetName>& names,
+                          const base::Clock& clock, const Begun& begun) {
   const ChangeLog log(directories);
-  std::vector<Hold> holds;
+  std::vector<JobLock> locks;
   for (const ChangeSetName& name : names) {
-    auto hold = hold_soon(directories, name);
-    if (!hold || !hold->job.held.empty()) break;
-    // Nothing is lost where a machine forgets this: the job is then in pending/, and what it has
-    // landed is known by its tag.
-    const auto taken = hold->move(Stage::kRun, clock.now(), kExecuted, Syncing::kNever);
+    auto lock = lock_soon(directories, name);
+    if (!lock || !lock->job.held.empty()) break;
+    // Need not be durable: after a crash of the machine the job is in pending/ again, and if it
+    // has landed, its tag shows it.
+    const auto taken = lock->move(Stage::kRun, clock.now(), kExecuted, Syncing::kNever);
     if (!taken) {
       base::log(base::LogLevel::kError, "{}", taken.error().message);
       break;
     }
-    note(log, hold->job);
+    note(log, lock->job);
     if (begun) begun(name.id);
-    holds.push_back(std::move(*hold));
+    locks.push_back(std::move(*lock));
   }
-  return holds;
+  return locks;
 }
 
-/// Where JOB goes after OUTCOME.
+/// The next stage of JOB after OUTCOME.
 Step step_of(Job& job, Outcome outcome, const Stop& stop, const Rules& rules) {
   const bool is_stopped =
       outcome.verdict == Verdict::kTerminated || outcome.verdict == Verdict::kAbandoned;
@@ -118,9 +118,10 @@ Step step_of(Job& job, Outcome outcome, const Stop& stop, const Rules& rules) {
   return step_after(job, outcome.verdict, std::move(outcome.why), rules);
 }
 
-/// Moves HOLDS to where OUTCOMES lead. The verdicts; one that cannot be moved stays in run/, where the
-/// daemon finds it without a holder, as after an abnormal end; what has landed is known by its tag.
-std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Hold> holds,
+/// Moves the jobs of LOCKS to where OUTCOMES lead, and returns the verdicts. A job that cannot be
+/// moved stays in run/ without a lock, where the daemon finds it, as after a crash; if it has
+/// landed, its tag shows it.
+std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<JobLock> locks,
                                        const std::vector<Outcome>& outcomes, const Stop& stop,
                                        const Rules& rules, const base::Clock& clock) {
   const ChangeLog log(directories);
@@ -128,23 +129,23 @@ std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Hol
   JointMove move(directories);
   const auto commit = [&] {
     for (const JointMove::Member& moved : move.commit()) {
-      const ChangeSetId& id = moved.hold.job.name.id;
+      const ChangeSetId& id = moved.lock.job.name.id;
       if (moved.outcome) {
-        note(log, moved.hold.job);
+        note(log, moved.lock.job);
       } else {
         base::log(base::LogLevel::kError, "{}", moved.outcome.error().message);
-        verdicts[id] = Verdict::kPutOff;
+        verdicts[id] = Verdict::kDeferred;
       }
     }
   };
-  for (std::size_t i = 0; i < holds.size(); ++i) {
-    const ChangeSetId id = holds[i].job.name.id;
-    const Step step = step_of(holds[i].job, outcomes[i], stop, rules);
+  for (std::size_t i = 0; i < locks.size(); ++i) {
+    const ChangeSetId id = locks[i].job.name.id;
+    const Step step = step_of(locks[i].job, outcomes[i], stop, rules);
     verdicts[id] = outcomes[i].verdict;
-    const auto added = move.add(std::move(holds[i]), step.to, clock.now(), step.why);
+    const auto added = move.add(std::move(locks[i]), step.to, clock.now(), step.why);
     if (!added) {
       base::log(base::LogLevel::kError, "{}", added.error().message);
-      verdicts[id] = Verdict::kPutOff;
+      verdicts[id] = Verdict::kDeferred;
     }
     if (move.size() == JointMove::kMost) commit();
   }
@@ -166,11 +167,11 @@ std::vector<Verdict> execute_all(Directories& directories, const std::vector<Cha
                                  Executor& executor, const Stop& stop, const Rules& rules,
                                  const base::Clock& clock, const Begun& begun) {
   std::vector<Verdict> verdicts(names.size(), Verdict::kSkipped);
-  std::vector<Hold> holds = take(directories, names, clock, begun);
-  if (holds.empty()) return verdicts;
-  const std::vector<Outcome> outcomes = outcomes_of(directories, holds, executor, stop);
+  std::vector<JobLock> locks = take(directories, names, clock, begun);
+  if (locks.empty()) return verdicts;
+  const std::vector<Outcome> outcomes = outcomes_of(directories, locks, executor, stop);
   const Successive successive(clock);
-  const auto ends = move_on(directories, std::move(holds), outcomes, stop, rules, successive);
+  const auto ends = move_on(directories, std::move(locks), outcomes, stop, rules, successive);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto end = ends.find(names[i].id);
     if (end != ends.end()) verdicts[i] = end->second;

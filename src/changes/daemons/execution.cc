@@ -18,14 +18,14 @@ constexpr std::int64_t kBusyPause = 200;  // milliseconds
 
 const std::string kGone = "who executed it is gone", kStuck = "it could not be moved on";
 
-/// What came after JOB was executed the last time.
+/// The first line of history after JOB's last execution.
 std::vector<HistoryLine>::iterator behind_last_execution(Job& job) {
   const auto run = std::ranges::find(job.history.rbegin(), job.history.rend(),
                                      letter_of(Stage::kRun), &HistoryLine::state);
   return run.base();
 }
 
-/// Where an execution leads that is noted as STATE.
+/// The stage of STATE, if an execution can lead to it.
 std::optional<Stage> stage_of_end(char state) {
   for (const Stage stage :
        {Stage::kPending, Stage::kDone, Stage::kFail, Stage::kTerm, Stage::kAbandon}) {
@@ -36,27 +36,27 @@ std::optional<Stage> stage_of_end(char state) {
 
 }  // namespace
 
-/// NAME is in run/, and who executed it is gone, or has given it an outcome and could not move it.
+/// Handles a job in run/ whose process has died, or that has an outcome but could not be moved.
 Result<void> Execution::recover(const ChangeSetName& name, const std::string& how, bool is_crash) {
-  auto hold = desk_.directories.hold(Stage::kRun, name);
-  if (!hold && hold.error().code == ErrorCode::kCorrupt) {
-    desk_.log(hold.error());
-    return desk_.directories.put_aside(Stage::kRun, name);
+  auto lock = context_.directories.lock_job(Stage::kRun, name);
+  if (!lock && lock.error().code == ErrorCode::kCorrupt) {
+    context_.log(lock.error());
+    return context_.directories.put_aside(Stage::kRun, name);
   }
-  if (!hold) {
-    // The child of a daemon that has died may still be at it, and moves it itself.
+  if (!lock) {
+    // A child of a daemon that has died may still be executing it, and moves it itself.
     const bool is_others =
-        hold.error().code == ErrorCode::kBusy || hold.error().code == ErrorCode::kNotFound;
-    return is_others ? tracker_.look_for(name.id) : std::unexpected(std::move(hold).error());
+        lock.error().code == ErrorCode::kBusy || lock.error().code == ErrorCode::kNotFound;
+    return is_others ? tracker_.locate(name.id) : std::unexpected(std::move(lock).error());
   }
-  Job& job = hold->job;
-  const Rules& rules = desk_.options.rules;
-  // What has landed is known by its tag, and is not to fail for want of a place to say so.
+  Job& job = lock->job;
+  const Rules& rules = context_.options.rules;
+  // If it has landed, its tag shows it. A full disk must not make it fail.
   const Step step =
       is_crash ? step_after_crash(job, how, rules) : step_after(job, Verdict::kNoRoom, how, rules);
   if (step.to == Stage::kFail && name.type == MoveType::kRollback)
     QUARRY_TRY(rollback_.restore(job));
-  QUARRY_TRY(desk_.move(*hold, step.to, step.why));
+  QUARRY_TRY(context_.move(*lock, step.to, step.why));
   begun_.erase(name.id);
   stuck_.erase(name.id);
   tracker_.put(job, step.to);
@@ -65,7 +65,7 @@ Result<void> Execution::recover(const ChangeSetName& name, const std::string& ho
 
 /// Step 5.
 Result<void> Execution::recover() {
-  QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(Stage::kRun));
+  QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kRun));
   for (const ChangeSetName& name : names) {
     if (children_.is_busy_with(name.id)) continue;
     if (rollback_.is_under_way() && name.type == MoveType::kRollback) continue;
@@ -75,54 +75,54 @@ Result<void> Execution::recover() {
   return {};
 }
 
-/// Reports that a child has taken NAME to run/, wherever it is by now.
-void Execution::tell_begin(const ChangeSetName& name) {
-  if (!begun_.insert(name.id).second || !desk_.report) return;
-  auto found = job_anywhere(desk_.directories, name);
+/// Reports that a child has moved NAME to run/, wherever the job is now.
+void Execution::report_begin(const ChangeSetName& name) {
+  if (!begun_.insert(name.id).second || !context_.report) return;
+  auto found = job_anywhere(context_.directories, name);
   if (!found) return;
   auto& [stage, job] = *found;
-  // In run/ the file is still what it was before: execute_all() writes that line with the next.
+  // In run/ the file does not have this line yet: execute_all() writes it with the next move.
   if (stage == Stage::kRun) {
-    job.add_history(desk_.clock.now(), Stage::kRun, kExecuted);
+    job.add_history(context_.clock.now(), Stage::kRun, kExecuted);
   } else {
     job.history.erase(behind_last_execution(job), job.history.end());
   }
-  desk_.report(desk_.options, job, Stage::kPending, Stage::kRun);
+  context_.report(context_.options, job, Stage::kPending, Stage::kRun);
 }
 
-/// Reports where a child has moved NAME to from run/, though it may have gone further since.
-void Execution::tell_end(const ChangeSetName& name) {
+/// Reports where a child has moved NAME to from run/, even if it has moved on since.
+void Execution::report_end(const ChangeSetName& name) {
   begun_.erase(name.id);
-  if (!desk_.report) return;
-  auto found = job_anywhere(desk_.directories, name);
+  if (!context_.report) return;
+  auto found = job_anywhere(context_.directories, name);
   if (!found) return;
   Job& job = found->second;
   const auto line = behind_last_execution(job);
   const auto stage = line == job.history.end() ? std::nullopt : stage_of_end(line->state);
   if (!stage) return;
   job.history.erase(line + 1, job.history.end());
-  desk_.report(desk_.options, job, Stage::kRun, *stage);
+  context_.report(context_.options, job, Stage::kRun, *stage);
 }
 
-/// What is in pending/ behind others goes back to queue/ where one of those waits elsewhere again: a
-/// machine that stops may forget the move of one, and keep that of the one behind it.
+/// Moves jobs from pending/ back to queue/ if one of their precursors waits in an earlier stage: a
+/// crash of the machine may have undone the move of the precursor but not theirs.
 Result<void> Execution::put_back() {
   std::set<ChangeSetId> waiting;
   for (const Stage stage : {Stage::kPrequeue, Stage::kQueue, Stage::kStaging}) {
-    QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(stage));
+    QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(stage));
     for (const ChangeSetName& name : names) waiting.insert(name.id);
   }
-  QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(Stage::kPending));
+  QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kPending));
   for (const ChangeSetName& name : names) {
-    auto hold = desk_.directories.hold(Stage::kPending, name);
-    // Who has it in hand moves it, and what is no job is seen later.
-    if (!hold) continue;
+    auto lock = context_.directories.lock_job(Stage::kPending, name);
+    // Either the process that has locked it moves it, or it is not a job, which is detected later.
+    if (!lock) continue;
     const bool is_behind = std::ranges::any_of(
-        hold->job.meta.precursors, [&](const ChangeSetId& id) { return waiting.contains(id); });
+        lock->job.meta.precursors, [&](const ChangeSetId& id) { return waiting.contains(id); });
     if (!is_behind) continue;
-    QUARRY_TRY(desk_.move(*hold, Stage::kQueue, "one ahead of it waits again"));
+    QUARRY_TRY(context_.move(*lock, Stage::kQueue, "one ahead of it waits again"));
     waiting.insert(name.id);
-    desk_.tell(Trigger::kQueue);
+    context_.wake(Trigger::kQueue);
   }
   return {};
 }
@@ -132,25 +132,25 @@ Result<void> Execution::begin() {
   return put_back();
 }
 
-Result<void> Execution::settle(const Answer& answer) {
+Result<void> Execution::apply(const Answer& answer) {
   if (answer.is_rollback) return rollback_.take(answer);
   const ChangeSetId& id = answer.name.id;
   if (answer.has_begun) {
-    tell_begin(answer.name);
+    report_begin(answer.name);
     return {};
   }
-  QUARRY_TRY(tracker_.look_for(id));
-  const Known* known = tracker_.model().find(id);
+  QUARRY_TRY(tracker_.locate(id));
+  const ModelJob* known = tracker_.model().find(id);
   if (known && known->stage == Stage::kRun) {
-    tell_begin(answer.name);
+    report_begin(answer.name);
     if (answer.how.empty()) stuck_.insert(id);
     return recover(answer.name, answer.how.empty() ? kStuck : answer.how, !answer.how.empty());
   }
-  if (begun_.contains(id)) tell_end(answer.name);
+  if (begun_.contains(id)) report_end(answer.name);
   if (known && known->stage == Stage::kPending && answer.outcome &&
       answer.outcome->verdict == Verdict::kSkipped) {
-    // Somebody has it in hand just now.
-    const base::UnixMillis now = desk_.clock.now();
+    // Another process has locked it.
+    const base::UnixMillis now = context_.clock.now();
     tracker_.delay(id, now, {now.value + kBusyPause});
   }
   return {};
@@ -159,19 +159,19 @@ Result<void> Execution::settle(const Answer& answer) {
 Result<void> Execution::take_answers() {
   Result<void> done;
   for (const Answer& answer : children_.take_answers()) {
-    auto settled = settle(answer);
-    if (!settled) {
-      desk_.log(settled.error());
-      done = std::move(settled);
+    auto applied = apply(answer);
+    if (!applied) {
+      context_.log(applied.error());
+      done = std::move(applied);
     }
-    if (!answer.has_begun) desk_.tell(Trigger::kQueue);
+    if (!answer.has_begun) context_.wake(Trigger::kQueue);
   }
   return done;
 }
 
-/// What the file at PATH says.
-Result<std::string> Execution::read_wish(const std::filesystem::path& path) const {
-  QUARRY_TRY_ASSIGN(const auto file, desk_.directories.files().open(path, base::FileUse::kRead));
+/// Reads the file at PATH.
+Result<std::string> Execution::read_request(const std::filesystem::path& path) const {
+  QUARRY_TRY_ASSIGN(const auto file, context_.directories.files().open(path, base::FileUse::kRead));
   std::string text(kMostWhy, '\0');
   QUARRY_TRY_ASSIGN(const std::size_t size, file->read_at(0, text));
   text.resize(size);
@@ -179,60 +179,60 @@ Result<std::string> Execution::read_wish(const std::filesystem::path& path) cons
   return one_line(text, kMostWhy);
 }
 
-/// Files ctrl/abandon.CSID and ctrl/term.CSID ask for one that runs to be stopped; what they hold is
-/// the reason.
-Result<void> Execution::stop_what_is_asked() {
+/// Handles the files ctrl/abandon.CSID and ctrl/term.CSID, which ask for a running job to be
+/// stopped; they contain the reason.
+Result<void> Execution::stop_requested() {
   QUARRY_TRY_ASSIGN(const auto files,
-                    desk_.directories.files().list(desk_.directories.control("")));
+                    context_.directories.files().list(context_.directories.control("")));
   for (const std::string& file : files) {
     const std::size_t dot = file.find('.');
     const std::string word = file.substr(0, dot);
     if (dot == file.npos || (word != "abandon" && word != "term")) continue;
     const auto id = ChangeSetId::parse(std::string_view(file).substr(dot + 1));
-    const auto path = desk_.directories.control(file);
-    QUARRY_TRY_ASSIGN(const std::string why, read_wish(path));
+    const auto path = context_.directories.control(file);
+    QUARRY_TRY_ASSIGN(const std::string why, read_request(path));
     if (id) {
       QUARRY_TRY_ASSIGN(const bool is_over, stop(*id, word == "term", why));
       if (!is_over) continue;
     }
-    QUARRY_TRY(desk_.directories.files().remove(path));
+    QUARRY_TRY(context_.directories.files().remove(path));
   }
   return {};
 }
 
-/// Stops ID, for somebody's wish with a reason. False: it is not over yet.
+/// Stops ID on request, for the reason WHY. False: it has not stopped yet.
 Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const std::string& why) {
   if (children_.is_busy_with(id)) {
-    // What comes of it is seen when the child has answered: the signal may have come too late.
+    // The signal may come too late; the outcome is known when the child answers.
     if (asked_.insert(id).second) children_.stop(id, is_termination ? SIGTERM : SIGHUP, why);
     return false;
   }
   asked_.erase(id);
-  QUARRY_TRY_ASSIGN(const auto place, desk_.directories.find(id));
-  if (!place) return true;
-  if (place->stage == Stage::kRun) return false;
-  // It has ended meanwhile, and goes no further where it was put off.
-  if (place->stage != Stage::kPending) return true;
-  auto hold = desk_.directories.hold(Stage::kPending, place->name);
-  if (!hold) return hold.error().code == ErrorCode::kNotFound;
-  QUARRY_TRY(desk_.move(*hold, is_termination ? Stage::kTerm : Stage::kAbandon,
-                        why.empty() ? "stopped" : why));
-  tracker_.put(hold->job, hold->stage());
+  QUARRY_TRY_ASSIGN(const auto location, context_.directories.find(id));
+  if (!location) return true;
+  if (location->stage == Stage::kRun) return false;
+  // It has ended meanwhile. If it was deferred to pending/, it is stopped there.
+  if (location->stage != Stage::kPending) return true;
+  auto lock = context_.directories.lock_job(Stage::kPending, location->name);
+  if (!lock) return lock.error().code == ErrorCode::kNotFound;
+  QUARRY_TRY(context_.move(*lock, is_termination ? Stage::kTerm : Stage::kAbandon,
+                           why.empty() ? "stopped" : why));
+  tracker_.put(lock->job, lock->stage());
   return true;
 }
 
 Result<void> Execution::start() {
   if (rollback_.is_under_way()) return rollback_.go_on();
-  const auto ready = tracker_.model().ready(desk_.clock.now());
-  const Known* first = ready.empty() ? nullptr : tracker_.model().find(ready.front());
+  const auto ready = tracker_.model().ready(context_.clock.now());
+  const ModelJob* first = ready.empty() ? nullptr : tracker_.model().find(ready.front());
   if (first && first->name.type == MoveType::kRollback) {
     return rollback_.begin(ChangeSetName(first->name));
   }
   for (const ChangeSetId& id : ready) {
-    if (children_.busy() >= desk_.options.children) return {};
-    const Known* known = tracker_.model().find(id);
+    if (children_.busy() >= context_.options.children) return {};
+    const ModelJob* known = tracker_.model().find(id);
     if (!known || known->stage != Stage::kPending ||
-        !tracker_.model().is_ready(id, desk_.clock.now())) {
+        !tracker_.model().is_ready(id, context_.clock.now())) {
       continue;
     }
     QUARRY_TRY(children_.make_idle_one());
@@ -241,20 +241,20 @@ Result<void> Execution::start() {
   return {};
 }
 
-/// The names of FIRST and of those of READY that may be landed with it: of its branch, and of other
-/// files, or behind it. It is the child that moves them; their lanes are taken from now on.
+/// Chooses a batch: FIRST, and jobs of the same branch that may land together with it, being ready
+/// or, with takes_lines, next in line. Their lanes are taken from now on; the child moves them.
 std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
                                                  const std::vector<ChangeSetId>& ready) {
   const Model& model = tracker_.model();
-  const Known known = *model.find(first);
+  const ModelJob known = *model.find(first);
   std::vector<ChangeSetName> names = {known.name};
   std::set<ChangeSetId> batch = {first};
-  const base::UnixMillis now = desk_.clock.now();
-  const bool takes_lines = desk_.options.takes_lines;
+  const base::UnixMillis now = context_.clock.now();
+  const bool takes_lines = context_.options.takes_lines;
   tracker_.start(first);
   for (const ChangeSetId& id : takes_lines ? model.in_order() : ready) {
-    if (names.size() >= desk_.options.batch || known.goes_alone) break;
-    const Known* other = model.find(id);
+    if (names.size() >= context_.options.batch || known.goes_alone) break;
+    const ModelJob* other = model.find(id);
     if (!other || other->stage != Stage::kPending || other->goes_alone ||
         other->branch != known.branch || other->name.type == MoveType::kRollback ||
         !(takes_lines ? model.may_follow(id, batch, now) : model.is_ready(id, now))) {
@@ -269,29 +269,31 @@ std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
 
 Result<void> Execution::run(Scan scan) {
   auto done = take_answers();
-  QUARRY_TRY(stop_what_is_asked());
+  QUARRY_TRY(stop_requested());
   if (scan == Scan::kAll) QUARRY_TRY(recover());
-  // In run/ is also what a child of a daemon that has died is still at: it is behind nobody.
+  // Children of a daemon that has died may still be executing jobs in run/, which are not in
+  // `children_`.
   QUARRY_TRY(scan == Scan::kAll ? tracker_.scan({Stage::kPending, Stage::kRun})
                                 : tracker_.scan({Stage::kPending}));
   QUARRY_TRY(tracker_.read_frozen());
   QUARRY_TRY(tracker_.resolve());
-  looked_ = desk_.clock.now();
+  started_at_ = context_.clock.now();
   if (!is_finishing_ || rollback_.is_under_way()) QUARRY_TRY(start());
   return done;
 }
 
-/// Counted from the last look: what has come due since is what there is to do.
+/// From the time of the last start, since jobs that have become due after it have yet to be
+/// started.
 std::optional<base::UnixMillis> Execution::next_time() const {
   const auto rollback = rollback_.next_time();
-  const auto job = tracker_.model().next_time(looked_);
+  const auto job = tracker_.model().next_time(started_at_);
   if (!rollback || !job) return rollback ? rollback : job;
   return std::min(*rollback, *job);
 }
 
 bool Execution::is_idle() const {
   if (children_.busy() > 0 || rollback_.is_under_way()) return false;
-  return is_finishing_ || tracker_.model().ready(desk_.clock.now()).empty();
+  return is_finishing_ || tracker_.model().ready(context_.clock.now()).empty();
 }
 
 }  // namespace quarry::changes

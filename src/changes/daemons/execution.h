@@ -1,4 +1,4 @@
-// Steps 5 to 8: what is in pending/ is executed, in order, by as many children as there may be.
+// Steps 5 to 8: executes the jobs in pending/, in order, in a limited number of children.
 #pragma once
 
 #include <filesystem>
@@ -9,19 +9,19 @@
 #include <vector>
 
 #include "children.h"
+#include "queue_worker.h"
 #include "rollback.h"
 #include "tracker.h"
-#include "work.h"
 
 namespace quarry::changes {
 
-class Execution final : public Work {
+class Execution final : public QueueWorker {
  public:
-  Execution(const Desk& desk, Children::Live live)
-      : desk_(desk),
-        tracker_(desk.directories, desk.options.rules),
+  Execution(const DaemonContext& context, Children::Live live)
+      : context_(context),
+        tracker_(context.directories, context.options.rules),
         children_(std::move(live)),
-        rollback_(desk_, tracker_, children_) {}
+        rollback_(context_, tracker_, children_) {}
 
   base::Result<void> begin() override;
   base::Result<void> run(Scan scan) override;
@@ -36,28 +36,28 @@ class Execution final : public Work {
 
  private:
   base::Result<void> take_answers();
-  base::Result<void> settle(const Answer& answer);
-  void tell_begin(const ChangeSetName& name);
-  void tell_end(const ChangeSetName& name);
+  base::Result<void> apply(const Answer& answer);
+  void report_begin(const ChangeSetName& name);
+  void report_end(const ChangeSetName& name);
   base::Result<void> recover();
   base::Result<void> put_back();
   base::Result<void> recover(const ChangeSetName& name, const std::string& how, bool is_crash);
-  base::Result<void> stop_what_is_asked();
-  base::Result<std::string> read_wish(const std::filesystem::path& path) const;
+  base::Result<void> stop_requested();
+  base::Result<std::string> read_request(const std::filesystem::path& path) const;
   base::Result<bool> stop(const ChangeSetId& id, bool is_termination, const std::string& why);
   base::Result<void> start();
   std::vector<ChangeSetName> take_batch(const ChangeSetId& first,
                                         const std::vector<ChangeSetId>& ready);
 
-  Desk desk_;
+  DaemonContext context_;
   Tracker tracker_;
   Children children_;
   Rollback rollback_;
-  std::set<ChangeSetId> asked_;  // to stop, and at it
+  std::set<ChangeSetId> asked_;  // to stop, and still running
   std::set<ChangeSetId>
-      stuck_;  // in run/, with an outcome, since their children could not move them
-  std::set<ChangeSetId> begun_;  // that they run was reported, and no more
-  base::UnixMillis looked_;      // when it was last seen who may go
+      stuck_;  // in run/ with an outcome, because their children could not move them
+  std::set<ChangeSetId> begun_;  // reported as running, but not as finished
+  base::UnixMillis started_at_;  // when ready jobs were last started
   bool is_finishing_ = false;
 };
 

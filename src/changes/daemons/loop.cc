@@ -18,7 +18,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-constexpr int kBlind = 20;  // looks in a row that see nothing, before that is said
+constexpr int kMaxFailedSearches = 20;  // consecutive ones, before an error is logged
 constexpr std::array<std::string_view, kTriggers> kPidFiles = {"prequeue.pid", "queue.pid",
                                                                "exec.pid"};
 
@@ -33,11 +33,12 @@ Result<PidFile> PidFile::take(const Directories& directories, Trigger kind) {
     if (!is_locked) {
       return base::fail(ErrorCode::kBusy, path.string() + ": another daemon serves this queue");
     }
-    // Whoever had it may just have removed it.
+    // The previous owner may have just removed it.
     QUARRY_TRY_ASSIGN(const bool has_name, file->has_name());
     if (!has_name) continue;
     QUARRY_TRY(file->truncate(0));
-    // It is the lock that counts: on a full disk the number is missing, and the queue goes on.
+    // Only the lock matters: on a full disk the file lacks the number, and the queue is served
+    // anyway.
     const auto written = file->append(fmt::format("{}\n", ::getpid()));
     if (!written && written.error().code != ErrorCode::kNoSpace)
       return std::unexpected(written.error());
@@ -50,17 +51,17 @@ PidFile::~PidFile() {
   if (is_there()) ::unlink(path_.c_str());
 }
 
-Desk Loop::desk_of(Post& post) const {
-  return {.options = post.options,
-          .directories = *post.directories,
+DaemonContext Loop::context_of(ManagedQueue& managed) const {
+  return {.options = managed.options,
+          .directories = *managed.directories,
           .clock = base::system_clock(),
           .report = options_.report};
 }
 
-void Loop::let_go() {
-  for (const auto& post : posts_) {
-    post->pid_file.let_go();
-    post->work->leave_daemon();
+void Loop::leave_daemon() {
+  for (const auto& managed : queues_) {
+    managed->pid_file.release();
+    managed->worker->leave_daemon();
   }
   signals_.reset();
 }
@@ -74,18 +75,18 @@ Result<void> Loop::take(const QueueOptions& queue) {
     QUARRY_TRY(make_trigger(ctrl, static_cast<Trigger>(i)));
   }
   QUARRY_TRY_ASSIGN(auto fifo, listen(ctrl, kind_));
-  auto post = std::make_unique<Post>(Post{.options = queue,
-                                          .directories = std::move(directories),
-                                          .pid_file = std::move(pid_file),
-                                          .fifo = std::move(fifo),
-                                          .checker = nullptr,
-                                          .work = nullptr,
-                                          .is_woken = true,
-                                          .missed = 0,
-                                          .last = std::nullopt});
-  employ_(*post);
-  QUARRY_TRY(post->work->begin());
-  posts_.push_back(std::move(post));
+  auto managed = std::make_unique<ManagedQueue>(ManagedQueue{.options = queue,
+                                                             .directories = std::move(directories),
+                                                             .pid_file = std::move(pid_file),
+                                                             .fifo = std::move(fifo),
+                                                             .checker = nullptr,
+                                                             .worker = nullptr,
+                                                             .is_woken = true,
+                                                             .missed = 0,
+                                                             .last = std::nullopt});
+  make_worker_(*managed);
+  QUARRY_TRY(managed->worker->begin());
+  queues_.push_back(std::move(managed));
   return {};
 }
 
@@ -101,103 +102,105 @@ Result<void> Loop::begin() {
   return signals_ ? Result<void>() : base::fail_errno("no descriptor for signals");
 }
 
-/// Ends with what went, and begins with what came, since the last time.
-void Loop::look_for_queues() {
+/// Starts serving new queues and stops serving missing ones.
+void Loop::search_for_queues() {
   const base::UnixMillis begin = base::system_clock().now();
-  if (!options_.find_queues || is_finishing_ || begin < next_look_) return;
+  if (!options_.find_queues || is_finishing_ || begin < next_search_) return;
   if (const auto queues = options_.find_queues()) {
-    // First, so that one that is gone by now is not made anew for having been listed.
+    // First, so that a queue that has been removed since the search is not created again.
     take_new(*queues);
     finish_missing(*queues);
-    blind_looks_ = 0;
-  } else if (++blind_looks_ == kBlind) {
+    failed_searches_ = 0;
+  } else if (++failed_searches_ == kMaxFailedSearches) {
     base::log(
         base::LogLevel::kError,
         "the folder of repositories cannot be searched for queues: those that are served go on, "
         "but no others are taken");
   }
-  // No more than a twentieth of the time goes into looking, however many files there are.
+  // Search at most a twentieth of the time, however many files there are.
   const base::UnixMillis end = base::system_clock().now();
-  next_look_ = {end.value +
-                std::max(options_.look_interval.count(), 19 * (end.value - begin.value))};
+  next_search_ = {end.value +
+                  std::max(options_.search_interval.count(), 19 * (end.value - begin.value))};
 }
 
-/// A file that is just being replaced may be missed once.
+/// A file that is being replaced may be missed once.
 void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
   constexpr int kGone = 2;
-  for (const auto& post : posts_) {
+  for (const auto& managed : queues_) {
     const bool is_listed = std::ranges::any_of(queues, [&](const QueueOptions& queue) {
-      return queue.base == post->options.base && queue.repository == post->options.repository;
+      return queue.base == managed->options.base && queue.repository == managed->options.repository;
     });
-    post->missed = is_listed ? 0 : post->missed + 1;
-    if (!post->last && (post->missed >= kGone || !post->pid_file.is_there())) finish(*post);
+    managed->missed = is_listed ? 0 : managed->missed + 1;
+    if (!managed->last && (managed->missed >= kGone || !managed->pid_file.is_there()))
+      finish(*managed);
   }
 }
 
-/// What cannot be taken keeps no other from being taken, and is tried at each look.
+/// A queue that cannot be opened does not affect others, and is tried again after each search.
 void Loop::take_new(const std::vector<QueueOptions>& queues) {
   for (const QueueOptions& queue : queues) {
     const bool is_ours = std::ranges::any_of(
-        posts_, [&](const auto& post) { return post->options.base == queue.base; });
+        queues_, [&](const auto& managed) { return managed->options.base == queue.base; });
     std::error_code error;
     if (is_ours || !std::filesystem::exists(queue.base, error)) continue;
     const auto taken = take(queue);
     if (taken) {
-      troubles_.erase(queue.base);
-    } else if (std::string& last = troubles_[queue.base]; last != taken.error().message) {
+      errors_.erase(queue.base);
+    } else if (std::string& last = errors_[queue.base]; last != taken.error().message) {
       last = taken.error().message;
       base::log(base::LogLevel::kError, "{}: {}", queue.base.string(), last);
     }
   }
-  std::erase_if(troubles_, [&](const auto& trouble) {
-    return std::ranges::find(queues, trouble.first, &QueueOptions::base) == queues.end();
+  std::erase_if(errors_, [&](const auto& each) {
+    return std::ranges::find(queues, each.first, &QueueOptions::base) == queues.end();
   });
 }
 
-void Loop::finish(Post& post) {
-  post.last = {base::system_clock().now().value + post.options.patience.count()};
-  post.work->finish();
+void Loop::finish(ManagedQueue& managed) {
+  managed.last = {base::system_clock().now().value + managed.options.patience.count()};
+  managed.worker->finish();
 }
 
-/// Lets go of the queues that are gone, once what was in hand there has ended.
-void Loop::bury_finished() {
+/// Drops missing queues whose running jobs have ended.
+void Loop::remove_finished() {
   const base::UnixMillis now = base::system_clock().now();
-  std::erase_if(posts_, [&](const auto& post) {
-    return post->last && (post->work->is_idle() || now >= *post->last);
+  std::erase_if(queues_, [&](const auto& managed) {
+    return managed->last && (managed->worker->is_idle() || now >= *managed->last);
   });
 }
 
-/// Has the work done of those that were woken; when it IS TIME, of all, and all of it.
+/// Runs the workers of queues that were woken or are due; all of them if IS_TIME.
 void Loop::work(bool is_time) {
   const base::UnixMillis now = base::system_clock().now();
   if (is_time) next_scan_ = {now.value + options_.scan_interval.count()};
-  for (const auto& post : posts_) {
-    const auto due = post->work->next_time();
-    if (!is_time && !post->is_woken && !(due && *due <= now)) continue;
-    post->is_woken = false;
-    drain(post->fifo);
-    const auto done = post->work->run(is_time ? Scan::kAll : Scan::kNew);
-    // Where the folder has gone, there is nothing to be said of it.
-    if (done || (post->last && !post->pid_file.is_there())) continue;
-    base::log(base::LogLevel::kError, "{}: {}", post->options.base.string(), done.error().message);
+  for (const auto& managed : queues_) {
+    const auto due = managed->worker->next_time();
+    if (!is_time && !managed->is_woken && !(due && *due <= now)) continue;
+    managed->is_woken = false;
+    drain(managed->fifo);
+    const auto done = managed->worker->run(is_time ? Scan::kAll : Scan::kNew);
+    // If the folder is gone, errors are expected.
+    if (done || (managed->last && !managed->pid_file.is_there())) continue;
+    base::log(base::LogLevel::kError, "{}: {}", managed->options.base.string(),
+              done.error().message);
   }
 }
 
-/// Waits for something to happen. Returns the signal that came, or 0.
+/// Waits for an event or a timer. Returns the signal that was received, or 0.
 int Loop::wait() {
   std::vector<pollfd> polls = {{.fd = signals_.get(), .events = POLLIN, .revents = 0}};
-  std::vector<Post*> owners = {nullptr};
-  for (const auto& post : posts_) {
-    std::vector<int> descriptors = post->work->descriptors();
-    descriptors.push_back(post->fifo.get());
+  std::vector<ManagedQueue*> owners = {nullptr};
+  for (const auto& managed : queues_) {
+    std::vector<int> descriptors = managed->worker->descriptors();
+    descriptors.push_back(managed->fifo.get());
     for (const int descriptor : descriptors) {
       polls.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
-      owners.push_back(post.get());
+      owners.push_back(managed.get());
     }
   }
   const base::UnixMillis now = base::system_clock().now();
   base::UnixMillis until = next_scan_;
-  if (options_.find_queues && !is_finishing_) until = std::min(until, next_look_);
+  if (options_.find_queues && !is_finishing_) until = std::min(until, next_search_);
   if (const auto next = next_time()) until = std::min(until, *next);
   const auto millis = std::clamp<std::int64_t>(until.value - now.value, 0, 60'000);
   ::poll(polls.data(), polls.size(), static_cast<int>(millis));
@@ -210,13 +213,14 @@ int Loop::wait() {
 }
 
 bool Loop::is_idle() const {
-  return std::ranges::all_of(posts_, [](const auto& post) { return post->work->is_idle(); });
+  return std::ranges::all_of(queues_,
+                             [](const auto& managed) { return managed->worker->is_idle(); });
 }
 
 std::optional<base::UnixMillis> Loop::next_time() const {
   std::optional<base::UnixMillis> next;
-  for (const auto& post : posts_) {
-    const auto time = post->work->next_time();
+  for (const auto& managed : queues_) {
+    const auto time = managed->worker->next_time();
     if (time && (!next || *time < *next)) next = time;
   }
   return next;
@@ -224,12 +228,12 @@ std::optional<base::UnixMillis> Loop::next_time() const {
 
 Result<void> Loop::run() {
   QUARRY_TRY(begin());
-  std::optional<base::UnixMillis> last;  // when patience ends
+  std::optional<base::UnixMillis> last;  // deadline for running jobs
   bool is_time = true;
   while (true) {
-    look_for_queues();
+    search_for_queues();
     work(is_time);
-    bury_finished();
+    remove_finished();
     if ((options_.is_once || is_finishing_) && is_idle()) return {};
     if (last && base::system_clock().now() >= *last) return {};
     const int signal = wait();
@@ -237,9 +241,9 @@ Result<void> Loop::run() {
     if (signal == 0 || is_finishing_) continue;
     is_finishing_ = true;
     std::chrono::milliseconds patience{0};
-    for (const auto& post : posts_) {
-      post->work->finish();
-      patience = std::max(patience, post->options.patience);
+    for (const auto& managed : queues_) {
+      managed->worker->finish();
+      patience = std::max(patience, managed->options.patience);
     }
     last = {base::system_clock().now().value + patience.count()};
     next_scan_ = {std::min(next_scan_.value, last->value)};

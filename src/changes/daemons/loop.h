@@ -1,6 +1,6 @@
-// The life of a daemon: waits for triggers, children, signals and its time, and has each queue's
-// work done. Queues may come and go meanwhile: one that comes is taken when it is seen, one that goes
-// ends what it has in hand, and the others notice nothing.
+// Main loop of a daemon: waits for triggers, children, signals and timers, and runs the worker of
+// each queue. Queues may appear and disappear meanwhile: a new one is served once it is found, a
+// missing one finishes its running jobs, without disturbing the others.
 #pragma once
 
 #include <functional>
@@ -16,22 +16,23 @@
 #include "quarry/changes/daemons.h"
 #include "quarry/changes/directories.h"
 #include "quarry/changes/triggers.h"
-#include "work.h"
+#include "queue_worker.h"
 
 namespace quarry::changes {
 
-/// A queue that no other daemon of this kind serves: the lock of its pid file, which goes with it.
+/// The locked pid file of a queue, which ensures that it has only one daemon of each kind. Removed
+/// by the destructor.
 class PidFile {
  public:
-  /// Errors: kBusy: another one has it.
+  /// Errors: kBusy: another process holds the lock.
   static base::Result<PidFile> take(const Directories& directories, Trigger kind);
   PidFile(PidFile&&) = default;
   PidFile& operator=(PidFile&&) = default;
   ~PidFile();
-  /// Whether it is still there: its folder may have been removed, and another be in its place.
+  /// Whether the file still exists: its folder may have been removed or replaced.
   bool is_there() const { return file_ && file_->has_name().value_or(false); }
-  /// In a child: lets go of it without removing it.
-  void let_go() { file_.reset(); }
+  /// In a child: releases the file without removing it.
+  void release() { file_.reset(); }
 
  private:
   PidFile(std::filesystem::path path, std::unique_ptr<base::File> file)
@@ -41,41 +42,42 @@ class PidFile {
   std::unique_ptr<base::File> file_;
 };
 
-/// A queue, and what is done there.
-struct Post {
+/// A queue served by this daemon.
+struct ManagedQueue {
   QueueOptions options;
   std::unique_ptr<Directories> directories;
   PidFile pid_file;
   base::Fd fifo;
-  std::unique_ptr<Checker> checker;  // of the prequeue daemon
-  std::unique_ptr<Work> work;
+  std::unique_ptr<Checker> checker;  // only in the prequeue daemon
+  std::unique_ptr<QueueWorker> worker;
   bool is_woken = true;
-  int missed = 0;                        // looks in a row at which its queue was not there
-  std::optional<base::UnixMillis> last;  // its queue is gone: when patience with it ends
+  int missed = 0;                        // consecutive searches that did not find the queue
+  std::optional<base::UnixMillis> last;  // deadline for the running jobs of a missing queue
 };
 
 class Loop {
  public:
-  /// Gives a post its work, where it will stay.
-  using Employ = std::function<void(Post& post)>;
+  /// Sets the worker of a queue. Called when the queue has its final address.
+  using MakeWorker = std::function<void(ManagedQueue& managed)>;
 
-  Loop(const DaemonOptions& options, Trigger kind, Employ employ)
-      : options_(options), kind_(kind), employ_(std::move(employ)) {}
+  Loop(const DaemonOptions& options, Trigger kind, MakeWorker make_worker)
+      : options_(options), kind_(kind), make_worker_(std::move(make_worker)) {}
 
-  Desk desk_of(Post& post) const;
-  /// Until a signal, or until there is nothing to do. Errors: kBusy; those of files at the start.
+  DaemonContext context_of(ManagedQueue& managed) const;
+  /// Runs until a signal, or until there is nothing left to do. Errors: kBusy; those of file
+  /// operations at the start.
   base::Result<void> run();
-  /// In a child: lets go of what is the daemon's alone.
-  void let_go();
+  /// In a child: closes everything that belongs to the daemon.
+  void leave_daemon();
 
  private:
   base::Result<void> begin();
   base::Result<void> take(const QueueOptions& queue);
-  void look_for_queues();
+  void search_for_queues();
   void finish_missing(const std::vector<QueueOptions>& queues);
   void take_new(const std::vector<QueueOptions>& queues);
-  void finish(Post& post);
-  void bury_finished();
+  void finish(ManagedQueue& managed);
+  void remove_finished();
   void work(bool is_time);
   int wait();
   bool is_idle() const;
@@ -83,13 +85,14 @@ class Loop {
 
   const DaemonOptions& options_;
   Trigger kind_;
-  Employ employ_;
+  MakeWorker make_worker_;
   base::Fd signals_;
-  std::vector<std::unique_ptr<Post>> posts_;
-  std::map<std::filesystem::path, std::string> troubles_;  // of queues that could not be taken
+  std::vector<std::unique_ptr<ManagedQueue>> queues_;
+  std::map<std::filesystem::path, std::string>
+      errors_;  // last error of each queue that could not be opened
   base::UnixMillis next_scan_;
-  base::UnixMillis next_look_;
-  int blind_looks_ = 0;  // in a row
+  base::UnixMillis next_search_;
+  int failed_searches_ = 0;  // consecutive searches that failed
   bool is_finishing_ = false;
 };
 

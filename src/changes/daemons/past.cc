@@ -4,13 +4,13 @@
 
 namespace quarry::changes {
 
-void Past::add(const Known& known, bool is_old) {
+void Past::add(const ModelJob& known, bool is_old) {
   auto node = std::make_unique<Node>();
-  node->place = {.stage = known.stage, .name = known.name};
+  node->location = {.stage = known.stage, .name = known.name};
   node->has_landed = known.stage == Stage::kDone && !known.is_taken_back;
   node->landed_at = known.landed_at;
   node->is_old = is_old;
-  // What a rollback names has not landed before it in this sense.
+  // The change sets that a rollback names are not what it landed on.
   if (known.name.type != MoveType::kRollback) node->names = known.dependencies;
   node->precursors = known.precursors;
   nodes_[known.name.id] = std::move(node);
@@ -30,7 +30,7 @@ void Past::tie(Node& node) {
   }
   for (const ChangeSetId& id : std::exchange(node.precursors, {})) {
     const auto found = nodes_.find(id);
-    // One that was overtaken follows itself.
+    // If the precursor has landed later, it was overtaken, and landed on this job instead.
     if (found != nodes_.end() && found->second->landed_at <= node.landed_at) follow(*found->second);
   }
 }
@@ -46,7 +46,7 @@ void Past::complete() {
   keep(std::move(recent));
 }
 
-/// LEFT are kept, and what that entails.
+/// Keeps everything that landed on LEFT, which are kept already.
 void Past::keep(std::vector<Node*> left) {
   while (!left.empty()) {
     const Node* node = left.back();
@@ -71,14 +71,14 @@ void Past::need(const ChangeSetId& id) {
   keep(std::move(kept));
 }
 
-std::vector<Place> Past::next(std::size_t most) {
-  std::vector<Place> places;
-  while (!free_.empty() && places.size() < most) {
+std::vector<JobLocation> Past::next(std::size_t limit) {
+  std::vector<JobLocation> locations;
+  while (!free_.empty() && locations.size() < limit) {
     const Node* node = free_.front();
     free_.pop_front();
-    if (!node->is_kept) places.push_back(node->place);
+    if (!node->is_kept) locations.push_back(node->location);
   }
-  return places;
+  return locations;
 }
 
 void Past::gone(const ChangeSetId& id) {

@@ -1,9 +1,9 @@
-// What is over in a queue and old enough to be forgotten, and who of it is still needed: pure.
+// Decides which finished jobs of a queue are old and no longer needed. Pure.
 //
-// Kept is what is not old; what somebody who is not over depends on, directly or through others; and
-// what landed on something that is kept, since a rollback of that would have to take it back as
-// well. Of the rest, what landed goes before what landed on it, for the same reason: at no moment is
-// something there of which it is not known any more who depends on it.
+// A job is kept if it is not old; if an unfinished job depends on it, directly or indirectly; or
+// if it landed on a job that is kept, since a rollback of that one has to take it back too. The
+// others may be deleted, but none before the jobs that it landed on: otherwise a rollback of one
+// of these could miss it.
 #pragma once
 
 #include <cstddef>
@@ -19,35 +19,35 @@ namespace quarry::changes {
 
 class Past {
  public:
-  /// All that is over comes first: what it is (its files are of no interest), and whether it is old.
-  void add(const Known& known, bool is_old);
-  /// All that is over has come.
+  /// Adds a finished job (its files do not matter). All of them are added first.
+  void add(const ModelJob& known, bool is_old);
+  /// Call when all finished jobs have been added.
   void complete();
-  /// Somebody who is not over depends on ID.
+  /// An unfinished job depends on ID.
   void need(const ChangeSetId& id);
-  /// Up to MOST of those that may go now, in any order and together. Each is named once.
-  std::vector<Place> next(std::size_t most);
-  /// ID has gone, and will not come back: what landed on it may go.
+  /// Up to LIMIT jobs that may be deleted now, in any order. Each is returned once.
+  std::vector<JobLocation> next(std::size_t limit);
+  /// ID has been deleted for good; jobs that landed on it may be next.
   void gone(const ChangeSetId& id);
 
  private:
   struct Node {
-    Place place;
+    JobLocation location;
     bool has_landed = false;
     base::UnixMillis landed_at;
     bool is_old = false;
-    bool is_kept = false;                        // so is what landed on it
-    bool is_needed = false;                      // so is what it depends on
-    std::size_t ahead = 0;                       // how many are still there that it landed on
-    std::vector<ChangeSetId> names, precursors;  // until complete()
+    bool is_kept = false;                        // and so is every job that landed on it
+    bool is_needed = false;                      // and so are its dependencies
+    std::size_t ahead = 0;                       // number of remaining jobs that it landed on
+    std::vector<ChangeSetId> names, precursors;  // empty after complete()
     std::vector<Node*> dependencies;
-    std::vector<Node*> followers;  // that landed on it
+    std::vector<Node*> followers;  // jobs that landed on it
   };
   void tie(Node& node);
   void keep(std::vector<Node*> left);
 
   std::unordered_map<ChangeSetId, std::unique_ptr<Node>> nodes_;
-  std::deque<Node*> free_;  // nothing is there any more that they landed on
+  std::deque<Node*> free_;  // the jobs that they landed on are deleted
 };
 
 }  // namespace quarry::changes

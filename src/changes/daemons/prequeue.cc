@@ -11,7 +11,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-/// What may be otherwise at the next look.
+/// Whether ERROR may be temporary.
 bool is_passing(const base::Error& error) {
   return error.code == ErrorCode::kIo || error.code == ErrorCode::kBusy ||
          error.code == ErrorCode::kNoSpace;
@@ -27,118 +27,119 @@ std::vector<Result<Meta>> Checker::check_all(std::span<const Case> cases) {
   return metas;
 }
 
-Result<void> Prequeue::move(Hold hold, Stage to, std::string_view why) {
-  QUARRY_TRY(moving_.add(std::move(hold), to, desk_.clock.now(), why));
+Result<void> Prequeue::move(JobLock lock, Stage to, std::string_view why) {
+  QUARRY_TRY(moving_.add(std::move(lock), to, context_.clock.now(), why));
   return moving_.size() < JointMove::kMost ? Result<void>() : commit();
 }
 
-/// Makes the moves that are left to be made.
+/// Makes the collected moves.
 Result<void> Prequeue::commit() {
   Result<void> done;
   if (moving_.size() == 0) return done;
-  for (JointMove::Member& moved : desk_.move(moving_)) {
+  for (JointMove::Member& moved : context_.move(moving_)) {
     if (!moved.outcome) done = std::move(moved.outcome);
   }
-  // What follows need not wait: after a machine's end the file that has lived longer counts.
-  desk_.tell(Trigger::kQueue);
+  // No need to sync first: if a crash of the machine leaves two files of a job, the newer one
+  // counts.
+  context_.wake(Trigger::kQueue);
   return done;
 }
 
-/// Takes NAME in hand. Nothing: there is nothing to look at.
-Result<std::optional<Prequeue::Sight>> Prequeue::take(const ChangeSetName& name) {
-  auto hold = desk_.directories.hold(Stage::kPrequeue, name);
-  if (!hold) {
-    if (hold.error().code != ErrorCode::kCorrupt) return std::unexpected(std::move(hold).error());
-    desk_.log(hold.error());
-    QUARRY_TRY(desk_.directories.put_aside(Stage::kPrequeue, name));
+/// Locks NAME and prepares its check. Nothing: no check is needed.
+Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& name) {
+  auto lock = context_.directories.lock_job(Stage::kPrequeue, name);
+  if (!lock) {
+    if (lock.error().code != ErrorCode::kCorrupt) return std::unexpected(std::move(lock).error());
+    context_.log(lock.error());
+    QUARRY_TRY(context_.directories.put_aside(Stage::kPrequeue, name));
     return std::nullopt;
   }
-  // One that failed for its tarball, and is tried again, is looked at again.
-  if (!hold->is_new() && hold->job.meta.check()) {
-    QUARRY_TRY(move(std::move(*hold), Stage::kQueue, "ready as it came"));
+  // A retried job with complete metadata has been checked before.
+  if (!lock->is_new() && lock->job.meta.check()) {
+    QUARRY_TRY(move(std::move(*lock), Stage::kQueue, "ready as it came"));
     return std::nullopt;
   }
-  auto submission = desk_.directories.submission_of(name);
+  auto submission = context_.directories.submission_of(name);
   if (!submission && is_passing(submission.error())) {
     return std::unexpected(std::move(submission).error());
   }
-  Sight sight{.hold = std::move(*hold), .to_check = {}, .reason = {}};
+  Candidate candidate{.lock = std::move(*lock), .to_check = {}, .reason = {}};
   if (!submission) {
-    sight.reason = std::move(submission).error();
-    return sight;
+    candidate.reason = std::move(submission).error();
+    return candidate;
   }
-  Job& job = sight.hold.job;
+  Job& job = candidate.lock.job;
   job.submitter = submission->submitter;
   job.capabilities = submission->capabilities;
   job.address = submission->address;
-  if (sight.hold.is_new()) {
+  if (candidate.lock.is_new()) {
     job.add_history(submission->time, Stage::kPrequeue, "submitted");
   }
-  sight.to_check = {.name = name,
-                    .tarball = desk_.directories.tarball_of(name),
-                    .submission = std::move(*submission)};
-  return sight;
+  candidate.to_check = {.name = name,
+                        .tarball = context_.directories.tarball_of(name),
+                        .submission = std::move(*submission)};
+  return candidate;
 }
 
-/// Moves SIGHT to where META leads.
-Result<void> Prequeue::judge(Sight sight, Result<Meta> meta) {
+/// Moves the job of CANDIDATE according to the result META.
+Result<void> Prequeue::judge(Candidate candidate, Result<Meta> meta) {
   if (!meta && is_passing(meta.error())) return std::unexpected(std::move(meta).error());
-  if (meta && meta->type != sight.hold.job.name.type) {
+  if (meta && meta->type != candidate.lock.job.name.type) {
     meta = base::fail(ErrorCode::kInvalid, "its meta file has another move type than its name");
   }
-  if (!meta && (!sight.to_check || meta.error().code == ErrorCode::kNotFound)) {
-    // Not the submitter's fault: a file of the queue is gone, or was changed.
-    desk_.log(meta.error());
+  if (!meta && (!candidate.to_check || meta.error().code == ErrorCode::kNotFound)) {
+    // Not the submitter's fault: a file of the queue is missing or was changed.
+    context_.log(meta.error());
     meta.error().message = kServersTrouble;
   }
-  if (!meta) return move(std::move(sight.hold), Stage::kFail, meta.error().message);
-  sight.hold.job.meta = std::move(*meta);
-  // Who goes before whom is for the queue to find out.
-  sight.hold.job.meta.precursors.clear();
-  return move(std::move(sight.hold), Stage::kQueue, "checked");
+  if (!meta) return move(std::move(candidate.lock), Stage::kFail, meta.error().message);
+  candidate.lock.job.meta = std::move(*meta);
+  // Precursors are determined by the queueing daemon.
+  candidate.lock.job.meta.precursors.clear();
+  return move(std::move(candidate.lock), Stage::kQueue, "checked");
 }
 
-/// Looks at NAMES, no more than may move at once. One that cannot be dealt with now keeps the others
-/// from nothing.
-Result<void> Prequeue::look_at(std::span<const ChangeSetName> names) {
+/// Checks NAMES, at most as many as may move at once. A failure for one does not affect the
+/// others.
+Result<void> Prequeue::check_all(std::span<const ChangeSetName> names) {
   Result<void> done;
-  const auto note = [&](Result<void> looked) {
-    if (looked || looked.error().code == ErrorCode::kNotFound) return;
-    desk_.log(looked.error());
-    done = std::move(looked);
+  const auto note = [&](Result<void> checked) {
+    if (checked || checked.error().code == ErrorCode::kNotFound) return;
+    context_.log(checked.error());
+    done = std::move(checked);
   };
-  std::vector<Sight> sights;
+  std::vector<Candidate> candidates;
   std::vector<Checker::Case> cases;
   for (const ChangeSetName& name : names) {
-    auto sight = take(name);
-    if (!sight) note(std::unexpected(std::move(sight).error()));
-    if (!sight || !*sight) continue;
-    if ((*sight)->to_check) cases.push_back(*(*sight)->to_check);
-    sights.push_back(std::move(**sight));
+    auto candidate = take(name);
+    if (!candidate) note(std::unexpected(std::move(candidate).error()));
+    if (!candidate || !*candidate) continue;
+    if ((*candidate)->to_check) cases.push_back(*(*candidate)->to_check);
+    candidates.push_back(std::move(**candidate));
   }
   auto metas = checker_.check_all(cases);
   auto meta = metas.begin();
-  for (Sight& sight : sights) {
-    const bool is_checked = sight.to_check.has_value();
-    Result<Meta> result = std::unexpected(sight.reason);
+  for (Candidate& candidate : candidates) {
+    const bool is_checked = candidate.to_check.has_value();
+    Result<Meta> result = std::unexpected(candidate.reason);
     if (is_checked) result = std::move(*meta++);
-    note(judge(std::move(sight), std::move(result)));
+    note(judge(std::move(candidate), std::move(result)));
   }
   note(commit());
   return done;
 }
 
 Result<void> Prequeue::run(Scan /*scan*/) {
-  QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(Stage::kPrequeue));
+  QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kPrequeue));
   Result<void> done;
   for (std::size_t i = 0; i < names.size(); i += JointMove::kMost) {
     const std::size_t count = std::min(JointMove::kMost, names.size() - i);
-    if (auto looked = look_at(std::span(names).subspan(i, count)); !looked)
-      done = std::move(looked);
+    if (auto checked = check_all(std::span(names).subspan(i, count)); !checked)
+      done = std::move(checked);
   }
   if (names.empty()) return done;
-  auto settled = desk_.directories.settle();
-  return settled ? done : settled;
+  auto synced = context_.directories.sync_folders();
+  return synced ? done : synced;
 }
 
 }  // namespace quarry::changes

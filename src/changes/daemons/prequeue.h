@@ -1,35 +1,35 @@
-// Step 2: what was submitted becomes a job in queue/, or fails for what is wrong with it.
+// Step 2: turns a submission into a job in queue/, or fails it with the reason.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string_view>
 
-#include "work.h"
+#include "queue_worker.h"
 
 namespace quarry::changes {
 
-class Prequeue final : public Work {
+class Prequeue final : public QueueWorker {
  public:
-  Prequeue(const Desk& desk, Checker& checker)
-      : desk_(desk), checker_(checker), moving_(desk.directories) {}
-  base::Result<void> begin() override { return desk_.directories.recover(desk_.clock.now()); }
+  Prequeue(const DaemonContext& context, Checker& checker)
+      : context_(context), checker_(checker), moving_(context.directories) {}
+  base::Result<void> begin() override { return context_.directories.recover(context_.clock.now()); }
   base::Result<void> run(Scan scan) override;
 
  private:
-  /// One that is looked at.
-  struct Sight {
-    Hold hold;
-    std::optional<Checker::Case> to_check;  // nothing: REASON is why not
+  /// A job that is being checked.
+  struct Candidate {
+    JobLock lock;
+    std::optional<Checker::Case> to_check;  // nothing: REASON says why not
     base::Error reason;
   };
-  base::Result<std::optional<Sight>> take(const ChangeSetName& name);
-  base::Result<void> look_at(std::span<const ChangeSetName> names);
-  base::Result<void> judge(Sight sight, base::Result<Meta> meta);
-  base::Result<void> move(Hold hold, Stage to, std::string_view why);
+  base::Result<std::optional<Candidate>> take(const ChangeSetName& name);
+  base::Result<void> check_all(std::span<const ChangeSetName> names);
+  base::Result<void> judge(Candidate candidate, base::Result<Meta> meta);
+  base::Result<void> move(JobLock lock, Stage to, std::string_view why);
   base::Result<void> commit();
 
-  Desk desk_;
+  DaemonContext context_;
   Checker& checker_;
   JointMove moving_;
 };

@@ -13,8 +13,8 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-// More than can be executed soon wait in staging/ though they may go: there they are still
-// overtaken, and a look at pending/ stays cheap.
+// Limit on jobs in pending/. Others wait in staging/ even if they may go: there they can still be
+// overtaken, and scanning pending/ stays cheap.
 constexpr std::size_t kMostPending = 64;
 
 }  // namespace
@@ -26,36 +26,36 @@ Result<void> Queueing::begin() {
   return make_logs();
 }
 
-/// Makes the logs anew that are lost: by them it is found what depends on what.
+/// Restores missing logs, which are needed to find dependents.
 Result<void> Queueing::make_logs() {
-  const auto log_folder = desk_.directories.log_of(ChangeSetId()).parent_path();
-  QUARRY_TRY_ASSIGN(const auto files, desk_.directories.files().list(log_folder));
+  const auto log_folder = context_.directories.log_of(ChangeSetId()).parent_path();
+  QUARRY_TRY_ASSIGN(const auto files, context_.directories.files().list(log_folder));
   const std::set<std::string, std::less<>> there(files.begin(), files.end());
-  const ChangeLog log(desk_.directories);
+  const ChangeLog log(context_.directories);
   for (std::size_t i = static_cast<std::size_t>(Stage::kQueue); i < kStages; ++i) {
     const auto stage = static_cast<Stage>(i);
-    QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(stage));
+    QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(stage));
     for (const ChangeSetName& name : names) {
       if (there.contains(name.id.str())) continue;
-      // What is no job, or has moved on, is seen later.
-      const auto job = desk_.directories.read(stage, name);
+      // Not a job, or moved: handled later.
+      const auto job = context_.directories.read(stage, name);
       const auto made = job ? log.rebuild(*job) : Result<void>();
-      if (!made) desk_.log(made.error());
+      if (!made) context_.log(made.error());
     }
   }
   return {};
 }
 
-/// Tells of what others have moved.
-Result<void> Queueing::tell_moves() {
-  QUARRY_TRY_ASSIGN(const auto moves, take_moves(desk_.directories));
+/// Reports the moves made by other processes.
+Result<void> Queueing::report_moves() {
+  QUARRY_TRY_ASSIGN(const auto moves, take_moves(context_.directories));
   for (const Moved& each : moves) {
-    if (desk_.report) desk_.report(desk_.options, each.job, each.from, each.to);
+    if (context_.report) context_.report(context_.options, each.job, each.from, each.to);
   }
   return {};
 }
 
-Result<void> Queueing::look(Scan scan) {
+Result<void> Queueing::scan_folders(Scan scan) {
   QUARRY_TRY(tracker_.read_frozen());
   if (scan == Scan::kAll) {
     QUARRY_TRY(tracker_.scan(
@@ -66,49 +66,49 @@ Result<void> Queueing::look(Scan scan) {
   return tracker_.resolve();
 }
 
-/// Makes the moves that are left to be made.
+/// Makes the collected moves.
 Result<void> Queueing::commit() {
   Result<void> done;
-  for (const JointMove::Member& moved : desk_.move(moving_)) {
+  for (const JointMove::Member& moved : context_.move(moving_)) {
     if (moved.outcome) continue;
     done = moved.outcome;
-    QUARRY_TRY(tracker_.look_for(moved.hold.job.name.id));
+    QUARRY_TRY(tracker_.locate(moved.lock.job.name.id));
   }
   return done;
 }
 
-/// Moves ID, unless somebody else has it in hand or has moved it: then it is for the next scan.
+/// Moves ID to TO. If another process has locked or moved it, it is left for the next scan.
 Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& why) {
-  const Known& known = *tracker_.model().find(id);
-  auto hold = desk_.directories.hold(known.stage, known.name);
-  if (!hold && hold.error().code == ErrorCode::kNotFound) return tracker_.look_for(id);
-  if (!hold && hold.error().code == ErrorCode::kBusy) return {};
-  if (!hold && hold.error().code == ErrorCode::kCorrupt) {
-    desk_.log(hold.error());
-    QUARRY_TRY(desk_.directories.put_aside(known.stage, known.name));
-    return tracker_.look_for(id);
+  const ModelJob& known = *tracker_.model().find(id);
+  auto lock = context_.directories.lock_job(known.stage, known.name);
+  if (!lock && lock.error().code == ErrorCode::kNotFound) return tracker_.locate(id);
+  if (!lock && lock.error().code == ErrorCode::kBusy) return {};
+  if (!lock && lock.error().code == ErrorCode::kCorrupt) {
+    context_.log(lock.error());
+    QUARRY_TRY(context_.directories.put_aside(known.stage, known.name));
+    return tracker_.locate(id);
   }
-  if (!hold) return std::unexpected(std::move(hold).error());
-  Job& job = hold->job;
+  if (!lock) return std::unexpected(std::move(lock).error());
+  Job& job = lock->job;
   if (job.meta.precursors.empty() && !is_over(to)) {
     job.meta.precursors = tracker_.model().precursors_of(id);
   }
-  if (to == Stage::kPending && hold->stage() == Stage::kQueue) {
-    job.add_history(desk_.clock.now(), Stage::kStaging, "nothing to wait for");
+  if (to == Stage::kPending && lock->stage() == Stage::kQueue) {
+    job.add_history(context_.clock.now(), Stage::kStaging, "nothing to wait for");
   }
-  QUARRY_TRY(moving_.add(std::move(*hold), to, desk_.clock.now(), why));
+  QUARRY_TRY(moving_.add(std::move(*lock), to, context_.clock.now(), why));
   tracker_.put(moving_.last(), to);
   return moving_.size() < JointMove::kMost ? Result<void>() : commit();
 }
 
-/// What depends on what did not land fails, and what depends on that.
+/// Fails jobs whose dependencies did not land, and then their dependents.
 Result<void> Queueing::fail_doomed() {
   for (auto doomed = tracker_.model().doomed(); !doomed.empty();
        doomed = tracker_.model().doomed()) {
     bool is_one_moved = false;
     for (const auto& [id, why] : doomed) {
       QUARRY_TRY(move(id, Stage::kFail, why));
-      const Known* known = tracker_.model().find(id);
+      const ModelJob* known = tracker_.model().find(id);
       is_one_moved = is_one_moved || !known || is_over(known->stage);
     }
     if (!is_one_moved) return {};
@@ -116,16 +116,16 @@ Result<void> Queueing::fail_doomed() {
   return {};
 }
 
-Result<void> Queueing::let_go() {
-  const base::UnixMillis now = desk_.clock.now();
+Result<void> Queueing::move_ready() {
+  const base::UnixMillis now = context_.clock.now();
   auto ids = tracker_.model().ready(now);
-  if (desk_.options.takes_lines) {
-    // Who executes takes them in their order.
+  if (context_.options.takes_lines) {
+    // The execution daemon takes them in order.
     const auto line = tracker_.model().in_line(now, kMostPending);
     ids.insert(ids.end(), line.begin(), line.end());
   }
   for (const ChangeSetId& id : ids) {
-    const Known* known = tracker_.model().find(id);
+    const ModelJob* known = tracker_.model().find(id);
     if (!known || known->stage == Stage::kPending) continue;
     const bool is_rollback = known->name.type == MoveType::kRollback;
     if (!is_rollback && tracker_.count(Stage::kPending) >= kMostPending) continue;
@@ -134,22 +134,22 @@ Result<void> Queueing::let_go() {
   return {};
 }
 
-/// Puts NAME, which the model knows nothing of, aside if it is no job.
+/// Moves NAME, which is not in the model, to fail/ if it is not a job.
 Result<void> Queueing::put_aside(const ChangeSetName& name) {
-  const auto hold = desk_.directories.hold(Stage::kQueue, name);
-  if (hold || hold.error().code != ErrorCode::kCorrupt) return {};
-  desk_.log(hold.error());
-  return desk_.directories.put_aside(Stage::kQueue, name);
+  const auto lock = context_.directories.lock_job(Stage::kQueue, name);
+  if (lock || lock.error().code != ErrorCode::kCorrupt) return {};
+  context_.log(lock.error());
+  return context_.directories.put_aside(Stage::kQueue, name);
 }
 
-/// What has to wait does so in staging/.
+/// Moves jobs that have to wait to staging/.
 Result<void> Queueing::stage() {
-  QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(Stage::kQueue));
+  QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kQueue));
   for (const ChangeSetName& name : names) {
-    const Known* known = tracker_.model().find(name.id);
+    const ModelJob* known = tracker_.model().find(name.id);
     if (!known) QUARRY_TRY(put_aside(name));
     if (!known || known->stage != Stage::kQueue) continue;
-    std::string why = tracker_.model().why_not(name.id, desk_.clock.now());
+    std::string why = tracker_.model().why_not(name.id, context_.clock.now());
     if (why.empty()) why = "may go when there is room";
     QUARRY_TRY(move(name.id, Stage::kStaging, why));
   }
@@ -158,19 +158,19 @@ Result<void> Queueing::stage() {
 
 Result<void> Queueing::run(Scan scan) {
   const auto work = [&]() -> Result<void> {
-    QUARRY_TRY(tell_moves());
-    QUARRY_TRY(look(scan));
+    QUARRY_TRY(report_moves());
+    QUARRY_TRY(scan_folders(scan));
     QUARRY_TRY(fail_doomed());
-    QUARRY_TRY(let_go());
+    QUARRY_TRY(move_ready());
     QUARRY_TRY(commit());
-    // Who executes need not wait until the folders are synced (see Prequeue::run).
-    if (tracker_.count(Stage::kPending) > 0) desk_.tell(Trigger::kExecution);
+    // The execution daemon need not wait until the folders are synced (see Prequeue::commit).
+    if (tracker_.count(Stage::kPending) > 0) context_.wake(Trigger::kExecution);
     return stage();
   };
   auto done = work();
   if (auto committed = commit(); done) done = std::move(committed);
-  auto settled = desk_.directories.settle();
-  if (!settled || !done) return settled ? done : settled;
+  auto synced = context_.directories.sync_folders();
+  if (!synced || !done) return synced ? done : synced;
   return is_finishing_ ? done : cleaning_.run(scan);
 }
 

@@ -1,22 +1,23 @@
-// Steps 3 and 4: who goes before whom, who can never go, and who may go now.
+// Steps 3 and 4: finds precursors, fails jobs that can never go, and moves to pending/ those that
+// may go.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "cleaning.h"
+#include "queue_worker.h"
 #include "tracker.h"
-#include "work.h"
 
 namespace quarry::changes {
 
-class Queueing final : public Work {
+class Queueing final : public QueueWorker {
  public:
-  explicit Queueing(const Desk& desk)
-      : desk_(desk),
-        tracker_(desk.directories, desk.options.rules),
-        moving_(desk.directories),
-        cleaning_(desk_, tracker_) {}
+  explicit Queueing(const DaemonContext& context)
+      : context_(context),
+        tracker_(context.directories, context.options.rules),
+        moving_(context.directories),
+        cleaning_(context_, tracker_) {}
   base::Result<void> begin() override;
   base::Result<void> run(Scan scan) override;
   std::optional<base::UnixMillis> next_time() const override { return cleaning_.next_time(); }
@@ -25,18 +26,18 @@ class Queueing final : public Work {
 
  private:
   base::Result<void> make_logs();
-  base::Result<void> tell_moves();
-  base::Result<void> look(Scan scan);
+  base::Result<void> report_moves();
+  base::Result<void> scan_folders(Scan scan);
   base::Result<void> fail_doomed();
   base::Result<void> stage();
-  base::Result<void> let_go();
+  base::Result<void> move_ready();
   base::Result<void> put_aside(const ChangeSetName& name);
   base::Result<void> move(const ChangeSetId& id, Stage to, const std::string& why);
   base::Result<void> commit();
 
-  Desk desk_;
+  DaemonContext context_;
   Tracker tracker_;
-  JointMove moving_;  // which the tracker takes for made
+  JointMove moving_;  // moves that the tracker regards as done
   Cleaning cleaning_;
   bool is_finishing_ = false;
 };

@@ -16,36 +16,37 @@ using base::Result;
 namespace {
 
 constexpr int kMostAttempts = 500;
-constexpr unsigned kAttemptPause = 10'000;  // microseconds between two of them
+constexpr unsigned kAttemptPause = 10'000;  // microseconds
 
 }  // namespace
 
 Result<void> Rollback::begin(const ChangeSetName& name) {
   QUARRY_TRY(tracker_.scan({Stage::kPrequeue, Stage::kQueue, Stage::kStaging, Stage::kPending,
                             Stage::kDone, Stage::kAbandon}));
-  QUARRY_TRY_ASSIGN(auto hold, desk_.directories.hold(Stage::kPending, name));
-  is_given_ = false;
+  QUARRY_TRY_ASSIGN(auto lock, context_.directories.lock_job(Stage::kPending, name));
+  is_handed_over_ = false;
   stopped_.clear();
   deadline_.reset();
-  auto closure = closure_of(hold.job);
-  hold_ = std::move(hold);
+  auto closure = closure_of(lock.job);
+  lock_ = std::move(lock);
   if (!closure) return end(Stage::kFail, closure.error().message);
-  hold_->job.closure = std::move(*closure);
-  auto moved = desk_.move(*hold_, Stage::kRun,
-                          fmt::format("takes back {} change sets", hold_->job.closure.size()));
+  lock_->job.closure = std::move(*closure);
+  auto moved = context_.move(*lock_, Stage::kRun,
+                             fmt::format("takes back {} change sets", lock_->job.closure.size()));
   if (!moved) {
-    hold_.reset();
+    lock_.reset();
     return moved;
   }
-  tracker_.put(hold_->job, Stage::kRun);
+  tracker_.put(lock_->job, Stage::kRun);
   return go_on();
 }
 
-/// What was listed before a crash goes in any case; what this rollback took back then is done with.
+/// The change sets to take back. After a crash it includes all that was listed before it; those
+/// that were taken back then are done.
 Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
   std::vector<ChangeSetId> before, left;
   for (const ChangeSetId& id : job.closure.empty() ? job.meta.dependencies : job.closure) {
-    const Known* known = tracker_.model().find(id);
+    const ModelJob* known = tracker_.model().find(id);
     if (!job.closure.empty() && known && (known->is_taken_back || is_over(known->stage)) &&
         !(known->stage == Stage::kDone && !known->is_taken_back)) {
       before.push_back(id);
@@ -53,165 +54,166 @@ Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
       left.push_back(id);
     }
   }
-  const std::size_t limit = std::min(desk_.options.rules.most_taken_back,
+  const std::size_t limit = std::min(context_.options.rules.max_taken_back,
                                      kMostNamed - std::min(kMostNamed, before.size()));
   QUARRY_TRY_ASSIGN(auto closure, tracker_.model().closure(left, limit));
   closure.insert(closure.begin(), before.begin(), before.end());
   return closure;
 }
 
-/// Asks those that run and go to stop; who does not for too long is ended.
+/// Asks the running jobs in the list to stop, and kills those that take too long.
 void Rollback::stop_running() {
-  const base::UnixMillis now = desk_.clock.now();
-  for (const ChangeSetId& id : hold_->job.closure) {
+  const base::UnixMillis now = context_.clock.now();
+  for (const ChangeSetId& id : lock_->job.closure) {
     if (!children_.is_busy_with(id)) continue;
     if (stopped_.insert(id).second) {
-      children_.stop(id, SIGHUP, fmt::format("taken back by {}", hold_->job.name.id.str()));
-      deadline_ = {now.value + desk_.options.patience.count()};
+      children_.stop(id, SIGHUP, fmt::format("taken back by {}", lock_->job.name.id.str()));
+      deadline_ = {now.value + context_.options.patience.count()};
     } else if (deadline_ && now >= *deadline_) {
       children_.kill(id);
     }
   }
 }
 
-/// Those that depend on others first.
+/// Abandons dependents first.
 Result<void> Rollback::abandon_all() {
-  const std::vector<ChangeSetId> closure = hold_->job.closure;
+  const std::vector<ChangeSetId> closure = lock_->job.closure;
   for (auto id = closure.rbegin(); id != closure.rend(); ++id) QUARRY_TRY(abandon(*id));
   return {};
 }
 
-/// Adds what has come to depend on what goes, or has landed on it, since it was listed.
+/// Adds jobs that depend on listed ones, or have landed on them, since the list was made.
 Result<void> Rollback::extend() {
   QUARRY_TRY(tracker_.scan({Stage::kQueue, Stage::kStaging, Stage::kPending}));
-  QUARRY_TRY_ASSIGN(auto closure, closure_of(hold_->job));
-  if (closure.size() <= hold_->job.closure.size()) return abandon_all();
-  hold_->job.closure = std::move(closure);
-  QUARRY_TRY(hold_->update());
+  QUARRY_TRY_ASSIGN(auto closure, closure_of(lock_->job));
+  if (closure.size() <= lock_->job.closure.size()) return abandon_all();
+  lock_->job.closure = std::move(closure);
+  QUARRY_TRY(lock_->update());
   return abandon_all();
 }
 
 Result<void> Rollback::go_on() {
-  if (is_given_) return {};
+  if (is_handed_over_) return {};
   if (auto abandoned = abandon_all(); !abandoned) {
-    desk_.log(abandoned.error());
-    return come_to_nothing(Verdict::kPutOff, std::string(kServersTrouble));
+    context_.log(abandoned.error());
+    return undo(Verdict::kDeferred, std::string(kServersTrouble));
   }
   stop_running();
-  // But for itself nothing runs, of this daemon's or of one that has died.
+  // Only the rollback itself may be in run/: children of a daemon that has died may be running
+  // too.
   if (tracker_.count(Stage::kRun) > 1) return {};
   deadline_.reset();
   if (auto extended = extend(); !extended) {
     const bool is_too_much = extended.error().code == ErrorCode::kLimit;
-    if (is_too_much) return come_to_nothing(Verdict::kFailed, extended.error().message);
-    desk_.log(extended.error());
-    return come_to_nothing(Verdict::kPutOff, std::string(kServersTrouble));
+    if (is_too_much) return undo(Verdict::kFailed, extended.error().message);
+    context_.log(extended.error());
+    return undo(Verdict::kDeferred, std::string(kServersTrouble));
   }
   QUARRY_TRY(children_.make_idle_one());
-  QUARRY_TRY(children_.give({hold_->job.name}, true));
-  is_given_ = true;
+  QUARRY_TRY(children_.give({lock_->job.name}, true));
+  is_handed_over_ = true;
   return {};
 }
 
-/// Moves ID to abandon/, wherever it waits, so that it can go back.
+/// Moves ID to abandon/, from any stage in which it waits, and records the stage.
 Result<void> Rollback::abandon(const ChangeSetId& id) {
-  const ChangeSetId& by = hold_->job.name.id;
-  // The queueing daemon may just be moving it.
+  const ChangeSetId& by = lock_->job.name.id;
+  // The queueing daemon may be moving it.
   for (int attempt = 0;; ++attempt) {
-    const Known* known = tracker_.model().find(id);
+    const ModelJob* known = tracker_.model().find(id);
     if (!known || known->is_taken_back) return {};
     if (known->stage == Stage::kRun) return {};
     if (is_over(known->stage) && known->stage != Stage::kAbandon) return {};
-    auto hold = desk_.directories.hold(known->stage, known->name);
-    if (hold && hold->stage() == Stage::kAbandon) {
-      // It ran, and was stopped.
-      hold->job.taken_back = TakenBack{.by = by, .from = Stage::kPending};
-      QUARRY_TRY(hold->update());
-    } else if (hold) {
-      hold->job.taken_back = TakenBack{.by = by, .from = hold->stage()};
-      QUARRY_TRY(desk_.move(*hold, Stage::kAbandon, fmt::format("taken back by {}", by.str())));
+    auto lock = context_.directories.lock_job(known->stage, known->name);
+    if (lock && lock->stage() == Stage::kAbandon) {
+      // It was running, and has been stopped.
+      lock->job.taken_back = TakenBack{.by = by, .from = Stage::kPending};
+      QUARRY_TRY(lock->update());
+    } else if (lock) {
+      lock->job.taken_back = TakenBack{.by = by, .from = lock->stage()};
+      QUARRY_TRY(context_.move(*lock, Stage::kAbandon, fmt::format("taken back by {}", by.str())));
     }
-    if (hold) {
-      tracker_.put(hold->job, Stage::kAbandon);
+    if (lock) {
+      tracker_.put(lock->job, Stage::kAbandon);
       return {};
     }
     const bool is_moving =
-        hold.error().code == ErrorCode::kBusy || hold.error().code == ErrorCode::kNotFound;
-    if (!is_moving || attempt == kMostAttempts) return std::unexpected(std::move(hold).error());
+        lock.error().code == ErrorCode::kBusy || lock.error().code == ErrorCode::kNotFound;
+    if (!is_moving || attempt == kMostAttempts) return std::unexpected(std::move(lock).error());
     if (attempt > 0) ::usleep(kAttemptPause);
-    QUARRY_TRY(tracker_.look_for(id));
+    QUARRY_TRY(tracker_.locate(id));
   }
 }
 
 Result<void> Rollback::restore(const Job& job) {
   for (const ChangeSetId& id : job.closure) {
-    QUARRY_TRY_ASSIGN(const auto place, desk_.directories.find(id));
-    if (!place || place->stage != Stage::kAbandon) continue;
-    QUARRY_TRY_ASSIGN(auto hold, desk_.directories.hold(Stage::kAbandon, place->name));
-    if (!hold.job.taken_back || hold.job.taken_back->by != job.name.id) continue;
-    const Stage from = hold.job.taken_back->from;
-    hold.job.taken_back.reset();
-    QUARRY_TRY(desk_.move(hold, from, fmt::format("{} came to nothing", job.name.id.str())));
-    tracker_.put(hold.job, from);
+    QUARRY_TRY_ASSIGN(const auto location, context_.directories.find(id));
+    if (!location || location->stage != Stage::kAbandon) continue;
+    QUARRY_TRY_ASSIGN(auto lock, context_.directories.lock_job(Stage::kAbandon, location->name));
+    if (!lock.job.taken_back || lock.job.taken_back->by != job.name.id) continue;
+    const Stage from = lock.job.taken_back->from;
+    lock.job.taken_back.reset();
+    QUARRY_TRY(context_.move(lock, from, fmt::format("{} came to nothing", job.name.id.str())));
+    tracker_.put(lock.job, from);
   }
   return {};
 }
 
-/// Notes on ID, which has landed, that ROLLBACK took it back.
+/// Marks ID, which has landed, as taken back by ROLLBACK.
 Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
-  QUARRY_TRY_ASSIGN(const auto place, desk_.directories.find(id));
-  if (!place || place->stage != Stage::kDone) return {};
-  QUARRY_TRY_ASSIGN(auto hold, desk_.directories.hold(Stage::kDone, place->name));
-  if (hold.job.taken_back) return {};
-  hold.job.taken_back = TakenBack{.by = rollback.name.id, .from = Stage::kDone};
-  hold.job.add_history(desk_.clock.now(), Stage::kDone,
+  QUARRY_TRY_ASSIGN(const auto location, context_.directories.find(id));
+  if (!location || location->stage != Stage::kDone) return {};
+  QUARRY_TRY_ASSIGN(auto lock, context_.directories.lock_job(Stage::kDone, location->name));
+  if (lock.job.taken_back) return {};
+  lock.job.taken_back = TakenBack{.by = rollback.name.id, .from = Stage::kDone};
+  lock.job.add_history(context_.clock.now(), Stage::kDone,
                        fmt::format("taken back by {}", rollback.name.id.str()));
-  QUARRY_TRY(hold.update());
-  tracker_.put(hold.job, Stage::kDone);
-  const auto noted = ChangeLog(desk_.directories).note(hold.job);
-  if (!noted) desk_.log(noted.error());
+  QUARRY_TRY(lock.update());
+  tracker_.put(lock.job, Stage::kDone);
+  const auto noted = ChangeLog(context_.directories).note(lock.job);
+  if (!noted) context_.log(noted.error());
   return {};
 }
 
 Result<void> Rollback::end(Stage to, const std::string& why) {
-  // An error leaves it where it is without a holder, as a crash does.
-  Hold hold = std::move(*hold_);
-  hold_.reset();
+  // After an error it stays where it is, unlocked, as after a crash.
+  JobLock lock = std::move(*lock_);
+  lock_.reset();
   deadline_.reset();
-  if (to != Stage::kDone) hold.job.closure.clear();
-  auto moved = desk_.move(hold, to, why);
-  tracker_.put(hold.job, hold.stage());
+  if (to != Stage::kDone) lock.job.closure.clear();
+  auto moved = context_.move(lock, to, why);
+  tracker_.put(lock.job, lock.stage());
   return moved;
 }
 
-Result<void> Rollback::come_to_nothing(Verdict verdict, const std::string& why) {
-  auto restored = restore(hold_->job);
+Result<void> Rollback::undo(Verdict verdict, const std::string& why) {
+  auto restored = restore(lock_->job);
   if (!restored) {
-    hold_.reset();
+    lock_.reset();
     return restored;
   }
-  const Step step = step_after(hold_->job, verdict, why, desk_.options.rules);
+  const Step step = step_after(lock_->job, verdict, why, context_.options.rules);
   return end(step.to, step.why);
 }
 
 Result<void> Rollback::take(const Answer& answer) {
-  if (!hold_) return {};
-  Job& job = hold_->job;
+  if (!lock_) return {};
+  Job& job = lock_->job;
   if (!answer.outcome) {
-    // What is listed goes when it is tried again; or goes back, where that was the last time.
-    const Step step = step_after_crash(job, answer.how, desk_.options.rules);
+    // The abandoned jobs go back; if the rollback is retried, it lists them again.
+    const Step step = step_after_crash(job, answer.how, context_.options.rules);
     auto restored = restore(job);
     if (restored) return end(step.to, step.why);
-    hold_.reset();
+    lock_.reset();
     return restored;
   }
   if (answer.outcome->verdict != Verdict::kLanded) {
-    return come_to_nothing(answer.outcome->verdict, answer.outcome->why);
+    return undo(answer.outcome->verdict, answer.outcome->why);
   }
   job.landed = answer.outcome->landed;
   for (const ChangeSetId& id : job.closure) {
     if (auto marked = mark(id, job); !marked) {
-      hold_.reset();
+      lock_.reset();
       return marked;
     }
   }

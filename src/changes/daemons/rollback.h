@@ -1,15 +1,15 @@
-// Step 7: a rollback takes back what it names, and all that depends on that. While it is under way,
-// nothing else is executed.
+// Step 7: a rollback takes back the change sets that it names and all that depend on them. Nothing
+// else is executed meanwhile.
 //
-//   1. The rollback moves to run/ and lists all that goes (##closure), so that after a crash the
-//      same is taken back.
-//   2. What waits and goes moves to abandon/, with ##rollback and where it was; those that depend on
-//      others first, or they would fail for that.
-//   3. Those that run and go are stopped (SIGHUP); all others that run end what they have.
-//   4. A child makes the one reverse check-in of all that has landed. That lands once, like any.
-//   5. Those that had landed are marked with ##rollback; the rollback moves to done/.
+//   1. The rollback moves to run/ and lists everything that it will take back (##closure), so that
+//      it takes back the same after a crash.
+//   2. The waiting jobs in the list move to abandon/, with ##rollback and their previous stage;
+//      dependents first, since they would fail otherwise.
+//   3. The running jobs in the list are stopped (SIGHUP); other running jobs finish.
+//   4. A child makes one reverse check-in of all that has landed. It lands once, like any other.
+//   5. The landed jobs are marked with ##rollback; the rollback moves to done/.
 //
-// If 2 or 4 fails, what moved to abandon/ goes back to where it was.
+// If step 2 or 4 fails, the jobs in abandon/ go back to where they were.
 #pragma once
 
 #include <optional>
@@ -18,30 +18,30 @@
 #include <vector>
 
 #include "children.h"
+#include "queue_worker.h"
 #include "tracker.h"
-#include "work.h"
 
 namespace quarry::changes {
 
 class Rollback {
  public:
-  Rollback(const Desk& desk, Tracker& tracker, Children& children)
-      : desk_(desk), tracker_(tracker), children_(children) {}
+  Rollback(const DaemonContext& context, Tracker& tracker, Children& children)
+      : context_(context), tracker_(tracker), children_(children) {}
 
-  bool is_under_way() const { return hold_.has_value(); }
-  /// Begins with the one called NAME, which is in pending/. Errors: it is to be tried again.
+  bool is_under_way() const { return lock_.has_value(); }
+  /// Starts the rollback NAME, which is in pending/. After an error it is tried again.
   base::Result<void> begin(const ChangeSetName& name);
-  /// Goes on with it; to be called again until it is not under way. Errors: something is left to be
-  /// done, at the next scan.
+  /// Continues; to be called until it is no longer under way. After an error the rest is done at
+  /// the next scan.
   base::Result<void> go_on();
-  /// The child has answered, or died.
+  /// Handles the answer, or the death, of the child.
   base::Result<void> take(const Answer& answer);
-  /// Puts back what JOB, a rollback that came to nothing, moved to abandon/.
+  /// Puts back the jobs that JOB, a rollback that failed, has moved to abandon/.
   base::Result<void> restore(const Job& job);
-  /// When it has to be called again.
+  /// When go_on() has to be called again.
   std::optional<base::UnixMillis> next_time() const { return deadline_; }
-  /// In a child: lets go of the job.
-  void leave_daemon() { hold_.reset(); }
+  /// In a child: releases the lock.
+  void leave_daemon() { lock_.reset(); }
 
  private:
   base::Result<std::vector<ChangeSetId>> closure_of(const Job& job) const;
@@ -51,13 +51,13 @@ class Rollback {
   base::Result<void> extend();
   base::Result<void> mark(const ChangeSetId& id, const Job& rollback);
   base::Result<void> end(Stage to, const std::string& why);
-  base::Result<void> come_to_nothing(Verdict verdict, const std::string& why);
+  base::Result<void> undo(Verdict verdict, const std::string& why);
 
-  const Desk& desk_;
+  const DaemonContext& context_;
   Tracker& tracker_;
   Children& children_;
-  std::optional<Hold> hold_;
-  bool is_given_ = false;  // a child takes back
+  std::optional<JobLock> lock_;
+  bool is_handed_over_ = false;  // a child is making the reverse check-in
   std::set<ChangeSetId> stopped_;
   std::optional<base::UnixMillis> deadline_;
 };

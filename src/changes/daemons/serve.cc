@@ -1,4 +1,4 @@
-// The life of a child.
+// Main function of a child of the execution daemon.
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -31,12 +31,12 @@ void on_stop(int signal) {
   stop_signal = signal;
 }
 
-/// What the daemon says: lines, some of which stop what is in hand.
+/// Receives lines from the daemon: orders, and stop requests for the current jobs.
 class Mailbox {
  public:
   explicit Mailbox(int socket) : socket_(socket) {}
 
-  /// Takes what has come. False: nothing more will.
+  /// Reads what is available. False: the connection is closed.
   bool receive() {
     std::array<char, 1024> bytes{};
     ssize_t count = 0;
@@ -61,7 +61,7 @@ class Mailbox {
   void forget_stops() { stops_.clear(); }
   void wait() const {
     pollfd poll{.fd = socket_, .events = POLLIN, .revents = 0};
-    // A signal that comes just before is seen a second later.
+    // A signal that arrives right before is noticed after the timeout.
     ::poll(&poll, 1, 1'000);
   }
 
@@ -81,7 +81,7 @@ class Mailbox {
   std::map<ChangeSetId, std::string> stops_;
 };
 
-/// SIGTERM and SIGHUP, as they come while a job is in hand.
+/// Stop requests by SIGTERM and SIGHUP during a job.
 class SignalledStop final : public Stop {
  public:
   explicit SignalledStop(Mailbox& mailbox) : mailbox_(mailbox) {
@@ -90,7 +90,7 @@ class SignalledStop final : public Stop {
     ::sigemptyset(&action.sa_mask);
     ::sigaction(SIGTERM, &action, nullptr);
     ::sigaction(SIGHUP, &action, nullptr);
-    // What stops the daemon lets its children end what they have.
+    // Signals that stop the daemon must not interrupt the current jobs.
     for (const int signal : {SIGINT, SIGQUIT}) ::signal(signal, SIG_IGN);
     sigset_t none;
     ::sigemptyset(&none);
@@ -103,7 +103,7 @@ class SignalledStop final : public Stop {
   std::optional<std::string> why(const ChangeSetId& id) const override {
     mailbox_.receive();
     const auto& stops = mailbox_.stops();
-    // A signal of somebody else's means all.
+    // A signal without a stop line concerns all jobs.
     if (stops.empty()) return std::string();
     const auto found = stops.find(id);
     return found == stops.end() ? std::nullopt : std::optional(found->second);
@@ -114,7 +114,7 @@ class SignalledStop final : public Stop {
   Mailbox& mailbox_;
 };
 
-/// What the child is to do, and to what.
+/// A command of the daemon.
 struct Order {
   bool is_rollback = false;
   std::vector<ChangeSetName> names;
@@ -136,7 +136,7 @@ std::optional<Order> order_of(std::string_view line) {
   return order;
 }
 
-/// The next order; nothing at the end of all, or when the child is to stop.
+/// Waits for the next order. Nothing: the connection is closed, or the child has to stop.
 std::optional<Order> next_order(Mailbox& mailbox) {
   bool is_open = mailbox.receive();
   std::optional<std::string> line;
@@ -150,7 +150,7 @@ std::optional<Order> next_order(Mailbox& mailbox) {
                           return mailbox.stops().contains(name.id);
                         });
   if (is_meant) return order;
-  // What came too late for its job.
+  // Any stop requests are for previous jobs.
   mailbox.forget_stops();
   if (stop_signal == SIGTERM) return std::nullopt;
   SignalledStop::forget();
@@ -164,13 +164,13 @@ Outcome take_back(Directories& directories, const ChangeSetName& name, Executor&
     return Outcome{.verdict = verdict, .why = std::string(kServersTrouble), .landed = {}};
   };
   auto rollback = directories.read(Stage::kRun, name);
-  if (!rollback) return troubled(Verdict::kPutOff, rollback.error().message);
+  if (!rollback) return troubled(Verdict::kDeferred, rollback.error().message);
   std::vector<Job> landed;
   for (const ChangeSetId& id : rollback->closure) {
-    const auto place = directories.find(id);
-    if (!place || !*place || (*place)->stage != Stage::kDone) continue;
-    auto job = directories.read(Stage::kDone, (*place)->name);
-    if (!job) return troubled(Verdict::kPutOff, job.error().message);
+    const auto location = directories.find(id);
+    if (!location || !*location || (*location)->stage != Stage::kDone) continue;
+    auto job = directories.read(Stage::kDone, (*location)->name);
+    if (!job) return troubled(Verdict::kDeferred, job.error().message);
     landed.push_back(std::move(*job));
   }
   const ChangeLog log(directories);
@@ -187,15 +187,15 @@ Outcome take_back(Directories& directories, const ChangeSetName& name, Executor&
 }  // namespace
 
 void serve(base::Fd socket, const QueueOptions& options, Directories& directories,
-           Executor& executor, const base::Clock& clock, bool tells_begin) {
+           Executor& executor, const base::Clock& clock, bool reports_begin) {
   Mailbox mailbox(socket.get());
   const SignalledStop stop(mailbox);
   while (const auto order = next_order(mailbox)) {
     std::string answer;
     const auto begun = [&](const ChangeSetId& id) {
-      if (!tells_begin) return;
+      if (!reports_begin) return;
       const std::string line = fmt::format("{}{}\n", kBegun, id.str());
-      // Where nobody hears it, nobody hears the answer either.
+      // If the daemon is gone, sending the answer fails too.
       [[maybe_unused]] const auto sent =
           ::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
     };
@@ -208,8 +208,8 @@ void serve(base::Fd socket, const QueueOptions& options, Directories& directorie
       }
     }
     const bool is_heard = ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) > 0;
-    const auto settled = directories.settle();
-    if (!settled) base::log(base::LogLevel::kError, "{}", settled.error().message);
+    const auto synced = directories.sync_folders();
+    if (!synced) base::log(base::LogLevel::kError, "{}", synced.error().message);
     if (!is_heard) return;
     if (stop_signal == SIGTERM) return;
     SignalledStop::forget();

@@ -15,7 +15,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-// More of those that are over are not kept in mind; who depends on one finds it again.
+// Limit on finished jobs in the model; if one is needed again, it is found again.
 constexpr std::size_t kMostOver = 20'000;
 constexpr std::size_t kMostFrozen = std::size_t{1} << 20;  // bytes
 
@@ -25,49 +25,49 @@ Tracker::Tracker(const Directories& directories, const Rules& rules)
     : directories_(directories), rules_(rules), log_(directories) {}
 
 void Tracker::put(const Job& job, Stage stage) {
-  put(known_of(job, stage, rules_));
+  put(model_job_of(job, stage, rules_));
 }
 
-void Tracker::put(Known known) {
+void Tracker::put(ModelJob known) {
   const ChangeSetId id = known.name.id;
-  if (const Known* before = model_->find(id))
+  if (const ModelJob* before = model_->find(id))
     at_[static_cast<std::size_t>(before->stage)].erase(id);
   at_[static_cast<std::size_t>(known.stage)].insert(id);
   model_->put(std::move(known));
 }
 
 void Tracker::start(const ChangeSetId& id) {
-  Known known = *model_->find(id);
+  ModelJob known = *model_->find(id);
   known.stage = Stage::kRun;
   put(std::move(known));
   started_.insert(id);
 }
 
 void Tracker::delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time) {
-  Known known = *model_->find(id);
-  if (known.is_put_off(now) && known.not_before >= time) return;
-  known.put_off_at = now;
+  ModelJob known = *model_->find(id);
+  if (known.is_deferred(now) && known.not_before >= time) return;
+  known.deferred_at = now;
   known.not_before = time;
   put(std::move(known));
 }
 
-/// False: it is not there any more.
+/// False: it is no longer there.
 Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
   auto job = directories_.read(stage, name);
   if (job) {
     put(*job, stage);
-    // What a rollback took back is otherwise than it was.
+    // The change sets that a finished rollback has taken back have changed too.
     for (const ChangeSetId& id : job->closure) {
       const bool is_done = stage == Stage::kDone && model_->find(id) != nullptr;
-      if (is_done) QUARRY_TRY(look_for(id));
+      if (is_done) QUARRY_TRY(locate(id));
     }
     return true;
   }
   switch (job.error().code) {
     case ErrorCode::kNotFound:
       return false;
-    case ErrorCode::kBusy: {  // nobody has looked at it yet
-      Known known;
+    case ErrorCode::kBusy: {  // not checked yet
+      ModelJob known;
       known.name = name;
       known.stage = stage;
       put(std::move(known));
@@ -81,13 +81,13 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
   }
 }
 
-Result<void> Tracker::look_for(const ChangeSetId& id) {
+Result<void> Tracker::locate(const ChangeSetId& id) {
   started_.erase(id);
-  const Known* known = model_->find(id);
+  const ModelJob* known = model_->find(id);
   if (!known) return {};
   const ChangeSetName name = known->name;
-  // Twice, since jobs go back as well.
-  for (int look = 0; look < 2; ++look) {
+  // Searches twice, since jobs also move back.
+  for (int attempt = 0; attempt < 2; ++attempt) {
     for (std::size_t i = 0; i < kStages; ++i) {
       QUARRY_TRY_ASSIGN(const bool is_there, read(static_cast<Stage>(i), name));
       if (is_there) return {};
@@ -106,8 +106,8 @@ Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
     for (const ChangeSetName& name : names) {
       seen.insert(name.id);
       if (started_.contains(name.id)) continue;
-      const Known* known = model_->find(name.id);
-      // In queue/ it may have been changed where it lies.
+      const ModelJob* known = model_->find(name.id);
+      // In queue/ a job may change without moving.
       if (known && known->stage == stage && stage != Stage::kQueue) continue;
       QUARRY_TRY(read(stage, name));
     }
@@ -115,7 +115,7 @@ Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
   for (const Stage stage : stages) {
     const auto before = at_[static_cast<std::size_t>(stage)];
     for (const ChangeSetId& id : before) {
-      if (!seen.contains(id) && !started_.contains(id)) QUARRY_TRY(look_for(id));
+      if (!seen.contains(id) && !started_.contains(id)) QUARRY_TRY(locate(id));
     }
   }
   return {};
@@ -125,14 +125,14 @@ Result<void> Tracker::resolve() {
   for (const ChangeSetId& id : model_->unknown()) {
     const auto record = log_.read(id);
     if (record && record->name) {
-      Known known;
+      ModelJob known;
       known.name = *record->name;
       put(std::move(known));
-      QUARRY_TRY(look_for(id));
+      QUARRY_TRY(locate(id));
       continue;
     }
-    QUARRY_TRY_ASSIGN(const auto place, directories_.find(id));
-    if (place) QUARRY_TRY(read(place->stage, place->name));
+    QUARRY_TRY_ASSIGN(const auto location, directories_.find(id));
+    if (location) QUARRY_TRY(read(location->stage, location->name));
   }
   return {};
 }

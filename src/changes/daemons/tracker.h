@@ -1,4 +1,4 @@
-// The model of a queue, kept in step with its folders.
+// Keeps the model of a queue up to date with its folders.
 #pragma once
 
 #include <array>
@@ -20,26 +20,26 @@ class Tracker {
   Tracker(const Directories& directories, const Rules& rules);
 
   const Model& model() const { return *model_; }
-  /// Reads what has come to STAGES, and finds out where that which was there has gone.
+  /// Reads new jobs in STAGES, and finds the current stage of those that have left.
   base::Result<void> scan(std::initializer_list<Stage> stages);
-  /// JOB is in STAGE, as somebody knows who has it in hand.
+  /// JOB is in STAGE; called by the holder of its lock.
   void put(const Job& job, Stage stage);
-  /// ID, which is in pending/, is being executed, until somebody looks for it.
+  /// ID, which is in pending/, counts as running until locate() is called for it.
   void start(const ChangeSetId& id);
-  /// ID is not to go before TIME, whatever its file says.
+  /// ID must not go before TIME, whatever its file says.
   void delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time);
-  /// Finds out where that which others depend on is.
+  /// Finds the jobs that others depend on.
   base::Result<void> resolve();
-  /// Finds out where ID, which is known, is now.
-  base::Result<void> look_for(const ChangeSetId& id);
-  /// The branches that ctrl/frozen names, a line each.
+  /// Finds the current stage of ID, which must be known.
+  base::Result<void> locate(const ChangeSetId& id);
+  /// Reads the frozen branches from ctrl/frozen.
   base::Result<void> read_frozen();
-  /// All that are known and not over.
+  /// All known unfinished jobs.
   std::vector<ChangeSetId> open() const;
   std::size_t count(Stage stage) const { return at_[static_cast<std::size_t>(stage)].size(); }
 
  private:
-  void put(Known known);
+  void put(ModelJob known);
   base::Result<bool> read(Stage stage, const ChangeSetName& name);
   void forget_what_is_over();
 

@@ -25,7 +25,7 @@ Outcome outcome(Verdict verdict, std::string why) {
   return {.verdict = verdict, .why = std::move(why), .landed = {}};
 }
 
-/// What is wrong with the machine, or in somebody's way, may be right later.
+/// Problems of the machine, and conflicts with other processes, are temporary.
 Verdict verdict_on(ErrorCode code) {
   switch (code) {
     case ErrorCode::kInvalid:
@@ -36,7 +36,7 @@ Verdict verdict_on(ErrorCode code) {
     case ErrorCode::kNoSpace:
       return Verdict::kNoRoom;
     default:
-      return Verdict::kPutOff;
+      return Verdict::kDeferred;
   }
 }
 
@@ -46,9 +46,9 @@ Outcome troubled(const base::Error& error) {
     case ErrorCode::kNoSpace:
       return outcome(Verdict::kNoRoom, "there is no room on the server's disk");
     case ErrorCode::kBusy:
-      return outcome(Verdict::kPutOff, "somebody else writes to the repository");
+      return outcome(Verdict::kDeferred, "somebody else writes to the repository");
     default:
-      return outcome(Verdict::kPutOff, std::string(kServersTrouble));
+      return outcome(Verdict::kDeferred, std::string(kServersTrouble));
   }
 }
 
@@ -57,7 +57,7 @@ Outcome failed(const base::Error& error) {
   return verdict == Verdict::kFailed ? outcome(verdict, error.message) : troubled(error);
 }
 
-Outcome told(const LandingOutcome& landed, const Executor::Say& say) {
+Outcome outcome_of(const LandingOutcome& landed, const Executor::Say& say) {
   if (landed) {
     return {.verdict = Verdict::kLanded,
             .why = fmt::format("{} {}", landed->was_there ? "has landed before, as" : "landed as",
@@ -66,11 +66,11 @@ Outcome told(const LandingOutcome& landed, const Executor::Say& say) {
   }
   const Refusal& refusal = landed.error();
   if (!refusal.log.empty()) say(refusal.log);
-  return outcome(refusal.kind == RefusalKind::kForked ? Verdict::kPutOff : Verdict::kFailed,
+  return outcome(refusal.kind == RefusalKind::kForked ? Verdict::kDeferred : Verdict::kFailed,
                  refusal.reason);
 }
 
-/// One that is being landed.
+/// A job that is being landed.
 struct Item {
   LandingOrder order;
   const Executor::Say* say;
@@ -82,13 +82,13 @@ void set_all(Items items, const Outcome& outcome) {
   for (const Item& item : items) *item.outcome = outcome;
 }
 
-/// Whether it may land later, so that those behind it wait as well.
-bool is_put_off(const Outcome& outcome) {
-  return outcome.verdict == Verdict::kPutOff || outcome.verdict == Verdict::kNoRoom;
+/// Whether it may land later, so that jobs behind it have to wait too.
+bool is_deferred(const Outcome& outcome) {
+  return outcome.verdict == Verdict::kDeferred || outcome.verdict == Verdict::kNoRoom;
 }
 
-/// What becomes of those behind one that was put off: where they touch the same files, they would
-/// pass it.
+/// The outcome of jobs behind a deferred one: if they touch the same files, they must not overtake
+/// it.
 Outcome behind(const Outcome& other) {
   return outcome(other.verdict, "one ahead of it was put off: " + other.why);
 }
@@ -97,7 +97,7 @@ void say_to_all(Items items, std::string_view text) {
   for (const Item& item : items) (*item.say)(text);
 }
 
-/// What a gate is told of those of ITEMS that PROSPECT has check-ins of.
+/// Input of a gate for those ITEMS that have check-ins in PROSPECT.
 GateCase case_of(Items items, const Prospect& prospect) {
   GateCase gate_case{.change_set = {},
                      .branch = prospect.branch,
@@ -140,9 +140,9 @@ class RepositoryExecutor final : public Executor {
                               std::optional<Outcome>& decided);
 
   ExecutorOptions options_;
-  TarballReaders readers_;  // made before much is in memory
+  TarballReaders readers_;  // created early, while this process is small
   std::unique_ptr<repository::Repository> repository_;
-  std::unique_ptr<Lander> lander_;  // of that
+  std::unique_ptr<Lander> lander_;  // for repository_
 };
 
 base::Result<void> RepositoryExecutor::open() {
@@ -159,7 +159,7 @@ base::Result<void> RepositoryExecutor::open() {
   return repository_->check_schema();
 }
 
-/// Lands ITEMS, all or none; whatever keeps STOP waiting for long ends when it comes.
+/// Lands ITEMS, all or none. Long waits end when a stop is requested.
 base::Result<std::vector<LandingOutcome>> RepositoryExecutor::try_to_land(Items items,
                                                                           const Gate& gate,
                                                                           const Stop& stop) {
@@ -192,7 +192,7 @@ base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& pro
       run_gate(options_.gate, gate_case, [&] { return stop.wanted().has_value(); });
   if (!verdict) {
     base::log(base::LogLevel::kError, "the gate cannot be run: {}", verdict.error().message);
-    decided = outcome(Verdict::kPutOff, "the gate cannot be run: the server's log says why");
+    decided = outcome(Verdict::kDeferred, "the gate cannot be run: the server's log says why");
     return std::unexpected(verdict.error());
   }
   if (items.size() > 1) {
@@ -208,19 +208,19 @@ base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& pro
       decided = outcome(Verdict::kSkipped, verdict->reason);
       break;
     case GateDecision::kTryLater:
-      decided = outcome(Verdict::kPutOff, verdict->reason);
+      decided = outcome(Verdict::kDeferred, verdict->reason);
       break;
     case GateDecision::kFail:
       decided = outcome(Verdict::kFailed, verdict->reason);
       break;
     case GateDecision::kInterrupted:
-      break;  // why is what stop says
+      break;  // the stop request has the reason
   }
   return base::fail(ErrorCode::kDenied, verdict->reason);
 }
 
-/// Lands ITEMS together; where they may not, each half of them, so that one alone fails for what is
-/// its fault.
+/// Lands ITEMS together. If they fail, tries each half, so that in the end only the jobs at fault
+/// fail.
 void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   if (items.empty()) return;
   if (const auto wanted = stop.wanted()) return set_all(items, outcome(*wanted, "stopped"));
@@ -232,20 +232,20 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   const auto outcomes = try_to_land(items, gate, stop);
   if (outcomes) {
     for (std::size_t i = 0; i < items.size(); ++i) {
-      *items[i].outcome = told((*outcomes)[i], *items[i].say);
+      *items[i].outcome = outcome_of((*outcomes)[i], *items[i].say);
     }
     return;
   }
   const auto wanted = stop.wanted();
   if (!decided && wanted) return set_all(items, outcome(*wanted, "stopped"));
   const Outcome done = decided ? *decided : failed(outcomes.error());
-  // What is put off is so for all: the machine's trouble.
-  if (items.size() == 1 || is_put_off(done)) return set_all(items, done);
+  // A deferral has its cause in the machine, and applies to all.
+  if (items.size() == 1 || is_deferred(done)) return set_all(items, done);
   const Items first = items.first(items.size() / 2), second = items.subspan(items.size() / 2);
   land_together(first, stop);
   const Outcome& last = *first.back().outcome;
-  // Those that a gate is asked over touch no file in common.
-  if (!gate && is_put_off(last)) return set_all(second, behind(last));
+  // With a gate, the items have no files in common.
+  if (!gate && is_deferred(last)) return set_all(second, behind(last));
   land_together(second, stop);
 }
 
@@ -265,20 +265,20 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
     size = 0;
   };
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (may_be_lines && items.empty() && i > 0 && is_put_off(outcomes[i - 1])) {
+    if (may_be_lines && items.empty() && i > 0 && is_deferred(outcomes[i - 1])) {
       outcomes[i] = behind(outcomes[i - 1]);
       continue;
     }
     auto order = order_of(tasks[i].job, tasks[i].tarball, readers_, options_);
     if (!order) {
       outcomes[i] = failed(order.error());
-      // Those ahead of it, so that the next one sees what is right ahead.
-      if (may_be_lines && is_put_off(outcomes[i])) land_items();
+      // Land the jobs before it, so that only the last of them decides about the next one.
+      if (may_be_lines && is_deferred(outcomes[i])) land_items();
       continue;
     }
     for (const ChangedFile& file : order->files) size += file.content ? file.content->size() : 0;
     items.push_back({.order = std::move(*order), .say = &tasks[i].say, .outcome = &outcomes[i]});
-    // All of them are in memory; so no more at once than one may have.
+    // Limits the memory for files to what one change set may have.
     if (size >= options_.tarball.expanded) land_items();
   }
   land_items();
@@ -304,7 +304,7 @@ Outcome RepositoryExecutor::take_back(const Job& rollback, const std::vector<Job
   Outcome done;
   const Item item{.order = std::move(order), .say = &say, .outcome = &done};
   const auto outcomes = try_to_land({&item, 1}, nullptr, stop);
-  if (outcomes) return told(outcomes->front(), say);
+  if (outcomes) return outcome_of(outcomes->front(), say);
   const auto wanted = stop.wanted();
   return wanted ? outcome(*wanted, "stopped") : failed(outcomes.error());
 }

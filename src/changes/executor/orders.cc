@@ -15,7 +15,7 @@ namespace {
 base::Result<ChangeSetContent> open_tarball(TarballReaders& readers, const ChangeSetName& name,
                                             const std::filesystem::path& tarball,
                                             const ExecutorOptions& options) {
-  // As it was read when it came, where that is kept.
+  // From the cache, if it was kept when the tarball was checked.
   auto kept = take_content(options.temporary, name, options.tarball);
   if (kept) return kept;
   const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));

@@ -1,4 +1,4 @@
-// What a job and its tarball order to land.
+// Landing orders made from jobs and their tarballs.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@
 
 namespace quarry::changes {
 
-/// All of JOB's order but its files.
+/// The order for JOB, without files.
 LandingOrder order_of(const Job& job);
 
-/// JOB's order, with the files that are in TARBALL. Errors: as TarballReaders::read().
+/// The order for JOB, with the files in TARBALL. Errors: those of TarballReaders::read().
 base::Result<LandingOrder> order_of(const Job& job, const std::filesystem::path& tarball,
                                     TarballReaders& readers, const ExecutorOptions& options);
 

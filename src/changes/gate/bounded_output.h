@@ -1,4 +1,4 @@
-// What a program writes, of which the beginning and the end are kept.
+// Keeps the beginning and the end of a program's output.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@ namespace quarry::changes {
 
 class BoundedOutput {
  public:
-  /// Keeps up to MOST bytes, and twice that in memory.
-  explicit BoundedOutput(std::size_t most) : half_(most / 2) {}
+  /// Keeps up to LIMIT bytes, using up to twice as much memory.
+  explicit BoundedOutput(std::size_t limit) : half_(limit / 2) {}
 
   void add(std::string_view bytes);
-  /// As text for logs and terminals: lines; control characters and what is no UTF-8 escaped. What is
-  /// left out is said.
+  /// As lines for logs and terminals, with control characters and invalid UTF-8 escaped, and a
+  /// note about omitted bytes.
   std::string text() const;
 
  private:

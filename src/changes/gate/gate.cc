@@ -26,7 +26,7 @@ constexpr int kPermanent = 100;
 constexpr int kTemporary = 111;
 constexpr int kSignals = 128;
 
-/// The folder of a gate without a sandbox; it goes with the object.
+/// A temporary folder for a gate without a sandbox.
 class BareFolder {
  public:
   static Result<BareFolder> make(const std::optional<GateUser>& user) {
@@ -83,7 +83,7 @@ GateVerdict verdict_of(int code) {
   return {GateDecision::kFail, fmt::format("the gate ended with exit code {}", code), {}};
 }
 
-/// Why OPTIONS ended it before it had decided.
+/// Why the gate was ended before it decided.
 std::string reason_of(GateProcess::End end, const GateOptions& options) {
   switch (end) {
     case GateProcess::End::kTimedOut:
@@ -121,7 +121,7 @@ Result<GateVerdict> run(const GateOptions& options, const GateCase& gate_case,
                         const std::function<bool()>& interrupted) {
   QUARRY_TRY_ASSIGN(auto process, GateProcess::start(words, folder, options, interrupted));
   const auto sent = send_tree(process, gate_case);
-  // Who does not read his tree to its end says why by himself.
+  // A gate that does not read its whole tree gives its verdict anyway.
   if (!sent && sent.error().code != ErrorCode::kDiscarded) return std::unexpected(sent.error());
   process.wait();
   return verdict_on(process, options);

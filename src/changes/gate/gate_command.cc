@@ -19,23 +19,23 @@ using base::fail;
 using base::Result;
 
 constexpr const char* kFolder = "/gate";
-constexpr uid_t kInnerUser = 1000;  // as it sees itself
+constexpr uid_t kInnerUser = 1000;  // inside the sandbox
 constexpr std::uint64_t kSharedMemory = std::uint64_t{64} << 20;
 constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 
-/// 1 is too little for a file; with 0 a machine's core_pattern would have its program started.
+/// 1 byte is too little for a core file; 0 would still start a core_pattern program.
 constexpr const char* kNoCore = "--core=1";
 
-/// Folders that are links into /usr where /usr is merged.
+/// Symbolic links to folders in /usr on systems with a merged /usr.
 constexpr auto kSystemFolders =
     std::to_array<std::string_view>({"bin", "sbin", "lib", "lib32", "lib64", "libx32"});
-/// What compilers and the dynamic linker need, and a clock that is right.
+/// Needed by compilers, by the dynamic linker, and for local time.
 constexpr auto kSystemFiles =
     std::to_array<const char*>({"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
                                 "/etc/alternatives", "/etc/localtime"});
 
-/// No name is in it; the words behind it are the gate's. The tree's dates are those of now: make
-/// thinks little of 1970. The keyword that tar does not know says that a name is no UTF-8.
+/// Script without file names; its arguments are the gate's command line. Files get the current
+/// time, since make mistrusts 1970. The unknown pax keyword is that of names that are not UTF-8.
 constexpr const char* kUnpack =
     "umask 022\n"
     "tar -x -m --no-same-owner --warning=no-unknown-keyword -f - -C .. || {\n"
@@ -177,7 +177,7 @@ std::vector<std::string> inner_words(const GateOptions& options) {
       "/usr/bin/prlimit", kNoCore, fmt::format("--cpu={}", options.processor_time.count()),
       fmt::format("--fsize={}", options.disk), fmt::format("--nofile={}", options.open_files)};
   if (options.addresses > 0) words.push_back(fmt::format("--as={}", options.addresses));
-  // Without a namespace of its own the user's other processes would count.
+  // Without a user namespace, the user's other processes would count too.
   if (options.is_sandboxed) words.push_back(fmt::format("--nproc={}", options.processes));
   append(words, {"--", "/bin/sh", "-c", kUnpack, "gate"});
   append(words, options.command);
@@ -191,19 +191,19 @@ std::vector<std::string> sandbox_words(const GateOptions& options, const GateCas
                  "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--uid",
                  fmt::format("{}", kInnerUser), "--gid", fmt::format("{}", kInnerUser),
                  "--hostname", "gate", "--cap-drop", "ALL", "--new-session", "--die-with-parent"});
-  append(words, {"--json-status-fd", fmt::format("{}", kStatusPlace), "--seccomp",
-                 fmt::format("{}", kCallsPlace)});
+  append(words, {"--json-status-fd", fmt::format("{}", kStatusDescriptor), "--seccomp",
+                 fmt::format("{}", kCallsDescriptor)});
   append_system(words);
-  int place = kFirstFilePlace;
+  int descriptor = kFirstFileDescriptor;
   for (const GateFile& file : gate_files()) {
-    append(words, {"--ro-bind-data", fmt::format("{}", place++), file.path});
+    append(words, {"--ro-bind-data", fmt::format("{}", descriptor++), file.path});
   }
   append(words, {"--proc", "/proc", "--dev", "/dev", "--size", fmt::format("{}", kSharedMemory),
                  "--tmpfs", "/dev/shm", "--remount-ro", "/dev"});
   append(words, {"--size", fmt::format("{}", options.disk), "--tmpfs", kFolder, "--dir",
                  "/gate/tree", "--dir", "/gate/tmp", "--symlink", "gate/tmp", "/tmp", "--dir",
                  "/var", "--symlink", "../gate/tmp", "/var/tmp"});
-  // Behind what they may lie in.
+  // After the folders that may contain them.
   append_readable(words, options);
   append(words, {"--remount-ro", "/", "--chdir", "/gate/tree"});
   append(words, {"--clearenv"});

@@ -1,4 +1,4 @@
-// The words that start a gate. quarry/changes/gate.h says what they come to.
+// The command lines that start a gate; quarry/changes/gate.h explains them.
 #pragma once
 
 #include <sys/types.h>
@@ -12,32 +12,33 @@
 
 namespace quarry::changes {
 
-/// Errors: kInvalid, what is wrong with OPTIONS.
+/// Errors: kInvalid; the message says what is wrong with OPTIONS.
 base::Result<void> check_options(const GateOptions& options);
 
 struct GateUser {
   uid_t user = 0;
   gid_t group = 0;
 };
-/// Whom a gate has to become; nothing: it stays who we are. Errors: kInvalid, kDenied, kNotFound.
+/// The user that the gate has to switch to; nothing: ours. Errors: kInvalid, kDenied, kNotFound.
 base::Result<std::optional<GateUser>> gate_user(const GateOptions& options);
 
-/// The places of a gate's descriptors behind its standard streams.
-inline constexpr int kStatusPlace = 3;
-inline constexpr int kCallsPlace = 4;
-/// What stands in place of files in /etc that tell of this machine.
+/// Numbers of the gate's descriptors after its standard streams.
+inline constexpr int kStatusDescriptor = 3;
+inline constexpr int kCallsDescriptor = 4;
+/// Replacements for files in /etc that would identify this machine.
 struct GateFile {
   const char* path;
   const char* text;
 };
-inline constexpr int kFirstFilePlace = 5;
+inline constexpr int kFirstFileDescriptor = 5;
 std::vector<GateFile> gate_files();
 
-/// For FOLDER: "/gate" within a sandbox.
+/// FOLDER is "/gate" in a sandbox.
 std::vector<std::string> gate_environment(const GateCase& gate_case, const std::string& folder);
-/// What runs in the sandbox, or without one: bounds, the unpacking, the gate.
+/// The part that runs inside the sandbox, if there is one: sets limits, unpacks the tree, execs
+/// the gate.
 std::vector<std::string> inner_words(const GateOptions& options);
-/// All of it.
+/// The complete command lines.
 std::vector<std::string> sandbox_words(const GateOptions& options, const GateCase& gate_case,
                                        const std::optional<GateUser>& user);
 std::vector<std::string> bare_words(const GateOptions& options,

@@ -29,8 +29,8 @@ using base::Result;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLook{100};
-/// For those that were killed to be gone. The kernel may have gigabytes to give back.
+constexpr milliseconds kCheckInterval{100};
+/// For killed processes to disappear: the kernel may have to free gigabytes.
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::size_t kMostStatus = 4096;
 constexpr std::size_t kPiece = std::size_t{64} << 10;
@@ -48,7 +48,7 @@ bool is_readable(const Fd& fd, milliseconds timeout) {
   return ::poll(&ready, 1, static_cast<int>(timeout.count())) > 0;
 }
 
-/// What bwrap is given beside its streams, in the order of gate_command.h.
+/// Descriptors for bwrap in addition to the standard streams, in the order of gate_command.h.
 Result<std::vector<Fd>> sandbox_files() {
   std::vector<Fd> files;
   QUARRY_TRY_ASSIGN(Fd calls, gate_calls());
@@ -91,7 +91,7 @@ Result<GateProcess> GateProcess::start(const std::vector<std::string>& words,
 }
 
 GateProcess::~GateProcess() {
-  // What was moved from has no handles.
+  // A moved-from object owns nothing.
   if (!ending_ || has_ended_) return;
   kill_all();
   base::wait_for_end(pid_);
@@ -118,11 +118,11 @@ void GateProcess::wait() {
   read_status();
   kill_all();
   if (first_) is_readable(first_, kPatience);
-  // Without a sandbox somebody may hold on to it.
+  // Without a sandbox, other processes may keep the pipe open: do not wait for its end.
   const auto end = Clock::now() + (is_sandboxed_ ? milliseconds(kPatience) : milliseconds(0));
   do {
     read_output();
-  } while (output_end_ && Clock::now() < end && (is_readable(output_end_, kLook) || true));
+  } while (output_end_ && Clock::now() < end && (is_readable(output_end_, kCheckInterval) || true));
 }
 
 std::optional<int> GateProcess::exit_code() const {
@@ -136,38 +136,38 @@ bool GateProcess::has_ended() {
   int status = 0;
   const pid_t pid = ::waitpid(pid_, &status, WNOHANG);
   if (pid == 0 || (pid < 0 && errno == EINTR)) return false;
-  // If somebody else has waited for it, nobody knows how it ended.
+  // If another thread has reaped it, its status is unknown.
   if (pid == pid_) status_ = status;
   has_ended_ = true;
   return true;
 }
 
-/// Waits a moment for something to happen.
+/// Waits briefly for events and handles them.
 void GateProcess::exchange() {
   std::array<pollfd, 4> ready{{{ending_.get(), POLLIN, 0},
                                {output_end_.get(), POLLIN, 0},
                                {status_end_.get(), POLLIN, 0},
                                {input_.get(), POLLOUT, 0}}};
-  ::poll(ready.data(), ready.size(), static_cast<int>(kLook.count()));
+  ::poll(ready.data(), ready.size(), static_cast<int>(kCheckInterval.count()));
   if (ready[1].revents != 0) read_output();
   if (ready[2].revents != 0) read_status();
-  if (Clock::now() >= next_look_) look_at_bounds();
+  if (Clock::now() >= next_check_) check_bounds();
 }
 
-void GateProcess::look_at_bounds() {
-  next_look_ = Clock::now() + kLook;
+void GateProcess::check_bounds() {
+  next_check_ = Clock::now() + kCheckInterval;
   if (end_ != End::kByItself) return;
   if (Clock::now() >= deadline_) return stop(End::kTimedOut);
   if (interrupted_ && interrupted_()) return stop(End::kInterrupted);
   if (!first_) return;
   const Usage usage = usage_of(first_pid_);
-  if (most_memory_ > 0 && usage.memory > most_memory_) return stop(End::kTooMuchMemory);
-  if (usage.files > most_files_) stop(End::kTooManyFiles);
+  if (max_memory_ > 0 && usage.memory > max_memory_) return stop(End::kTooMuchMemory);
+  if (usage.files > max_files_) stop(End::kTooManyFiles);
 }
 
 void GateProcess::read_output() {
   std::array<char, 65536> buffer{};
-  // Who floods is left to himself from time to time.
+  // Returns now and then even if the gate writes without pause.
   for (int i = 0; i < 16 && output_end_; ++i) {
     const ssize_t size = ::read(output_end_.get(), buffer.data(), buffer.size());
     if (size == 0) output_end_.reset();
@@ -185,7 +185,7 @@ void GateProcess::read_status() {
     status_text_.append(buffer.data(), static_cast<std::size_t>(size));
   }
   if (first_) return;
-  // bwrap has not waited for it yet, so that the number is still that of this process.
+  // bwrap has not reaped it yet, so the pid is still valid.
   if (const auto pid = child_pid_in(status_text_)) {
     first_pid_ = *pid;
     first_ = process_handle(*pid);
@@ -197,7 +197,7 @@ void GateProcess::stop(End why) {
   kill_all();
 }
 
-/// bwrap is told nothing before: it would not pass it on, and what runs in it has no say.
+/// bwrap gets no signal first: it would not pass it on, and the processes in it have no say.
 void GateProcess::kill_all() const {
   if (first_) ::syscall(SYS_pidfd_send_signal, first_.get(), SIGKILL, nullptr, 0);
   ::kill(-pid_, SIGKILL);

@@ -1,4 +1,4 @@
-// A gate while it runs: fed with its tree, listened to, and ended when it takes too long.
+// A running gate: sends it its tree, reads its output, and enforces its time limit.
 #pragma once
 
 #include <sys/types.h>
@@ -22,27 +22,26 @@ class GateProcess {
  public:
   enum class End { kByItself, kTimedOut, kInterrupted, kTooMuchMemory, kTooManyFiles };
 
-  /// Starts WORDS in FOLDER, and minds those bounds of OPTIONS that no process's limits are. In a
-  /// sandbox WORDS are bwrap's, which tells what it does.
+  /// Starts WORDS in FOLDER, and enforces those limits in OPTIONS that cannot be set per process.
+  /// In a sandbox WORDS start bwrap, which reports its status.
   static base::Result<GateProcess> start(const std::vector<std::string>& words,
                                          const std::string& folder, const GateOptions& options,
                                          std::function<bool()> interrupted);
   GateProcess(GateProcess&&) = default;
   GateProcess& operator=(GateProcess&&) = delete;
-  /// Ends it.
+  /// Kills it.
   ~GateProcess();
 
-  /// Hands BYTES to its standard input. Errors: kDiscarded, it reads no more, or has ended.
+  /// Writes BYTES to its standard input. Errors: kDiscarded: it has closed its input or exited.
   base::Result<void> feed(std::string_view bytes);
-  /// Closes its standard input, and waits for its end, and that of all that it has started in its
-  /// sandbox.
+  /// Closes its standard input, and waits until it and all processes in its sandbox have ended.
   void wait();
 
   // After wait().
 
   End end() const { return end_; }
-  /// Its exit code, with 128 and more for a signal, as shells have it; nothing: it was never begun, as
-  /// the sandbox could not be made, or was torn down.
+  /// Its exit code, 128 plus the number if it was killed by a signal, as in shells. Nothing: it
+  /// never ran, since the sandbox could not be set up, or was torn down.
   std::optional<int> exit_code() const;
   std::string output() const { return output_.text(); }
 
@@ -50,14 +49,14 @@ class GateProcess {
   GateProcess(pid_t pid, const GateOptions& options, std::function<bool()> interrupted)
       : pid_(pid),
         is_sandboxed_(options.is_sandboxed),
-        most_memory_(options.memory),
-        most_files_(options.files),
+        max_memory_(options.memory),
+        max_files_(options.files),
         interrupted_(std::move(interrupted)),
         deadline_(std::chrono::steady_clock::now() + options.timeout) {}
 
   bool has_ended();
   void exchange();
-  void look_at_bounds();
+  void check_bounds();
   void read_output();
   void read_status();
   void stop(End why);
@@ -65,21 +64,21 @@ class GateProcess {
 
   pid_t pid_;
   bool is_sandboxed_;
-  std::uint64_t most_memory_;  // 0: unbounded
-  std::uint64_t most_files_;
+  std::uint64_t max_memory_;  // 0: unlimited
+  std::uint64_t max_files_;
   std::function<bool()> interrupted_;
   std::chrono::steady_clock::time_point deadline_;
-  std::chrono::steady_clock::time_point next_look_{};
-  base::Fd ending_;  // readable once pid_ has ended
+  std::chrono::steady_clock::time_point next_check_{};
+  base::Fd ending_;  // readable when pid_ has ended
   base::Fd input_;
   base::Fd output_end_;
   base::Fd status_end_;
   pid_t first_pid_ = -1;
-  base::Fd first_;  // the first process of the sandbox, with which the others end
+  base::Fd first_;  // the first process of the sandbox; when it ends, the kernel kills the others
   std::string status_text_;
   BoundedOutput output_{kMostGateOutput};
   bool has_ended_ = false;
-  std::optional<int> status_;  // as waitpid() has it
+  std::optional<int> status_;  // as from waitpid()
   End end_ = End::kByItself;
 };
 

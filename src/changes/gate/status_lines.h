@@ -1,7 +1,7 @@
-// What bwrap tells of its sandbox (--json-status-fd): objects of JSON, one behind the other.
+// Status messages of bwrap (--json-status-fd): a sequence of JSON objects.
 //
-//   { "child-pid": N }     its first process; there may be more in it
-//   { "exit-code": N }     of the program; never said where it was not begun
+//   { "child-pid": N }     the first process of the sandbox
+//   { "exit-code": N }     of the program; missing if it was never started
 #pragma once
 
 #include <sys/types.h>

@@ -25,17 +25,17 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #error "the number of this architecture (linux/audit.h) has to be added here"
 #endif
 
-/// Numbers from here on are calls of another kind on x86-64 (x32).
+/// Higher numbers are calls of another ABI on x86-64 (x32).
 constexpr std::uint32_t kOtherNumbers = 0x40000000;
 
 constexpr auto kRefused = std::to_array<std::uint32_t>({
-    // Memory that stays while nobody has it mapped.
+    // Memory that remains allocated without being mapped.
     SYS_memfd_create,
     SYS_memfd_secret,
     SYS_shmget,
     SYS_msgget,
     SYS_semget,
-    // Not for builds.
+    // Not needed by builds.
     SYS_add_key,
     SYS_request_key,
     SYS_keyctl,

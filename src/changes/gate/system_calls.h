@@ -1,5 +1,5 @@
-// The system calls that a gate has not: those that keep memory which no limit counts, and those that
-// no build needs and through which kernels were broken into.
+// System calls that a gate may not use: those that allocate memory outside all limits, and those
+// that no build needs and that are known for kernel vulnerabilities.
 #pragma once
 
 #include "quarry/base/fd.h"
@@ -7,8 +7,8 @@
 
 namespace quarry::changes {
 
-/// The filter, as bwrap reads it from a file: they fail with ENOSYS, as in an old kernel, and so do all
-/// calls of another architecture than this one.
+/// The seccomp filter, in a file for bwrap. Filtered calls, and all calls of other architectures,
+/// fail with ENOSYS, as in an old kernel.
 base::Result<base::Fd> gate_calls();
 
 }  // namespace quarry::changes

@@ -18,7 +18,7 @@
 namespace quarry::changes {
 namespace {
 
-/// The number of kB behind NAME in a line of /proc/PID/status; 0: it is not LINE's.
+/// The number of kB after NAME in a line of /proc/PID/status; 0 if LINE is a different one.
 std::uint64_t kilobytes(std::string_view line, std::string_view name) {
   if (!line.starts_with(name)) return 0;
   line.remove_prefix(name.size());
@@ -26,7 +26,7 @@ std::uint64_t kilobytes(std::string_view line, std::string_view name) {
   return base::take_number<std::uint64_t>(line).value_or(0);
 }
 
-/// What is shared counts for each that has it mapped: too much rather than too little.
+/// Shared memory is counted once per process: rather too much than too little.
 std::uint64_t memory_of(const std::filesystem::path& process) {
   std::ifstream status(process / "status");
   std::uint64_t sum = 0;
@@ -62,7 +62,7 @@ Usage usage_of(pid_t first) {
   add_files(usage, root + "/gate");
   add_files(usage, root + "/dev/shm");
   std::error_code error;
-  // Its own /proc, in which its processes alone are.
+  // The sandbox's /proc, which shows only its own processes.
   for (std::filesystem::directory_iterator at(root + "/proc", error), end; !error && at != end;
        at.increment(error)) {
     if (is_number(at->path().filename().string())) usage.memory += memory_of(at->path());

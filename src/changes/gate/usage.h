@@ -1,8 +1,8 @@
-// How much a sandbox uses: what no limit of a process bounds. Looked at from outside, through the
-// first process of its namespaces.
+// Resource usage of a whole sandbox, for limits that cannot be set per process. Measured from
+// outside, through the first process of its namespaces.
 //
-//   memory   of all its processes, shared memory and files (they lie in memory) together
-//   files    their number: a tmpfs bounds bytes, not names
+//   memory   of all its processes, shared memory and files (which are in memory)
+//   files    number of files: a tmpfs limits bytes, not names
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +16,8 @@ struct Usage {
   std::uint64_t files = 0;
 };
 
-/// Of the sandbox that begins with FIRST; what cannot be seen, as it has not been set up yet or has
-/// ended, counts as nothing.
+/// Usage of the sandbox whose first process is FIRST. Anything that cannot be read, because the
+/// sandbox is not set up yet or has ended, counts as zero.
 Usage usage_of(pid_t first);
 
 }  // namespace quarry::changes

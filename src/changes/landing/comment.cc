@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::size_t kMostTold = 50;
 constexpr std::size_t kMostOfLine = 100;    // bytes
-constexpr std::size_t kIdDigits = 8;        // of a change set, as its queue is listed
-constexpr std::size_t kCheckInDigits = 10;  // as fossil shows them
+constexpr std::size_t kIdDigits = 8;        // as shown in lists of the queue
+constexpr std::size_t kCheckInDigits = 10;  // as shown by fossil
 
-/// The first line of TEXT that has something in it.
+/// The first line of TEXT that is not blank.
 std::string_view first_line(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos) return {};
@@ -23,7 +23,7 @@ std::string_view first_line(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
-/// TEXT, cut between two characters where it is too long.
+/// TEXT, shortened if necessary, without splitting a character.
 std::string shortened(std::string_view text) {
   if (text.size() <= kMostOfLine) return std::string(text);
   std::size_t size = 0;
@@ -34,20 +34,20 @@ std::string shortened(std::string_view text) {
   return std::string(text.substr(0, size)) + "…";
 }
 
-std::string told(const TakenBackCheckIn& each) {
+std::string reference_to(const TakenBackCheckIn& each) {
   return fmt::format("\"{}\" ({} [{}])", shortened(first_line(each.comment)),
                      each.id.str().substr(0, kIdDigits), each.name.str().substr(0, kCheckInDigits));
 }
 
-/// What a sentence goes on with after "take back".
-std::string all_told(std::span<const TakenBackCheckIn> taken_back) {
+/// The object of "take back".
+std::string references_to(std::span<const TakenBackCheckIn> taken_back) {
   const std::size_t count = taken_back.size();
-  if (count == 1) return told(taken_back.front());
+  if (count == 1) return reference_to(taken_back.front());
   std::string text = fmt::format("{} change sets: ", count);
   const std::size_t last = std::min(count, kMostTold);
   for (std::size_t i = 0; i < last; ++i) {
     const bool is_end = i + 1 == count;
-    text += fmt::format("{}{}", i == 0 ? "" : is_end ? " and " : ", ", told(taken_back[i]));
+    text += fmt::format("{}{}", i == 0 ? "" : is_end ? " and " : ", ", reference_to(taken_back[i]));
   }
   if (last < count) text += fmt::format(" and {} more", count - last);
   return text;
@@ -57,10 +57,10 @@ std::string all_told(std::span<const TakenBackCheckIn> taken_back) {
 
 std::string comment_of(const std::string& given, std::span<const TakenBackCheckIn> taken_back) {
   const bool is_empty = given.find_first_not_of(" \t\r\n") == given.npos;
-  // As fossil has it.
+  // As in fossil.
   if (taken_back.empty()) return is_empty ? "(no comment)" : given;
-  if (is_empty) return "Take back " + all_told(taken_back);
-  return fmt::format("{}\n\nTakes back {}", given, all_told(taken_back));
+  if (is_empty) return "Take back " + references_to(taken_back);
+  return fmt::format("{}\n\nTakes back {}", given, references_to(taken_back));
 }
 
 }  // namespace quarry::changes

@@ -1,4 +1,4 @@
-// The comment of a check-in as people find it on the timeline.
+// The comment of a check-in, as shown in the timeline.
 #pragma once
 
 #include <span>
@@ -13,12 +13,12 @@ namespace quarry::changes {
 struct TakenBackCheckIn {
   ChangeSetId id;
   artifact::HashName name;
-  std::string comment;  // of the check-in, in fossil's markup, as GIVEN below is
+  std::string comment;  // of the check-in, in fossil's markup, like GIVEN below
 };
 
-/// The comment of a check-in whose author gave GIVEN ("": none), and which takes TAKEN_BACK back, in
-/// the order in which they had landed: those are named, by the first lines of their comments, by the
-/// digits that lists show of them, and by their check-ins, as links.
+/// The comment of a check-in. GIVEN is its author's ("": none). TAKEN_BACK are the change sets
+/// that it takes back, in order of landing; each is mentioned with its abbreviated id, the first
+/// line of its comment and a link to its check-in.
 std::string comment_of(const std::string& given, std::span<const TakenBackCheckIn> taken_back);
 
 }  // namespace quarry::changes

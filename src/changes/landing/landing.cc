@@ -20,11 +20,11 @@ using repository::Receipt;
 
 namespace {
 
-// Branches of which the state of the checksum is kept.
+// Limit on branches whose checksum state is cached.
 constexpr std::size_t kMostChecksums = 8;
 
-/// What ACTION returns. Some questions to a repository throw where its file cannot be read, or where
-/// whoever asks is not to wait any longer.
+/// Calls ACTION. Some queries of a repository throw if the file cannot be read or if the caller
+/// must not wait any longer.
 template <typename Action>
 auto guarded(Action&& action) -> decltype(action()) {
   try {
@@ -50,13 +50,13 @@ struct Lander::State {
   StoredFiles stored;
   std::map<std::string, TreeChecksum> checksums;  // by branch
 
-  // Where the last landing has left its branch, which is so for as long as the file is in that state.
-  struct Known {
+  // The tip after the last landing, valid while the file has the same state.
+  struct KnownTip {
     std::uint64_t state;
     std::string branch;
     repository::BranchTip tip;
   };
-  std::optional<Known> known;
+  std::optional<KnownTip> known_tip;
 };
 
 TreeChecksum& Lander::State::checksum_of(const std::string& branch) {
@@ -70,12 +70,12 @@ base::Result<Content> Lander::State::content(const Prospect& prospect, const Has
                                        : stored.content(name);
 }
 
-/// What has landed is where the next landing goes on from. The receipt is still there.
+/// The next landing continues from what has landed. The receipt is still open.
 void Lander::State::remember(const Prospect& prospect) {
   for (const auto& [name, content] : prospect.added) stored.remember(name, content);
   const HashName& last = prospect.check_ins.back().name;
   const std::size_t count = prospect.check_ins.size();
-  known = Known{repository.state(), prospect.branch, {last, prospect.date, 1}};
+  known_tip = KnownTip{repository.state(), prospect.branch, {last, prospect.date, 1}};
   stored.remember(std::make_shared<const StoredCheckIn>(
       StoredCheckIn{.name = last,
                     .files = prospect.tree,
@@ -84,10 +84,10 @@ void Lander::State::remember(const Prospect& prospect) {
                     .manifest = prospect.added.at(last)}));
 }
 
-/// Whether the branch ends where PROSPECT begins, and there alone, and nothing of that has landed.
-/// A fork that has come since counts though its leaf be the older one, and fossil would go on from
-/// ours: whether somebody has to join the two may not hang on who was first by a moment. Where nobody
-/// has written since, it need not be looked up: there may be a thousand branches.
+/// Whether PROSPECT's tip is still the only open leaf of the branch, and none of its change sets
+/// has landed. A new fork counts even if its leaf is older, so that fossil would continue from
+/// ours: who has to merge must not depend on timing. If nobody has written since, this need not be
+/// queried: there may be a thousand branches.
 base::Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& prospect) {
   if (repository.state() == prospect.state) return true;
   repository::CheckIns check_ins(repository);
@@ -115,7 +115,7 @@ base::Result<Prospect> Lander::prepare(std::span<const LandingOrder> orders) {
     QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
     const std::string& branch = orders.front().branch;
     std::optional<repository::BranchTip> tip;
-    if (const auto& known = state_->known;
+    if (const auto& known = state_->known_tip;
         known && known->state == state_->repository.state() && known->branch == branch) {
       tip = known->tip;
     }
@@ -148,7 +148,7 @@ base::Result<bool> Lander::commit(const Prospect& prospect) {
 
 base::Result<std::vector<LandingOutcome>> Lander::land(std::span<const LandingOrder> orders,
                                                        const Gate& gate) {
-  std::size_t passed = 0;  // check-ins that the gate has seen
+  std::size_t passed = 0;  // check-ins that the gate has accepted
   for (int attempt = 0; attempt < state_->options.attempts; ++attempt) {
     QUARRY_TRY_ASSIGN(Prospect prospect, prepare(orders));
     const std::size_t count = prospect.check_ins.size();

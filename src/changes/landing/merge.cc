@@ -10,12 +10,13 @@
 namespace quarry::changes {
 namespace {
 
-// Longer than git's: fewer files have such lines of their own, which would be told as conflicts.
+// Longer than git's, so that fewer files have such lines of their own, which would count as
+// conflicts.
 constexpr std::size_t kMarkerSize = 11;
 
 using Outcome = std::expected<std::optional<MergedFile>, MergeConflict>;
 
-/// libgit2, for as long as the process lives.
+/// Initializes libgit2 for the lifetime of the process.
 void need_library() {
   struct Library {
     Library() {
@@ -26,7 +27,7 @@ void need_library() {
   static const Library library;
 }
 
-/// What git_merge_file() made.
+/// The result of git_merge_file().
 struct LinesMerged {
   LinesMerged() = default;
   LinesMerged(const LinesMerged&) = delete;
@@ -66,7 +67,7 @@ git_merge_file_input input_of(std::string_view content) {
   return input;
 }
 
-/// TEXT as it may stand in a log that people read on terminals.
+/// TEXT for logs that people read on terminals.
 std::string printable(std::string_view text) {
   std::string shown(text);
   for (char& c : shown) {
@@ -76,7 +77,7 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
-/// The parts of MERGED between markers, each with the number of its first line, up to the limit.
+/// The conflicting regions in MERGED, each with the number of its first line, up to the limit.
 std::string regions_of(std::string_view merged) {
   const std::string first(kMarkerSize, '<');
   const std::string last(kMarkerSize, '>');
@@ -133,7 +134,7 @@ Outcome merge_lines(const FileVersion& base, const FileVersion& ours, const File
   return merged(lines.text(), permission);
 }
 
-/// The version that is not as BASE is; nothing where both are not, or do not agree.
+/// The side that differs from BASE, or either one if they agree; nothing if both differ.
 template <typename T>
 std::optional<T> only_change(const T& base, const T& ours, const T& theirs) {
   if (ours == theirs || theirs == base) return ours;
@@ -153,7 +154,7 @@ Outcome merge_file(const MaybeVersion& base, const MaybeVersion& ours, const May
   if (std::ranges::find(permissions, 'l') != std::end(permissions)) {
     return conflict("both sides have changed it, and it is a symbolic link on one of them");
   }
-  // Of two kinds of files one side cannot have changed it otherwise than the other.
+  // Without links there are only two permissions, so the sides cannot have made different changes.
   const char permission = *only_change(base->permission, ours->permission, theirs->permission);
   if (const auto content = only_change(base->content, ours->content, theirs->content)) {
     return merged(*content, permission);

@@ -18,7 +18,7 @@ using base::ErrorCode;
 
 namespace {
 
-constexpr std::size_t kHashDigits = 10;  // of a hash, as fossil shows them
+constexpr std::size_t kHashDigits = 10;  // as shown by fossil
 
 std::string_view brief(const HashName& name) {
   return name.str().substr(0, kHashDigits);
@@ -56,22 +56,23 @@ base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
   prospect_.branch = orders.front().branch;
   prospect_.state = repository_.state();
   QUARRY_TRY(check_orders(orders));
-  const auto place = begin_at(known ? Attempt<repository::BranchTip>(*known) : look_up_tip());
-  if (!place && !place.error().is_refusal()) return std::unexpected(Trouble(place.error()).error());
+  const auto tip_found = begin_at(known ? Attempt<repository::BranchTip>(*known) : look_up_tip());
+  if (!tip_found && !tip_found.error().is_refusal())
+    return std::unexpected(LandingError(tip_found.error()).error());
   for (std::size_t i = 0; i < orders.size(); ++i) {
     QUARRY_TRY_ASSIGN(const auto before, landed(orders[i].id, orders[i].submitter));
-    auto outcome = before   ? Attempt<Landed>(Landed{*before, true})
-                   : !place ? Attempt<Landed>(std::unexpected(place.error()))
-                            : make(orders[i], i);
+    auto outcome = before       ? Attempt<Landed>(Landed{*before, true})
+                   : !tip_found ? Attempt<Landed>(std::unexpected(tip_found.error()))
+                                : make(orders[i], i);
     if (outcome) {
       prospect_.outcomes.emplace_back(*outcome);
       continue;
     }
-    // What it would have brought comes with none of the others.
+    // Its new contents belong to no other order.
     for (const HashName& name : fresh_) prospect_.added.erase(name);
-    Trouble trouble = std::move(outcome).error();
-    if (!trouble.is_refusal()) return std::unexpected(std::move(trouble).error());
-    prospect_.outcomes.emplace_back(std::unexpected(std::move(trouble).refusal()));
+    LandingError error = std::move(outcome).error();
+    if (!error.is_refusal()) return std::unexpected(std::move(error).error());
+    prospect_.outcomes.emplace_back(std::unexpected(std::move(error).refusal()));
   }
   return std::move(prospect_);
 }
@@ -82,7 +83,7 @@ Attempt<repository::BranchTip> Preparation::look_up_tip() {
     const base::Error& error = tip.error();
     if (error.code == ErrorCode::kNotFound) return refuse(RefusalKind::kNoBranch, error.message);
     if (error.code == ErrorCode::kConflict) return refuse(RefusalKind::kClosed, error.message);
-    return std::unexpected<Trouble>(error);
+    return std::unexpected<LandingError>(error);
   }
   if (tip->open_leaves == 1) return *tip;
   return refuse(RefusalKind::kForked,
@@ -117,7 +118,7 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
   if (!name) {
     const base::Error& error = name.error();
     if (error.code != ErrorCode::kNotFound && error.code != ErrorCode::kInvalid) {
-      return std::unexpected<Trouble>(error);
+      return std::unexpected<LandingError>(error);
     }
     return refuse(RefusalKind::kNoBase, "its base: " + error.message);
   }
@@ -125,7 +126,8 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
   return base;
 }
 
-/// The last first, so that each finds what it changed as it left it, but for what others did since.
+/// Takes back the last change set first, so that each finds its changes as it left them, apart
+/// from later changes by others.
 Attempt<void> Preparation::take_back(const LandingOrder& order, TreeChange& change,
                                      MergeLabels labels) {
   for (const auto& [id, submitter] : order.takes_back | std::views::reverse) {
@@ -160,7 +162,7 @@ Attempt<void> Preparation::change_tree(const LandingOrder& order, TreeChange& ch
   return change.apply(order.files, &base->files, with_base);
 }
 
-/// Whether everybody who gets an artifact has NAME, too.
+/// Whether everybody who receives an artifact also has NAME, so that it may be a delta of it.
 bool Preparation::may_be_source(const HashName& name) {
   if (prospect_.added.contains(name)) return true;
   const auto found = repository_.find(name);
@@ -179,7 +181,7 @@ Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
   if (is_there || !prospect_.added.emplace(added.name, added.content).second) return {};
   fresh_.push_back(added.name);
   Prospect::Artifact artifact{.name = added.name, .payload = {}, .delta_source = {}};
-  // What is there and private becomes public by coming whole.
+  // A private artifact becomes public by being stored in full.
   if (added.prior && !known && may_be_source(*added.prior)) {
     if (const auto prior = find_content(*added.prior)) {
       std::string delta = artifact::delta_create(**prior, *added.content);
@@ -194,11 +196,11 @@ Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
   return {};
 }
 
-/// The argument of the R card; empty: none.
+/// The argument of the R card; empty: no card.
 base::Result<std::string> Preparation::checksum_of(const FileTree& tree) {
   if (!repository_.settings().get_bool("repo-cksum", true)) return std::string();
   auto checksum = checksum_.of(tree, [&](const HashName& name) { return find_content(name); });
-  // Nobody can check out a tree with a file that is not here: there is nothing to compare.
+  // A tree with a missing file cannot be checked out, so there is nothing to compare the sum with.
   if (!checksum && checksum.error().code == ErrorCode::kNotFound) return std::string();
   return checksum;
 }

@@ -1,4 +1,4 @@
-// From orders to a prospect: the check-ins that they would be, computed within one snapshot.
+// Computes the check-ins for landing orders, within one snapshot.
 #pragma once
 
 #include <optional>
@@ -7,22 +7,22 @@
 #include <vector>
 
 #include "comment.h"
+#include "landing_error.h"
 #include "quarry/changes/landing.h"
 #include "quarry/repository/check_ins.h"
 #include "stored_files.h"
 #include "tree_change.h"
 #include "tree_checksum.h"
-#include "trouble.h"
 
 namespace quarry::changes {
 
 class Preparation {
  public:
-  /// None is owned. A Snapshot of REPOSITORY is alive.
+  /// Takes no ownership. REPOSITORY must have a Snapshot.
   Preparation(repository::Repository& repository, StoredFiles& stored, TreeChecksum& checksum)
       : repository_(repository), check_ins_(repository), stored_(stored), checksum_(checksum) {}
 
-  /// KNOWN is the tip of the orders' branch, where it is known.
+  /// KNOWN is the tip of the branch, if it is already known.
   base::Result<Prospect> run(std::span<const LandingOrder> orders,
                              const std::optional<repository::BranchTip>& known);
 
@@ -49,8 +49,8 @@ class Preparation {
 
   Prospect prospect_;
   std::optional<artifact::HashName> parent_;  // of the next check-in
-  std::vector<TakenBackCheckIn> taken_back_;  // by the one that is being made
-  std::vector<artifact::HashName> fresh_;     // what that one has put into prospect_.added
+  std::vector<TakenBackCheckIn> taken_back_;  // by the current check-in
+  std::vector<artifact::HashName> fresh_;     // added to prospect_.added by the current check-in
 };
 
 }  // namespace quarry::changes

@@ -16,7 +16,7 @@ using base::ErrorCode;
 
 namespace {
 
-// The tips of as many branches, and what rollbacks look at.
+// Enough for the tips of as many branches, and for rollbacks.
 constexpr std::size_t kCheckIns = 16;
 
 struct Manifest {
@@ -42,7 +42,7 @@ base::Result<Manifest> read_manifest(repository::Repository& repository, const H
   return Manifest{std::move(text), std::move(*parsed)};
 }
 
-/// Puts MANIFEST's own F cards over those that are in FILES.
+/// Applies the F cards of MANIFEST to FILES.
 base::Result<void> put_files(const Structural& manifest, FileTree& files) {
   for (const artifact::FileCard& card : manifest.files) {
     if (card.hash.empty()) {

@@ -1,5 +1,5 @@
-// What a Lander reads of a repository, and keeps: check-ins with their files, and contents. Both are
-// called by their hashes, so that what is kept is right for as long as the file lives.
+// A cache of what a Lander reads from a repository: check-ins with their files, and contents.
+// Entries are named by their hashes, so they never become invalid.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace quarry::changes {
 
-/// A check-in: what a child of it needs to know.
+/// The data of a check-in that its child needs.
 struct StoredCheckIn {
   artifact::HashName name;
   FileTree files;
@@ -26,19 +26,19 @@ struct StoredCheckIn {
 };
 using CheckInPtr = std::shared_ptr<const StoredCheckIn>;
 
-/// Inside a Snapshot or a Receipt.
+/// Requires a Snapshot or a Receipt.
 class StoredFiles {
  public:
-  /// REPOSITORY is not owned. At most KEPT bytes of contents are kept.
+  /// REPOSITORY is not owned. Caches at most KEPT bytes of contents.
   StoredFiles(repository::Repository& repository, std::size_t kept)
       : repository_(repository), kept_limit_(kept) {}
 
-  /// Errors: kNotFound (it is not there, or its baseline is not), kCorrupt (it is no check-in), kIo.
+  /// Errors: kNotFound (it or its baseline is missing), kCorrupt (not a check-in), kIo.
   base::Result<CheckInPtr> check_in(const artifact::HashName& name);
   /// Errors: those of a ContentSource.
   base::Result<Content> content(const artifact::HashName& name);
 
-  /// They have become such.
+  /// Caches what has just been stored.
   void remember(CheckInPtr check_in);
   void remember(const artifact::HashName& name, const Content& content);
 

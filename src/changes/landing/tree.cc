@@ -19,7 +19,7 @@ using base::ErrorCode;
 
 namespace {
 
-// Each is an open descriptor while the files below it are written.
+// Each level has an open descriptor while files below it are written.
 constexpr std::size_t kDeepest = 100;
 
 std::unexpected<base::Error> failed(std::string_view name) {
@@ -29,18 +29,18 @@ std::unexpected<base::Error> failed(std::string_view name) {
   return error;
 }
 
-/// The folder in which the next file is written, and those that it is in: files come in the order of
-/// their names, so that each is opened once.
+/// The current folder and its parents. Files come in order of names, so each folder is opened
+/// once.
 class OpenFolders {
  public:
   explicit OpenFolders(base::Fd top) { open_.push_back({"", std::move(top)}); }
 
-  /// The folder of the file NAME, made if need be.
+  /// The folder of the file NAME, created if necessary.
   base::Result<int> folder_of(std::string_view name);
 
  private:
   struct Folder {
-    std::string path;  // with a slash at its end; that of the top is empty
+    std::string path;  // ends with a slash; empty for the top
     base::Fd fd;
   };
   std::vector<Folder> open_;
@@ -102,10 +102,10 @@ std::optional<std::string> obstacle_of(const FileTree& tree, std::string_view na
 
 base::Result<void> write_tree(const FileTree& tree, const ContentSource& contents,
                               const std::filesystem::path& folder, const TreeOptions& options) {
-  if (tree.size() > options.most_files) {
+  if (tree.size() > options.max_files) {
     return base::fail(ErrorCode::kLimit, fmt::format("the check-in has {} files; at most {} are "
                                                      "written for a gate",
-                                                     tree.size(), options.most_files));
+                                                     tree.size(), options.max_files));
   }
   base::Fd top(::open(folder.c_str(), O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!top) return failed(folder.string());
@@ -115,10 +115,10 @@ base::Result<void> write_tree(const FileTree& tree, const ContentSource& content
     QUARRY_TRY(check_name(name));
     QUARRY_TRY_ASSIGN(const Content content, contents(file.hash));
     bytes += content->size();
-    if (bytes > options.most_bytes) {
+    if (bytes > options.max_bytes) {
       return base::fail(ErrorCode::kLimit, fmt::format("the check-in's files have more than the {} "
                                                        "bytes that are written for a gate",
-                                                       options.most_bytes));
+                                                       options.max_bytes));
     }
     QUARRY_TRY_ASSIGN(const int at, folders.folder_of(name));
     const std::string own = name.substr(name.rfind('/') + 1);  // npos + 1 is 0

@@ -17,14 +17,14 @@ namespace {
 constexpr std::size_t kLongestLink = 4095;  // PATH_MAX
 constexpr std::size_t kNamesTold = 10;
 constexpr std::size_t kMostLog = std::size_t{64} << 10;
-// Of all files of a change set: what takes half a minute at the worst.
+// Limit for all files of a change set; in the worst case this takes half a minute.
 constexpr std::size_t kMostLines = 10 * kMostLinesMerged;
 
-std::unexpected<Trouble> bad(std::string_view name, std::string_view why) {
+std::unexpected<LandingError> bad(std::string_view name, std::string_view why) {
   return refuse(RefusalKind::kBadFile, fmt::format("{}: {}", name, why));
 }
 
-/// Why no file can be called NAME; null: one can.
+/// Why NAME is not possible; null if it is.
 const char* fault_of(std::string_view name) {
   if (name.find('\0') != std::string_view::npos || !artifact::is_simple_path(name)) {
     return "no path of a file in a repository";
@@ -46,23 +46,24 @@ Attempt<void> TreeChange::check(const ChangedFile& file) const {
   if (file.permission != 0 && file.permission != 'x' && file.permission != 'l') {
     return bad(file.name, "neither a file, a program nor a symbolic link");
   }
-  if (file.content->size() > most_) {
-    return bad(file.name,
-               fmt::format("it has {} bytes; at most {} are taken", file.content->size(), most_));
+  if (file.content->size() > max_size_) {
+    return bad(file.name, fmt::format("it has {} bytes; at most {} are taken", file.content->size(),
+                                      max_size_));
   }
   if (file.permission == 'l' &&
       (file.content->empty() || file.content->size() > kLongestLink ||
        file.content->find_first_of(std::string_view("\0\n", 2)) != std::string::npos)) {
     return bad(file.name, "a symbolic link that leads nowhere");
   }
-  // Stored as a file it would be one all the same: who may submit may not therefore close branches.
+  // Stored as a file, a control artifact would still take effect: the right to submit does not
+  // include, for example, closing branches.
   if (artifact::parse_structural(*file.content)) {
     return bad(file.name, "fossil would take its content for a manifest or control artifact");
   }
   return {};
 }
 
-/// What names CONTENT here. What is not changed keeps its name, whatever hash that is.
+/// The name for CONTENT. Unchanged content keeps its name, whatever hash algorithm that is of.
 HashName TreeChange::name_of(const Content& content, const MaybeFile& ours, const MaybeFile& base) {
   for (const MaybeFile& file : {ours, base}) {
     if (file && file->hash.algorithm() != algorithm_ && file->hash.names(*content)) {
@@ -91,8 +92,8 @@ void TreeChange::put(const std::string& name, const MaybeFile& file) {
   }
 }
 
-Attempt<void> TreeChange::settle(const std::string& name, const MaybeFile& base,
-                                 const MaybeFile& theirs, const MergeLabels& labels) {
+Attempt<void> TreeChange::merge(const std::string& name, const MaybeFile& base,
+                                const MaybeFile& theirs, const MergeLabels& labels) {
   const MaybeFile ours = find(tree_, name);
   if (ours == theirs || theirs == base) return {};
   if (ours == base) {
@@ -117,7 +118,7 @@ Attempt<void> TreeChange::settle(const std::string& name, const MaybeFile& base,
     put(name, std::nullopt);
   } else {
     const auto content = std::make_shared<const std::string>(std::move((*merged)->content));
-    if (content->size() > most_) return bad(name, "it has become too large by being merged");
+    if (content->size() > max_size_) return bad(name, "it has become too large by being merged");
     if (artifact::parse_structural(*content)) {
       return bad(name, "merged, fossil would take its content for a manifest or control artifact");
     }
@@ -140,7 +141,7 @@ Attempt<void> TreeChange::apply(const std::vector<ChangedFile>& files, const Fil
     }
     MaybeFile theirs;
     if (file.content) theirs = TreeFile{name_of(file.content, ours, old), file.permission};
-    QUARRY_TRY(settle(file.name, old, theirs, labels));
+    QUARRY_TRY(merge(file.name, old, theirs, labels));
   }
   return {};
 }
@@ -154,11 +155,11 @@ Attempt<void> TreeChange::take_back(const FileTree& after, const FileTree& befor
     const bool is_removed =
         now == after.end() || (then != before.end() && then->first < now->first);
     if (is_added) {
-      QUARRY_TRY(settle(now->first, now->second, std::nullopt, labels));
+      QUARRY_TRY(merge(now->first, now->second, std::nullopt, labels));
     } else if (is_removed) {
-      QUARRY_TRY(settle(then->first, std::nullopt, then->second, labels));
+      QUARRY_TRY(merge(then->first, std::nullopt, then->second, labels));
     } else if (now->second != then->second) {
-      QUARRY_TRY(settle(now->first, now->second, then->second, labels));
+      QUARRY_TRY(merge(now->first, now->second, then->second, labels));
     }
     if (!is_removed) ++now;
     if (!is_added) ++then;
@@ -176,8 +177,8 @@ void TreeChange::find_obstacles() {
   }
 }
 
-/// All that conflicts, in one refusal.
-std::unexpected<Trouble> TreeChange::conflict(const MergeLabels& labels) {
+/// One refusal with all conflicts.
+std::unexpected<LandingError> TreeChange::conflict(const MergeLabels& labels) {
   std::ranges::stable_sort(conflicts_, {}, &Conflict::name);
   std::string names, log;
   for (std::size_t i = 0; i < conflicts_.size(); ++i) {

@@ -1,5 +1,5 @@
-// The files of a check-in that is about to be made: those of the one before, changed by a change set,
-// or by taking back what check-ins have changed.
+// The files of a check-in that is being made: those of its parent, changed by a change set, or
+// with earlier changes taken back.
 #pragma once
 
 #include <map>
@@ -9,35 +9,37 @@
 #include <unordered_map>
 #include <vector>
 
+#include "landing_error.h"
 #include "quarry/artifact/hash_name.h"
 #include "quarry/changes/landing.h"
 #include "quarry/changes/merge.h"
 #include "quarry/changes/tree.h"
-#include "trouble.h"
 
 namespace quarry::changes {
 
 class TreeChange {
  public:
-  /// BEFORE is copied. New contents are named by ALGORITHM, and may have MOST bytes.
+  /// BEFORE is copied. New contents are named by hashes of ALGORITHM, and are limited to MAX_SIZE
+  /// bytes.
   TreeChange(const FileTree& before, ContentSource contents, artifact::HashAlgorithm algorithm,
-             std::size_t most)
-      : tree_(before), contents_(std::move(contents)), algorithm_(algorithm), most_(most) {}
+             std::size_t max_size)
+      : tree_(before), contents_(std::move(contents)), algorithm_(algorithm), max_size_(max_size) {}
 
-  /// Makes FILES of those that BASE has; null: of those that are here.
+  /// Changes FILES, merging them if they were changed from BASE; null: they replace those in the
+  /// tree.
   Attempt<void> apply(const std::vector<ChangedFile>& files, const FileTree* base,
                       const MergeLabels& labels);
-  /// Takes back what made AFTER of BEFORE.
+  /// Takes back the changes between BEFORE and AFTER.
   Attempt<void> take_back(const FileTree& after, const FileTree& before, const MergeLabels& labels);
 
-  /// A content that is new.
+  /// A new content.
   struct Added {
     artifact::HashName name;
     Content content;
-    std::optional<artifact::HashName> prior;  // of the same file, before
+    std::optional<artifact::HashName> prior;  // previous content of the same file
   };
-  /// What has been changed, all in all; LABELS says whose files these are. Refusals: kConflict with
-  /// all that conflicts, kNothing.
+  /// The resulting new contents. LABELS name the versions in messages. Refusals: kConflict with
+  /// all conflicts, kNothing.
   Attempt<std::vector<Added>> finish(const MergeLabels& labels);
   FileTree& tree() { return tree_; }
 
@@ -52,20 +54,20 @@ class TreeChange {
   Attempt<void> check(const ChangedFile& file) const;
   artifact::HashName name_of(const Content& content, const MaybeFile& ours, const MaybeFile& base);
   base::Result<Content> content_of(const MaybeFile& file);
-  Attempt<void> settle(const std::string& name, const MaybeFile& base, const MaybeFile& theirs,
-                       const MergeLabels& labels);
+  Attempt<void> merge(const std::string& name, const MaybeFile& base, const MaybeFile& theirs,
+                      const MergeLabels& labels);
   void put(const std::string& name, const MaybeFile& file);
   void find_obstacles();
-  std::unexpected<Trouble> conflict(const MergeLabels& labels);
+  std::unexpected<LandingError> conflict(const MergeLabels& labels);
 
   FileTree tree_;
   ContentSource contents_;
   artifact::HashAlgorithm algorithm_;
-  std::size_t most_;
+  std::size_t max_size_;
   std::unordered_map<artifact::HashName, Content> new_contents_;
-  std::map<std::string, MaybeFile, std::less<>> touched_;  // as they were at first
+  std::map<std::string, MaybeFile, std::less<>> touched_;  // the original versions of changed files
   std::vector<Conflict> conflicts_;
-  std::size_t lines_ = 0;  // that have been merged
+  std::size_t lines_ = 0;  // number of lines merged
 };
 
 }  // namespace quarry::changes

@@ -8,12 +8,12 @@
 namespace quarry::changes {
 namespace {
 
-// Bytes between two places.
+// Bytes between two checkpoints.
 constexpr std::size_t kStride = std::size_t{128} << 10;
 
 }  // namespace
 
-/// How many files at the begin of TREE are those of the tree before.
+/// The number of files at the beginning of TREE that are the same as in the previous tree.
 std::size_t TreeChecksum::in_common(const FileTree& tree) const {
   std::size_t count = 0;
   for (const auto& [name, file] : tree) {
@@ -27,16 +27,16 @@ std::size_t TreeChecksum::in_common(const FileTree& tree) const {
 
 base::Result<std::string> TreeChecksum::of(const FileTree& tree, const ContentSource& contents) {
   const std::size_t common = in_common(tree);
-  while (!places_.empty() && places_.back().file > common) places_.pop_back();
-  std::size_t at = places_.empty() ? 0 : places_.back().file;
+  while (!checkpoints_.empty() && checkpoints_.back().file > common) checkpoints_.pop_back();
+  std::size_t at = checkpoints_.empty() ? 0 : checkpoints_.back().file;
   artifact::RunningDigest digest =
-      places_.empty() ? artifact::RunningDigest::md5() : places_.back().digest.fork();
+      checkpoints_.empty() ? artifact::RunningDigest::md5() : checkpoints_.back().digest.fork();
   files_.erase(std::next(files_.begin(), static_cast<std::ptrdiff_t>(at)), files_.end());
   std::size_t since = 0;
   for (auto file = std::next(tree.begin(), static_cast<std::ptrdiff_t>(at)); file != tree.end();
        ++file, ++at) {
     if (since >= kStride) {
-      places_.push_back({at, digest.fork()});
+      checkpoints_.push_back({at, digest.fork()});
       since = 0;
     }
     QUARRY_TRY_ASSIGN(const Content content, contents(file->second.hash));

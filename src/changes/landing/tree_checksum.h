@@ -1,10 +1,9 @@
 // The checksum over all files of a check-in: the argument of its R card.
 //
-//   MD5 of, for every file in the order of names:   NAME ' ' SIZE '\n' CONTENT
+//   MD5 of, for every file in order of names:   NAME ' ' SIZE '\n' CONTENT
 //
-// One check-in after the other is summed up, and each has nearly all files in common with the one
-// before. So the state of the digest is kept at places along the way, and the next sum goes on from
-// the last place before which nothing differs.
+// Consecutive check-ins have nearly all files in common. So the state of the digest is saved at
+// checkpoints, and the next checksum continues from the last one before the first difference.
 #pragma once
 
 #include <cstddef>
@@ -28,14 +27,14 @@ class TreeChecksum {
     std::string name;
     artifact::HashName hash;
   };
-  struct Place {
-    std::size_t file;  // that comes next
+  struct Checkpoint {
+    std::size_t file;  // index of the next file
     artifact::RunningDigest digest;
   };
   std::size_t in_common(const FileTree& tree) const;
 
-  std::vector<File> files_;    // of the tree before
-  std::vector<Place> places_;  // along it
+  std::vector<File> files_;              // of the previous tree
+  std::vector<Checkpoint> checkpoints_;  // in files_, in order
 };
 
 }  // namespace quarry::changes

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 6> kActionNames = {"approve", "hold",  "r
                                                           "abandon", "retry", "terminate"};
 constexpr std::array<std::string_view, 6> kDone = {
     "approved", "held", "released", "abandoned", "to be tried again", "terminated"};
-// A daemon has a job in hand for moments; who runs it, for long.
+// A daemon holds the lock of a job for moments, its execution for long.
 constexpr int kTries = 40;
 constexpr std::chrono::milliseconds kBetweenTries{25};
 constexpr std::size_t kMostText = 500;
@@ -41,7 +41,7 @@ bool may_be_in(Action action, Stage stage) {
     case Action::kRetry:
       return stage == Stage::kFail || stage == Stage::kTerm || stage == Stage::kAbandon;
     case Action::kTerminate:
-      return false;  // but in run/, which is not decided here
+      return false;  // only in run/, which is handled elsewhere
     default:
       return waits(stage);
   }
@@ -71,13 +71,13 @@ Result<void> hold(const ActionRequest& request, Job& job) {
   return {};
 }
 
-/// What keeps a job that somebody else has in hand.
-std::unexpected<base::Error> in_hand(const Place& place) {
+/// The error for a job that another process has locked.
+std::unexpected<base::Error> in_hand(const JobLocation& location) {
   return fail(ErrorCode::kBusy,
-              fmt::format("{} is being {}: try again in a moment", place.name.id.str(),
-                          place.stage == Stage::kRun        ? "executed"
-                          : place.stage == Stage::kPrequeue ? "looked at"
-                                                            : "moved"));
+              fmt::format("{} is being {}: try again in a moment", location.name.id.str(),
+                          location.stage == Stage::kRun        ? "executed"
+                          : location.stage == Stage::kPrequeue ? "looked at"
+                                                               : "moved"));
 }
 
 Result<void> require_right(const ActionRequest& request, const Job& job,
@@ -94,15 +94,16 @@ std::string why_of(const ActionRequest& request) {
   return why;
 }
 
-/// Asks the execution daemon to stop what is at PLACE, in run/.
-Result<Job> stop(Directories& directories, const Place& place, const ActionRequest& request,
-                 base::UnixMillis now, const std::function<bool(const Job&)>& may) {
-  QUARRY_TRY_ASSIGN(Job job, directories.read(place.stage, place.name));
+/// Asks the execution daemon to stop the job at LOCATION, which is in run/.
+Result<Job> stop(Directories& directories, const JobLocation& location,
+                 const ActionRequest& request, base::UnixMillis now,
+                 const std::function<bool(const Job&)>& may) {
+  QUARRY_TRY_ASSIGN(Job job, directories.read(location.stage, location.name));
   QUARRY_TRY(require_right(request, job, may));
   const std::string_view word = request.action == Action::kTerminate ? "term" : "abandon";
   const std::string file = fmt::format("{}.{}", word, job.name.id.str());
   const std::string why = why_of(request);
-  // It appears as a whole: the daemon may look at any time.
+  // Renamed into place, since the daemon may read it at any time.
   const auto temporary = directories.base() / "tmp" / file;
   QUARRY_TRY_ASSIGN(const auto written,
                     directories.files().open(temporary, base::FileUse::kOpenOrMake));
@@ -110,22 +111,24 @@ Result<Job> stop(Directories& directories, const Place& place, const ActionReque
   QUARRY_TRY(written->append(why + "\n"));
   QUARRY_TRY(directories.files().rename(temporary, directories.control(file)));
   pull(directories.control(""), Trigger::kExecution);
-  job.add_history(now, place.stage, "to be " + why);
+  job.add_history(now, location.stage, "to be " + why);
   return job;
 }
 
-Result<Job> act_on(Directories& directories, const Place& place, const ActionRequest& request,
-                   base::UnixMillis now, const std::function<bool(const Job&)>& may) {
+Result<Job> act_on(Directories& directories, const JobLocation& location,
+                   const ActionRequest& request, base::UnixMillis now,
+                   const std::function<bool(const Job&)>& may) {
   const bool is_stop = request.action == Action::kAbandon || request.action == Action::kTerminate;
-  if (is_stop && place.stage == Stage::kRun) return stop(directories, place, request, now, may);
-  // What nobody has looked at yet says nothing of itself.
-  if (place.stage == Stage::kRun || place.stage == Stage::kPrequeue) return in_hand(place);
-  QUARRY_TRY_ASSIGN(Hold held, directories.hold(place.stage, place.name));
+  if (is_stop && location.stage == Stage::kRun)
+    return stop(directories, location, request, now, may);
+  // A job that has not been checked has no data yet.
+  if (location.stage == Stage::kRun || location.stage == Stage::kPrequeue) return in_hand(location);
+  QUARRY_TRY_ASSIGN(JobLock held, directories.lock_job(location.stage, location.name));
   QUARRY_TRY(require_right(request, held.job, may));
-  QUARRY_TRY_ASSIGN(const ActionOutcome outcome, decide(request, place.stage, held.job));
+  QUARRY_TRY_ASSIGN(const ActionOutcome outcome, decide(request, location.stage, held.job));
   QUARRY_TRY(held.move(outcome.stage, now, outcome.why));
   if (outcome.stage == Stage::kPrequeue) pull(directories.control(""), Trigger::kPrequeue);
-  const auto noted = note_move(directories, held.job, place.stage, outcome.stage);
+  const auto noted = note_move(directories, held.job, location.stage, outcome.stage);
   if (!noted) base::log(base::LogLevel::kWarning, "{}", noted.error().message);
   return std::move(held.job);
 }
@@ -190,10 +193,10 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
       break;
     case Action::kRetry:
       job.crashes = 0;
-      job.put_off = 0;
-      // They were found in the order of then.
+      job.deferrals = 0;
+      // Precursors are determined again.
       job.meta.precursors.clear();
-      // What was refused before its meta file was taken is looked into again.
+      // A job that failed because of its meta file is checked again.
       if (!job.meta.check()) outcome.stage = Stage::kPrequeue;
       break;
   }
@@ -204,26 +207,28 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
 Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionRequest& request,
                 base::UnixMillis now, const std::function<bool(const Job&)>& may) {
   for (int tries = 1;; ++tries) {
-    QUARRY_TRY_ASSIGN(const auto place, directories.find(id));
-    if (!place) return std::unexpected(not_here(id.str()));
-    auto done = act_on(directories, *place, request, now, may);
+    QUARRY_TRY_ASSIGN(const auto location, directories.find(id));
+    if (!location) return std::unexpected(not_here(id.str()));
+    auto done = act_on(directories, *location, request, now, may);
     if (done) return done;
-    // It has moved on, or is about to.
+    // It has moved, or is about to.
     const bool may_pass = done.error().code == ErrorCode::kNotFound ||
-                          (done.error().code == ErrorCode::kBusy && place->stage != Stage::kRun);
+                          (done.error().code == ErrorCode::kBusy && location->stage != Stage::kRun);
     if (!may_pass) return done;
-    if (tries == kTries) return in_hand(*place);
+    if (tries == kTries) return in_hand(*location);
     std::this_thread::sleep_for(kBetweenTries);
   }
 }
 
 namespace {
 
-/// Where the job of ID is, if its log says how it is called: folders may have very many files.
-std::optional<Place> find_by_log(const Directories& directories, const ChangeSetId& id) {
+/// Finds the job of ID by the name in its log, which is faster than listing folders with many
+/// files.
+std::optional<JobLocation> find_by_log(const Directories& directories, const ChangeSetId& id) {
   auto name = ChangeLog(directories).name_of(id);
   if (!name || name->id != id) return std::nullopt;
-  // In the order in which it moves, so that it does not slip by. Seen twice, it is where it was last.
+  // In the order in which jobs move, so that it is not missed. If it is seen twice, the last stage
+  // counts.
   std::optional<Stage> stage;
   for (std::size_t i = 0; i < kStages; ++i) {
     const auto each = static_cast<Stage>(i);
@@ -232,25 +237,25 @@ std::optional<Place> find_by_log(const Directories& directories, const ChangeSet
     }
   }
   if (!stage) return std::nullopt;
-  return Place{.stage = *stage, .name = std::move(*name)};
+  return JobLocation{.stage = *stage, .name = std::move(*name)};
 }
 
 }  // namespace
 
-Result<Place> find_one(const Directories& directories, std::string_view digits) {
+Result<JobLocation> find_one(const Directories& directories, std::string_view digits) {
   if (digits.empty() || digits.size() > 16 || !base::is_hex(digits)) {
     return fail(
         ErrorCode::kInvalid,
         fmt::format("\"{}\" is no id of a change set, nor its beginning", base::printable(digits)));
   }
   if (const auto id = ChangeSetId::parse(digits)) {
-    if (auto place = find_by_log(directories, *id)) return std::move(*place);
+    if (auto location = find_by_log(directories, *id)) return std::move(*location);
   }
   QUARRY_TRY_ASSIGN(const auto found, directories.find_all(digits));
   if (found.empty()) return std::unexpected(not_here(digits));
   if (found.size() == 1) return found.front();
   std::string names;
-  for (const Place& each : found) {
+  for (const JobLocation& each : found) {
     if (names.size() > 100) break;
     names += fmt::format(" {}", each.name.id.str());
   }

@@ -33,14 +33,14 @@ class Reading {
     for (const ChangeSetName& name : *names) QUARRY_TRY(put(stage, name));
     return {};
   }
-  /// What those that are known depend on.
+  /// Reads the dependencies of known jobs.
   Result<void> read_unknown() {
-    // One that is nowhere stays unknown.
+    // Jobs that do not exist stay unknown.
     std::size_t left = model.unknown().size();
     while (left > 0) {
       for (const ChangeSetId& id : model.unknown()) {
-        QUARRY_TRY_ASSIGN(const auto place, directories_.find(id));
-        if (place) QUARRY_TRY(put(place->stage, place->name));
+        QUARRY_TRY_ASSIGN(const auto location, directories_.find(id));
+        if (location) QUARRY_TRY(put(location->stage, location->name));
       }
       const std::size_t now = model.unknown().size();
       if (now >= left) break;
@@ -59,14 +59,14 @@ class Reading {
     }
     const auto job = directories_.read(stage, name);
     if (job) {
-      model.put(known_of(*job, stage, rules_));
+      model.put(model_job_of(*job, stage, rules_));
     } else if (job.error().code == ErrorCode::kBusy) {
-      Known known;
+      ModelJob known;
       known.name = name;
       known.stage = stage;
       model.put(std::move(known));
     }
-    // What has moved on, or cannot be read, is as good as not there.
+    // A job that has moved or cannot be read counts as missing.
     return {};
   }
 
@@ -75,10 +75,10 @@ class Reading {
   std::size_t files_ = 0;
 };
 
-/// Less than a few job files take: what the daemons do first, to write one, they cannot.
+/// Less than a few job files need: the daemons cannot write even one.
 constexpr std::uint64_t kNoRoom = std::uint64_t{16} << 10;
 
-/// To be said of what waits in a queue whose disk is full; empty: there is room.
+/// A remark for waiting jobs if the disk of the queue is full; empty otherwise.
 std::string why_stuck(const Directories& directories) {
   struct statvfs disk {};
   if (::statvfs(directories.base().c_str(), &disk) != 0) return {};
@@ -96,11 +96,11 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
   Reading reading(directories, rules);
   for (const Stage stage : kWaitingStages) QUARRY_TRY(reading.read(stage));
   if (reading.model.find(id) == nullptr) {
-    QUARRY_TRY_ASSIGN(const auto place, directories.find(id));
-    if (!place) return std::unexpected(not_here(id.str()));
-    QUARRY_TRY_ASSIGN(const Job job, directories.read(place->stage, place->name));
+    QUARRY_TRY_ASSIGN(const auto location, directories.find(id));
+    if (!location) return std::unexpected(not_here(id.str()));
+    QUARRY_TRY_ASSIGN(const Job job, directories.read(location->stage, location->name));
     const std::string last = job.history.empty() ? "" : job.history.back().why;
-    return fmt::format("it waits for nothing: it is in {}/{}{}", word_of(place->stage),
+    return fmt::format("it waits for nothing: it is in {}/{}{}", word_of(location->stage),
                        last.empty() ? "" : ": ", last);
   }
   QUARRY_TRY(reading.read_unknown());
@@ -111,17 +111,19 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
   return why + why_stuck(directories);
 }
 
-Result<std::vector<Place>> what_goes_with(const Directories& directories,
-                                          const std::vector<ChangeSetId>& ids, std::size_t limit) {
+Result<std::vector<JobLocation>> what_goes_with(const Directories& directories,
+                                                const std::vector<ChangeSetId>& ids,
+                                                std::size_t limit) {
   const Rules usual;
   Reading reading(directories, usual);
   for (std::size_t i = 0; i < kStages; ++i) QUARRY_TRY(reading.read(static_cast<Stage>(i)));
   QUARRY_TRY_ASSIGN(const auto closure, reading.model.closure(ids, limit));
-  std::vector<Place> places;
+  std::vector<JobLocation> locations;
   for (const ChangeSetId& id : closure) {
-    if (const Known* known = reading.model.find(id)) places.push_back({known->stage, known->name});
+    if (const ModelJob* known = reading.model.find(id))
+      locations.push_back({known->stage, known->name});
   }
-  return places;
+  return locations;
 }
 
 }  // namespace quarry::changes

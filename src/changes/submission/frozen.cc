@@ -22,7 +22,7 @@ constexpr std::size_t kMostFrozen = std::size_t{64} << 10;  // bytes
 constexpr int kLockTries = 40;
 constexpr std::chrono::milliseconds kBetweenLockTries{25};
 
-/// Holds the lock while it lives.
+/// Locks the list; the lock is released with the returned file.
 Result<std::unique_ptr<base::File>> lock(const Directories& directories) {
   QUARRY_TRY_ASSIGN(auto file, directories.files().open(directories.control("frozen.lock"),
                                                         FileUse::kOpenOrMake));

@@ -6,11 +6,11 @@
 namespace quarry::changes {
 namespace {
 
-// ID_TAI_…: the parts that all begin with have the same lengths.
+// ID_TAI_…: the first parts of all names have the same lengths.
 constexpr std::size_t kId = 16;
 constexpr std::size_t kTai = 24;
 
-/// By time, and of one time by their ids. Both may be jobs.
+/// By time, then by id. Both must be names of jobs.
 bool is_newer(std::string_view a, std::string_view b) {
   const int order = a.substr(kId + 1, kTai).compare(b.substr(kId + 1, kTai));
   return order != 0 ? order > 0 : a.substr(0, kId) > b.substr(0, kId);
@@ -23,25 +23,26 @@ bool may_be_job(std::string_view file) {
 }
 
 void Newest::offer(Stage stage, std::string_view file) {
-  if (most_ == 0 || !may_be_job(file)) return;
+  if (limit_ == 0 || !may_be_job(file)) return;
   if (!before_.empty() && !is_newer(before_, file)) return;
-  if (kept_.size() == most_ && !is_newer(file, kept_.front().file)) return;
+  if (kept_.size() == limit_ && !is_newer(file, kept_.front().file)) return;
   if (!ChangeSetName::parse(file)) return;
   const auto newer = [](const Kept& a, const Kept& b) { return is_newer(a.file, b.file); };
   kept_.push_back({stage, std::string(file)});
   std::ranges::push_heap(kept_, newer);
-  if (kept_.size() <= most_) return;
+  if (kept_.size() <= limit_) return;
   std::ranges::pop_heap(kept_, newer);
   kept_.pop_back();
 }
 
-std::vector<Place> Newest::take() {
+std::vector<JobLocation> Newest::take() {
   std::ranges::sort(kept_, [](const Kept& a, const Kept& b) { return is_newer(a.file, b.file); });
-  std::vector<Place> places;
-  places.reserve(kept_.size());
-  for (const Kept& each : kept_) places.push_back({each.stage, *ChangeSetName::parse(each.file)});
+  std::vector<JobLocation> locations;
+  locations.reserve(kept_.size());
+  for (const Kept& each : kept_)
+    locations.push_back({each.stage, *ChangeSetName::parse(each.file)});
   kept_.clear();
-  return places;
+  return locations;
 }
 
 }  // namespace quarry::changes

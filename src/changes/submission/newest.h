@@ -1,4 +1,4 @@
-// The newest of very many jobs, by the names of their files alone.
+// Selects the newest of many jobs by their file names alone.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@
 
 namespace quarry::changes {
 
-/// Whether FILE looks like a job's name at a glance.
+/// Whether FILE looks like the name of a job; a quick check.
 bool may_be_job(std::string_view file);
 
 class Newest {
  public:
-  /// Keeps MOST of those that were submitted before BEFORE.
-  explicit Newest(std::size_t most, std::optional<ChangeSetName> before = std::nullopt)
-      : most_(most), before_(before ? before->text() : std::string()) {}
+  /// Keeps the LIMIT newest jobs among those submitted before BEFORE.
+  explicit Newest(std::size_t limit, std::optional<ChangeSetName> before = std::nullopt)
+      : limit_(limit), before_(before ? before->text() : std::string()) {}
 
   void offer(Stage stage, std::string_view file);
-  /// The newest first.
-  std::vector<Place> take();
+  /// Newest first.
+  std::vector<JobLocation> take();
 
  private:
   struct Kept {
@@ -30,9 +30,9 @@ class Newest {
     std::string file;
   };
 
-  std::size_t most_;
-  std::string before_;      // as a file; "": no matter
-  std::vector<Kept> kept_;  // a heap with the oldest in front
+  std::size_t limit_;
+  std::string before_;      // as a file name; "": any time
+  std::vector<Kept> kept_;  // a heap with the oldest on top
 };
 
 }  // namespace quarry::changes

@@ -16,7 +16,7 @@ using base::ErrorCode;
 using base::Result;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMeasured = 20;  // landings that the expectation comes from
+constexpr std::size_t kMeasured = 20;  // landings used for the estimate
 
 Result<std::vector<ChangeSetName>> names_of(const Directories& directories, Stage stage) {
   auto names = directories.list(stage);
@@ -24,27 +24,27 @@ Result<std::vector<ChangeSetName>> names_of(const Directories& directories, Stag
   return names;
 }
 
-/// A job that cannot be read is shown with its name and why; nothing: it has moved on.
-std::optional<JobView> view_at(const Directories& directories, const Place& place) {
+/// A job that cannot be read is shown with its name and the error; nothing: it has moved.
+std::optional<JobView> view_at(const Directories& directories, const JobLocation& location) {
   JobView view;
-  view.stage = place.stage;
-  auto job = directories.read(place.stage, place.name);
+  view.stage = location.stage;
+  auto job = directories.read(location.stage, location.name);
   if (job) {
     view.job = std::move(*job);
     return view;
   }
   if (job.error().code == ErrorCode::kNotFound) return std::nullopt;
-  view.job.name = place.name;
-  view.job.meta.type = place.name.type;
+  view.job.name = location.name;
+  view.job.meta.type = location.name.type;
   view.is_new = job.error().code == ErrorCode::kBusy;
   if (!view.is_new) view.remark = "its job file cannot be read: see the server's log";
-  if (const auto submission = directories.submission_of(place.name)) {
+  if (const auto submission = directories.submission_of(location.name)) {
     view.job.submitter = submission->submitter;
   }
   return view;
 }
 
-/// From the moment that it ran until it was done; nothing: it did not.
+/// The time from its start until it was done; nothing if it is not done.
 std::optional<milliseconds> time_of_execution(const Job& job) {
   std::optional<base::UnixMillis> began;
   for (const HistoryLine& line : job.history) {
@@ -56,13 +56,13 @@ std::optional<milliseconds> time_of_execution(const Job& job) {
   return std::nullopt;
 }
 
-/// How long the newest of those that are DONE took.
+/// The mean time of the newest jobs in DONE.
 std::optional<milliseconds> mean_time(const Directories& directories,
-                                      const std::vector<Place>& done) {
+                                      const std::vector<JobLocation>& done) {
   milliseconds total{0};
   std::int64_t count = 0;
-  for (const Place& place : done) {
-    const auto job = directories.read(place.stage, place.name);
+  for (const JobLocation& location : done) {
+    const auto job = directories.read(location.stage, location.name);
     const auto time = job ? time_of_execution(*job) : std::nullopt;
     if (!time) continue;
     total += *time;
@@ -72,17 +72,17 @@ std::optional<milliseconds> mean_time(const Directories& directories,
   return total / count;
 }
 
-/// Running ones first, then those that go next.
-bool goes_before(const Place& a, const Place& b) {
+/// Running jobs first, then in order of execution.
+bool goes_before(const JobLocation& a, const JobLocation& b) {
   const bool a_runs = a.stage == Stage::kRun, b_runs = b.stage == Stage::kRun;
   if (a_runs != b_runs) return a_runs;
   return changes::goes_before(a.name, b.name);
 }
 
-/// One that a list may show.
+/// A candidate for a list.
 struct Listed {
-  Place place;
-  std::uint64_t rank = 0;  // of what waits: how many go before it, and itself
+  JobLocation location;
+  std::uint64_t rank = 0;  // position of a waiting job, from 1
 };
 
 struct Page {
@@ -90,20 +90,20 @@ struct Page {
   std::string more;
 };
 
-/// The first MOST jobs of LISTED that OPTIONS want.
+/// The first LIMIT jobs of LISTED that match OPTIONS.
 Page page_of(const Directories& directories, const std::vector<Listed>& listed,
-             const ViewOptions& options, std::size_t most) {
+             const ViewOptions& options, std::size_t limit) {
   Page page;
-  if (most == 0) return page;
+  if (limit == 0) return page;
   std::size_t read = 0;
   for (const Listed& each : listed) {
-    if (page.jobs.size() == most || read == kMostViewed) {
-      const Place& last = listed[read - 1].place;
+    if (page.jobs.size() == limit || read == kMostViewed) {
+      const JobLocation& last = listed[read - 1].location;
       page.more = Bookmark{.stage = last.stage, .name = last.name}.text();
       break;
     }
     ++read;
-    auto one = view_at(directories, each.place);
+    auto one = view_at(directories, each.location);
     if (!one || (!options.branch.empty() && one->job.meta.target != options.branch)) continue;
     one->place = each.rank;
     page.jobs.push_back(std::move(*one));
@@ -115,10 +115,10 @@ bool is_list_of(const ViewOptions& options, bool over) {
   return !options.after || is_over(options.after->stage) == over;
 }
 
-/// Those that wait and are wanted, of all; counts all.
+/// Lists the waiting jobs that match OPTIONS; counts all.
 Result<std::vector<Listed>> list_waiting(const Directories& directories, const ViewOptions& options,
                                          QueueView& view) {
-  std::vector<Place> waiting;
+  std::vector<JobLocation> waiting;
   for (std::size_t i = 0; i < static_cast<std::size_t>(Stage::kDone); ++i) {
     const auto stage = static_cast<Stage>(i);
     QUARRY_TRY_ASSIGN(auto names, names_of(directories, stage));
@@ -127,19 +127,21 @@ Result<std::vector<Listed>> list_waiting(const Directories& directories, const V
   }
   std::vector<Listed> listed;
   if (!is_list_of(options, /*over=*/false)) return listed;
-  std::ranges::sort(waiting, [](const Place& a, const Place& b) { return goes_before(a, b); });
-  std::optional<Place> after;
-  if (options.after) after = Place{.stage = options.after->stage, .name = options.after->name};
+  std::ranges::sort(waiting,
+                    [](const JobLocation& a, const JobLocation& b) { return goes_before(a, b); });
+  std::optional<JobLocation> after;
+  if (options.after)
+    after = JobLocation{.stage = options.after->stage, .name = options.after->name};
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     if (!options.stages[static_cast<std::size_t>(waiting[i].stage)]) continue;
     if (after && !goes_before(*after, waiting[i])) continue;
-    listed.push_back({.place = std::move(waiting[i]), .rank = i + 1});
+    listed.push_back({.location = std::move(waiting[i]), .rank = i + 1});
   }
   return listed;
 }
 
-/// Offers OVER those that are over and wanted, and DONE all that have landed; counts all. There may
-/// be so many that not even their names are kept.
+/// Offers the finished jobs that match to OVER, and all that have landed to DONE; counts all.
+/// There may be too many to keep even their names.
 Result<void> offer_over(const Directories& directories, const ViewOptions& options, QueueView& view,
                         Newest& over, Newest& done) {
   for (std::size_t i = static_cast<std::size_t>(Stage::kDone); i < kStages; ++i) {
@@ -172,16 +174,16 @@ std::string headline(const Job& job) {
   return ids.size() > kTold ? text + ", …" : text;
 }
 
-Result<QueueView> look(const Directories& directories, const ViewOptions& options) {
+Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options) {
   QueueView view;
   QUARRY_TRY_ASSIGN(const auto waiting, list_waiting(directories, options, view));
-  // One more than is shown or read says that there are more.
-  const std::size_t most = options.branch.empty() ? options.most_over : kMostViewed;
-  Newest over(options.most_over > 0 && is_list_of(options, /*over=*/true) ? most + 1 : 0,
+  // One more than is shown or read, to see whether there are more.
+  const std::size_t limit = options.branch.empty() ? options.max_over : kMostViewed;
+  Newest over(options.max_over > 0 && is_list_of(options, /*over=*/true) ? limit + 1 : 0,
               options.after ? std::optional(options.after->name) : std::nullopt);
-  Newest done(options.most_waiting > 0 && !waiting.empty() ? kMeasured : 0);
+  Newest done(options.max_waiting > 0 && !waiting.empty() ? kMeasured : 0);
   QUARRY_TRY(offer_over(directories, options, view, over, done));
-  Page page = page_of(directories, waiting, options, options.most_waiting);
+  Page page = page_of(directories, waiting, options, options.max_waiting);
   view.more_waiting = std::move(page.more);
   view.jobs = std::move(page.jobs);
   if (const auto mean = mean_time(directories, done.take())) {
@@ -190,28 +192,28 @@ Result<QueueView> look(const Directories& directories, const ViewOptions& option
     }
   }
   std::vector<Listed> listed;
-  for (Place& place : over.take()) listed.push_back({.place = std::move(place)});
-  page = page_of(directories, listed, options, options.most_over);
+  for (JobLocation& location : over.take()) listed.push_back({.location = std::move(location)});
+  page = page_of(directories, listed, options, options.max_over);
   view.more_over = std::move(page.more);
   std::ranges::move(page.jobs, std::back_inserter(view.jobs));
   return view;
 }
 
-Result<JobView> look_at(const Directories& directories, const Place& place) {
-  // It moves while we look, and never back and forth so often.
-  Place at = place;
+Result<JobView> view_job(const Directories& directories, const JobLocation& location) {
+  // The job may move meanwhile, but not this many times.
+  JobLocation at = location;
   for (int tries = 0; tries < 5; ++tries) {
     if (auto view = view_at(directories, at)) {
-      if (auto log = ChangeLog(directories).read(place.name.id)) {
+      if (auto log = ChangeLog(directories).read(location.name.id)) {
         view->output = std::move(log->output);
       }
       return std::move(*view);
     }
-    QUARRY_TRY_ASSIGN(const auto found, directories.find(place.name.id));
+    QUARRY_TRY_ASSIGN(const auto found, directories.find(location.name.id));
     if (!found) break;
     at = *found;
   }
-  return std::unexpected(not_here(place.name.id.str()));
+  return std::unexpected(not_here(location.name.id.str()));
 }
 
 }  // namespace quarry::changes

@@ -22,7 +22,7 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/// Whether who has LETTERS has LETTER, too.
+/// Whether LETTERS include or imply LETTER.
 bool has(std::string_view letters, char letter) {
   const auto holds = [letters](std::string_view any) {
     return letters.find_first_of(any) != std::string_view::npos;
@@ -107,7 +107,7 @@ std::optional<std::string> objection(const Rights& rights, MoveType type, const 
     if (may(rights, deed, actor)) return std::nullopt;
     return not_allowed(what, deed, rights);
   };
-  // A rollback is no work of one's own: who may take it all back need not be a writer.
+  // A rollback concerns others' work: a user who may do one need not be allowed to submit.
   if (type == MoveType::kRollback) return refuse_unless(Deed::kRollback, "a rollback");
   if (auto refused = refuse_unless(Deed::kSubmit, "a submission")) return refused;
   if (type == MoveType::kEmergency) return refuse_unless(Deed::kEmergency, "an emergency move");
@@ -120,7 +120,7 @@ std::optional<std::string> objection(const Rights& rights, const Meta& meta, con
   if (is_in_name_of_other && !may(rights, Deed::kAuthor, actor)) {
     return not_allowed("a change set in the name of another (##author)", Deed::kAuthor, rights);
   }
-  // Whoever names an approval answers for it.
+  // Only users who may approve may give the reference of an approval.
   if (!meta.approval.empty() && !may(rights, Deed::kApprove, actor)) {
     return not_allowed("an approval (##approval)", Deed::kApprove, rights);
   }

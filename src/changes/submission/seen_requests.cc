@@ -17,7 +17,7 @@ Result<bool> SeenRequests::is_first(std::string_view signature, base::UnixMillis
   if (signature.empty() || signature.size() > 128 || !base::is_hex(signature)) {
     return base::fail(ErrorCode::kInvalid, "a signature is hexadecimal digits");
   }
-  const std::int64_t length = 2 * most_skew_.count();
+  const std::int64_t length = 2 * max_skew_.count();
   const auto folder = directories_.control("seen");
   const auto period = folder / std::to_string(date.value / length);
   base::FileSystem& files = directories_.files();
@@ -25,7 +25,7 @@ Result<bool> SeenRequests::is_first(std::string_view signature, base::UnixMillis
   if (!made && made.error().code == ErrorCode::kNotFound) {
     QUARRY_TRY(files.make_folder(folder));
     QUARRY_TRY(files.make_folder(period));
-    forget_before((now.value - most_skew_.count()) / length);
+    forget_before((now.value - max_skew_.count()) / length);
     made = files.open(period / signature, base::FileUse::kMake);
   }
   if (made) return true;
@@ -33,7 +33,8 @@ Result<bool> SeenRequests::is_first(std::string_view signature, base::UnixMillis
   return std::unexpected(made.error());
 }
 
-/// What is left because it could not be removed is tried again when the next period begins.
+/// Deletes old periods. Anything that cannot be deleted is tried again when the next period
+/// begins.
 void SeenRequests::forget_before(std::int64_t period) {
   const auto folder = directories_.control("seen");
   const auto names = directories_.files().list(folder);

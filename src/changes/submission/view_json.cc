@@ -14,7 +14,7 @@ using base::fail;
 using base::Result;
 using Json = nlohmann::ordered_json;
 
-/// Never throws: what is no UTF-8 is shown as such.
+/// Never throws: invalid UTF-8 is replaced.
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -37,7 +37,7 @@ void add_details(Json& json, const Job& job) {
   json["precursors"] = names_of(job.meta.precursors);
   put_unless_empty(json, "base", job.meta.base);
   json["crashes"] = job.crashes;
-  json["put_off"] = job.put_off;
+  json["put_off"] = job.deferrals;
   Json history = Json::array();
   for (const HistoryLine& line : job.history) {
     history.push_back({{"time", base::iso_millis(line.time) + "Z"},
@@ -75,7 +75,7 @@ Json document_of(const JobView& view, bool whole) {
   return json;
 }
 
-/// What stands in JSON under NAME: of its type; nothing where it is missing or of another.
+/// The member NAME of the object, if it has the right type.
 template <typename T>
 std::optional<T> member(const Json& json, const char* name) {
   const auto at = json.find(name);

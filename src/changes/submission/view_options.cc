@@ -1,4 +1,4 @@
-// What a page of a queue shows, as it stands in a query or on a command line.
+// Options of a queue's page, as in a query string or on a command line.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Reading tarballs in a child. It writes the files' contents of each to a file that both have open, and
-// the rest into a pipe (packing.h), behind its size of 8 bytes. None of it is believed: it may be what
-// a hostile tarball made of the child.
+// Reads tarballs in a child process. The child writes the contents of files to a file that both
+// processes have open, and everything else to a pipe (packing.h), preceded by its size in 8 bytes.
+// The parent trusts none of it, since a hostile tarball may have taken over the child.
 #include "apart.h"
 
 #include <fcntl.h>
@@ -42,10 +42,10 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// A disk that stands still is no reason to wait for ever; time of the processor has its own bound.
+/// In case the disk hangs; CPU time is limited separately.
 constexpr std::chrono::minutes kPatience{5};
 
-/// A child that does not outlive its owner.
+/// A child that is killed with its owner.
 class Child final : public Reader {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}
@@ -63,12 +63,12 @@ class Child final : public Reader {
   pid_t pid_;
 };
 
-/// Everything that comes through PIPE, up to MOST bytes; nothing where there is more, or it takes too long.
-std::optional<std::string> read_all(int pipe, std::size_t most) {
+/// Reads everything from PIPE, up to LIMIT bytes; nothing if there is more or it takes too long.
+std::optional<std::string> read_all(int pipe, std::size_t limit) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   std::string all;
   std::array<char, 65536> buffer{};
-  while (all.size() <= most && std::chrono::steady_clock::now() < end) {
+  while (all.size() <= limit && std::chrono::steady_clock::now() < end) {
     pollfd ready{pipe, POLLIN, 0};
     if (::poll(&ready, 1, 1000) <= 0) continue;
     const ssize_t size = ::read(pipe, buffer.data(), buffer.size());
@@ -84,8 +84,8 @@ std::unexpected<base::Error> killed(int signal) {
               fmt::format("the reader of the tarball was ended by signal {}", signal));
 }
 
-/// Writes TEXT to PIPE, behind its size.
-void tell(int pipe, std::string_view text) {
+/// Writes TEXT to PIPE, preceded by its size.
+void send_message(int pipe, std::string_view text) {
   const std::uint64_t size = text.size();
   std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
   bytes += text;
@@ -96,8 +96,8 @@ void tell(int pipe, std::string_view text) {
   }
 }
 
-/// What was told next, which goes off REST; nothing where that is not whole.
-std::string_view next_told(std::string_view& rest) {
+/// Takes the next message off REST; empty if it is incomplete.
+std::string_view next_message(std::string_view& rest) {
   std::uint64_t size = 0;
   if (rest.size() < sizeof size) return {};
   std::memcpy(&size, rest.data(), sizeof size);
@@ -107,13 +107,13 @@ std::string_view next_told(std::string_view& rest) {
   return text;
 }
 
-Result<ChangeSetContent> content_of(std::string_view told, base::Fd contents,
+Result<ChangeSetContent> content_of(std::string_view message, base::Fd contents,
                                     const TarballLimits& limits) {
   struct stat status {};
   if (::fstat(contents.get(), &status) != 0)
     return base::fail_errno("cannot look at what the tarball holds");
   QUARRY_TRY_ASSIGN(auto entries,
-                    unpacked(told, static_cast<std::uint64_t>(status.st_size), limits));
+                    unpacked(message, static_cast<std::uint64_t>(status.st_size), limits));
   return checked_content(std::move(entries), std::move(contents));
 }
 
@@ -124,17 +124,18 @@ void read_as_child(std::span<const int> tarballs, const TarballLimits& limits,
   std::vector<int> kept = {pipe};
   kept.insert(kept.end(), tarballs.begin(), tarballs.end());
   kept.insert(kept.end(), contents.begin(), contents.end());
-  const Utf8Locale locale;  // its files cannot be opened later
+  const Utf8Locale locale;  // its files cannot be opened after confine()
   const bool is_confined = confine(kept, {});
   const auto refused = base::fail_errno("the reader of tarballs cannot be confined");
   for (std::size_t i = 0; i < tarballs.size(); ++i) {
-    std::string told;
+    std::string message;
     try {
-      told = is_confined ? packed(read_entries(tarballs[i], limits, contents[i])) : packed(refused);
+      message =
+          is_confined ? packed(read_entries(tarballs[i], limits, contents[i])) : packed(refused);
     } catch (const std::bad_alloc&) {
-      told = packed(fail(ErrorCode::kLimit, "reading the tarball takes too much memory"));
+      message = packed(fail(ErrorCode::kLimit, "reading the tarball takes too much memory"));
     }
-    tell(pipe, told);
+    send_message(pipe, message);
   }
   ::_exit(0);
 }
@@ -152,16 +153,16 @@ Result<std::vector<Result<ChangeSetContent>>> read_by(const StartReader& start, 
   QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
   QUARRY_TRY_ASSIGN(const auto reader, start(numbers, pipe.writing.get()));
   pipe.writing.reset();
-  const std::size_t most = kMostMeta + (limits.entries + 1) * (kMostName + 64);
-  const auto told = read_all(pipe.reading.get(), count * most);
-  if (!told)
+  const std::size_t limit = kMostMeta + (limits.entries + 1) * (kMostName + 64);
+  const auto messages = read_all(pipe.reading.get(), count * limit);
+  if (!messages)
     return fail(ErrorCode::kLimit, "reading the tarball takes too long, or tells too much");
   QUARRY_TRY_ASSIGN(const int end, reader->end());
   if (WIFSIGNALED(end)) return killed(WTERMSIG(end));
   std::vector<Result<ChangeSetContent>> read;
-  std::string_view rest = *told;
+  std::string_view rest = *messages;
   for (base::Fd& each : contents)
-    read.push_back(content_of(next_told(rest), std::move(each), limits));
+    read.push_back(content_of(next_message(rest), std::move(each), limits));
   return read;
 }
 

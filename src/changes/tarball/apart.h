@@ -1,4 +1,4 @@
-// Reading tarballs in another process: what both sides do, whoever makes that process.
+// Reads tarballs in a separate process: the code of both sides, independent of how it is started.
 #pragma once
 
 #include <filesystem>
@@ -12,25 +12,25 @@
 
 namespace quarry::changes {
 
-/// The process that reads tarballs. When it goes before its end, it is killed.
+/// The process that reads tarballs. The destructor kills it.
 class Reader {
  public:
   virtual ~Reader() = default;
-  /// Waits for its end. Its status, as waitpid() has it. Errors: nobody knows.
+  /// Waits for it and returns its status, as from waitpid(). Errors: the status is unknown.
   virtual base::Result<int> end() = 0;
 };
 
-/// Makes one that lives as read_as_child() says, with the tarballs that whoever calls has in mind.
+/// Starts a reader, which has to call read_as_child() with the tarballs.
 using StartReader =
     std::function<base::Result<std::unique_ptr<Reader>>(std::span<const int> contents, int pipe)>;
 
-/// The whole life of a reader: it reads each of TARBALLS, writes what is in its files to that of
-/// CONTENTS which has its place and tells the rest through PIPE.
+/// Main function of a reader: reads each of TARBALLS, writes the contents of its files to the
+/// corresponding one of CONTENTS, and everything else to PIPE.
 [[noreturn]] void read_as_child(std::span<const int> tarballs, const TarballLimits& limits,
                                 std::span<const int> contents, int pipe);
 
-/// What the reader that START makes tells of COUNT tarballs, checked. Errors: as
-/// read_tarball_apart(), of one or of the reader.
+/// Starts a reader for COUNT tarballs and checks what it returns. Errors: those of
+/// read_tarball_apart(), for one tarball or for the reader.
 base::Result<std::vector<base::Result<ChangeSetContent>>> read_by(
     const StartReader& start, std::size_t count, const TarballLimits& limits,
     const std::filesystem::path& folder);

@@ -1,4 +1,4 @@
-// From a tarball's entries, whoever read them, to the content of a change set.
+// Checks the entries read from a tarball and makes the content of a change set from them.
 #pragma once
 
 #include <filesystem>
@@ -10,11 +10,11 @@
 
 namespace quarry::changes {
 
-/// A file without a name in FOLDER.
+/// Creates an unnamed file in FOLDER.
 base::Result<base::Fd> make_contents_file(const std::filesystem::path& folder);
 
-/// ENTRIES, whose contents lie in CONTENTS: names, one thing a name, links, meta file, and that it
-/// names every file. Errors: kInvalid, kLimit.
+/// Checks ENTRIES, whose contents are in CONTENTS: valid and unique names, links, and a meta file
+/// that names every file. Errors: kInvalid, kLimit.
 base::Result<ChangeSetContent> checked_content(TarballEntries entries, base::Fd contents);
 
 }  // namespace quarry::changes

@@ -37,10 +37,10 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #else
-constexpr std::uint32_t kMachine = 0;  // its numbers are not known here: no filter
+constexpr std::uint32_t kMachine = 0;  // unknown system call numbers: no filter
 #endif
 
-/// Memory, what is open, its own end. fstat() is newfstatat().
+/// Memory, open files, exit. fstat() is newfstatat().
 constexpr auto kAllowed = std::to_array<std::uint32_t>({
     SYS_read,         SYS_write,      SYS_pread64,    SYS_pwrite64,      SYS_lseek,
     SYS_fstat,        SYS_newfstatat, SYS_brk,        SYS_mmap,          SYS_munmap,
@@ -48,7 +48,7 @@ constexpr auto kAllowed = std::to_array<std::uint32_t>({
     SYS_rt_sigreturn, SYS_exit,       SYS_exit_group, SYS_clock_gettime,
 });
 
-/// Too little for a file; with 0 a machine's core_pattern would have its program started.
+/// Too little for a core file; 0 would still start a core_pattern program.
 constexpr rlim_t kNoCore = 1;
 
 bool filter_calls() {
@@ -71,7 +71,7 @@ bool limit(int what, rlim_t value) {
   return ::setrlimit(static_cast<__rlimit_resource>(what), &both) == 0;
 }
 
-/// Bytes of addresses that this process uses.
+/// The size of this process's address space in bytes.
 rlim_t memory_in_use() {
   unsigned long pages = 0;
   if (std::FILE* file = std::fopen("/proc/self/statm", "re")) {

@@ -1,4 +1,4 @@
-// What a process gives up before it reads what strangers wrote.
+// Restricts a process before it reads untrusted input.
 #pragma once
 
 #include <chrono>
@@ -9,13 +9,13 @@ namespace quarry::changes {
 
 struct Confinement {
   std::chrono::seconds processor_time{60};
-  std::size_t memory = std::size_t{512} << 20;  // bytes beyond what it has
+  std::size_t memory = std::size_t{512} << 20;  // bytes, in addition to current use
 };
 
-/// From here on this process has KEPT and its standard streams alone open, ends with its parent, and
-/// may do nothing but compute, and read and write what is open: another system call ends it
-/// (SIGSYS). It has no other signal handler. Built with a sanitizer, which needs more, it keeps its
-/// system calls and memory. False: the machine does not let it.
+/// Closes all files except KEPT and the standard streams, makes the process die with its parent,
+/// removes its signal handlers, and limits it to computing and to reading and writing open files:
+/// any other system call kills it (SIGSYS). With a sanitizer, system calls and memory are not
+/// limited. False: not possible on this machine.
 bool confine(std::span<const int> kept, const Confinement& bounds);
 
 }  // namespace quarry::changes

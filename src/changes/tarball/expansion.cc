@@ -22,7 +22,7 @@ using base::Result;
 
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 
-/// Reads a file from its beginning, whatever its offset is.
+/// Reads a file from its beginning, without using its offset.
 class Input {
  public:
   explicit Input(int file) : file_(file) {}
@@ -56,7 +56,7 @@ class Plain : public Expansion {
 class Gzip : public Expansion {
  public:
   explicit Gzip(int file) : input_(file), bytes_(kPiece) {
-    is_open_ = ::inflateInit2(&stream_, 15 + 16) == Z_OK;  // the largest window; gzip alone
+    is_open_ = ::inflateInit2(&stream_, 15 + 16) == Z_OK;  // the largest window; gzip format only
   }
   ~Gzip() override {
     if (is_open_) ::inflateEnd(&stream_);
@@ -76,7 +76,7 @@ class Gzip : public Expansion {
         stream_.next_in = reinterpret_cast<Bytef*>(bytes_.data());
         stream_.avail_in = static_cast<uInt>(size);
       }
-      // A gzip file may be several, one behind the other.
+      // A gzip file may consist of several members.
       if (is_between_members_) ::inflateReset(&stream_);
       is_between_members_ = false;
       const int code = ::inflate(&stream_, Z_NO_FLUSH);
@@ -114,7 +114,7 @@ class Zstd : public Expansion {
 
  private:
   Result<void> open() {
-    // A warning: it would run a program.
+    // A warning would mean that it uses an external program.
     if (::archive_read_support_filter_zstd(archive_) != ARCHIVE_OK) {
       return fail(ErrorCode::kIo, "this libarchive cannot expand zstd");
     }
@@ -123,7 +123,7 @@ class Zstd : public Expansion {
       return failure();
     archive_entry* entry = nullptr;
     if (::archive_read_next_header(archive_, &entry) != ARCHIVE_OK) return failure();
-    // Itself, and what reads from us. What lies in another such layer has no bounds.
+    // The zstd filter and our source. Output of a further filter would not be limited.
     if (::archive_filter_count(archive_) != 2) {
       return fail(ErrorCode::kInvalid, "the tarball is compressed several times");
     }

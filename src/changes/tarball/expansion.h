@@ -1,7 +1,7 @@
-// The archive in a tarball: its bytes as they are, or expanded by gzip or zstd, up to a limit.
+// The archive inside a tarball: copied, or decompressed with gzip or zstd, up to a limit.
 //
-// gzip is expanded with zlib itself, since libarchive does not look at its checksums; zstd with
-// libarchive, one layer of it.
+// gzip uses zlib directly, since libarchive does not verify its checksums; zstd uses libarchive,
+// with only one layer of compression.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ namespace quarry::changes {
 
 class Expansion {
  public:
-  /// Of the file TARBALL, which stays open. Errors: kLimit, it is too large; kIo.
+  /// Opens the file TARBALL, which is not owned. Errors: kLimit: too large; kIo.
   static base::Result<std::unique_ptr<Expansion>> open(int tarball, const TarballLimits& limits);
   virtual ~Expansion() = default;
 
-  /// Fills some of BUFFER. Returns how much; 0: that was all, and it came to its proper end.
-  /// Errors: kInvalid, damaged or cut short; kLimit, more than it may be; kIo.
+  /// Reads into BUFFER and returns the number of bytes; 0 at a proper end. Errors: kInvalid:
+  /// damaged or truncated; kLimit: more than allowed; kIo.
   base::Result<std::size_t> read(std::span<char> buffer);
 
  protected:

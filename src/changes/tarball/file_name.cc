@@ -1,4 +1,4 @@
-// What a file of a change set may be called, and where a symbolic link may lead.
+// Valid names for files of a change set, and valid targets for symbolic links.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,11 +17,11 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-constexpr std::size_t kShown = 120;  // bytes of a name in a message
-// What file systems take. A longer one would keep everybody from making a check-out of the tree.
+constexpr std::size_t kShown = 120;  // bytes of a name shown in a message
+// The limit of file systems. With a longer name nobody could check out the tree.
 constexpr std::size_t kMostComponent = 255;
 
-/// Also refuses control characters.
+/// Also rejects control characters.
 bool is_plain_utf8(std::string_view text) {
   while (!text.empty()) {
     const auto byte = static_cast<unsigned char>(text.front());
@@ -33,7 +33,7 @@ bool is_plain_utf8(std::string_view text) {
   return true;
 }
 
-/// What PATH goes over, one component after the other.
+/// Calls FUNCTION for each component of PATH.
 template <typename Function>
 void for_each_component(std::string_view path, const Function& function) {
   while (true) {
@@ -51,8 +51,8 @@ bool has_long_component(std::string_view path) {
   return has;
 }
 
-/// Fossil's own files lie at the top of a check-out, which may be any folder of another one. ".fos"
-/// is what its first versions called them.
+/// Fossil keeps files of its own at the top of a check-out, and any folder may be the top of
+/// another one. ".fos" was their name in its first versions.
 bool has_fossil_files(std::string_view path) {
   bool has = false;
   for_each_component(path, [&](std::string_view component) {
@@ -109,8 +109,9 @@ Result<void> check_link_target(std::string_view name, std::string_view target) {
   if (target.front() == '/') return refuse("is absolute; it may only lead to what is in the tree");
   if (has_fossil_files(target)) return refuse("is what fossil keeps for itself");
   auto depth = std::ranges::count(name, '/');  // folders above the link
-  // What is above a link are folders. What it leads over may be links in their turn, above which is
-  // something else; so the way up comes first, and then no chain of links leads out of the tree.
+  // Components above a link are folders, but those that its target leads through may be links
+  // themselves, with other parents. So ".." is allowed only at the start of the target; then no
+  // chain of links can leave the tree.
   bool is_out = false, has_gone_down = false, goes_up_again = false;
   for_each_component(target, [&](std::string_view component) {
     if (component == "..") {

@@ -1,4 +1,4 @@
-// A kept content is the file that it was read into, with this behind the files' contents:
+// Cached content is the file that the tarball was read into, with a trailer:
 //
 //   PACKED (packing.h)   its size, 8 bytes   the CRC-32 of all before it, 8 bytes
 #include <fcntl.h>
@@ -30,7 +30,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// A larger one is read again: what that costs is little beside landing it.
+// Larger contents are read again, which costs little compared to landing them.
 constexpr std::uint64_t kMostKept = std::uint64_t{1} << 20;
 constexpr std::size_t kNumber = sizeof(std::uint64_t);
 

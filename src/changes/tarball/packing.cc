@@ -21,7 +21,7 @@ void put(std::string& out, std::string_view text) {
   out += text;
 }
 
-/// Takes apart what the child wrote. Once something is missing, everything is.
+/// Parses what the child wrote. After the first missing item all others are missing too.
 class Unpacking {
  public:
   explicit Unpacking(std::string_view bytes) : rest_(bytes) {}
@@ -40,7 +40,7 @@ class Unpacking {
     rest_.remove_prefix(text.size());
     return text;
   }
-  /// How many things follow, each of which has a number at least.
+  /// Reads the number of items that follow, each of which needs at least one number.
   std::uint64_t count() {
     const std::uint64_t count = number();
     return count > rest_.size() / sizeof count ? spoil() : count;
@@ -63,7 +63,7 @@ std::unexpected<base::Error> senseless() {
               "what the reader of the tarball tells makes no sense: the tarball is hostile");
 }
 
-/// What of FILE does not fit in with CONTENTS bytes that are there.
+/// Whether FILE is within LIMITS and within the CONTENTS bytes that exist.
 bool is_possible(const SubmittedFile& file, std::uint64_t contents, const TarballLimits& limits) {
   const bool is_permission =
       file.permission == 0 || file.permission == 'x' || file.permission == 'l';

@@ -1,5 +1,5 @@
-// What a tarball holds, but for the files' contents, as bytes: numbers of 8 bytes, and texts behind
-// their lengths.
+// Serialized entries of a tarball, without the contents of files: 8-byte numbers, and strings
+// preceded by their lengths.
 //
 //   0 HAS-META META FILES (NAME PERMISSION SIZE OFFSET)… FOLDERS NAME…
 //   1 ERROR-CODE MESSAGE
@@ -17,8 +17,8 @@ namespace quarry::changes {
 
 std::string packed(const base::Result<TarballEntries>& entries);
 
-/// What BYTES say, whoever wrote them; CONTENTS bytes of files' contents are there. Errors: theirs;
-/// kInvalid: they make no sense.
+/// Parses BYTES, which are not trusted. CONTENTS is the size of the file of contents. Errors: the
+/// packed one; kInvalid: malformed.
 base::Result<TarballEntries> unpacked(std::string_view bytes, std::uint64_t contents,
                                       const TarballLimits& limits);
 

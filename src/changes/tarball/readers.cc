@@ -1,7 +1,7 @@
-// The process that makes readers of tarballs. It is told of each in a message: the limits, with the
-// pipe, the tarballs and as many files for contents as descriptors beside them. It makes the reader,
-// waits for its end, and answers with its status; so there is one at a time. Its first answer, of no
-// reader, says that it is there and has nothing else open.
+// The helper process that forks readers of tarballs. It receives an order for each: the limits,
+// and as descriptors the pipe, the tarballs and a file for the contents of each. It forks the
+// reader, waits for it, and answers with its status; so there is one reader at a time. Its first
+// answer, before any order, says that it is running and has no other files open.
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -42,7 +42,7 @@ bool send_order(int socket, const TarballLimits& limits, std::span<const int> de
   return base::send_descriptors(socket, std::as_bytes(std::span(&limits, 1)), descriptors);
 }
 
-/// False: there is nobody any more who would order.
+/// False: the owner is gone.
 bool receive_order(int socket, TarballLimits& limits, std::vector<int>& descriptors) {
   descriptors.resize(1 + 2 * TarballReaders::kMost);
   descriptors.resize(base::receive_descriptors(
@@ -54,16 +54,16 @@ bool answer(int socket, int status) {
   return ::send(socket, &status, sizeof status, MSG_NOSIGNAL) == sizeof status;
 }
 
-/// The whole life of the process.
+/// The main function of the process.
 [[noreturn]] void make_readers(int socket, pid_t owner) {
   sigset_t all;
   ::sigfillset(&all);
-  // It ends when its owner does, whatever a terminal or a group is told.
+  // It ends with its owner, whatever signals are sent to the terminal or the process group.
   ::sigprocmask(SIG_BLOCK, &all, nullptr);
   ::signal(SIGCHLD, SIG_DFL);
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != owner) ::_exit(kFailed);
   base::close_all_but(std::array{socket});
-  // What it has loaded, its readers need not load.
+  // Loaded once, before its readers are forked.
   const Utf8Locale locale;
   TarballLimits limits;
   std::vector<int> descriptors;
@@ -76,13 +76,13 @@ bool answer(int socket, int status) {
       read_as_child(files.first(count), limits, files.last(count), descriptors[0]);
     }
     for (const int each : descriptors) ::close(each);
-    // As if it had been killed: it is not the tarball's fault, but no reader has answered either.
+    // Reported as killed: it is not the tarball's fault, but no reader has answered either.
     status = pid > 0 ? base::wait_for_end(pid).value_or(SIGKILL) : SIGKILL;
   }
   ::_exit(0);
 }
 
-/// Their maker's next word; nothing: it has died.
+/// The helper's next answer; an error if it has died.
 Result<int> word_of_maker(int socket) {
   int status = 0;
   ssize_t size = 0;
@@ -107,7 +107,7 @@ struct TarballReaders::Maker {
 
 namespace {
 
-/// One that has been ordered of a maker, with whom it ends.
+/// A reader that the helper has been asked to fork; it ends with the helper.
 class Ordered final : public Reader {
  public:
   Ordered(int socket, std::function<void()> kill_maker)

@@ -22,11 +22,11 @@ using base::fail;
 using base::Result;
 
 constexpr std::size_t kReadSize = std::size_t{64} << 10;
-constexpr std::uint64_t kBlock = 512;  // of a tar archive
+constexpr std::uint64_t kBlock = 512;  // block size of a tar archive
 constexpr std::string_view kMeta = "meta";
 constexpr std::string_view kRoot = "lroot";
 
-/// The archive's bytes on their way to libarchive, and what is to be known of them at its end.
+/// Passes the archive's bytes to libarchive, and records what has to be checked at its end.
 class Source {
  public:
   explicit Source(std::unique_ptr<Expansion> expansion)
@@ -42,17 +42,17 @@ class Source {
     return -1;
   }
 
-  /// Why there was no more; empty: nothing happened to the source.
+  /// Why reading stopped; empty if without an error.
   const base::Error& error() const { return error_; }
 
-  /// Reads what is left, so that the checksums of the compression are looked at.
+  /// Reads the rest, so that the checksums of the compression are verified.
   Result<void> drain() {
     while (true) {
       QUARRY_TRY_ASSIGN(const std::size_t size, next());
       if (size == 0) return {};
     }
   }
-  /// Whether all bytes from OFFSET on were zero.
+  /// Whether all bytes from OFFSET on are zero.
   bool is_blank_from(std::uint64_t offset) const { return end_of_text_ <= offset; }
 
  private:
@@ -69,7 +69,7 @@ class Source {
   std::unique_ptr<Expansion> expansion_;
   std::vector<char> bytes_;
   std::uint64_t offset_ = 0;
-  std::uint64_t end_of_text_ = 0;  // behind the last byte that is not zero
+  std::uint64_t end_of_text_ = 0;  // after the last byte that is not zero
   base::Error error_;
 };
 
@@ -112,7 +112,7 @@ class TarReader {
       archive_entry* entry = nullptr;
       const int code = ::archive_read_next_header(archive_.get(), &entry);
       if (code == ARCHIVE_EOF) break;
-      // A warning says that what stands there can be understood in several ways.
+      // A warning means that the entry is ambiguous.
       if (code != ARCHIVE_OK) return failure();
       if (count == limits_.entries) {
         return fail(ErrorCode::kLimit,
@@ -205,18 +205,18 @@ class TarReader {
     return {};
   }
 
-  static Result<void> check_size(archive_entry* entry, std::string_view name, std::uint64_t most) {
+  static Result<void> check_size(archive_entry* entry, std::string_view name, std::uint64_t limit) {
     const std::int64_t size = ::archive_entry_size(entry);
     if (::archive_entry_size_is_set(entry) == 0 || size < 0) {
       return fail(ErrorCode::kInvalid,
                   fmt::format("\"{}\" has no size", base::printable(name, 120)));
     }
-    if (static_cast<std::uint64_t>(size) <= most) return {};
+    if (static_cast<std::uint64_t>(size) <= limit) return {};
     return fail(ErrorCode::kLimit, fmt::format("\"{}\" has {} bytes; {} are the most",
-                                               base::printable(name, 120), size, most));
+                                               base::printable(name, 120), size, limit));
   }
 
-  /// Hands the SIZE bytes of the entry called NAME to TAKE.
+  /// Passes the SIZE bytes of the entry NAME to TAKE.
   template <typename Take>
   Result<void> read_data(std::string_view name, std::int64_t size, const Take& take) {
     std::int64_t done = 0;
@@ -240,8 +240,8 @@ class TarReader {
                 fmt::format("the tarball is cut short in \"{}\"", base::printable(name, 120)));
   }
 
-  /// A tarball that was cut between two entries would say that files are removed: it is the mark at
-  /// the end of an archive that tells.
+  /// A tarball that was truncated between two entries would look as if the missing files were
+  /// deleted; only the end marker shows that it is complete.
   Result<void> check_end() {
     const std::uint64_t end = position();
     QUARRY_TRY(source_.drain());

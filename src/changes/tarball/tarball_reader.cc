@@ -1,4 +1,4 @@
-// What a tarball holds, checked as a whole and against its meta file.
+// Checks the contents of a tarball as a whole and against its meta file.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <stdlib.h>
@@ -23,13 +23,13 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-struct Place {
+struct NamedEntry {
   std::string_view name;
   bool is_folder = false;
 };
 
-/// As they lie in folders: what is in a folder comes right behind it.
-bool comes_before(const Place& a, const Place& b) {
+/// Sorts the contents of a folder right after the folder.
+bool comes_before(const NamedEntry& a, const NamedEntry& b) {
   const auto rank = [](char c) { return c == '/' ? 0 : static_cast<unsigned char>(c) + 1; };
   return std::ranges::lexicographical_compare(a.name, b.name, {}, rank, rank);
 }
@@ -38,17 +38,17 @@ bool is_below(std::string_view name, std::string_view folder) {
   return name.size() > folder.size() && name.starts_with(folder) && name[folder.size()] == '/';
 }
 
-/// That each name is a proper one, and stands for one thing.
+/// Checks that each name is valid and unique.
 Result<void> check_names(const TarballEntries& entries) {
-  std::vector<Place> places;
-  places.reserve(entries.files.size() + entries.folders.size());
-  for (const SubmittedFile& file : entries.files) places.push_back({file.name, false});
-  for (const std::string& folder : entries.folders) places.push_back({folder, true});
-  for (const Place& place : places) QUARRY_TRY(check_file_name(place.name));
-  std::ranges::sort(places, comes_before);
-  for (std::size_t i = 1; i < places.size(); ++i) {
-    const Place& first = places[i - 1];
-    const Place& second = places[i];
+  std::vector<NamedEntry> named;
+  named.reserve(entries.files.size() + entries.folders.size());
+  for (const SubmittedFile& file : entries.files) named.push_back({file.name, false});
+  for (const std::string& folder : entries.folders) named.push_back({folder, true});
+  for (const NamedEntry& each : named) QUARRY_TRY(check_file_name(each.name));
+  std::ranges::sort(named, comes_before);
+  for (std::size_t i = 1; i < named.size(); ++i) {
+    const NamedEntry& first = named[i - 1];
+    const NamedEntry& second = named[i];
     const bool are_same = first.name == second.name;
     if (are_same && first.is_folder && second.is_folder) continue;
     const std::string shown = base::printable(first.name, 120);
@@ -62,7 +62,7 @@ Result<void> check_names(const TarballEntries& entries) {
   return {};
 }
 
-/// That META names every file. Both are sorted.
+/// Checks that META names every file. Both are sorted.
 Result<void> check_against(const std::vector<std::string>& named,
                            const std::vector<SubmittedFile>& files) {
   for (const std::string& name : named) {
@@ -98,7 +98,7 @@ std::vector<std::string> sorted(std::vector<std::string> names) {
 Result<base::Fd> make_contents_file(const std::filesystem::path& folder) {
   base::Fd file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file) return file;
-  // Not every file system knows files without names.
+  // For file systems without unnamed files.
   std::string name = (folder / "contents-XXXXXX").string();
   file.reset(::mkostemp(name.data(), O_CLOEXEC));
   if (!file) return base::fail_errno("cannot make a temporary file in " + folder.string());

@@ -26,7 +26,7 @@ struct TarballWriter::State {
 
   static la_ssize_t on_write(archive* writer, void* self, const void* bytes, std::size_t size) {
     auto& state = *static_cast<State*>(self);
-    // What was given up is closed by libarchive as if it were complete; nobody hears of that.
+    // libarchive would finish an abandoned archive as if it were complete: drop that output.
     if (!state.is_open) return -1;
     const auto done = state.sink({static_cast<const char*>(bytes), size});
     if (done) return static_cast<la_ssize_t>(size);
@@ -55,13 +55,13 @@ TarballWriter::~TarballWriter() {
 Result<TarballWriter> TarballWriter::open(Sink sink, TarballCompression compression) {
   TarballWriter writer(std::make_unique<State>(std::move(sink), ::archive_write_new()));
   archive* out = writer.state_->writer;
-  // Names of any length and of any characters; for usual ones, what everybody reads.
+  // Names of any length and with any characters; plain ustar for ordinary ones.
   ::archive_write_set_format_pax_restricted(out);
   int code = ARCHIVE_OK;
   if (compression == TarballCompression::kGzip) code = ::archive_write_add_filter_gzip(out);
   if (compression == TarballCompression::kZstd) code = ::archive_write_add_filter_zstd(out);
   if (code != ARCHIVE_OK) return fail(ErrorCode::kIo, "this libarchive cannot compress so");
-  // No time in gzip's head.
+  // No time in the gzip header.
   if (compression == TarballCompression::kGzip) {
     ::archive_write_set_filter_option(out, "gzip", "timestamp", nullptr);
   }
@@ -94,7 +94,7 @@ Result<void> TarballWriter::add(std::string_view path, char permission, std::str
     ::archive_entry_set_size(entry.get(), 0);
     ::archive_entry_set_symlink(entry.get(), std::string(content).c_str());
   }
-  // A warning: the name is no UTF-8, and is written as it is.
+  // A warning means that the name is not UTF-8 and is written unchanged.
   if (const int code = ::archive_write_header(out, entry.get()); code != ARCHIVE_WARN) {
     QUARRY_TRY(outcome(code));
   }
@@ -114,12 +114,12 @@ Result<void> TarballWriter::finish() {
 Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
                            std::span<const FileToSubmit> files, TarballCompression compression) {
   const std::string text = meta.text();
-  // What cannot be read need not be sent.
+  // Do not send what its readers would reject.
   QUARRY_TRY_ASSIGN(Meta same, Meta::parse(text));
   std::ranges::sort(same.files);
   for (const std::string& name : meta.files) {
     QUARRY_TRY(check_file_name(name));
-    // Another name than what was meant would be that of another file.
+    // If a name changes when it is written and parsed, the change set would change another file.
     if (!std::ranges::binary_search(same.files, name)) {
       return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is a name that ##files cannot hold",
                                                    base::printable(name, 120)));

@@ -1,9 +1,10 @@
-// What libarchive has to be called in.
+// The locale that libarchive needs.
 #pragma once
 
 namespace quarry::changes {
 
-/// A locale in which libarchive leaves UTF-8 as it is; the thread's own again when it goes.
+/// Sets a locale of this thread in which libarchive does not convert UTF-8; the destructor
+/// restores the previous one.
 class Utf8Locale {
  public:
   Utf8Locale();

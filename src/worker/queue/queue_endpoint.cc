@@ -177,7 +177,7 @@ class Answer {
       return {};
     }
     QUARRY_TRY_ASSIGN(const auto options, view_options_of(request_.query));
-    QUARRY_TRY_ASSIGN(const auto view, changes::look(directories_, options));
+    QUARRY_TRY_ASSIGN(const auto view, changes::view_queue(directories_, options));
     if (!wants_json()) return show(queue_page(view, called(), link_base(), request_.query));
     QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
     std::string branches;
@@ -197,7 +197,7 @@ class Answer {
     const auto question = http::form_value(request_.query, "ask");
     if (question == "why") return tell_why(place.name.id);
     if (question == "rollback") return tell_what_goes(place.name.id);
-    QUARRY_TRY_ASSIGN(const auto view, changes::look_at(directories_, place));
+    QUARRY_TRY_ASSIGN(const auto view, changes::view_job(directories_, place));
     if (!wants_json()) return show(change_set_page(view, called(), link_base()));
     reply_.body = changes::json_of(view, /*whole=*/true) + "\n";
     return {};
@@ -213,9 +213,9 @@ class Answer {
 
   Result<void> tell_what_goes(const changes::ChangeSetId& id) {
     QUARRY_TRY_ASSIGN(const auto places,
-                      changes::what_goes_with(directories_, {id}, options_.rules.most_taken_back));
+                      changes::what_goes_with(directories_, {id}, options_.rules.max_taken_back));
     std::string list;
-    for (const changes::Place& each : places) {
+    for (const changes::JobLocation& each : places) {
       list += fmt::format("{}{{\"id\":{},\"stage\":{}}}", list.empty() ? "" : ",",
                           json_string(each.name.id.str()), json_string(word_of(each.stage)));
     }

@@ -31,10 +31,10 @@ Result<std::size_t> number_in(std::string_view query, std::string_view name,
 
 Result<changes::ViewOptions> view_options_of(std::string_view query) {
   changes::ViewOptions options;
-  QUARRY_TRY_ASSIGN(options.most_waiting, number_in(query, "limit", options.most_waiting));
-  QUARRY_TRY_ASSIGN(options.most_over, number_in(query, "limit", options.most_over));
-  QUARRY_TRY_ASSIGN(options.most_waiting, number_in(query, "waiting", options.most_waiting));
-  QUARRY_TRY_ASSIGN(options.most_over, number_in(query, "over", options.most_over));
+  QUARRY_TRY_ASSIGN(options.max_waiting, number_in(query, "limit", options.max_waiting));
+  QUARRY_TRY_ASSIGN(options.max_over, number_in(query, "limit", options.max_over));
+  QUARRY_TRY_ASSIGN(options.max_waiting, number_in(query, "waiting", options.max_waiting));
+  QUARRY_TRY_ASSIGN(options.max_over, number_in(query, "over", options.max_over));
   auto branch = http::form_value(query, "branch");
   if (!branch) return fail(ErrorCode::kInvalid, "branch: it is wrongly encoded");
   options.branch = std::move(*branch);

@@ -33,7 +33,7 @@ Meta full_meta() {
           .others = {{"reviewed-by", {"bob", "##carol"}}, {"x_9", {"y"}}}};
 }
 
-/// The error of META's text.
+/// The error for the meta file TEXT.
 std::string error_of(std::string_view text, ErrorCode code = ErrorCode::kInvalid) {
   const auto meta = Meta::parse(text);
   REQUIRE_FALSE(meta);
@@ -41,7 +41,7 @@ std::string error_of(std::string_view text, ErrorCode code = ErrorCode::kInvalid
   return meta.error().message;
 }
 
-/// A meta file that is right, followed by MORE.
+/// A valid meta file, followed by MORE.
 std::string with(std::string_view more) {
   return "##movetype\nDC\n##target\ntrunk\n##files\na\n" + std::string(more);
 }
@@ -61,7 +61,7 @@ TEST_CASE("a name has six parts and one spelling") {
   CHECK(ChangeSetName::parse("0123456789abcdef_400000006553f10a075bcd15_0_h_RB_"));
 }
 
-TEST_CASE("what is no name of a change set is refused") {
+TEST_CASE("an invalid name of a change set is rejected") {
   for (const std::string_view text :
        {"", "_____", "0123456789abcdef_400000006553f10a075bcd15_1_h_DC",
         "0123456789abcdef_400000006553f10a075bcd15_1_h_DC_a_b",
@@ -86,7 +86,7 @@ TEST_CASE("what is no name of a change set is refused") {
   }
 }
 
-TEST_CASE("labels sort as their times do") {
+TEST_CASE("labels sort by time") {
   const std::vector<std::string> labels = {tai64n({0}), tai64n({999}), tai64n({999}, 5),
                                            tai64n({1000}), tai64n({1'700'000'000'123})};
   for (std::size_t i = 1; i < labels.size(); ++i) CHECK(labels[i - 1] < labels[i]);
@@ -94,19 +94,19 @@ TEST_CASE("labels sort as their times do") {
   CHECK(time_of_tai64n(labels[2]) == UnixMillis{999});
 }
 
-TEST_CASE("ids that are drawn differ") {
+TEST_CASE("random ids differ") {
   const ChangeSetId one = ChangeSetId::random();
   CHECK(one != ChangeSetId::random());
   CHECK(ChangeSetId::parse(one.str()) == one);
 }
 
-TEST_CASE("parts of names lose what may not stand in them") {
+TEST_CASE("invalid characters are removed from parts of names") {
   CHECK(name_part("ann_b/../\n @x.y-z+1") == "annb..@x.y-z+1");
   CHECK(name_part("ü").empty());
   CHECK(name_part(std::string(100, 'a')).size() == kMostNamePart);
 }
 
-TEST_CASE("a meta file says what was written, every section of it") {
+TEST_CASE("every section of a meta file is read as written") {
   const Meta meta = full_meta();
   const auto again = Meta::parse(meta.text());
   REQUIRE(again);
@@ -114,7 +114,7 @@ TEST_CASE("a meta file says what was written, every section of it") {
   CHECK(again->text() == meta.text());
 }
 
-TEST_CASE("blank lines, a missing last line end and empty sections mean nothing") {
+TEST_CASE("blank lines, a missing last newline and empty sections are ignored") {
   const auto meta = Meta::parse(
       "\n##movetype\n\nEM\n##files\n\na\n\nb\n##approval\n\n##comment\n\n\nx\n\ny\n\n##target\nt");
   REQUIRE(meta);
@@ -125,14 +125,14 @@ TEST_CASE("blank lines, a missing last line end and empty sections mean nothing"
   CHECK(meta->target == "t");
 }
 
-TEST_CASE("a rollback names change sets, and neither files nor a branch") {
+TEST_CASE("a rollback names change sets, but no files and no branch") {
   CHECK(Meta::parse("##movetype\nRB\n##dependencies\n0123456789abcdef\n"));
   CHECK(error_of("##movetype\nRB\n").starts_with("##dependencies:"));
   CHECK(error_of("##movetype\nRB\n##dependencies\n0123456789abcdef\n##files\na\n")
             .starts_with("##files:"));
 }
 
-TEST_CASE("what is wrong with a meta file is named") {
+TEST_CASE("the error names what is wrong with a meta file") {
   CHECK(error_of("").starts_with("##movetype: it is missing"));
   CHECK(error_of("hello\n##movetype\nDC\n").starts_with("line 1:"));
   CHECK(error_of("##movetype\nXX\n").find("\"XX\"") != std::string::npos);
@@ -152,7 +152,7 @@ TEST_CASE("what is wrong with a meta file is named") {
   CHECK(error_of(with(std::string_view("##comment\n\0\n", 12))).starts_with("line 8:"));
 }
 
-TEST_CASE("no file name leads out of the branch's folder, and none stands twice") {
+TEST_CASE("file names stay inside the tree and are unique") {
   for (const std::string_view name :
        {"/etc/passwd", "../x", "a/../b", "a//b", "a/", ".", "./a", "a\tb"}) {
     CAPTURE(name);
@@ -162,7 +162,7 @@ TEST_CASE("no file name leads out of the branch's folder, and none stands twice"
   CHECK(error_of("##movetype\nDC\n##target\nt\n##files\na\nb\na\n").starts_with("##files: \"a\""));
 }
 
-TEST_CASE("sections of the queue's own are no stranger's to write") {
+TEST_CASE("submitters cannot write the queue's own sections") {
   for (const std::string_view name :
        {"submitter", "address", "attempts", "held", "landed", "closure", "rollback", "history"}) {
     CAPTURE(name);

@@ -1,4 +1,4 @@
-// What is over is forgotten when it is old, a little at a time, and whatever stops meanwhile.
+// Old finished jobs are deleted, a few at a time, also after crashes.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ const std::filesystem::path kCleaningBase = "/q.changes";
 constexpr std::int64_t kNow = 1'700'000'000'000;
 constexpr std::int64_t kDay = 24 * 3'600'000;
 
-/// One that is somewhere in a queue since DAYS ago.
+/// A job that has been in its stage for DAYS.
 struct Old {
   std::uint64_t number;
   Stage stage = Stage::kDone;
@@ -41,7 +41,7 @@ void write(MemoryFileSystem& files, const std::filesystem::path& path, std::stri
 /// The queueing daemon over files in memory.
 struct CleaningMachine {
   explicit CleaningMachine(const MemoryFileSystem::Image& image = {})
-      : files("/", image), world(files, kCleaningBase), queueing(world.desk()) {
+      : files("/", image), world(files, kCleaningBase), queueing(world.context()) {
     REQUIRE(world.directories.recover(world.clock.now()));
     REQUIRE(queueing.begin());
   }
@@ -70,7 +70,7 @@ struct CleaningMachine {
     world.clock.advance(100);
     REQUIRE(queueing.run(scan));
   }
-  /// A whole pass.
+  /// A complete pass.
   void pass() {
     world.clock.advance(kDay);
     turn(Scan::kAll);
@@ -86,7 +86,7 @@ struct CleaningMachine {
     }
     return numbers;
   }
-  /// Those of which there is a tarball, a submission, a log.
+  /// The jobs that have a tarball, a submission, a log.
   std::vector<std::set<std::uint64_t>> leavings() const {
     std::vector<std::set<std::uint64_t>> all(3);
     for (const auto& [path, content] : files.image()) {
@@ -109,8 +109,7 @@ using Numbers = std::set<std::uint64_t>;
 
 }  // namespace
 
-TEST_CASE(
-    "what ended long ago is forgotten with all that was kept of it, in whichever way it ended") {
+TEST_CASE("old finished jobs are deleted with all their files, however they ended") {
   CleaningMachine machine;
   for (std::uint64_t i = 0; i < 4; ++i) {
     const auto stage = static_cast<Stage>(static_cast<std::size_t>(Stage::kDone) + i);
@@ -121,14 +120,14 @@ TEST_CASE(
   const Numbers recent = {11, 12, 13, 14};
   CHECK(machine.left() == recent);
   CHECK(machine.leavings() == std::vector{recent, recent, recent});
-  // Some time later they are as old.
+  // Some time later they are old too.
   machine.world.clock.advance(20 * kDay);
   machine.pass();
   CHECK(machine.left().empty());
   CHECK(machine.leavings() == std::vector<Numbers>(3));
 }
 
-TEST_CASE("for ever is for ever") {
+TEST_CASE("with keep 0 nothing is deleted") {
   CleaningMachine machine;
   machine.world.options.rules.keep = {};
   machine.add({.number = 1, .days = 10'000});
@@ -137,21 +136,21 @@ TEST_CASE("for ever is for ever") {
   CHECK(machine.left() == Numbers{1});
 }
 
-TEST_CASE("what is not over stays, however old, and so does what it depends on") {
+TEST_CASE("unfinished jobs stay, however old, and so do their dependencies") {
   CleaningMachine machine;
   machine.add({.number = 1});
   machine.add({.number = 2, .dependencies = {1}});
   machine.add({.number = 3});
   machine.add({.number = 4, .stage = Stage::kStaging, .dependencies = {2}});
   {
-    auto hold = machine.world.directories.hold(Stage::kStaging, name_of(4));
-    REQUIRE(hold);
-    hold->job.held = "bob";
-    REQUIRE(hold->update());
+    auto lock = machine.world.directories.lock_job(Stage::kStaging, name_of(4));
+    REQUIRE(lock);
+    lock->job.held = "bob";
+    REQUIRE(lock->update());
   }
   machine.pass();
   CHECK(machine.left() == Numbers{1, 2, 4});
-  // When nobody needs it any more it goes.
+  // It goes when nothing needs it any more.
   REQUIRE(machine.files.remove(machine.world.directories.file_of(Stage::kStaging, name_of(4))));
   machine.pass();
   CHECK(machine.left().empty());
@@ -159,7 +158,7 @@ TEST_CASE("what is not over stays, however old, and so does what it depends on")
   CHECK(machine.leavings()[2].empty());
 }
 
-TEST_CASE("nothing is forgotten that has not been looked at yet might depend on") {
+TEST_CASE("nothing is deleted while an unchecked submission may depend on it") {
   CleaningMachine machine;
   machine.add({.number = 1});
   const auto unseen = machine.world.directories.file_of(Stage::kPrequeue, name_of(2));
@@ -172,7 +171,7 @@ TEST_CASE("nothing is forgotten that has not been looked at yet might depend on"
   CHECK(machine.left().empty());
 }
 
-TEST_CASE("nothing is forgotten while a rollback is at work") {
+TEST_CASE("nothing is deleted during a rollback") {
   CleaningMachine machine;
   machine.add({.number = 1});
   machine.add({.number = 2, .stage = Stage::kAbandon});
@@ -185,7 +184,8 @@ TEST_CASE("nothing is forgotten while a rollback is at work") {
   CHECK(machine.left() == Numbers{1, 2, 3});
 }
 
-TEST_CASE("what a rollback that waits names stays, and what landed on that") {
+TEST_CASE(
+    "the change sets that a waiting rollback names stay, and so do those that landed on them") {
   CleaningMachine machine;
   machine.add({.number = 1});
   machine.add({.number = 2, .dependencies = {1}});
@@ -200,7 +200,7 @@ TEST_CASE("what a rollback that waits names stays, and what landed on that") {
   CHECK(machine.left() == Numbers{1, 2, 4});
 }
 
-TEST_CASE("what a rollback has stopped stays, which has begun and was held since") {
+TEST_CASE("jobs stopped by a rollback stay while the rollback is held") {
   CleaningMachine machine;
   machine.add({.number = 1});
   machine.add({.number = 2, .stage = Stage::kAbandon, .dependencies = {3}});
@@ -212,23 +212,24 @@ TEST_CASE("what a rollback has stopped stays, which has begun and was held since
                .dependencies = {1},
                .type = MoveType::kRollback});
   {
-    auto hold = machine.world.directories.hold(Stage::kStaging, name_of(4, MoveType::kRollback));
-    REQUIRE(hold);
-    hold->job.held = "bob";
-    hold->job.closure = {id_of(1), id_of(2)};
-    REQUIRE(hold->update());
+    auto lock =
+        machine.world.directories.lock_job(Stage::kStaging, name_of(4, MoveType::kRollback));
+    REQUIRE(lock);
+    lock->job.held = "bob";
+    lock->job.closure = {id_of(1), id_of(2)};
+    REQUIRE(lock->update());
   }
   machine.pass();
   CHECK(machine.left() == Numbers{1, 2, 3, 4});
 }
 
-TEST_CASE("what somebody has in hand stays, and what is no job file does until he has seen it") {
+TEST_CASE("locked jobs stay, and so do files that are not job files") {
   CleaningMachine machine;
   machine.add({.number = 1, .stage = Stage::kFail});
   write(machine.files, machine.world.directories.file_of(Stage::kFail, name_of(2)), "nonsense");
   {
-    const auto hold = machine.world.directories.hold(Stage::kFail, name_of(1));
-    REQUIRE(hold);
+    const auto lock = machine.world.directories.lock_job(Stage::kFail, name_of(1));
+    REQUIRE(lock);
     machine.pass();
     CHECK(machine.left() == Numbers{1, 2});
   }
@@ -236,7 +237,7 @@ TEST_CASE("what somebody has in hand stays, and what is no job file does until h
   CHECK(machine.left() == Numbers{2});
 }
 
-TEST_CASE("logs of nobody go, and not those that others are still named in") {
+TEST_CASE("logs without a job are deleted unless other jobs need them") {
   CleaningMachine machine;
   machine.add({.number = 1, .stage = Stage::kFail, .days = 1, .dependencies = {77}});
   write(machine.files, machine.world.directories.log_of(id_of(78)),
@@ -249,7 +250,7 @@ TEST_CASE("logs of nobody go, and not those that others are still named in") {
   CHECK(machine.leavings()[2].empty());
 }
 
-TEST_CASE("a turn forgets a few of many, and what is new goes on meanwhile") {
+TEST_CASE("one turn deletes a few jobs, and new ones are not delayed") {
   CleaningMachine machine;
   for (std::uint64_t i = 1; i <= 1'500; ++i) machine.add({.number = i});
   machine.world.clock.advance(kDay);
@@ -263,7 +264,7 @@ TEST_CASE("a turn forgets a few of many, and what is new goes on meanwhile") {
     if (turns == 0) CHECK(machine.world.stage_of(9'000) == Stage::kPending);
     const std::size_t now = machine.left().size() - 1;
     REQUIRE(before - now <= 200);
-    // Four files each, and a few syncs.
+    // Four files for each job, and a few syncs.
     REQUIRE(machine.files.operations().size() - operations <= 900);
     before = now;
   }
@@ -271,7 +272,7 @@ TEST_CASE("a turn forgets a few of many, and what is new goes on meanwhile") {
   CHECK(machine.left() == Numbers{9'000});
 }
 
-TEST_CASE("a chain of those that landed on each other is forgotten in their order") {
+TEST_CASE("jobs that landed on each other are deleted in that order") {
   CleaningMachine machine;
   for (std::uint64_t i = 1; i <= 100; ++i) {
     Old one{.number = i};
@@ -288,7 +289,9 @@ TEST_CASE("a chain of those that landed on each other is forgotten in their orde
   CHECK(machine.left().empty());
 }
 
-TEST_CASE("whenever it stops, each is whole or gone, none is forgotten before what it landed on") {
+TEST_CASE(
+    "after a stop at any time each job is complete or gone, and none is deleted before those that "
+    "it landed on") {
   CleaningMachine machine;
   machine.add({.number = 1});
   machine.add({.number = 2, .dependencies = {1}});
@@ -322,7 +325,7 @@ TEST_CASE("whenever it stops, each is whole or gone, none is forgotten before wh
       for (const Numbers& each : leavings) REQUIRE(std::ranges::includes(each, left));
       after.pass();
       REQUIRE(after.left() == kept);
-      // Tarballs of nobody are removed when the prequeue begins.
+      // The prequeue daemon removes tarballs without a job when it starts.
       REQUIRE(after.world.directories.recover(after.world.clock.now()));
       after.pass();
       REQUIRE(after.leavings() == std::vector{kept, kept, kept});

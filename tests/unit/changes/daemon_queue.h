@@ -1,4 +1,4 @@
-// The daemons of a queue at work on real folders, with real children, in the process of a test.
+// The daemons of a queue on real folders with real children, in the process of a test.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -21,9 +21,9 @@ struct Queue : DaemonWorld {
   explicit Queue(const TemporaryFolder& folder)
       : DaemonWorld(base::FileSystem::real(), folder / "q.changes"),
         repository(folder / "repository"),
-        prequeue(desk(), checker),
-        queueing(desk()),
-        execution(desk(), [this](base::Fd socket) {
+        prequeue(context(), checker),
+        queueing(context()),
+        execution(context(), [this](base::Fd socket) {
           execution.leave_daemon();
           TextExecutor executor(repository);
           serve(std::move(socket), options, directories, executor, clock, true);
@@ -38,7 +38,7 @@ struct Queue : DaemonWorld {
     REQUIRE(queueing.run(scan));
     REQUIRE(execution.run(scan));
   }
-  /// Until NUMBER is in STAGE.
+  /// Waits until NUMBER is in STAGE.
   void until(std::uint64_t number, Stage stage) {
     REQUIRE(eventually([&] {
       turn();
@@ -51,7 +51,7 @@ struct Queue : DaemonWorld {
     for (std::string line; std::getline(in, line);) lines.push_back(line);
     return lines;
   }
-  /// Waits for the child of NUMBER to be at it.
+  /// Waits until a child is executing NUMBER.
   void until_waiting(std::uint64_t number) {
     REQUIRE(eventually([&] {
       turn();

@@ -1,5 +1,5 @@
-// A queue with its daemons in one process, over any file system, and a repository that is a text file
-// or a list. What is to happen to a change set is told by its comment.
+// A queue with its daemons in one process, on any file system, and a repository that is a text
+// file or a list. The comment of a change set says what happens to it.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@
 
 namespace quarry::changes {
 
-/// What a tarball holds here is its meta file.
+/// Tarballs consist of the meta file alone.
 class MetaChecker final : public Checker {
  public:
   explicit MetaChecker(base::FileSystem& files) : files_(files) {}
@@ -47,7 +47,7 @@ class MetaChecker final : public Checker {
   base::FileSystem& files_;
 };
 
-/// Writes a line for each landing into a file, and looks there first: for several processes.
+/// Writes a line for each landing to a file, unless it is there already; works across processes.
 class TextExecutor final : public Executor {
  public:
   explicit TextExecutor(std::filesystem::path path) : path_(std::move(path)) {}
@@ -59,7 +59,7 @@ class TextExecutor final : public Executor {
       say("<<<<<<< here\n>>>>>>> there");
       return {.verdict = Verdict::kFailed, .why = "a conflict", .landed = {}};
     }
-    if (wish == "later") return {.verdict = Verdict::kPutOff, .why = "busy", .landed = {}};
+    if (wish == "later") return {.verdict = Verdict::kDeferred, .why = "busy", .landed = {}};
     if (wish == "die") ::raise(SIGKILL);
     if (wish == "die once" && job.crashes == 0) ::raise(SIGKILL);
     if (wish == "wait") {
@@ -69,7 +69,7 @@ class TextExecutor final : public Executor {
       }
     }
     write("land", job.name.id);
-    // After it has landed, before that is known.
+    // Dies after landing, before it can report it.
     if (wish == "die late" && job.crashes == 0) ::raise(SIGKILL);
     return landed(job);
   }
@@ -106,7 +106,7 @@ class TextExecutor final : public Executor {
   std::filesystem::path path_;
 };
 
-/// A clock that stands still until it is told to go on, also for children made before.
+/// A clock that advances only when told to, also in children that were forked before.
 class SharedClock final : public base::Clock {
  public:
   SharedClock()
@@ -126,7 +126,7 @@ class SharedClock final : public base::Clock {
   std::int64_t* now_;
 };
 
-/// The folders, and a desk for the daemons.
+/// The folders of a queue, and a context for its daemons.
 class DaemonWorld {
  public:
   DaemonWorld(base::FileSystem& files, const std::filesystem::path& base)
@@ -136,7 +136,7 @@ class DaemonWorld {
     REQUIRE(directories.make());
   }
 
-  Desk desk() {
+  DaemonContext context() {
     return {.options = options, .directories = directories, .clock = clock, .report = report};
   }
 
@@ -172,22 +172,23 @@ class DaemonWorld {
     }
     return found;
   }
-  /// The one folder that NUMBER is in; a child may move it while we look, but not each time.
+  /// The only folder that NUMBER is in. Searches several times, since a child may move it
+  /// meanwhile.
   std::optional<Stage> stage_of(std::uint64_t number) const {
     std::vector<Stage> found = stages_of(number);
-    for (int look = 0; look < 10 && found.size() != 1; ++look) found = stages_of(number);
+    for (int attempt = 0; attempt < 10 && found.size() != 1; ++attempt) found = stages_of(number);
     REQUIRE(found.size() <= 1);
     return found.empty() ? std::nullopt : std::optional(found.front());
   }
-  /// What its file says; a child may move it between the finding and the reading, but not each time.
+  /// The job NUMBER. Reads several times, since a child may move it meanwhile.
   Job job_of(std::uint64_t number) const {
     const auto read = [&]() -> base::Result<Job> {
-      QUARRY_TRY_ASSIGN(const auto place, directories.find(id_of(number)));
-      if (!place) return base::fail(base::ErrorCode::kNotFound, "it is in no folder");
-      return directories.read(place->stage, place->name);
+      QUARRY_TRY_ASSIGN(const auto location, directories.find(id_of(number)));
+      if (!location) return base::fail(base::ErrorCode::kNotFound, "it is in no folder");
+      return directories.read(location->stage, location->name);
     };
     auto job = read();
-    for (int look = 0; look < 10 && !job; ++look) job = read();
+    for (int attempt = 0; attempt < 10 && !job; ++attempt) job = read();
     INFO((job ? std::string() : job.error().message));
     REQUIRE(job);
     return *job;

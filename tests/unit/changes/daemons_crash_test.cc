@@ -1,5 +1,5 @@
-// A machine, or a process, that stops at any operation on the files of a queue: what it leaves is
-// taken up by daemons that start anew, nothing is lost, and nothing is done twice.
+// Crashes of the machine, or of a process, at each operation on the files of a queue: daemons that
+// start afterwards continue with what is left, nothing is lost, and nothing is done twice.
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -20,13 +20,13 @@ namespace {
 
 const std::filesystem::path kBase = "/q.changes";
 
-/// A repository that remembers when what came into it: it is durable by itself.
+/// A repository that records when something came into it; it is durable by itself.
 struct Repository {
-  std::map<std::uint64_t, std::size_t> landed;      // when, as a count of file operations
-  std::map<std::uint64_t, std::size_t> taken_back;  // by which rollback's landing
+  std::map<std::uint64_t, std::size_t> landed;      // by number of file operations
+  std::map<std::uint64_t, std::size_t> taken_back;  // when the rollback landed that took it back
   std::vector<std::uint64_t> order;
 
-  /// As it was at operation COUNT.
+  /// Its state after COUNT operations.
   Repository at(std::size_t count) const {
     Repository other;
     for (const std::uint64_t number : order) {
@@ -67,7 +67,7 @@ class NeverStop final : public Stop {
   std::optional<Verdict> wanted() const override { return std::nullopt; }
 };
 
-/// A child that says that all is taken back; what that means is for the test to note.
+/// A child that reports every rollback as done; the test records the effect.
 void answer_rollbacks(Fd socket) {
   std::string received;
   char byte = 0;
@@ -82,17 +82,17 @@ void answer_rollbacks(Fd socket) {
   }
 }
 
-/// The daemons over files in memory. Children land in this process, so that their operations are
-/// counted too; a rollback's child only answers.
+/// The daemons on files in memory. Jobs land in this process, so that their operations are counted
+/// too; the child of a rollback only answers.
 struct Machine {
   explicit Machine(const MemoryFileSystem::Image& image = {}, Repository past = {})
       : files("/", image),
         world(files, kBase),
         repository(std::move(past)),
         executor(repository, files),
-        prequeue(world.desk(), world.checker),
-        queueing(world.desk()),
-        execution(world.desk(), [this](Fd socket) {
+        prequeue(world.context(), world.checker),
+        queueing(world.context()),
+        execution(world.context(), [this](Fd socket) {
           execution.leave_daemon();
           answer_rollbacks(std::move(socket));
         }) {
@@ -106,7 +106,7 @@ struct Machine {
     REQUIRE(queueing.begin());
     REQUIRE(execution.begin());
   }
-  /// Lands what is in pending/ as children do.
+  /// Lands the jobs in pending/, like a child.
   void land() {
     const auto names = world.directories.list(Stage::kPending);
     REQUIRE(names);
@@ -120,15 +120,15 @@ struct Machine {
       batch.clear();
     }
     execute_all(world.directories, batch, executor, NeverStop(), world.options.rules, world.clock);
-    REQUIRE(world.directories.settle());
+    REQUIRE(world.directories.sync_folders());
   }
-  /// Executes a rollback that is in pending/, or in run/.
+  /// Executes a rollback in pending/ or run/.
   void roll_back() {
     if (world.directories.list(Stage::kPending)->empty()) return;
     rollback.reset();
     REQUIRE(execution.run(Scan::kAll));
     if (!rollback) return;
-    // Its reverse check-in is in the repository before that is known here.
+    // The reverse check-in is in the repository before the queue knows it.
     for (const ChangeSetId& id : world.job_of(number_of(rollback->name.id)).closure) {
       const std::uint64_t number = number_of(id);
       if (repository.landed.contains(number))
@@ -158,15 +158,16 @@ struct Machine {
   Execution execution;
 };
 
-/// What a machine did until it was stopped.
+/// What a machine did until it stopped.
 struct Life {
   std::vector<FileOperation> operations;
   Repository repository;
-  std::map<std::uint64_t, std::size_t> promised;  // submissions, and since when they are safe
+  std::map<std::uint64_t, std::size_t> promised;  // submissions, and when they became durable
   std::size_t batch = 1;
 };
 
-/// Lets a machine start from what is left at each operation of LIFE, work to the end, and be judged.
+/// Starts a machine from what is left after each operation of LIFE, lets it finish, and calls the
+/// judge.
 template <typename Judge>
 void stop_everywhere(const Life& life, const Judge& judge) {
   std::mt19937 random(1);
@@ -174,12 +175,13 @@ void stop_everywhere(const Life& life, const Judge& judge) {
     for (int way = 0; way < 6; ++way) {
       CAPTURE(count);
       CAPTURE(way);
-      // All is kept when a process stops; some of what was not synced when a machine does.
+      // Everything is kept when a process stops, but only some of the unsynced data when a machine
+      // does.
       const auto keeps = [&](std::size_t) { return way == 0 || (way > 1 && random() % 2 == 0); };
       Machine machine(MemoryFileSystem::after_a_stop({}, life.operations, count, keeps),
                       life.repository.at(count));
       machine.world.options.batch = life.batch;
-      // Whoever ran it may start it otherwise.
+      // It may be started with other options.
       machine.world.options.takes_lines = life.batch > 1 && way % 2 == 0;
       machine.begin();
       machine.work();
@@ -196,7 +198,8 @@ void stop_everywhere(const Life& life, const Judge& judge) {
 
 }  // namespace
 
-TEST_CASE("whenever it stops, every change set lands once, in order, or fails for its reason") {
+TEST_CASE(
+    "after a stop at any time every change set lands once, in order, or fails for its own reason") {
   Machine machine;
   Life life;
   machine.begin();
@@ -226,9 +229,9 @@ TEST_CASE("whenever it stops, every change set lands once, in order, or fails fo
     std::vector<std::uint64_t> landed;
     for (const auto& [number, end] : ends) {
       const auto stages = after.world.stages_of(number);
-      // One that was never promised may be there all the same, and goes its way.
+      // A submission that was not durable may be there anyway, and is processed.
       if (stages.empty()) continue;
-      // What came without what it depends on, which was not promised either, fails.
+      // It fails if its dependency, which was not durable either, is missing.
       const bool is_alone = number == 4 && after.world.stages_of(2).empty();
       REQUIRE(stages.front() == (is_alone ? Stage::kFail : end));
       if (stages.front() == Stage::kDone) landed.push_back(number);
@@ -238,8 +241,7 @@ TEST_CASE("whenever it stops, every change set lands once, in order, or fails fo
   });
 }
 
-TEST_CASE(
-    "whenever it stops, those that are landed together land once, or fail for their reasons") {
+TEST_CASE("after a stop at any time a batch lands once, or its jobs fail for their own reasons") {
   Machine machine;
   Life life;
   machine.world.options.batch = life.batch = 4;
@@ -266,7 +268,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("whenever it stops, those of a line land once, in their order" *
+TEST_CASE("after a stop at any time a batch of jobs with the same files lands once, in order" *
           doctest::test_suite("long")) {
   Machine machine;
   Life life;
@@ -298,7 +300,7 @@ TEST_CASE("whenever it stops, those of a line land once, in their order" *
   });
 }
 
-TEST_CASE("whenever it stops, a rollback takes back all of it, or nothing" *
+TEST_CASE("after a stop at any time a rollback takes back everything or nothing" *
           doctest::test_suite("long")) {
   Machine machine;
   Life life;
@@ -310,10 +312,10 @@ TEST_CASE("whenever it stops, a rollback takes back all of it, or nothing" *
   machine.world.submit(3, {"c"}, "land", {2});
   REQUIRE(machine.prequeue.run(Scan::kNew));
   {
-    auto hold = machine.world.directories.hold(Stage::kQueue, name_of(3));
-    REQUIRE(hold);
-    hold->job.held = "bob";
-    REQUIRE(hold->update());
+    auto lock = machine.world.directories.lock_job(Stage::kQueue, name_of(3));
+    REQUIRE(lock);
+    lock->job.held = "bob";
+    REQUIRE(lock->update());
   }
   REQUIRE(machine.queueing.run(Scan::kNew));
   REQUIRE(machine.world.stage_of(3) == Stage::kStaging);
@@ -335,7 +337,7 @@ TEST_CASE("whenever it stops, a rollback takes back all of it, or nothing" *
       REQUIRE(after.repository.taken_back.empty());
       return;
     }
-    if (stages.front() == Stage::kFail) return;  // it came before what it takes back had landed
+    if (stages.front() == Stage::kFail) return;  // it came before its target had landed
     REQUIRE(stages.front() == Stage::kDone);
     for (const std::uint64_t number : {1U, 2U}) {
       REQUIRE(after.world.stage_of(number) == Stage::kDone);

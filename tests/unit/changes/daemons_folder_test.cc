@@ -1,4 +1,4 @@
-// Daemons that serve a folder in which queues come and go.
+// Daemons that serve a folder in which queues appear and disappear.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,14 +23,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Lands what is "slow" once there is a file GO.
+/// Lands jobs with the wish "slow" once the file GO exists.
 class PatientExecutor final : public Executor {
  public:
   explicit PatientExecutor(const fs::path& folder) : go_(folder / "go"), text_(folder / "text") {}
 
   Outcome land(const Job& job, const fs::path& tarball, const Stop& stop, const Say& say) override {
     bool may_go = job.meta.comment != "slow";
-    // The test's own patience may be used up again and again before it comes to let it go.
+    // On a slow machine the test may need several timeouts before it creates the file.
     for (int times = 0; times < 20 && !may_go; ++times) {
       may_go = eventually([&] { return fs::exists(go_) || stop.wanted().has_value(); });
     }
@@ -47,17 +47,17 @@ class PatientExecutor final : public Executor {
   TextExecutor text_;
 };
 
-/// The three of them, for the queues in a folder.
+/// The three daemons for the queues in a folder.
 class FolderDaemons {
  public:
   FolderDaemons() {
-    options_.scan_interval = std::chrono::minutes(10);  // triggers are to do
-    options_.look_interval = std::chrono::milliseconds(10);
+    options_.scan_interval = std::chrono::minutes(10);  // only triggers count
+    options_.search_interval = std::chrono::milliseconds(10);
     options_.find_queues = [this]() -> std::optional<std::vector<QueueOptions>> {
-      // Now and then they cannot be seen, or one of them is missed: both may be for a moment.
-      if (++looks_ % 5 == 0) return std::nullopt;
+      // Now and then the search fails, or misses a queue: both may happen for a moment.
+      if (++searches_ % 5 == 0) return std::nullopt;
       std::vector<QueueOptions> queues;
-      if (looks_ % 7 == 0) return queues;
+      if (searches_ % 7 == 0) return queues;
       std::error_code error;
       for (const auto& entry : fs::directory_iterator(folder.path(), error)) {
         if (entry.path().extension() != ".changes") continue;
@@ -91,7 +91,7 @@ class FolderDaemons {
   FolderDaemons(const FolderDaemons&) = delete;
   FolderDaemons& operator=(const FolderDaemons&) = delete;
 
-  /// A queue called NAME, which is there from now on.
+  /// Creates a queue called NAME.
   std::unique_ptr<DaemonWorld> queue(const std::string& name) const {
     return std::make_unique<DaemonWorld>(FileSystem::real(), folder / (name + ".changes"));
   }
@@ -101,7 +101,7 @@ class FolderDaemons {
     meta.target = "trunk";
     meta.files = {"a"};
     meta.comment = wish;
-    // Of this moment: the daemons may just be tidying up what is old.
+    // The current time, since the daemons may be deleting old files.
     const auto now = quarry::base::system_clock().now();
     ChangeSetName name = name_of(number, meta.type);
     name.tai = tai64n(now);
@@ -128,13 +128,13 @@ class FolderDaemons {
   }
 
   DaemonOptions options_;
-  int looks_ = 0;  // of each process
+  int searches_ = 0;  // of each daemon
   std::vector<pid_t> pids_;
 };
 
 }  // namespace
 
-TEST_CASE("a queue that comes is served, and what runs in another is not disturbed") {
+TEST_CASE("a new queue is served, and running jobs of another are not disturbed") {
   FolderDaemons daemons;
   const auto one = daemons.queue("one");
   FolderDaemons::submit(*one, 1, "slow");
@@ -152,13 +152,13 @@ TEST_CASE("a queue that comes is served, and what runs in another is not disturb
   CHECK(std::ranges::count(job.history, 'X', &HistoryLine::state) == 1);
 }
 
-TEST_CASE("a queue that goes holds up no other, and is served again when it is back") {
+TEST_CASE("a queue that disappears does not delay others, and is served again when it is back") {
   FolderDaemons daemons;
   auto one = daemons.queue("one");
   const auto two = daemons.queue("two");
   FolderDaemons::submit(*one, 1, "slow");
   REQUIRE(FolderDaemons::comes_to(*one, 1, Stage::kRun));
-  // What runs there makes files meanwhile.
+  // The running job creates files meanwhile.
   REQUIRE(eventually([&] {
     std::error_code error;
     fs::remove_all(daemons.folder / "one.changes", error);
@@ -173,7 +173,7 @@ TEST_CASE("a queue that goes holds up no other, and is served again when it is b
   CHECK(FolderDaemons::comes_to(*two, 4, Stage::kDone));
 }
 
-TEST_CASE("a queue that cannot be taken keeps no other from it, and is taken when it can be") {
+TEST_CASE("a queue that cannot be opened does not affect others, and is opened when possible") {
   FolderDaemons daemons;
   std::ofstream(daemons.folder / "bad.changes") << "no folder";
   const auto good = daemons.queue("good");

@@ -1,5 +1,5 @@
 // Daemons and children that are killed (SIGKILL) before one of their operations on real files, and
-// the daemons as programs run them.
+// daemons run as programs do.
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -32,14 +32,14 @@ std::vector<std::string> lines_of_file(const std::filesystem::path& path) {
   return lines;
 }
 
-/// All three daemons in this process, over FILES; children over what CHILD_FILES gives them.
+/// All three daemons in this process, on FILES; children use what CHILD_FILES returns.
 struct Daemons : DaemonWorld {
   Daemons(const TemporaryFolder& folder, FileSystem& files,
           const std::function<FileSystem&()>& child_files)
       : DaemonWorld(files, folder / "q.changes"),
-        prequeue(desk(), checker),
-        queueing(desk()),
-        execution(desk(), [this, &folder, child_files](quarry::base::Fd socket) {
+        prequeue(context(), checker),
+        queueing(context()),
+        execution(context(), [this, &folder, child_files](quarry::base::Fd socket) {
           execution.leave_daemon();
           TextExecutor executor(folder / "repository");
           Directories own(child_files(), options.base);
@@ -51,7 +51,7 @@ struct Daemons : DaemonWorld {
     REQUIRE(queueing.begin());
     REQUIRE(execution.begin());
     REQUIRE(eventually([&] {
-      // What a killed child left locked is found at the next turn.
+      // A job that a killed child has locked is found in the next turn.
       [[maybe_unused]] const bool is_done =
           prequeue.run(Scan::kAll) && queueing.run(Scan::kAll) && execution.run(Scan::kAll);
       return stage_of(number) == Stage::kDone && execution.is_idle();
@@ -80,7 +80,7 @@ void check_two(const TemporaryFolder& folder, const DaemonWorld& world) {
                                    "land " + std::string(id_of(2).str())});
 }
 
-/// Runs WHAT in a process; its status.
+/// Runs WHAT in a process and returns its status.
 int status_of(const std::function<void()>& what) {
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
@@ -95,7 +95,7 @@ int status_of(const std::function<void()>& what) {
 
 }  // namespace
 
-TEST_CASE("daemons that are killed at any operation are followed by others that lose nothing") {
+TEST_CASE("daemons that are killed at any operation lose nothing") {
   bool is_killed = true;
   int operations = 0;
   for (; is_killed; ++operations) {
@@ -118,9 +118,8 @@ TEST_CASE("daemons that are killed at any operation are followed by others that 
   CHECK(operations > 20);
 }
 
-TEST_CASE(
-    "a child that is killed at any operation is its job's abnormal end, and that lands once") {
-  // Told by the first child that it lives, whose operations are counted.
+TEST_CASE("when a child is killed at any operation, its job counts as crashed and lands once") {
+  // Counts the children, in shared memory; only the first one is killed.
   auto* const children = static_cast<int*>(
       ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   REQUIRE(children != MAP_FAILED);
@@ -149,7 +148,7 @@ TEST_CASE(
   ::munmap(children, sizeof(int));
 }
 
-TEST_CASE("a child that is killed with several in hand is the end of none, and each lands once") {
+TEST_CASE("when a child is killed with several jobs, none of them fails, and each lands once") {
   auto* const children = static_cast<int*>(
       ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   REQUIRE(children != MAP_FAILED);
@@ -181,7 +180,7 @@ TEST_CASE("a child that is killed with several in hand is the end of none, and e
   ::munmap(children, sizeof(int));
 }
 
-TEST_CASE("the daemons wake each other, are alone, and end when they are told") {
+TEST_CASE("the daemons wake each other, exclude a second instance, and end on a signal") {
   const TemporaryFolder folder;
   DaemonOptions options;
   for (const std::string name : {"p", "q"}) {
@@ -189,7 +188,7 @@ TEST_CASE("the daemons wake each other, are alone, and end when they are told") 
     queue.base = folder / (name + ".changes");
     options.queues.push_back(queue);
   }
-  // Nothing but triggers is to carry it on.
+  // Only triggers count.
   options.scan_interval = std::chrono::minutes(10);
   const auto make_checker = [](const QueueOptions&) {
     return std::make_unique<MetaChecker>(FileSystem::real());
@@ -201,7 +200,7 @@ TEST_CASE("the daemons wake each other, are alone, and end when they are told") 
       [&] { return run_prequeue(options, make_checker); }, [&] { return run_queueing(options); },
       [&] { return run_execution(options, make_executor); }};
   DaemonWorld world(FileSystem::real(), folder / "q.changes");
-  // When this one is done, all have begun.
+  // When this one is done, all daemons have started.
   world.submit(1, {"a"});
   std::vector<pid_t> pids;
   for (const auto& daemon : daemons) {
@@ -228,7 +227,7 @@ TEST_CASE("the daemons wake each other, are alone, and end when they are told") 
   }
 }
 
-TEST_CASE("run once, each does what there is to do, and ends") {
+TEST_CASE("with is_once each daemon does what there is to do, and ends") {
   const TemporaryFolder folder;
   DaemonOptions options;
   options.is_once = true;

@@ -1,4 +1,4 @@
-// The daemons at work on real folders, with real children.
+// The daemons on real folders, with real children.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::string reversal(std::uint64_t number) {
 
 }  // namespace
 
-TEST_CASE("what is submitted lands, and its history tells the way") {
+TEST_CASE("a submission lands, and its history shows every step") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.submit(1, {"a"});
@@ -44,7 +44,7 @@ TEST_CASE("what is submitted lands, and its history tells the way") {
   }));
 }
 
-TEST_CASE("change sets of a file land in order, an emergency first, those of others beside them") {
+TEST_CASE("change sets with the same file land in order, an emergency first, others in parallel") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.submit(1, {"a"});
@@ -56,7 +56,7 @@ TEST_CASE("change sets of a file land in order, an emergency first, those of oth
   CHECK(numbers_of(queue.job_of(2).meta.precursors) == std::vector<std::uint64_t>{1});
 }
 
-TEST_CASE("what is wrong with a change set is its reason to fail") {
+TEST_CASE("an invalid change set fails with the reason") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.submit(1, {"../a"});
@@ -73,7 +73,7 @@ TEST_CASE("what is wrong with a change set is its reason to fail") {
   CHECK(queue.lines().empty());
 }
 
-TEST_CASE("where the queue's files are gone, the reason names no path") {
+TEST_CASE("if files of the queue are missing, the reason does not show paths") {
   const TemporaryFolder folder;
   Queue queue(folder);
   for (std::uint64_t i = 1; i <= 2; ++i) queue.submit(i, {"a"});
@@ -87,7 +87,7 @@ TEST_CASE("where the queue's files are gone, the reason names no path") {
   }
 }
 
-TEST_CASE("what was refused for its meta file and is tried again is refused for that again") {
+TEST_CASE("a retried change set with an invalid meta file fails again for it") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.submit(1, {"../a"});
@@ -102,7 +102,7 @@ TEST_CASE("what was refused for its meta file and is tried again is refused for 
   CHECK(history[2].why == "to be tried again by eve");
 }
 
-TEST_CASE("a dependency on what has landed long ago is found") {
+TEST_CASE("a dependency that landed long ago is found") {
   const TemporaryFolder folder;
   {
     Queue queue(folder);
@@ -115,7 +115,7 @@ TEST_CASE("a dependency on what has landed long ago is found") {
   queue.until(2, Stage::kDone);
 }
 
-TEST_CASE("a child that dies is its job's abnormal end, and nothing lands twice") {
+TEST_CASE("when a child dies, its job counts as crashed, and nothing lands twice") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.submit(1, {"a"}, "die once");
@@ -132,17 +132,17 @@ TEST_CASE("a child that dies is its job's abnormal end, and nothing lands twice"
             "3 times, at last: its process was ended by signal 9") != std::string::npos);
 }
 
-TEST_CASE("a temporary error puts a job off, and it keeps its place") {
+TEST_CASE("a temporary error defers a job, which keeps its position") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.rules.most_put_off = 2;
+  queue.options.rules.max_deferrals = 2;
   queue.submit(1, {"a"}, "later");
   queue.submit(2, {"a"});
   for (std::uint32_t attempt = 1; attempt <= 2; ++attempt) {
     REQUIRE(eventually([&] {
       queue.turn();
       return queue.execution.is_idle() && queue.stage_of(1) == Stage::kPending &&
-             queue.job_of(1).put_off == attempt;
+             queue.job_of(1).deferrals == attempt;
     }));
     queue.turn(Scan::kAll);
     CHECK(queue.stage_of(2) == Stage::kStaging);
@@ -154,7 +154,7 @@ TEST_CASE("a temporary error puts a job off, and it keeps its place") {
   queue.until(2, Stage::kDone);
 }
 
-TEST_CASE("who runs can be stopped, to term/ and to abandon/") {
+TEST_CASE("a running job can be stopped, to term/ and to abandon/") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.submit(1, {"a"}, "wait");
@@ -177,28 +177,29 @@ TEST_CASE("who runs can be stopped, to term/ and to abandon/") {
   CHECK(queue.lines().empty());
 }
 
-TEST_CASE("what was put off while the clock was wrong is tried when it is put right") {
+TEST_CASE(
+    "a job that was deferred while the clock was wrong is tried when the clock is corrected") {
   constexpr std::int64_t kDay = std::int64_t{24} * 3600 * 1000;
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.rules.most_put_off = 1;
+  queue.options.rules.max_deferrals = 1;
   queue.clock.advance(kDay);
   queue.submit(1, {"a"}, "later");
   REQUIRE(eventually([&] {
     queue.turn();
-    return queue.stage_of(1) == Stage::kPending && queue.job_of(1).put_off == 1;
+    return queue.stage_of(1) == Stage::kPending && queue.job_of(1).deferrals == 1;
   }));
   queue.clock.advance(-kDay);
   queue.until(1, Stage::kFail);
 }
 
-TEST_CASE("who is to be stopped, and was put off meanwhile, goes no further") {
+TEST_CASE("a job that is deferred before it is stopped does not run again") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.submit(1, {"a"}, "later");
   REQUIRE(eventually([&] {
     queue.turn();
-    return queue.stage_of(1) == Stage::kPending && queue.job_of(1).put_off == 1;
+    return queue.stage_of(1) == Stage::kPending && queue.job_of(1).deferrals == 1;
   }));
   const std::string file = "term." + std::string(id_of(1).str());
   REQUIRE(FileSystem::real().open(queue.directories.control(file), quarry::base::FileUse::kMake));
@@ -206,7 +207,8 @@ TEST_CASE("who is to be stopped, and was put off meanwhile, goes no further") {
 }
 
 TEST_CASE(
-    "a child takes several of a branch at once, and one that is stopped does not stop the others") {
+    "a child executes several jobs of a branch at once, and stopping one does not stop the "
+    "others") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.options.batch = 3;
@@ -214,7 +216,7 @@ TEST_CASE(
   queue.submit(1, {"a"});
   queue.submit(2, {"b"}, "wait");
   queue.submit(3, {"c"}, "wait");
-  queue.submit(4, {"d"});  // there is no room for it
+  queue.submit(4, {"d"});  // does not fit in the batch
   queue.until_waiting(2);
   CHECK(queue.stage_of(1) == Stage::kRun);
   CHECK(queue.stage_of(3) == Stage::kRun);
@@ -232,13 +234,13 @@ TEST_CASE(
   queue.until(3, Stage::kRun);
   stop("term." + std::string(id_of(3).str()), "by eve\n");
   queue.until(3, Stage::kTerm);
-  CHECK(queue.job_of(3).put_off == 0);
+  CHECK(queue.job_of(3).deferrals == 0);
   CHECK(queue.job_of(3).history.back().why == "by eve");
   queue.until(4, Stage::kDone);
   CHECK(queue.lines() == Lines{landing(1), landing(4)});
 }
 
-TEST_CASE("a child takes those of a file that stand in line, in their order, and fails one alone") {
+TEST_CASE("a child executes jobs with the same file in order, and one of them can fail alone") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.options.batch = 3;
@@ -247,8 +249,8 @@ TEST_CASE("a child takes those of a file that stand in line, in their order, and
   queue.submit(1, {"a"}, "wait");
   queue.submit(2, {"a"}, "fail");
   queue.submit(3, {"a", "b"});
-  queue.submit(4, {"b"});               // there is no room for it
-  queue.submit(5, {"a"}, "land", {3});  // and this needs that the third has landed
+  queue.submit(4, {"b"});               // does not fit in the batch
+  queue.submit(5, {"a"}, "land", {3});  // and this one needs the third to have landed
   queue.until_waiting(1);
   CHECK(queue.stage_of(2) == Stage::kRun);
   CHECK(queue.stage_of(3) == Stage::kRun);
@@ -264,7 +266,7 @@ TEST_CASE("a child takes those of a file that stand in line, in their order, and
   queue.until(4, Stage::kDone);
   CHECK(queue.stage_of(1) == Stage::kAbandon);
   CHECK(queue.stage_of(2) == Stage::kFail);
-  // The emergency passes who waits, and nobody who runs.
+  // The emergency overtakes waiting jobs, but not running ones.
   const Lines lines = queue.lines();
   const auto place = [&](std::uint64_t number) {
     return std::ranges::find(lines, landing(number)) - lines.begin();
@@ -276,7 +278,7 @@ TEST_CASE("a child takes those of a file that stand in line, in their order, and
   CHECK(queue.job_of(4).meta.precursors == std::vector<ChangeSetId>{id_of(3)});
 }
 
-TEST_CASE("those that land together have landed one after the other") {
+TEST_CASE("jobs that land together have different times of landing") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.options.batch = 8;
@@ -293,20 +295,20 @@ TEST_CASE("those that land together have landed one after the other") {
   CHECK(queue.lines() == expected);
 }
 
-TEST_CASE("nobody passes one that somebody has in hand, and it is looked at again in time") {
+TEST_CASE("a locked job is not overtaken, and is tried again in time") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.options.batch = 4;
   queue.options.children = 1;
   queue.options.takes_lines = true;
-  // The child is there before the lock, which it would share.
+  // The child is forked before the lock is taken, since it would inherit it.
   queue.submit(4, {"a"});
   queue.until(4, Stage::kDone);
   for (std::uint64_t number = 1; number <= 3; ++number) queue.submit(number, {"a"});
   REQUIRE(queue.prequeue.run(Scan::kNew));
   REQUIRE(queue.queueing.run(Scan::kNew));
-  auto hold = queue.directories.hold(Stage::kPending, name_of(1));
-  REQUIRE(hold);
+  auto lock = queue.directories.lock_job(Stage::kPending, name_of(1));
+  REQUIRE(lock);
   REQUIRE(queue.execution.run(Scan::kNew));
   REQUIRE(eventually([&] {
     REQUIRE(queue.execution.run(Scan::kNew));
@@ -316,8 +318,8 @@ TEST_CASE("nobody passes one that somebody has in hand, and it is looked at agai
   for (std::uint64_t number = 1; number <= 3; ++number) {
     CHECK(queue.stage_of(number) == Stage::kPending);
   }
-  hold = std::unexpected(quarry::base::Error());
-  // Nothing wakes the daemon but its time, and that is still known when it has come.
+  lock = std::unexpected(quarry::base::Error());
+  // Only its timer wakes the daemon, and the due time is still known when it has come.
   const UnixMillis due = *queue.execution.next_time();
   queue.clock.advance(due.value - queue.clock.now().value);
   CHECK(queue.execution.next_time() == due);
@@ -325,7 +327,7 @@ TEST_CASE("nobody passes one that somebody has in hand, and it is looked at agai
   CHECK(queue.lines() == Lines{landing(4), landing(1), landing(2), landing(3)});
 }
 
-TEST_CASE("nobody is begun behind what the child of a daemon that has died is still at") {
+TEST_CASE("no job starts before one that a child of a dead daemon is still executing") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.options.takes_lines = true;
@@ -333,20 +335,20 @@ TEST_CASE("nobody is begun behind what the child of a daemon that has died is st
   queue.submit(2, {"a"});
   REQUIRE(queue.prequeue.run(Scan::kNew));
   REQUIRE(queue.queueing.run(Scan::kNew));
-  auto hold = queue.directories.hold(Stage::kPending, name_of(1));
-  REQUIRE(hold);
-  REQUIRE(hold->move(Stage::kRun, queue.clock.now(), "executed"));
+  auto lock = queue.directories.lock_job(Stage::kPending, name_of(1));
+  REQUIRE(lock);
+  REQUIRE(lock->move(Stage::kRun, queue.clock.now(), "executed"));
   queue.turn(Scan::kAll);
   queue.turn(Scan::kAll);
   CHECK(queue.stage_of(2) == Stage::kPending);
-  REQUIRE(hold->move(Stage::kDone, queue.clock.now(), "landed"));
+  REQUIRE(lock->move(Stage::kDone, queue.clock.now(), "landed"));
   REQUIRE(eventually([&] {
     queue.turn(Scan::kAll);
     return queue.stage_of(2) == Stage::kDone;
   }));
 }
 
-TEST_CASE("what took a child with it goes alone then") {
+TEST_CASE("a job that crashed a child is executed alone") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.options.batch = 4;
@@ -358,11 +360,11 @@ TEST_CASE("what took a child with it goes alone then") {
   queue.until(3, Stage::kDone);
   queue.until(2, Stage::kFail);
   CHECK(queue.job_of(3).crashes == 1);
-  CHECK(queue.job_of(2).crashes == queue.options.rules.most_crashes);
+  CHECK(queue.job_of(2).crashes == queue.options.rules.max_crashes);
   CHECK(queue.lines() == Lines{landing(1), landing(3)});
 }
 
-TEST_CASE("what is held or not approved waits, and goes when it is read anew from queue/") {
+TEST_CASE("a held or unapproved job waits, and goes when it is read again from queue/") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.options.rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;
@@ -371,15 +373,15 @@ TEST_CASE("what is held or not approved waits, and goes when it is read anew fro
   queue.until(2, Stage::kDone);
   CHECK(queue.stage_of(1) == Stage::kStaging);
   {
-    auto hold = queue.directories.hold(Stage::kStaging, name_of(1, MoveType::kEmergency));
-    REQUIRE(hold);
-    hold->job.meta.approval = "T-1";
-    REQUIRE(hold->move(Stage::kQueue, queue.clock.now(), "approved by bob"));
+    auto lock = queue.directories.lock_job(Stage::kStaging, name_of(1, MoveType::kEmergency));
+    REQUIRE(lock);
+    lock->job.meta.approval = "T-1";
+    REQUIRE(lock->move(Stage::kQueue, queue.clock.now(), "approved by bob"));
   }
   queue.until(1, Stage::kDone);
 }
 
-TEST_CASE("a frozen branch waits for its thaw") {
+TEST_CASE("jobs of a frozen branch wait until it is thawed") {
   const TemporaryFolder folder;
   Queue queue(folder);
   std::ofstream(queue.directories.control("frozen")) << "trunk\n";
@@ -392,7 +394,7 @@ TEST_CASE("a frozen branch waits for its thaw") {
   queue.until(1, Stage::kDone);
 }
 
-TEST_CASE("a file that is no job is put aside, and keeps nobody up") {
+TEST_CASE("a file that is not a job moves to fail/, and delays no job") {
   const TemporaryFolder folder;
   Queue queue(folder);
   std::ofstream(queue.directories.file_of(Stage::kPrequeue, name_of(1))) << "nonsense";
@@ -404,7 +406,7 @@ TEST_CASE("a file that is no job is put aside, and keeps nobody up") {
   for (std::uint64_t i = 1; i <= 3; ++i) CHECK(queue.stage_of(i) == Stage::kFail);
 }
 
-TEST_CASE("a rollback takes back what it names and all that depends on that") {
+TEST_CASE("a rollback takes back the change sets that it names and all their dependents") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.submit(1, {"a"});
@@ -422,7 +424,7 @@ TEST_CASE("a rollback takes back what it names and all that depends on that") {
   CHECK(Lines(lines.begin() + 3, lines.end()) == Lines{reversal(1), reversal(2)});
   CHECK(queue.job_of(2).taken_back == TakenBack{.by = id_of(6), .from = Stage::kDone});
   CHECK_FALSE(queue.job_of(3).taken_back);
-  // What depends on it from now on fails, and so does a second rollback of it.
+  // Later dependents of it fail, and so does a second rollback.
   queue.submit(7, {"b"}, "land", {2});
   queue.until(7, Stage::kFail);
   queue.submit(8, {}, "land", {1}, MoveType::kRollback);
@@ -430,7 +432,7 @@ TEST_CASE("a rollback takes back what it names and all that depends on that") {
   CHECK(queue.job_of(8).history.back().why.find("taken back before") != std::string::npos);
 }
 
-TEST_CASE("a rollback that comes to nothing leaves all as it was") {
+TEST_CASE("a failed rollback changes nothing") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.submit(1, {"a"});
@@ -449,7 +451,7 @@ TEST_CASE("a rollback that comes to nothing leaves all as it was") {
   queue.until(2, Stage::kDone);
 }
 
-TEST_CASE("a rollback whose child dies is done again, once") {
+TEST_CASE("a rollback whose child dies is repeated, once") {
   for (const std::string wish : {"die once", "die late"}) {
     CAPTURE(wish);
     const TemporaryFolder folder;
@@ -463,10 +465,10 @@ TEST_CASE("a rollback whose child dies is done again, once") {
   }
 }
 
-TEST_CASE("a rollback of too much fails") {
+TEST_CASE("a rollback of too many change sets fails") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.rules.most_taken_back = 1;
+  queue.options.rules.max_taken_back = 1;
   queue.submit(1, {"a"});
   queue.submit(2, {"b"}, "land", {1});
   queue.until(2, Stage::kDone);
@@ -475,7 +477,7 @@ TEST_CASE("a rollback of too much fails") {
   CHECK(queue.job_of(3).history.back().why.find("more than 1 ") != std::string::npos);
 }
 
-TEST_CASE("logs that are lost are made anew from the job files") {
+TEST_CASE("lost logs are rebuilt from the job files") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.submit(1, {"a"});
@@ -494,7 +496,7 @@ TEST_CASE("logs that are lost are made anew from the job files") {
   for (const std::uint64_t number : {1U, 2U}) {
     FileSystem::real().remove(queue.directories.log_of(id_of(number))).value();
   }
-  Queueing anew(queue.desk());
+  Queueing anew(queue.context());
   REQUIRE(anew.begin());
   CHECK(log.read(id_of(1))->supports == std::vector{id_of(2)});
   CHECK(log.read(id_of(2))->depends == std::vector{id_of(1)});

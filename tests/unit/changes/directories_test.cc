@@ -40,7 +40,7 @@ ChangeSetName named(std::string_view digits, MoveType type = MoveType::kDevelopm
           .extra = "ann"};
 }
 
-/// The machine's files, with something that happens right after a folder was looked at.
+/// Real files, with a hook that runs right after a folder was listed.
 class WatchedFiles final : public FileSystem {
  public:
   using Path = std::filesystem::path;
@@ -79,23 +79,23 @@ struct Queue {
     REQUIRE((*file)->append("a tarball"));
     REQUIRE(directories.submit(name, std::move(*file), kSubmission));
   }
-  /// The job of NAME, in queue/.
-  Hold queued(const ChangeSetName& name) {
+  /// Puts the job NAME in queue/.
+  JobLock queued(const ChangeSetName& name) {
     submit(name);
-    auto hold = directories.hold(Stage::kPrequeue, name);
-    REQUIRE(hold);
-    REQUIRE(hold->is_new());
-    hold->job.meta.target = "trunk";
-    hold->job.meta.files = {"a"};
+    auto lock = directories.lock_job(Stage::kPrequeue, name);
+    REQUIRE(lock);
+    REQUIRE(lock->is_new());
+    lock->job.meta.target = "trunk";
+    lock->job.meta.files = {"a"};
     if (name.type == MoveType::kRollback) {
-      hold->job.meta = {};
-      hold->job.meta.type = MoveType::kRollback;
-      hold->job.meta.dependencies = {name.id};
+      lock->job.meta = {};
+      lock->job.meta.type = MoveType::kRollback;
+      lock->job.meta.dependencies = {name.id};
     }
-    REQUIRE(hold->move(Stage::kQueue, kNow, "checked"));
-    return std::move(*hold);
+    REQUIRE(lock->move(Stage::kQueue, kNow, "checked"));
+    return std::move(*lock);
   }
-  /// The folders, tmp and data among them, that have a file of NAME.
+  /// The folders, including tmp and data, that have a file of NAME.
   std::vector<std::string> folders_with(const ChangeSetName& name) const {
     std::vector<std::string> found;
     for (const auto& one : std::filesystem::recursive_directory_iterator(directories.base())) {
@@ -110,7 +110,7 @@ struct Queue {
 
 }  // namespace
 
-TEST_CASE("what is submitted waits in prequeue/ as an empty file, beside its tarball") {
+TEST_CASE("a submission waits in prequeue/ as an empty file") {
   Queue queue;
   const auto name = named("a");
   queue.submit(name);
@@ -121,7 +121,7 @@ TEST_CASE("what is submitted waits in prequeue/ as an empty file, beside its tar
   CHECK(queue.directories.list(Stage::kPrequeue) == std::vector{name});
 }
 
-TEST_CASE("what is not submitted after all leaves nothing") {
+TEST_CASE("a cancelled submission leaves nothing behind") {
   Queue queue;
   const auto name = named("a");
   {
@@ -133,7 +133,7 @@ TEST_CASE("what is not submitted after all leaves nothing") {
   CHECK(queue.folders_with(name).empty());
 }
 
-TEST_CASE("a submission that fails half way leaves nothing") {
+TEST_CASE("a submission that fails halfway leaves nothing behind") {
   Queue queue;
   const auto name = named("a");
   auto file = queue.directories.begin(name);
@@ -143,7 +143,7 @@ TEST_CASE("a submission that fails half way leaves nothing") {
   CHECK(queue.folders_with(name).empty());
 }
 
-TEST_CASE("a submission says who, with which rights, from where and when") {
+TEST_CASE("a submission records user, rights, address and time") {
   CHECK(Submission::parse(kSubmission.text()) == kSubmission);
   CHECK_FALSE(Submission::parse("submitter ann\n"));
   Submission odd = kSubmission;
@@ -151,7 +151,7 @@ TEST_CASE("a submission says who, with which rights, from where and when") {
   CHECK(Submission::parse(odd.text())->submitter == "a\\x0asubmitter root");
 }
 
-TEST_CASE("stages list their jobs in the order in which they go") {
+TEST_CASE("stages list their jobs in order of execution") {
   Queue queue;
   const auto old = named("5", MoveType::kDevelopment, {kNow.value - 1000});
   for (const auto& name : {named("4"), old, named("3", MoveType::kBugFix), named("1"),
@@ -166,65 +166,65 @@ TEST_CASE("stages list their jobs in the order in which they go") {
   CHECK(order == "263514");
 }
 
-TEST_CASE("a job moves with what is new in it, and lies in one folder") {
+TEST_CASE("a move writes the job's changes, and leaves it in exactly one folder") {
   Queue queue;
   const auto name = named("a");
-  auto hold = queue.queued(name);
-  CHECK(hold.stage() == Stage::kQueue);
-  hold.job.meta.precursors = {named("b").id};
-  REQUIRE(hold.move(Stage::kStaging, kNow, "waits for b"));
+  auto lock = queue.queued(name);
+  CHECK(lock.stage() == Stage::kQueue);
+  lock.job.meta.precursors = {named("b").id};
+  REQUIRE(lock.move(Stage::kStaging, kNow, "waits for b"));
   CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "staging"});
   const auto job = queue.directories.read(Stage::kStaging, name);
   REQUIRE(job);
-  CHECK(*job == hold.job);
+  CHECK(*job == lock.job);
   CHECK(job->history.back() == HistoryLine{.time = kNow, .state = 'S', .why = "waits for b"});
 }
 
-TEST_CASE("who has a job in hand is alone with it, also after he changed and moved it") {
+TEST_CASE("a job's lock is exclusive, also after it was changed and moved") {
   Queue queue;
   const auto name = named("a");
   {
-    auto hold = queue.queued(name);
-    CHECK(queue.directories.hold(Stage::kQueue, name).error().code == ErrorCode::kBusy);
-    hold.job.held = "bob";
-    REQUIRE(hold.update());
-    CHECK(queue.directories.hold(Stage::kQueue, name).error().code == ErrorCode::kBusy);
-    REQUIRE(hold.move(Stage::kStaging, kNow, "", Syncing::kLater));
-    CHECK(queue.directories.hold(Stage::kQueue, name).error().code == ErrorCode::kNotFound);
-    CHECK(queue.directories.hold(Stage::kStaging, name).error().code == ErrorCode::kBusy);
-    REQUIRE(queue.directories.settle());
+    auto lock = queue.queued(name);
+    CHECK(queue.directories.lock_job(Stage::kQueue, name).error().code == ErrorCode::kBusy);
+    lock.job.held = "bob";
+    REQUIRE(lock.update());
+    CHECK(queue.directories.lock_job(Stage::kQueue, name).error().code == ErrorCode::kBusy);
+    REQUIRE(lock.move(Stage::kStaging, kNow, "", Syncing::kLater));
+    CHECK(queue.directories.lock_job(Stage::kQueue, name).error().code == ErrorCode::kNotFound);
+    CHECK(queue.directories.lock_job(Stage::kStaging, name).error().code == ErrorCode::kBusy);
+    REQUIRE(queue.directories.sync_folders());
   }
-  const auto hold = queue.directories.hold(Stage::kStaging, name);
-  REQUIRE(hold);
-  CHECK(hold->job.held == "bob");
+  const auto lock = queue.directories.lock_job(Stage::kStaging, name);
+  REQUIRE(lock);
+  CHECK(lock->job.held == "bob");
 }
 
-TEST_CASE("a change set is found by its id, or by enough of it") {
+TEST_CASE("a change set is found by its id or an unambiguous prefix") {
   Queue queue;
   const auto one = named("abc1"), other = named("abd2");
-  { const auto hold = queue.queued(one); }
+  { const auto lock = queue.queued(one); }
   queue.submit(other);
-  CHECK(queue.directories.find(one.id) == Place{.stage = Stage::kQueue, .name = one});
-  CHECK(queue.directories.find(other.id) == Place{.stage = Stage::kPrequeue, .name = other});
+  CHECK(queue.directories.find(one.id) == JobLocation{.stage = Stage::kQueue, .name = one});
+  CHECK(queue.directories.find(other.id) == JobLocation{.stage = Stage::kPrequeue, .name = other});
   CHECK(queue.directories.find(named("f").id) == std::nullopt);
   CHECK(queue.directories.find_all("ab")->size() == 2);
   CHECK(queue.directories.find_all("abc")->size() == 1);
 }
 
-TEST_CASE("a file that is no job is named, and can be put aside") {
+TEST_CASE("the error names a file that is not a job, and the file can be put aside") {
   Queue queue;
   const auto name = named("a");
   queue.submit(name);
   std::ofstream(queue.directories.file_of(Stage::kPrequeue, name)) << "nonsense";
-  const auto hold = queue.directories.hold(Stage::kPrequeue, name);
-  REQUIRE_FALSE(hold);
-  CHECK(hold.error().code == ErrorCode::kCorrupt);
-  CHECK(hold.error().message.find(name.text()) != std::string::npos);
+  const auto lock = queue.directories.lock_job(Stage::kPrequeue, name);
+  REQUIRE_FALSE(lock);
+  CHECK(lock.error().code == ErrorCode::kCorrupt);
+  CHECK(lock.error().message.find(name.text()) != std::string::npos);
   REQUIRE(queue.directories.put_aside(Stage::kPrequeue, name));
   CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "fail"});
 }
 
-TEST_CASE("recovery removes what was never submitted, when it is old, and nothing else") {
+TEST_CASE("recovery removes old files that were never submitted, and nothing else") {
   Queue queue;
   const auto lost = named("a"), writing = named("b"), kept = named("c");
   queue.submit(lost);
@@ -240,7 +240,7 @@ TEST_CASE("recovery removes what was never submitted, when it is old, and nothin
   CHECK(queue.folders_with(kept).size() == 3);
 }
 
-TEST_CASE("recovery leaves the tarball of one that goes back meanwhile") {
+TEST_CASE("recovery keeps the tarball of a job that moves back meanwhile") {
   Queue queue;
   const auto name = named("a");
   REQUIRE(queue.queued(name).move(Stage::kFail, kNow, "a conflict"));
@@ -248,35 +248,35 @@ TEST_CASE("recovery leaves the tarball of one that goes back meanwhile") {
   Directories watched(files, queue.directories.base());
   int moves = 0;
   files.after_list = [&](const std::filesystem::path& folder) {
-    // It is tried again when queue/ was looked at, and fails again when fail/ was.
+    // It is retried after queue/ was listed, and fails again after fail/ was.
     const bool goes_back = folder.filename() == "queue", fails = folder.filename() == "fail";
     if (!goes_back && !fails) return;
-    auto hold = queue.directories.hold(goes_back ? Stage::kFail : Stage::kQueue, name);
-    if (hold && hold->move(goes_back ? Stage::kQueue : Stage::kFail, kNow, "moves")) ++moves;
+    auto lock = queue.directories.lock_job(goes_back ? Stage::kFail : Stage::kQueue, name);
+    if (lock && lock->move(goes_back ? Stage::kQueue : Stage::kFail, kNow, "moves")) ++moves;
   };
   REQUIRE(watched.recover({kNow.value + 48 * 3'600'000}));
   CHECK(moves >= 2);
   CHECK(queue.folders_with(name).size() == 3);
 }
 
-TEST_CASE("of two files of a job the one with the longer history stays") {
+TEST_CASE("of two files of a job the one with the longer history is kept") {
   Queue queue;
   const auto name = named("a");
   {
-    auto hold = queue.queued(name);
+    auto lock = queue.queued(name);
     std::filesystem::copy_file(queue.directories.file_of(Stage::kQueue, name),
                                queue.folder / "copy");
-    REQUIRE(hold.move(Stage::kPending, kNow, "goes"));
+    REQUIRE(lock.move(Stage::kPending, kNow, "goes"));
   }
   for (const Stage stage : {Stage::kQueue, Stage::kDone}) {
     std::filesystem::copy_file(queue.folder / "copy", queue.directories.file_of(stage, name));
     REQUIRE(queue.directories.recover(kNow));
-    CHECK(queue.directories.find(name.id) == Place{.stage = Stage::kPending, .name = name});
+    CHECK(queue.directories.find(name.id) == JobLocation{.stage = Stage::kPending, .name = name});
     CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "pending"});
   }
 }
 
-TEST_CASE("a trigger wakes who listens, and is no error where nobody does") {
+TEST_CASE("a trigger wakes the listener, and is not an error without one") {
   TemporaryFolder folder;
   pull(folder.path(), Trigger::kQueue);
   const auto fifo = listen(folder.path(), Trigger::kQueue);

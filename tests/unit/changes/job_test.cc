@@ -32,7 +32,7 @@ Job full_job() {
   job.capabilities = "abeio";
   job.address = "192.0.2.1";
   job.crashes = 2;
-  job.put_off = 3;
+  job.deferrals = 3;
   job.held = "bob: wait for the release";
   job.landed = quarry::artifact::HashName::parse(std::string(64, 'a'));
   job.closure = {*ChangeSetId::parse("00000000000000aa")};
@@ -52,7 +52,7 @@ std::string job_error(std::string_view more, ErrorCode code = ErrorCode::kInvali
 
 }  // namespace
 
-TEST_CASE("a job file says what was written, every section of it") {
+TEST_CASE("every section of a job file is read as written") {
   const Job job = full_job();
   const auto again = Job::parse(job.name, job.text());
   REQUIRE(again);
@@ -60,7 +60,7 @@ TEST_CASE("a job file says what was written, every section of it") {
   CHECK(again->text() == job.text());
 }
 
-TEST_CASE("a job of a meta file alone has nothing of its own") {
+TEST_CASE("a meta file alone is a job without sections of its own") {
   Meta meta;
   meta.target = "t";
   meta.files = {"a"};
@@ -75,7 +75,7 @@ TEST_CASE("the move type of a job is that of its name") {
   CHECK_FALSE(Job::parse(name(MoveType::kEmergency), full_job().text()));
 }
 
-TEST_CASE("what is wrong with a job file is named") {
+TEST_CASE("the error names what is wrong with a job file") {
   CHECK(job_error("##attempts\n1\n").starts_with("##attempts:"));
   CHECK(job_error("##attempts\n1 -2\n").starts_with("##attempts:"));
   CHECK(job_error("##landed\nabc\n").starts_with("##landed:"));
@@ -99,7 +99,7 @@ TEST_CASE("a history that grows too long loses its middle") {
   CHECK(Job::parse(job.name, job.text()));
 }
 
-TEST_CASE("why something happened is one line, whatever it says") {
+TEST_CASE("the reason in the history is one line, whatever its text") {
   Job job = full_job();
   job.add_history({0}, Stage::kFail, "a\nb\r##history\x1b[31m\xff");
   job.add_history({0}, Stage::kFail, std::string(kMostWhy, 'x') + "ü");

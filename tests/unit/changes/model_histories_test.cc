@@ -1,5 +1,5 @@
-// Thousands of random histories of a queue, step by step: what the model says at each is compared
-// with what its definition says, worked out from nothing.
+// Thousands of random histories of a queue: after each step, the answers of the model are compared
+// with its definition, computed from scratch.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,12 +20,12 @@ using quarry::base::UnixMillis;
 
 namespace {
 
-constexpr std::size_t kAtOnce = 3;  // jobs that run
+constexpr std::size_t kAtOnce = 3;  // running jobs
 constexpr int kHistories = 3'000;
 constexpr int kSteps = 60;
 
 /// A queue in memory that does what the daemons do, and the branches that it lands on. The content
-/// of a file is the list of those that changed it.
+/// of a file is the list of change sets that changed it.
 class World {
  public:
   explicit World(unsigned seed) : random_(seed) {}
@@ -40,7 +40,7 @@ class World {
     check();
   }
 
-  /// Everything is released, approved and thawed, and goes its way; nobody waits for ever.
+  /// Releases, approves and thaws everything, and finishes all jobs; none waits forever.
   void end() {
     model_.set_frozen({});
     frozen_.clear();
@@ -81,11 +81,11 @@ class World {
       }
     }
     const auto type = static_cast<MoveType>(1 + pick(3));
-    Known job = job_of(number, {files.begin(), files.end()}, dependencies, type);
+    ModelJob job = job_of(number, {files.begin(), files.end()}, dependencies, type);
     if (chance(20)) job.branch = "side";
     if (chance(10)) job.held = "bob";
     job.is_approved = !chance(10);
-    // Some are older than those that came before: their clocks differ, or they were retried.
+    // Some are older than earlier ones: clocks differ, or they were retried.
     if (chance(20)) job.name.tai = tai64n({static_cast<std::int64_t>(pick(number) + 1)});
     put(job);
     job.precursors = model_.precursors_of(job.name.id);
@@ -96,7 +96,7 @@ class World {
   void start() {
     for (const ChangeSetId& id : model_.ready({})) {
       if (running_.size() >= kAtOnce) return;
-      // What became ready in the loop before may not be by now.
+      // It was ready before this loop, but may no longer be.
       if (!model_.is_ready(id, {})) continue;
       go(id, Stage::kRun);
       Content base;
@@ -115,12 +115,13 @@ class World {
                                             Stage::kPending, Stage::kAbandon};
     const Stage end = kEnds[pick(kEnds.size())];
     if (end == Stage::kDone) {
-      // As it was when it began, with its own: what others did meanwhile would be lost.
+      // The content from when it started, plus its own change: changes by others meanwhile would
+      // be lost.
       for (const auto& [key, before] : base) {
         content_[key] = before;
         content_[key].push_back(number_of(id));
       }
-      Known job = jobs_.at(id);
+      ModelJob job = jobs_.at(id);
       job.landed_at = {++landings_};
       job.stage = end;
       put(job);
@@ -132,7 +133,8 @@ class World {
 
   void change() {
     if (jobs_.empty()) return;
-    Known job = std::next(jobs_.begin(), static_cast<std::ptrdiff_t>(pick(jobs_.size())))->second;
+    ModelJob job =
+        std::next(jobs_.begin(), static_cast<std::ptrdiff_t>(pick(jobs_.size())))->second;
     if (job.stage != Stage::kStaging) return;
     if (chance(50)) {
       job.held = job.held.empty() ? "bob" : "";
@@ -159,7 +161,7 @@ class World {
     std::set<std::uint64_t> gone;
     for (const ChangeSetId& id : *closure) {
       std::erase_if(running_, [&](const auto& one) { return one.first == id; });
-      Known job = jobs_.at(id);
+      ModelJob job = jobs_.at(id);
       if (job.stage != Stage::kDone) {
         go(id, Stage::kAbandon);
         continue;
@@ -172,7 +174,7 @@ class World {
     for (auto& [key, list] : content_) {
       std::erase_if(list, [&](std::uint64_t number) { return gone.contains(number); });
     }
-    // Nothing runs while a rollback does.
+    // Nothing else runs during a rollback.
     for (auto& [id, base] : running_) {
       for (auto& [key, list] : base) list = content_[key];
     }
@@ -193,7 +195,7 @@ class World {
     }
   }
 
-  void put(const Known& job) {
+  void put(const ModelJob& job) {
     jobs_[job.name.id] = job;
     model_.put(job);
   }
@@ -202,7 +204,7 @@ class World {
     model_.move(id, stage);
   }
 
-  static std::vector<Key> lanes_of(const Known& job) {
+  static std::vector<Key> lanes_of(const ModelJob& job) {
     std::vector<Key> keys;
     for (const std::string& file : job.files) keys.emplace_back(job.branch, file);
     return keys;
@@ -210,14 +212,14 @@ class World {
 
   // The definition.
 
-  static bool waits(const Known& job) {
+  static bool waits(const ModelJob& job) {
     return job.stage == Stage::kQueue || job.stage == Stage::kStaging ||
            job.stage == Stage::kPending;
   }
-  static bool has_landed(const Known& job) {
+  static bool has_landed(const ModelJob& job) {
     return job.stage == Stage::kDone && !job.is_taken_back;
   }
-  bool is_active(const Known& job) const {
+  bool is_active(const ModelJob& job) const {
     if (!waits(job) || !job.held.empty() || !job.is_approved || frozen_.contains(job.branch)) {
       return false;
     }
@@ -228,12 +230,12 @@ class World {
               is_active(other->second));
     });
   }
-  static auto own_rank(const Known& job) {
+  static auto own_rank(const ModelJob& job) {
     return std::tie(job.name.type, job.name.tai, job.name.id);
   }
-  /// Those that are active and need JOB, itself among them.
-  std::vector<const Known*> lenders(const Known& job) const {
-    std::vector<const Known*> found = {&job};
+  /// JOB and the active jobs that depend on it.
+  std::vector<const ModelJob*> lenders(const ModelJob& job) const {
+    std::vector<const ModelJob*> found = {&job};
     for (std::size_t i = 0; i < found.size(); ++i) {
       for (const auto& [id, other] : jobs_) {
         const auto& needed = other.dependencies;
@@ -252,11 +254,11 @@ class World {
     check_content();
   }
 
-  /// No two that run touch a file, and all that they need has landed.
+  /// No two running jobs touch the same file, and all their dependencies have landed.
   void check_running() const {
     std::set<Key> taken;
     for (const auto& [id, base] : running_) {
-      const Known& job = jobs_.at(id);
+      const ModelJob& job = jobs_.at(id);
       REQUIRE(job.stage == Stage::kRun);
       for (const Key& key : lanes_of(job)) REQUIRE(taken.insert(key).second);
       for (const ChangeSetId& one : job.dependencies) REQUIRE(has_landed(jobs_.at(one)));
@@ -270,24 +272,24 @@ class World {
     }
     const auto ready = model_.ready({});
     const std::set<ChangeSetId> is_ready(ready.begin(), ready.end());
-    std::vector<const Known*> active;
+    std::vector<const ModelJob*> active;
     for (const auto& [id, job] : jobs_) {
       if (is_active(job)) active.push_back(&job);
     }
-    for (const Known* job : active) {
+    for (const ModelJob* job : active) {
       const auto lenders_of_it = lenders(*job);
       const auto best =
-          std::ranges::min(lenders_of_it, {}, [](const Known* one) { return own_rank(*one); });
+          std::ranges::min(lenders_of_it, {}, [](const ModelJob* one) { return own_rank(*one); });
       bool may_go = std::ranges::all_of(
           job->dependencies, [&](const ChangeSetId& id) { return has_landed(jobs_.at(id)); });
       for (const Key& key : lanes_of(*job)) may_go = may_go && !taken.contains(key);
-      for (const Known* other : active) {
+      for (const ModelJob* other : active) {
         if (other == job || !shares(*job, *other)) continue;
         const auto others = lenders(*other);
         const auto best_other =
-            std::ranges::min(others, {}, [](const Known* one) { return own_rank(*one); });
-        // What both are needed for lets the deeper one go first; the model may choose where
-        // neither needs the other.
+            std::ranges::min(others, {}, [](const ModelJob* one) { return own_rank(*one); });
+        // A job that both depend on lets the deeper one go first; if neither depends on the other,
+        // the model may choose.
         if (best == best_other) {
           if (std::ranges::find(lenders_of_it, other) != lenders_of_it.end()) continue;
           if (std::ranges::find(others, job) != others.end())
@@ -303,20 +305,20 @@ class World {
       CHECK(model_.why_not(job->name.id, {}).empty() == may_go);
     }
     for (const ChangeSetId& id : ready) REQUIRE(is_active(jobs_.at(id)));
-    // As long as any may go on, one does.
+    // While any job may go on, one does.
     REQUIRE((active.empty() || !ready.empty() || !running_.empty()));
   }
 
-  bool model_comes_first(const Known& a, const Known& b) const {
+  bool model_comes_first(const ModelJob& a, const ModelJob& b) const {
     const auto order = model_.in_order();
     return std::ranges::find(order, a.name.id) < std::ranges::find(order, b.name.id);
   }
-  static bool shares(const Known& a, const Known& b) {
+  static bool shares(const ModelJob& a, const ModelJob& b) {
     if (a.branch != b.branch) return false;
     return std::ranges::find_first_of(a.files, b.files) != a.files.end();
   }
 
-  /// The branches are what those that landed make of them, one after the other.
+  /// The branches are the result of landing one after another.
   void check_content() const {
     Content expected;
     for (const ChangeSetId& id : landed_) {
@@ -330,7 +332,7 @@ class World {
 
   std::mt19937 random_;
   Model model_;
-  std::map<ChangeSetId, Known> jobs_;
+  std::map<ChangeSetId, ModelJob> jobs_;
   std::set<std::string, std::less<>> frozen_;
   std::vector<std::pair<ChangeSetId, Content>> running_;
   std::vector<ChangeSetId> landed_;
@@ -341,7 +343,7 @@ class World {
 
 }  // namespace
 
-TEST_CASE("in every history order, lanes and dependencies are kept, and nobody waits for ever" *
+TEST_CASE("in every history order, lanes and dependencies are respected, and no job waits forever" *
           doctest::test_suite("long")) {
   for (unsigned seed = 0; seed < kHistories; ++seed) {
     CAPTURE(seed);

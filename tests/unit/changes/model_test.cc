@@ -33,12 +33,12 @@ bool has(const std::string& text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("jobs that touch the same file of a branch go one after the other, the oldest first") {
+TEST_CASE("jobs that touch the same file of a branch go one after another, oldest first") {
   Model model;
   model.put(job_of(2, {"a", "b"}));
   model.put(job_of(1, {"a"}));
   model.put(job_of(3, {"c"}));
-  Known elsewhere = job_of(4, {"a"});
+  ModelJob elsewhere = job_of(4, {"a"});
   elsewhere.branch = "other";
   model.put(elsewhere);
   CHECK(ready(model) == Numbers{1, 3, 4});
@@ -51,7 +51,7 @@ TEST_CASE("jobs that touch the same file of a branch go one after the other, the
   CHECK(why(model, 2).empty());
 }
 
-TEST_CASE("a higher move type overtakes who waits, and not who runs") {
+TEST_CASE("a higher move type overtakes waiting jobs, but not running ones") {
   Model model;
   model.put(job_of(1, {"a"}));
   model.put(job_of(2, {"a"}));
@@ -64,7 +64,7 @@ TEST_CASE("a higher move type overtakes who waits, and not who runs") {
   CHECK(numbers_of(model.in_order()) == Numbers{4, 3, 2});
 }
 
-TEST_CASE("an emergency lends its rank to what it depends on") {
+TEST_CASE("an emergency lends its rank to its dependencies") {
   Model model;
   model.put(job_of(1, {"a"}));
   model.put(job_of(2, {"a"}));
@@ -73,14 +73,14 @@ TEST_CASE("an emergency lends its rank to what it depends on") {
   model.put(job_of(5, {"c"}, {3}, MoveType::kEmergency));
   CHECK(numbers_of(model.in_order()) == Numbers{2, 3, 5, 4, 1});
   CHECK(ready(model) == Numbers{2});
-  Known held = *model.find(id_of(5));
+  ModelJob held = *model.find(id_of(5));
   held.held = "bob";
   model.put(held);
   CHECK(numbers_of(model.in_order()) == Numbers{5, 4, 1, 2, 3});
   CHECK(ready(model) == Numbers{4});
 }
 
-TEST_CASE("what depends on a job waits until that has landed") {
+TEST_CASE("a dependent waits until the job has landed") {
   Model model;
   model.put(job_of(1, {"a"}));
   model.put(job_of(2, {"b"}, {1}));
@@ -93,7 +93,7 @@ TEST_CASE("what depends on a job waits until that has landed") {
   CHECK(ready(model) == Numbers{2});
 }
 
-TEST_CASE("what depends on a job that did not land can never go") {
+TEST_CASE("a dependent of a job that did not land can never go") {
   Model model;
   model.put(job_of(1, {"a"}));
   model.put(job_of(2, {"b"}, {1}));
@@ -111,9 +111,9 @@ TEST_CASE("what depends on a job that did not land can never go") {
   CHECK(model.doomed().size() == 1);
 }
 
-TEST_CASE("what depends on a job that nobody has looked at yet waits for it") {
+TEST_CASE("a dependent of an unchecked job waits for it") {
   Model model;
-  Known unseen;
+  ModelJob unseen;
   unseen.name = name_of(1);
   model.put(unseen);
   model.put(job_of(2, {"a"}, {1}));
@@ -138,9 +138,9 @@ TEST_CASE("a circle of dependencies dooms the one that closes it") {
   CHECK(has(why(model, 1), "did not land"));
 }
 
-TEST_CASE("others pass a job that is held, not approved, or of a frozen branch") {
+TEST_CASE("a job that is held, not approved, or of a frozen branch is overtaken") {
   Model model;
-  Known first = job_of(1, {"a"}), second = job_of(2, {"a"}), third = job_of(3, {"a"});
+  ModelJob first = job_of(1, {"a"}), second = job_of(2, {"a"}), third = job_of(3, {"a"});
   first.held = "bob: not today";
   second.is_approved = false;
   model.put(first);
@@ -162,9 +162,9 @@ TEST_CASE("others pass a job that is held, not approved, or of a frozen branch")
   CHECK(ready(model) == Numbers{1});
 }
 
-TEST_CASE("what depends on a held job is passed as well, so that the held one's lanes move") {
+TEST_CASE("dependents of a held job are overtaken too, so that its lanes are not blocked") {
   Model model;
-  Known held = job_of(1, {"a"});
+  ModelJob held = job_of(1, {"a"});
   held.held = "bob";
   model.put(held);
   model.put(job_of(2, {"b"}, {1}, MoveType::kEmergency));
@@ -173,9 +173,9 @@ TEST_CASE("what depends on a held job is passed as well, so that the held one's 
   CHECK(has(why(model, 2), "which has not landed: it is held by bob"));
 }
 
-TEST_CASE("a job that was put off keeps its place until its time") {
+TEST_CASE("a deferred job keeps its position until its time") {
   Model model;
-  Known job = job_of(1, {"a"});
+  ModelJob job = job_of(1, {"a"});
   job.stage = Stage::kPending;
   job.not_before = {kModelTime.value + 1};
   model.put(job);
@@ -186,7 +186,7 @@ TEST_CASE("a job that was put off keeps its place until its time") {
   CHECK(numbers_of(model.ready(job.not_before)) == Numbers{1});
 }
 
-TEST_CASE("precursors are those right ahead in each file") {
+TEST_CASE("precursors are the jobs right ahead in each file") {
   Model model;
   model.put(job_of(1, {"a", "b"}));
   model.put(job_of(2, {"a"}));
@@ -202,7 +202,7 @@ TEST_CASE("precursors are those right ahead in each file") {
 TEST_CASE("a rollback goes first, and everything waits for it") {
   Model model;
   model.put(job_of(1, {"a"}));
-  Known rollback = job_of(2, {}, {1}, MoveType::kRollback);
+  ModelJob rollback = job_of(2, {}, {1}, MoveType::kRollback);
   rollback.branch.clear();
   model.put(rollback);
   CHECK(ready(model) == Numbers{2, 1});
@@ -210,11 +210,11 @@ TEST_CASE("a rollback goes first, and everything waits for it") {
   CHECK(model.dependents_of(id_of(1)).empty());
 }
 
-TEST_CASE("the closure of a rollback is what depends on it, and what landed on it") {
+TEST_CASE("the closure of a rollback has all dependents, and all that landed on top") {
   Model model;
   const auto landed = [&](std::uint64_t number, std::int64_t when, Numbers dependencies,
                           Numbers precursors, std::string file = "a") {
-    Known job = job_of(number, {std::move(file)}, dependencies);
+    ModelJob job = job_of(number, {std::move(file)}, dependencies);
     for (const auto one : precursors) job.precursors.push_back(id_of(one));
     job.stage = Stage::kDone;
     job.landed_at = {when};
@@ -223,7 +223,7 @@ TEST_CASE("the closure of a rollback is what depends on it, and what landed on i
   landed(1, 30, {}, {});
   landed(2, 40, {1}, {}, "b");
   landed(3, 50, {}, {1});
-  landed(4, 20, {}, {1});       // it landed before the one that was its precursor
+  landed(4, 20, {}, {1});       // it landed before its precursor
   landed(5, 60, {}, {1}, "c");  // other files
   landed(6, 70, {2}, {}, "d");
   model.put(job_of(7, {"e"}, {6}));
@@ -236,29 +236,28 @@ TEST_CASE("the closure of a rollback is what depends on it, and what landed on i
   CHECK(model.closure({id_of(1)}, 4).error().code == ErrorCode::kLimit);
   CHECK(model.closure({id_of(9)}, 5).error().code == ErrorCode::kNotFound);
   CHECK(model.closure({id_of(77)}, 5).error().code == ErrorCode::kNotFound);
-  Known taken = *model.find(id_of(6));
+  ModelJob taken = *model.find(id_of(6));
   taken.is_taken_back = true;
   model.put(taken);
   CHECK(has(model.closure({id_of(6)}, 5).error().message, "taken back before"));
   CHECK(has(why(model, 7), "which was taken back"));
 }
 
-TEST_CASE(
-    "those that wait for nothing but each other stand in line, as far as nobody else is between") {
+TEST_CASE("jobs that wait only for each other are in line, unless another job is between them") {
   Model model;
   const auto line = [&] { return numbers_of(model.in_line(kModelTime, 100)); };
   for (const std::uint64_t number : {1U, 2U, 3U}) model.put(job_of(number, {"a"}));
   model.put(job_of(4, {"b", "c"}));
-  model.put(job_of(5, {"c"}, {4}));  // needs that it has landed
-  model.put(job_of(6, {"c"}));       // is behind that
+  model.put(job_of(5, {"c"}, {4}));  // needs the other to have landed
+  model.put(job_of(6, {"c"}));       // waits behind that one
   model.put(job_of(7, {"d"}));
   CHECK(line() == Numbers{1, 2, 3, 4, 7});
   CHECK(numbers_of(model.in_line(kModelTime, 2)) == Numbers{1, 2});
-  Known held = job_of(1, {"a"});
+  ModelJob held = job_of(1, {"a"});
   held.held = "bob";
   model.put(held);
   CHECK(line() == Numbers{2, 3, 4, 7});
-  Known later = job_of(2, {"a"});
+  ModelJob later = job_of(2, {"a"});
   later.not_before = {kModelTime.value + 1};
   model.put(later);
   CHECK(line() == Numbers{4, 7});
@@ -270,7 +269,7 @@ TEST_CASE(
   CHECK(line() == Numbers{2, 3, 5, 6, 7});
 }
 
-TEST_CASE("a job may follow those that run before it, and no others") {
+TEST_CASE("a job may follow only the jobs of the batch") {
   Model model;
   for (const std::uint64_t number : {1U, 2U, 3U}) model.put(job_of(number, {"a"}));
   model.put(job_of(4, {"a", "b"}));
@@ -286,7 +285,7 @@ TEST_CASE("a job may follow those that run before it, and no others") {
   CHECK(follows(2, {id_of(1)}));
   CHECK_FALSE(follows(2, {id_of(3)}));
   CHECK_FALSE(follows(3, {id_of(1)}));
-  CHECK_FALSE(follows(6, {id_of(1)}));  // that may come to nothing
+  CHECK_FALSE(follows(6, {id_of(1)}));  // it may fail
   model.move(id_of(2), Stage::kRun);
   model.move(id_of(3), Stage::kRun);
   const std::set<ChangeSetId> batch = {id_of(1), id_of(2), id_of(3)};
@@ -296,7 +295,7 @@ TEST_CASE("a job may follow those that run before it, and no others") {
   CHECK(follows(4, batch));
 }
 
-TEST_CASE("with 10,000 waiting jobs one more costs next to nothing, also where all touch a file") {
+TEST_CASE("with 10,000 waiting jobs another one is cheap, even if all touch one file") {
   Model model;
   constexpr std::uint64_t kJobs = 10'000;
   const auto file = [](std::uint64_t number, std::string_view kind) {
@@ -312,7 +311,7 @@ TEST_CASE("with 10,000 waiting jobs one more costs next to nothing, also where a
     CHECK_FALSE(model.is_ready(id_of(i), kModelTime));
     CHECK(numbers_of(model.precursors_of(id_of(i))) == Numbers{i - 1});
   }
-  // The head of them all takes the first place of everything.
+  // The first of all jobs gets the first position everywhere.
   model.put(job_of(kJobs + 200, {"same"}, {}, MoveType::kEmergency));
   CHECK(ready(model) == Numbers{kJobs + 200});
   const auto spent = std::chrono::steady_clock::now() - begin;

@@ -1,4 +1,4 @@
-// Jobs for tests of the model, told from each other by a number.
+// Jobs for tests of the model, identified by numbers.
 #pragma once
 
 #include <fmt/core.h>
@@ -20,7 +20,7 @@ inline std::uint64_t number_of(const ChangeSetId& id) {
   return std::stoull(std::string(id.str()), nullptr, 16);
 }
 
-/// The number is its time, too.
+/// The number is also its time.
 inline ChangeSetName name_of(std::uint64_t number, MoveType type = MoveType::kDevelopment) {
   return {.id = id_of(number),
           .tai = tai64n({static_cast<std::int64_t>(number)}),
@@ -30,11 +30,11 @@ inline ChangeSetName name_of(std::uint64_t number, MoveType type = MoveType::kDe
           .extra = {}};
 }
 
-/// A job that waits in queue/.
-inline Known job_of(std::uint64_t number, std::vector<std::string> files,
-                    std::vector<std::uint64_t> dependencies = {},
-                    MoveType type = MoveType::kDevelopment) {
-  Known known;
+/// A job in queue/.
+inline ModelJob job_of(std::uint64_t number, std::vector<std::string> files,
+                       std::vector<std::uint64_t> dependencies = {},
+                       MoveType type = MoveType::kDevelopment) {
+  ModelJob known;
   known.name = name_of(number, type);
   known.stage = Stage::kQueue;
   known.branch = "trunk";

@@ -14,9 +14,9 @@ using namespace quarry::changes;
 
 namespace {
 
-/// One that is over, as the tests draw it.
+/// A finished job.
 struct Drawn {
-  Known known;
+  ModelJob known;
   bool is_old = true;
 };
 
@@ -36,13 +36,13 @@ Past past_of(const std::vector<Drawn>& all) {
   return past;
 }
 
-/// Lets all go that may, MOST at once: in which order.
-std::vector<std::set<std::uint64_t>> all_gone(Past& past, std::size_t most = 1'000) {
+/// Deletes all jobs that may be, LIMIT at once, and returns the order.
+std::vector<std::set<std::uint64_t>> all_gone(Past& past, std::size_t limit = 1'000) {
   std::vector<std::set<std::uint64_t>> rounds;
-  for (auto places = past.next(most); !places.empty(); places = past.next(most)) {
+  for (auto locations = past.next(limit); !locations.empty(); locations = past.next(limit)) {
     auto& round = rounds.emplace_back();
-    for (const Place& place : places) round.insert(number_of(place.name.id));
-    for (const Place& place : places) past.gone(place.name.id);
+    for (const JobLocation& location : locations) round.insert(number_of(location.name.id));
+    for (const JobLocation& location : locations) past.gone(location.name.id);
   }
   return rounds;
 }
@@ -53,7 +53,7 @@ bool has_landed(const Drawn& one) {
   return one.known.stage == Stage::kDone && !one.known.is_taken_back;
 }
 
-/// Whether F landed on J, as a rollback of J sees it.
+/// Whether F landed on J, as far as a rollback of J is concerned.
 bool follows(const Drawn& f, const Drawn& j) {
   if (!has_landed(f) || !has_landed(j)) return false;
   const auto names = [&](const std::vector<ChangeSetId>& ids) {
@@ -65,21 +65,21 @@ bool follows(const Drawn& f, const Drawn& j) {
 
 }  // namespace
 
-TEST_CASE("what is old goes, what is not stays") {
+TEST_CASE("old jobs are deleted, others stay") {
   auto recent = drawn(2);
   recent.is_old = false;
   Past past = past_of({drawn(1), recent, drawn(3, {}, Stage::kFail)});
   CHECK(all_gone(past) == Rounds{{1, 3}});
 }
 
-TEST_CASE("what somebody needs who is not over stays, and all that it needs, however old") {
+TEST_CASE("everything that an unfinished job depends on stays, however old") {
   Past past = past_of({drawn(1), drawn(2, {1}), drawn(3, {2}), drawn(4)});
   past.need(id_of(2));
   past.need(id_of(77));
   CHECK(all_gone(past) == Rounds{{4}});
 }
 
-TEST_CASE("what landed on something that stays does so too: a rollback would take it back") {
+TEST_CASE("what landed on a kept job is kept too: a rollback would take it back") {
   auto follower = drawn(3);
   follower.known.precursors = {id_of(2)};
   auto taken_back = drawn(5, {2});
@@ -89,14 +89,14 @@ TEST_CASE("what landed on something that stays does so too: a rollback would tak
   CHECK(all_gone(past) == Rounds{{1, 4, 5}});
 }
 
-TEST_CASE("what landed goes before what landed on it") {
+TEST_CASE("a job is deleted before those that landed on it") {
   auto follower = drawn(3);
   follower.known.precursors = {id_of(2)};
   Past past = past_of({follower, drawn(2, {1}), drawn(1)});
   CHECK(all_gone(past) == Rounds{{1}, {2}, {3}});
 }
 
-TEST_CASE("one that overtook what it was to follow does not wait for that") {
+TEST_CASE("a job does not wait for a precursor that it has overtaken") {
   auto first = drawn(1), second = drawn(2);
   first.known.precursors = {id_of(2)};
   second.known.precursors = {id_of(1)};
@@ -104,17 +104,16 @@ TEST_CASE("one that overtook what it was to follow does not wait for that") {
   CHECK(all_gone(past) == Rounds{{1}, {2}});
 }
 
-TEST_CASE("what comes to be needed while the others go stays from then on") {
+TEST_CASE("a job that becomes needed while others are deleted stays from then on") {
   Past past = past_of({drawn(1), drawn(2, {1}), drawn(3, {2}), drawn(4)});
-  auto places = past.next(1'000);
-  REQUIRE(places.size() == 2);
+  auto locations = past.next(1'000);
+  REQUIRE(locations.size() == 2);
   past.need(id_of(3));
-  for (const Place& place : places) past.gone(place.name.id);
+  for (const JobLocation& location : locations) past.gone(location.name.id);
   CHECK(all_gone(past).empty());
 }
 
-TEST_CASE(
-    "in any history nothing that is needed goes, and all else does, in an order that is safe") {
+TEST_CASE("in any history nothing that is needed is deleted, and all else is, in a safe order") {
   std::mt19937 random(3);
   for (int history = 0; history < 2'000; ++history) {
     CAPTURE(history);
@@ -138,7 +137,7 @@ TEST_CASE(
     }
     Past past = past_of(all);
     for (const std::uint64_t number : needed) past.need(id_of(number));
-    // What the rules say, in the simplest way.
+    // The rules, in the simplest form.
     for (std::uint64_t number = count; number > 0; --number) {
       if (!needed.contains(number)) continue;
       for (const ChangeSetId& id : all[number - 1].known.dependencies) needed.insert(number_of(id));

@@ -1,4 +1,4 @@
-// What is told of every move: one report for each, whoever made it, in the order in which they were.
+// Reports of moves: one for each, whoever made it, in order.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -12,34 +12,34 @@ using namespace quarry::changes;
 
 namespace {
 
-using Ways = std::vector<std::string>;
+using Moves = std::vector<std::string>;
 
-/// Writes down what is reported.
-struct Told {
-  std::map<std::uint64_t, Ways> ways;  // "from>to: why"
+/// Records reports.
+struct Recorder {
+  std::map<std::uint64_t, Moves> moves;  // "from>to: why"
 
-  explicit Told(Queue& queue) {
+  explicit Recorder(Queue& queue) {
     queue.report = [this](const QueueOptions&, const Job& job, Stage from, Stage to) {
       REQUIRE_FALSE(job.history.empty());
       CHECK(job.history.back().state == letter_of(to));
       CHECK(job.submitter == "ann");
-      ways[number_of(job.name.id)].push_back(
+      moves[number_of(job.name.id)].push_back(
           fmt::format("{}>{}: {}", word_of(from), word_of(to), job.history.back().why));
     };
   }
-  const Ways& of(std::uint64_t number) { return ways[number]; }
+  const Moves& of(std::uint64_t number) { return moves[number]; }
 };
 
-/// Until all is told that there is to tell: WAYS are COUNT.
-void until_told(Queue& queue, Told& told, std::uint64_t number, std::size_t count) {
+/// Waits until COUNT moves of NUMBER are recorded.
+void until_recorded(Queue& queue, Recorder& recorder, std::uint64_t number, std::size_t count) {
   REQUIRE(eventually([&] {
     queue.turn();
-    return told.of(number).size() >= count;
+    return recorder.of(number).size() >= count;
   }));
 }
 
-const Ways kUsual = {"prequeue>queue: checked", "queue>pending: may go", "pending>run: executed",
-                     "run>done: landed"};
+const Moves kUsual = {"prequeue>queue: checked", "queue>pending: may go", "pending>run: executed",
+                      "run>done: landed"};
 
 void act(Queue& queue, std::uint64_t number, Action action) {
   const auto acted = act(queue.directories, id_of(number),
@@ -50,92 +50,93 @@ void act(Queue& queue, std::uint64_t number, Action action) {
 
 }  // namespace
 
-TEST_CASE("every move of what lands is told, and that of each of a batch") {
+TEST_CASE("every move is reported, also for each job of a batch") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.options.batch = 3;
-  Told told(queue);
+  Recorder recorder(queue);
   for (const std::uint64_t number : {1U, 2U, 3U, 4U}) {
     queue.submit(number, {fmt::format("f{}", number)});
   }
   for (const std::uint64_t number : {1U, 2U, 3U, 4U}) {
     CAPTURE(number);
-    until_told(queue, told, number, 4);
-    CHECK(told.of(number) == kUsual);
+    until_recorded(queue, recorder, number, 4);
+    CHECK(recorder.of(number) == kUsual);
   }
 }
 
-TEST_CASE("that something runs is told while it does") {
+TEST_CASE("the start of a job is reported while it runs") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  Told told(queue);
+  Recorder recorder(queue);
   queue.submit(1, {"a"}, "wait");
-  until_told(queue, told, 1, 3);
-  CHECK(told.of(1).back() == "pending>run: executed");
+  until_recorded(queue, recorder, 1, 3);
+  CHECK(recorder.of(1).back() == "pending>run: executed");
   CHECK(queue.stage_of(1) == Stage::kRun);
   act(queue, 1, Action::kTerminate);
-  until_told(queue, told, 1, 4);
-  CHECK(told.of(1).back() == "run>term: terminated by bob");
+  until_recorded(queue, recorder, 1, 4);
+  CHECK(recorder.of(1).back() == "run>term: terminated by bob");
 }
 
-TEST_CASE("an execution that ends abnormally, and one that is put off, are told as each time") {
+TEST_CASE("crashes and deferrals are reported each time") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.rules.most_put_off = 1;
-  Told told(queue);
+  queue.options.rules.max_deferrals = 1;
+  Recorder recorder(queue);
   queue.submit(1, {"a"}, "die once");
   queue.submit(2, {"b"}, "later");
-  until_told(queue, told, 1, 6);
-  CHECK(told.of(1)[2] == "pending>run: executed");
-  CHECK(told.of(1)[3].starts_with("run>pending: "));
-  CHECK(Ways(told.of(1).begin() + 4, told.of(1).end()) == Ways(kUsual.begin() + 2, kUsual.end()));
-  until_told(queue, told, 2, 4);
+  until_recorded(queue, recorder, 1, 6);
+  CHECK(recorder.of(1)[2] == "pending>run: executed");
+  CHECK(recorder.of(1)[3].starts_with("run>pending: "));
+  CHECK(Moves(recorder.of(1).begin() + 4, recorder.of(1).end()) ==
+        Moves(kUsual.begin() + 2, kUsual.end()));
+  until_recorded(queue, recorder, 2, 4);
   queue.clock.advance(10'000);
-  until_told(queue, told, 2, 6);
-  CHECK(told.of(2)[3] == "run>pending: busy");
-  CHECK(told.of(2)[4] == "pending>run: executed");
-  CHECK(told.of(2)[5].starts_with("run>fail: put off 1 times"));
+  until_recorded(queue, recorder, 2, 6);
+  CHECK(recorder.of(2)[3] == "run>pending: busy");
+  CHECK(recorder.of(2)[4] == "pending>run: executed");
+  CHECK(recorder.of(2)[5].starts_with("run>fail: put off 1 times"));
 }
 
-TEST_CASE("what people move is told as well") {
+TEST_CASE("moves by users are reported too") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  Told told(queue);
+  Recorder recorder(queue);
   queue.submit(1, {"a"}, "fail");
   queue.until(1, Stage::kFail);
-  until_told(queue, told, 1, 4);
+  until_recorded(queue, recorder, 1, 4);
   queue.clock.advance(1);
   act(queue, 1, Action::kRetry);
-  until_told(queue, told, 1, 8);
-  CHECK(Ways(told.of(1).begin() + 3, told.of(1).end()) ==
-        Ways{"run>fail: a conflict", "fail>queue: to be tried again by bob",
-             "queue>pending: may go", "pending>run: executed", "run>fail: a conflict"});
+  until_recorded(queue, recorder, 1, 8);
+  CHECK(Moves(recorder.of(1).begin() + 3, recorder.of(1).end()) ==
+        Moves{"run>fail: a conflict", "fail>queue: to be tried again by bob",
+              "queue>pending: may go", "pending>run: executed", "run>fail: a conflict"});
 
   queue.submit(2, {"b"});
   REQUIRE(queue.prequeue.run(Scan::kNew));
   act(queue, 2, Action::kHold);
   REQUIRE(queue.queueing.run(Scan::kNew));
   act(queue, 2, Action::kAbandon);
-  until_told(queue, told, 2, 4);
-  CHECK(told.of(2) == Ways{"prequeue>queue: checked", "queue>queue: held by bob",
-                           "queue>staging: it is held by bob",
-                           "staging>abandon: abandoned by bob"});
+  until_recorded(queue, recorder, 2, 4);
+  CHECK(recorder.of(2) == Moves{"prequeue>queue: checked", "queue>queue: held by bob",
+                                "queue>staging: it is held by bob",
+                                "staging>abandon: abandoned by bob"});
   CHECK(queue.directories.files().list(queue.directories.control(""))->empty());
 }
 
-TEST_CASE("a rollback and what it stops are told") {
+TEST_CASE("a rollback and the jobs that it stops are reported") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  Told told(queue);
+  Recorder recorder(queue);
   queue.submit(1, {"a"});
   queue.until(1, Stage::kDone);
   queue.submit(2, {"b"}, "land", {1});
   REQUIRE(queue.prequeue.run(Scan::kNew));
   act(queue, 2, Action::kHold);
   queue.submit(3, {}, "back", {1}, MoveType::kRollback);
-  until_told(queue, told, 3, 4);
-  CHECK(told.of(3)[2] == "pending>run: takes back 2 change sets");
-  CHECK(told.of(3)[3] == "run>done: landed");
-  REQUIRE_FALSE(told.of(2).empty());
-  CHECK(told.of(2).back() == "staging>abandon: taken back by 0000000000000003");
+  until_recorded(queue, recorder, 3, 4);
+  CHECK(recorder.of(3)[2] == "pending>run: takes back 2 change sets");
+  CHECK(recorder.of(3)[3] == "run>done: landed");
+  REQUIRE_FALSE(recorder.of(2).empty());
+  CHECK(recorder.of(2).back() == "staging>abandon: taken back by 0000000000000003");
 }

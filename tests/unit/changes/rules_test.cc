@@ -20,68 +20,68 @@ Job some_job() {
 
 }  // namespace
 
-TEST_CASE("each verdict leads to its folder") {
+TEST_CASE("each verdict leads to its stage") {
   const Rules rules;
   Job job = some_job();
   CHECK(step_after(job, Verdict::kLanded, "", rules).to == Stage::kDone);
   CHECK(step_after(job, Verdict::kFailed, "", rules).to == Stage::kFail);
   CHECK(step_after(job, Verdict::kTerminated, "", rules).to == Stage::kTerm);
   CHECK(step_after(job, Verdict::kAbandoned, "", rules).to == Stage::kAbandon);
-  CHECK(job.put_off == 0);
+  CHECK(job.deferrals == 0);
 }
 
-TEST_CASE("temporary errors put a job off, ever longer, and end in failure") {
+TEST_CASE("temporary errors defer a job with growing delays, until it fails") {
   Rules rules;
-  rules.most_put_off = 3;
+  rules.max_deferrals = 3;
   rules.longest_delay = std::chrono::seconds(12);
   Job job = some_job();
   for (const std::int64_t delay : {5'000, 10'000, 12'000}) {
-    CHECK(step_after(job, Verdict::kPutOff, "busy", rules).to == Stage::kPending);
-    CHECK(known_of(job, Stage::kPending, rules).not_before == UnixMillis{1000 + delay});
+    CHECK(step_after(job, Verdict::kDeferred, "busy", rules).to == Stage::kPending);
+    CHECK(model_job_of(job, Stage::kPending, rules).not_before == UnixMillis{1000 + delay});
   }
-  const Step step = step_after(job, Verdict::kPutOff, "busy", rules);
+  const Step step = step_after(job, Verdict::kDeferred, "busy", rules);
   CHECK(step.to == Stage::kFail);
   CHECK(step.why == "put off 3 times, at last: busy");
 }
 
-TEST_CASE("a job waits for room on a full disk for however long, and does not fail for that") {
+TEST_CASE("a job waits for space on a full disk without limit, and does not fail") {
   Rules rules;
-  rules.most_put_off = 2;
+  rules.max_deferrals = 2;
   Job job = some_job();
   for (int i = 0; i < 100; ++i) {
     CHECK(step_after(job, Verdict::kNoRoom, "full", rules).to == Stage::kPending);
-    CHECK(known_of(job, Stage::kPending, rules).not_before > UnixMillis{1000});
+    CHECK(model_job_of(job, Stage::kPending, rules).not_before > UnixMillis{1000});
   }
-  rules.most_put_off = 0;
+  rules.max_deferrals = 0;
   job = some_job();
   CHECK(step_after(job, Verdict::kNoRoom, "full", rules).to == Stage::kPending);
-  CHECK(known_of(job, Stage::kPending, rules).not_before > UnixMillis{1000});
+  CHECK(model_job_of(job, Stage::kPending, rules).not_before > UnixMillis{1000});
 }
 
-TEST_CASE("abnormal ends are bounded") {
+TEST_CASE("a job fails after a number of crashes") {
   const Rules rules;
   Job job = some_job();
   CHECK(step_after_crash(job, "signal 9", rules).to == Stage::kPending);
-  CHECK(known_of(job, Stage::kPending, rules).not_before == UnixMillis{});
+  CHECK(model_job_of(job, Stage::kPending, rules).not_before == UnixMillis{});
   CHECK(step_after_crash(job, "signal 9", rules).to == Stage::kPending);
   const Step step = step_after_crash(job, "signal 9", rules);
   CHECK(step.to == Stage::kFail);
   CHECK(step.why.find("3 times, at last: signal 9") != std::string::npos);
 }
 
-TEST_CASE("a job that needs an approval has one, or waits for it") {
+TEST_CASE("a job that needs an approval waits for it") {
   Rules rules;
   Job job = some_job();
-  CHECK(known_of(job, Stage::kQueue, rules).is_approved);
+  CHECK(model_job_of(job, Stage::kQueue, rules).is_approved);
   rules.needs_approval[static_cast<std::size_t>(MoveType::kDevelopment)] = true;
-  CHECK_FALSE(known_of(job, Stage::kQueue, rules).is_approved);
+  CHECK_FALSE(model_job_of(job, Stage::kQueue, rules).is_approved);
   job.meta.approval = "T-1";
-  CHECK(known_of(job, Stage::kQueue, rules).is_approved);
+  CHECK(model_job_of(job, Stage::kQueue, rules).is_approved);
 }
 
-TEST_CASE("the time at which a job landed is that of its first line in done/") {
+TEST_CASE("the time of landing is that of the first line in done/") {
   Job job = some_job();
   job.add_history({2000}, Stage::kDone, "landed");
   job.add_history({3000}, Stage::kDone, "taken back");
-  CHECK(known_of(job, Stage::kDone, {}).landed_at == UnixMillis{2000});
+  CHECK(model_job_of(job, Stage::kDone, {}).landed_at == UnixMillis{2000});
 }

@@ -38,7 +38,7 @@ class LocalQueue : public QueuePlace {
 
   Result<std::string> list(const ListArguments& wanted) override {
     changes::ViewOptions options{
-        .most_waiting = wanted.limit, .most_over = wanted.limit, .branch = wanted.branch};
+        .max_waiting = wanted.limit, .max_over = wanted.limit, .branch = wanted.branch};
     const auto stages = changes::stages_named(wanted.states);
     if (!stages) return fail(ErrorCode::kInvalid, "--state: " + changes::stages_help());
     options.stages = *stages;
@@ -48,7 +48,7 @@ class LocalQueue : public QueuePlace {
         return fail(ErrorCode::kInvalid, "--after: it is not what an earlier list ended with");
       }
     }
-    QUARRY_TRY_ASSIGN(const auto view, changes::look(directories_, options));
+    QUARRY_TRY_ASSIGN(const auto view, changes::view_queue(directories_, options));
     QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
     const nlohmann::json branches(frozen);
     return changes::json_of(
@@ -57,7 +57,7 @@ class LocalQueue : public QueuePlace {
   }
   Result<std::string> show(const std::string& id) override {
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, id));
-    QUARRY_TRY_ASSIGN(const auto view, changes::look_at(directories_, place));
+    QUARRY_TRY_ASSIGN(const auto view, changes::view_job(directories_, place));
     return changes::json_of(view, /*whole=*/true);
   }
   Result<std::string> why(const std::string& id) override {
@@ -66,9 +66,9 @@ class LocalQueue : public QueuePlace {
   }
   Result<std::vector<ChangeSetId>> what_goes_with(const std::vector<ChangeSetId>& ids) override {
     QUARRY_TRY_ASSIGN(const auto places,
-                      changes::what_goes_with(directories_, ids, rules_.most_taken_back));
+                      changes::what_goes_with(directories_, ids, rules_.max_taken_back));
     std::vector<ChangeSetId> all;
-    for (const changes::Place& each : places) all.push_back(each.name.id);
+    for (const changes::JobLocation& each : places) all.push_back(each.name.id);
     return all;
   }
   Result<void> act(changes::Action action, const std::string& id,

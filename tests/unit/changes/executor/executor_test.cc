@@ -30,7 +30,7 @@ class NoStop : public Stop {
 
 class ExecutorWorld : public LandingWorld {
  public:
-  /// A gate that is the shell script SCRIPT; empty: none.
+  /// The gate is the shell script SCRIPT; empty: no gate.
   explicit ExecutorWorld(const std::string& script = "") {
     ExecutorOptions options;
     options.repository = file();
@@ -63,12 +63,12 @@ class ExecutorWorld : public LandingWorld {
     job.address = "192.0.2.7";
     return job;
   }
-  /// Has the executor land JOB with ADDED and REMOVED.
+  /// Lands JOB with ADDED and REMOVED.
   Outcome run(Job job, const FilesOf& added, const std::vector<std::string>& removed = {}) {
     const auto path = pack(job, added, removed);
     return executor->land(job, path, stop, say);
   }
-  /// The tarball of JOB with ADDED and REMOVED, which it is told of.
+  /// Makes the tarball of JOB with ADDED and REMOVED, and updates JOB.
   std::filesystem::path pack(Job& job, const FilesOf& added,
                              const std::vector<std::string>& removed = {}) {
     std::vector<FileToSubmit> files;
@@ -89,7 +89,7 @@ class ExecutorWorld : public LandingWorld {
     tarball.close();
     return path;
   }
-  /// Job NUMBER with CONTENT in a file of its own.
+  /// Job NUMBER with CONTENT in its own file.
   Executor::Task task(int number, const std::string& content) {
     Executor::Task task{.job = job(number), .tarball = {}, .say = {}};
     task.tarball = pack(task.job, {{"f" + std::to_string(number), {content}}});
@@ -106,7 +106,7 @@ class ExecutorWorld : public LandingWorld {
 
 }  // namespace
 
-TEST_CASE("a tarball's files land, its author's name in the check-in, and land once") {
+TEST_CASE("a tarball's files land once, under the author's name") {
   ExecutorWorld world;
   Job job = world.job(1);
   job.meta.author = "somebody else";
@@ -138,34 +138,33 @@ TEST_CASE("conflicts fail, with their lines in the log") {
   CHECK_FALSE(done.landed);
 }
 
-TEST_CASE(
-    "what somebody may put right is put off: a fork, a missing repository, a missing tarball") {
+TEST_CASE("what somebody may repair is deferred: a fork, a missing repository, a missing tarball") {
   ExecutorWorld world;
   const auto root = world.tip();
   world.commit(root, {{"a", {"1"}}});
   world.commit(root, {{"b", {"2"}}});
-  CHECK(world.run(world.job(1), {{"c", {"c"}}}).verdict == Verdict::kPutOff);
+  CHECK(world.run(world.job(1), {{"c", {"c"}}}).verdict == Verdict::kDeferred);
   const Outcome done =
       world.executor->land(world.job(1), world.folder / "none", world.stop, world.say);
-  CHECK(done.verdict == Verdict::kPutOff);
+  CHECK(done.verdict == Verdict::kDeferred);
   CHECK(done.why.find('/') == std::string::npos);
   ExecutorOptions options;
   options.repository = world.folder / "none.fossil";
   const auto executor = make_executor(options);
   const auto task = world.task(1, "c");
   const Outcome missing = executor->land(task.job, task.tarball, world.stop, world.say);
-  CHECK(missing.verdict == Verdict::kPutOff);
+  CHECK(missing.verdict == Verdict::kDeferred);
   CHECK(missing.why.find('/') == std::string::npos);
 }
 
-TEST_CASE("a tarball that is none fails") {
+TEST_CASE("an invalid tarball fails") {
   ExecutorWorld world;
   std::ofstream(world.folder / "junk") << "no tarball";
   CHECK(world.executor->land(world.job(1), world.folder / "junk", world.stop, world.say).verdict ==
         Verdict::kFailed);
 }
 
-TEST_CASE("what was kept of a tarball lands without reading it again, unless it is damaged") {
+TEST_CASE("cached content lands without reading the tarball again, unless it is damaged") {
   ExecutorWorld world;
   for (const bool is_damaged : {false, true}) {
     CAPTURE(is_damaged);
@@ -200,7 +199,7 @@ TEST_CASE("a gate sees the merged files, and decides") {
     return world.run(world.job(number), {{"b", {content}}}).verdict;
   };
   CHECK(verdict(1, "bad") == Verdict::kFailed);
-  CHECK(verdict(2, "later") == Verdict::kPutOff);
+  CHECK(verdict(2, "later") == Verdict::kDeferred);
   CHECK(verdict(3, "skip") == Verdict::kSkipped);
   CHECK(world.files() == FilesOf{{"a", {"there\n"}}});
   CHECK(verdict(4, "good") == Verdict::kLanded);
@@ -208,8 +207,7 @@ TEST_CASE("a gate sees the merged files, and decides") {
   CHECK(world.files() == FilesOf{{"a", {"there\n"}}, {"b", {"good"}}});
 }
 
-TEST_CASE(
-    "of several that a gate refuses together the guilty alone fail, each for its own reason") {
+TEST_CASE("if a gate rejects a batch, only the jobs at fault fail, each for its own reason") {
   ExecutorWorld world(
       "test $(echo \"$QUARRY_CHANGE_SET\" | wc -l) = $(wc -l < $QUARRY_FILES) || exit 111\n"
       "! grep -H bad f*\n");
@@ -235,18 +233,18 @@ TEST_CASE(
   CHECK(world.files() == landed);
   CHECK(world.tip() == outcomes[7].landed);
   CHECK(world.tip() != parent);
-  // Each is a check-in of its own, on the one before.
+  // Each has a check-in of its own, on top of the previous one.
   CHECK(world.manifest(*outcomes[7].landed).find("\nP " + std::string(outcomes[6].landed->str())) !=
         std::string::npos);
   CHECK(world.manifest(*outcomes[3].landed).find("\nP " + std::string(outcomes[1].landed->str())) !=
         std::string::npos);
-  // And none of them lands twice.
+  // None of them lands twice.
   const auto again = world.executor->land_all({tasks[0], tasks[7]}, world.stop);
   CHECK(again[0].landed == outcomes[0].landed);
   CHECK(again[1].landed == outcomes[7].landed);
 }
 
-TEST_CASE("one that cannot land, or is no tarball, keeps nobody else up") {
+TEST_CASE("a job that cannot land, or has no valid tarball, does not delay others") {
   ExecutorWorld world;
   const auto base = world.commit(world.tip(), {{"f2", {"one\n"}}});
   world.commit(base, {{"f2", {"two\n"}}});
@@ -263,7 +261,7 @@ TEST_CASE("one that cannot land, or is no tarball, keeps nobody else up") {
 }
 
 TEST_CASE(
-    "those of the same files land one on top of the other, and one that conflicts fails alone") {
+    "jobs with the same files land on top of each other, and one that conflicts fails alone") {
   ExecutorWorld world;
   const auto base = world.commit(world.tip(), {{"f", {"one\n"}}});
   std::vector<Executor::Task> tasks;
@@ -284,29 +282,29 @@ TEST_CASE(
   CHECK(world.files() == FilesOf{{"f", {"version 3\n"}}});
 }
 
-TEST_CASE("nobody passes one that was put off, if they may touch the same files") {
+TEST_CASE("a deferred job is not overtaken by jobs that may touch the same files") {
   ExecutorWorld world;
   std::vector<Executor::Task> tasks;
   for (int number = 1; number <= 4; ++number) tasks.push_back(world.task(number, "it\n"));
   std::filesystem::remove(tasks[1].tarball);
   const auto outcomes = world.executor->land_all(tasks, world.stop);
   CHECK(outcomes[0].verdict == Verdict::kLanded);
-  CHECK(outcomes[1].verdict == Verdict::kPutOff);
-  CHECK(outcomes[2].verdict == Verdict::kPutOff);
-  CHECK(outcomes[3].verdict == Verdict::kPutOff);
+  CHECK(outcomes[1].verdict == Verdict::kDeferred);
+  CHECK(outcomes[2].verdict == Verdict::kDeferred);
+  CHECK(outcomes[3].verdict == Verdict::kDeferred);
   CHECK(outcomes[3].why.find("one ahead of it was put off") != std::string::npos);
   CHECK(world.files() == FilesOf{{"f1", {"it\n"}}});
 }
 
-TEST_CASE("a gate that cannot tell of several puts all of them off") {
+TEST_CASE("a gate that defers a batch defers all of its jobs") {
   ExecutorWorld world("exit 111\n");
   const auto outcomes =
       world.executor->land_all({world.task(1, "a"), world.task(2, "b")}, world.stop);
-  CHECK(outcomes[0].verdict == Verdict::kPutOff);
-  CHECK(outcomes[1].verdict == Verdict::kPutOff);
+  CHECK(outcomes[0].verdict == Verdict::kDeferred);
+  CHECK(outcomes[1].verdict == Verdict::kDeferred);
 }
 
-TEST_CASE("whoever is asked to stop stops, and says so") {
+TEST_CASE("a job stops when asked to, with a verdict that says so") {
   ExecutorWorld world("sleep 60\n");
   world.stop.verdict = Verdict::kTerminated;
   CHECK(world.run(world.job(1), {{"a", {"a"}}}).verdict == Verdict::kTerminated);
@@ -335,7 +333,7 @@ TEST_CASE("a rollback takes back what landed, without asking the gate, on one br
   CHECK(mixed.why.find("several branches") != std::string::npos);
 }
 
-TEST_CASE("a repository that another file has replaced is opened anew") {
+TEST_CASE("a repository whose file was replaced is opened again") {
   ExecutorWorld world;
   REQUIRE(world.run(world.job(1), {{"a", {"1"}}}).landed);
   repository::test::World other;

@@ -1,4 +1,4 @@
-// The parts of a gate that run nothing.
+// The parts of a gate that start no program.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -29,14 +29,14 @@ bool stand_in(const std::vector<std::string>& words, const std::vector<std::stri
 
 }  // namespace
 
-TEST_CASE("a short output is kept as it is") {
+TEST_CASE("a short output is kept unchanged") {
   BoundedOutput output(100);
   output.add("one\n");
   output.add("two\tü\n");
   CHECK(output.text() == "one\ntwo\tü\n");
 }
 
-TEST_CASE("of a long output the beginning and the end are kept") {
+TEST_CASE("the beginning and the end of a long output are kept") {
   BoundedOutput output(20);
   for (int i = 0; i < 100'000; ++i) output.add("0123456789");
   CHECK(output.text() == "0123456789\n[999980 bytes are left out here]\n0123456789");
@@ -48,7 +48,7 @@ TEST_CASE("of a long output the beginning and the end are kept") {
   CHECK(full.text() == "aaaaaaaaaabbbbbbbbbb");
 }
 
-TEST_CASE("an output does nothing to a terminal") {
+TEST_CASE("output cannot control a terminal") {
   BoundedOutput output(1000);
   output.add(std::string_view("a\x1b[2Jb\r\nc\0d\xff\\\r", 14));
   CHECK(output.text() == "a\\x1b[2Jb\nc\\x00d\\xff\\\\x0d");
@@ -65,7 +65,7 @@ TEST_CASE("bwrap's status is read piece by piece") {
   CHECK_FALSE(exit_code_in("} nonsense {{ }"));
 }
 
-TEST_CASE("a sandbox has namespaces of its own, no rights, and only its folder to write to") {
+TEST_CASE("a sandbox has its own namespaces, no privileges, and only its folder to write to") {
   const auto words = sandbox_words(options_of(), {}, std::nullopt);
   for (const char* word :
        {"--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-net", "--unshare-ipc",
@@ -80,7 +80,7 @@ TEST_CASE("a sandbox has namespaces of its own, no rights, and only its folder t
   CHECK(words[words.size() - 2] == "/etc/quarry/gate");
 }
 
-TEST_CASE("a program that a sandbox has anyway is not bound again") {
+TEST_CASE("a program that is in the sandbox anyway is not mounted again") {
   for (const char* program : {"/usr/bin/make", "/bin/true", "make", "./test.sh"}) {
     const auto words = sandbox_words(options_of({program}), {}, std::nullopt);
     CHECK(std::ranges::count(words, program) == 1);
@@ -92,7 +92,7 @@ TEST_CASE("a program that a sandbox has anyway is not bound again") {
   CHECK(stand_in(words, {"--ro-bind", "/opt/tools/", "/opt/tools/"}));
 }
 
-TEST_CASE("what a case says stands in the environment, and nothing else") {
+TEST_CASE("the environment contains the case, and nothing else") {
   const GateCase gate_case{.change_set = "CS",
                            .branch = "a b",
                            .tip = "",
@@ -108,7 +108,7 @@ TEST_CASE("what a case says stands in the environment, and nothing else") {
   CHECK(std::ranges::count(words, "--setenv") == 11);
 }
 
-TEST_CASE("limits are those of the options") {
+TEST_CASE("limits are taken from the options") {
   auto options = options_of();
   options.processes = 7;
   options.addresses = 0;
@@ -118,7 +118,7 @@ TEST_CASE("limits are those of the options") {
                              [](const std::string& word) { return word.starts_with("--as"); }));
 }
 
-TEST_CASE("options that make no sense are refused") {
+TEST_CASE("invalid options are rejected") {
   CHECK(check_options(options_of()));
   CHECK_FALSE(check_options(options_of({})));
   auto options = options_of();
@@ -129,7 +129,7 @@ TEST_CASE("options that make no sense are refused") {
   CHECK_FALSE(check_options(options));
 }
 
-TEST_CASE("a gate that could read a repository is refused") {
+TEST_CASE("options that would expose a repository to a gate are rejected") {
   auto options = options_of();
   const auto is_refused = [&] {
     const auto checked = check_options(options);
@@ -148,7 +148,7 @@ TEST_CASE("a gate that could read a repository is refused") {
   CHECK(is_refused());
 }
 
-TEST_CASE("whom a gate becomes") {
+TEST_CASE("the user that a gate runs as") {
   auto options = options_of();
   options.user = "no-such-user";
   CHECK(gate_user(options).error().code == ErrorCode::kNotFound);

@@ -1,5 +1,5 @@
-// For the end-to-end tests of gates: run-gate OPTIONS… PROGRAM ARGUMENT…, over the files of a
-// folder. Prints the verdict, its reason, and the gate's output; or error, and why.
+// For the end-to-end tests of gates: run-gate OPTIONS… PROGRAM ARGUMENT… runs a gate on the files
+// of a folder. Prints the verdict, its reason, and the gate's output; or the error.
 #include <fmt/core.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What a check-in says of itself on the timeline.
+// Comments of check-ins on the timeline.
 
 #include "comment.h"
 
@@ -26,13 +26,13 @@ std::string said(const std::string& given, const std::vector<TakenBackCheckIn>& 
 
 }  // namespace
 
-TEST_CASE("a comment stands as it was given, and its absence as fossil writes it") {
+TEST_CASE("a comment is used as given, and a missing one as fossil writes it") {
   CHECK(said("Mend it\n\nAt last.", {}) == "Mend it\n\nAt last.");
   CHECK(said("", {}) == "(no comment)");
   CHECK(said(" \n\t", {}) == "(no comment)");
 }
 
-TEST_CASE("what is taken back is named by the first line of its comment") {
+TEST_CASE("the first line of its comment describes what is taken back") {
   CHECK(said("", {taken_back("Say hello")}) == "Take back \"Say hello\" (00000001 [0000000001])");
   CHECK(said(" \n", {taken_back("\n  Say hello \r\n\r\nAnd more.")}) ==
         "Take back \"Say hello\" (00000001 [0000000001])");
@@ -40,7 +40,7 @@ TEST_CASE("what is taken back is named by the first line of its comment") {
         "It broke the build.\n\nTakes back \"Say hello\" (00000001 [0000000001])");
 }
 
-TEST_CASE("several are counted, and all are named where they are not too many") {
+TEST_CASE("several are counted, and all are listed unless there are too many") {
   CHECK(said("", {taken_back("one", 1), taken_back("two", 2)}) ==
         "Take back 2 change sets: \"one\" (00000001 [0000000001]) and "
         "\"two\" (00000002 [0000000002])");
@@ -55,7 +55,7 @@ TEST_CASE("several are counted, and all are named where they are not too many") 
   CHECK(text.ends_with(", \"it\" (00000032 [0000000032]) and 10 more"));
 }
 
-TEST_CASE("a long line is cut between two characters") {
+TEST_CASE("a long line is cut between characters") {
   const std::string line(100, 'x');
   CHECK(said("", {taken_back(line)}).find(line + "\" (") != std::string::npos);
   CHECK(said("", {taken_back(line + "y")}).find(line + "…\" (") != std::string::npos);

@@ -1,12 +1,12 @@
-// For the end-to-end tests and benchmarks of landing: land-change-sets REPOSITORY lands what stands on
-// standard input, a JSON object a line, all of it in one process:
+// For the end-to-end tests and benchmarks of landing: land-change-sets REPOSITORY lands the orders
+// on standard input, one JSON object per line, in one process:
 //
 //   {"id": "…16 digits…", "branch": "trunk", "comment": "…", "author": "ann", "base": "…",
 //    "files": {"NAME": {"text": "…", "permission": "x"}, "REMOVED": null}, "takes_back": ["…"]}
 //
-// Only id and branch must be there. --batch N lands N of one branch at once. Prints for each line the
-// check-in's name and whether it was there, or why not, as JSON; --time instead how long each call
-// took, in microseconds.
+// Only id and branch are required. --batch N lands N orders of one branch at once. Prints as JSON
+// for each line the name of the check-in and whether it had landed before, or the reason for
+// refusal; with --time, the duration of each call in microseconds instead.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -61,15 +61,15 @@ changes::LandingOrder order_of(const std::string& line) {
 }
 
 void print(const changes::LandingOutcome& outcome) {
-  json told;
+  json answer;
   if (outcome) {
-    told = {{"check_in", outcome->check_in.str()}, {"was_there", outcome->was_there}};
+    answer = {{"check_in", outcome->check_in.str()}, {"was_there", outcome->was_there}};
   } else {
-    told = {{"kind", static_cast<int>(outcome.error().kind)},
-            {"reason", outcome.error().reason},
-            {"log", outcome.error().log}};
+    answer = {{"kind", static_cast<int>(outcome.error().kind)},
+              {"reason", outcome.error().reason},
+              {"log", outcome.error().log}};
   }
-  fmt::print("{}\n", told.dump());
+  fmt::print("{}\n", answer.dump());
 }
 
 }  // namespace

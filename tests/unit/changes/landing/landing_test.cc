@@ -18,7 +18,7 @@ using repository::test::name_of;
 
 namespace {
 
-/// What the R card must be.
+/// The correct R card.
 std::string checksum_of(const FilesOf& files) {
   std::string all;
   for (const auto& [name, file] : files) {
@@ -36,7 +36,7 @@ std::string rcvfrom(LandingWorld& world, const HashName& check_in) {
 
 }  // namespace
 
-TEST_CASE("a change set becomes a check-in at the tip, with all that fossil's own has") {
+TEST_CASE("a change set becomes a check-in at the tip, the same as one by fossil") {
   LandingWorld world;
   const HashName root = world.tip();
   world.clock.advance(5000);
@@ -60,11 +60,11 @@ TEST_CASE("a change set becomes a check-in at the tip, with all that fossil's ow
   CHECK(rcvfrom(world, one) == "1 192.0.2.7");
   CHECK(world.sql("SELECT comment FROM event WHERE type='ci' ORDER BY mtime DESC") ==
         "change set 1");
-  CHECK(world.sql("SELECT count(*) FROM unclustered") == "5");  // clusters are for others to make
+  CHECK(world.sql("SELECT count(*) FROM unclustered") == "5");  // clusters are made elsewhere
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("what follows goes on from there: changed, added and removed files, in order of time") {
+TEST_CASE("the next one builds on it: changed, added and deleted files, in order of time") {
   LandingWorld world;
   world.landed(world.order(1, {{"a", {lines(100)}}, {"b", {"b"}}, {"c/d", {"d"}}}));
   const HashName one = world.tip();
@@ -73,15 +73,15 @@ TEST_CASE("what follows goes on from there: changed, added and removed files, in
   const auto first = artifact::parse_structural(world.manifest(one));
   const auto second = artifact::parse_structural(world.manifest(two));
   CHECK(second->repository_checksum == checksum_of(world.files()));
-  // The clock stands still; the history goes on all the same.
+  // The clock does not advance, but the dates do.
   CHECK(second->date->value > first->date->value);
   CHECK(world.files(one).at("a").content == lines(100));
-  // A small change of a large file is stored as such.
+  // A small change of a large file is stored as a delta.
   CHECK(world.sql("SELECT count(*) FROM delta") != "0");
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("a change set that has landed is known by its tag, whoever lands it again") {
+TEST_CASE("a landed change set is recognized by its tag, whoever lands it again") {
   LandingWorld world;
   const LandingOrder order = world.order(1, {{"a", {"a"}}});
   const HashName one = world.landed(order);
@@ -92,7 +92,7 @@ TEST_CASE("a change set that has landed is known by its tag, whoever lands it ag
   CHECK(again->check_in == one);
   CHECK(world.files().at("a").content == "b");
 
-  // Another process, which comes after the first has died without a word.
+  // Another process, which starts after the first has crashed.
   auto opened = repository::Repository::open(world.file(), {.clock = &world.clock});
   REQUIRE(opened);
   Lander other(**opened);
@@ -102,7 +102,7 @@ TEST_CASE("a change set that has landed is known by its tag, whoever lands it ag
   CHECK(outcomes->front()->check_in == one);
 }
 
-TEST_CASE("a tag that somebody else has pushed is not believed") {
+TEST_CASE("a tag that somebody else has pushed is not trusted") {
   LandingWorld world;
   world.sql("INSERT INTO user(uid,login,cap) VALUES(70,'eve','ei'),(71,'bob','ei')");
   const auto landing = world.order(1, {{"a", {"bob's"}}});
@@ -117,7 +117,7 @@ TEST_CASE("a tag that somebody else has pushed is not believed") {
               " WHERE rcvid=(SELECT rcvid FROM blob WHERE uuid='" + std::string(forged.str()) +
               "')");
   };
-  // Who submitted it, or may administer, has landed it; eve only says so.
+  // Only a submitter or an administrator can have landed it; eve only claims to.
   bring(71);
   CHECK(world.lander.land({&of_bob, 1})->front()->was_there);
   bring(70);
@@ -125,7 +125,7 @@ TEST_CASE("a tag that somebody else has pushed is not believed") {
   REQUIRE(outcomes->front());
   CHECK_FALSE(outcomes->front()->was_there);
   CHECK(world.files().at("a").content == "bob's");
-  // And a rollback takes back what has landed.
+  // A rollback takes back what has landed.
   auto rollback = world.order(2, {});
   rollback.takes_back.push_back({id_of(1), "bob"});
   world.landed(rollback);
@@ -147,7 +147,7 @@ TEST_CASE("what was prepared before another process landed the same does not lan
   CHECK(world.sql("SELECT count(*) FROM event WHERE type='ci'") == "2");
 }
 
-TEST_CASE("new artifacts are named as hash-policy says") {
+TEST_CASE("new artifacts are named according to hash-policy") {
   LandingWorld world;
   world.receive(
       [&](repository::Receipt& receipt) { REQUIRE(receipt.set_config("hash-policy", "0")); });
@@ -162,7 +162,7 @@ TEST_CASE("new artifacts are named as hash-policy says") {
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("there is no R card where the repository wants none, or a file of it is missing") {
+TEST_CASE("there is no R card if the setting is off or a file is missing") {
   LandingWorld world;
   world.receive(
       [&](repository::Receipt& receipt) { REQUIRE(receipt.set_config("repo-cksum", "0")); });
@@ -185,7 +185,7 @@ TEST_CASE("there is no R card where the repository wants none, or a file of it i
   CHECK(world.manifest(world.tip()).find("\nR ") == std::string::npos);
 }
 
-TEST_CASE("work lands on the branch that it names, and stays there") {
+TEST_CASE("a change set lands on the branch that it names, and stays there") {
   LandingWorld world;
   const HashName root = world.tip();
   world.commit(root, {{"f", {"f"}}},
@@ -198,7 +198,7 @@ TEST_CASE("work lands on the branch that it names, and stays there") {
   CHECK(world.files(one) == FilesOf{{"a", {"a"}}, {"f", {"f"}}});
 }
 
-TEST_CASE("what was made from an older check-in is merged with what the branch has done since") {
+TEST_CASE("a change to an older check-in is merged with later changes of the branch") {
   LandingWorld world;
   const HashName base = world.landed(world.order(1, {{"both", {lines(40)}},
                                                      {"ours", {"1"}},
@@ -223,7 +223,7 @@ TEST_CASE("what was made from an older check-in is merged with what the branch h
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("a batch lands in one transaction, each one a check-in, without those that are refused") {
+TEST_CASE("a batch lands in one transaction, one check-in each, without refused orders") {
   LandingWorld world;
   world.landed(world.order(1, {{"a", {"1"}}}));
   const std::string state = world.sql("PRAGMA data_version");

@@ -1,4 +1,4 @@
-// A repository on whose trunk change sets land.
+// A repository in which change sets land on trunk.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace quarry::changes::test {
 
-/// Content, and permission where it is not 0.
+/// Content, and permission if not 0.
 struct FileOf {
   std::string content;
   char permission = 0;
@@ -23,22 +23,22 @@ class LandingWorld : public repository::test::World {
  public:
   explicit LandingWorld(const LandingOptions& options = {}) : lander(*repository, options) {}
 
-  /// Change set NUMBER: it has ADDED, and removes REMOVED.
+  /// Change set NUMBER, which adds ADDED and deletes REMOVED.
   LandingOrder order(int number, const FilesOf& added,
                      const std::vector<std::string>& removed = {});
-  /// The only outcome of landing ORDER.
+  /// Lands ORDER alone and returns its outcome.
   LandingOutcome land(const LandingOrder& order);
-  /// The check-in that ORDER became; it must land.
+  /// Lands ORDER, which must succeed, and returns the check-in.
   artifact::HashName landed(const LandingOrder& order);
-  /// Why it did not; it must be refused, and nothing may have changed.
+  /// Tries to land ORDER, which must be refused and change nothing.
   Refusal refused(const LandingOrder& order);
 
   artifact::HashName tip(const std::string& branch = "trunk");
-  /// The files of CHECK_IN, as what is stored says.
+  /// The files of CHECK_IN as stored.
   FilesOf files(const artifact::HashName& check_in);
   FilesOf files() { return files(tip()); }
   std::string manifest(const artifact::HashName& check_in);
-  /// A check-in on PARENT that nobody landed.
+  /// Commits to PARENT without landing.
   artifact::HashName commit(const artifact::HashName& parent, const FilesOf& files,
                             const std::vector<artifact::CheckInText::Tag>& tags = {});
 
@@ -49,7 +49,7 @@ class LandingWorld : public repository::test::World {
 };
 
 ChangeSetId id_of(int number);
-/// A text of COUNT lines; line CHANGED is WITH.
+/// A text of COUNT lines; the line CHANGED is WITH.
 std::string lines(int count, int changed = -1, const std::string& with = "changed");
 
 }  // namespace quarry::changes::test

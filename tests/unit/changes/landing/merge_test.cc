@@ -1,4 +1,4 @@
-// What becomes of a file that two sides have changed.
+// Merging a file that two sides have changed.
 
 #include "quarry/changes/merge.h"
 
@@ -22,7 +22,7 @@ auto merge(const MaybeVersion& base, const MaybeVersion& ours, const MaybeVersio
   return merge_file(base, ours, theirs, kLabels);
 }
 
-/// Expects a file.
+/// Merges without a conflict.
 MergedFile clean(const MaybeVersion& base, const MaybeVersion& ours, const MaybeVersion& theirs) {
   const auto outcome = merge(base, ours, theirs);
   REQUIRE(outcome.has_value());
@@ -42,7 +42,7 @@ constexpr MaybeVersion kNone;
 
 }  // namespace
 
-TEST_CASE("what only one side has changed is taken, and what both have done alike") {
+TEST_CASE("a change on one side is taken, and so is the same change on both") {
   CHECK(clean(file("a"), file("a"), file("b")).content == "b");
   CHECK(clean(file("a"), file("b"), file("a")).content == "b");
   CHECK(clean(file("a"), file("b"), file("b")).content == "b");
@@ -56,7 +56,7 @@ TEST_CASE("what only one side has changed is taken, and what both have done alik
   }
 }
 
-TEST_CASE("lines that lie apart are merged") {
+TEST_CASE("changes to different lines are merged") {
   const std::string base = lines(20), ours = lines(20, 2, "ours"), theirs = lines(20, 15, "theirs");
   const std::string merged = clean(file(base), file(ours), file(theirs)).content;
   CHECK(merged.find("\nours\n") != std::string::npos);
@@ -66,7 +66,7 @@ TEST_CASE("lines that lie apart are merged") {
         ours.size() - std::string("line 15").size() + std::string("theirs").size());
 }
 
-TEST_CASE("lines that both have changed are told, with both versions and where they are") {
+TEST_CASE("conflicting lines are shown with both versions and their position") {
   const std::string base = lines(20), ours = lines(20, 7, "ours"), theirs = lines(20, 7, "theirs");
   const MergeConflict conflict = clash(file(base), file(ours), file(theirs));
   CHECK(conflict.reason == "both sides have changed the same lines");
@@ -75,14 +75,14 @@ TEST_CASE("lines that both have changed are told, with both versions and where t
         ">>>>>>>>>>> change set\n");
 }
 
-TEST_CASE("a file without a last newline, and an empty one, are merged too") {
+TEST_CASE("a file without a final newline, and an empty one, are merged too") {
   const std::string base = lines(9) + "end", ours = lines(9, 1) + "end", theirs = lines(9) + "fin";
   CHECK(clean(file(base), file(ours), file(theirs)).content == lines(9, 1) + "fin");
   CHECK(clash(file(""), file("ours\n"), file("theirs\n")).regions.find("ours") !=
         std::string::npos);
 }
 
-TEST_CASE("removed on one side and changed on the other is a conflict, and so is added on both") {
+TEST_CASE("deleted on one side and changed on the other is a conflict, and so is added on both") {
   CHECK(clash(file("a"), file("b"), kNone).reason ==
         "it is removed, but the branch has changed it");
   CHECK(clash(file("a"), kNone, file("b")).reason ==
@@ -91,7 +91,7 @@ TEST_CASE("removed on one side and changed on the other is a conflict, and so is
   CHECK(clash(file("a"), file("a", 'x'), kNone).regions.empty());
 }
 
-TEST_CASE("the executable bit is merged beside the content") {
+TEST_CASE("the executable bit is merged along with the content") {
   const MergedFile made = clean(file("a"), file("b"), file("a", 'x'));
   CHECK(made.content == "b");
   CHECK(made.permission == 'x');
@@ -108,7 +108,7 @@ TEST_CASE("a symbolic link is taken as a whole") {
   clash(file("to", 'l'), file("file\n"), file("on", 'l'));
 }
 
-TEST_CASE("what is no text, or too large, is no matter of lines") {
+TEST_CASE("binary and large files are not merged by lines") {
   using namespace std::string_literals;
   const std::string base = "a\0b\n"s, ours = "a\0c\n"s, theirs = "a\0d\n"s;
   CHECK(clash(file(base), file(ours), file(theirs)).reason ==
@@ -121,7 +121,7 @@ TEST_CASE("what is no text, or too large, is no matter of lines") {
   }
 }
 
-TEST_CASE("what is told of conflicts has an end, and no control characters") {
+TEST_CASE("the text about conflicts is limited, and has no control characters") {
   std::string ours, theirs;
   for (int i = 0; i < 2000; ++i) {
     ours += "ours " + std::to_string(i) + "\x1b[31m\n";
@@ -133,7 +133,7 @@ TEST_CASE("what is told of conflicts has an end, and no control characters") {
   CHECK(conflict.regions.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("one side's random edits far from the other's always merge, to what both make") {
+TEST_CASE("random edits that are far apart always merge into both changes") {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     std::vector<std::string> base(60);

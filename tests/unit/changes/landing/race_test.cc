@@ -1,4 +1,4 @@
-// The tip moves between what was computed and what is stored: while a gate decides, or since others land.
+// The tip moves between preparation and commit: while a gate decides, or because others land.
 
 #include "quarry/changes/landing.h"
 
@@ -21,7 +21,7 @@ using artifact::HashName;
 using base::ErrorCode;
 using repository::test::faults;
 
-TEST_CASE("where the tip moves while a gate decides, all begins anew") {
+TEST_CASE("if the tip moves while a gate decides, landing starts again") {
   LandingWorld world;
   const HashName base = world.landed(world.order(1, {{"a", {lines(40)}}}));
   LandingOrder order = world.order(2, {{"a", {lines(40, 30, "theirs")}}});
@@ -43,7 +43,7 @@ TEST_CASE("where the tip moves while a gate decides, all begins anew") {
 }
 
 TEST_CASE(
-    "a fork that comes while a gate decides is noticed, on whichever side the newer leaf is") {
+    "a fork that appears while a gate decides is noticed, on whichever side the newer leaf is") {
   for (const bool is_older : {true, false}) {
     CAPTURE(is_older);
     LandingWorld world;
@@ -63,10 +63,10 @@ TEST_CASE(
     REQUIRE(outcomes);
     REQUIRE_FALSE(outcomes->front());
     CHECK(outcomes->front().error().kind == RefusalKind::kForked);
-    CHECK(asked == 1);  // there is nothing to ask about the second time
+    CHECK(asked == 1);  // nothing to decide the second time
     CHECK(world.tip() == (is_older ? tip : fork));
     CHECK(world.sql("SELECT count(*) FROM leaf") == "2");
-    // Once somebody has closed one of the two, it lands on the other, whatever it was made for.
+    // After one of the two is closed, it lands on the other, whichever it was prepared for.
     world.put(artifact::format_control(
         {.date = world.clock.now(), .user = "ann", .tags = {{'+', "closed", tip, ""}}}));
     world.landed(order);
@@ -75,7 +75,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a gate's word on a tip that has moved may be taken as it is") {
+TEST_CASE("a gate's verdict on a tip that has moved may be accepted") {
   LandingWorld world({.asks_gate_again = false});
   int asked = 0;
   const LandingOrder order = world.order(1, {{"a", {"1"}}});
@@ -88,7 +88,7 @@ TEST_CASE("a gate's word on a tip that has moved may be taken as it is") {
   CHECK(world.files() == FilesOf{{"a", {"1"}}, {"b", {"b"}}});
 }
 
-TEST_CASE("a gate's error ends the landing, and so does a tip that never stands still") {
+TEST_CASE("a gate's error ends the landing, and so does a tip that keeps moving") {
   LandingWorld world({.attempts = 3});
   const LandingOrder order = world.order(1, {{"a", {"1"}}});
   const auto refused = world.lander.land(
@@ -107,7 +107,7 @@ TEST_CASE("a gate's error ends the landing, and so does a tip that never stands 
   CHECK_FALSE(world.files().contains("a"));
 }
 
-TEST_CASE("landers that race for a tip land everything once, one after the other") {
+TEST_CASE("concurrent landers land everything once, one after another") {
   LandingWorld world;
   constexpr int kLanders = 4, kEach = 8;
   std::atomic<int> failures = 0;
@@ -122,7 +122,7 @@ TEST_CASE("landers that race for a tip land everything once, one after the other
         }
         Lander lander(**opened, {.attempts = 1000});
         for (int i = 0; i < kEach; ++i) {
-          // Two of them have each one.
+          // Each is landed by two threads.
           const int number = (thread / 2) * kEach + i;
           const LandingOrder order =
               world.order(100 + number, {{fmt::format("f{}", number), {"content"}}});
@@ -140,7 +140,8 @@ TEST_CASE("landers that race for a tip land everything once, one after the other
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("a prospect's files are written into a folder, links as the repository's setting says") {
+TEST_CASE(
+    "a prospect's files are written to a folder, links according to the repository's setting") {
   LandingWorld world;
   world.landed(world.order(1, {{"dir/sub/a", {"old"}}, {"dir/b", {"b"}}, {"to", {"dir/b", 'l'}}}));
   const LandingOrder order =
@@ -180,6 +181,6 @@ TEST_CASE("a prospect's files are written into a folder, links as the repository
       [&](repository::Receipt& receipt) { REQUIRE(receipt.set_config("allow-symlinks", "1")); });
   REQUIRE(written(two));
   CHECK(std::filesystem::read_symlink(two / "to") == "dir/b");
-  // What is there is not written over.
+  // Existing files are not overwritten.
   CHECK(world.lander.write_tree(*prospect, two).error().code == ErrorCode::kIo);
 }

@@ -1,4 +1,4 @@
-// What does not land, and why.
+// Orders that are refused, and why.
 
 #include "quarry/changes/landing.h"
 
@@ -16,7 +16,7 @@ using base::ErrorCode;
 using repository::test::faults;
 using repository::test::name_of;
 
-TEST_CASE("what changes nothing is refused, also where the repository names it by another hash") {
+TEST_CASE("an order that changes nothing is refused, even if the repository uses another hash") {
   LandingWorld world;
   const std::string sha1 = artifact::sha1_hex("a");
   world.receive([&](repository::Receipt& receipt) {
@@ -38,7 +38,7 @@ TEST_CASE("what changes nothing is refused, also where the repository names it b
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("a branch that is missing, closed or forked is told") {
+TEST_CASE("a missing, closed or forked branch is refused with the reason") {
   LandingWorld world;
   const HashName root = world.tip();
   LandingOrder order = world.order(1, {{"a", {"a"}}});
@@ -58,7 +58,7 @@ TEST_CASE("a branch that is missing, closed or forked is told") {
   world.landed(order);
 }
 
-TEST_CASE("conflicts are all told, with their lines, and nothing lands") {
+TEST_CASE("all conflicts are listed with their lines, and nothing lands") {
   LandingWorld world;
   const HashName base =
       world.landed(world.order(1, {{"a", {lines(9)}}, {"b", {"b"}}, {"c", {"c"}}}));
@@ -77,7 +77,7 @@ TEST_CASE("conflicts are all told, with their lines, and nothing lands") {
   CHECK_FALSE(world.files().contains("free"));
 }
 
-TEST_CASE("a base that is missing, private, ambiguous or no check-in is refused") {
+TEST_CASE("a base that is missing, private, ambiguous or not a check-in is refused") {
   LandingWorld world;
   const std::string secret = artifact::format_check_in({.comment = "secret",
                                                         .date = world.clock.now(),
@@ -105,7 +105,7 @@ TEST_CASE("a base that is missing, private, ambiguous or no check-in is refused"
   world.landed(order);
 }
 
-TEST_CASE("files that cannot be are refused by name") {
+TEST_CASE("impossible files are refused by name") {
   LandingWorld world;
   world.landed(world.order(1, {{"dir/file", {"1"}}, {"file", {"2"}}}));
   const auto refused = [&](const FilesOf& added, const std::vector<std::string>& removed = {}) {
@@ -134,7 +134,7 @@ TEST_CASE("files that cannot be are refused by name") {
   CHECK(world.files() == FilesOf{{"dir", {"x"}}, {"file/below", {"y"}}});
 }
 
-TEST_CASE("a content that is shunned is refused, one that is private becomes public") {
+TEST_CASE("shunned content is refused, private content becomes public") {
   LandingWorld world;
   world.sql("INSERT INTO shun(uuid,mtime) VALUES('" + std::string(name_of("bad").str()) + "',0)");
   CHECK(world.refused(world.order(1, {{"a", {"bad"}}})).kind == RefusalKind::kBadFile);
@@ -148,7 +148,7 @@ TEST_CASE("a content that is shunned is refused, one that is private becomes pub
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("orders of two branches, and one order twice, are no batch") {
+TEST_CASE("orders for two branches, or one order twice, cannot be a batch") {
   LandingWorld world;
   std::vector<LandingOrder> orders{world.order(1, {{"a", {"1"}}}), world.order(1, {{"b", {"1"}}})};
   CHECK(world.lander.land(orders).error().code == ErrorCode::kInvalid);

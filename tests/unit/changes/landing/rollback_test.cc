@@ -1,4 +1,4 @@
-// Taking back what has landed.
+// Rollbacks of what has landed.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -72,7 +72,7 @@ TEST_CASE("a rollback without a comment says what it takes back, of another roll
         fmt::format("Take back \"{}\" (00000000 [{}])", said, three.str().substr(0, 10)));
 }
 
-TEST_CASE("what others did since, elsewhere in the same files, stays") {
+TEST_CASE("later changes elsewhere in the same files stay") {
   LandingWorld world;
   world.landed(world.order(1, {{"a", {lines(40)}}}));
   world.landed(world.order(2, {{"a", {lines(40, 5, "two")}}}));
@@ -86,7 +86,7 @@ TEST_CASE("what others did since, elsewhere in the same files, stays") {
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("what others built upon is told, and nothing is taken back") {
+TEST_CASE("later changes to the same lines are reported, and nothing is taken back") {
   LandingWorld world;
   world.landed(world.order(1, {{"a", {lines(9)}}, {"b", {"1"}}}));
   world.landed(world.order(2, {{"a", {lines(9, 4, "two")}}, {"b", {"2"}}}));
@@ -110,7 +110,7 @@ TEST_CASE("a rollback lands once, takes back once, and only what has landed") {
   CHECK(again->was_there);
   CHECK(again->check_in == back);
   CHECK(world.refused(rollback(world, 4, {2})).kind == RefusalKind::kNothing);
-  // A rollback can be taken back itself.
+  // A rollback can be taken back too.
   world.landed(rollback(world, 5, {3}));
   CHECK(world.files().at("a").content == "2");
 }
@@ -123,7 +123,7 @@ TEST_CASE("a file that became a folder becomes a file again") {
   CHECK(world.files() == FilesOf{{"a", {"file"}}});
 }
 
-TEST_CASE("whatever random change sets did, taking all of them back gives what was before") {
+TEST_CASE("taking back random change sets restores the files") {
   LandingWorld world;
   std::mt19937 random(11);
   world.landed(world.order(1, {{"f0", {lines(20)}}, {"f1", {lines(20)}}, {"f2", {lines(20)}}}));

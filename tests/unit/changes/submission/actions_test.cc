@@ -30,7 +30,7 @@ std::string error_of(const quarry::base::Result<Job>& done) {
 
 }  // namespace
 
-TEST_CASE("what waits is held with a reason, and released, and is read anew for it") {
+TEST_CASE("a waiting job is held with a reason, released, and read again each time") {
   for (const Stage stage : {Stage::kQueue, Stage::kStaging, Stage::kPending}) {
     Queue queue;
     queue.put(kName, stage);
@@ -47,7 +47,7 @@ TEST_CASE("what waits is held with a reason, and released, and is read anew for 
   }
 }
 
-TEST_CASE("an approval has a reference, and there is one at most") {
+TEST_CASE("an approval has a reference, and can be given only once") {
   Queue queue;
   queue.put(kName);
   REQUIRE(act_as_eve(queue, Action::kApprove, "ticket 17"));
@@ -55,7 +55,7 @@ TEST_CASE("an approval has a reference, and there is one at most") {
   CHECK(act_as_eve(queue, Action::kApprove).error().code == ErrorCode::kConflict);
 }
 
-TEST_CASE("what is abandoned waits no more, and is tried again from the beginning") {
+TEST_CASE("an abandoned job does not wait, and a retry starts from the beginning") {
   Queue queue;
   queue.put(kName, Stage::kPending);
   REQUIRE(act_as_eve(queue, Action::kAbandon));
@@ -66,11 +66,11 @@ TEST_CASE("what is abandoned waits no more, and is tried again from the beginnin
         "to be tried again by eve");
 }
 
-TEST_CASE("what has failed is tried again with its counts at nothing") {
+TEST_CASE("a failed job is retried with its counters reset") {
   Job job;
   job.name = kName;
   job.crashes = 3;
-  job.put_off = 2;
+  job.deferrals = 2;
   job.meta.target = "trunk";
   job.meta.files = {"a"};
   job.meta.precursors = {named("cd").id};
@@ -78,22 +78,22 @@ TEST_CASE("what has failed is tried again with its counts at nothing") {
   REQUIRE(outcome);
   CHECK(outcome->stage == Stage::kQueue);
   CHECK(job.crashes == 0);
-  CHECK(job.put_off == 0);
+  CHECK(job.deferrals == 0);
   CHECK(job.meta.precursors.empty());
 }
 
-TEST_CASE("what was refused before its meta file was taken is looked into again") {
+TEST_CASE("a job that failed because of its meta file is checked again") {
   Queue queue;
   queue.submit(kName);
-  auto hold = queue.directories.hold(Stage::kPrequeue, kName);
-  REQUIRE(hold);
-  REQUIRE(hold->move(Stage::kFail, kNow, "an approval is for a"));
-  hold = std::unexpected(quarry::base::Error{});
+  auto lock = queue.directories.lock_job(Stage::kPrequeue, kName);
+  REQUIRE(lock);
+  REQUIRE(lock->move(Stage::kFail, kNow, "an approval is for a"));
+  lock = std::unexpected(quarry::base::Error{});
   REQUIRE(act_as_eve(queue, Action::kRetry));
   CHECK(queue.place_of(kName).stage == Stage::kPrequeue);
 }
 
-TEST_CASE("an action that makes no sense where a change set is says where that is") {
+TEST_CASE("an action that is not possible in a stage names the stage") {
   for (const Action action :
        {Action::kApprove, Action::kHold, Action::kRelease, Action::kAbandon}) {
     Job job;
@@ -111,7 +111,7 @@ TEST_CASE("an action that makes no sense where a change set is says where that i
   }
 }
 
-TEST_CASE("what runs, and what nobody has looked at yet, is left alone") {
+TEST_CASE("running and unchecked jobs are not changed") {
   Queue queue;
   queue.put(kName, Stage::kRun);
   CHECK(error_of(act_as_eve(queue, Action::kHold)).find("is being executed") != std::string::npos);
@@ -121,7 +121,7 @@ TEST_CASE("what runs, and what nobody has looked at yet, is left alone") {
   CHECK(fresh.place_of(kName).stage == Stage::kPrequeue);
 }
 
-TEST_CASE("what runs is left where it is, and who executes it is asked to stop") {
+TEST_CASE("a running job stays in place, and its daemon is asked to stop it") {
   for (const auto& [action, file] : {std::pair(Action::kAbandon, "abandon.ab01000000000000"),
                                      std::pair(Action::kTerminate, "term.ab01000000000000")}) {
     Queue queue;
@@ -143,16 +143,16 @@ TEST_CASE("what runs is left where it is, and who executes it is asked to stop")
   CHECK(act_as_eve(queue, Action::kTerminate).error().code == ErrorCode::kInvalid);
 }
 
-TEST_CASE("a job that somebody else has in hand is not changed") {
+TEST_CASE("a locked job is not changed") {
   Queue queue;
   queue.put(kName);
-  const auto held = queue.directories.hold(Stage::kQueue, kName);
+  const auto held = queue.directories.lock_job(Stage::kQueue, kName);
   REQUIRE(held);
   CHECK(act_as_eve(queue, Action::kHold).error().code == ErrorCode::kBusy);
   CHECK(queue.directories.read(Stage::kQueue, kName)->held.empty());
 }
 
-TEST_CASE("who may not is told so, and nothing is changed") {
+TEST_CASE("an action without the right to it is denied, and changes nothing") {
   Queue queue;
   queue.put(kName);
   const auto refused = act(queue.directories, kName.id, {Action::kAbandon, "bob", ""}, kNow,
@@ -164,7 +164,7 @@ TEST_CASE("who may not is told so, and nothing is changed") {
         ErrorCode::kNotFound);
 }
 
-TEST_CASE("an approval is no submitter's and no author's own") {
+TEST_CASE("submitters and authors cannot approve their own change sets") {
   Job job;
   job.submitter = "ann";
   job.meta.author = "bob";
@@ -174,7 +174,7 @@ TEST_CASE("an approval is no submitter's and no author's own") {
   CHECK(may_do(Rights(), Action::kApprove, {"eve", "a"}, job));
 }
 
-TEST_CASE("the beginning of an id is enough where only one begins so") {
+TEST_CASE("an unambiguous prefix of an id is enough") {
   Queue queue;
   queue.put(named("ab01"));
   queue.put(named("ab02"));
@@ -188,7 +188,7 @@ TEST_CASE("the beginning of an id is enough where only one begins so") {
   }
 }
 
-TEST_CASE("a whole id is found by its log, wherever the job is by then, and without one too") {
+TEST_CASE("a full id is found with or without its log, wherever the job is") {
   Queue queue;
   queue.put(named("ab01"));
   queue.put(named("ab02"));
@@ -197,17 +197,17 @@ TEST_CASE("a whole id is found by its log, wherever the job is by then, and with
   const ChangeLog log(queue.directories);
   REQUIRE(log.begin(queue.directories.read(Stage::kQueue, named("ab01")).value()));
   CHECK(find_one(queue.directories, whole)->stage == Stage::kQueue);
-  REQUIRE(queue.directories.hold(Stage::kQueue, named("ab01"))->move(Stage::kDone, kNow, ""));
+  REQUIRE(queue.directories.lock_job(Stage::kQueue, named("ab01"))->move(Stage::kDone, kNow, ""));
   CHECK(find_one(queue.directories, whole)->stage == Stage::kDone);
-  // One that others depend on may be known to its log by that alone.
+  // The log may exist only because others depend on the change set.
   std::ofstream(queue.directories.log_of(named("ab02").id)) << "supports ab01000000000000\n";
   CHECK(find_one(queue.directories, "ab02000000000000")->stage == Stage::kQueue);
-  // A log may be of a job that is gone.
+  // The log may outlive the job.
   std::filesystem::remove(queue.directories.file_of(Stage::kDone, named("ab01")));
   CHECK(find_one(queue.directories, whole).error().code == ErrorCode::kNotFound);
 }
 
-TEST_CASE("text that would be more than a line of history is made one") {
+TEST_CASE("text is made a single line of history") {
   Queue queue;
   queue.put(kName);
   REQUIRE(act_as_eve(queue, Action::kHold, "a\n##landed\n" + std::string(5000, 'x')));

@@ -34,7 +34,7 @@ bool has(const std::string& text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("why a change set does not go on is a sentence") {
+TEST_CASE("a sentence explains why a change set is waiting") {
   Queue queue;
   const ChangeSetName first = at("a1", 1), second = at("a2", 2);
   queue.put(first);
@@ -50,25 +50,25 @@ TEST_CASE("why a change set does not go on is a sentence") {
   CHECK_FALSE(why_waits(queue.directories, {}, named("ff").id, kNow));
 }
 
-TEST_CASE("what goes with a rollback is what landed on top of it, and nothing else") {
+TEST_CASE("a rollback takes back what landed on top, and nothing else") {
   Queue queue;
   const ChangeSetName first = at("a1", 1), second = at("a2", 2), other = at("a3", 3);
   queue.put(first, Stage::kDone);
   queue.submit(second);
   {
-    auto hold = queue.directories.hold(Stage::kPrequeue, second);
-    REQUIRE(hold);
-    hold->job.submitter = "ann";
-    hold->job.meta.target = "trunk";
-    hold->job.meta.files = {"b"};
-    hold->job.meta.dependencies = {first.id};
-    REQUIRE(hold->move(Stage::kDone, {kNow.value + 10}, "landed"));
+    auto lock = queue.directories.lock_job(Stage::kPrequeue, second);
+    REQUIRE(lock);
+    lock->job.submitter = "ann";
+    lock->job.meta.target = "trunk";
+    lock->job.meta.files = {"b"};
+    lock->job.meta.dependencies = {first.id};
+    REQUIRE(lock->move(Stage::kDone, {kNow.value + 10}, "landed"));
   }
   queue.put(other, Stage::kQueue);
-  const auto places = what_goes_with(queue.directories, {first.id}, 10);
-  REQUIRE(places);
+  const auto locations = what_goes_with(queue.directories, {first.id}, 10);
+  REQUIRE(locations);
   std::vector<std::string> ids;
-  for (const Place& each : *places) ids.emplace_back(each.name.id.str().substr(0, 2));
+  for (const JobLocation& each : *locations) ids.emplace_back(each.name.id.str().substr(0, 2));
   CHECK(ids == std::vector<std::string>{"a1", "a2"});
   CHECK(what_goes_with(queue.directories, {second.id}, 10)->size() == 1);
   CHECK_FALSE(what_goes_with(queue.directories, {first.id}, 1));

@@ -24,7 +24,7 @@ TEST_CASE("branches are frozen and thawed, once each") {
   CHECK(*frozen_branches(queue.directories) == Branches{"a b/c"});
 }
 
-TEST_CASE("what is no name of a branch freezes nothing") {
+TEST_CASE("an invalid name of a branch freezes nothing") {
   Queue queue;
   for (const std::string& name :
        {std::string(), std::string("a\nb"), std::string("\xff"), std::string(5000, 'x')}) {
@@ -33,7 +33,7 @@ TEST_CASE("what is no name of a branch freezes nothing") {
   CHECK(frozen_branches(queue.directories)->empty());
 }
 
-TEST_CASE("several that freeze branches at once forget none of them") {
+TEST_CASE("branches frozen concurrently are all kept") {
   Queue queue;
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {

@@ -29,7 +29,7 @@ std::vector<std::string> ids_of(const QueueView& view) {
 
 }  // namespace
 
-TEST_CASE("what waits stands in the order in which it goes, and then what is over, latest first") {
+TEST_CASE("waiting jobs are in order of execution, finished ones latest first") {
   Queue queue;
   queue.put(named("a1", MoveType::kDevelopment, later(1)), Stage::kStaging);
   queue.put(named("a2", MoveType::kEmergency, later(2)), Stage::kQueue);
@@ -37,7 +37,7 @@ TEST_CASE("what waits stands in the order in which it goes, and then what is ove
   queue.put(named("b1", MoveType::kDevelopment, later(4)), Stage::kDone);
   queue.put(named("b2", MoveType::kDevelopment, later(5)), Stage::kFail, "no branch x");
   queue.submit(named("a4", MoveType::kDevelopment, later(6)));
-  const auto view = look(queue.directories, {});
+  const auto view = view_queue(queue.directories, {});
   REQUIRE(view);
   CHECK(ids_of(*view) == std::vector<std::string>{"a3", "a2", "a1", "a4", "b2", "b1"});
   CHECK(view->counts == std::array<std::uint64_t, kStages>{1, 1, 1, 0, 1, 1, 1, 0, 0});
@@ -47,11 +47,11 @@ TEST_CASE("what waits stands in the order in which it goes, and then what is ove
   CHECK(view->jobs[4].place == 0);
 }
 
-TEST_CASE("no more job files are read than was asked for, and all are counted") {
+TEST_CASE("no more job files are read than requested, and all are counted") {
   Queue queue;
   for (const char* id : {"a1", "a2", "a3"}) queue.put(named(id));
   for (const char* id : {"b1", "b2", "b3"}) queue.put(named(id), Stage::kDone);
-  const auto view = look(queue.directories, {.most_waiting = 2, .most_over = 1});
+  const auto view = view_queue(queue.directories, {.max_waiting = 2, .max_over = 1});
   REQUIRE(view);
   CHECK(view->jobs.size() == 3);
   const auto read = queue_view_of(json_of(*view));
@@ -62,7 +62,7 @@ TEST_CASE("no more job files are read than was asked for, and all are counted") 
   CHECK(view->counts[static_cast<std::size_t>(Stage::kQueue)] == 3);
 }
 
-TEST_CASE("page after page shows each once, in its order, and says where there are more") {
+TEST_CASE("page after page shows each job once, in order, and says whether there are more") {
   Queue queue;
   const std::vector<std::string> waiting = {"a1", "a2", "a3", "a4", "a5"},
                                  over = {"b1", "b2", "b3"};
@@ -74,39 +74,39 @@ TEST_CASE("page after page shows each once, in its order, and says where there a
     queue.put(named(over[i], MoveType::kDevelopment, later(static_cast<std::int64_t>(i))),
               i == 1 ? Stage::kFail : Stage::kDone);
   }
-  ViewOptions options{.most_waiting = 2, .most_over = 2};
-  const auto first = look(queue.directories, options);
+  ViewOptions options{.max_waiting = 2, .max_over = 2};
+  const auto first = view_queue(queue.directories, options);
   REQUIRE(first);
   CHECK(ids_of(*first) == std::vector<std::string>{"a1", "a2", "b3", "b2"});
   options.after = Bookmark::parse(first->more_waiting);
   REQUIRE(options.after);
-  const auto second = look(queue.directories, options);
+  const auto second = view_queue(queue.directories, options);
   REQUIRE(second);
   CHECK(ids_of(*second) == std::vector<std::string>{"a3", "a4"});
   CHECK(second->jobs.front().place == 3);
   CHECK(second->more_over == "");
   CHECK(second->counts == first->counts);
-  // The last of a page may have gone its way by then, and another have come before it.
+  // The last job of the page may have moved by then, and another have come before it.
   {
-    auto hold = queue.directories.hold(Stage::kStaging, second->jobs.back().job.name);
-    REQUIRE(hold);
-    REQUIRE(hold->move(Stage::kAbandon, kNow, "not now"));
+    auto lock = queue.directories.lock_job(Stage::kStaging, second->jobs.back().job.name);
+    REQUIRE(lock);
+    REQUIRE(lock->move(Stage::kAbandon, kNow, "not now"));
   }
   queue.put(named("a0", MoveType::kEmergency), Stage::kQueue);
   options.after = Bookmark::parse(second->more_waiting);
-  const auto third = look(queue.directories, options);
+  const auto third = view_queue(queue.directories, options);
   REQUIRE(third);
   CHECK(ids_of(*third) == std::vector<std::string>{"a5"});
   CHECK(third->more_waiting == "");
   options.after = Bookmark::parse(first->more_over);
   REQUIRE(options.after);
-  const auto last = look(queue.directories, options);
+  const auto last = view_queue(queue.directories, options);
   REQUIRE(last);
   CHECK(ids_of(*last) == std::vector<std::string>{"b1"});
   CHECK(last->more_over == "");
 }
 
-TEST_CASE("what is in some folders can be looked at alone, and all are counted") {
+TEST_CASE("the view can be limited to some folders, and all jobs are counted") {
   Queue queue;
   queue.put(named("a1"), Stage::kStaging);
   queue.put(named("a2", MoveType::kDevelopment, later(1)), Stage::kPending);
@@ -115,7 +115,7 @@ TEST_CASE("what is in some folders can be looked at alone, and all are counted")
   const auto ids = [&](std::string_view words) {
     const auto stages = stages_named(words);
     REQUIRE(stages);
-    const auto view = look(queue.directories, {.stages = *stages});
+    const auto view = view_queue(queue.directories, {.stages = *stages});
     REQUIRE(view);
     CHECK(view->counts == std::array<std::uint64_t, kStages>{0, 0, 1, 1, 0, 1, 1, 0, 0});
     if (!view->jobs.empty() && view->jobs[0].stage == Stage::kPending) {
@@ -133,7 +133,7 @@ TEST_CASE("what is in some folders can be looked at alone, and all are counted")
     CHECK_FALSE(stages_named(wrong));
 }
 
-TEST_CASE("a bookmark is taken as it was given, and nothing else is one") {
+TEST_CASE("a bookmark is read as written, and anything else is rejected") {
   for (const Stage stage : {Stage::kRun, Stage::kPending, Stage::kDone}) {
     const Bookmark mark{.stage = stage, .name = named("a1")};
     const auto read = Bookmark::parse(mark.text());
@@ -147,7 +147,7 @@ TEST_CASE("a bookmark is taken as it was given, and nothing else is one") {
   CHECK_FALSE(Bookmark::parse("x" + named("a1").text()));
 }
 
-TEST_CASE("a look at a branch reads so many job files, and goes on with those behind them") {
+TEST_CASE("the view of a branch reads a limited number of job files, and the next page continues") {
   Queue queue;
   const std::string text = "##movetype\nDC\n##target\ntrunk\n##files\na\n##submitter\nann\n";
   const auto name = [](std::size_t number) {
@@ -164,7 +164,7 @@ TEST_CASE("a look at a branch reads so many job files, and goes on with those be
     }
   }
   ViewOptions options{.branch = "other"};
-  auto view = look(queue.directories, options);
+  auto view = view_queue(queue.directories, options);
   REQUIRE(view);
   REQUIRE(view->jobs.size() == 2);
   CHECK(view->jobs[0].place == 1);
@@ -172,7 +172,7 @@ TEST_CASE("a look at a branch reads so many job files, and goes on with those be
   for (const std::string& more : {view->more_waiting, view->more_over}) {
     options.after = Bookmark::parse(more);
     REQUIRE(options.after);
-    const auto rest = look(queue.directories, options);
+    const auto rest = view_queue(queue.directories, options);
     REQUIRE(rest);
     CHECK(rest->jobs.size() == 1);
     CHECK(rest->more_waiting == "");
@@ -180,67 +180,67 @@ TEST_CASE("a look at a branch reads so many job files, and goes on with those be
   }
 }
 
-TEST_CASE("what is no job has no place among those that are over") {
+TEST_CASE("files that are not jobs are not listed among finished jobs") {
   Queue queue;
   queue.put(named("b1"), Stage::kDone);
   for (const char* file : {"x", "zzzzzzzzzzzzzzzz_ffffffffffffffffffffffff_", "b2"}) {
     std::ofstream(queue.directories.folder(Stage::kDone) / file) << "garbage";
   }
-  const auto view = look(queue.directories, {.most_over = 1});
+  const auto view = view_queue(queue.directories, {.max_over = 1});
   REQUIRE(view);
   CHECK(ids_of(*view) == std::vector<std::string>{"b1"});
 }
 
-TEST_CASE("a branch can be looked at alone") {
+TEST_CASE("the view can be limited to a branch") {
   Queue queue;
   queue.put(named("a1"));
-  CHECK(look(queue.directories, {.branch = "trunk"})->jobs.size() == 1);
-  CHECK(look(queue.directories, {.branch = "other"})->jobs.empty());
+  CHECK(view_queue(queue.directories, {.branch = "trunk"})->jobs.size() == 1);
+  CHECK(view_queue(queue.directories, {.branch = "other"})->jobs.empty());
 }
 
 TEST_CASE("a queue that was never used is empty") {
   const TemporaryFolder folder;
   const Directories directories(quarry::base::FileSystem::real(), folder / "none.changes");
-  const auto view = look(directories, {});
+  const auto view = view_queue(directories, {});
   REQUIRE(view);
   CHECK(view->jobs.empty());
   CHECK_FALSE(std::filesystem::exists(folder / "none.changes"));
 }
 
-TEST_CASE("a job file that cannot be read is shown as such, and hides no other") {
+TEST_CASE("an unreadable job file is shown as such, and hides no other") {
   Queue queue;
   queue.put(named("a1"));
   std::ofstream(queue.directories.file_of(Stage::kQueue, named("a2"))) << "garbage";
-  const auto view = look(queue.directories, {});
+  const auto view = view_queue(queue.directories, {});
   REQUIRE(view);
   CHECK(view->jobs.size() == 2);
   CHECK(view->jobs[1].remark.find("cannot be read") != std::string::npos);
   CHECK_FALSE(view->jobs[1].is_new);
 }
 
-TEST_CASE("how long it takes is told from what others took") {
+TEST_CASE("the expected time is estimated from earlier landings") {
   Queue queue;
   const ChangeSetName done = named("b1");
   queue.put(done, Stage::kPending);
   {
-    auto hold = queue.directories.hold(Stage::kPending, done);
-    REQUIRE(hold);
-    REQUIRE(hold->move(Stage::kRun, later(1'000), ""));
-    REQUIRE(hold->move(Stage::kDone, later(3'000), "landed"));
+    auto lock = queue.directories.lock_job(Stage::kPending, done);
+    REQUIRE(lock);
+    REQUIRE(lock->move(Stage::kRun, later(1'000), ""));
+    REQUIRE(lock->move(Stage::kDone, later(3'000), "landed"));
   }
   queue.put(named("a1"));
   queue.put(named("a2"));
-  const auto view = look(queue.directories, {});
+  const auto view = view_queue(queue.directories, {});
   REQUIRE(view);
   CHECK(view->jobs[0].expected == std::chrono::milliseconds(2'000));
   CHECK(view->jobs[1].expected == std::chrono::milliseconds(4'000));
 }
 
-TEST_CASE("the JSON of a queue reads as what was shown") {
+TEST_CASE("the JSON of a queue is read as written") {
   Queue queue;
   queue.put(named("a1"));
   queue.put(named("b1"), Stage::kFail, "a \"reason\"\\ with <marks>");
-  const auto view = look(queue.directories, {});
+  const auto view = view_queue(queue.directories, {});
   REQUIRE(view);
   const auto read = queue_view_of(json_of(*view, "\"repository\":\"x\","));
   REQUIRE(read);
@@ -252,7 +252,7 @@ TEST_CASE("the JSON of a queue reads as what was shown") {
   CHECK(read->jobs[0].job.meta.comment == "The first line");
   CHECK(read->jobs[1].job.history.back().why == "a \"reason\"\\ with <marks>");
   REQUIRE(ChangeLog(queue.directories).say(named("b1").id, "a conflict\nin two lines"));
-  const auto whole = look_at(queue.directories, queue.place_of(named("b1")));
+  const auto whole = view_job(queue.directories, queue.place_of(named("b1")));
   REQUIRE(whole);
   CHECK(whole->output == "a conflict\nin two lines\n");
   const auto again = job_view_of(json_of(*whole, /*whole=*/true));
@@ -264,8 +264,7 @@ TEST_CASE("the JSON of a queue reads as what was shown") {
 }
 
 TEST_CASE(
-    "a job is about the first line of its comment, and a rollback without one about what it takes "
-    "back") {
+    "the headline is the first line of the comment, or what a rollback without one takes back") {
   Job job;
   job.name = named("a1");
   CHECK(headline(job) == "");
@@ -280,7 +279,7 @@ TEST_CASE(
   CHECK(headline(job).ends_with("b3000000, …"));
 }
 
-TEST_CASE("an answer that is no queue is an error, whatever it is") {
+TEST_CASE("an answer that is not a queue is an error") {
   for (const char* text :
        {"", "null", "[]", "{", "{}", "{\"counts\":1,\"jobs\":{}}", "{\"counts\":{},\"jobs\":[1]}",
         "{\"counts\":{},\"jobs\":[{\"id\":1}]}", "\xff"}) {

@@ -23,7 +23,7 @@ Rights with(Deed deed, const char* text) {
   return rights;
 }
 
-/// The words of the deeds that ACTOR may do to what SUBMITTER sent.
+/// The deeds that ACTOR may do to a change set of SUBMITTER.
 std::string deeds(const Actor& actor, std::string_view submitter) {
   std::string all;
   for (std::size_t i = 0; i < kDeeds; ++i) {
@@ -35,7 +35,7 @@ std::string deeds(const Actor& actor, std::string_view submitter) {
 
 }  // namespace
 
-TEST_CASE("where nothing is configured, writers submit and administrators do the rest") {
+TEST_CASE("by default writers submit and administrators do the rest") {
   CHECK(deeds(kNobody, "ann").empty());
   CHECK(deeds(kReader, "ann").empty());
   CHECK(deeds(kWriter, "bob") == "submit ");
@@ -45,7 +45,7 @@ TEST_CASE("where nothing is configured, writers submit and administrators do the
   CHECK(deeds(kOwner, "ann") == all);
 }
 
-TEST_CASE("nobody approves his own, whoever he is") {
+TEST_CASE("nobody approves their own change sets") {
   for (const Actor& actor : {kAdministrator, kOwner}) {
     CHECK_FALSE(may(Rights(), Deed::kApprove, actor, actor.login));
   }
@@ -54,22 +54,22 @@ TEST_CASE("nobody approves his own, whoever he is") {
   CHECK(may(named, Deed::kApprove, kWriter, "bob"));
 }
 
-TEST_CASE("a reader who lost the right to submit does not abandon what he sent") {
+TEST_CASE("a user who lost the right to submit cannot abandon earlier submissions") {
   CHECK_FALSE(may(Rights(), Deed::kAbandon, {"ann", "o"}, "ann"));
 }
 
-TEST_CASE("a named user may without any capability, and none is for nobody") {
+TEST_CASE("a named user needs no capability, and none allows nobody") {
   const Rights named = with(Deed::kHold, "@rob");
   CHECK(may(named, Deed::kHold, kReader));
   CHECK_FALSE(may(named, Deed::kHold, kOwner));
   for (const Actor& actor : {kNobody, kReader, kWriter, kAdministrator, kOwner}) {
     CHECK_FALSE(may(with(Deed::kFreeze, "none"), Deed::kFreeze, actor));
   }
-  // Nobody has no name, and so is never named by a submission without one.
+  // An anonymous user has no name, and so does not match a submission without one.
   CHECK_FALSE(may(Rights(), Deed::kAbandon, {"", ""}, ""));
 }
 
-TEST_CASE("an emergency, another's name and an approval want more than a submission") {
+TEST_CASE("an emergency, another author and an approval need more rights than a submission") {
   Meta meta;
   CHECK_FALSE(objection(Rights(), meta, kWriter));
   CHECK(objection(Rights(), meta, kReader) == "a submission is for i (changes.submit)");
@@ -90,13 +90,13 @@ TEST_CASE("an emergency, another's name and an approval want more than a submiss
   CHECK_FALSE(objection(Rights(), meta, kAdministrator));
 }
 
-TEST_CASE("a rollback is for those who may, writers or not") {
+TEST_CASE("a rollback needs its own right, not that of writers") {
   CHECK(objection(Rights(), MoveType::kRollback, kWriter) ==
         "a rollback is for a (changes.rollback)");
   CHECK_FALSE(objection(with(Deed::kRollback, "@rob"), MoveType::kRollback, kReader));
 }
 
-TEST_CASE("who is allowed is read as it is shown") {
+TEST_CASE("rights are read as they are written") {
   for (const char* text : {"i", "a s", "@ann", "i @ann @b.c", "none"}) {
     CHECK(Allowed::parse(text)->text() == text);
   }
@@ -107,7 +107,7 @@ TEST_CASE("who is allowed is read as it is shown") {
   }
 }
 
-TEST_CASE("move types are read as they are shown") {
+TEST_CASE("move types are read as they are written") {
   for (const char* text : {"none", "EM", "RB EM BF DC"}) {
     CHECK(text_of(*parse_move_types(text)) == text);
   }
@@ -116,7 +116,7 @@ TEST_CASE("move types are read as they are shown") {
   CHECK_FALSE(parse_move_types("DC none"));
 }
 
-TEST_CASE("many are landed together where no gate makes them wait for each other's verdict") {
+TEST_CASE("without a gate many change sets land together") {
   PoolOptions options;
   CHECK(batch_of(options) == 32);
   options.gate.program = "/bin/true";
@@ -125,7 +125,7 @@ TEST_CASE("many are landed together where no gate makes them wait for each other
   CHECK(batch_of(options) == 7);
 }
 
-TEST_CASE("a queue lies beside its repository, or in a folder of its own under the same name") {
+TEST_CASE("a queue is next to its repository, or in a separate folder under the same name") {
   PoolOptions options;
   CHECK(queue_base(options, "/srv/team/x.fossil", "team/x") == "/srv/team/x.fossil.changes");
   options.base = "/var/queues";

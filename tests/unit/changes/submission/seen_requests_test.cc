@@ -23,7 +23,7 @@ UnixMillis minutes(std::int64_t count) {
 
 }  // namespace
 
-TEST_CASE("a request is taken once") {
+TEST_CASE("a request is accepted once") {
   Queue queue;
   SeenRequests seen(queue.directories, kSkew);
   CHECK(seen.is_first(kSignature, minutes(0), minutes(0)).value());
@@ -34,8 +34,8 @@ TEST_CASE("a request is taken once") {
   CHECK_FALSE(other.is_first(kOther, minutes(0), minutes(5)).value());
 }
 
-TEST_CASE("it is remembered for as long as its date would let it in") {
-  // Whatever the part of a period that the date lies in.
+TEST_CASE("a request is remembered as long as its date is acceptable") {
+  // Wherever in a period the date is.
   for (std::int64_t start = 0; start < 20; ++start) {
     Queue queue;
     SeenRequests seen(queue.directories, kSkew);
@@ -49,7 +49,7 @@ TEST_CASE("it is remembered for as long as its date would let it in") {
   }
 }
 
-TEST_CASE("what is too old to be let in is forgotten") {
+TEST_CASE("a request that is too old to be accepted is forgotten") {
   Queue queue;
   SeenRequests seen(queue.directories, kSkew);
   for (std::int64_t now = 0; now < 1000; now += 7) {
@@ -65,7 +65,7 @@ TEST_CASE("what is too old to be let in is forgotten") {
   CHECK(periods <= 3);
 }
 
-TEST_CASE("a signature that is none names no file") {
+TEST_CASE("an invalid signature does not name a file") {
   Queue queue;
   SeenRequests seen(queue.directories, kSkew);
   for (const char* text : {"", "../../x", "a/b", "."}) {

@@ -36,7 +36,7 @@ struct Queue {
 
   Queue() { REQUIRE(directories.make()); }
 
-  /// Not looked at yet.
+  /// Submits NAME, not checked yet.
   void submit(const changes::ChangeSetName& name) {
     auto file = directories.begin(name);
     REQUIRE(file);
@@ -45,24 +45,24 @@ struct Queue {
         name, std::move(*file),
         {.submitter = "ann", .capabilities = "io", .address = "192.0.2.1", .time = kNow}));
   }
-  /// Ann's, of one file on trunk, in STAGE.
+  /// Puts a change set of ann's, with one file on trunk, in STAGE.
   void put(const changes::ChangeSetName& name, changes::Stage stage = changes::Stage::kQueue,
            std::string_view why = "checked") {
     submit(name);
-    auto hold = directories.hold(changes::Stage::kPrequeue, name);
-    REQUIRE(hold);
-    hold->job.submitter = "ann";
-    hold->job.meta.target = "trunk";
-    hold->job.meta.files = {"a"};
-    hold->job.meta.comment = "The first line\nand more";
-    REQUIRE(hold->move(changes::Stage::kQueue, kNow, "checked"));
-    if (stage != changes::Stage::kQueue) REQUIRE(hold->move(stage, kNow, why));
+    auto lock = directories.lock_job(changes::Stage::kPrequeue, name);
+    REQUIRE(lock);
+    lock->job.submitter = "ann";
+    lock->job.meta.target = "trunk";
+    lock->job.meta.files = {"a"};
+    lock->job.meta.comment = "The first line\nand more";
+    REQUIRE(lock->move(changes::Stage::kQueue, kNow, "checked"));
+    if (stage != changes::Stage::kQueue) REQUIRE(lock->move(stage, kNow, why));
   }
-  changes::Place place_of(const changes::ChangeSetName& name) const {
-    const auto place = directories.find(name.id);
-    REQUIRE(place);
-    REQUIRE(*place);
-    return **place;
+  changes::JobLocation place_of(const changes::ChangeSetName& name) const {
+    const auto location = directories.find(name.id);
+    REQUIRE(location);
+    REQUIRE(*location);
+    return **location;
   }
 };
 

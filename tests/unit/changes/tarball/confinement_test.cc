@@ -17,7 +17,7 @@ using namespace quarry::changes;
 
 namespace {
 
-/// How a child ends that is confined and then runs BODY.
+/// The status of a child that is confined and then runs BODY.
 int status_of(const std::function<void()>& body, const Confinement& bounds = {}) {
   const auto kept = file_of("text");
   const pid_t pid = ::fork();
@@ -41,11 +41,11 @@ constexpr bool kIsSanitized = false;
 
 }  // namespace
 
-TEST_CASE("who is confined reads and writes what is open") {
+TEST_CASE("a confined child reads and writes open files") {
   CHECK(status_of([] {}) == 0);
 }
 
-TEST_CASE("who is confined has nothing else open") {
+TEST_CASE("a confined child has no other files open") {
   const auto other = file_of("secret");
   const int status = status_of([fd = other.get()] {
     char byte = 0;
@@ -54,7 +54,7 @@ TEST_CASE("who is confined has nothing else open") {
   CHECK(status == 0);
 }
 
-TEST_CASE("who is confined and calls for more, ends" * doctest::skip(kIsSanitized)) {
+TEST_CASE("a confined child ends at any other system call" * doctest::skip(kIsSanitized)) {
   const auto is_killed = [](const std::function<void()>& body) {
     const int status = status_of(body);
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS;
@@ -66,7 +66,7 @@ TEST_CASE("who is confined and calls for more, ends" * doctest::skip(kIsSanitize
   CHECK(is_killed([] { ::unlink("/tmp/quarry-no-such-file"); }));
 }
 
-TEST_CASE("who is confined has bounded memory" * doctest::skip(kIsSanitized)) {
+TEST_CASE("a confined child has limited memory" * doctest::skip(kIsSanitized)) {
   const int status = status_of(
       [] {
         void* memory = ::operator new (std::size_t{256} << 20, std::nothrow);
@@ -76,7 +76,7 @@ TEST_CASE("who is confined has bounded memory" * doctest::skip(kIsSanitized)) {
   CHECK(status == 0);
 }
 
-TEST_CASE("who is confined and computes for ever, ends") {
+TEST_CASE("a confined child has limited CPU time") {
   const int status = status_of(
       [] {
         const volatile bool is_over = false;

@@ -8,24 +8,25 @@
 
 #include "quarry/base/fd.h"
 
-/// What an entry's head says; TYPE as tar has it: '0' a file, '1' a hard link, '2' a symbolic link, '3' a
-/// device, '5' a folder, '6' a pipe, 'L' GNU's long name, 'x' attributes of pax, 'S' GNU's holes.
+/// An entry's header; TYPE as in tar: '0' a file, '1' a hard link, '2' a symbolic link, '3' a
+/// device, '5' a folder, '6' a pipe, 'L' GNU's long name, 'x' pax attributes, 'S' GNU's sparse
+/// file.
 struct TarEntry {
   std::string name;
   char type = '0';
   std::string content = {};
   std::string link = {};
   unsigned mode = 0644;
-  /// What the head says; by default the content's.
+  /// Size in the header; by default that of the content.
   std::uint64_t size = UINT64_MAX;
 };
 
 std::string tar_entry(const TarEntry& entry);
-/// The mark at the end of an archive.
+/// The end marker of an archive.
 std::string tar_end();
 
 std::string gzip(std::string_view bytes);
-/// One member of gzip that expands to COUNT bytes of zero.
+/// One gzip member that expands to COUNT zero bytes.
 std::string gzip_zeros(std::size_t count);
 std::string zstd(std::string_view bytes);
 

@@ -1,5 +1,5 @@
 // For the end-to-end tests of tarballs: read-tarball FILE prints its branch, and for each file its
-// name, permission and content; or error, and why.
+// name, permission and content; or the error.
 #include <fcntl.h>
 #include <fmt/core.h>
 

@@ -36,7 +36,7 @@ Result<ChangeSetContent> read(std::string_view bytes, Way way = Way::kApart,
   return readers.read(file.get(), limits, folder.path());
 }
 
-/// Why BYTES are refused, which all ways of reading say.
+/// Why BYTES are rejected; all ways of reading agree.
 std::string refusal(std::string_view bytes, const TarballLimits& limits = {},
                     ErrorCode code = ErrorCode::kInvalid) {
   std::string why;
@@ -62,7 +62,7 @@ std::string meta(const std::vector<std::string>& files) {
   return tar_entry({.name = "meta", .content = meta.text()});
 }
 
-/// A tarball whose meta names a, with ENTRIES behind it.
+/// A tarball whose meta names a, followed by ENTRIES.
 std::string with(const std::string& entries) {
   return meta({"a"}) + entries + tar_end();
 }
@@ -96,7 +96,7 @@ Result<std::string> written(const std::vector<Given>& files, TarballCompression 
 
 }  // namespace
 
-TEST_CASE("what was written is read, however it is compressed") {
+TEST_CASE("a tarball is read as written, however it is compressed") {
   const std::string large(3'000'000, 'x');
   const std::string longest = std::string(255, 'n') + "/" + std::string(255, 'm') + "/ü";
   const std::vector<Given> files = {{"a", 0, "one\n"},
@@ -134,7 +134,7 @@ TEST_CASE("the same files make the same tarball") {
   }
 }
 
-TEST_CASE("what would be refused is not written") {
+TEST_CASE("a tarball that would be rejected is not written") {
   CHECK(has(written({{"../a", 0, ""}}, TarballCompression::kNone).error().message, "../a"));
   CHECK(has(written({{".fslckout", 0, ""}}, TarballCompression::kNone).error().message,
             "fossil keeps"));
@@ -142,7 +142,7 @@ TEST_CASE("what would be refused is not written") {
             "absolute"));
 }
 
-TEST_CASE("a name that a meta file cannot hold removes no file of another name") {
+TEST_CASE("a name that a meta file cannot express does not delete another file") {
   for (const std::string name : {"a\nb", "\t", ""}) {
     CAPTURE(name);
     CHECK_FALSE(written({{"c", 0, ""}}, TarballCompression::kNone, {name}));
@@ -150,7 +150,7 @@ TEST_CASE("a name that a meta file cannot hold removes no file of another name")
   CHECK(written({{"c", 0, ""}}, TarballCompression::kNone, {"##x", " b"}));
 }
 
-TEST_CASE("folders may stand for themselves or not, and meta anywhere") {
+TEST_CASE("entries for folders are optional, and meta may be anywhere") {
   const std::string file = tar_entry({.name = "lroot/a", .content = "x"});
   const std::string folder = tar_entry({.name = "lroot/", .type = '5'});
   CHECK(
@@ -168,7 +168,7 @@ TEST_CASE("a rollback has no files") {
   CHECK(has(refusal(head + tar_entry({.name = "lroot/a"}) + tar_end()), "not in ##files"));
 }
 
-TEST_CASE("names that lead elsewhere, or that nobody should have") {
+TEST_CASE("names that lead elsewhere, or that are reserved") {
   for (const std::string name : {"../a",
                                  "/etc/passwd",
                                  "lroot/../a",
@@ -195,7 +195,7 @@ TEST_CASE("names that lead elsewhere, or that nobody should have") {
     const std::string why = refusal(with(tar_entry({.name = name, .content = "x"})));
     CHECK_MESSAGE(why.find("not in ##files") == std::string::npos, why);
     CHECK(why != "it was taken");
-    if (name == "lroot") continue;  // as a folder it may stand there
+    if (name == "lroot") continue;  // allowed as a folder
     CHECK(refusal(with(tar_entry({.name = name + "/", .type = '5'}))) != "it was taken");
   }
   const std::string long_name = "lroot/" + std::string(kMostName + 1, 'n');
@@ -206,7 +206,7 @@ TEST_CASE("names that lead elsewhere, or that nobody should have") {
       "longer than"));
 }
 
-TEST_CASE("no part of a name is longer than file systems take") {
+TEST_CASE("components of names are limited as in file systems") {
   const auto tarball_with = [](const std::string& name) {
     return meta({name}) +
            tar_entry({.name = "././@LongLink", .type = 'L', .content = "lroot/" + name + '\0'}) +
@@ -223,7 +223,7 @@ TEST_CASE("no part of a name is longer than file systems take") {
   }
 }
 
-TEST_CASE("meta names are checked as those of the tarball are") {
+TEST_CASE("names in meta are checked like those in the tarball") {
   for (const std::string name : {".fslckout", "b\\c", "_FOSSIL_-wal"}) {
     CHECK(has(refusal(meta({"a", name}) + tar_entry({.name = "lroot/a"}) + tar_end()), "##files"));
   }
@@ -257,7 +257,7 @@ TEST_CASE("only files, folders and symbolic links") {
   CHECK(why({.name = "meta/", .type = '5'}) != "it was taken");
 }
 
-TEST_CASE("files with holes are refused, in each of tar's ways") {
+TEST_CASE("sparse files are rejected, in each of tar's formats") {
   std::string gnu = tar_entry({.name = "lroot/a", .type = 'S', .content = std::string(512, 'x')});
   gnu.replace(257, 8, std::string("ustar  \0", 8));
   gnu.replace(386, 24, std::string("00000010000\00000000001000\0", 24));  // 512 bytes at 4096
@@ -281,7 +281,7 @@ TEST_CASE("files with holes are refused, in each of tar's ways") {
   CHECK(refusal(with(pax)) != "it was taken");
 }
 
-TEST_CASE("one name stands for one thing") {
+TEST_CASE("names are unique") {
   const std::string a = tar_entry({.name = "lroot/a", .content = "x"});
   CHECK(has(refusal(with(a + a)), "\"a\" stands in the tarball twice"));
   CHECK(
@@ -298,7 +298,7 @@ TEST_CASE("one name stands for one thing") {
           "a file and a folder"));
 }
 
-TEST_CASE("the meta file names every file, and what it names and is not there is removed") {
+TEST_CASE("the meta file names every file, and those that are missing are deleted") {
   CHECK(has(refusal(with(tar_entry({.name = "lroot/b"}))),
             "lroot/b is in the tarball, but not in ##files"));
   CHECK(has(refusal(tar_entry({.name = "lroot/a"}) + tar_end()), "no file called meta"));
@@ -333,13 +333,13 @@ TEST_CASE("a limit for everything") {
       "meta"));
 }
 
-TEST_CASE("100,000 entries end at their limit") {
+TEST_CASE("100,000 entries are rejected at the limit") {
   std::string entries = meta({"a"});
   for (int i = 0; i < 100'000; ++i) entries += tar_entry({.name = "lroot/" + std::to_string(i)});
   CHECK(has(refusal(gzip(entries + tar_end()), {}, ErrorCode::kLimit), "more than 50000 entries"));
 }
 
-TEST_CASE("as many files as a change set may have are read") {
+TEST_CASE("the maximum number of files is read") {
   std::vector<std::string> names;
   std::string entries;
   for (std::size_t i = 0; i < kMostFiles; ++i) {
@@ -351,11 +351,11 @@ TEST_CASE("as many files as a change set may have are read") {
   CHECK(content->files().size() == kMostFiles);
 }
 
-TEST_CASE("a bomb ends at its limit" * doctest::test_suite("long")) {
+TEST_CASE("a decompression bomb is stopped at the limit" * doctest::test_suite("long")) {
   const std::string zeros = gzip_zeros(std::size_t{300} << 20);
   CHECK(zeros.size() < 400'000);
   CHECK(has(refusal(zeros, {}, ErrorCode::kLimit),
-            "when it is expanded"));  // it could be an end mark
+            "when it is expanded"));  // it could be an end marker
   CHECK(has(refusal(gzip(with("")) + zeros, {}, ErrorCode::kLimit), "when it is expanded"));
   TarballLimits large;
   large.file = std::uint64_t{4} << 30;
@@ -364,7 +364,7 @@ TEST_CASE("a bomb ends at its limit" * doctest::test_suite("long")) {
             "when it is expanded"));
 }
 
-TEST_CASE("one layer of compression") {
+TEST_CASE("only one layer of compression is accepted") {
   const std::string bytes = with(tar_entry({.name = "lroot/a"}));
   for (const std::string& layers :
        {gzip(gzip(bytes)), gzip(zstd(bytes)), zstd(gzip(bytes)), zstd(zstd(bytes))}) {
@@ -372,7 +372,7 @@ TEST_CASE("one layer of compression") {
   }
 }
 
-TEST_CASE("special heads without end are refused") {
+TEST_CASE("endless special headers are rejected") {
   std::string heads;
   for (int i = 0; i < 100'000; ++i)
     heads += tar_entry({.name = "././@LongLink", .type = 'L', .content = "lroot/a"});
@@ -385,12 +385,12 @@ TEST_CASE("special heads without end are refused") {
   }
 }
 
-TEST_CASE("cut short anywhere, it is refused") {
+TEST_CASE("a tarball truncated anywhere is rejected") {
   const std::string plain = meta({"a", "b"}) +
                             tar_entry({.name = "lroot/a", .content = std::string(1024, '\0')}) +
                             tar_entry({.name = "lroot/b", .content = std::string(700, 'x')});
-  // With the first block of its end mark it is complete.
-  // At blocks' ends and a byte beside them.
+  // It is complete with the first block of its end marker. Tries the ends of blocks and the bytes
+  // next to them.
   const auto step = [](std::size_t size) { return std::size_t{size % 512 == 1 ? 510U : 1U}; };
   for (std::size_t size = 0; size < plain.size() + 512; size += step(size)) {
     CAPTURE(size);
@@ -406,20 +406,20 @@ TEST_CASE("cut short anywhere, it is refused") {
   }
 }
 
-TEST_CASE("a byte that is wrong in a gzip tarball is noticed") {
+TEST_CASE("a wrong byte in a gzip tarball is noticed") {
   const std::string bytes = gzip(with(tar_entry({.name = "lroot/a", .content = "some content"})));
   for (std::size_t i = 10; i < bytes.size();
-       ++i) {  // behind the head, which says nothing of the content
+       ++i) {  // after the header, which says nothing about the content
     std::string damaged = bytes;
     damaged[i] = static_cast<char>(damaged[i] ^ 1);
     CAPTURE(i);
     const auto content = read(damaged, Way::kHere);
-    // Some bits fill up a byte, and mean nothing.
+    // Some bits are padding without meaning.
     if (content) CHECK(content->read(content->files().at(0)) == "some content");
   }
 }
 
-TEST_CASE("what follows the archive is refused") {
+TEST_CASE("data after the archive is rejected") {
   const std::string bytes = with(tar_entry({.name = "lroot/a"}));
   CHECK(read(bytes + std::string(10'240, '\0')));
   CHECK(has(refusal(bytes + "x"), "something follows"));
@@ -428,7 +428,7 @@ TEST_CASE("what follows the archive is refused") {
   CHECK(refusal(zstd(bytes) + "garbage") != "it was taken");
 }
 
-TEST_CASE("what is no tarball") {
+TEST_CASE("input that is not a tarball") {
   for (const std::string bytes :
        {"", "x", "PK\3\4", "hello, this is no tarball at all", "7z\xbc\xaf\x27\x1c"}) {
     CHECK(refusal(bytes) != "it was taken");
@@ -439,7 +439,7 @@ TEST_CASE("what is no tarball") {
   CHECK_FALSE(read_tarball(-1, {}, folder.path()));
 }
 
-TEST_CASE("an execute bit of the owner counts, others do not") {
+TEST_CASE("only the owner's execute bit counts") {
   const auto permission = [](unsigned mode) {
     return read(with(tar_entry({.name = "lroot/a", .mode = mode})))->files().at(0).permission;
   };
@@ -450,7 +450,7 @@ TEST_CASE("an execute bit of the owner counts, others do not") {
 
 namespace {
 
-/// The one process that this one has made.
+/// The only child of this process.
 std::string only_child() {
   std::ifstream in("/proc/self/task/" + std::to_string(::getpid()) + "/children");
   std::string pid, other;
@@ -462,7 +462,7 @@ std::string only_child() {
 
 }  // namespace
 
-TEST_CASE("readers are made one after the other, whatever the one before has met") {
+TEST_CASE("readers are started one after another, whatever happened to the previous one") {
   const TemporaryFolder folder;
   TarballReaders readers;
   const auto good = file_of(with(tar_entry({.name = "lroot/a", .content = "one"})));
@@ -477,7 +477,7 @@ TEST_CASE("readers are made one after the other, whatever the one before has met
   }
 }
 
-TEST_CASE("who makes readers has nothing open, and is made anew when it has died") {
+TEST_CASE("the helper has no files open, and is started again when it has died") {
   const TemporaryFolder folder;
   const auto good = file_of(with(tar_entry({.name = "lroot/a", .content = "one"})));
   TarballReaders readers;
@@ -492,7 +492,7 @@ TEST_CASE("who makes readers has nothing open, and is made anew when it has died
   CHECK(only_child() != first);
 }
 
-TEST_CASE("who makes readers ends with its owner") {
+TEST_CASE("the helper ends with its owner") {
   std::string pid;
   {
     const TarballReaders readers;
@@ -510,7 +510,7 @@ const ChangeSetName kName{.id = *ChangeSetId::parse("00000000000000ab"),
                           .type = MoveType::kDevelopment,
                           .extra = {}};
 
-/// A content that is kept in FOLDER.
+/// Caches a content in FOLDER.
 void keep(const TemporaryFolder& folder) {
   const auto file = file_of(meta({"a", "gone", "l"}) +
                             tar_entry({.name = "lroot/a", .content = "one", .mode = 0755}) +
@@ -527,7 +527,7 @@ std::filesystem::path only_file(const TemporaryFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("what was read can be kept, and is taken once") {
+TEST_CASE("content can be cached, and is taken once") {
   const TemporaryFolder folder;
   CHECK_FALSE(has_content(folder.path(), kName));
   keep(folder);
@@ -547,7 +547,7 @@ TEST_CASE("what was read can be kept, and is taken once") {
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
-TEST_CASE("a kept content that is damaged or cut short is noticed, and gone") {
+TEST_CASE("damaged or truncated cached content is noticed, and deleted") {
   const TemporaryFolder folder;
   keep(folder);
   const auto path = only_file(folder);
@@ -571,7 +571,7 @@ TEST_CASE("a kept content that is damaged or cut short is noticed, and gone") {
   }
 }
 
-TEST_CASE("what is too much is not kept") {
+TEST_CASE("large content is not cached") {
   const TemporaryFolder folder;
   const auto file = file_of(
       with(tar_entry({.name = "lroot/a", .content = std::string(std::size_t{2} << 20, 'x')})));
@@ -581,7 +581,7 @@ TEST_CASE("what is too much is not kept") {
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
-TEST_CASE("several are read by one child, each for itself") {
+TEST_CASE("several tarballs are read by one child, each independently") {
   const TemporaryFolder folder;
   TarballReaders readers;
   std::vector<quarry::base::Fd> files;

@@ -118,13 +118,13 @@ class QueueWorld {
     const auto names = directories.list(Stage::kPrequeue);
     REQUIRE(names);
     for (const auto& name : *names) {
-      auto hold = directories.hold(Stage::kPrequeue, name);
-      REQUIRE(hold);
-      hold->job.submitter = directories.submission_of(name)->submitter;
-      hold->job.meta.target = "trunk";
-      hold->job.meta.files = {"a"};
-      hold->job.meta.comment = "<script>alert(1)</script> & \"more\"";
-      REQUIRE(hold->move(Stage::kQueue, clock.now(), "checked"));
+      auto lock = directories.lock_job(Stage::kPrequeue, name);
+      REQUIRE(lock);
+      lock->job.submitter = directories.submission_of(name)->submitter;
+      lock->job.meta.target = "trunk";
+      lock->job.meta.files = {"a"};
+      lock->job.meta.comment = "<script>alert(1)</script> & \"more\"";
+      REQUIRE(lock->move(Stage::kQueue, clock.now(), "checked"));
     }
     return std::string(names->front().id.str());
   }

@@ -1,4 +1,4 @@
-// What can go wrong while a check-in is computed: the change set is at fault, or the repository.
+// Failure to compute a check-in: either the change set is refused, or there was an error.
 #pragma once
 
 #include <expected>
@@ -11,27 +11,28 @@
 
 namespace quarry::changes {
 
-struct Trouble {
-  // Not explicit: so QUARRY_TRY makes one of either.
-  Trouble(base::Error error) : code(error.code), message(std::move(error.message)) {}
-  Trouble(Refusal refusal)
+struct LandingError {
+  // Implicit, so that QUARRY_TRY converts both.
+  LandingError(base::Error error) : code(error.code), message(std::move(error.message)) {}
+  LandingError(Refusal refusal)
       : kind(refusal.kind), message(std::move(refusal.reason)), log(std::move(refusal.log)) {}
 
   bool is_refusal() const { return kind.has_value(); }
   Refusal refusal() && { return {*kind, std::move(message), std::move(log)}; }
   base::Error error() && { return {code, std::move(message)}; }
 
-  std::optional<RefusalKind> kind;  // nothing: it is an error
+  std::optional<RefusalKind> kind;  // nothing: an error
   base::ErrorCode code = base::ErrorCode::kInvalid;
   std::string message;
   std::string log;
 };
 
 template <typename T>
-using Attempt = std::expected<T, Trouble>;
+using Attempt = std::expected<T, LandingError>;
 
-inline std::unexpected<Trouble> refuse(RefusalKind kind, std::string reason, std::string log = {}) {
-  return std::unexpected<Trouble>(Refusal{kind, std::move(reason), std::move(log)});
+inline std::unexpected<LandingError> refuse(RefusalKind kind, std::string reason,
+                                            std::string log = {}) {
+  return std::unexpected<LandingError>(Refusal{kind, std::move(reason), std::move(log)});
 }
 
 }  // namespace quarry::changes

@@ -1,4 +1,4 @@
-// One queue in the hands of one of the daemons.
+// The work of a daemon for one queue.
 #pragma once
 
 #include <memory>
@@ -18,45 +18,45 @@
 namespace quarry::changes {
 
 enum class Scan : std::uint8_t {
-  kNew,  // what a trigger tells of
-  kAll,  // also what was missed
+  kNew,  // what a trigger reports
+  kAll,  // also what triggers may have missed
 };
 
-/// What every daemon has of a queue.
-struct Desk {
+/// What the daemons share for each queue.
+struct DaemonContext {
   const QueueOptions& options;
   Directories& directories;
   const base::Clock& clock;
   const Report& report;
 
-  /// Moves HOLD, and tells of it: the report and the log. Errors: those of the move.
-  base::Result<void> move(Hold& hold, Stage to, std::string_view why,
+  /// Moves the job of LOCK, then logs and reports the move. Errors: those of the move.
+  base::Result<void> move(JobLock& lock, Stage to, std::string_view why,
                           Syncing syncing = Syncing::kNow) const;
-  /// Commits MOVE, and tells of those that have moved.
+  /// Commits MOVE, then logs and reports the jobs that have moved.
   std::vector<JointMove::Member> move(JointMove& move) const;
-  void tell(Trigger trigger) const { pull(directories.base() / "ctrl", trigger); }
+  void wake(Trigger trigger) const { pull(directories.base() / "ctrl", trigger); }
   void log(const base::Error& error) const;
 
  private:
-  void tell_of(const Job& job, Stage from, Stage to) const;
+  void record_move(const Job& job, Stage from, Stage to) const;
 };
 
-class Work {
+class QueueWorker {
  public:
-  virtual ~Work() = default;
-  /// Once, before all else.
+  virtual ~QueueWorker() = default;
+  /// Called once, at the start.
   virtual base::Result<void> begin() { return {}; }
-  /// Does what is to be done. Errors: something is left to be done, at the next scan.
+  /// Does the pending work. After an error the rest is done at the next scan.
   virtual base::Result<void> run(Scan scan) = 0;
-  /// Where more to do shows, beside the trigger.
+  /// Descriptors to poll, apart from the trigger.
   virtual std::vector<int> descriptors() const { return {}; }
-  /// When there is more to do in any case.
+  /// When to run even without a trigger.
   virtual std::optional<base::UnixMillis> next_time() const { return std::nullopt; }
-  /// Nothing is under way.
+  /// Whether nothing is in progress.
   virtual bool is_idle() const { return true; }
-  /// The daemon is to end: nothing new is begun.
+  /// The daemon is about to exit: start nothing new.
   virtual void finish() {}
-  /// In a child: closes what is the daemon's.
+  /// In a child: closes everything that belongs to the daemon.
   virtual void leave_daemon() {}
 };
 

@@ -7,22 +7,22 @@ namespace quarry::changes {
 namespace fs = std::filesystem;
 using base::Result;
 
-fs::path Hold::temporary() const {
+fs::path JobLock::temporary() const {
   return directories_->base_ / "tmp" / (job.name.text() + ".job");
 }
 
-/// A file in tmp/ that says what the job is; it is to be synced.
-Result<std::unique_ptr<base::File>> Hold::write() const {
+/// Writes the job to a file in tmp/, without syncing it.
+Result<std::unique_ptr<base::File>> JobLock::write() const {
   base::FileSystem& files = directories_->files_;
-  // What a crash left; nobody else writes there without this lock.
+  // Left over from a crash: only the holder of this lock writes there.
   [[maybe_unused]] const auto removed = files.remove(temporary());
   QUARRY_TRY_ASSIGN(auto file, files.open(temporary(), base::FileUse::kMake));
   QUARRY_TRY(file->append(job.text()));
   return file;
 }
 
-/// FILE, of write(), is the job's from now on, where that lies, and the lock is on it.
-Result<void> Hold::put_in_place(std::unique_ptr<base::File> file) {
+/// Locks FILE, from write(), and renames it over the job file.
+Result<void> JobLock::put_in_place(std::unique_ptr<base::File> file) {
   QUARRY_TRY(file->try_lock());
   QUARRY_TRY(directories_->files_.rename(temporary(), directories_->file_of(stage_, job.name)));
   lock_ = std::move(file);
@@ -30,46 +30,46 @@ Result<void> Hold::put_in_place(std::unique_ptr<base::File> file) {
   return {};
 }
 
-Result<void> Hold::rewrite() {
+Result<void> JobLock::rewrite() {
   QUARRY_TRY_ASSIGN(auto file, write());
   QUARRY_TRY(file->sync());
   return put_in_place(std::move(file));
 }
 
-Result<void> Hold::sync(Stage from) {
+Result<void> JobLock::sync(Stage from) {
   base::FileSystem& files = directories_->files_;
   QUARRY_TRY(files.sync_directory(directories_->folder(stage_)));
   if (from == stage_) return {};
   return files.sync_directory(directories_->folder(from));
 }
 
-Result<void> Hold::update() {
+Result<void> JobLock::update() {
   QUARRY_TRY(rewrite());
   return sync(stage_);
 }
 
-void Hold::note_move(Stage to, base::UnixMillis now, std::string_view why) {
+void JobLock::note_move(Stage to, base::UnixMillis now, std::string_view why) {
   if (!is_over(to)) job.taken_back.reset();
   job.add_history(now, to, why);
 }
 
-/// Unless it IS SETTLED otherwise, both folders are to be synced.
-Result<void> Hold::go(Stage to, bool is_settled) {
+/// Renames the job file to the folder of TO. SYNC_LATER: marks both folders for sync_folders().
+Result<void> JobLock::go(Stage to, bool sync_later) {
   const Stage from = stage_;
   QUARRY_TRY(directories_->files_.rename(directories_->file_of(from, job.name),
                                          directories_->file_of(to, job.name)));
   stage_ = to;
-  if (is_settled) return {};
+  if (!sync_later) return {};
   directories_->unsynced_[static_cast<std::size_t>(from)] = true;
   directories_->unsynced_[static_cast<std::size_t>(to)] = true;
   return {};
 }
 
-Result<void> Hold::move(Stage to, base::UnixMillis now, std::string_view why, Syncing syncing) {
+Result<void> JobLock::move(Stage to, base::UnixMillis now, std::string_view why, Syncing syncing) {
   const Stage from = stage_;
   note_move(to, now, why);
   if (syncing != Syncing::kNever) QUARRY_TRY(rewrite());
-  QUARRY_TRY(go(to, syncing != Syncing::kLater));
+  QUARRY_TRY(go(to, syncing == Syncing::kLater));
   return syncing == Syncing::kNow ? sync(from) : Result<void>();
 }
 

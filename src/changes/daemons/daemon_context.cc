@@ -1,0 +1,37 @@
+#include "queue_worker.h"
+
+#include "quarry/base/log.h"
+
+namespace quarry::changes {
+
+base::Result<void> DaemonContext::move(JobLock& lock, Stage to, std::string_view why,
+                                       Syncing syncing) const {
+  const Stage from = lock.stage();
+  QUARRY_TRY(lock.move(to, clock.now(), why, syncing));
+  record_move(lock.job, from, to);
+  return {};
+}
+
+std::vector<JointMove::Member> DaemonContext::move(JointMove& move) const {
+  std::vector<JointMove::Member> moved = move.commit();
+  for (const JointMove::Member& each : moved) {
+    if (each.outcome) record_move(each.lock.job, each.from, each.lock.stage());
+  }
+  return moved;
+}
+
+void DaemonContext::record_move(const Job& job, Stage from, Stage to) const {
+  // The job file has the same data: a log that lacks a line is rebuilt from it.
+  const ChangeLog changes(directories);
+  const auto begun = from == Stage::kPrequeue ? changes.begin(job) : base::Result<void>();
+  const auto noted = changes.note(job);
+  if (!begun) log(begun.error());
+  if (!noted) log(noted.error());
+  if (report) report(options, job, from, to);
+}
+
+void DaemonContext::log(const base::Error& error) const {
+  base::log(base::LogLevel::kError, "{}: {}", options.base.string(), error.message);
+}
+
+}  // namespace quarry::changes
