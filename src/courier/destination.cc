@@ -6,7 +6,7 @@
 
 #include "filter.h"
 #include "quarry/base/log.h"
-#include "ways/make_way.h"
+#include "senders/make_sender.h"
 
 namespace quarry::courier {
 namespace {
@@ -23,7 +23,7 @@ constexpr std::size_t kMostTaken = 64;
 constexpr std::size_t kMostUnsettled = 32;
 constexpr milliseconds kLongestUnsettled{100};
 constexpr milliseconds kAfterTrouble{2000};
-constexpr milliseconds kWithoutWay{10'000};
+constexpr milliseconds kAfterNoSender{10'000};
 constexpr milliseconds kIdle{60'000};
 
 }  // namespace
@@ -80,15 +80,15 @@ void Destination::pause(milliseconds time) {
   changed_.wait_for(lock, time, [this] { return is_stopping_.load(); });
 }
 
-bool Destination::make_way() {
-  auto way = courier::make_way(courier_, options_, [this] { return is_interrupted_.load(); });
-  if (way) {
-    way_ = std::move(*way);
+bool Destination::make_sender() {
+  auto sender = courier::make_sender(courier_, options_, [this] { return is_interrupted_.load(); });
+  if (sender) {
+    sender_ = std::move(*sender);
     return true;
   }
   base::log(LogLevel::kError, "[{}] {}: its events wait until that is mended", options_.name,
-            way.error().message);
-  pause(kWithoutWay);
+            sender.error().message);
+  pause(kAfterNoSender);
   return false;
 }
 
@@ -105,8 +105,8 @@ Destination::Messages Destination::next() {
 
 void Destination::run() {
   while (!is_stopping_) {
-    if (!way_ && !make_way()) continue;
-    if (wants_reopening_.exchange(false)) way_->reopen();
+    if (!sender_ && !make_sender()) continue;
+    if (wants_reopening_.exchange(false)) sender_->reopen();
     const Messages messages = next();
     if (!messages.empty()) deliver_all(messages);
   }
@@ -116,13 +116,13 @@ Settlement Destination::deliver(const spool::StreamedMessage& message) {
   const auto event = event::parse(message.content);
   if (!event) return {message.sequence, Outcome::kGivenUp, event.error().message};
   if (!is_for(options_, *event)) return {message.sequence};
-  Delivered delivered;
+  DeliveryResult result;
   try {
-    delivered = way_->deliver({message, *event});
+    result = sender_->deliver({message, *event});
   } catch (const std::exception& error) {
-    delivered = later(error.what());
+    result = retry_later(error.what());
   }
-  Settlement settlement{message.sequence, delivered.outcome, delivered.why, delivered.delay};
+  Settlement settlement{message.sequence, result.outcome, result.why, result.delay};
   note(message, settlement);
   return settlement;
 }
@@ -175,7 +175,7 @@ void Destination::deliver_all(const Messages& messages) {
 
 void Destination::settle(std::vector<Settlement>& settlements) {
   if (settlements.empty()) return;
-  if (const auto finished = way_->finish(); !finished) {
+  if (const auto finished = sender_->finish(); !finished) {
     base::log(LogLevel::kError, "[{}] {}", options_.name, finished.error().message);
     for (Settlement& each : settlements) {
       if (each.outcome == Outcome::kDone) {

@@ -13,7 +13,7 @@
 
 #include "quarry/courier/options.h"
 #include "quarry/spool/stream.h"
-#include "ways/way.h"
+#include "senders/sender.h"
 
 namespace quarry::courier {
 
@@ -42,7 +42,7 @@ class Destination {
   using Messages = std::vector<spool::StreamedMessage>;
 
   void run();
-  bool make_way();
+  bool make_sender();
   /// Waits for the next messages; none: see what has changed.
   Messages next();
   void deliver_all(const Messages& messages);
@@ -55,7 +55,7 @@ class Destination {
   const CourierOptions& courier_;
   DestinationOptions options_;
   std::shared_ptr<spool::Subscription> subscription_;
-  std::unique_ptr<Way> way_;
+  std::unique_ptr<Sender> sender_;
   std::uint64_t failures_ = 0;  // one after the other
   std::atomic<bool> is_stopping_{false};
   std::atomic<bool> is_interrupted_{false};

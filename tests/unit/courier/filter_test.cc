@@ -9,9 +9,9 @@
 #include <fstream>
 #include <string>
 
-#include "hook_way.h"
+#include "hook_sender.h"
+#include "mail_sender.h"
 #include "mail_text.h"
-#include "mail_way.h"
 #include "temporary_folder.h"
 
 using namespace quarry;

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "../temporary_folder.h"
-#include "webhook.h"
+#include "webhook_sender.h"
 
 using namespace quarry;
 using namespace quarry::courier;

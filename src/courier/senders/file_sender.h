@@ -8,16 +8,16 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/courier/options.h"
-#include "way.h"
+#include "sender.h"
 
 namespace quarry::courier {
 
-class FileWay final : public Way {
+class FileSender final : public Sender {
  public:
-  FileWay(const DestinationOptions& options, Interrupted is_interrupted)
+  FileSender(const DestinationOptions& options, Interrupted is_interrupted)
       : options_(options), is_interrupted_(std::move(is_interrupted)) {}
 
-  Delivered deliver(const Letter& letter) override;
+  DeliveryResult deliver(const OutgoingEvent& outgoing) override;
   base::Result<void> finish() override;
   void reopen() override { file_.reset(); }
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "quarry/courier/options.h"
-#include "way.h"
+#include "sender.h"
 
 namespace quarry::courier {
 
@@ -14,11 +14,11 @@ namespace quarry::courier {
 /// shell would take something in FOSSIL or REPOSITORY for more than a part of a name.
 base::Result<std::string> hook_line(const event::Hook& hook, const std::string& default_fossil);
 
-class HookWay final : public Way {
+class HookSender final : public Sender {
  public:
-  HookWay(const CourierOptions& options, Interrupted is_interrupted);
+  HookSender(const CourierOptions& options, Interrupted is_interrupted);
 
-  Delivered deliver(const Letter& letter) override;
+  DeliveryResult deliver(const OutgoingEvent& outgoing) override;
 
  private:
   CourierOptions options_;

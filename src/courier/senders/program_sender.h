@@ -6,16 +6,16 @@
 #pragma once
 
 #include "quarry/courier/options.h"
-#include "way.h"
+#include "sender.h"
 
 namespace quarry::courier {
 
-class ProgramWay final : public Way {
+class ProgramSender final : public Sender {
  public:
-  ProgramWay(const DestinationOptions& options, Interrupted is_interrupted)
+  ProgramSender(const DestinationOptions& options, Interrupted is_interrupted)
       : options_(options), is_interrupted_(std::move(is_interrupted)) {}
 
-  Delivered deliver(const Letter& letter) override;
+  DeliveryResult deliver(const OutgoingEvent& outgoing) override;
 
  private:
   DestinationOptions options_;

@@ -10,7 +10,7 @@
 
 #include "quarry/courier/options.h"
 #include "quarry/courier/smtp.h"
-#include "way.h"
+#include "sender.h"
 
 namespace quarry::courier {
 
@@ -20,25 +20,25 @@ std::vector<std::string> recipients_of(const event::Event& event,
 /// EVENT as a mail with all its headers, and lines that end in LF.
 std::string compose_mail(const event::Event& event, const DestinationOptions& options);
 
-class MailWay final : public Way {
+class MailSender final : public Sender {
  public:
   /// Errors: the password cannot be read.
-  static base::Result<std::unique_ptr<Way>> make(const DestinationOptions& options,
-                                                 Interrupted is_interrupted);
+  static base::Result<std::unique_ptr<Sender>> make(const DestinationOptions& options,
+                                                    Interrupted is_interrupted);
 
-  Delivered deliver(const Letter& letter) override;
+  DeliveryResult deliver(const OutgoingEvent& outgoing) override;
 
  private:
-  MailWay(const DestinationOptions& options, Interrupted is_interrupted)
+  MailSender(const DestinationOptions& options, Interrupted is_interrupted)
       : options_(options), is_interrupted_(std::move(is_interrupted)) {}
-  Delivered through_sendmail(const std::vector<std::string>& recipients,
-                             const std::string& message);
-  Delivered over_smtp(std::uint64_t id, const std::vector<std::string>& recipients,
-                      const std::string& message);
+  DeliveryResult through_sendmail(const std::vector<std::string>& recipients,
+                                  const std::string& message);
+  DeliveryResult over_smtp(std::uint64_t id, const std::vector<std::string>& recipients,
+                           const std::string& message);
 
   DestinationOptions options_;
   Interrupted is_interrupted_;
-  std::unique_ptr<SmtpSender> sender_;  // null: sendmail
+  std::unique_ptr<SmtpSender> smtp_;  // null: sendmail
   /// By the id of a message that is to be tried again, who is not to get it once more.
   std::map<std::uint64_t, std::set<std::string>> settled_;
 };

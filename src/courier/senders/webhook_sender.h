@@ -14,26 +14,26 @@
 #include <string>
 
 #include "quarry/courier/options.h"
-#include "way.h"
+#include "sender.h"
 
 namespace quarry::courier {
 
-class Webhook final : public Way {
+class WebhookSender final : public Sender {
  public:
   /// Errors: the secret cannot be read.
-  static base::Result<std::unique_ptr<Way>> make(const DestinationOptions& options,
-                                                 Interrupted is_interrupted);
-  ~Webhook() override;
+  static base::Result<std::unique_ptr<Sender>> make(const DestinationOptions& options,
+                                                    Interrupted is_interrupted);
+  ~WebhookSender() override;
 
-  Delivered deliver(const Letter& letter) override;
+  DeliveryResult deliver(const OutgoingEvent& outgoing) override;
 
  private:
-  Webhook(const DestinationOptions& options, std::string secret, Interrupted is_interrupted);
+  WebhookSender(const DestinationOptions& options, std::string secret, Interrupted is_interrupted);
   void prepare();
-  curl_slist* headers_of(const Letter& letter) const;
-  Delivered answer_of(CURLcode code);
+  curl_slist* headers_of(const OutgoingEvent& outgoing) const;
+  DeliveryResult answer_of(CURLcode code);
   static std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* self);
-  static int look(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
+  static int check_interrupted(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
 
   DestinationOptions options_;
   std::string secret_;  // "": nothing is signed

@@ -13,37 +13,37 @@
 namespace quarry::courier {
 
 /// An event on its way.
-struct Letter {
+struct OutgoingEvent {
   const spool::StreamedMessage& message;
   const event::Event& event;
 };
 
 /// What became of it.
-struct Delivered {
+struct DeliveryResult {
   spool::Outcome outcome = spool::Outcome::kDone;
   std::string why = {};  // but for kDone and kReturned
   std::optional<std::chrono::milliseconds> delay = std::nullopt;
 };
 
-inline Delivered later(std::string why) {
+inline DeliveryResult retry_later(std::string why) {
   return {spool::Outcome::kLater, std::move(why)};
 }
-inline Delivered given_up(std::string why) {
+inline DeliveryResult give_up(std::string why) {
   return {spool::Outcome::kGivenUp, std::move(why)};
 }
 
 /// Whether the courier cannot wait any longer; asked while something is delivered.
 using Interrupted = std::function<bool()>;
 
-class Way {
+class Sender {
  public:
-  Way() = default;
-  virtual ~Way() = default;
-  Way(const Way&) = delete;
-  Way& operator=(const Way&) = delete;
+  Sender() = default;
+  virtual ~Sender() = default;
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
 
   /// Delivers. kReturned: it was interrupted.
-  virtual Delivered deliver(const Letter& letter) = 0;
+  virtual DeliveryResult deliver(const OutgoingEvent& outgoing) = 0;
   /// Called before what was delivered is settled: when this returns it is there for good.
   virtual base::Result<void> finish() { return {}; }
   /// Opens files anew that may have been moved away.

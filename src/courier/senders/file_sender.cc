@@ -1,4 +1,4 @@
-#include "file_way.h"
+#include "file_sender.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -21,7 +21,7 @@ bool ends_in_half_a_line(const std::string& path, const struct stat& status) {
 
 }  // namespace
 
-base::Result<void> FileWay::open() {
+base::Result<void> FileSender::open() {
   constexpr mode_t kMode = 0640;
   // A pipe that nobody reads would be waited for, and this process could not be stopped.
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
@@ -36,16 +36,16 @@ base::Result<void> FileWay::open() {
   return error;
 }
 
-bool FileWay::wait_until_ready(std::chrono::steady_clock::time_point end) const {
-  constexpr int kLookMs = 200;
+bool FileSender::wait_until_ready(std::chrono::steady_clock::time_point end) const {
+  constexpr int kPollMs = 200;
   while (std::chrono::steady_clock::now() < end && !is_interrupted_()) {
     pollfd ready{file_.get(), POLLOUT, 0};
-    if (::poll(&ready, 1, kLookMs) > 0) return true;
+    if (::poll(&ready, 1, kPollMs) > 0) return true;
   }
   return false;
 }
 
-base::Result<void> FileWay::append(std::string_view line) {
+base::Result<void> FileSender::append(std::string_view line) {
   if (!file_) QUARRY_TRY(open());
   struct stat before {};
   if (::fstat(file_.get(), &before) != 0) return base::fail_errno(options_.path);
@@ -69,14 +69,14 @@ base::Result<void> FileWay::append(std::string_view line) {
   return {};
 }
 
-Delivered FileWay::deliver(const Letter& letter) {
+DeliveryResult FileSender::deliver(const OutgoingEvent& outgoing) {
   const char* const before = has_half_a_line_ ? "\n" : "";
-  const auto done = append(before + letter.message.content + "\n");
+  const auto done = append(before + outgoing.message.content + "\n");
   if (!done && is_interrupted_()) return {.outcome = spool::Outcome::kReturned};
-  return done ? Delivered{} : later(done.error().message);
+  return done ? DeliveryResult{} : retry_later(done.error().message);
 }
 
-base::Result<void> FileWay::finish() {
+base::Result<void> FileSender::finish() {
   if (!is_dirty_ || !file_) return {};
   is_dirty_ = false;
   // What cannot be synced, a pipe say, has nothing to lose.

@@ -4,19 +4,19 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/courier/options.h"
-#include "way.h"
+#include "sender.h"
 
 namespace quarry::courier {
 
-class LogWay final : public Way {
+class LogSender final : public Sender {
  public:
-  explicit LogWay(const DestinationOptions& options);
+  explicit LogSender(const DestinationOptions& options);
 
-  Delivered deliver(const Letter& letter) override;
+  DeliveryResult deliver(const OutgoingEvent& outgoing) override;
 
  private:
   base::Result<void> connect();
-  std::string datagram_of(const Letter& letter) const;
+  std::string datagram_of(const OutgoingEvent& outgoing) const;
 
   DestinationOptions options_;
   base::Fd socket_;

@@ -81,7 +81,7 @@ struct SmtpSender::State {
 
   static std::size_t read(char* buffer, std::size_t size, std::size_t count, void* self);
   static int trace(CURL*, curl_infotype type, char* bytes, std::size_t size, void* self);
-  static int look(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
+  static int check_interrupted(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
   static std::size_t forget(char*, std::size_t size, std::size_t count, void*) {
     return size * count;
   }
@@ -120,8 +120,8 @@ int SmtpSender::State::trace(CURL* /*unused*/, curl_infotype type, char* bytes, 
   return 0;
 }
 
-int SmtpSender::State::look(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
-                            curl_off_t /*unused*/, curl_off_t /*unused*/) {
+int SmtpSender::State::check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
+                                         curl_off_t /*unused*/, curl_off_t /*unused*/) {
   const auto& asked = static_cast<State*>(self)->options.is_interrupted;
   return asked && asked() ? 1 : 0;
 }
@@ -161,7 +161,7 @@ void SmtpSender::State::prepare() {
   curl_easy_setopt(handle, CURLOPT_READDATA, this);
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &State::forget);
   curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &State::look);
+  curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &State::check_interrupted);
   curl_easy_setopt(handle, CURLOPT_XFERINFODATA, this);
   // The dialogue is told to this function alone: nothing is printed.
   curl_easy_setopt(handle, CURLOPT_VERBOSE, 1L);

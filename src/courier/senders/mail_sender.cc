@@ -1,4 +1,4 @@
-#include "mail_way.h"
+#include "mail_sender.h"
 
 #include <fmt/core.h>
 #include <sysexits.h>
@@ -55,10 +55,10 @@ std::string compose_mail(const event::Event& event, const DestinationOptions& op
   return message.text(MailMessage::LineEnd::kLf);
 }
 
-base::Result<std::unique_ptr<Way>> MailWay::make(const DestinationOptions& options,
-                                                 Interrupted is_interrupted) {
-  std::unique_ptr<MailWay> way(new MailWay(options, std::move(is_interrupted)));
-  if (!options.sendmail.empty()) return way;
+base::Result<std::unique_ptr<Sender>> MailSender::make(const DestinationOptions& options,
+                                                       Interrupted is_interrupted) {
+  std::unique_ptr<MailSender> sender(new MailSender(options, std::move(is_interrupted)));
+  if (!options.sendmail.empty()) return sender;
   SmtpOptions smtp{.start_tls = options.start_tls, .user = options.user};
   if (!options.url.empty()) smtp.url = options.url;
   if (!options.password_file.empty()) {
@@ -67,26 +67,26 @@ base::Result<std::unique_ptr<Way>> MailWay::make(const DestinationOptions& optio
   smtp.ca_file = options.ca_file;
   smtp.timeout = options.delivery_timeout();
   smtp.connect_timeout = std::min(smtp.connect_timeout, smtp.timeout);
-  smtp.is_interrupted = way->is_interrupted_;
-  way->sender_ = std::make_unique<SmtpSender>(std::move(smtp));
-  return way;
+  smtp.is_interrupted = sender->is_interrupted_;
+  sender->smtp_ = std::make_unique<SmtpSender>(std::move(smtp));
+  return sender;
 }
 
-Delivered MailWay::deliver(const Letter& letter) {
-  const std::string message = compose_mail(letter.event, options_);
-  const auto recipients = recipients_of(letter.event, options_);
-  return sender_ ? over_smtp(letter.message.id, recipients, message)
-                 : through_sendmail(recipients, message);
+DeliveryResult MailSender::deliver(const OutgoingEvent& outgoing) {
+  const std::string message = compose_mail(outgoing.event, options_);
+  const auto recipients = recipients_of(outgoing.event, options_);
+  return smtp_ ? over_smtp(outgoing.message.id, recipients, message)
+               : through_sendmail(recipients, message);
 }
 
-Delivered MailWay::over_smtp(std::uint64_t id, const std::vector<std::string>& recipients,
-                             const std::string& message) {
+DeliveryResult MailSender::over_smtp(std::uint64_t id, const std::vector<std::string>& recipients,
+                                     const std::string& message) {
   Mail mail{options_.from, {}, message};
   std::set<std::string>& settled = settled_[id];
   for (const std::string& each : recipients) {
     if (!settled.contains(each)) mail.recipients.push_back(each);
   }
-  const MailReport report = sender_->send(mail);
+  const MailReport report = smtp_->send(mail);
   if (report.is_any_later() && is_interrupted_()) return {.outcome = spool::Outcome::kReturned};
   bool is_sent_to_some = mail.recipients.size() < recipients.size();
   for (std::size_t i = 0; i < report.recipients.size(); ++i) {
@@ -99,27 +99,28 @@ Delivered MailWay::over_smtp(std::uint64_t id, const std::vector<std::string>& r
     }
     settled.insert(mail.recipients[i]);
   }
-  if (report.is_any_later()) return later(report.why());
+  if (report.is_any_later()) return retry_later(report.why());
   settled_.erase(id);
-  return is_sent_to_some ? Delivered{} : given_up(report.why());
+  return is_sent_to_some ? DeliveryResult{} : give_up(report.why());
 }
 
-Delivered MailWay::through_sendmail(const std::vector<std::string>& recipients,
-                                    const std::string& message) {
+DeliveryResult MailSender::through_sendmail(const std::vector<std::string>& recipients,
+                                            const std::string& message) {
   base::Command command{{options_.sendmail, "-i", "-f", options_.from, "--"},
                         small_environment(),
                         message,
                         options_.delivery_timeout()};
   for (const std::string& each : recipients) command.words.push_back(each);
   const auto ended = base::run_command(command, is_interrupted_);
-  if (!ended) return later(ended.error().message);
+  if (!ended) return retry_later(ended.error().message);
   if (ended->how == base::CommandEnd::How::kInterrupted)
     return {.outcome = spool::Outcome::kReturned};
   if (ended->is_success()) return {};
   const bool is_exit = ended->how == base::CommandEnd::How::kExited;
   std::string why = fmt::format("{}: {}: {}", options_.sendmail, ended->in_words(),
                                 base::printable(ended->output));
-  return is_exit && is_final_exit(ended->code) ? given_up(std::move(why)) : later(std::move(why));
+  return is_exit && is_final_exit(ended->code) ? give_up(std::move(why))
+                                               : retry_later(std::move(why));
 }
 
 }  // namespace quarry::courier
