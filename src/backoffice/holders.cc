@@ -14,7 +14,7 @@
 namespace quarry::backoffice {
 namespace {
 
-constexpr std::size_t kMostHost = 100;
+constexpr std::size_t kMaxHost = 100;
 
 std::string_view take_word(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
@@ -63,7 +63,7 @@ const ProcessTable& real_processes() {
 
 Holders Holders::parse(std::string_view text) {
   Holders holders;
-  holders.host_ = take_word(text).substr(0, kMostHost);
+  holders.host_ = take_word(text).substr(0, kMaxHost);
   for (Process& process : holders.processes_) {
     process.pid = number(take_word(text));
     process.started = number(take_word(text));

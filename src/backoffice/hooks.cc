@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kHooks = "hooks";
 constexpr const char* kLast = "hook-last-rcvid";
 constexpr const char* kEmbargo = "hook-embargo";
-constexpr std::size_t kMostHooks = 100;
+constexpr std::size_t kMaxHooks = 100;
 
 /// The commands of hooks of TEXT that run after something came, in their order.
 std::vector<std::string> commands_in(const std::string& text) {
@@ -31,7 +31,7 @@ std::vector<std::string> commands_in(const std::string& text) {
   for (const auto& hook : hooks) {
     if (!hook.is_object() || hook.value("type", nlohmann::json()) != "after-receive") continue;
     const auto command = hook.find("cmd");
-    if (command == hook.end() || !command->is_string() || found.size() >= kMostHooks) continue;
+    if (command == hook.end() || !command->is_string() || found.size() >= kMaxHooks) continue;
     const auto place = hook.find("seq");
     const bool has_place = place != hook.end() && place->is_number();
     found.emplace_back(has_place ? place->get<double>() : 0, command->get<std::string>());

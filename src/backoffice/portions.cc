@@ -5,8 +5,8 @@ namespace {
 
 // Of one request, which its receiver holds in memory, beside those of others. A longer message has
 // one of its own.
-constexpr std::size_t kMostMessages = 500;
-constexpr std::size_t kMostBytes = spool::kMostHandOver / 8;
+constexpr std::size_t kMaxMessages = 500;
+constexpr std::size_t kMaxBytes = spool::kMaxHandOver / 8;
 
 /// How many of MESSAGES, one at least, make a request.
 std::size_t portion_of(std::span<const spool::NewMessage> messages) {
@@ -14,7 +14,7 @@ std::size_t portion_of(std::span<const spool::NewMessage> messages) {
   std::size_t count = 0;
   for (const spool::NewMessage& message : messages) {
     bytes += message.content.size() + message.key.size();
-    if (count == kMostMessages || (count > 0 && bytes > kMostBytes)) break;
+    if (count == kMaxMessages || (count > 0 && bytes > kMaxBytes)) break;
     ++count;
   }
   return count;

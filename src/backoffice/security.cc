@@ -77,7 +77,7 @@ class SecurityEvents {
       // The same change may come again, another day. What a name is cut by makes keys no shorter
       // than a stream takes.
       const std::string key = fmt::format("{}/{}/{}", what, head_.time.value / kMillisOfHour,
-                                          event::cut(change.login, kMostLogin));
+                                          event::cut(change.login, kMaxLogin));
       put(fmt::format("user/{}", key), head_.time,
           {.what = std::move(what),
            .user = change.login,
@@ -89,7 +89,7 @@ class SecurityEvents {
 
  private:
   static constexpr std::int64_t kMillisOfHour = 3'600'000;
-  static constexpr std::size_t kMostLogin = 100;
+  static constexpr std::size_t kMaxLogin = 100;
 
   void put(const std::string& key, base::UnixMillis time, event::Security record) {
     event::Event event{.head = head_, .record = std::move(record)};

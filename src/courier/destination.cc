@@ -17,11 +17,11 @@ using spool::Outcome;
 using spool::Settlement;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMostTaken = 64;
+constexpr std::size_t kMaxTaken = 64;
 /// A process that is killed delivers again what it had not settled: no more than these, or than
 /// what takes so long.
-constexpr std::size_t kMostUnsettled = 32;
-constexpr milliseconds kLongestUnsettled{100};
+constexpr std::size_t kMaxUnsettled = 32;
+constexpr milliseconds kMaxUnsettledTime{100};
 constexpr milliseconds kAfterTrouble{2000};
 constexpr milliseconds kAfterNoSender{10'000};
 constexpr milliseconds kIdle{60'000};
@@ -32,7 +32,7 @@ spool::SubscriptionOptions subscription_options(const DestinationOptions& option
   spool::SubscriptionOptions subscription;
   subscription.in_order = options.in_order;
   subscription.window = options.window;
-  subscription.most_attempts = options.max_attempts;
+  subscription.max_attempts = options.max_attempts;
   subscription.retry.base = options.retry_delay;
   subscription.retry.most = options.retry_max_delay;
   return subscription;
@@ -93,7 +93,7 @@ bool Destination::make_sender() {
 }
 
 Destination::Messages Destination::next() {
-  auto taken = subscription_->take(kMostTaken);
+  auto taken = subscription_->take(kMaxTaken);
   if (!taken) {
     base::log(LogLevel::kError, "[{}] {}", options_.name, taken.error().message);
     pause(kAfterTrouble);
@@ -164,7 +164,7 @@ void Destination::deliver_all(const Messages& messages) {
     settlements.push_back(is_tried ? deliver(message)
                                    : Settlement{message.sequence, Outcome::kReturned});
     if (options_.in_order && settlements.back().outcome == Outcome::kLater) is_held_back = true;
-    if (settlements.size() < kMostUnsettled && Clock::now() - settled_at < kLongestUnsettled) {
+    if (settlements.size() < kMaxUnsettled && Clock::now() - settled_at < kMaxUnsettledTime) {
       continue;
     }
     settle(settlements);

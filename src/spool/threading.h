@@ -38,8 +38,8 @@ using Lock = std::unique_lock<Mutex>;
 inline TimePoint after(std::chrono::milliseconds time) {
   using std::chrono::milliseconds;
   const TimePoint start = now();
-  const auto most = std::chrono::duration_cast<milliseconds>(TimePoint::max() - start);
-  return time < most ? start + time : TimePoint::max();
+  const auto max = std::chrono::duration_cast<milliseconds>(TimePoint::max() - start);
+  return time < max ? start + time : TimePoint::max();
 }
 
 }  // namespace quarry::spool

@@ -16,7 +16,7 @@ using base::Result;
 
 namespace {
 
-constexpr int kMostRedirects = 20;
+constexpr int kMaxRedirects = 20;
 
 /// What a status says to people.
 std::string_view meaning(long status) {
@@ -138,8 +138,8 @@ Result<TransportReply> HttpTransport::follow(long status) {
     return fail(ErrorCode::kDenied,
                 fmt::format("{}: not redirected to {}, which is not encrypted", url_, shown));
   }
-  if (++redirects_ > kMostRedirects) {
-    return fail(ErrorCode::kIo, fmt::format("{}: more than {} redirects", url_, kMostRedirects));
+  if (++redirects_ > kMaxRedirects) {
+    return fail(ErrorCode::kIo, fmt::format("{}: more than {} redirects", url_, kMaxRedirects));
   }
   target->user.clear();
   url_ = target->without_user();

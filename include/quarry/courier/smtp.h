@@ -43,8 +43,8 @@ struct SmtpOptions {
 /// Errors: kInvalid, URL is none of an SMTP server, or holds a password.
 base::Result<void> check_smtp_url(std::string_view url);
 
-inline constexpr std::size_t kMostMail = std::size_t{48} << 20;  // bytes
-inline constexpr std::size_t kMostRecipients = 1000;
+inline constexpr std::size_t kMaxMail = std::size_t{48} << 20;  // bytes
+inline constexpr std::size_t kMaxRecipients = 1000;
 
 struct Mail {
   /// Addresses as they stand in the envelope: name@domain. From "": no one wants to know of failures.

@@ -28,14 +28,14 @@
 namespace quarry::spool {
 
 /// Bytes of one request: the messages, 10 bytes for each of them, and 4.
-inline constexpr std::size_t kMostHandOver = std::size_t{16} << 20;
+inline constexpr std::size_t kMaxHandOver = std::size_t{16} << 20;
 
 struct HandOverOptions {
   /// Connections at the same time; others wait to be accepted.
-  std::size_t most_clients = 64;
-  /// Bytes of requests that are being received, of all clients together; more than kMostHandOver.
+  std::size_t max_clients = 64;
+  /// Bytes of requests that are being received, of all clients together; more than kMaxHandOver.
   /// Who would pass it is not read from until there is room.
-  std::size_t most_bytes = 4 * kMostHandOver;
+  std::size_t max_request_bytes = 4 * kMaxHandOver;
   /// A request has to be whole so long after it was begun to be read, and its answer taken so long
   /// after it was sent; and so long a connection may be quiet.
   milliseconds time_out{10000};

@@ -9,7 +9,7 @@ namespace quarry::spool {
 
 /// Bytes that one message may have: a length read from a file is checked against it before there is
 /// memory for it.
-inline constexpr std::size_t kMostContent = std::size_t{64} << 20;
+inline constexpr std::size_t kMaxContent = std::size_t{64} << 20;
 
 /// syslog's severities (RFC 5424): 0 matters most, 7 least.
 inline constexpr std::uint8_t kLeastSevere = 7;

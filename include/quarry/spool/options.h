@@ -123,10 +123,10 @@ struct QueueOptions {
 
 /// Bytes that one message may have in the files of a queue with OPTIONS: they can never have room
 /// for a longer one, and it would hold up all others for ever.
-std::size_t most_content(const QueueOptions& options);
+std::size_t max_content(const QueueOptions& options);
 
 /// The least that queue.maxfilesize may be.
-inline constexpr std::uint64_t kLeastFileSize = 1024;
+inline constexpr std::uint64_t kMinFileSize = 1024;
 /// What marks that are not set are, in percent of the size.
 inline constexpr std::size_t kHighWatermarkPercent = 90;
 inline constexpr std::size_t kLowWatermarkPercent = 70;

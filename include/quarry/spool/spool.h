@@ -66,7 +66,7 @@ class Drain {
   Drain& operator=(const Drain&) = delete;
 
   /// The next messages, MOST at most; none if there are none now. Errors: what the disk says.
-  base::Result<std::vector<Message>> next(std::size_t most);
+  base::Result<std::vector<Message>> next(std::size_t max);
   /// The first COUNT of all that next() has given, and that are not settled yet, are done with.
   /// What is not when the drain ends comes again in the next one.
   void settle(std::size_t count);

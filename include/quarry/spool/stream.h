@@ -52,18 +52,18 @@ struct StreamEnvironment {
 };
 
 /// Bytes of a key.
-inline constexpr std::size_t kMostKey = 255;
+inline constexpr std::size_t kMaxKey = 255;
 
 /// A message for a stream.
 struct NewMessage {
   std::string content;
   /// What tells a consumer that two are the same: the second time after an acknowledgement that got
-  /// lost. The stream keeps it and never looks at it. kMostKey bytes at most.
+  /// lost. The stream keeps it and never looks at it. kMaxKey bytes at most.
   std::string key = {};
   std::uint8_t severity = kInformational;
 };
 /// Bytes that the content of one may have.
-inline constexpr std::size_t kMostStreamContent = kMostContent - 4096;
+inline constexpr std::size_t kMaxStreamContent = kMaxContent - 4096;
 /// Errors: kLimit, no stream takes MESSAGE.
 base::Result<void> check(const NewMessage& message);
 

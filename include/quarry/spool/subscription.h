@@ -37,13 +37,13 @@ struct SubscriptionOptions {
   /// A settlement survives that the machine stops. Without it, it survives that the process is
   /// killed.
   bool sync_settlements = false;
-  /// Messages that were taken and are not settled, at most: 1 to kMostWindow.
+  /// Messages that were taken and are not settled, at most: 1 to kMaxWindow.
   std::size_t window = 1000;
   /// After so many tries a message that fails is given up; 0: never.
-  std::uint32_t most_attempts = 0;
+  std::uint32_t max_attempts = 0;
   RetryDelay retry;
 };
-inline constexpr std::size_t kMostWindow = 65536;
+inline constexpr std::size_t kMaxWindow = 65536;
 
 /// A message as a subscription, or who lists a stream, sees it.
 struct StreamedMessage {
@@ -106,7 +106,7 @@ class Subscription {
   /// Messages to deliver now, MOST at most: those whose delay is over, then new ones. None: there is
   /// nothing now, it is paused, or the window is full of what comes later. Each is to be settled.
   /// Errors: what the disk says.
-  base::Result<std::vector<StreamedMessage>> take(std::size_t most);
+  base::Result<std::vector<StreamedMessage>> take(std::size_t max);
 
   /// Notes what became of messages. One that is not in hand (any more: it was purged, say) is passed
   /// over. Errors: what the disk says; with kNoSpace the settlements count in this process, and may
@@ -115,7 +115,7 @@ class Subscription {
 
   /// Waits until take() would give something, for MOST at most, or until wake() is called. Whether
   /// it would.
-  bool wait(milliseconds most);
+  bool wait(milliseconds max);
   /// Ends a wait(), the present or the next one.
   void wake();
 

@@ -28,7 +28,7 @@ constexpr std::size_t kMaxEvents = 1000;
 constexpr std::size_t kMaxReferences = 200'000;
 
 // Days. Shorter intervals are none, as for fossil.
-constexpr std::int64_t kShortestInterval = 14;
+constexpr std::int64_t kMinInterval = 14;
 constexpr std::int64_t kWarningTime = 7;
 
 /// Whether a mail of TIMING that EVENT is in is about nothing else.
@@ -82,7 +82,7 @@ Result<std::size_t> claim_renewals(Repository& repository, repository::Receipt& 
                                    MailTime now) {
   repository::Settings settings = repository.settings();
   const std::int64_t interval = settings.get_int("email-renew-interval", 0);
-  if (interval < kShortestInterval) return std::size_t{0};
+  if (interval < kMinInterval) return std::size_t{0};
   const std::int64_t warned = settings.get_int("email-renew-warning", 0);
   const std::int64_t warning = now.count() / 86400 - interval + kWarningTime;
   if (warning < warned + kWarningTime) return std::size_t{0};

@@ -28,10 +28,10 @@ namespace {
 // Of an artifact's name in links to posts: fossil's default, and what the setting can say.
 constexpr std::int64_t kHashDigits = 10;
 constexpr std::int64_t kFewestHashDigits = 6;
-constexpr std::int64_t kMostHashDigits = 40;
+constexpr std::int64_t kMaxHashDigits = 40;
 
 // Bytes: of what stands in a header, whose lines have a limit (RFC 5322, 2.1.1).
-constexpr std::size_t kLongestSetting = 500;
+constexpr std::size_t kMaxSetting = 500;
 
 /// What of a run is wanted.
 struct Work {
@@ -90,10 +90,10 @@ class AlertRun {
   bool read_settings() {
     const auto read = [&](const char* name, std::string& to) {
       to = repository_.settings().get(name).value_or("");
-      const bool is_usable = !to.empty() && to.size() <= kLongestSetting;
+      const bool is_usable = !to.empty() && to.size() <= kMaxSetting;
       if (!is_usable) {
         complain(report_, fmt::format("the setting {} is needed, of at most {} bytes, and {}", name,
-                                      kLongestSetting, to.empty() ? "not set" : "longer"));
+                                      kMaxSetting, to.empty() ? "not set" : "longer"));
       }
       return is_usable;
     };
@@ -102,10 +102,10 @@ class AlertRun {
       return false;
     }
     settings_.list =
-        repository_.settings().get("email-listid").value_or("").substr(0, kLongestSetting);
+        repository_.settings().get("email-listid").value_or("").substr(0, kMaxSetting);
     settings_.hash_digits = static_cast<std::size_t>(
         std::clamp(repository_.settings().get_int("hash-digits", kHashDigits), kFewestHashDigits,
-                   kMostHashDigits));
+                   kMaxHashDigits));
     if (is_mail_address(settings_.from)) return true;
     complain(report_, fmt::format("email-self, \"{}\", is no address of the form NAME@HOST",
                                   base::printable(settings_.from)));

@@ -18,7 +18,7 @@ using repository::OutgoingMail;
 namespace {
 
 // Bytes. What comes beyond is counted, and to be read on the web.
-constexpr std::size_t kLongestBody = std::size_t{2} << 20;
+constexpr std::size_t kMaxBody = std::size_t{2} << 20;
 // As much of an artifact's name as fossil has in these places.
 constexpr std::size_t kLinkDigits = 20;
 constexpr std::size_t kMessageIdDigits = 32;
@@ -74,7 +74,7 @@ std::string events_body(const OutgoingMail& mail, const std::vector<AlertEvent>&
       "This is an automated email from the Fossil repository at {}: something has changed there.\n",
       settings.url);
   std::size_t told = 0;
-  for (; told < events.size() && body.size() < kLongestBody; ++told) {
+  for (; told < events.size() && body.size() < kMaxBody; ++told) {
     body += '\n';
     body += entry(events[told], settings);
   }

@@ -24,7 +24,7 @@ namespace {
 // Longer than any sender tries; one that was killed has its mail sent again then.
 constexpr MailTime kClaim = std::chrono::minutes(5);
 constexpr MailTime kFirstDelay = std::chrono::minutes(1);
-constexpr MailTime kLongestDelay = std::chrono::hours(1);
+constexpr MailTime kMaxDelay = std::chrono::hours(1);
 constexpr MailTime kLifetime = std::chrono::days(5);
 // One after another: it is not the mails, then.
 constexpr int kMaxFailures = 3;
@@ -33,7 +33,7 @@ constexpr std::size_t kMaxComplaints = 10;
 constexpr int kTriesToSettle = 6;
 
 MailTime delay_after(std::int64_t attempts) {
-  return std::min(kLongestDelay, kFirstDelay * (1 << std::clamp<std::int64_t>(attempts, 0, 10)));
+  return std::min(kMaxDelay, kFirstDelay * (1 << std::clamp<std::int64_t>(attempts, 0, 10)));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 
 // A row that is longer was not written here.
-constexpr std::size_t kMostText = 20'000;
+constexpr std::size_t kMaxText = 20'000;
 
 void take(const json& from, const char* name, std::string& to) {
   const auto at = from.find(name);
@@ -62,7 +62,7 @@ void visit_runner(Runner& runner, Visit&& visit) {
 
 PeerState PeerState::parse(std::string_view text) {
   PeerState state;
-  if (text.size() > kMostText) return state;
+  if (text.size() > kMaxText) return state;
   const json read = json::parse(text, nullptr, false);
   if (!read.is_object()) return state;
   visit_members(state, [&](const char* name, auto& member) { take(read, name, member); });

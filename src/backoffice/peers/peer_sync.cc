@@ -19,8 +19,8 @@ using std::chrono::steady_clock;
 using What = PeerReport::What;
 
 // Of an error, which a server may have written.
-constexpr std::size_t kMostError = 500;
-constexpr std::chrono::seconds kMostConnectTime{30};
+constexpr std::size_t kMaxError = 500;
+constexpr std::chrono::seconds kMaxConnectTime{30};
 // Until one looks again whether somebody else has come to an end.
 constexpr milliseconds kWhileRunning{5'000};
 
@@ -140,7 +140,7 @@ base::Result<transport::Peer::Outcome> PeerSync::talk() {
   transport::TransportOptions transport = options_.transport(repository_);
   transport.idle_timeout =
       std::max(std::chrono::ceil<std::chrono::seconds>(peer_.timeout), std::chrono::seconds(1));
-  transport.connect_timeout = std::min(transport.idle_timeout, kMostConnectTime);
+  transport.connect_timeout = std::min(transport.idle_timeout, kMaxConnectTime);
   transport.is_interrupted = [this] { return has_to_end() || is_too_late(); };
   sync::ClientOptions sync;
   sync.pull = peer_.pulls();
@@ -186,7 +186,7 @@ void PeerSync::note_success(const transport::Peer::Outcome& outcome, PeerReport&
 
 void PeerSync::note_failure(base::Error error, PeerReport& report) const {
   PeerState& state = report.state;
-  if (error.message.size() > kMostError) error.message.resize(kMostError);
+  if (error.message.size() > kMaxError) error.message.resize(kMaxError);
   report.what = What::kFailed;
   ++state.failures;
   report.is_news = is_failure_to_tell(state.failures) || !is_like(state.error, error.message);

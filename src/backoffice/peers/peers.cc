@@ -43,9 +43,9 @@ milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,
       .first = options.retry_delay,
       .longest = is_refusal ? std::max(options.retry_max_delay, kRefusedDelay)
                             : std::max(options.retry_max_delay, options.retry_delay)};
-  constexpr std::int64_t kMostDoublings = 60;
+  constexpr std::int64_t kMaxDoublings = 60;
   return transport::delay_before(
-      static_cast<int>(std::clamp<std::int64_t>(failures, 1, kMostDoublings)), retry, random);
+      static_cast<int>(std::clamp<std::int64_t>(failures, 1, kMaxDoublings)), retry, random);
 }
 
 bool is_failure_to_tell(std::int64_t failures) {

@@ -7,7 +7,7 @@
 namespace quarry::courier {
 namespace {
 
-constexpr std::size_t kMostSubject = 180;
+constexpr std::size_t kMaxSubject = 180;
 
 /// "Name:     value" lines; what has no value is left out.
 class Lines {
@@ -114,7 +114,7 @@ std::string subject_of(const event::Event& event) {
   subject.resize(std::min(subject.size(), subject.find_first_of("\r\n")));
   std::ranges::replace_if(
       subject, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, ' ');
-  return event::cut(subject, kMostSubject);
+  return event::cut(subject, kMaxSubject);
 }
 
 std::string text_of(const event::Event& event) {

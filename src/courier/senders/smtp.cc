@@ -15,11 +15,11 @@ namespace quarry::courier {
 
 namespace {
 
-constexpr std::size_t kMostAddress = 320;  // RFC 5321: 64 before the @, 255 behind it
+constexpr std::size_t kMaxAddress = 320;  // RFC 5321: 64 before the @, 255 behind it
 
 /// What is none could smuggle commands into the dialogue.
 bool is_address(std::string_view text) {
-  return !text.empty() && text.size() <= kMostAddress && std::ranges::none_of(text, [](char c) {
+  return !text.empty() && text.size() <= kMaxAddress && std::ranges::none_of(text, [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return byte <= ' ' || byte == 0x7f || c == '<' || c == '>';
   });
@@ -200,11 +200,11 @@ SmtpSender::SmtpSender(SmtpOptions options) : state_(std::make_unique<State>(std
 SmtpSender::~SmtpSender() = default;
 
 MailReport SmtpSender::send(const Mail& mail) {
-  if (mail.message.size() > kMostMail) {
-    return refused(mail, fmt::format("a mail of more than {} bytes", kMostMail));
+  if (mail.message.size() > kMaxMail) {
+    return refused(mail, fmt::format("a mail of more than {} bytes", kMaxMail));
   }
-  if (mail.recipients.size() > kMostRecipients) {
-    return refused(mail, fmt::format("a mail to more than {} recipients", kMostRecipients));
+  if (mail.recipients.size() > kMaxRecipients) {
+    return refused(mail, fmt::format("a mail to more than {} recipients", kMaxRecipients));
   }
   if (mail.recipients.empty()) return {};
   if (!mail.from.empty() && !is_address(mail.from)) {

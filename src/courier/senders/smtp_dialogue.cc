@@ -6,8 +6,8 @@
 namespace quarry::courier {
 namespace {
 
-constexpr std::size_t kMostShown = 400;
-constexpr std::size_t kMostLine = 2000;
+constexpr std::size_t kMaxShown = 400;
+constexpr std::size_t kMaxLine = 2000;
 
 // A login is wanted, or was refused: for the administrator to mend, not the mail's fault.
 constexpr int kLoginWanted = 530;
@@ -41,7 +41,7 @@ std::optional<SmtpDialogue::Answer> SmtpDialogue::answer_of(std::string_view lin
   if (!status || line.size() < 3) return std::nullopt;
   // More lines follow.
   if (line.size() > 3 && line[3] == '-') return std::nullopt;
-  return Answer{*status, base::printable(line.substr(0, kMostLine), kMostShown)};
+  return Answer{*status, base::printable(line.substr(0, kMaxLine), kMaxShown)};
 }
 
 void SmtpDialogue::received(std::string_view line) {

@@ -10,10 +10,10 @@
 namespace quarry::courier {
 namespace {
 
-constexpr std::size_t kMostReply = std::size_t{1} << 20;
+constexpr std::size_t kMaxReply = std::size_t{1} << 20;
 constexpr std::size_t kShownReply = 120;
-constexpr long kMostRedirects = 3;
-constexpr std::chrono::milliseconds kMostRetryAfter{86'400'000};
+constexpr long kMaxRedirects = 3;
+constexpr std::chrono::milliseconds kMaxRetryAfter{86'400'000};
 
 /// Of URL what may be told: the rest may be a secret.
 std::string origin_of(const std::string& url) {
@@ -65,7 +65,7 @@ std::size_t WebhookSender::receive(char* bytes, std::size_t size, std::size_t co
   const std::size_t room = kShownReply - std::min(kShownReply, sender.beginning_.size());
   sender.beginning_.append(bytes, std::min(length, room));
   sender.received_ += length;
-  return sender.received_ > kMostReply ? 0 : length;
+  return sender.received_ > kMaxReply ? 0 : length;
 }
 
 int WebhookSender::check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
@@ -80,7 +80,7 @@ void WebhookSender::prepare() {
   curl_easy_setopt(handle_, CURLOPT_REDIR_PROTOCOLS_STR,
                    options_.url.starts_with("https:") ? "https" : "http,https");
   curl_easy_setopt(handle_, CURLOPT_FOLLOWLOCATION, options_.allow_redirects ? 1L : 0L);
-  curl_easy_setopt(handle_, CURLOPT_MAXREDIRS, kMostRedirects);
+  curl_easy_setopt(handle_, CURLOPT_MAXREDIRS, kMaxRedirects);
   // As a POST, to wherever it goes.
   curl_easy_setopt(handle_, CURLOPT_POSTREDIR, static_cast<long>(CURL_REDIR_POST_ALL));
   curl_easy_setopt(handle_, CURLOPT_PROXY, "");
@@ -152,7 +152,7 @@ DeliveryResult WebhookSender::answer_of(CURLcode code) {
   DeliveryResult result = retry_later(std::move(why));
   curl_off_t seconds = 0;
   if (curl_easy_getinfo(handle_, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0) {
-    const std::chrono::seconds asked(std::min<curl_off_t>(seconds, kMostRetryAfter.count() / 1000));
+    const std::chrono::seconds asked(std::min<curl_off_t>(seconds, kMaxRetryAfter.count() / 1000));
     result.delay = asked;
   }
   return result;

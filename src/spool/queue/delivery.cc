@@ -13,7 +13,7 @@ namespace {
 /// After a consumer that threw, or a disk that could not be read.
 constexpr milliseconds kNextTry{1000};
 /// After a consumer that took nothing, whatever it says.
-constexpr milliseconds kLeastPause{10};
+constexpr milliseconds kMinPause{10};
 /// How long a worker trusts what the clock on the wall has shown.
 constexpr std::chrono::seconds kNextLookAtClock{60};
 
@@ -187,7 +187,7 @@ void DeliveryWorkers::put_back(Batch batch, std::size_t delivered) {
 void DeliveryWorkers::pause(Lock& lock, const Worker& self, const Delivery& delivery,
                             bool was_closing) {
   const milliseconds time =
-      std::max(delivery.retry_after, delivery.delivered == 0 ? kLeastPause : milliseconds(0));
+      std::max(delivery.retry_after, delivery.delivered == 0 ? kMinPause : milliseconds(0));
   if (time.count() <= 0) return;
   state_.pause.wait_until(lock, after(time), [&] {
     return self.is_left || self.stop.stop_requested() ||
@@ -278,7 +278,7 @@ void DeliveryWorkers::take_back(Worker& left) {
 std::size_t DeliveryWorkers::stop(Lock& lock) {
   pool_.retire();
   // A producer that is at it just now may still bring something: nobody would end another worker.
-  pool_.set_most(0);
+  pool_.set_max(0);
   work_.notify_all();
   state_.pause.notify_all();
   const auto are_gone = [this] { return pool_.alive() == 0; };

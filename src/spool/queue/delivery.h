@@ -29,7 +29,7 @@ class DeliveryWorkers {
   /// Sees to it that there are enough of them for what waits.
   void advise();
   /// At most so many from now on.
-  void set_most(std::size_t most) { pool_.set_most(most); }
+  void set_max(std::size_t max) { pool_.set_max(max); }
   /// All end as soon as they are done with what they have.
   void retire();
   /// They need not, and others may begin.

@@ -18,7 +18,7 @@ constexpr std::chrono::seconds kNextDiskTry{1};
 /// Messages that go to the disk at once, at least, where so many may.
 constexpr std::size_t kShuffled = 1024;
 /// How often a disk queue that cannot be made is tried at the end, and after how long.
-constexpr int kMostOpenings = 3;
+constexpr int kMaxOpenings = 3;
 constexpr milliseconds kNextTryAtEnd{100};
 
 }  // namespace
@@ -95,7 +95,7 @@ bool DiskAssistance::make_helper(Lock& lock) {
                       .local_time = state_.setup.local_time};
     setup.options.type = QueueType::kDisk;
     helper = std::make_shared<Engine>(std::move(setup));
-    helper->set_most_workers(0);
+    helper->set_max_workers(0);
     helper->start(false);
   }
   lock.lock();
@@ -117,8 +117,8 @@ bool DiskAssistance::make_helper(Lock& lock) {
 void DiskAssistance::share_workers() {
   if (!state_.helper) return;
   const std::size_t busy = workers_.alive();
-  const std::size_t most = state_.setup.options.worker_threads;
-  state_.helper->set_most_workers(busy < most ? most - busy : 0);
+  const std::size_t max = state_.setup.options.worker_threads;
+  state_.helper->set_max_workers(busy < max ? max - busy : 0);
 }
 
 void DiskAssistance::worker_ended() {
@@ -184,9 +184,9 @@ bool DiskAssistance::wait_on_empty_queue(Lock& lock) {
 /// Takes one batch to the disk queue.
 void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   // Not below the low water mark, unless at the end.
-  const std::size_t most = static_cast<std::size_t>(state_.store->waiting()) - state_.low_watermark;
+  const std::size_t max = static_cast<std::size_t>(state_.store->waiting()) - state_.low_watermark;
   self.batch = state_.store->take(
-      std::min(most, std::max(state_.setup.options.dequeue_batch_size, kShuffled)));
+      std::min(max, std::max(state_.setup.options.dequeue_batch_size, kShuffled)));
   state_.in_flight += self.batch.messages.size();
   const auto helper = state_.helper;
   lock.unlock();
@@ -286,7 +286,7 @@ void DiskAssistance::drain(Lock& lock) {
     if (has_ended()) {
       if (has_failed_ && !state_.helper) {
         // It may have been in the way of another process, for a moment.
-        if (++tries == kMostOpenings) break;  // told already
+        if (++tries == kMaxOpenings) break;  // told already
         state_.quiet.wait_until(lock, now() + kNextTryAtEnd);
       }
       state_.is_assisted ? start_worker() : start();

@@ -14,7 +14,7 @@ using base::Result;
 namespace {
 
 // Bytes of one batch, but for its last message.
-constexpr std::size_t kMostAtOnce = std::size_t{8} << 20;
+constexpr std::size_t kMaxAtOnce = std::size_t{8} << 20;
 
 /// Sequence numbers of one life of a queue, from its first message until it is empty and its files
 /// are removed, begin in a place of their own, so that a position file of another life is known.
@@ -181,12 +181,12 @@ std::uint64_t DiskStore::left_of_found() const {
 }
 
 /// What was given back first, of those with tickets before BEFORE.
-Batch DiskStore::take_returned(std::size_t most, std::uint64_t before) {
+Batch DiskStore::take_returned(std::size_t max, std::uint64_t before) {
   Batch batch;
   std::size_t bytes = 0;
   auto next = returned_.begin();
-  while (next != returned_.end() && next->first < before && batch.messages.size() < most &&
-         bytes < kMostAtOnce) {
+  while (next != returned_.end() && next->first < before && batch.messages.size() < max &&
+         bytes < kMaxAtOnce) {
     bytes += next->second.content.size();
     batch.tickets.push_back(next->first);
     batch.messages.push_back(std::move(next->second));
@@ -195,13 +195,13 @@ Batch DiskStore::take_returned(std::size_t most, std::uint64_t before) {
   return batch;
 }
 
-Batch DiskStore::take(std::size_t most) {
+Batch DiskStore::take(std::size_t max) {
   trouble_.reset();
-  if (!returned_.empty()) return take_returned(most);
+  if (!returned_.empty()) return take_returned(max);
   Batch batch{.messages = {}, .first_ticket = base_ + taken_.size(), .tickets = {}};
   const std::uint64_t end = known_end();
   std::size_t bytes = 0;
-  while (batch.messages.size() < most && bytes < kMostAtOnce) {
+  while (batch.messages.size() < max && bytes < kMaxAtOnce) {
     Message message;
     const Result<bool> has_one = reader_->next(end, message);
     if (!has_one) {

@@ -32,7 +32,7 @@ class DiskStore final : public Store {
                                                        Roles roles = Roles::kBoth);
 
   std::size_t push(std::span<Message> messages, base::Error* error) override;
-  Batch take(std::size_t most) override;
+  Batch take(std::size_t max) override;
   void settle(Batch batch, std::size_t delivered) override;
   /// The first COUNT messages that were taken and are not settled are done with; of who never gives
   /// any back.
@@ -84,7 +84,7 @@ class DiskStore final : public Store {
   base::Result<std::optional<Position>> recover_position(
       const std::vector<std::uint64_t>& segments);
   std::uint64_t known_end() const;
-  Batch take_returned(std::size_t most, std::uint64_t before = UINT64_MAX);
+  Batch take_returned(std::size_t max, std::uint64_t before = UINT64_MAX);
   void leave_finished();
   void advance();
   void leave_settled();

@@ -38,9 +38,9 @@ DaPlace Engine::da_place() const {
 
 // --- of the disk queue ------------------------------------------------------------------------
 
-void Engine::set_most_workers(std::size_t most) {
+void Engine::set_max_workers(std::size_t max) {
   const Lock lock(state_.mutex);
-  workers_.set_most(state_.setup.consumer ? most : 0);
+  workers_.set_max(state_.setup.consumer ? max : 0);
   workers_.advise();
 }
 

@@ -44,7 +44,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     return state_.undelivered.load(std::memory_order_acquire) == 0;
   }
   /// At most so many consumers from now on.
-  void set_most_workers(std::size_t most);
+  void set_max_workers(std::size_t max);
   /// No consumer is begun any more.
   void enqueue_only();
   /// Ends an empty queue and removes its files.

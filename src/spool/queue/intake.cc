@@ -115,26 +115,26 @@ bool Intake::wait_for_room(Lock& lock, const Message& message, Delay delay, Erro
   return false;
 }
 
-std::size_t Intake::count_good(std::size_t most, std::span<const Message> messages, Error* error) {
+std::size_t Intake::count_good(std::size_t max, std::span<const Message> messages, Error* error) {
   const auto too_long = std::ranges::find_if(
-      messages, [most](const Message& one) { return one.content.size() > most; });
+      messages, [max](const Message& one) { return one.content.size() > max; });
   if (too_long != messages.end()) {
     *error = {ErrorCode::kLimit,
               fmt::format("a message of {} bytes is too long: {} are the most{}",
-                          too_long->content.size(), most,
-                          most < kMostContent ? " that queue.maxdiskspace has room for" : "")};
+                          too_long->content.size(), max,
+                          max < kMaxContent ? " that queue.maxdiskspace has room for" : "")};
   }
   return static_cast<std::size_t>(too_long - messages.begin());
 }
 
 /// Bytes of a message. Where a consumer is near, memory delivers what the disk has no room for.
-std::size_t Intake::most_content() const {
+std::size_t Intake::max_content() const {
   const bool must_fit = state_.disk != nullptr || !state_.setup.consumer;
-  return must_fit ? spool::most_content(state_.setup.options) : kMostContent;
+  return must_fit ? spool::max_content(state_.setup.options) : kMaxContent;
 }
 
 std::size_t Intake::enqueue(std::span<Message> messages, Delay delay, Error* error) {
-  const std::span<Message> good = messages.first(count_good(most_content(), messages, error));
+  const std::span<Message> good = messages.first(count_good(max_content(), messages, error));
   const std::size_t taken =
       state_.disk != nullptr ? to_disk(good, delay, error) : to_memory(good, delay, error);
   if (!state_.is_helper()) state_.setup.figures->enqueued += taken;
@@ -208,10 +208,10 @@ std::size_t Intake::to_disk(std::span<Message> messages, Delay delay, Error* err
   if (state_.is_helper()) return push_together(lock, messages, error);
   std::size_t done = 0;
   while (done < messages.size() && wait_for_room(lock, messages[done], delay, error)) {
-    const std::size_t most = std::min(messages.size() - done, room_for(delay));
-    const std::size_t some = push_together(lock, messages.subspan(done, most), error);
+    const std::size_t max = std::min(messages.size() - done, room_for(delay));
+    const std::size_t some = push_together(lock, messages.subspan(done, max), error);
     done += some;
-    if (some < most) break;
+    if (some < max) break;
   }
   return done;
 }

@@ -26,7 +26,7 @@ class Intake {
   /// As Queue::enqueue(); without the mutex.
   std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error);
   /// How many of MESSAGES come before one that is longer than MOST; *error then.
-  static std::size_t count_good(std::size_t most, std::span<const Message> messages,
+  static std::size_t count_good(std::size_t max, std::span<const Message> messages,
                                 base::Error* error);
   /// Waits until those who are at it have their answer.
   void finish(Lock& lock);
@@ -39,7 +39,7 @@ class Intake {
   void help_reader_on();
   std::size_t room(Delay delay) const;
   std::size_t room_for(Delay delay) const;
-  std::size_t most_content() const;
+  std::size_t max_content() const;
   std::size_t to_memory(std::span<Message> messages, Delay delay, base::Error* error);
   std::size_t to_disk(std::span<Message> messages, Delay delay, base::Error* error);
   bool write(Waiting& one);

@@ -21,10 +21,10 @@ class MemoryStore final : public Store {
     return messages.size();
   }
 
-  Batch take(std::size_t most) override {
+  Batch take(std::size_t max) override {
     Batch batch;
     const auto end =
-        messages_.begin() + static_cast<std::ptrdiff_t>(std::min(most, messages_.size()));
+        messages_.begin() + static_cast<std::ptrdiff_t>(std::min(max, messages_.size()));
     batch.messages.reserve(static_cast<std::size_t>(end - messages_.begin()));
     std::move(messages_.begin(), end, std::back_inserter(batch.messages));
     messages_.erase(messages_.begin(), end);

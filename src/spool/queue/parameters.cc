@@ -17,8 +17,8 @@ using base::fail;
 using base::Result;
 
 // Beyond it nobody has memory, and sums of two cannot overflow.
-constexpr std::int64_t kMostMessages = 1'000'000'000;
-constexpr std::int64_t kMostMilliseconds = 1'000'000'000'000;
+constexpr std::int64_t kMaxMessages = 1'000'000'000;
+constexpr std::int64_t kMaxMilliseconds = 1'000'000'000'000;
 
 /// A parameter, and what is done with it.
 struct Entry {
@@ -41,19 +41,19 @@ std::optional<std::int64_t> integer(std::string_view text) {
   return value;
 }
 
-Result<std::int64_t> integer(const Parameter& parameter, std::string_view text, std::int64_t least,
-                             std::int64_t most) {
+Result<std::int64_t> integer(const Parameter& parameter, std::string_view text, std::int64_t min,
+                             std::int64_t max) {
   const auto value = integer(text);
-  if (value && *value >= least && *value <= most) return *value;
-  return wrong(parameter, text, fmt::format("a number from {} to {}", least, most));
+  if (value && *value >= min && *value <= max) return *value;
+  return wrong(parameter, text, fmt::format("a number from {} to {}", min, max));
 }
 
 /// A number from LEAST to MOST.
-template <auto kMember, std::int64_t kLeast, std::int64_t kMost = kMostMessages>
+template <auto kMember, std::int64_t kMin, std::int64_t kMax = kMaxMessages>
 constexpr Entry number(Parameter parameter) {
   return {parameter,
           [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
-            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, kLeast, kMost));
+            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, kMin, kMax));
             auto& target = o.*kMember;
             target = static_cast<std::remove_reference_t<decltype(target)>>(value);
             return {};
@@ -65,11 +65,11 @@ constexpr Entry number(Parameter parameter) {
 }
 
 /// A number of messages that depends on the size where it is not set: what PART says.
-template <auto kMember, std::int64_t kLeast, auto kPart>
+template <auto kMember, std::int64_t kMin, auto kPart>
 constexpr Entry mark(Parameter parameter) {
   return {parameter,
           [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
-            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, kLeast, kMostMessages));
+            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, kMin, kMaxMessages));
             o.*kMember = static_cast<std::size_t>(value);
             return {};
           },
@@ -88,7 +88,7 @@ constexpr Entry mark(Parameter parameter) {
 constexpr std::string_view kUnits = "kmg";  // each 1024 of the one before
 
 /// Bytes, at least LEAST; k, m and g are units.
-template <auto kMember, std::uint64_t kLeast>
+template <auto kMember, std::uint64_t kMin>
 constexpr Entry bytes(Parameter parameter) {
   return {parameter,
           [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
@@ -103,9 +103,9 @@ constexpr Entry bytes(Parameter parameter) {
             }
             const auto value = integer(digits);
             if (!value || *value < 0 || *value > (std::int64_t{1} << 50) >> shift ||
-                static_cast<std::uint64_t>(*value) << shift < kLeast) {
+                static_cast<std::uint64_t>(*value) << shift < kMin) {
               return wrong(it, text,
-                           fmt::format("bytes, at least {}, with k, m or g for more", kLeast));
+                           fmt::format("bytes, at least {}, with k, m or g for more", kMin));
             }
             o.*kMember = static_cast<std::uint64_t>(*value) << shift;
             return {};
@@ -135,13 +135,13 @@ constexpr Entry toggle(Parameter parameter) {
 }
 
 /// Milliseconds; with LEAST -1 that is for ever.
-template <auto kMember, std::int64_t kLeast = 0>
+template <auto kMember, std::int64_t kMin = 0>
 constexpr Entry time(Parameter parameter) {
   return {parameter,
           [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
             const auto value = integer(text);
-            if (!value || *value < kLeast || *value > kMostMilliseconds) {
-              return wrong(it, text, fmt::format("milliseconds, at least {}", kLeast));
+            if (!value || *value < kMin || *value > kMaxMilliseconds) {
+              return wrong(it, text, fmt::format("milliseconds, at least {}", kMin));
             }
             o.*kMember = *value < 0 ? kEternal : milliseconds(*value);
             return {};
@@ -209,7 +209,7 @@ constexpr std::array kEntries = {
         {"discardseverity", "0-8", "what matters so little, or less; 8: nothing"}),
     number<&O::sampling_interval, 0>(
         {"samplinginterval", "NUMBER", "of so many messages one is taken; 0: all are"}),
-    bytes<&O::max_file_size, kLeastFileSize>(
+    bytes<&O::max_file_size, kMinFileSize>(
         {"maxfilesize", "BYTES", "of one file, at least 1k; k, m, g"}),
     bytes<&O::max_disk_space, 0>(
         {"maxdiskspace", "BYTES", "of all files, not below maxfilesize; k, m, g"}),
@@ -232,7 +232,7 @@ constexpr std::array kEntries = {
         {"mindequeuebatchsize.timeout", "MS", "how long they are waited for"}),
     Entry{{"dequeueslowdown", "MICROSECONDS", "from one batch to the next"},
           [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
-            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, 0, kMostMessages));
+            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, 0, kMaxMessages));
             o.dequeue_slowdown = std::chrono::microseconds(value);
             return {};
           },

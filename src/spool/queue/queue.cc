@@ -76,7 +76,7 @@ std::size_t Queue::Implementation::consume_directly(std::span<Message> messages,
     *error = {ErrorCode::kBusy, "the queue is ending"};
     return 0;
   }
-  const std::size_t good = Intake::count_good(kMostContent, messages, error);
+  const std::size_t good = Intake::count_good(kMaxContent, messages, error);
   if (good == 0) return 0;
   const Delivery delivery = consume(consumer, messages.first(good), reporter);
   const std::size_t done = std::min(delivery.delivered, good);

@@ -27,19 +27,19 @@ using base::FileUse;
 using base::Result;
 
 // Records in a row that may be damaged.
-constexpr std::uint64_t kMostDamaged = 4096;
+constexpr std::uint64_t kMaxDamaged = 4096;
 // Of one segment, since all of it is looked at in memory.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
 // Bytes of what may be records, for each of a segment, and in all: some ten seconds.
 constexpr std::uint64_t kLooksAByte = 4096;
-constexpr std::uint64_t kMostLooks = std::uint64_t{1} << 32;
+constexpr std::uint64_t kMaxLooks = std::uint64_t{1} << 32;
 
 Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::path& path) {
   QUARRY_TRY_ASSIGN(const auto file, files.open(path, FileUse::kRead));
   QUARRY_TRY_ASSIGN(const std::uint64_t size, file->size());
-  if (size > kMostBytes) {
+  if (size > kMaxBytes) {
     return fail(ErrorCode::kLimit,
-                fmt::format("{}: it has more than {} bytes", path.string(), kMostBytes));
+                fmt::format("{}: it has more than {} bytes", path.string(), kMaxBytes));
   }
   std::string bytes(size, '\0');
   QUARRY_TRY_ASSIGN(const std::size_t count, file->read_at(0, bytes));
@@ -81,9 +81,9 @@ std::optional<Found> find_record(Remains& remains, std::size_t offset, std::uint
   for (++offset; offset + kRecordHeader <= bytes.size(); ++offset) {
     if (remains.stray_at(offset).state != RecordState::kWhole) continue;
     // Not more records were there than fit.
-    const std::uint64_t most =
-        std::min<std::uint64_t>((offset - begin) / kRecordHeader + 1, kMostDamaged);
-    for (std::uint64_t skipped = 1; skipped <= most; ++skipped) {
+    const std::uint64_t max =
+        std::min<std::uint64_t>((offset - begin) / kRecordHeader + 1, kMaxDamaged);
+    for (std::uint64_t skipped = 1; skipped <= max; ++skipped) {
       const RecordView record = decode_record(bytes.substr(offset), number, sequence + skipped);
       if (record.state == RecordState::kWhole) return Found{record, offset, sequence + skipped};
     }
@@ -140,7 +140,7 @@ std::vector<Message> without_header(Remains& remains) {
 /// *IS_WHOLE: all of it was looked at.
 std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const std::string& path,
                              const Reporter& reporter, bool* is_whole) {
-  Remains remains{.bytes = bytes, .patience = std::min(kMostLooks, kLooksAByte * bytes.size())};
+  Remains remains{.bytes = bytes, .patience = std::min(kMaxLooks, kLooksAByte * bytes.size())};
   const auto header = decode_header(bytes);
   // Of one that is not what its name says nothing was delivered.
   auto messages =

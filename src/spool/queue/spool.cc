@@ -78,8 +78,8 @@ Result<std::unique_ptr<Drain>> Drain::open(const SpoolPlace& place, const QueueO
   return std::unique_ptr<Drain>(new Drain(std::move(state)));
 }
 
-Result<std::vector<Message>> Drain::next(std::size_t most) {
-  Batch batch = state_->store->take(most);
+Result<std::vector<Message>> Drain::next(std::size_t max) {
+  Batch batch = state_->store->take(max);
   if (batch.empty() && state_->store->trouble()) {
     return std::unexpected(*state_->store->trouble());
   }

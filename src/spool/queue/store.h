@@ -33,7 +33,7 @@ class Store {
   /// with *error set.
   virtual std::size_t push(std::span<Message> messages, base::Error* error) = 0;
   /// The first messages, MOST at most; none where there are none.
-  virtual Batch take(std::size_t most) = 0;
+  virtual Batch take(std::size_t max) = 0;
   /// The first DELIVERED of BATCH are done with; the others are the first ones again.
   virtual void settle(Batch batch, std::size_t delivered) = 0;
   /// Messages that take() would give.

@@ -26,9 +26,9 @@ void WorkerPool::join_ended() {
 }
 
 bool WorkerPool::advise(std::size_t wanted) {
-  if (alive() >= std::min(wanted, most_)) return true;
+  if (alive() >= std::min(wanted, max_)) return true;
   join_ended();
-  while (workers_.size() < std::min(wanted, most_)) {
+  while (workers_.size() < std::min(wanted, max_)) {
     auto worker = std::make_shared<Worker>();
     try {
       worker->thread = Thread([main = main_, worker] { main(*worker); });

@@ -32,13 +32,13 @@ struct Worker {
 class WorkerPool {
  public:
   /// MAIN runs in each worker's thread, and sets its state. MOST workers at a time.
-  WorkerPool(std::function<void(Worker&)> main, std::size_t most)
-      : main_(std::move(main)), most_(most) {}
+  WorkerPool(std::function<void(Worker&)> main, std::size_t max)
+      : main_(std::move(main)), max_(max) {}
 
   /// Starts workers until there are WANTED, or as many as there may be. False: a thread could not
   /// be started.
   bool advise(std::size_t wanted);
-  void set_most(std::size_t most) { most_ = most; }
+  void set_max(std::size_t max) { max_ = max; }
   /// Those that have not ended; none that was left behind.
   std::size_t alive() const;
   bool any_starting() const;
@@ -52,7 +52,7 @@ class WorkerPool {
 
  private:
   std::function<void(Worker&)> main_;
-  std::size_t most_;
+  std::size_t max_;
   std::vector<std::shared_ptr<Worker>> workers_;
 };
 

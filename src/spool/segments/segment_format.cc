@@ -115,7 +115,7 @@ RecordView decode_record(std::string_view bytes, std::uint64_t number, std::uint
   const std::uint32_t place = checksum_of_place(number, sequence, length, record.severity);
   std::array<char, 3> check{};
   put_check(check.data(), place);
-  if (length > kMostContent || record.severity > kLeastSevere ||
+  if (length > kMaxContent || record.severity > kLeastSevere ||
       std::memcmp(check.data(), bytes.data() + 5, check.size()) != 0) {
     record.state = RecordState::kDamaged;
     return record;

@@ -124,12 +124,12 @@ std::uint64_t SegmentLog::room() const {
 Result<std::size_t> SegmentLog::append_some(std::span<const Message> messages) {
   QUARRY_TRY(begin_file());
   buffer_.clear();
-  const std::uint64_t most = room();
+  const std::uint64_t max = room();
   std::size_t count = 0;
   while (count < messages.size() && buffer_.size() < kLargestWrite &&
          size_ + buffer_.size() < limits_.file_size) {
     const std::size_t next = buffer_.size() + kRecordHeader + messages[count].content.size();
-    if (count > 0 && next > most) break;
+    if (count > 0 && next > max) break;
     encode(buffer_, number_, sequence_ + count, messages[count]);
     ++count;
   }

@@ -13,7 +13,7 @@ using base::FileUse;
 using base::Result;
 
 // Bytes that are read at once: more where there is more, since who follows a writer finds little.
-constexpr std::size_t kLeastAtOnce = std::size_t{4} << 10;
+constexpr std::size_t kMinAtOnce = std::size_t{4} << 10;
 constexpr std::size_t kLargestRead = std::size_t{256} << 10;
 
 }  // namespace
@@ -24,7 +24,7 @@ SegmentReader::SegmentReader(SpoolFiles files, Reporter reporter, Position start
       reporter_(std::move(reporter)),
       written_(written),
       position_(start),
-      at_once_(kLeastAtOnce) {}
+      at_once_(kMinAtOnce) {}
 
 void SegmentReader::report_damage(const std::string& what) {
   reporter_(fmt::format("{}: {}; what comes after it in this file is not delivered",
@@ -85,7 +85,7 @@ Result<void> SegmentReader::fill(std::size_t wanted) {
   const auto count = file_->read_at(position_.offset + had, std::span<char>(buffer_).subspan(had));
   buffer_.resize(had + count.value_or(0));
   if (!count) return std::unexpected(count.error());
-  at_once_ = buffer_.size() == size ? std::min(2 * at_once_, kLargestRead) : kLeastAtOnce;
+  at_once_ = buffer_.size() == size ? std::min(2 * at_once_, kLargestRead) : kMinAtOnce;
   return {};
 }
 

@@ -20,7 +20,7 @@ constexpr const char* kWriteLock = ".write.lock";
 constexpr const char* kReadLock = ".read.lock";
 constexpr std::string_view kFirstLine = "quarry-spool 1\n";
 // A position file has five short lines.
-constexpr std::size_t kMostPosition = 512;
+constexpr std::size_t kMaxPosition = 512;
 
 std::string text_of(const Position& position) {
   std::string text = fmt::format("{}segment {}\noffset {}\nsequence {}\n", kFirstLine,
@@ -178,7 +178,7 @@ Result<std::optional<Position>> SpoolFiles::position() const {
   auto file = system_->open(position_path(), FileUse::kRead);
   if (!file && file.error().code == ErrorCode::kNotFound) return std::nullopt;
   if (!file) return std::unexpected(file.error());
-  std::array<char, kMostPosition> buffer;
+  std::array<char, kMaxPosition> buffer;
   QUARRY_TRY_ASSIGN(const std::size_t size, (*file)->read_at(0, buffer));
   const std::string_view text(buffer.data(), size);
   if (const auto position = position_in(text)) return position;

@@ -22,15 +22,15 @@
 namespace quarry::spool {
 
 /// Bytes of an error's text that are kept.
-inline constexpr std::size_t kMostError = 256;
+inline constexpr std::size_t kMaxError = 256;
 /// Bytes of a subscription's name.
-inline constexpr std::size_t kMostName = 64;
+inline constexpr std::size_t kMaxName = 64;
 
 /// The fields of an envelope, which point into what it was read from, or will be made of.
 struct Envelope {
-  std::string_view key;    // kMostKey bytes at most
-  std::string_view only;   // kMostName bytes at most
-  std::string_view error;  // kMostError bytes at most
+  std::string_view key;    // kMaxKey bytes at most
+  std::string_view only;   // kMaxName bytes at most
+  std::string_view error;  // kMaxError bytes at most
   std::uint32_t attempts = 0;
   base::UnixMillis taken_at;
   std::uint64_t id = 0;

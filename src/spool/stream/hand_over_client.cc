@@ -98,7 +98,7 @@ Result<void> Call::send(std::string_view bytes) {
 }
 
 Result<void> Call::receive(std::string& to, std::size_t size) {
-  std::array<char, kMostAnswer> buffer;
+  std::array<char, kMaxAnswer> buffer;
   while (to.size() < size) {
     const ssize_t count = ::recv(fd_.get(), buffer.data(), size - to.size(), 0);
     if (count > 0) {
@@ -118,7 +118,7 @@ Result<std::string> Call::receive() {
   std::string header;
   QUARRY_TRY(receive(header, kFrameHeader));
   const std::size_t length = body_length(header);
-  if (length > kMostAnswer) return fail(ErrorCode::kIo, path_ + ": the answer is too long");
+  if (length > kMaxAnswer) return fail(ErrorCode::kIo, path_ + ": the answer is too long");
   std::string body;
   QUARRY_TRY(receive(body, length));
   return body;

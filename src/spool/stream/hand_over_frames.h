@@ -22,9 +22,9 @@ namespace quarry::spool {
 
 inline constexpr std::size_t kFrameHeader = 4;
 /// Bytes of an answer's body.
-inline constexpr std::size_t kMostAnswer = 4096;
+inline constexpr std::size_t kMaxAnswer = 4096;
 
-/// The request of MESSAGES as a frame. Errors: kLimit, it is longer than kMostHandOver, or has a
+/// The request of MESSAGES as a frame. Errors: kLimit, it is longer than kMaxHandOver, or has a
 /// message that no stream takes.
 base::Result<std::string> request_frame(std::span<const NewMessage> messages);
 /// The messages in BODY; nothing where it is no request.

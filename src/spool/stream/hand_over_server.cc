@@ -104,11 +104,11 @@ HandOverServer::~HandOverServer() = default;
 Result<std::unique_ptr<HandOverServer>> HandOverServer::start(Stream& stream, Fd listener,
                                                               Reporter reporter,
                                                               const HandOverOptions& options) {
-  if (options.most_clients < 1 || options.most_bytes < kMostHandOver + kFrameHeader ||
+  if (options.max_clients < 1 || options.max_request_bytes < kMaxHandOver + kFrameHeader ||
       options.time_out < milliseconds(1)) {
     return fail(ErrorCode::kInvalid, fmt::format("a hand-over has one client at least, {} bytes "
                                                  "and 1 ms",
-                                                 kMostHandOver));
+                                                 kMaxHandOver));
   }
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return base::fail_errno("eventfd");
@@ -142,7 +142,7 @@ bool HandOverServer::Loop::round() {
   for (Client& one : clients_) {
     if (one.waits()) admit(one);
   }
-  const bool has_place = clients_.size() < options_.most_clients && now() >= next_accept_;
+  const bool has_place = clients_.size() < options_.max_clients && now() >= next_accept_;
   std::vector<pollfd> polled{
       {.fd = wake_.get(), .events = POLLIN, .revents = 0},
       {.fd = has_place ? listener_.get() : -1, .events = POLLIN, .revents = 0}};
@@ -164,7 +164,7 @@ bool HandOverServer::Loop::round() {
 }
 
 void HandOverServer::Loop::accept_some() {
-  while (clients_.size() < options_.most_clients) {
+  while (clients_.size() < options_.max_clients) {
     Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd) {
       clients_.push_back(
@@ -182,7 +182,7 @@ void HandOverServer::Loop::accept_some() {
 
 /// CLIENT, the length of whose request is known, may send it if there is room.
 void HandOverServer::Loop::admit(Client& client) {
-  if (admitted_ + client.length > options_.most_bytes) return;
+  if (admitted_ + client.length > options_.max_request_bytes) return;
   client.is_admitted = true;
   admitted_ += client.length;
   client.deadline = after(options_.time_out);
@@ -209,8 +209,8 @@ void HandOverServer::Loop::serve(Client& client, short events) {
 void HandOverServer::Loop::receive(Client& client) {
   std::array<char, kReadAtOnce> buffer;
   const std::size_t wanted = client.length > 0 ? client.length : kFrameHeader;
-  const std::size_t most = std::min(buffer.size(), wanted - client.request.size());
-  const ssize_t count = ::recv(client.fd.get(), buffer.data(), most, 0);
+  const std::size_t max = std::min(buffer.size(), wanted - client.request.size());
+  const ssize_t count = ::recv(client.fd.get(), buffer.data(), max, 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0) {
     client.is_gone = true;
@@ -226,7 +226,7 @@ void HandOverServer::Loop::receive(Client& client) {
 /// The length of CLIENT's request is there. False: there can be no such request.
 bool HandOverServer::Loop::begin_request(Client& client) {
   const std::size_t body = body_length(client.request);
-  if (body == 0 || body > kMostHandOver) return false;
+  if (body == 0 || body > kMaxHandOver) return false;
   client.length = kFrameHeader + body;
   admit(client);
   return true;

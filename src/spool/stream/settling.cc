@@ -13,11 +13,11 @@ using base::Result;
 
 namespace {
 
-constexpr milliseconds kMostDelay = std::chrono::hours(24);
+constexpr milliseconds kMaxDelay = std::chrono::hours(24);
 
 /// ERROR as it is kept: not cut within a character.
 std::string shortened(std::string_view error) {
-  std::size_t end = std::min(error.size(), kMostError);
+  std::size_t end = std::min(error.size(), kMaxError);
   const auto continues = [&] {
     return end < error.size() && (static_cast<unsigned char>(error[end]) & 0xc0) == 0x80;
   };
@@ -52,7 +52,7 @@ Result<void> SubscriptionCore::Settling::add(const Settlement& settlement) {
   const std::uint64_t sequence = settlement.sequence;
   if (!core_.state_.is_in_hand(sequence) || !settled_.insert(sequence).second) return {};
   const std::uint32_t attempts = core_.state_.open().at(sequence).attempts;
-  const std::uint32_t most = core_.options_.most_attempts;
+  const std::uint32_t max = core_.options_.max_attempts;
   switch (settlement.outcome) {
     case Outcome::kDone:
       events_.emplace_back(Done{sequence});
@@ -63,7 +63,7 @@ Result<void> SubscriptionCore::Settling::add(const Settlement& settlement) {
     case Outcome::kGivenUp:
       return give_up(settlement, attempts);
     case Outcome::kLater:
-      if (most > 0 && attempts >= most) return give_up(settlement, attempts);
+      if (max > 0 && attempts >= max) return give_up(settlement, attempts);
       postpone(settlement, attempts);
   }
   return {};
@@ -71,7 +71,7 @@ Result<void> SubscriptionCore::Settling::add(const Settlement& settlement) {
 
 void SubscriptionCore::Settling::postpone(const Settlement& settlement, std::uint32_t attempts) {
   const milliseconds delay =
-      settlement.delay ? std::clamp(*settlement.delay, milliseconds(1), kMostDelay)
+      settlement.delay ? std::clamp(*settlement.delay, milliseconds(1), kMaxDelay)
                        : core_.options_.retry.after(attempts, core_.setup_.environment.random());
   const std::int64_t now = core_.now();
   events_.emplace_back(Postponed{.sequence = settlement.sequence,

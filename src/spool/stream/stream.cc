@@ -22,9 +22,9 @@ Result<void> check(const StreamOptions& options) {
   if (name.empty() || name.find_first_of("./") != std::string::npos) {
     return fail(ErrorCode::kInvalid, "a stream's name has neither a dot nor a slash");
   }
-  if (options.max_file_size < kLeastFileSize) {
+  if (options.max_file_size < kMinFileSize) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("max_file_size: must be at least {}", kLeastFileSize));
+                fmt::format("max_file_size: must be at least {}", kMinFileSize));
   }
   if (options.max_disk_space != 0 && options.max_disk_space < options.max_file_size) {
     return fail(ErrorCode::kInvalid, "max_disk_space: must not be less than max_file_size");
@@ -47,14 +47,14 @@ std::function<double()> shared_random() {
 }  // namespace
 
 Result<void> check(const NewMessage& message) {
-  if (message.content.size() <= kMostStreamContent && message.key.size() <= kMostKey &&
+  if (message.content.size() <= kMaxStreamContent && message.key.size() <= kMaxKey &&
       message.severity <= kLeastSevere) {
     return {};
   }
   return fail(
       ErrorCode::kLimit,
       fmt::format("a message has {} bytes of content, {} of key and a severity of {} at most",
-                  kMostStreamContent, kMostKey, kLeastSevere));
+                  kMaxStreamContent, kMaxKey, kLeastSevere));
 }
 
 Stream::Stream(std::unique_ptr<StreamCore> core) : core_(std::move(core)) {}
@@ -130,14 +130,14 @@ Subscription::~Subscription() = default;
 const std::string& Subscription::name() const {
   return core_->name();
 }
-Result<std::vector<StreamedMessage>> Subscription::take(std::size_t most) {
-  return core_->take(most);
+Result<std::vector<StreamedMessage>> Subscription::take(std::size_t max) {
+  return core_->take(max);
 }
 Result<void> Subscription::settle(std::span<const Settlement> settlements) {
   return core_->settle(settlements);
 }
-bool Subscription::wait(milliseconds most) {
-  return core_->wait(most);
+bool Subscription::wait(milliseconds max) {
+  return core_->wait(max);
 }
 void Subscription::wake() {
   core_->wake();

@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kMark = "quarry-stream 1\n";
 
 bool is_good_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMostName &&
+  return !name.empty() && name.size() <= kMaxName &&
          std::ranges::all_of(name, [](unsigned char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                   c == '-' || c == '_';
@@ -29,8 +29,8 @@ bool is_good_name(std::string_view name) {
 }
 
 Result<void> check(const SubscriptionOptions& options) {
-  if (options.window < 1 || options.window > kMostWindow) {
-    return fail(ErrorCode::kInvalid, fmt::format("window: must be 1 to {}", kMostWindow));
+  if (options.window < 1 || options.window > kMaxWindow) {
+    return fail(ErrorCode::kInvalid, fmt::format("window: must be 1 to {}", kMaxWindow));
   }
   return options.retry.check();
 }
@@ -158,7 +158,7 @@ Result<std::shared_ptr<Subscription>> StreamCore::subscribe(const std::string& n
                                                             const SubscriptionOptions& options) {
   if (!is_good_name(name)) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("a subscription's name has 1 to {} of A-Z a-z 0-9 - _", kMostName));
+                fmt::format("a subscription's name has 1 to {} of A-Z a-z 0-9 - _", kMaxName));
   }
   QUARRY_TRY(check(options));
   const Lock lock(mutex_);

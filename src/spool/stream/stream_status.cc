@@ -18,7 +18,7 @@ using base::fail;
 using base::Result;
 
 // How often a journal is read that another process replaces meanwhile.
-constexpr int kMostReadings = 5;
+constexpr int kMaxReadings = 5;
 
 const Reporter kSilent = [](const std::string&) {};
 
@@ -27,7 +27,7 @@ SpoolFiles stream_files(const SpoolPlace& place, base::FileSystem& files) {
 }
 
 Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& subscription) {
-  for (int i = 0; i < kMostReadings; ++i) {
+  for (int i = 0; i < kMaxReadings; ++i) {
     QUARRY_TRY_ASSIGN(auto reading, read_journal(journal_files(files, subscription), kSilent));
     if (reading.state) return std::move(*reading.state);
   }

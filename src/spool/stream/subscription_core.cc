@@ -13,7 +13,7 @@ using base::Result;
 namespace {
 
 // Bytes of one batch, but for its last message.
-constexpr std::size_t kMostBytesTaken = std::size_t{8} << 20;
+constexpr std::size_t kMaxBytesTaken = std::size_t{8} << 20;
 
 /// Whether what was to be committed has happened in this process, at least.
 bool counts(const Result<void>& committed) {
@@ -57,14 +57,14 @@ bool SubscriptionCore::is_ready() const {
   return has_due() || (room() > 0 && state_.read().sequence < setup_.log.end());
 }
 
-Result<std::vector<StreamedMessage>> SubscriptionCore::take(std::size_t most) {
+Result<std::vector<StreamedMessage>> SubscriptionCore::take(std::size_t max) {
   const Lock lock(mutex_);
   QUARRY_TRY(check_open());
   std::vector<StreamedMessage> taken;
   if (!may_take()) return taken;
-  QUARRY_TRY(take_due(most, taken));
+  QUARRY_TRY(take_due(max, taken));
   // What is in hand has to be settled, whatever becomes of the rest.
-  const auto fresh = take_fresh(most - taken.size(), taken);
+  const auto fresh = take_fresh(max - taken.size(), taken);
   if (!fresh && taken.empty()) return std::unexpected(fresh.error());
   if (!source_.damaged().empty()) setup_.log.note_damaged(source_.damaged());
   publish_floor();
@@ -72,14 +72,14 @@ Result<std::vector<StreamedMessage>> SubscriptionCore::take(std::size_t most) {
 }
 
 /// Those whose delay is over.
-Result<void> SubscriptionCore::take_due(std::size_t most, std::vector<StreamedMessage>& taken) {
-  std::vector<std::uint64_t> due = state_.due(now(), most, options_.in_order);
+Result<void> SubscriptionCore::take_due(std::size_t max, std::vector<StreamedMessage>& taken) {
+  std::vector<std::uint64_t> due = state_.due(now(), max, options_.in_order);
   if (due.empty()) return {};
   QUARRY_TRY(give_up_exhausted(due));
   std::vector<Event> events;
   std::size_t bytes = 0;
   for (const std::uint64_t sequence : due) {
-    if (bytes >= kMostBytesTaken) break;
+    if (bytes >= kMaxBytesTaken) break;
     QUARRY_TRY_ASSIGN(auto message, find(sequence));
     if (!message) {
       events.emplace_back(Lost{sequence});
@@ -99,11 +99,11 @@ Result<void> SubscriptionCore::take_due(std::size_t most, std::vector<StreamedMe
 /// Of DUE those that have had all their attempts, each of which ended with the process that made it,
 /// become dead letters.
 Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due) {
-  if (options_.most_attempts == 0) return {};
+  if (options_.max_attempts == 0) return {};
   std::vector<DeadLetter> letters;
   std::vector<Event> events;
   for (const std::uint64_t sequence : due) {
-    if (state_.open().at(sequence).attempts < options_.most_attempts) continue;
+    if (state_.open().at(sequence).attempts < options_.max_attempts) continue;
     QUARRY_TRY_ASSIGN(auto message, find(sequence));
     if (!message) continue;
     message->attempts = state_.open().at(sequence).attempts;
@@ -123,9 +123,9 @@ Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due
 }
 
 /// Those that were never taken.
-Result<void> SubscriptionCore::take_fresh(std::size_t most, std::vector<StreamedMessage>& taken) {
+Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedMessage>& taken) {
   if (!std::exchange(is_at_read_, true)) source_.start_at(state_.read());
-  most = std::min(most, room());
+  max = std::min(max, room());
   // Others append meanwhile: what comes behind this is not missing.
   const std::uint64_t end = setup_.log.end();
   std::vector<Event> events;
@@ -134,7 +134,7 @@ Result<void> SubscriptionCore::take_fresh(std::size_t most, std::vector<Streamed
   std::size_t bytes = 0;
   bool is_all = false;
   Result<void> trouble;
-  while (taken.size() - before < most && bytes < kMostBytesTaken) {
+  while (taken.size() - before < max && bytes < kMaxBytesTaken) {
     auto next = source_.next(end);
     if (!next) trouble = std::unexpected(next.error());
     is_all = next && !*next;
@@ -226,8 +226,8 @@ void SubscriptionCore::publish_floor() {
 
 // --- waiting ----------------------------------------------------------------------------------
 
-bool SubscriptionCore::wait(milliseconds most) {
-  const TimePoint deadline = after(most);
+bool SubscriptionCore::wait(milliseconds max) {
+  const TimePoint deadline = after(max);
   while (true) {
     const std::uint64_t count = changed_.count();
     TimePoint until = deadline;

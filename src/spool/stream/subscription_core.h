@@ -46,9 +46,9 @@ class SubscriptionCore {
   const std::string& name() const { return setup_.name; }
   void set_options(const SubscriptionOptions& options);
 
-  base::Result<std::vector<StreamedMessage>> take(std::size_t most);
+  base::Result<std::vector<StreamedMessage>> take(std::size_t max);
   base::Result<void> settle(std::span<const Settlement> settlements);
-  bool wait(milliseconds most);
+  bool wait(milliseconds max);
   void wake();
   /// Something may be there to take: called by who appends.
   void notify() { changed_.notify(); }
@@ -74,9 +74,9 @@ class SubscriptionCore {
   bool has_due() const { return !state_.due(now(), 1, options_.in_order).empty(); }
   bool is_ready() const;
   std::size_t room() const;
-  base::Result<void> take_due(std::size_t most, std::vector<StreamedMessage>& taken);
+  base::Result<void> take_due(std::size_t max, std::vector<StreamedMessage>& taken);
   base::Result<void> give_up_exhausted(std::vector<std::uint64_t>& due);
-  base::Result<void> take_fresh(std::size_t most, std::vector<StreamedMessage>& taken);
+  base::Result<void> take_fresh(std::size_t max, std::vector<StreamedMessage>& taken);
   base::Result<void> pass_on(std::uint64_t end);
   base::Result<void> commit(std::span<const Event> events, bool sync);
   void publish_floor();

@@ -42,7 +42,7 @@ struct SubscriptionState::Change {
 
   void operator()(const Taken& event) const {
     // More are never open, and none twice, unless the journal is not what was written.
-    const std::size_t room = kMostWindow - state.open_.size();
+    const std::size_t room = kMaxWindow - state.open_.size();
     const std::uint64_t after = std::min(event.after.sequence, event.first.sequence + room);
     for (std::uint64_t one = event.first.sequence; one < after; ++one) {
       with(one, [this](Open::iterator message) { state.close(message); });
@@ -129,7 +129,7 @@ std::optional<std::int64_t> SubscriptionState::next_due(bool in_order) const {
   return waiting_.begin()->first;
 }
 
-std::vector<std::uint64_t> SubscriptionState::due(std::int64_t time, std::size_t most,
+std::vector<std::uint64_t> SubscriptionState::due(std::int64_t time, std::size_t max,
                                                   bool in_order) const {
   const auto is_due = [time](const OpenMessage& one) {
     return !one.is_in_hand && (one.due <= time || one.due - time > one.delay);
@@ -137,13 +137,13 @@ std::vector<std::uint64_t> SubscriptionState::due(std::int64_t time, std::size_t
   std::vector<std::uint64_t> found;
   if (in_order) {
     for (const auto& [sequence, one] : open_) {
-      if (found.size() == most || !is_due(one)) break;
+      if (found.size() == max || !is_due(one)) break;
       found.push_back(sequence);
     }
     return found;
   }
   for (const auto& [when, sequence] : waiting_) {
-    if (found.size() == most || !is_due(open_.at(sequence))) break;
+    if (found.size() == max || !is_due(open_.at(sequence))) break;
     found.push_back(sequence);
   }
   std::ranges::sort(found);
@@ -242,7 +242,7 @@ std::optional<Taken> take_taken(FieldReader& fields) {
   event.after = take_position(fields);
   // Each of them will have memory.
   const bool is_good = event.first.sequence <= event.after.sequence &&
-                       event.after.sequence - event.first.sequence <= kMostWindow;
+                       event.after.sequence - event.first.sequence <= kMaxWindow;
   return is_good ? std::optional(event) : std::nullopt;
 }
 
@@ -343,7 +343,7 @@ std::optional<SubscriptionState> SubscriptionState::decode(std::string_view byte
   state.last_error_ = take_error(fields);
   state.last_error_at_ = take_time(fields);
   const auto count = fields.number<std::uint32_t>();
-  if (count > kMostWindow) return std::nullopt;
+  if (count > kMaxWindow) return std::nullopt;
   for (std::uint32_t i = 0; i < count && !fields.has_failed(); ++i) {
     const auto sequence = fields.number<std::uint64_t>();
     if (!state.open_.empty() && sequence <= state.open_.rbegin()->first) return std::nullopt;

@@ -107,7 +107,7 @@ class SubscriptionState {
   /// Those that wait and are due at TIME, MOST at most, ascending. IN_ORDER: from the first open
   /// message on, as far as they are. One that is due later than its whole delay from now is due: the
   /// clock was put back.
-  std::vector<std::uint64_t> due(std::int64_t time, std::size_t most, bool in_order) const;
+  std::vector<std::uint64_t> due(std::int64_t time, std::size_t max, bool in_order) const;
   /// The oldest segment that is needed.
   std::uint64_t floor() const { return open_.empty() ? read_.segment : first_at().segment; }
 

@@ -289,8 +289,8 @@ TEST_CASE("a bounded buffer with two producers and a consumer passes every sched
 
 TEST_CASE("two threads of n steps have as many schedules as orders of their parts") {
   // Main ends before the first of them starts, so that each has n + 1 parts and nothing joins.
-  const auto count = [](int n, int most) {
-    const Outcome outcome = explore(preemptions(most), [n] {
+  const auto count = [](int n, int max) {
+    const Outcome outcome = explore(preemptions(max), [n] {
       for (int i = 0; i < 2; ++i) Thread(steps, n).detach();
     });
     CHECK(outcome.complete);

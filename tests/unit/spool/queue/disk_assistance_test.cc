@@ -101,7 +101,7 @@ TEST_CASE(
   REQUIRE(consumer.wait_until_begun(4));
   consumer.open();
   CHECK(consumer.wait_until_got(60));
-  CHECK(consumer.most_at_once() == 3);
+  CHECK(consumer.max_at_once() == 3);
 }
 
 TEST_CASE(

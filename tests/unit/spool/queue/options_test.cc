@@ -125,7 +125,7 @@ TEST_CASE("what to do with damaged files has rsyslog's names") {
 }
 
 TEST_CASE("nobody waits for a batch that is larger than there can be") {
-  const auto least = [](std::size_t size, std::size_t batch) {
+  const auto min = [](std::size_t size, std::size_t batch) {
     return complete(options_with([&](QueueOptions& o) {
              o.size = size;
              o.dequeue_batch_size = batch;
@@ -133,9 +133,9 @@ TEST_CASE("nobody waits for a batch that is larger than there can be") {
            }))
         ->min_dequeue_batch_size;
   };
-  CHECK(least(1000, 100) == 50);
-  CHECK(least(1000, 20) == 20);
-  CHECK(least(10, 100) == 9);
+  CHECK(min(1000, 100) == 50);
+  CHECK(min(1000, 20) == 20);
+  CHECK(min(10, 100) == 9);
 }
 
 TEST_CASE("a parameter that is not there is told by its name") {

@@ -98,7 +98,7 @@ TEST_CASE("every type refuses a message that is too long, and takes those before
     const TestQueue queue(with_type(type, folder), consumer.function());
     std::vector<Message> messages(3);
     messages[0].content = "a";
-    messages[1].content.assign(kMostContent + 1, 'x');
+    messages[1].content.assign(kMaxContent + 1, 'x');
     messages[2].content = "b";
     quarry::base::Error error;
     CHECK(queue.queue->enqueue(messages, Delay::kNone, &error) == 1);

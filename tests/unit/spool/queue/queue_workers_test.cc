@@ -40,7 +40,7 @@ TEST_CASE("the pool grows by one for each queue.workerthreadminimummessages") {
   CHECK(queue.figures().workers == 3);
   consumer.open();
   CHECK(consumer.wait_until_got(20));
-  CHECK(consumer.most_at_once() == 3);
+  CHECK(consumer.max_at_once() == 3);
 }
 
 TEST_CASE("by default there is one more worker for each part of the size") {

@@ -69,7 +69,7 @@ Delivery TestConsumer::State::consume(std::span<const Message> batch, const std:
   std::unique_lock lock(mutex);
   ++begun;
   batch_sizes.push_back(batch.size());
-  most_at_once = std::max(most_at_once, ++at_once);
+  max_at_once = std::max(max_at_once, ++at_once);
   changed.notify_all();
   const auto may_go = [&] { return !is_closed || passes > 0; };
   if (ignores_stop) {
@@ -142,9 +142,9 @@ std::size_t TestConsumer::begun() const {
   return state_->begun;
 }
 
-std::size_t TestConsumer::most_at_once() const {
+std::size_t TestConsumer::max_at_once() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->most_at_once;
+  return state_->max_at_once;
 }
 
 bool TestConsumer::wait_until_got(std::size_t messages) const {

@@ -51,7 +51,7 @@ class TestConsumer {
   /// Calls that have begun, with or without an end.
   std::size_t begun() const;
   /// Calls at the same time, at the most.
-  std::size_t most_at_once() const;
+  std::size_t max_at_once() const;
   bool wait_until_got(std::size_t messages) const;
   bool wait_until_begun(std::size_t batches) const;
   /// No queue has the consumer any more, not even a thread that was left behind.
@@ -69,7 +69,7 @@ class TestConsumer {
     std::vector<std::size_t> batch_sizes;
     std::size_t begun = 0;
     std::size_t at_once = 0;
-    std::size_t most_at_once = 0;
+    std::size_t max_at_once = 0;
 
     Delivery consume(std::span<const Message> batch, const std::stop_token& stop);
     Delivery take(std::span<const Message> batch, std::unique_lock<std::mutex>& lock);

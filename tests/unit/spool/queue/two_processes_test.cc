@@ -35,9 +35,9 @@ struct TestDrain {
     drain = std::move(*opened);
   }
 
-  std::vector<std::string> take(std::size_t most) const {
+  std::vector<std::string> take(std::size_t max) const {
     std::vector<std::string> got;
-    const auto messages = drain->next(most);
+    const auto messages = drain->next(max);
     REQUIRE_MESSAGE(messages, messages.error().message);
     for (const Message& message : *messages) got.push_back(message.content);
     drain->settle(got.size());
@@ -68,7 +68,7 @@ class FedFiles final : public quarry::base::FileSystem {
   }
   quarry::base::Result<std::vector<std::string>> list(
       const std::filesystem::path& folder) override {
-    if (fed_ < kMost) {
+    if (fed_ < kMax) {
       ++fed_;
       feeder_.put(fed_, fed_);
     }
@@ -82,7 +82,7 @@ class FedFiles final : public quarry::base::FileSystem {
   }
 
  private:
-  static constexpr int kMost = 1000;
+  static constexpr int kMax = 1000;
   quarry::base::FileSystem& real_ = quarry::base::FileSystem::real();
   const TestQueue& feeder_;
   int fed_ = 0;
@@ -117,15 +117,15 @@ TEST_CASE("a producer waits for another process that delivers, and goes on soon 
   auto put = std::async(std::launch::async, [&] { return queue.put(1, 200); });
   const TestDrain reader(options);
   std::vector<std::string> got;
-  std::size_t most = 0;
+  std::size_t max = 0;
   CHECK(eventually([&] {
-    most = std::max<std::size_t>(most, queue.figures().on_disk);
+    max = std::max<std::size_t>(max, queue.figures().on_disk);
     for (std::string& one : reader.take(7)) got.push_back(std::move(one));
     return got.size() >= 200;
   }));
   CHECK(put.get() == 200);
   CHECK(got == numbers(1, 200));
-  CHECK(most <= 20);
+  CHECK(max <= 20);
 }
 
 TEST_CASE("what is left of an earlier process counts, and a purge makes room") {
@@ -193,11 +193,11 @@ TEST_CASE("a message that queue.maxdiskspace can never have room for is refused 
     QueueOptions options = on_disk(folder);
     options.type = type;
     options.max_file_size = options.max_disk_space = 1024;
-    const std::size_t most = most_content(options);
-    CHECK(most == 1024 - 44);
+    const std::size_t max = max_content(options);
+    CHECK(max == 1024 - 44);
     const TestQueue queue(options, {});
-    CHECK(queue.queue->enqueue({.content = std::string(most, 'x')}));
-    const auto refused = queue.queue->enqueue({.content = std::string(most + 1, 'x')});
+    CHECK(queue.queue->enqueue({.content = std::string(max, 'x')}));
+    const auto refused = queue.queue->enqueue({.content = std::string(max + 1, 'x')});
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::kLimit);
     CHECK(refused.error().message.contains("queue.maxdiskspace"));

@@ -24,7 +24,7 @@ std::vector<StreamedMessage> dead_letters(Subscription& subscription) {
 
 SubscriptionOptions three_attempts() {
   SubscriptionOptions options;
-  options.most_attempts = 3;
+  options.max_attempts = 3;
   return options;
 }
 

@@ -191,7 +191,7 @@ TEST_CASE("a client that stops in the middle, or says nothing, is dropped in tim
   MemoryFileSystem files;
   HandOverOptions options;
   options.time_out = 50ms;
-  options.most_clients = 2;
+  options.max_clients = 2;
   Server server(files, options);
   const RawClient stopped(server.path);
   stopped.send(request(1, 5).substr(0, 20));
@@ -216,7 +216,7 @@ TEST_CASE("a request in single bytes, and one after the other on a connection, a
 TEST_CASE("clients that flood the server get no more of its memory than all may have together") {
   MemoryFileSystem files;
   HandOverOptions options;
-  options.most_bytes = kMostHandOver + 64;
+  options.max_request_bytes = kMaxHandOver + 64;
   Server server(files, options);
   const std::vector<NewMessage> large{{.content = std::string(12 << 20, 'x')}};
   const std::string whole = request_frame(large).value();
@@ -253,7 +253,7 @@ TEST_CASE("a call ends in time, with an error that tells whether something may h
   };
   CHECK(error(numbered_messages(1, 1)) == ErrorCode::kNotFound);
   CHECK(error({}) == ErrorCode::kLimit);
-  CHECK(error({{.content = std::string(kMostHandOver, 'x')}}) == ErrorCode::kLimit);
+  CHECK(error({{.content = std::string(kMaxHandOver, 'x')}}) == ErrorCode::kLimit);
   const quarry::base::Fd listener = listen_at(path);
   // Nobody accepts.
   CHECK(error(numbered_messages(1, 1)) == ErrorCode::kBusy);

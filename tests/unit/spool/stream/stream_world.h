@@ -82,8 +82,8 @@ struct StreamWorld {
 };
 
 /// The ids that SUBSCRIPTION gives out now, MOST at most.
-inline std::vector<std::uint64_t> take_ids(Subscription& subscription, std::size_t most = 1000) {
-  const auto taken = subscription.take(most);
+inline std::vector<std::uint64_t> take_ids(Subscription& subscription, std::size_t max = 1000) {
+  const auto taken = subscription.take(max);
   REQUIRE(taken);
   std::vector<std::uint64_t> ids;
   for (const StreamedMessage& message : *taken) ids.push_back(message.id);

@@ -156,7 +156,7 @@ TEST_CASE("a journal that says of a message twice that it was taken makes two of
 TEST_CASE("whatever a journal says, no more messages are open than a window may have") {
   SubscriptionState state(at(1));
   for (std::uint64_t i = 0; i < 3; ++i) {
-    state.apply(Taken{at(1 + i * kMostWindow), at(1 + (i + 1) * kMostWindow)});
+    state.apply(Taken{at(1 + i * kMaxWindow), at(1 + (i + 1) * kMaxWindow)});
   }
-  CHECK(state.open().size() == kMostWindow);
+  CHECK(state.open().size() == kMaxWindow);
 }
