@@ -37,9 +37,10 @@ class Courier {
 
   Result<void> open() {
     const CourierOptions& options = config_.options;
-    QUARRY_TRY_ASSIGN(stream_, spool::Stream::open({.place = {options.spool_directory, kStreamName},
-                                                    .max_disk_space = options.max_disk_space},
-                                                   report));
+    QUARRY_TRY_ASSIGN(stream_,
+                      spool::Stream::open({.location = {options.spool_directory, kStreamName},
+                                           .max_disk_space = options.max_disk_space},
+                                          report));
     for (const DestinationOptions& each : config_.destinations) QUARRY_TRY(add(each));
     if (options.hooks) {
       QUARRY_TRY(add({.name = kHooksName,

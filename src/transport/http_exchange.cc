@@ -38,8 +38,8 @@ std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* self
 }
 
 /// Not 0: libcurl gives up.
-int look(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/, curl_off_t /*unused*/,
-         curl_off_t /*unused*/) {
+int check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
+                      curl_off_t /*unused*/, curl_off_t /*unused*/) {
   const auto& asked = static_cast<Receiving*>(self)->options.is_interrupted;
   return asked && asked() ? 1 : 0;
 }
@@ -57,7 +57,7 @@ void prepare(CURL* curl, const HttpRequest& request, Receiving& receiving) {
   // What was signed is what is sent.
   set_bounds(curl, options.connect_timeout, options.idle_timeout);
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &look);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &check_interrupted);
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &receiving);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &receiving);

@@ -61,8 +61,8 @@ std::size_t HttpTransport::receive(char* bytes, std::size_t size, std::size_t co
 }
 
 /// Not 0: libcurl gives up.
-int HttpTransport::look(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
-                        curl_off_t /*unused*/, curl_off_t /*unused*/) {
+int HttpTransport::check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
+                                     curl_off_t /*unused*/, curl_off_t /*unused*/) {
   const auto& asked = static_cast<HttpTransport*>(self)->options_.is_interrupted;
   return asked && asked() ? 1 : 0;
 }
@@ -80,7 +80,7 @@ void HttpTransport::prepare(const sync::ClientRequest& request, curl_slist* head
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
   set_bounds(curl, options_.connect_timeout, options_.idle_timeout);
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &HttpTransport::look);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &HttpTransport::check_interrupted);
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, this);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &HttpTransport::receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);

@@ -28,7 +28,7 @@ class HttpTransport : public Transport {
   void prepare(const sync::ClientRequest& request, curl_slist* headers, TransportReply& reply);
   base::Result<TransportReply> follow(long status);
   base::Result<TransportReply> failed(CURLcode code) const;
-  static int look(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
+  static int check_interrupted(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
   static std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* self);
 
   TransportOptions options_;

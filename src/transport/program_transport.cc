@@ -173,11 +173,11 @@ base::Error ProgramTransport::ended(const char* when) {
 Result<std::size_t> ProgramTransport::read_more() {
   pollfd ready{.fd = from_.get(), .events = POLLIN, .revents = 0};
   // A signal that comes just before a wait begins does not end it.
-  constexpr std::chrono::milliseconds kLook{500};
+  constexpr std::chrono::milliseconds kPollInterval{500};
   const auto until = std::chrono::steady_clock::now() + options_.idle_timeout;
   int count = 0;
   do {
-    count = ::poll(&ready, 1, static_cast<int>(kLook.count()));
+    count = ::poll(&ready, 1, static_cast<int>(kPollInterval.count()));
     if (is_interrupted()) return fail(ErrorCode::kIo, "interrupted");
     if (count < 0 && errno != EINTR) return base::fail_errno("waiting for " + command_[0]);
   } while (count <= 0 && std::chrono::steady_clock::now() < until);

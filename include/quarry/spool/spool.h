@@ -17,7 +17,7 @@
 namespace quarry::spool {
 
 /// Which files: NAME.* in FOLDER.
-struct SpoolPlace {
+struct SpoolLocation {
   std::filesystem::path folder;
   std::string name;
 };
@@ -32,26 +32,26 @@ struct SpoolStatus {
 };
 
 /// Looks, and changes nothing. Errors: kNotFound (there is no such folder), and what the disk says.
-base::Result<SpoolStatus> spool_status(const SpoolPlace& place,
+base::Result<SpoolStatus> spool_status(const SpoolLocation& location,
                                        base::FileSystem& files = base::FileSystem::real());
 
 /// Shows VISITOR every message that is not delivered, with its number from 1 on, until it returns
 /// false; changes nothing. What cannot be read is told to REPORTER.
 base::Result<void> visit_spool(
-    const SpoolPlace& place,
+    const SpoolLocation& location,
     const std::function<bool(std::uint64_t number, const Message& message)>& visitor,
     const Reporter& reporter, base::FileSystem& files = base::FileSystem::real());
 
 /// Forgets all messages that are there now, also while a process enqueues others. Returns how many.
 /// Errors: kBusy (a process delivers).
-base::Result<std::uint64_t> purge_spool(const SpoolPlace& place, const Reporter& reporter,
+base::Result<std::uint64_t> purge_spool(const SpoolLocation& location, const Reporter& reporter,
                                         base::FileSystem& files = base::FileSystem::real());
 
 /// Puts the messages that can be read in segments set aside, behind what made them so, at the end
 /// of the queue, and removes those segments, one after the other: a segment is put there as a
 /// whole, or not at all. Returns how many messages. Errors: kBusy (a process enqueues), and what
 /// the disk says.
-base::Result<std::uint64_t> replay_spool(const SpoolPlace& place, const Reporter& reporter,
+base::Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter& reporter,
                                          base::FileSystem& files = base::FileSystem::real());
 
 /// Takes messages from the files, while another process may put others there.
@@ -59,7 +59,7 @@ class Drain {
  public:
   /// Errors: kBusy (another process delivers), and what the disk says.
   static base::Result<std::unique_ptr<Drain>> open(
-      const SpoolPlace& place, const QueueOptions& options, const Reporter& reporter,
+      const SpoolLocation& location, const QueueOptions& options, const Reporter& reporter,
       base::FileSystem& files = base::FileSystem::real());
   ~Drain();
   Drain(const Drain&) = delete;

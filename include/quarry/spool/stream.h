@@ -33,7 +33,7 @@ namespace quarry::spool {
 
 struct StreamOptions {
   /// The folder, which is made, and NAME, without a dot or a slash.
-  SpoolPlace place;
+  SpoolLocation location;
   /// Bytes of a segment, but for the last message of it: what is freed at once.
   std::uint64_t max_file_size = std::uint64_t{1} << 20;
   /// Bytes of all segments; 0: no limit. Journals and dead letters do not count.
@@ -119,21 +119,22 @@ struct StreamStatus {
 };
 
 /// Whether the files at PLACE are of a stream.
-base::Result<bool> is_stream(const SpoolPlace& place,
+base::Result<bool> is_stream(const SpoolLocation& location,
                              base::FileSystem& files = base::FileSystem::real());
 /// Looks, and changes nothing, also while a process has the stream. Errors: what the disk says.
-base::Result<StreamStatus> stream_status(const SpoolPlace& place,
+base::Result<StreamStatus> stream_status(const SpoolLocation& location,
                                          base::FileSystem& files = base::FileSystem::real());
 using StreamVisitor = std::function<bool(const StreamedMessage& message)>;
 /// Shows VISITOR what waits for SUBSCRIPTION, or, if that is "", every message in the segments,
 /// settled or not, the oldest first, until it returns false; changes nothing. What cannot be read is
 /// told to REPORTER. Errors: kNotFound (no such subscription), and what the disk says.
-base::Result<void> visit_stream(const SpoolPlace& place, const std::string& subscription,
+base::Result<void> visit_stream(const SpoolLocation& location, const std::string& subscription,
                                 const StreamVisitor& visitor, const Reporter& reporter,
                                 base::FileSystem& files = base::FileSystem::real());
 /// The same for what SUBSCRIPTION has given up.
-base::Result<void> visit_dead_letters(const SpoolPlace& place, const std::string& subscription,
-                                      const StreamVisitor& visitor, const Reporter& reporter,
+base::Result<void> visit_dead_letters(const SpoolLocation& location,
+                                      const std::string& subscription, const StreamVisitor& visitor,
+                                      const Reporter& reporter,
                                       base::FileSystem& files = base::FileSystem::real());
 
 }  // namespace quarry::spool

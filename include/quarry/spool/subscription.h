@@ -80,7 +80,7 @@ struct Settlement {
 struct SubscriptionStatistics {
   std::string name;
   std::uint64_t waiting = 0;    // not settled, with those in hand and those postponed
-  std::uint64_t in_hand = 0;    // taken, and not settled
+  std::uint64_t in_flight = 0;  // taken, and not settled
   std::uint64_t postponed = 0;  // come later
   std::optional<base::UnixMillis> oldest = {};  // when the stream took the first that waits
   std::uint32_t head_attempts = 0;              // of that one

@@ -47,7 +47,7 @@ class AlertRun {
       : repository_(repository), options_(options) {}
 
   Result<AlertReport> run(const Work& work) {
-    QUARRY_TRY(look());
+    QUARRY_TRY(read_setup());
     if (sender_ == nullptr) return std::move(report_);
     if (options_.is_rehearsal) {
       QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
@@ -63,7 +63,7 @@ class AlertRun {
   MailTime now() const { return MailTime(options_.clock->now().value / 1000); }
 
   /// Finds out whether mail is set up, and how.
-  Result<void> look() {
+  Result<void> read_setup() {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
     QUARRY_TRY_ASSIGN(const bool are_kept, Alerts(repository_).are_kept());
     if (!are_kept) return {};
@@ -101,8 +101,7 @@ class AlertRun {
         !read("email-self", settings_.from)) {
       return false;
     }
-    settings_.list =
-        repository_.settings().get("email-listid").value_or("").substr(0, kMaxSetting);
+    settings_.list = repository_.settings().get("email-listid").value_or("").substr(0, kMaxSetting);
     settings_.hash_digits = static_cast<std::size_t>(
         std::clamp(repository_.settings().get_int("hash-digits", kHashDigits), kFewestHashDigits,
                    kMaxHashDigits));

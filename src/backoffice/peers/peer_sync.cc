@@ -61,7 +61,7 @@ class PeerSync {
         end_(steady_clock::now() + options.peer.max_time) {}
 
   base::Result<PeerReport> run() {
-    QUARRY_TRY_ASSIGN(PeerReport report, look());
+    QUARRY_TRY_ASSIGN(PeerReport report, check_due());
     if (report.what != What::kDone) return report;
     QUARRY_TRY_ASSIGN(report, begin());
     if (report.what != What::kDone) return report;
@@ -75,7 +75,7 @@ class PeerSync {
   bool has_to_end() const { return options_.is_interrupted && options_.is_interrupted(); }
   bool is_too_late() const { return steady_clock::now() >= end_; }
 
-  base::Result<PeerReport> look();
+  base::Result<PeerReport> check_due();
   base::Result<PeerReport> look_at_row();
   base::Result<PeerReport> begin();
   base::Result<transport::Peer::Outcome> talk();
@@ -113,7 +113,7 @@ base::Result<PeerReport> PeerSync::look_at_row() {
   return report;
 }
 
-base::Result<PeerReport> PeerSync::look() {
+base::Result<PeerReport> PeerSync::check_due() {
   url_ = options_.locate(repository_);
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
   return look_at_row();

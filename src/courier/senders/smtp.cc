@@ -212,7 +212,7 @@ MailReport SmtpSender::send(const Mail& mail) {
   }
   MailReport report = refused(mail, "it is no address");
   Mail sent{mail.from, {}, mail.message};
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> indices;
   List recipients;
   for (std::size_t i = 0; i < mail.recipients.size(); ++i) {
     if (!is_address(mail.recipients[i])) continue;
@@ -225,9 +225,9 @@ MailReport SmtpSender::send(const Mail& mail) {
     (void)recipients.release();
     recipients.reset(longer);
     sent.recipients.push_back(mail.recipients[i]);
-    places.push_back(i);
+    indices.push_back(i);
   }
-  if (places.empty()) return report;
+  if (indices.empty()) return report;
   state_->lines = with_network_lines(mail.message);
   MailReport taken = state_->attempt(sent, recipients.get(), false);
   // A server may have ended a connection that was not used for a while.
@@ -236,8 +236,8 @@ MailReport SmtpSender::send(const Mail& mail) {
     taken = state_->attempt(sent, recipients.get(), true);
   }
   state_->lines = {};
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    report.recipients[places[i]] = std::move(taken.recipients[i]);
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    report.recipients[indices[i]] = std::move(taken.recipients[i]);
   }
   return report;
 }

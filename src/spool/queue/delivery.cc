@@ -15,7 +15,7 @@ constexpr milliseconds kNextTry{1000};
 /// After a consumer that took nothing, whatever it says.
 constexpr milliseconds kMinPause{10};
 /// How long a worker trusts what the clock on the wall has shown.
-constexpr std::chrono::seconds kNextLookAtClock{60};
+constexpr std::chrono::seconds kClockCheckInterval{60};
 
 }  // namespace
 
@@ -76,8 +76,8 @@ void DeliveryWorkers::run(Worker& self) {
       continue;
     }
     if (state_.is_closing) break;
-    if (state_.is_helper() && !state_.is_told_empty && state_.held() == 0) {
-      tell_empty(lock);
+    if (state_.is_helper() && !state_.has_notified_empty && state_.held() == 0) {
+      notify_empty(lock);
       continue;
     }
     if (!wait_for_work(lock)) break;
@@ -86,8 +86,8 @@ void DeliveryWorkers::run(Worker& self) {
 }
 
 /// The queue that this one helps is told that it is empty. Its mutex is taken for that.
-void DeliveryWorkers::tell_empty(Lock& lock) {
-  state_.is_told_empty = true;
+void DeliveryWorkers::notify_empty(Lock& lock) {
+  state_.has_notified_empty = true;
   lock.unlock();
   state_.setup.on_empty();
   lock.lock();
@@ -101,7 +101,7 @@ bool DeliveryWorkers::is_window_open() const {
 
 void DeliveryWorkers::wait_for_window(Lock& lock, const Worker& self) {
   const auto left = until_window(state_.setup.options, state_.setup.local_time());
-  state_.pause.wait_until(lock, now() + std::min(left, kNextLookAtClock), [&] {
+  state_.pause.wait_until(lock, now() + std::min(left, kClockCheckInterval), [&] {
     return self.is_left || self.is_retired || state_.is_closing || self.stop.stop_requested();
   });
 }

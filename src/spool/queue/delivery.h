@@ -61,7 +61,7 @@ class DeliveryWorkers {
   bool settle(Worker& self, const Delivery& delivery);
   void put_back(Batch batch, std::size_t delivered);
   void take_back(Worker& left);
-  void tell_empty(Lock& lock);
+  void notify_empty(Lock& lock);
   void ended(Worker& self);
 
   EngineState& state_;

@@ -49,7 +49,7 @@ bool DiskAssistance::messages_came() {
   }
   if (!state_.is_assisted) return false;
   start_worker();
-  if (place_ == DaPlace::kOnEmptyQueue || !is_held_) changed_.notify_all();
+  if (shuffler_state_ == ShufflerState::kOnEmptyQueue || !is_held_) changed_.notify_all();
   return true;
 }
 
@@ -132,7 +132,7 @@ void DiskAssistance::run(Worker& self) {
   self.state = Worker::State::kRunning;
   state_.quiet.notify_all();
   while (state_.is_assisted) {
-    place_ = DaPlace::kAtWork;
+    shuffler_state_ = ShufflerState::kAtWork;
     if (!state_.helper && !make_helper(lock)) {
       // What was found at the start is to be delivered first.
       if (has_files_ && !state_.is_closing) {
@@ -159,19 +159,19 @@ void DiskAssistance::run(Worker& self) {
       shuffle(lock, self);
     }
   }
-  place_ = DaPlace::kNone;
+  shuffler_state_ = ShufflerState::kNone;
   self.state = Worker::State::kEnded;
   state_.quiet.notify_all();
 }
 
 void DiskAssistance::wait_at_low_watermark(Lock& lock) {
-  place_ = DaPlace::kAtLowWatermark;
+  shuffler_state_ = ShufflerState::kAtLowWatermark;
   changed_.wait(lock);
 }
 
 /// False: for so long nothing came that the worker should end.
 bool DiskAssistance::wait_on_empty_queue(Lock& lock) {
-  place_ = DaPlace::kOnEmptyQueue;
+  shuffler_state_ = ShufflerState::kOnEmptyQueue;
   const milliseconds timeout = state_.setup.options.timeout_worker_thread_shutdown;
   if (timeout == kEternal) {
     changed_.wait(lock);
@@ -218,7 +218,7 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   is_refused_ = state_.helper->is_empty();
   // Without anything on the disk memory can deliver by itself; else there is room in time.
   if (is_over()) return;
-  place_ = DaPlace::kOnFullDisk;
+  shuffler_state_ = ShufflerState::kOnFullDisk;
   state_.pause.wait_until(lock, next_try_);
 }
 

@@ -33,7 +33,7 @@
 namespace quarry::spool {
 
 /// Where the worker that shuffles messages to the disk is.
-enum class DaPlace : std::uint8_t {
+enum class ShufflerState : std::uint8_t {
   kNone,            // there is no such worker
   kAtWork,          // it may not wait at all
   kAtLowWatermark,  // it waits for the high water mark, or that the disk queue is empty
@@ -57,7 +57,7 @@ class DiskAssistance {
   /// A worker of the queue in memory has ended: its place is the helper's.
   void worker_ended();
 
-  DaPlace place() const { return place_; }
+  ShufflerState shuffler_state() const { return shuffler_state_; }
   /// The files were removed.
   const std::optional<base::Error>& disk_is_gone() const { return disk_is_gone_; }
   bool any_starting() const { return worker_.any_starting(); }
@@ -99,7 +99,7 @@ class DiskAssistance {
   bool is_refused_ = false;  // the disk takes nothing, and has nothing
   bool is_held_ = false;     // the low water mark was reached
   std::uint64_t lost_ = 0;
-  DaPlace place_ = DaPlace::kNone;
+  ShufflerState shuffler_state_ = ShufflerState::kNone;
   WorkerPool worker_;  // of one
 };
 

@@ -294,17 +294,17 @@ void DiskStore::leave_settled() {
 
 Result<void> DiskStore::checkpoint() {
   // How far reading has come is for him to say who reads.
-  if (!reader_) return log_.check_place();
+  if (!reader_) return log_.check_folder();
   QUARRY_TRY(files_.write_position(settled_));
   unwritten_ = 0;
   return {};
 }
 
-void DiskStore::tell_progress() {
+void DiskStore::publish_progress() {
   if (unwritten_ > 0) report(checkpoint());
 }
 
-void DiskStore::look_for_progress() {
+void DiskStore::refresh_progress() {
   if (reader_) return;
   const auto position = files_.position();
   // What is wrong with the file is for him to find who reads.
@@ -331,7 +331,7 @@ Result<void> DiskStore::remove_done() {
 
 Result<void> DiskStore::destroy() {
   // Those of others are not ours to remove.
-  QUARRY_TRY(files_.check_place());
+  QUARRY_TRY(files_.check_folder());
   QUARRY_TRY(remove_before(UINT64_MAX));
   QUARRY_TRY(files_.remove_position());
   return files_.sync_names();

@@ -51,9 +51,9 @@ class DiskStore final : public Store {
   /// Writes down how far reading has come: everything before the first message not settled.
   base::Result<void> checkpoint();
   /// The same, if there is something new to write down: who writes may wait for it.
-  void tell_progress();
+  void publish_progress();
   /// Of who only writes: how far another process has read, by what that has written down.
-  void look_for_progress();
+  void refresh_progress();
   /// Begins another segment, if the last has messages: that goes when they are delivered. Not
   /// beside push().
   void end_segment();

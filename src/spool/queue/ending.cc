@@ -54,7 +54,7 @@ void Engine::end_plainly(Lock& lock) {
   if (const auto closed = state_.disk->close_gaps(); !closed) {
     state_.report(closed.error().message + ": what was delivered may come again");
   }
-  state_.look_for_progress();
+  state_.refresh_progress();
   ending_.saved = state_.disk->unsettled();
   const bool is_done = ending_.saved == 0 && state_.setup.consumer;
   if (auto kept = is_done ? state_.disk->destroy() : state_.disk->checkpoint(); !kept) {

@@ -31,9 +31,9 @@ bool Engine::wait_until_empty(milliseconds timeout) {
                                  [this] { return state_.held() == 0 && !state_.is_assisted; });
 }
 
-DaPlace Engine::da_place() const {
+ShufflerState Engine::shuffler_state() const {
   const Lock lock(state_.mutex);
-  return assistance_.place();
+  return assistance_.shuffler_state();
 }
 
 // --- of the disk queue ------------------------------------------------------------------------

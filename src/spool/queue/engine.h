@@ -52,7 +52,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// Puts MESSAGES, which were taken before all others, before them.
   std::size_t push_front(std::span<Message> messages, base::Error* error);
 
-  DaPlace da_place() const;
+  ShufflerState shuffler_state() const;
 
  private:
   void end_plainly(Lock& lock);

@@ -46,7 +46,7 @@ struct EngineState {
   /// Brings the figures up to date.
   void count();
   /// Where another process delivers, fullness() is what that was at the last look: this looks.
-  void look_for_progress();
+  void refresh_progress();
   void report(const std::string& line) const { setup.reporter(line); }
 
   bool is_da_enabled() const { return setup.options.is_disk_assisted(); }
@@ -66,9 +66,9 @@ struct EngineState {
   std::atomic<std::uint64_t> undelivered{0};  // read without the mutex
   std::size_t high_watermark = 0;
   std::size_t low_watermark = 0;
-  bool is_told_empty = false;    // of a helper: its owner knows that nothing is left
-  bool is_enqueue_only = false;  // no consumer is begun any more
-  bool is_assisted = false;      // messages go to the disk queue that helps, and come from it
+  bool has_notified_empty = false;  // of a helper: its owner knows that nothing is left
+  bool is_enqueue_only = false;     // no consumer is begun any more
+  bool is_assisted = false;         // messages go to the disk queue that helps, and come from it
   std::shared_ptr<Engine> helper;
   std::vector<Message> earlier;  // left by consumers at the end, before what the helper has
   bool is_closing = false;

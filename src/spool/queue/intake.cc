@@ -15,8 +15,8 @@ namespace {
 // How long who can wait a moment does (rsyslog's light delay).
 constexpr std::chrono::seconds kLightDelay{1};
 // How often who waits for another process looks how far that is: soon at first.
-constexpr milliseconds kFirstLook{2};
-constexpr milliseconds kLastLook{64};
+constexpr milliseconds kFirstPollDelay{2};
+constexpr milliseconds kMaxPollDelay{64};
 // For so long that does not get on, and something may be in its way.
 constexpr milliseconds kStuck{1000};
 
@@ -35,8 +35,8 @@ struct Intake::Waiting {
 /// how far it is, and does so even if it has nothing new.
 void Intake::help_reader_on() {
   if (!state_.is_read_elsewhere()) return;
-  if (const std::uint64_t left = state_.disk->unsettled(); left != left_at_last_look_) {
-    left_at_last_look_ = left;
+  if (const std::uint64_t left = state_.disk->unsettled(); left != left_at_last_check_) {
+    left_at_last_check_ = left;
     stuck_since_ = now();
   } else if (!is_writing_ && now() - stuck_since_ >= kStuck) {
     state_.disk->end_segment();
@@ -62,15 +62,15 @@ std::size_t Intake::room_for(Delay delay) const {
 /// tell how far it is.
 bool Intake::wait_until_ready(Lock& lock, TimePoint deadline,
                               const std::function<bool()>& is_ready) {
-  milliseconds until_look = kFirstLook;
+  milliseconds poll_delay = kFirstPollDelay;
   while (!is_ready()) {
-    state_.look_for_progress();
+    state_.refresh_progress();
     if (is_ready()) break;
     help_reader_on();
     TimePoint until = std::min(deadline, assistance_.try_again());
     if (state_.is_read_elsewhere()) {
-      until = std::min(until, now() + until_look);
-      until_look = std::min(2 * until_look, kLastLook);
+      until = std::min(until, now() + poll_delay);
+      poll_delay = std::min(2 * poll_delay, kMaxPollDelay);
     }
     const bool is_in_time = state_.room.wait_until(lock, until) == std::cv_status::no_timeout;
     if (!is_in_time && until == deadline) return is_ready();
@@ -92,7 +92,7 @@ bool Intake::wait_for_room(Lock& lock, const Message& message, Delay delay, Erro
   } else if (delay == Delay::kFull) {
     wait_until_ready(lock, TimePoint::max(), is_open);
   }
-  if (is_choosy && state_.fullness() >= *options.discard_mark) state_.look_for_progress();
+  if (is_choosy && state_.fullness() >= *options.discard_mark) state_.refresh_progress();
   if (is_choosy && state_.fullness() >= *options.discard_mark) {
     ++state_.setup.figures->discarded;
     *error = {ErrorCode::kDiscarded, "discarded: queue.discardmark is reached"};
@@ -155,7 +155,7 @@ std::size_t Intake::to_memory(std::span<Message> messages, Delay delay, Error* e
 
 void Intake::messages_came() {
   state_.count();
-  state_.is_told_empty = false;
+  state_.has_notified_empty = false;
   if (!assistance_.messages_came()) workers_.advise();
 }
 

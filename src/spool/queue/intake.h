@@ -50,9 +50,9 @@ class Intake {
   EngineState& state_;
   DeliveryWorkers& workers_;
   DiskAssistance& assistance_;
-  std::deque<Waiting*> group_;           // who waits until his messages are written
-  bool is_writing_ = false;              // somebody writes those of a group
-  std::uint64_t left_at_last_look_ = 0;  // for another process to deliver
+  std::deque<Waiting*> group_;            // who waits until his messages are written
+  bool is_writing_ = false;               // somebody writes those of a group
+  std::uint64_t left_at_last_check_ = 0;  // for another process to deliver
   TimePoint stuck_since_{};
 };
 

@@ -59,12 +59,12 @@ Result<void> check_ranges(const QueueOptions& o) {
 }  // namespace
 
 std::size_t max_content(const QueueOptions& options) {
-  constexpr std::size_t kAround = kSegmentHeader + kRecordHeader;
+  constexpr std::size_t kFraming = kSegmentHeader + kRecordHeader;
   const std::uint64_t room = options.max_disk_space;
   if (options.filename.empty() || room == 0) return kMaxContent;
-  return room < kAround
+  return room < kFraming
              ? 0
-             : static_cast<std::size_t>(std::min<std::uint64_t>(kMaxContent, room - kAround));
+             : static_cast<std::size_t>(std::min<std::uint64_t>(kMaxContent, room - kFraming));
 }
 
 Result<QueueOptions> complete(QueueOptions o) {

@@ -99,12 +99,12 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
   auto made = std::make_unique<Implementation>();
   QUARRY_TRY_ASSIGN(made->options, complete(options));
   made->consumer = consumer;
-  const auto tell = [reporter = std::move(reporter),
-                     mutex = std::make_shared<Mutex>()](const std::string& line) {
+  const auto report = [reporter = std::move(reporter),
+                       mutex = std::make_shared<Mutex>()](const std::string& line) {
     const Lock lock(*mutex);
     if (reporter) reporter(line);
   };
-  made->reporter = tell;
+  made->reporter = report;
   if (options.sampling_interval > 1) made->sampling.emplace(options.sampling_interval);
   if (options.type == QueueType::kDirect) {
     if (!made->consumer) return fail(ErrorCode::kInvalid, "a direct queue needs a consumer");
@@ -114,7 +114,7 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
   if (has_files) QUARRY_TRY(made->open_files(files));
   Engine::Setup setup{.options = made->options,
                       .consumer = std::move(consumer),
-                      .reporter = tell,
+                      .reporter = report,
                       .figures = made->figures,
                       .files = made->files.value_or(SpoolFiles(files, {}, {}, false)),
                       .disk = nullptr,
@@ -123,7 +123,7 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
   bool found = false;
   if (made->options.type == QueueType::kDisk) {
     const Roles roles = made->consumer ? Roles::kBoth : Roles::kWriter;
-    QUARRY_TRY_ASSIGN(setup.disk, DiskStore::open(*made->files, made->options, tell, roles));
+    QUARRY_TRY_ASSIGN(setup.disk, DiskStore::open(*made->files, made->options, report, roles));
   } else if (made->options.is_disk_assisted()) {
     QUARRY_TRY_ASSIGN(found, DiskStore::is_there(*made->files));
   }
@@ -158,7 +158,7 @@ Statistics Queue::statistics() const {
 }
 
 Result<void> Queue::check_files() const {
-  return implementation_->files ? implementation_->files->check_place() : Result<void>{};
+  return implementation_->files ? implementation_->files->check_folder() : Result<void>{};
 }
 
 bool Queue::wait_until_empty(milliseconds timeout) {

@@ -31,8 +31,8 @@ constexpr std::uint64_t kMaxDamaged = 4096;
 // Of one segment, since all of it is looked at in memory.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
 // Bytes of what may be records, for each of a segment, and in all: some ten seconds.
-constexpr std::uint64_t kLooksAByte = 4096;
-constexpr std::uint64_t kMaxLooks = std::uint64_t{1} << 32;
+constexpr std::uint64_t kReadsPerByte = 4096;
+constexpr std::uint64_t kMaxReads = std::uint64_t{1} << 32;
 
 Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::path& path) {
   QUARRY_TRY_ASSIGN(const auto file, files.open(path, FileUse::kRead));
@@ -51,17 +51,17 @@ Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::p
 /// lengths of long records could take hours.
 struct Remains {
   std::string_view bytes;
-  std::uint64_t patience;
+  std::uint64_t budget;
 
   /// Behind the end there is none.
   RecordView stray_at(std::size_t offset) {
-    if (offset >= bytes.size() || patience == 0) {
+    if (offset >= bytes.size() || budget == 0) {
       RecordView none;
       none.state = RecordState::kDamaged;
       return none;
     }
     const RecordView record = decode_stray_record(bytes.substr(offset));
-    patience -= std::min<std::uint64_t>(patience, record.content.size());
+    budget -= std::min<std::uint64_t>(budget, record.content.size());
     return record;
   }
 };
@@ -123,7 +123,7 @@ std::vector<Message> without_header(Remains& remains) {
   std::vector<Message> messages;
   const std::size_t size = remains.bytes.size();
   bool is_in_row = false;
-  for (std::size_t offset = 0; offset + kRecordHeader <= size && remains.patience > 0;) {
+  for (std::size_t offset = 0; offset + kRecordHeader <= size && remains.budget > 0;) {
     const RecordView record = remains.stray_at(offset);
     const std::size_t next = offset + record.bytes;
     const bool is_one =
@@ -140,12 +140,12 @@ std::vector<Message> without_header(Remains& remains) {
 /// *IS_WHOLE: all of it was looked at.
 std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const std::string& path,
                              const Reporter& reporter, bool* is_whole) {
-  Remains remains{.bytes = bytes, .patience = std::min(kMaxLooks, kLooksAByte * bytes.size())};
+  Remains remains{.bytes = bytes, .budget = std::min(kMaxReads, kReadsPerByte * bytes.size())};
   const auto header = decode_header(bytes);
   // Of one that is not what its name says nothing was delivered.
   auto messages =
       header ? behind_damage(remains, *header, header->number != number) : without_header(remains);
-  *is_whole = remains.patience > 0;
+  *is_whole = remains.budget > 0;
   const char* const where = header ? "behind the damage" : "though its header is damaged";
   reporter(messages.empty()
                ? fmt::format("{}: no message can be found {}; it is left alone", path, where)
@@ -174,17 +174,17 @@ Result<void> put_behind(const SpoolFiles& spool, std::span<const Message> messag
 
 }  // namespace
 
-Result<std::uint64_t> replay_spool(const SpoolPlace& place, const Reporter& reporter,
+Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter& reporter,
                                    base::FileSystem& files) {
-  const SpoolFiles spool(files, place.folder, place.name, true);
+  const SpoolFiles spool(files, location.folder, location.name, true);
   QUARRY_TRY_ASSIGN(const SpoolLock lock, spool.lock(Roles::kWriter));
   QUARRY_TRY(spool.check_no_stream());
   QUARRY_TRY_ASSIGN(const auto names, spool.damaged());
   std::uint64_t count = 0;
   for (const std::string& name : names) {
-    const auto number = segment_number(place.name, name.substr(0, name.rfind(".damaged")));
+    const auto number = segment_number(location.name, name.substr(0, name.rfind(".damaged")));
     if (!number) continue;  // a position
-    const auto path = place.folder / name;
+    const auto path = location.folder / name;
     QUARRY_TRY_ASSIGN(const std::string bytes, read_whole(files, path));
     bool is_whole = false;
     const auto messages = salvage(bytes, *number, path.string(), reporter, &is_whole);

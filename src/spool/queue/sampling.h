@@ -28,19 +28,19 @@ class Sampling {
   /// again; where it was discarded, who goes on begins behind it.
   template <typename Take>
   std::size_t pass(std::span<Message> messages, Figures& figures, Take&& take) {
-    std::vector<std::size_t> places;
+    std::vector<std::size_t> indices;
     std::vector<Message> samples;
     for (std::size_t i = interval_ - 1 - seen(messages.size()); i < messages.size();
          i += interval_) {
-      places.push_back(i);
+      indices.push_back(i);
       samples.push_back(std::move(messages[i]));
     }
     const auto [taken, is_next_discarded] =
         samples.empty() ? Taken{0, false} : take(std::span(samples));
     for (std::size_t i = taken; i < samples.size(); ++i) {
-      messages[places[i]] = std::move(samples[i]);
+      messages[indices[i]] = std::move(samples[i]);
     }
-    const std::size_t done = taken < samples.size() ? places[taken] : messages.size();
+    const std::size_t done = taken < samples.size() ? indices[taken] : messages.size();
     forget(messages.size() - done - (is_next_discarded ? 1 : 0));
     figures.left_out += done - taken;
     return done;

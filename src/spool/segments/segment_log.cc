@@ -68,7 +68,7 @@ void SegmentLog::begin_at(const Position& beginning) {
 Result<void> SegmentLog::begin_file() {
   if (file_ && size_ > 0 && size_ < limits_.file_size) return {};
   if (!file_ || size_ > 0) {
-    QUARRY_TRY(files_.check_place());
+    QUARRY_TRY(files_.check_folder());
     file_.reset();
     auto made = files_.system().open(files_.segment(next_number_), FileUse::kMake);
     // What is in the way is not ours to overwrite: somebody copied files here.
@@ -92,11 +92,11 @@ Result<void> SegmentLog::begin_file() {
   return {};
 }
 
-Result<void> SegmentLog::check_place() const {
-  if (!file_) return files_.check_place();
+Result<void> SegmentLog::check_folder() const {
+  if (!file_) return files_.check_folder();
   QUARRY_TRY_ASSIGN(const bool is_there, file_->has_name());
   if (is_there) return {};
-  QUARRY_TRY(files_.check_place());
+  QUARRY_TRY(files_.check_folder());
   return fail(ErrorCode::kNotFound,
               fmt::format("{}: it was removed or replaced while messages were written to it",
                           files_.shown(number_)));
@@ -146,7 +146,7 @@ Result<std::size_t> SegmentLog::append_some(std::span<const Message> messages) {
     }
   }
   if (count > 0) {
-    if (auto there = check_place(); !there) {
+    if (auto there = check_folder(); !there) {
       // Wherever it is now: these count as not taken.
       (void)file_->truncate(size_);
       file_.reset();

@@ -52,7 +52,7 @@ class SegmentLog {
   /// Syncs the last segment, but not its name. For an owner that decides each time.
   base::Result<void> sync() { return file_ ? file_->sync() : base::Result<void>{}; }
   /// Errors: kNotFound, the segment that was written last is no longer in the folder.
-  base::Result<void> check_place() const;
+  base::Result<void> check_folder() const;
   /// Begins a new segment if the last one has messages, so that a reader can remove that.
   void make_way();
   /// Ends the last segment. Returns where the next message will be.

@@ -109,7 +109,7 @@ Result<bool> SegmentReader::read_header() {
 }
 
 /// What comes at position_.
-Result<RecordView> SegmentReader::look() {
+Result<RecordView> SegmentReader::read_record() {
   if (is_damaged_) return RecordView{};
   if (position_.offset < kSegmentHeader) {
     QUARRY_TRY_ASSIGN(const bool is_whole, read_header());
@@ -146,7 +146,7 @@ Result<bool> SegmentReader::next(std::uint64_t end, Message& message) {
       QUARRY_TRY_ASSIGN(const bool is_there, open());
       if (!is_there) return false;
     }
-    QUARRY_TRY_ASSIGN(const RecordView record, look());
+    QUARRY_TRY_ASSIGN(const RecordView record, read_record());
     if (record.state == RecordState::kWhole) {
       // The header may have told of messages that are not there.
       if (position_.sequence >= end) return false;

@@ -41,7 +41,7 @@ class SegmentReader {
   base::Result<bool> open();
   base::Result<bool> open_next();
   base::Result<bool> read_header();
-  base::Result<RecordView> look();
+  base::Result<RecordView> read_record();
   base::Result<bool> go_on();
   base::Result<void> fill(std::size_t wanted);
   std::string_view ahead() const { return std::string_view(buffer_).substr(used_); }

@@ -131,7 +131,7 @@ Result<SpoolLock> SpoolFiles::lock(Roles roles) const {
   return taken;
 }
 
-Result<void> SpoolFiles::check_place() const {
+Result<void> SpoolFiles::check_folder() const {
   const auto lock = lock_.lock();
   if (!lock) return {};
   QUARRY_TRY_ASSIGN(const bool is_there, lock->has_name());
@@ -205,7 +205,7 @@ bool SpoolFiles::is_of_these(const Position& position,
 }
 
 Result<void> SpoolFiles::write_position(const Position& position) const {
-  QUARRY_TRY(check_place());
+  QUARRY_TRY(check_folder());
   const auto beside = position_beside();
   // What a process that was killed has left.
   QUARRY_TRY(remove_if_there(*system_, beside));

@@ -70,7 +70,7 @@ class SpoolFiles {
   void keep_to(const SpoolLock& lock) { lock_ = lock.writer ? lock.writer : lock.reader; }
   /// Errors: kNotFound, the folder, or the lock in it, was removed, moved or replaced: nobody would
   /// find what goes there, and another process may have the same role.
-  base::Result<void> check_place() const;
+  base::Result<void> check_folder() const;
 
   /// The file that tells that these are a stream's (stream/stream_core.h).
   std::filesystem::path stream_mark() const { return folder_ / (name_ + ".stream"); }

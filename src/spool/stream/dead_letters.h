@@ -15,7 +15,7 @@
 namespace quarry::spool {
 
 /// Where the dead letters of SUBSCRIPTION of the stream at PLACE are.
-SpoolPlace dead_letters_of(const SpoolPlace& place, const std::string& subscription);
+SpoolLocation dead_letters_of(const SpoolLocation& location, const std::string& subscription);
 /// The subscription that holds them.
 inline constexpr const char* kLetters = "letters";
 
@@ -28,7 +28,8 @@ struct DeadLetter {
 class DeadLetters {
  public:
   /// Opens what there is. Nothing of ENVIRONMENT is owned. Errors: what the disk says.
-  static base::Result<std::unique_ptr<DeadLetters>> open(const SpoolPlace& place, Reporter reporter,
+  static base::Result<std::unique_ptr<DeadLetters>> open(const SpoolLocation& location,
+                                                         Reporter reporter,
                                                          const StreamEnvironment& environment);
   ~DeadLetters();
   DeadLetters(const DeadLetters&) = delete;
@@ -48,10 +49,10 @@ class DeadLetters {
   base::Result<void> remove();
 
  private:
-  DeadLetters(SpoolPlace place, Reporter reporter, const StreamEnvironment& environment);
+  DeadLetters(SpoolLocation location, Reporter reporter, const StreamEnvironment& environment);
   base::Result<void> open_stream();
 
-  SpoolPlace place_;
+  SpoolLocation location_;
   Reporter reporter_;
   StreamEnvironment environment_;
   std::unique_ptr<StreamCore> stream_;  // none before the first letter

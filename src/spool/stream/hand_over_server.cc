@@ -142,10 +142,10 @@ bool HandOverServer::Loop::round() {
   for (Client& one : clients_) {
     if (one.waits()) admit(one);
   }
-  const bool has_place = clients_.size() < options_.max_clients && now() >= next_accept_;
+  const bool has_room = clients_.size() < options_.max_clients && now() >= next_accept_;
   std::vector<pollfd> polled{
       {.fd = wake_.get(), .events = POLLIN, .revents = 0},
-      {.fd = has_place ? listener_.get() : -1, .events = POLLIN, .revents = 0}};
+      {.fd = has_room ? listener_.get() : -1, .events = POLLIN, .revents = 0}};
   for (const Client& one : clients_) {
     polled.push_back({.fd = one.fd.get(), .events = one.events(), .revents = 0});
   }
@@ -155,8 +155,8 @@ bool HandOverServer::Loop::round() {
     return false;
   }
   if (polled[0].revents != 0) return false;
-  std::size_t place = 2;
-  for (Client& one : clients_) serve(one, polled[place++].revents);
+  std::size_t index = 2;
+  for (Client& one : clients_) serve(one, polled[index++].revents);
   append_whole();
   sweep();
   if (polled[1].revents != 0) accept_some();

@@ -10,7 +10,7 @@ namespace {
 
 /// Where the record is that READER has read last, when it was at BEFORE before. The first one of a
 /// segment has its place there: what is before is not needed for it.
-Position place_of_last(const Position& before, const SegmentReader& reader) {
+Position position_of_last(const Position& before, const SegmentReader& reader) {
   const Position& after = reader.position();
   if (before.segment == after.segment && before.offset >= kSegmentHeader) return before;
   return {.segment = after.segment, .offset = kSegmentHeader, .sequence = after.sequence - 1};
@@ -18,7 +18,7 @@ Position place_of_last(const Position& before, const SegmentReader& reader) {
 
 }  // namespace
 
-Result<std::optional<MessageSource::Fresh>> MessageSource::next(std::uint64_t end) {
+Result<std::optional<MessageSource::NextMessage>> MessageSource::next(std::uint64_t end) {
   while (true) {
     const Position before = fresh_->position();
     QUARRY_TRY_ASSIGN(const bool has_one, fresh_->next(end, record_));
@@ -29,8 +29,8 @@ Result<std::optional<MessageSource::Fresh>> MessageSource::next(std::uint64_t en
       reporter_(fmt::format("{}: message {} is none of a stream", files_.shown(position().segment),
                             sequence));
     } else if (is_for_us(*envelope)) {
-      return Fresh{.message = message_in(*envelope, sequence, record_.severity),
-                   .at = place_of_last(before, *fresh_)};
+      return NextMessage{.message = message_in(*envelope, sequence, record_.severity),
+                         .at = position_of_last(before, *fresh_)};
     }
   }
 }
@@ -52,7 +52,7 @@ Result<std::optional<StreamedMessage>> MessageSource::find(std::uint64_t sequenc
     if (has_one && found < sequence) continue;
     const auto envelope = has_one ? open_envelope(record_.content) : std::nullopt;
     if (!envelope || found != sequence || !is_for_us(*envelope)) return std::nullopt;
-    found_at_ = place_of_last(before, *again_);
+    found_at_ = position_of_last(before, *again_);
     return message_in(*envelope, sequence, record_.severity);
   }
 }

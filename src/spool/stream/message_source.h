@@ -31,13 +31,13 @@ class MessageSource {
   /// Messages to come begin at START.
   void start_at(const Position& start) { fresh_.emplace(files_, reporter_, start, written_); }
 
-  struct Fresh {
+  struct NextMessage {
     StreamedMessage message;
     Position at;
   };
   /// The next message before the sequence number END. Nothing: there is none. Errors: what the disk
   /// says.
-  base::Result<std::optional<Fresh>> next(std::uint64_t end);
+  base::Result<std::optional<NextMessage>> next(std::uint64_t end);
   /// Behind what next() has looked at.
   const Position& position() const { return fresh_->position(); }
   /// Nothing before END will come any more.

@@ -28,9 +28,9 @@ std::string shortened(std::string_view error) {
 }  // namespace
 
 /// Under the subscription's mutex.
-class SubscriptionCore::Settling {
+class SubscriptionCore::SettleCall {
  public:
-  explicit Settling(SubscriptionCore& core) : core_(core) {}
+  explicit SettleCall(SubscriptionCore& core) : core_(core) {}
 
   Result<void> add(const Settlement& settlement);
   /// In order what is behind a message that comes later comes behind it again.
@@ -48,7 +48,7 @@ class SubscriptionCore::Settling {
   bool has_postponed_ = false;
 };
 
-Result<void> SubscriptionCore::Settling::add(const Settlement& settlement) {
+Result<void> SubscriptionCore::SettleCall::add(const Settlement& settlement) {
   const std::uint64_t sequence = settlement.sequence;
   if (!core_.state_.is_in_hand(sequence) || !settled_.insert(sequence).second) return {};
   const std::uint32_t attempts = core_.state_.open().at(sequence).attempts;
@@ -69,7 +69,7 @@ Result<void> SubscriptionCore::Settling::add(const Settlement& settlement) {
   return {};
 }
 
-void SubscriptionCore::Settling::postpone(const Settlement& settlement, std::uint32_t attempts) {
+void SubscriptionCore::SettleCall::postpone(const Settlement& settlement, std::uint32_t attempts) {
   const milliseconds delay =
       settlement.delay ? std::clamp(*settlement.delay, milliseconds(1), kMaxDelay)
                        : core_.options_.retry.after(attempts, core_.setup_.environment.random());
@@ -82,8 +82,8 @@ void SubscriptionCore::Settling::postpone(const Settlement& settlement, std::uin
   has_postponed_ = true;
 }
 
-Result<void> SubscriptionCore::Settling::give_up(const Settlement& settlement,
-                                                 std::uint32_t attempts) {
+Result<void> SubscriptionCore::SettleCall::give_up(const Settlement& settlement,
+                                                   std::uint32_t attempts) {
   QUARRY_TRY_ASSIGN(auto message, core_.find(settlement.sequence));
   if (!message) {
     events_.emplace_back(Lost{settlement.sequence});
@@ -97,7 +97,7 @@ Result<void> SubscriptionCore::Settling::give_up(const Settlement& settlement,
   return {};
 }
 
-void SubscriptionCore::Settling::return_others() {
+void SubscriptionCore::SettleCall::return_others() {
   if (!core_.options_.in_order || !has_postponed_) return;
   for (const auto& [sequence, message] : core_.state_.open()) {
     if (message.is_in_hand && !settled_.contains(sequence))
@@ -105,7 +105,7 @@ void SubscriptionCore::Settling::return_others() {
   }
 }
 
-Result<void> SubscriptionCore::Settling::finish() {
+Result<void> SubscriptionCore::SettleCall::finish() {
   if (!letters_.empty()) QUARRY_TRY(core_.setup_.dead->put(letters_));
   return core_.commit(events_, core_.options_.sync_settlements);
 }
@@ -113,7 +113,7 @@ Result<void> SubscriptionCore::Settling::finish() {
 Result<void> SubscriptionCore::settle(std::span<const Settlement> settlements) {
   const Lock lock(mutex_);
   QUARRY_TRY(check_open());
-  Settling settling(*this);
+  SettleCall settling(*this);
   for (const Settlement& one : settlements) QUARRY_TRY(settling.add(one));
   settling.return_others();
   const auto settled = settling.finish();

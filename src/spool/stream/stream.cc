@@ -18,7 +18,7 @@ using base::fail;
 using base::Result;
 
 Result<void> check(const StreamOptions& options) {
-  const std::string& name = options.place.name;
+  const std::string& name = options.location.name;
   if (name.empty() || name.find_first_of("./") != std::string::npos) {
     return fail(ErrorCode::kInvalid, "a stream's name has neither a dot nor a slash");
   }
@@ -63,15 +63,15 @@ Stream::~Stream() = default;
 Result<std::unique_ptr<Stream>> Stream::open(const StreamOptions& options, Reporter reporter,
                                              const StreamEnvironment& environment) {
   QUARRY_TRY(check(options));
-  const auto tell = [reporter = std::move(reporter),
-                     mutex = std::make_shared<Mutex>()](const std::string& line) {
+  const auto report = [reporter = std::move(reporter),
+                       mutex = std::make_shared<Mutex>()](const std::string& line) {
     const Lock lock(*mutex);
     if (reporter) reporter(line);
   };
   StreamEnvironment whole{.files = environment.files,
                           .clock = environment.clock,
                           .random = environment.random ? environment.random : shared_random()};
-  QUARRY_TRY_ASSIGN(auto core, StreamCore::open(options, tell, whole));
+  QUARRY_TRY_ASSIGN(auto core, StreamCore::open(options, report, whole));
   return std::unique_ptr<Stream>(new Stream(std::move(core)));
 }
 

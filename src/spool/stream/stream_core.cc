@@ -21,11 +21,10 @@ namespace {
 constexpr std::string_view kMark = "quarry-stream 1\n";
 
 bool is_good_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxName &&
-         std::ranges::all_of(name, [](unsigned char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '-' || c == '_';
-         });
+  return !name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+  });
 }
 
 Result<void> check(const SubscriptionOptions& options) {
@@ -55,7 +54,7 @@ StreamCore::StreamCore(const StreamOptions& options, Reporter reporter,
     : options_(options),
       reporter_(std::move(reporter)),
       environment_(environment),
-      files_(environment.files, options.place.folder, options.place.name, options.sync) {}
+      files_(environment.files, options.location.folder, options.location.name, options.sync) {}
 
 Result<std::unique_ptr<StreamCore>> StreamCore::open(const StreamOptions& options,
                                                      const Reporter& reporter,
@@ -63,7 +62,7 @@ Result<std::unique_ptr<StreamCore>> StreamCore::open(const StreamOptions& option
   std::unique_ptr<StreamCore> core(new StreamCore(options, reporter, environment));
   QUARRY_TRY(core->take_folder());
   QUARRY_TRY_ASSIGN(const States states, core->read_states());
-  std::map<std::string, StreamLog::Reached> reached;
+  std::map<std::string, StreamLog::SubscriptionProgress> reached;
   for (const auto& [name, state] : states) {
     reached[name] = {.read = state.read(), .floor = state.floor()};
   }
@@ -79,7 +78,7 @@ StreamCore::~StreamCore() {
 /// Makes the folder and the mark, if need be, and locks out every other process, queues as well.
 Result<void> StreamCore::take_folder() {
   base::FileSystem& system = environment_.files;
-  const auto& folder = options_.place.folder;
+  const auto& folder = options_.location.folder;
   QUARRY_TRY(system.make_folder(folder));
   QUARRY_TRY(system.sync_directory(std::filesystem::absolute(folder).parent_path()));
   QUARRY_TRY_ASSIGN(lock_, files_.lock(Roles::kBoth));
@@ -115,7 +114,7 @@ Result<StreamCore::States> StreamCore::read_states() const {
       reporter_(fmt::format(
           "{}: the journal of {} is damaged; everything in the segments is delivered, some of it "
           "perhaps again",
-          options_.place.folder.string(), name));
+          options_.location.folder.string(), name));
       QUARRY_TRY_ASSIGN(state, state_from_start());
     }
     state->nobody_has_any();
@@ -133,8 +132,8 @@ Result<SubscriptionState> StreamCore::state_from_start() const {
 /// Adds the subscription NAME, which knows STATE.
 Result<void> StreamCore::add(const std::string& name, const SubscriptionState& state) {
   QUARRY_TRY_ASSIGN(auto journal, Journal::begin(journal_files(files_, name), reporter_, state));
-  QUARRY_TRY_ASSIGN(
-      auto dead, DeadLetters::open(dead_letters_of(options_.place, name), reporter_, environment_));
+  QUARRY_TRY_ASSIGN(auto dead, DeadLetters::open(dead_letters_of(options_.location, name),
+                                                 reporter_, environment_));
   SubscriptionCore::Setup setup{.name = name,
                                 .log = *log_,
                                 .reporter = reporter_,

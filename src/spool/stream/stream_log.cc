@@ -19,7 +19,7 @@ struct StreamLog::Waiting {
 
 Result<std::unique_ptr<StreamLog>> StreamLog::open(
     const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter,
-    const std::map<std::string, Reached>& subscriptions) {
+    const std::map<std::string, SubscriptionProgress>& subscriptions) {
   std::unique_ptr<StreamLog> log(new StreamLog(files, options, reporter));
   Position furthest{.segment = 1, .offset = 0, .sequence = 1};
   for (const auto& [name, reached] : subscriptions) {

@@ -25,7 +25,7 @@ namespace quarry::spool {
 class StreamLog {
  public:
   /// Of a subscription, when the stream is opened.
-  struct Reached {
+  struct SubscriptionProgress {
     Position read;            // never taken from there on
     std::uint64_t floor = 0;  // the oldest segment that it needs
   };
@@ -34,7 +34,7 @@ class StreamLog {
   /// what the disk says.
   static base::Result<std::unique_ptr<StreamLog>> open(
       const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter,
-      const std::map<std::string, Reached>& subscriptions);
+      const std::map<std::string, SubscriptionProgress>& subscriptions);
 
   /// Appends MESSAGES, which are moved. Returns the sequence number of the first. Errors: what the
   /// disk says; some of them, from the first on, may be there then.

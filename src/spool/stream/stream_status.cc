@@ -22,8 +22,8 @@ constexpr int kMaxReadings = 5;
 
 const Reporter kSilent = [](const std::string&) {};
 
-SpoolFiles stream_files(const SpoolPlace& place, base::FileSystem& files) {
-  return {files, place.folder, place.name, false};
+SpoolFiles stream_files(const SpoolLocation& location, base::FileSystem& files) {
+  return {files, location.folder, location.name, false};
 }
 
 Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& subscription) {
@@ -41,28 +41,28 @@ Result<SubscriptionStatistics> look_at(const SpoolFiles& files, const std::strin
                                        std::uint64_t end) {
   QUARRY_TRY_ASSIGN(const SubscriptionState state, state_of(files, subscription));
   SubscriptionStatistics figures = statistics_of(subscription, state, end);
-  const SpoolPlace place{.folder = files.folder(), .name = files.name()};
+  const SpoolLocation location{.folder = files.folder(), .name = files.name()};
   QUARRY_TRY(visit_stream(
-      place, subscription,
+      location, subscription,
       [&figures](const StreamedMessage& first) {
         figures.oldest = first.taken_at;
         return false;
       },
       kSilent, files.system()));
   QUARRY_TRY(visit_dead_letters(
-      place, subscription, [&figures](const StreamedMessage&) { return ++figures.dead > 0; },
+      location, subscription, [&figures](const StreamedMessage&) { return ++figures.dead > 0; },
       kSilent, files.system()));
   return figures;
 }
 
 }  // namespace
 
-Result<bool> is_stream(const SpoolPlace& place, base::FileSystem& files) {
-  return stream_files(place, files).are_of_stream();
+Result<bool> is_stream(const SpoolLocation& location, base::FileSystem& files) {
+  return stream_files(location, files).are_of_stream();
 }
 
-Result<StreamStatus> stream_status(const SpoolPlace& place, base::FileSystem& files) {
-  const SpoolFiles stream = stream_files(place, files);
+Result<StreamStatus> stream_status(const SpoolLocation& location, base::FileSystem& files) {
+  const SpoolFiles stream = stream_files(location, files);
   StreamStatus status;
   QUARRY_TRY_ASSIGN(const auto sizes, stream.sizes());
   status.segments = sizes.size();
@@ -83,10 +83,10 @@ Result<StreamStatus> stream_status(const SpoolPlace& place, base::FileSystem& fi
   return status;
 }
 
-Result<void> visit_stream(const SpoolPlace& place, const std::string& subscription,
+Result<void> visit_stream(const SpoolLocation& location, const std::string& subscription,
                           const StreamVisitor& visitor, const Reporter& reporter,
                           base::FileSystem& files) {
-  const SpoolFiles stream = stream_files(place, files);
+  const SpoolFiles stream = stream_files(location, files);
   QUARRY_TRY_ASSIGN(Position start, stream.beginning());
   SubscriptionState state;
   if (!subscription.empty()) {
@@ -107,10 +107,10 @@ Result<void> visit_stream(const SpoolPlace& place, const std::string& subscripti
   }
 }
 
-Result<void> visit_dead_letters(const SpoolPlace& place, const std::string& subscription,
+Result<void> visit_dead_letters(const SpoolLocation& location, const std::string& subscription,
                                 const StreamVisitor& visitor, const Reporter& reporter,
                                 base::FileSystem& files) {
-  const SpoolPlace dead = dead_letters_of(place, subscription);
+  const SpoolLocation dead = dead_letters_of(location, subscription);
   QUARRY_TRY_ASSIGN(const bool is_there, is_stream(dead, files));
   if (!is_there) return {};
   auto visited = visit_stream(dead, kLetters, visitor, reporter, files);

@@ -41,7 +41,7 @@ Result<void> SubscriptionCore::check_open() const {
 // --- taking -----------------------------------------------------------------------------------
 
 bool SubscriptionCore::may_take() const {
-  return !is_closed_ && !state_.is_paused() && (!options_.in_order || state_.in_hand() == 0);
+  return !is_closed_ && !state_.is_paused() && (!options_.in_order || state_.in_flight() == 0);
 }
 
 /// How many messages may be taken for the first time.
@@ -129,7 +129,7 @@ Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedM
   // Others append meanwhile: what comes behind this is not missing.
   const std::uint64_t end = setup_.log.end();
   std::vector<Event> events;
-  std::vector<std::pair<std::uint64_t, Position>> places;
+  std::vector<std::pair<std::uint64_t, Position>> positions;
   const std::size_t before = taken.size();
   std::size_t bytes = 0;
   bool is_all = false;
@@ -139,14 +139,14 @@ Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedM
     if (!next) trouble = std::unexpected(next.error());
     is_all = next && !*next;
     if (!next || is_all) break;
-    MessageSource::Fresh& fresh = **next;
+    MessageSource::NextMessage& fresh = **next;
     Taken* const run = events.empty() ? nullptr : &std::get<Taken>(events.back());
     if (run != nullptr && run->after.sequence == fresh.message.sequence) {
       run->after = source_.position();
     } else {
       events.emplace_back(Taken{.first = fresh.at, .after = source_.position()});
     }
-    places.emplace_back(fresh.message.sequence, fresh.at);
+    positions.emplace_back(fresh.message.sequence, fresh.at);
     fresh.message.attempts = 1;
     bytes += fresh.message.content.size();
     taken.push_back(std::move(fresh.message));
@@ -159,7 +159,7 @@ Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedM
       return committed;
     }
     is_journaled_ = committed.has_value();
-    for (const auto& [sequence, at] : places) state_.place(sequence, at);
+    for (const auto& [sequence, at] : positions) state_.record_position(sequence, at);
   }
   QUARRY_TRY(trouble);
   return is_all ? pass_on(end) : Result<void>{};
@@ -168,7 +168,7 @@ Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedM
 /// There was nothing more to take before END.
 Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
   if (source_.position().sequence < end) {
-    QUARRY_TRY(setup_.log.files().check_place());
+    QUARRY_TRY(setup_.log.files().check_folder());
     // What should be there is not: the segment being written is damaged.
     source_.give_up_until(end);
     setup_.log.begin_segment();
@@ -184,8 +184,8 @@ Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
 Result<std::optional<StreamedMessage>> SubscriptionCore::find(std::uint64_t sequence) {
   QUARRY_TRY_ASSIGN(auto message, source_.find(sequence, state_.open().at(sequence).at));
   // Only where the files are still ours it is lost.
-  if (!message) QUARRY_TRY(setup_.log.files().check_place());
-  if (message) state_.place(sequence, source_.found_at());
+  if (!message) QUARRY_TRY(setup_.log.files().check_folder());
+  if (message) state_.record_position(sequence, source_.found_at());
   return message;
 }
 

@@ -66,7 +66,7 @@ class SubscriptionCore {
   base::Result<void> remove();
 
  private:
-  class Settling;  // one call of settle(): what it comes to
+  class SettleCall;  // one call of settle(): what it comes to
 
   base::Result<void> check_open() const;
   std::int64_t now() const { return setup_.environment.clock.now().value; }

@@ -110,7 +110,7 @@ void SubscriptionState::nobody_has_any() {
   }
 }
 
-void SubscriptionState::place(std::uint64_t sequence, Position at) {
+void SubscriptionState::record_position(std::uint64_t sequence, Position at) {
   const auto found = open_.find(sequence);
   if (found != open_.end()) found->second.at = at;
 }
@@ -156,7 +156,7 @@ SubscriptionStatistics statistics_of(std::string name, const SubscriptionState& 
   SubscriptionStatistics figures;
   figures.name = std::move(name);
   figures.waiting = state.open().size() + (end > read ? end - read : 0);
-  figures.in_hand = state.in_hand();
+  figures.in_flight = state.in_flight();
   figures.postponed = state.postponed();
   if (!state.open().empty()) figures.head_attempts = state.open().begin()->second.attempts;
   figures.last_error = state.last_error();

@@ -92,14 +92,14 @@ class SubscriptionState {
   /// The process that had messages in hand is gone: they are due, and keep their attempts.
   void nobody_has_any();
   /// The message SEQUENCE, which is open, is at AT for sure.
-  void place(std::uint64_t sequence, Position at);
+  void record_position(std::uint64_t sequence, Position at);
 
   /// The first message that was never taken.
   const Position& read() const { return read_; }
   const std::map<std::uint64_t, OpenMessage>& open() const { return open_; }
   /// Whether SEQUENCE is in hand.
   bool is_in_hand(std::uint64_t sequence) const;
-  std::size_t in_hand() const { return open_.size() - waiting_.size(); }
+  std::size_t in_flight() const { return open_.size() - waiting_.size(); }
   std::size_t postponed() const { return waiting_.size(); }
   /// When the first of those that wait is due; IN_ORDER: the first open one. Nothing: there is none,
   /// or it is in hand.

@@ -16,10 +16,10 @@ TEST_CASE("an interruption that no signal ends the wait for is seen before long"
   const std::string program = (folder / "silent").string();
   std::ofstream(program) << "#!/bin/sh\nexec sleep 600\n";
   REQUIRE(::chmod(program.c_str(), 0755) == 0);
-  int looks = 0;
+  int checks = 0;
   TransportOptions options;
   options.idle_timeout = std::chrono::hours(1);
-  options.is_interrupted = [&looks] { return ++looks > 1; };
+  options.is_interrupted = [&checks] { return ++checks > 1; };
   const auto url = RemoteUrl::parse("file:///repository?fossil=" + program);
   REQUIRE(url.has_value());
   const auto transport = connect(*url, options);

@@ -68,7 +68,7 @@ TEST_CASE("at destruction the low water mark is 0: what it held gets to the disk
     const TestEngine queue(options, consumer.function());
     hold_first(queue, consumer);
     REQUIRE(queue.put(2, 12) == 11);
-    REQUIRE(queue.wait_until_at(DaPlace::kAtLowWatermark));
+    REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
     const Ending ending = queue.engine->shut_down();
     CHECK(ending.saved == 12);
     CHECK(ending.lost == 0);
@@ -190,9 +190,9 @@ TEST_CASE("worker threads must be awakened: a DA worker that waits on an empty q
   consumer.close();
   {
     const TestEngine queue(options, consumer.function());
-    REQUIRE(queue.wait_until_at(DaPlace::kOnEmptyQueue));
+    REQUIRE(queue.wait_until_at(ShufflerState::kOnEmptyQueue));
     CHECK(queue.engine->shut_down().saved == 3);
-    CHECK(queue.engine->da_place() == DaPlace::kNone);
+    CHECK(queue.engine->shuffler_state() == ShufflerState::kNone);
   }
   CHECK(rest_of(options) == numbers(1, 3));
 }
@@ -207,7 +207,7 @@ TEST_CASE("if in DA run mode and the DA worker is inactive, it is activated to d
   {
     const TestEngine queue(options, consumer.function());
     REQUIRE(eventually([&] { return queue.reports.count("wait to be delivered") == 1; }));
-    REQUIRE(queue.wait_until_at(DaPlace::kNone));
+    REQUIRE(queue.wait_until_at(ShufflerState::kNone));
     CHECK(queue.engine->shut_down().saved == 3);
   }
   CHECK(rest_of(options) == numbers(1, 3));
@@ -223,7 +223,7 @@ TEST_CASE("no worker cancellation occurs during the switchback") {
   const TestEngine queue(options, consumer.function(), files);
   hold_first(queue, consumer);
   REQUIRE(queue.put(2, 12) == 11);
-  REQUIRE(queue.wait_until_at(DaPlace::kAtLowWatermark));
+  REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
   const std::uint64_t in_memory = queue.figures->size - 1;
   REQUIRE(in_memory > 0);
   files.hold_up(HeldUpFiles::What::kRemove);

@@ -20,7 +20,7 @@ int put_until_held(const TestEngine& queue, const TestConsumer& consumer) {
   hold_first(queue, consumer);
   int last = 1;
   while (queue.figures->da_runs == 0 && queue.put(last + 1, last + 1) == 1) ++last;
-  REQUIRE(queue.wait_until_at(DaPlace::kAtLowWatermark));
+  REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
   return last;
 }
 
@@ -77,7 +77,7 @@ TEST_CASE(
   CHECK(queue.figures->size == 4);
   CHECK(queue.figures->on_disk == count(last - 6));
   CHECK(queue.figures->workers == 1);
-  CHECK(queue.engine->da_place() == DaPlace::kAtLowWatermark);
+  CHECK(queue.engine->shuffler_state() == ShufflerState::kAtLowWatermark);
   consumer.open();
   CHECK(consumer.wait_until_got(count(last)));
   CHECK(consumer.got() == numbers(1, last));
@@ -95,7 +95,7 @@ TEST_CASE(
   const TestEngine queue(options, consumer.function());
   REQUIRE(queue.put(1, 60) == 60);
   REQUIRE(consumer.wait_until_begun(3));
-  REQUIRE(queue.wait_until_at(DaPlace::kAtLowWatermark));
+  REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
   // One of them ends, and one of the DA queue may begin.
   consumer.let_pass(1);
   REQUIRE(consumer.wait_until_begun(4));
@@ -116,9 +116,9 @@ TEST_CASE(
   CHECK(queue.figures->is_disk_assisted);
   REQUIRE(consumer.wait_until_begun(1));
   // Waits at the second of its places: memory is empty, the disk is not.
-  CHECK(queue.wait_until_at(DaPlace::kOnEmptyQueue));
+  CHECK(queue.wait_until_at(ShufflerState::kOnEmptyQueue));
   CHECK(queue.put(4, 6) == 3);
-  CHECK(queue.wait_until_at(DaPlace::kAtLowWatermark));
+  CHECK(queue.wait_until_at(ShufflerState::kAtLowWatermark));
   CHECK(queue.figures->size == 3);
   CHECK(queue.figures->workers == 1);
   CHECK(queue.figures->da_runs == 1);
@@ -159,9 +159,9 @@ TEST_CASE("the DA worker initializes DA mode only if it is not initialized alrea
   const TestEngine queue(options, consumer.function());
   const auto made = [&] { return queue.reports.count("wait to be delivered"); };
   REQUIRE(eventually([&] { return made() == 1; }));
-  REQUIRE(queue.wait_until_at(DaPlace::kNone));
+  REQUIRE(queue.wait_until_at(ShufflerState::kNone));
   REQUIRE(queue.put(4, 4) == 1);
-  CHECK(queue.wait_until_at(DaPlace::kAtLowWatermark));
+  CHECK(queue.wait_until_at(ShufflerState::kAtLowWatermark));
   CHECK(made() == 1);
   CHECK(queue.figures->da_runs == 1);
   consumer.open();
@@ -176,7 +176,7 @@ TEST_CASE("the low water mark holds processing until the high water mark is reac
   const TestEngine queue(disk_assisted(folder), consumer.function());
   const int last = put_until_held(queue, consumer);
   REQUIRE(queue.put(last + 1, last + 3) == 3);
-  CHECK(queue.wait_until_at(DaPlace::kAtLowWatermark));
+  CHECK(queue.wait_until_at(ShufflerState::kAtLowWatermark));
   CHECK(queue.figures->on_disk == count(last - 5));
   CHECK(queue.figures->size == 8);
   CHECK(queue.figures->high_watermark_hits == 1);
@@ -201,7 +201,7 @@ TEST_CASE("the low water mark holds processing until the DA queue indicates it i
   consumer.let_pass(count(last - 5));
   REQUIRE(consumer.wait_until_begun(count(last - 4)));
   CHECK(queue.figures->size == 4);
-  CHECK(queue.engine->da_place() == DaPlace::kAtLowWatermark);
+  CHECK(queue.engine->shuffler_state() == ShufflerState::kAtLowWatermark);
   consumer.let_pass(1);
   // The regular worker is back.
   CHECK(is_over(queue));
@@ -238,7 +238,7 @@ TEST_CASE("the whole thing iterates once the high water mark is hit again") {
   for (int round = 0; round < 3; ++round) {
     consumer.close();
     REQUIRE(queue.put(15 * round + 1, 15 * round + 15) == 15);
-    CHECK(queue.wait_until_at(DaPlace::kAtLowWatermark));
+    CHECK(queue.wait_until_at(ShufflerState::kAtLowWatermark));
     consumer.open();
     CHECK(queue.engine->wait_until_empty(60s));
   }
@@ -290,7 +290,7 @@ TEST_CASE("the DA worker may also not wait at all") {
   files.hold_up(HeldUpFiles::What::kAppend);
   REQUIRE(queue.put(2, 12) == 11);
   REQUIRE(files.wait_until_held_up());
-  CHECK(queue.engine->da_place() == DaPlace::kAtWork);
+  CHECK(queue.engine->shuffler_state() == ShufflerState::kAtWork);
   // Nobody else is held up by its writing.
   CHECK(queue.put(13, 15) == 3);
   consumer.open();
@@ -309,7 +309,7 @@ TEST_CASE("the DA worker may be inactive: the DA queue's worker initiates it onc
   consumer.close();
   const TestEngine queue(options, consumer.function());
   REQUIRE(eventually([&] { return queue.reports.count("wait to be delivered") == 1; }));
-  REQUIRE(queue.wait_until_at(DaPlace::kNone));
+  REQUIRE(queue.wait_until_at(ShufflerState::kNone));
   CHECK(queue.figures->is_disk_assisted);
   // No message comes, and still it is over.
   consumer.open();
@@ -328,7 +328,7 @@ TEST_CASE("the DA worker startup initiation is harmless when called by many at t
     consumer.close();
     const TestEngine queue(options, consumer.function());
     REQUIRE(eventually([&] { return queue.reports.count("wait to be delivered") == 1; }));
-    REQUIRE(queue.wait_until_at(DaPlace::kNone));
+    REQUIRE(queue.wait_until_at(ShufflerState::kNone));
     // The DA queue becomes empty while messages come.
     consumer.open();
     std::atomic<std::size_t> taken = 0;

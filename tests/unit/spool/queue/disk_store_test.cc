@@ -419,21 +419,21 @@ TEST_CASE(
   (*reader)->settle(std::move(batch), 1);
 
   // The writer makes the file, and the reader looks before anything is in it.
-  int looks = 0;
+  int reads = 0;
   system.before = [&](std::uint64_t) -> std::optional<Error> {
     const auto there = system.image();
     const auto second = there.find(segment_file(2));
-    if (looks == 0 && second != there.end() && second->second.empty()) {
-      ++looks;
+    if (reads == 0 && second != there.end() && second->second.empty()) {
+      ++reads;
       CHECK((*reader)->take(10).empty());
     }
     return std::nullopt;
   };
   (*writer)->end_segment();
-  CHECK(looks == 1);
+  CHECK(reads == 1);
   CHECK((*reader)->take(10).empty());
   CHECK((*reader)->take(10).empty());
-  (*reader)->tell_progress();
-  (*writer)->look_for_progress();
+  (*reader)->publish_progress();
+  (*writer)->refresh_progress();
   CHECK((*writer)->unsettled() == 0);
 }

@@ -37,7 +37,7 @@ QueueOptions options_in(const TemporaryFolder& folder, bool is_disk, bool synced
   return options;
 }
 
-void tell(int pipe, char what, int number) {
+void send_event(int pipe, char what, int number) {
   std::array<char, 2> record{what, static_cast<char>(number)};
   (void)!::write(pipe, record.data(), record.size());
 }
@@ -53,7 +53,7 @@ void tell(int pipe, char what, int number) {
     const bool is_slow = options.type == QueueType::kMemory;
     if (is_slow && ++calls % 8 != 0)
       return Delivery{.delivered = 0, .retry_after = milliseconds(1)};
-    for (const Message& message : batch) tell(pipe, 'd', std::stoi(message.content));
+    for (const Message& message : batch) send_event(pipe, 'd', std::stoi(message.content));
     return Delivery{.delivered = batch.size()};
   };
   {
@@ -66,11 +66,11 @@ void tell(int pipe, char what, int number) {
       }
       quarry::base::Error error;
       const auto taken = static_cast<int>((*queue)->enqueue(messages, Delay::kNone, &error));
-      for (int i = 0; i < taken; ++i) tell(pipe, 't', number + i);
+      for (int i = 0; i < taken; ++i) send_event(pipe, 't', number + i);
     }
     (*queue)->shutdown();
   }
-  tell(pipe, 'e', 0);
+  send_event(pipe, 'e', 0);
   ::_exit(0);
 }
 

@@ -330,8 +330,8 @@ std::size_t TestEngine::put(int first, int last) const {
   return taken;
 }
 
-bool TestEngine::wait_until_at(DaPlace place) const {
-  return eventually([&] { return engine->da_place() == place; });
+bool TestEngine::wait_until_at(ShufflerState state) const {
+  return eventually([&] { return engine->shuffler_state() == state; });
 }
 
 std::vector<std::string> files_in(const TemporaryFolder& folder) {

@@ -169,7 +169,7 @@ struct TestEngine {
   TestEngine& operator=(const TestEngine&) = delete;
 
   std::size_t put(int first, int last) const;
-  bool wait_until_at(DaPlace place) const;
+  bool wait_until_at(ShufflerState state) const;
 
   Reports reports;
   std::shared_ptr<Figures> figures = std::make_shared<Figures>();

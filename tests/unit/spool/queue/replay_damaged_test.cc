@@ -15,7 +15,7 @@ using quarry::base::ErrorCode;
 
 namespace {
 
-const SpoolPlace kPlace{.folder = "/spool", .name = kName};
+const SpoolLocation kPlace{.folder = "/spool", .name = kName};
 const std::string kAside = segment_file(2) + ".damaged";
 
 /// The bytes of a segment with messages 1 to COUNT.

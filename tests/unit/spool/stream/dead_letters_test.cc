@@ -74,7 +74,7 @@ TEST_CASE(
   const auto size = (*ours)->read_at(0, bytes);
   REQUIRE(size);
   REQUIRE((*theirs)->append({bytes.data(), *size}));
-  const auto status = stream_status(world.options.place, files);
+  const auto status = stream_status(world.options.location, files);
   REQUIRE(status);
   REQUIRE(status->subscriptions.size() == 1);
   CHECK(status->subscriptions[0].dead == 0);

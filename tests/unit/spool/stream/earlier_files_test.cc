@@ -52,7 +52,7 @@ TEST_CASE(
     "a stream that an earlier version has left has its messages, subscriptions and dead letters") {
   MemoryFileSystem files(kFiles);
   StreamOptions options = stream_options();
-  options.place.name = "events";
+  options.location.name = "events";
   const StreamWorld world(files, options);
   CHECK(world.told == "");
   CHECK(world.stream->subscriptions() == std::vector<std::string>{"hook", "mail"});

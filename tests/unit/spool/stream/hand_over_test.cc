@@ -268,7 +268,7 @@ TEST_CASE("what a process has acknowledged that is killed at any operation is in
     REQUIRE(fuse_length < 500);
     const TemporaryFolder folder;
     StreamOptions options = stream_options();
-    options.place.folder = folder.path() / "spool";
+    options.location.folder = folder.path() / "spool";
     const std::string path = folder.string() + "/socket";
     quarry::base::Fd listener = listen_at(path);
     const pid_t child = ::fork();

@@ -38,7 +38,8 @@ int main(int count, char** arguments) {
   if (count < 2) return 2;
   const bool is_to_hold = count > 2 && arguments[2] == std::string_view("hold");
   const auto report = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
-  const auto stream = Stream::open({.place = {.folder = arguments[1], .name = "events"}}, report);
+  const auto stream =
+      Stream::open({.location = {.folder = arguments[1], .name = "events"}}, report);
   if (!stream) return 1;
   if (!is_to_hold) return make(**stream) ? 0 : 1;
   std::puts("holding");

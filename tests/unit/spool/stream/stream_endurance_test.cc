@@ -47,7 +47,7 @@ bool has_grown_little(std::size_t before) {
 
 StreamOptions unsynced_in(const TemporaryFolder& folder) {
   StreamOptions options = stream_options(false);
-  options.place.folder = folder.path();
+  options.location.folder = folder.path();
   options.max_file_size = 1 << 20;
   return options;
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kKilledMessages = 30;
 
-void tell(int pipe, char what, std::uint64_t number) {
+void send_event(int pipe, char what, std::uint64_t number) {
   const std::array<char, 2> record{what, static_cast<char>(number)};
   (void)!::write(pipe, record.data(), record.size());
 }
@@ -29,10 +29,10 @@ void deliver(Subscription& subscription, int pipe) {
   for (std::size_t i = 0; taken && i < taken->size(); ++i) {
     const StreamedMessage& message = taken->at(i);
     const bool is_bad = message.id % 7 == 0;
-    tell(pipe, 'a', message.id);
+    send_event(pipe, 'a', message.id);
     const Settlement one{.sequence = message.sequence,
                          .outcome = is_bad ? Outcome::kGivenUp : Outcome::kDone};
-    if (subscription.settle(std::span(&one, 1))) tell(pipe, is_bad ? 'g' : 'd', message.id);
+    if (subscription.settle(std::span(&one, 1))) send_event(pipe, is_bad ? 'g' : 'd', message.id);
   }
 }
 
@@ -45,17 +45,17 @@ void deliver(Subscription& subscription, int pipe) {
     if (!stream) ::_exit(3);
     const auto mail = (*stream)->subscribe("mail");
     if (!mail) ::_exit(3);
-    tell(pipe, 's', 0);
+    send_event(pipe, 's', 0);
     for (std::uint64_t number = 1; number <= kKilledMessages; number += 5) {
       std::vector<NewMessage> messages;
       for (std::uint64_t i = 0; i < 5; ++i) messages.push_back(numbered_message(number + i));
       if (!(*stream)->append(messages)) ::_exit(3);
-      for (std::uint64_t i = 0; i < 5; ++i) tell(pipe, 't', number + i);
+      for (std::uint64_t i = 0; i < 5; ++i) send_event(pipe, 't', number + i);
       deliver(**mail, pipe);
     }
     for (int i = 0; i < 3; ++i) deliver(**mail, pipe);
   }
-  tell(pipe, 'e', 0);
+  send_event(pipe, 'e', 0);
   ::_exit(0);
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("a stream whose process is killed at any operation has everything, and
     CAPTURE(fuse_length);
     const TemporaryFolder folder;
     StreamOptions options = stream_options(false);
-    options.place.folder = folder.path();
+    options.location.folder = folder.path();
     const Account account = account_of(options, fuse_length);
     is_ended = account.is_ended;
     if (!account.is_subscribed) continue;

@@ -21,8 +21,9 @@ struct StillClock : quarry::base::Clock {
 /// A stream with one subscription in a schedule.
 struct StreamLife {
   StreamLife() {
-    auto opened = Stream::open({.place = {.folder = "/spool", .name = "s"}, .max_file_size = 1024},
-                               {}, {.files = system, .clock = clock, .random = [] { return 0.0; }});
+    auto opened =
+        Stream::open({.location = {.folder = "/spool", .name = "s"}, .max_file_size = 1024}, {},
+                     {.files = system, .clock = clock, .random = [] { return 0.0; }});
     stream = std::move(*opened);
     mail = *stream->subscribe("mail");
   }

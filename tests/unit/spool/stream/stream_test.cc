@@ -212,7 +212,7 @@ TEST_CASE("in order a postponed message holds back all behind it, whatever batch
   settle(*mail, 1, 1);
   settle(*mail, 2, 2, Outcome::kLater, "away");
   CHECK(take_ids(*mail).empty());
-  CHECK(mail->statistics().in_hand == 0);
+  CHECK(mail->statistics().in_flight == 0);
   world.clock.pass(1h);
   const auto taken = mail->take(2);
   REQUIRE((taken && taken->size() == 2));
@@ -309,7 +309,7 @@ TEST_CASE("statistics tell what waits, how old the oldest is, and what went wron
   settle(*mail, 2, 2, Outcome::kLater, "451 try again");
   const SubscriptionStatistics figures = mail->statistics();
   CHECK(figures.waiting == 4);
-  CHECK(figures.in_hand == 1);
+  CHECK(figures.in_flight == 1);
   CHECK(figures.postponed == 1);
   CHECK(figures.head_attempts == 1);
   CHECK(figures.oldest == start);
@@ -322,7 +322,7 @@ TEST_CASE("statistics tell what waits, how old the oldest is, and what went wron
   CHECK(later.last_error == "451 try again");
   CHECK(later.waiting == 3);
   CHECK(later.delivered == 2);
-  const auto status = stream_status(world.options.place, files);
+  const auto status = stream_status(world.options.location, files);
   REQUIRE(status);
   CHECK(status->is_held);
   REQUIRE(status->subscriptions.size() == 1);
@@ -346,7 +346,7 @@ TEST_CASE("a name, a window or a folder that cannot be is refused") {
   const NewMessage large{.content = "x", .key = std::string(300, 'k')};
   CHECK_FALSE(world.stream->append(std::span(&large, 1)));
   StreamOptions dotted = stream_options();
-  dotted.place.name = "a.b";
+  dotted.location.name = "a.b";
   CHECK_FALSE(Stream::open(dotted, {}, {.files = files}));
 }
 
@@ -356,8 +356,8 @@ TEST_CASE("a stream has one holder, and is no queue") {
   const auto second = Stream::open(world.options, {}, {.files = files});
   REQUIRE_FALSE(second);
   CHECK(second.error().code == ErrorCode::kBusy);
-  CHECK(is_stream(world.options.place, files).value_or(false));
-  const SpoolPlace other{.folder = "/spool", .name = "t"};
+  CHECK(is_stream(world.options.location, files).value_or(false));
+  const SpoolLocation other{.folder = "/spool", .name = "t"};
   CHECK_FALSE(is_stream(other, files).value_or(true));
   QueueOptions queue;
   queue.type = QueueType::kDisk;
@@ -365,7 +365,7 @@ TEST_CASE("a stream has one holder, and is no queue") {
   queue.filename = "t";
   { REQUIRE(Queue::start(queue, {}, {}, files).value()->enqueue({.content = "x"})); }
   StreamOptions over = stream_options();
-  over.place = other;
+  over.location = other;
   const auto taken = Stream::open(over, {}, {.files = files});
   REQUIRE_FALSE(taken);
   CHECK(taken.error().code == ErrorCode::kInvalid);

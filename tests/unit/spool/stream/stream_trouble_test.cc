@@ -35,7 +35,7 @@ MemoryFileSystem::Image damaged(const MemoryFileSystem& files, const std::string
   return image;
 }
 
-bool is_told(const StreamWorld& world, const std::string& what) {
+bool is_reported(const StreamWorld& world, const std::string& what) {
   return world.told.find(what) != std::string::npos;
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("a journal damaged behind its state repeats what was settled there, an
   }
   MemoryFileSystem found(image);
   const StreamWorld world(found);
-  CHECK(is_told(world, "damaged"));
+  CHECK(is_reported(world, "damaged"));
   CHECK(drain(*world.subscribe("mail")) == std::vector<std::uint64_t>{5, 6, 7, 8, 9, 10});
   CHECK(count_of(found, ".damaged") == 1);
 }
@@ -81,7 +81,7 @@ TEST_CASE("without a journal that can be read everything in the segments is deli
   }
   MemoryFileSystem found(image);
   const StreamWorld world(found);
-  CHECK(is_told(world, "the journal of mail is damaged"));
+  CHECK(is_reported(world, "the journal of mail is damaged"));
   CHECK(drain(*world.subscribe("mail")) == ids(1, 10));
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("of a damaged segment the rest is told, counted and kept, and the next
   CHECK(lost > 0);
   CHECK(got.size() + lost == 60);
   CHECK(got.back() == 60);
-  CHECK(is_told(again, "damaged"));
+  CHECK(is_reported(again, "damaged"));
   CHECK(count_of(found, "s.00000001.damaged") == 1);
   CHECK(mail->statistics().waiting == 0);
 }
@@ -107,7 +107,7 @@ TEST_CASE("of a damaged segment the rest is told, counted and kept, and the next
 TEST_CASE("damage in the segment that is being written holds up nothing that comes later") {
   const TemporaryFolder folder;
   StreamOptions options = stream_options();
-  options.place.folder = folder.path();
+  options.location.folder = folder.path();
   StreamWorld world(quarry::base::FileSystem::real(), options);
   const auto mail = world.subscribe("mail");
   world.append(1, 3);
@@ -258,18 +258,18 @@ TEST_CASE("any operation that fails once is told to the caller, and nothing is l
 TEST_CASE("nothing is taken or settled once the folder has gone, even with another in its place") {
   const TemporaryFolder folder;
   StreamOptions options = stream_options();
-  options.place.folder = folder.path() / "spool";
+  options.location.folder = folder.path() / "spool";
   StreamWorld world(quarry::base::FileSystem::real(), options);
   const auto mail = world.subscribe("mail");
   world.append(1, 3);
-  std::filesystem::rename(options.place.folder, folder.path() / "moved");
-  std::filesystem::create_directory(options.place.folder);
+  std::filesystem::rename(options.location.folder, folder.path() / "moved");
+  std::filesystem::create_directory(options.location.folder);
   const NewMessage more = numbered_message(4);
   const auto refused = world.stream->append(std::span(&more, 1));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::kNotFound);
   CHECK_FALSE(mail->take(1));
-  CHECK(std::filesystem::is_empty(options.place.folder));
+  CHECK(std::filesystem::is_empty(options.location.folder));
 }
 
 TEST_CASE("a stream whose bytes are bounded takes no more until some are delivered") {

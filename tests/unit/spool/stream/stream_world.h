@@ -22,7 +22,7 @@ struct MovedClock : base::Clock {
 };
 
 inline StreamOptions stream_options(bool synced = true) {
-  return {.place = {.folder = "/spool", .name = "s"},
+  return {.location = {.folder = "/spool", .name = "s"},
           .max_file_size = 1024,
           .max_disk_space = 0,
           .sync = synced};

@@ -77,7 +77,7 @@ TEST_CASE("what is settled twice, or was never taken, is counted once, or not at
   CHECK(state.delivered() == 1);
   CHECK(state.given_up() == 0);
   CHECK(state.open().size() == 1);
-  CHECK(state.in_hand() == 1);
+  CHECK(state.in_flight() == 1);
 }
 
 TEST_CASE("messages that wait are due in their order of time, or of the stream") {
@@ -143,7 +143,7 @@ TEST_CASE("a journal that says of a message twice that it was taken makes two of
   state.apply(Taken{at(1), at(3)});
   CHECK(state.open().size() == 2);
   CHECK(state.postponed() == 0);
-  CHECK(state.in_hand() == 2);
+  CHECK(state.in_flight() == 2);
 
   // The second one under the number of the first: the state is none.
   std::string bytes = state.encode();
