@@ -42,7 +42,7 @@ std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& 
 }
 
 /// With what came and is not to be told yet.
-base::Result<void> note(repository::Repository& repository, const ArrivalBatch& batch) {
+base::Result<void> save_mark(repository::Repository& repository, const ArrivalBatch& batch) {
   const ArrivalMark& mark = batch.mark;
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   QUARRY_TRY(Arrivals(repository).put_by(batch));
@@ -51,7 +51,7 @@ base::Result<void> note(repository::Repository& repository, const ArrivalBatch& 
   return receipt.commit();
 }
 
-std::optional<event::ArtifactKind> kind_to_tell(repository::ArtifactKind kind) {
+std::optional<event::ArtifactKind> published_kind(repository::ArtifactKind kind) {
   using repository::ArtifactKind;
   switch (kind) {
     case ArtifactKind::kCheckIn:
@@ -90,7 +90,7 @@ std::string title_in(const repository::TimelineEntry& entry) {
 
 class ArtifactEvents {
  public:
-  ArtifactEvents(repository::Repository& repository, const TellingOptions& options)
+  ArtifactEvents(repository::Repository& repository, const PublishOptions& options)
       : head_(head_of(repository, options)) {}
 
   void add(const repository::Received& received) {
@@ -118,7 +118,7 @@ class ArtifactEvents {
 
  private:
   void add(const repository::ReceivedArtifact& artifact, base::UnixMillis time) {
-    const auto kind = kind_to_tell(artifact.kind);
+    const auto kind = published_kind(artifact.kind);
     if (!kind) return;
     event::Artifact record{
         .kind = *kind,
@@ -147,11 +147,11 @@ class ArtifactEvents {
 };
 
 std::vector<spool::NewMessage> messages_of(repository::Repository& repository,
-                                           const TellingOptions& options,
+                                           const PublishOptions& options,
                                            const std::vector<repository::Received>& all) {
-  ArtifactEvents telling(repository, options);
-  for (const repository::Received& received : all) telling.add(received);
-  return telling.take();
+  ArtifactEvents events(repository, options);
+  for (const repository::Received& received : all) events.add(received);
+  return events.take();
 }
 
 base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repository) {
@@ -160,11 +160,11 @@ base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repos
 }
 
 /// Tells what came after MARK, which it moves. How much that is.
-base::Result<std::size_t> tell_new(Workplace& workplace, const TellingOptions& options,
-                                   ArrivalMark& mark) {
-  repository::Repository& repository = workplace.repository;
-  std::size_t told = 0;
-  for (bool is_at_end = false; !is_at_end && !workplace.is_over();) {
+base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions& options,
+                                      ArrivalMark& mark) {
+  repository::Repository& repository = context.repository;
+  std::size_t count = 0;
+  for (bool is_at_end = false; !is_at_end && !context.is_over();) {
     ArrivalBatch batch;
     std::vector<spool::NewMessage> messages;
     {
@@ -176,19 +176,19 @@ base::Result<std::size_t> tell_new(Workplace& workplace, const TellingOptions& o
     if (batch.mark == mark) break;
     // The courier has them on its disk before the mark moves on.
     QUARRY_TRY(hand_over_all(*options.courier, messages));
-    QUARRY_TRY(note(repository, batch));
+    QUARRY_TRY(save_mark(repository, batch));
     mark = batch.mark;
-    told += messages.size();
+    count += messages.size();
   }
-  return told;
+  return count;
 }
 
 /// Tells what came before MARK and could not be told then.
-base::Result<std::size_t> tell_late(Workplace& workplace, const TellingOptions& options,
-                                    const ArrivalMark& mark) {
-  repository::Repository& repository = workplace.repository;
-  std::size_t told = 0;
-  while (!workplace.is_over()) {
+base::Result<std::size_t> publish_deferred(JobContext& context, const PublishOptions& options,
+                                           const ArrivalMark& mark) {
+  repository::Repository& repository = context.repository;
+  std::size_t count = 0;
+  while (!context.is_over()) {
     ReadyArrivals ready;
     std::vector<spool::NewMessage> messages;
     {
@@ -201,13 +201,13 @@ base::Result<std::size_t> tell_late(Workplace& workplace, const TellingOptions& 
     QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
     QUARRY_TRY(Arrivals(repository).forget(ready));
     QUARRY_TRY(receipt.commit());
-    told += messages.size();
+    count += messages.size();
   }
-  return told;
+  return count;
 }
 
-base::Result<std::size_t> hand_over_events(Workplace& workplace, const TellingOptions& options) {
-  repository::Repository& repository = workplace.repository;
+base::Result<std::size_t> hand_over_events(JobContext& context, const PublishOptions& options) {
+  repository::Repository& repository = context.repository;
   QUARRY_TRY(Arrivals(repository).prepare());
   QUARRY_TRY_ASSIGN(auto mark, read_mark(repository));
   if (!mark) {
@@ -217,17 +217,17 @@ base::Result<std::size_t> hand_over_events(Workplace& workplace, const TellingOp
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
       QUARRY_TRY_ASSIGN(nothing.mark, Arrivals(repository).end());
     }
-    QUARRY_TRY(note(repository, nothing));
+    QUARRY_TRY(save_mark(repository, nothing));
     return std::size_t{0};
   }
-  QUARRY_TRY_ASSIGN(const std::size_t told, tell_new(workplace, options, *mark));
-  QUARRY_TRY_ASSIGN(const std::size_t late, tell_late(workplace, options, *mark));
-  return told + late;
+  QUARRY_TRY_ASSIGN(const std::size_t fresh, publish_new(context, options, *mark));
+  QUARRY_TRY_ASSIGN(const std::size_t deferred, publish_deferred(context, options, *mark));
+  return fresh + deferred;
 }
 
 }  // namespace
 
-event::Head head_of(repository::Repository& repository, const TellingOptions& options) {
+event::Head head_of(repository::Repository& repository, const PublishOptions& options) {
   auto settings = repository.settings();
   return {.key = {},
           .time = repository.options().clock->now(),
@@ -237,9 +237,9 @@ event::Head head_of(repository::Repository& repository, const TellingOptions& op
           .url = settings.get("email-url").value_or("")};
 }
 
-Job tell_events(const TellingOptions& options) {
+Job publish_events(const PublishOptions& options) {
   return {"events", std::chrono::seconds(60),
-          [options](Workplace& workplace) { return hand_over_events(workplace, options); }};
+          [options](JobContext& context) { return hand_over_events(context, options); }};
 }
 
 }  // namespace quarry::backoffice

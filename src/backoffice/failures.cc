@@ -9,8 +9,9 @@
 
 namespace quarry::backoffice {
 
-base::Result<void> tell_failures(repository::Repository& repository, const TellingOptions& options,
-                                 const std::vector<Failure>& failed) {
+base::Result<void> publish_failures(repository::Repository& repository,
+                                    const PublishOptions& options,
+                                    const std::vector<Failure>& failed) {
   std::vector<spool::NewMessage> messages;
   {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());

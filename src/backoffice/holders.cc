@@ -81,7 +81,7 @@ const Holders::Process* Holders::find(std::int64_t pid) const {
   return at == processes_.end() ? nullptr : &*at;
 }
 
-Holder Holders::look(std::int64_t pid, const ProcessTable& processes) const {
+Holder Holders::state_of(std::int64_t pid, const ProcessTable& processes) const {
   if (pid == 0) return Holder::kGone;
   const Process* known = find(pid);
   if (known != nullptr && host_ != processes.host()) return Holder::kElsewhere;

@@ -32,13 +32,13 @@ std::vector<std::string> commands_in(const std::string& text) {
     if (!hook.is_object() || hook.value("type", nlohmann::json()) != "after-receive") continue;
     const auto command = hook.find("cmd");
     if (command == hook.end() || !command->is_string() || found.size() >= kMaxHooks) continue;
-    const auto place = hook.find("seq");
-    const bool has_place = place != hook.end() && place->is_number();
-    found.emplace_back(has_place ? place->get<double>() : 0, command->get<std::string>());
+    const auto sequence = hook.find("seq");
+    const bool has_sequence = sequence != hook.end() && sequence->is_number();
+    found.emplace_back(has_sequence ? sequence->get<double>() : 0, command->get<std::string>());
   }
   std::ranges::stable_sort(found, {}, [](const auto& one) { return one.first; });
   std::vector<std::string> commands;
-  for (auto& [place, command] : found) commands.push_back(std::move(command));
+  for (auto& [sequence, command] : found) commands.push_back(std::move(command));
   return commands;
 }
 
@@ -57,17 +57,17 @@ base::Result<DueHooks> due_hooks(repository::Repository& repository) {
   const std::int64_t now = repository.options().clock->now().value / 1000;
   if (now < settings.get_int(kEmbargo, 0)) return due;
   repository::ReceivedList list(repository);
-  const std::int64_t told = settings.get_int(kLast, 0);
+  const std::int64_t notified = settings.get_int(kLast, 0);
   QUARRY_TRY_ASSIGN(due.last, list.last_receipt());
-  if (told >= due.last) return due;
+  if (notified >= due.last) return due;
   due.commands = commands_in(*text);
   if (due.commands.empty()) return due;
-  QUARRY_TRY_ASSIGN(const std::int64_t after, list.first_to_tell(told));
+  QUARRY_TRY_ASSIGN(const std::int64_t after, list.first_to_tell(notified));
   QUARRY_TRY_ASSIGN(due.input, list.lines(after, due.last, event::kMostInput - 4));
   return due;
 }
 
-std::vector<spool::NewMessage> messages_for(const DueHooks& due, const TellingOptions& options,
+std::vector<spool::NewMessage> messages_for(const DueHooks& due, const PublishOptions& options,
                                             repository::Repository& repository) {
   std::vector<spool::NewMessage> messages;
   for (std::size_t i = 0; i < due.commands.size(); ++i) {
@@ -81,8 +81,8 @@ std::vector<spool::NewMessage> messages_for(const DueHooks& due, const TellingOp
   return messages;
 }
 
-base::Result<std::size_t> run_hooks(Workplace& workplace, const TellingOptions& options) {
-  repository::Repository& repository = workplace.repository;
+base::Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& options) {
+  repository::Repository& repository = context.repository;
   DueHooks due;
   std::vector<spool::NewMessage> messages;
   {
@@ -109,9 +109,9 @@ base::Result<std::size_t> run_hooks(Workplace& workplace, const TellingOptions& 
 
 }  // namespace
 
-Job after_receive_hooks(const TellingOptions& options) {
+Job after_receive_hooks(const PublishOptions& options) {
   return {"after-receive hooks", std::chrono::seconds(60),
-          [options](Workplace& workplace) { return run_hooks(workplace, options); }};
+          [options](JobContext& context) { return run_hooks(context, options); }};
 }
 
 }  // namespace quarry::backoffice

@@ -43,8 +43,8 @@ base::Result<void> write_progress(repository::Repository& repository, const Prog
   return receipt.commit();
 }
 
-base::Result<std::size_t> maintain(Workplace& workplace, const MaintenanceOptions& options) {
-  repository::Repository& repository = workplace.repository;
+base::Result<std::size_t> maintain(JobContext& context, const MaintenanceOptions& options) {
+  repository::Repository& repository = context.repository;
   const std::int64_t now = repository.options().clock->now().value / 1000;
   const std::int64_t interval = options.interval.count();
   QUARRY_TRY_ASSIGN(Progress progress, read_progress(repository));
@@ -57,7 +57,7 @@ base::Result<std::size_t> maintain(Workplace& workplace, const MaintenanceOption
     QUARRY_TRY(maintenance.optimize());
     progress.optimize_at = now + kDay;
   }
-  const auto end = std::min(workplace.end, steady_clock::now() + options.verification);
+  const auto end = std::min(context.end, steady_clock::now() + options.verification);
   QUARRY_TRY_ASSIGN(const auto slice,
                     maintenance.verify(std::max<std::int64_t>(progress.rid, 1),
                                        [&] { return steady_clock::now() >= end; }));
@@ -75,7 +75,7 @@ base::Result<std::size_t> maintain(Workplace& workplace, const MaintenanceOption
 
 Job maintenance(const MaintenanceOptions& options) {
   return {"maintenance", std::chrono::seconds(30),
-          [options](Workplace& workplace) { return maintain(workplace, options); }};
+          [options](JobContext& context) { return maintain(context, options); }};
 }
 
 }  // namespace quarry::backoffice

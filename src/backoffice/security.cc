@@ -35,12 +35,12 @@ std::optional<SecurityMark> parse_security_mark(const std::optional<std::string>
   return SecurityMark{*access, *admin};
 }
 
-struct Told {
+struct ChangeText {
   std::string what;
   std::string detail;
 };
 
-Told told_of(const UserChange& change) {
+ChangeText describe(const UserChange& change) {
   switch (change.what) {
     case UserChange::What::kNew:
       return {"user-new", fmt::format("capabilities \"{}\"", change.capabilities)};
@@ -73,7 +73,7 @@ class SecurityEvents {
           {.what = "administration", .user = action.user, .address = {}, .detail = action.what});
     }
     for (const UserChange& change : news.users) {
-      auto [what, detail] = told_of(change);
+      auto [what, detail] = describe(change);
       // The same change may come again, another day. What a name is cut by makes keys no shorter
       // than a stream takes.
       const std::string key = fmt::format("{}/{}/{}", what, head_.time.value / kMillisOfHour,
@@ -106,11 +106,11 @@ class SecurityEvents {
 struct Batch {
   std::vector<spool::NewMessage> messages;
   SecurityMark mark;
-  bool notes_users = false;
+  bool records_users = false;
   bool is_at_end = true;
 };
 
-base::Result<Batch> read_batch(repository::Repository& repository, const TellingOptions& options,
+base::Result<Batch> read_batch(repository::Repository& repository, const PublishOptions& options,
                                std::optional<SecurityMark>& mark) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   SecurityLog log(repository);
@@ -118,42 +118,42 @@ base::Result<Batch> read_batch(repository::Repository& repository, const Telling
   if (!mark || !log.knows_users()) {
     // What is there already when a courier comes is no news.
     QUARRY_TRY_ASSIGN(const SecurityMark end, log.end());
-    return Batch{.messages = {}, .mark = end, .notes_users = true, .is_at_end = true};
+    return Batch{.messages = {}, .mark = end, .records_users = true, .is_at_end = true};
   }
   QUARRY_TRY_ASSIGN(const SecurityNews news, log.after(*mark, kSecurityBatch));
   return Batch{.messages = SecurityEvents(head_of(repository, options)).of(news),
                .mark = news.mark,
-               .notes_users = !news.users.empty(),
+               .records_users = !news.users.empty(),
                .is_at_end = news.is_at_end};
 }
 
-base::Result<void> note(repository::Repository& repository, const Batch& batch) {
+base::Result<void> save_mark(repository::Repository& repository, const Batch& batch) {
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
-  if (batch.notes_users) QUARRY_TRY(SecurityLog(repository).note_users());
+  if (batch.records_users) QUARRY_TRY(SecurityLog(repository).note_users());
   QUARRY_TRY(
       receipt.set_config(kSecurityRow, fmt::format("{} {}", batch.mark.access, batch.mark.admin)));
   return receipt.commit();
 }
 
-base::Result<std::size_t> hand_over_security(Workplace& workplace, const TellingOptions& options) {
-  std::size_t told = 0;
-  for (bool is_at_end = false; !is_at_end && !workplace.is_over();) {
+base::Result<std::size_t> hand_over_security(JobContext& context, const PublishOptions& options) {
+  std::size_t count = 0;
+  for (bool is_at_end = false; !is_at_end && !context.is_over();) {
     std::optional<SecurityMark> mark;
-    QUARRY_TRY_ASSIGN(const Batch batch, read_batch(workplace.repository, options, mark));
+    QUARRY_TRY_ASSIGN(const Batch batch, read_batch(context.repository, options, mark));
     is_at_end = batch.is_at_end;
-    if (mark == batch.mark && !batch.notes_users) break;
+    if (mark == batch.mark && !batch.records_users) break;
     QUARRY_TRY(hand_over_all(*options.courier, batch.messages));
-    QUARRY_TRY(note(workplace.repository, batch));
-    told += batch.messages.size();
+    QUARRY_TRY(save_mark(context.repository, batch));
+    count += batch.messages.size();
   }
-  return told;
+  return count;
 }
 
 }  // namespace
 
-Job tell_security(const TellingOptions& options) {
+Job publish_security_events(const PublishOptions& options) {
   return {"security events", std::chrono::seconds(20),
-          [options](Workplace& workplace) { return hand_over_security(workplace, options); }};
+          [options](JobContext& context) { return hand_over_security(context, options); }};
 }
 
 }  // namespace quarry::backoffice

@@ -37,7 +37,7 @@ Peer::Try Peer::try_once() {
   }
   sync::ClientSession session(repository_, options_.sync);
   const auto pass_on_messages = [&] {
-    for (const std::string& message : session.take_messages()) watch_.told(message);
+    for (const std::string& message : session.take_messages()) watch_.message_received(message);
   };
   done.spoken = converse(session, **transport, [&] {
     repository_.keep_log_short();

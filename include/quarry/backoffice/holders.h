@@ -39,7 +39,7 @@ class Holders {
   std::string text() const;
 
   /// What there is to know of the process PID that stands in the lease.
-  Holder look(std::int64_t pid, const ProcessTable& processes) const;
+  Holder state_of(std::int64_t pid, const ProcessTable& processes) const;
   /// Those of LEASE, of which SELF has just written itself into it. One that was known before stays.
   Holders with(const Lease& lease, std::int64_t self, const ProcessTable& processes) const;
 

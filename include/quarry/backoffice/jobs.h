@@ -15,27 +15,28 @@
 namespace quarry::backoffice {
 
 /// Who is told of what has come, and as what.
-struct TellingOptions {
+struct PublishOptions {
   std::shared_ptr<const spool::HandOver> courier;
   std::string name;  // of the repository, as it is served
   std::string path;  // of its file, absolute
 };
 /// What all events about REPOSITORY have in common. Inside a Snapshot or a Receipt.
-event::Head head_of(repository::Repository& repository, const TellingOptions& options);
+event::Head head_of(repository::Repository& repository, const PublishOptions& options);
 /// Tells the courier of what came since the last time. The first time nothing is: what is there then
 /// is no news. An event is told again where this process ends before it has noted that it was.
-Job tell_events(const TellingOptions& options);
+Job publish_events(const PublishOptions& options);
 /// Tells the courier of failed logins, of what administrators did, and of changes of users, since the
 /// last time. The first time nothing is.
-Job tell_security(const TellingOptions& options);
+Job publish_security_events(const PublishOptions& options);
 /// Has the courier run the hooks that `fossil hook add` stored, with what came since the last time
 /// (repository/received_list.h), unless a push is going on.
-Job after_receive_hooks(const TellingOptions& options);
+Job after_receive_hooks(const PublishOptions& options);
 
 /// Tells the courier what has FAILED in REPOSITORY; that is no more than a try. No Snapshot may be
 /// alive.
-base::Result<void> tell_failures(repository::Repository& repository, const TellingOptions& options,
-                                 const std::vector<Failure>& failed);
+base::Result<void> publish_failures(repository::Repository& repository,
+                                    const PublishOptions& options,
+                                    const std::vector<Failure>& failed);
 
 /// Sends the mail that is due (alerts.h): alerts, and once a day digests and notices of renewal. What
 /// keeps mail from being sent is an error, while it waits to be tried again.

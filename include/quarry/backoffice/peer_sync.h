@@ -36,7 +36,7 @@ struct PeerSyncOptions {
       connect = transport::connect;
   std::function<bool()> is_interrupted = {};  // may be empty
   /// What a peer says for people. May be empty.
-  std::function<void(const std::string&)> tell = {};
+  std::function<void(const std::string&)> on_message = {};
   std::int64_t uid = 1;    // of the user in whose name things come
   bool is_forced = false;  // due or not
   std::int64_t pid = 0;    // of this process

@@ -71,7 +71,7 @@ std::chrono::milliseconds wait_for_peer(const PeerState& state, const PeerOption
 std::chrono::milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,
                                              const PeerOptions& options, double random);
 /// Whether the failure number FAILURES is told: the first, and then ever more seldom.
-bool is_failure_to_tell(std::int64_t failures);
+bool is_failure_to_log(std::int64_t failures);
 
 /// Whether somebody syncs with the peer at this moment.
 bool is_running(const PeerState& state, const ProcessTable& processes, base::UnixMillis now);

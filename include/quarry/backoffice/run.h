@@ -13,7 +13,7 @@
 namespace quarry::backoffice {
 
 /// What a job works with.
-struct Workplace {
+struct JobContext {
   repository::Repository& repository;
   /// When it has to have ended; what it has not done then is for the next run.
   std::chrono::steady_clock::time_point end;
@@ -25,7 +25,7 @@ struct Job {
   std::string name;  // as in messages: "after-receive hooks"
   std::chrono::milliseconds budget{};
   /// Returns how many things it has done (mails sent, hooks begun), 0 where there was nothing to do.
-  std::function<base::Result<std::size_t>(Workplace&)> run;
+  std::function<base::Result<std::size_t>(JobContext&)> run;
 };
 
 struct Failure {

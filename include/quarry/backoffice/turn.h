@@ -23,7 +23,7 @@ struct TurnOptions {
 };
 
 /// What is to be seen of a repository's background work without writing.
-struct Outlook {
+struct RunForecast {
   bool is_wanted = false;  // another process would have something to do
   /// Of one that is not wanted: until then (in seconds since 1970) that stays so, whatever is asked
   /// of the repository. 0: it may change at any moment.
@@ -31,8 +31,9 @@ struct Outlook {
 };
 
 /// Whether a process is to be started after a request. Reads, no more. Errors: kIo, kBusy.
-base::Result<Outlook> look_ahead(repository::Repository& repository, const TurnOptions& options,
-                                 const ProcessTable& processes = real_processes());
+base::Result<RunForecast> forecast_run(repository::Repository& repository,
+                                       const TurnOptions& options,
+                                       const ProcessTable& processes = real_processes());
 
 /// Decides for the process SELF, and has the lease say so. Writes nothing where SELF is to leave.
 /// Errors: kBusy (the write lock is not to be had), kNoSpace, kIo.

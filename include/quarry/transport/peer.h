@@ -48,7 +48,7 @@ class PeerWatch {
   /// A try has ended, with everything said.
   virtual void finished(const sync::ClientFigures&) {}
   /// The server has something for people.
-  virtual void told(const std::string&) {}
+  virtual void message_received(const std::string&) {}
   /// The server did not take the password. WHY is what it says, TRIES how many it has refused. The
   /// next one to try, or the error with which the sync ends.
   virtual base::Result<std::string> next_password(const RemoteUrl&, const base::Error& why,

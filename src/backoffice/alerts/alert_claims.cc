@@ -42,7 +42,7 @@ Result<std::size_t> add_mails(MailOutbox& outbox, AlertTiming timing, const Subs
   std::size_t mails = 0;
   std::vector<AlertReference> together;
   for (const PendingAlert& alert : alerts) {
-    if (!alert.reference || !is_told(subscriber, alert)) continue;
+    if (!alert.reference || !should_notify(subscriber, alert)) continue;
     const AlertReference& event = *alert.reference;
     if (has_own_mail(timing, event)) {
       QUARRY_TRY(outbox.add(MailKind::kPost, subscriber.code, {event}, now));

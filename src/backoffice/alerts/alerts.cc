@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "alert_claims.h"
+#include "alert_mailer.h"
 #include "mail_sender.h"
 #include "mail_text.h"
-#include "outbox_run.h"
 #include "quarry/base/escape.h"
 
 namespace quarry::backoffice {
@@ -55,7 +55,7 @@ class AlertRun {
     }
     if (work.alerts) QUARRY_TRY(decide(AlertTiming::kAtOnce));
     QUARRY_TRY(decide_daily(work));
-    QUARRY_TRY(OutboxRun(repository_, options_, settings_, *sender_, report_).run());
+    QUARRY_TRY(AlertMailer(repository_, options_, settings_, *sender_, report_).run());
     return finish();
   }
 

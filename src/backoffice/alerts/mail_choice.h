@@ -13,7 +13,7 @@ namespace quarry::backoffice {
 /// versions of posts; and, as later versions of fossil have it, n posts that begin a thread and r
 /// answers to one's own. What waits for a moderator is for moderators alone; the rest for who may
 /// read its kind.
-bool is_told(const repository::Subscriber& subscriber, const repository::PendingAlert& alert);
+bool should_notify(const repository::Subscriber& subscriber, const repository::PendingAlert& alert);
 
 /// Whether who has CAPABILITIES may see EVENT.
 bool may_see(std::string_view capabilities, const repository::AlertReference& event);

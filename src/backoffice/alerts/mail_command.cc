@@ -40,11 +40,11 @@ Result<void> verdict(const base::CommandEnd& end, const std::string& what) {
 MailCommand::MailCommand(std::string command, std::chrono::milliseconds timeout)
     : command_(std::move(command)), timeout_(timeout) {}
 
-Result<void> MailCommand::send(const Letter& letter) {
+Result<void> MailCommand::send(const RenderedMail& mail) {
   // What the command line holds (a password, say) is not for logs.
   const std::string what = "the command of email-send-command";
   const auto end = base::run_command({.words = {"/bin/sh", "-c", command_},
-                                      .input = letter.message,
+                                      .input = mail.message,
                                       .timeout = timeout_,
                                       .folder = {},
                                       .max_output = kMaxWhy});

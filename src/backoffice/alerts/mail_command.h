@@ -17,7 +17,7 @@ class MailCommand : public MailSender {
  public:
   explicit MailCommand(std::string command,
                        std::chrono::milliseconds timeout = std::chrono::seconds(60));
-  base::Result<void> send(const Letter& letter) override;
+  base::Result<void> send(const RenderedMail& mail) override;
 
  private:
   std::string command_;

@@ -44,7 +44,7 @@ std::string new_name(base::UnixMillis now) {
 MailFolder::MailFolder(std::filesystem::path folder, const base::Clock& clock)
     : folder_(std::move(folder)), clock_(clock) {}
 
-Result<void> MailFolder::send(const Letter& letter) {
+Result<void> MailFolder::send(const RenderedMail& mail) {
   const auto trouble = [this](std::string_view why) {
     return fail(ErrorCode::kBusy, fmt::format("{} (email-send-dir): {}", folder_.string(), why));
   };
@@ -56,7 +56,7 @@ Result<void> MailFolder::send(const Letter& letter) {
   const base::Fd file(::openat(folder.get(), hidden.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file) return trouble(base::fail_errno("no file can be made").error().message);
-  Result<void> done = write_all(file.get(), letter.message);
+  Result<void> done = write_all(file.get(), mail.message);
   if (done && ::renameat(folder.get(), hidden.c_str(), folder.get(), name.c_str()) != 0) {
     done = base::fail_errno("rename");
   }

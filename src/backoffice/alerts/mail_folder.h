@@ -13,7 +13,7 @@ namespace quarry::backoffice {
 class MailFolder : public MailSender {
  public:
   MailFolder(std::filesystem::path folder, const base::Clock& clock);
-  base::Result<void> send(const Letter& letter) override;
+  base::Result<void> send(const RenderedMail& mail) override;
 
  private:
   std::filesystem::path folder_;

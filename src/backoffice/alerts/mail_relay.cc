@@ -48,10 +48,10 @@ Result<std::unique_ptr<MailSender>> MailRelay::make(const std::string& host,
 MailRelay::MailRelay(std::string host, courier::SmtpOptions options)
     : host_(std::move(host)), smtp_(std::move(options)) {}
 
-Result<void> MailRelay::send(const Letter& letter) {
+Result<void> MailRelay::send(const RenderedMail& mail) {
   const auto begin = std::chrono::steady_clock::now();
   const courier::MailReport report =
-      smtp_.send({.from = letter.from, .recipients = {letter.to}, .message = letter.message});
+      smtp_.send({.from = mail.from, .recipients = {mail.to}, .message = mail.message});
   if (report.is_sent_to_all()) return {};
   const std::string why = fmt::format("{} (email-send-relayhost): {}", host_, report.why());
   if (!report.is_any_later()) return fail(ErrorCode::kDenied, why);

@@ -16,7 +16,7 @@ class MailRelay : public MailSender {
   static base::Result<std::unique_ptr<MailSender>> make(const std::string& host,
                                                         const std::string& domain);
 
-  base::Result<void> send(const Letter& letter) override;
+  base::Result<void> send(const RenderedMail& mail) override;
 
  private:
   MailRelay(std::string host, courier::SmtpOptions options);

@@ -11,7 +11,7 @@
 namespace quarry::backoffice {
 
 /// A mail as it is handed over.
-struct Letter {
+struct RenderedMail {
   std::string from;     // an address, for reports of what went wrong
   std::string to;       // an address
   std::string message;  // header and body (RFC 5322), lines ended by CRLF
@@ -22,7 +22,7 @@ class MailSender {
   virtual ~MailSender() = default;
   /// When this returns, LETTER is somebody else's to deliver. Errors: kDenied (nobody will ever take
   /// it), kBusy (nothing can be sent at present, whatever the letter), others (this one cannot be).
-  virtual base::Result<void> send(const Letter& letter) = 0;
+  virtual base::Result<void> send(const RenderedMail& mail) = 0;
 };
 
 /// What the settings of REPOSITORY ask for; inside a Snapshot or a Receipt. Null: no mail is to be

@@ -73,13 +73,13 @@ std::string events_body(const OutgoingMail& mail, const std::vector<AlertEvent>&
   std::string body = fmt::format(
       "This is an automated email from the Fossil repository at {}: something has changed there.\n",
       settings.url);
-  std::size_t told = 0;
-  for (; told < events.size() && body.size() < kMaxBody; ++told) {
+  std::size_t listed = 0;
+  for (; listed < events.size() && body.size() < kMaxBody; ++listed) {
     body += '\n';
-    body += entry(events[told], settings);
+    body += entry(events[listed], settings);
   }
-  if (told < events.size()) {
-    body += fmt::format("\nAnd {} more; see {}/timeline\n", events.size() - told, settings.url);
+  if (listed < events.size()) {
+    body += fmt::format("\nAnd {} more; see {}/timeline\n", events.size() - listed, settings.url);
   }
   return body + fmt::format("\n-- \nSubscription info: {}/alerts/{}\n", settings.url, mail.code);
 }
@@ -93,16 +93,16 @@ std::string post_body(const OutgoingMail& mail, const AlertEvent& event,
   return body + fmt::format("\n-- \nUnsubscribe: {}/unsubscribe/{}\n", settings.url, mail.code);
 }
 
-struct Wish {
+struct AlertChoice {
   char letter;
   std::string_view name;
 };
 
-constexpr std::array<Wish, 5> kWishes{{{'a', "Announcements"},
-                                       {'c', "Check-ins"},
-                                       {'f', "Forum posts"},
-                                       {'t', "Ticket changes"},
-                                       {'w', "Wiki changes"}}};
+constexpr std::array<AlertChoice, 5> kAlertChoices{{{'a', "Announcements"},
+                                                    {'c', "Check-ins"},
+                                                    {'f', "Forum posts"},
+                                                    {'t', "Ticket changes"},
+                                                    {'w', "Wiki changes"}}};
 
 std::string renewal_body(const OutgoingMail& mail, const MailSettings& settings) {
   std::string body = fmt::format(
@@ -110,9 +110,9 @@ std::string renewal_body(const OutgoingMail& mail, const MailSettings& settings)
       "  {}/renew/{}\n\n"
       "By it, {} ({}) sends you mail about:\n\n",
       settings.url, mail.code, settings.subject, settings.url);
-  for (const Wish& wish : kWishes) {
-    if (mail.letters.find(wish.letter) != std::string::npos) {
-      body += fmt::format("  *  {}\n", wish.name);
+  for (const AlertChoice& choice : kAlertChoices) {
+    if (mail.letters.find(choice.letter) != std::string::npos) {
+      body += fmt::format("  *  {}\n", choice.name);
     }
   }
   return body + fmt::format(
@@ -181,8 +181,8 @@ bool is_mail_address(std::string_view text) {
   });
 }
 
-std::optional<Letter> compose(const OutgoingMail& mail, const std::vector<AlertEvent>& events,
-                              const MailSettings& settings, base::UnixMillis now) {
+std::optional<RenderedMail> compose(const OutgoingMail& mail, const std::vector<AlertEvent>& events,
+                                    const MailSettings& settings, base::UnixMillis now) {
   if (events.empty() && mail.kind != MailKind::kRenewal) return std::nullopt;
   MailMessage message;
   message.add_recipient(mail.address);
@@ -203,7 +203,7 @@ std::optional<Letter> compose(const OutgoingMail& mail, const std::vector<AlertE
     write_others(message, mail, events, settings);
   }
   message.set_date(now);
-  return Letter{.from = settings.from, .to = mail.address, .message = message.text()};
+  return RenderedMail{.from = settings.from, .to = mail.address, .message = message.text()};
 }
 
 }  // namespace quarry::backoffice

@@ -34,8 +34,8 @@ bool is_mail_address(std::string_view text);
 
 /// MAIL about EVENTS, which are those of MAIL that are there still. Nothing: there is nothing left
 /// to tell.
-std::optional<Letter> compose(const repository::OutgoingMail& mail,
-                              const std::vector<repository::AlertEvent>& events,
-                              const MailSettings& settings, base::UnixMillis now);
+std::optional<RenderedMail> compose(const repository::OutgoingMail& mail,
+                                    const std::vector<repository::AlertEvent>& events,
+                                    const MailSettings& settings, base::UnixMillis now);
 
 }  // namespace quarry::backoffice

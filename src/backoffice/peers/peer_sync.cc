@@ -42,8 +42,8 @@ bool is_like(std::string one, std::string other) {
 class Watch final : public transport::PeerWatch {
  public:
   explicit Watch(const PeerSyncOptions& options) : options_(options) {}
-  void told(const std::string& message) override {
-    if (options_.tell) options_.tell(message);
+  void message_received(const std::string& message) override {
+    if (options_.on_message) options_.on_message(message);
   }
   bool wait(milliseconds, const base::Error&) override { return false; }
 
@@ -189,7 +189,7 @@ void PeerSync::note_failure(base::Error error, PeerReport& report) const {
   if (error.message.size() > kMaxError) error.message.resize(kMaxError);
   report.what = What::kFailed;
   ++state.failures;
-  report.is_news = is_failure_to_tell(state.failures) || !is_like(state.error, error.message);
+  report.is_news = is_failure_to_log(state.failures) || !is_like(state.error, error.message);
   state.failed = now();
   state.error = error.message;
   report.wait = wait_after_failure(state.failures, error, peer_, random_fraction());

@@ -48,7 +48,7 @@ milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,
       static_cast<int>(std::clamp<std::int64_t>(failures, 1, kMaxDoublings)), retry, random);
 }
 
-bool is_failure_to_tell(std::int64_t failures) {
+bool is_failure_to_log(std::int64_t failures) {
   return failures > 0 && std::has_single_bit(static_cast<std::uint64_t>(failures));
 }
 

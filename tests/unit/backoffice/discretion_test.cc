@@ -8,35 +8,36 @@ using quarry::backoffice::for_others;
 
 namespace {
 
-std::string told(std::string_view message) {
+std::string redacted(std::string_view message) {
   return for_others(message, "/srv/fossil/team/one.fossil", "team/one");
 }
 
 }  // namespace
 
 TEST_CASE("others hear the name of a repository, and not where it is") {
-  CHECK(told("/srv/fossil/team/one.fossil: database is locked") == "team/one: database is locked");
-  CHECK(told("cannot open /etc/quarry/mirror.password: Permission denied") ==
+  CHECK(redacted("/srv/fossil/team/one.fossil: database is locked") ==
+        "team/one: database is locked");
+  CHECK(redacted("cannot open /etc/quarry/mirror.password: Permission denied") ==
         "cannot open .../mirror.password: Permission denied");
-  CHECK(told("\"/var/spool/mail\" (email-send-dir)") == "\".../mail\" (email-send-dir)");
+  CHECK(redacted("\"/var/spool/mail\" (email-send-dir)") == "\".../mail\" (email-send-dir)");
 }
 
 TEST_CASE("others hear nobody's address") {
-  CHECK(told("mail to bob@example.org: 550 <bob@example.org>: no such user (given up)") ==
+  CHECK(redacted("mail to bob@example.org: 550 <bob@example.org>: no such user (given up)") ==
         "mail to (an address): 550 <(an address)>: no such user (given up)");
-  CHECK(told("to=bob+x@example.org,eve@example.org") == "to=(an address),(an address)");
+  CHECK(redacted("to=bob+x@example.org,eve@example.org") == "to=(an address),(an address)");
 }
 
 TEST_CASE("others hear which server does not answer, without its user") {
-  CHECK(told("https://ann@fossil.example.org/one: no answer") ==
+  CHECK(redacted("https://ann@fossil.example.org/one: no answer") ==
         "https://fossil.example.org/one: no answer");
-  CHECK(told("http://127.0.0.1:8080/one: HTTP status 500") ==
+  CHECK(redacted("http://127.0.0.1:8080/one: HTTP status 500") ==
         "http://127.0.0.1:8080/one: HTTP status 500");
 }
 
 TEST_CASE("what says nothing of either stays as it is") {
   for (const char* text :
        {"", "@", "3 damaged artifacts, among them 1234: none", "a / b", "a  b\n"}) {
-    CHECK(told(text) == text);
+    CHECK(redacted(text) == text);
   }
 }

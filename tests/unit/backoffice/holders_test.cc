@@ -51,7 +51,7 @@ TEST_CASE("the row is read as it was written, and what is no row holds nobody") 
   for (const std::string text : {"", "boot/1", "boot/1 x y", "boot/1 -7 100", "   ",
                                  "boot/1 99999999999999999999 1", "boot/1 7x 100"}) {
     FakeProcesses processes;
-    CHECK(Holders::parse(text).look(7, processes) == Holder::kElsewhere);
+    CHECK(Holders::parse(text).state_of(7, processes) == Holder::kElsewhere);
   }
   CHECK(Holders::parse(std::string(5000, 'x')).text().size() < 150);
 }
@@ -60,12 +60,12 @@ TEST_CASE("a process of this host is alive while it is there, and it is the one 
   FakeProcesses processes;
   processes.alive = {{7, 100}};
   const Holders holders = Holders::parse("boot/1 7 100 8 200");
-  CHECK(holders.look(0, processes) == Holder::kGone);
-  CHECK(holders.look(7, processes) == Holder::kAlive);
-  CHECK(holders.look(8, processes) == Holder::kGone);
+  CHECK(holders.state_of(0, processes) == Holder::kGone);
+  CHECK(holders.state_of(7, processes) == Holder::kAlive);
+  CHECK(holders.state_of(8, processes) == Holder::kGone);
   // Its number is somebody else's by now.
   processes.alive = {{7, 101}};
-  CHECK(holders.look(7, processes) == Holder::kGone);
+  CHECK(holders.state_of(7, processes) == Holder::kGone);
 }
 
 TEST_CASE("of a process on another host nobody knows whether it is alive") {
@@ -73,16 +73,16 @@ TEST_CASE("of a process on another host nobody knows whether it is alive") {
   processes.alive = {{7, 100}};
   processes.name = "boot/2";
   const Holders holders = Holders::parse("boot/1 7 100 8 200");
-  CHECK(holders.look(7, processes) == Holder::kElsewhere);
-  CHECK(holders.look(8, processes) == Holder::kElsewhere);
+  CHECK(holders.state_of(7, processes) == Holder::kElsewhere);
+  CHECK(holders.state_of(8, processes) == Holder::kElsewhere);
 }
 
 TEST_CASE("who stands in the lease alone, as fossil has it, is alive where his number is") {
   FakeProcesses processes;
   processes.alive = {{9, 5}};
   const Holders holders = Holders::parse("boot/1 7 100 8 200");
-  CHECK(holders.look(9, processes) == Holder::kAlive);
-  CHECK(holders.look(10, processes) == Holder::kElsewhere);
+  CHECK(holders.state_of(9, processes) == Holder::kAlive);
+  CHECK(holders.state_of(10, processes) == Holder::kElsewhere);
 }
 
 TEST_CASE("who writes himself in keeps what is known of the other") {

@@ -31,10 +31,10 @@ class TurnWorld : public World {
     last = *decision;
     return decision->turn;
   }
-  Outlook look(const TurnOptions& options = {}) {
-    const auto outlook = look_ahead(*repository, options, processes);
-    REQUIRE(outlook);
-    return *outlook;
+  RunForecast forecast(const TurnOptions& options = {}) {
+    const auto forecast = forecast_run(*repository, options, processes);
+    REQUIRE(forecast);
+    return *forecast;
   }
   std::string row(const std::string& name = "backoffice") {
     return sql(fmt::format("SELECT value FROM config WHERE name='{}'", name));
@@ -54,18 +54,18 @@ class TurnWorld : public World {
 
 TEST_CASE("the first takes the lease, the second waits for it, and a third one leaves") {
   TurnWorld world;
-  CHECK(world.look().is_wanted);
+  CHECK(world.forecast().is_wanted);
   CHECK(world.come(7) == Turn::kRun);
   CHECK(world.row() == fmt::format("7 {} 0 0", world.now() + 60));
   CHECK(world.row("quarry-lease") == "boot/1 7 1007 0 0");
-  CHECK(world.look().is_wanted);
+  CHECK(world.forecast().is_wanted);
   CHECK(world.come(8) == Turn::kWait);
   CHECK(world.last.sleep == seconds(60));
   CHECK(world.row() == fmt::format("7 {} 8 {}", world.now() + 60, world.now() + 120));
   CHECK(world.row("quarry-lease") == "boot/1 7 1007 8 1008");
-  const Outlook outlook = world.look();
-  CHECK_FALSE(outlook.is_wanted);
-  CHECK(outlook.until == world.now() + 60);
+  const RunForecast forecast = world.forecast();
+  CHECK_FALSE(forecast.is_wanted);
+  CHECK(forecast.until == world.now() + 60);
   const std::string before = world.writes();
   CHECK(world.come(9) == Turn::kLeave);
   CHECK(world.writes() == before);
@@ -80,7 +80,7 @@ TEST_CASE("the first takes the lease, the second waits for it, and a third one l
 TEST_CASE("looking writes nothing") {
   TurnWorld world;
   const std::string before = world.writes();
-  CHECK(world.look().is_wanted);
+  CHECK(world.forecast().is_wanted);
   CHECK(world.writes() == before);
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("who is next and has died is replaced") {
   world.come(7);
   world.come(8);
   world.processes.alive.erase(8);
-  CHECK(world.look().is_wanted);
+  CHECK(world.forecast().is_wanted);
   CHECK(world.come(9) == Turn::kWait);
   CHECK(world.row("quarry-lease") == "boot/1 7 1007 9 1009");
 }
@@ -120,12 +120,12 @@ TEST_CASE("where nobody may wait, one runs at once or leaves") {
     if (is_setting) world.set("backoffice-nodelay", "1");
     const TurnOptions options{.may_wait = is_setting};
     CHECK(world.come(7, options) == Turn::kRun);
-    CHECK_FALSE(world.look(options).is_wanted);
-    CHECK(world.look(options).until == 0);
+    CHECK_FALSE(world.forecast(options).is_wanted);
+    CHECK(world.forecast(options).until == 0);
     CHECK(world.come(8, options) == Turn::kLeave);
     world.clock.advance(60'000);
     world.processes.alive.erase(7);
-    CHECK(world.look(options).is_wanted);
+    CHECK(world.forecast(options).is_wanted);
     CHECK(world.come(8, options) == Turn::kRun);
   }
 }
@@ -133,19 +133,19 @@ TEST_CASE("where nobody may wait, one runs at once or leaves") {
 TEST_CASE("a repository that wants no backoffice is looked at again before long") {
   TurnWorld world;
   world.set("backoffice-disable", "on");
-  const Outlook outlook = world.look();
-  CHECK_FALSE(outlook.is_wanted);
-  CHECK(outlook.until > world.now());
-  CHECK(outlook.until <= world.now() + 10);
+  const RunForecast forecast = world.forecast();
+  CHECK_FALSE(forecast.is_wanted);
+  CHECK(forecast.until > world.now());
+  CHECK(forecast.until <= world.now() + 10);
 }
 
 TEST_CASE("nobody is told to be quiet for longer than a lease lasts, whatever the row says") {
   TurnWorld world;
   world.processes.alive = {{7, 1}, {8, 1}};
   world.set("backoffice", fmt::format("7 {} 8 {}", world.now() + 3000, world.now() + 3060));
-  const Outlook outlook = world.look();
-  CHECK_FALSE(outlook.is_wanted);
-  CHECK(outlook.until <= world.now() + 60);
+  const RunForecast forecast = world.forecast();
+  CHECK_FALSE(forecast.is_wanted);
+  CHECK(forecast.until <= world.now() + 60);
 }
 
 TEST_CASE("of many that come at once one runs and one waits") {

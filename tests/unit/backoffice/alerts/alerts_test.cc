@@ -33,15 +33,15 @@ constexpr std::int64_t kDay = 86400 * kSecond;
 
 class RecordingSender : public MailSender {
  public:
-  base::Result<void> send(const Letter& letter) override {
-    if (before) before(letter);
+  base::Result<void> send(const RenderedMail& mail) override {
+    if (before) before(mail);
     if (error) return base::fail(*error, "as the test has it");
-    to.push_back(letter.to);
-    messages.push_back(letter.message);
+    to.push_back(mail.to);
+    messages.push_back(mail.message);
     return {};
   }
 
-  std::function<void(const Letter&)> before;
+  std::function<void(const RenderedMail&)> before;
   std::optional<ErrorCode> error;
   std::vector<std::string> to;
   std::vector<std::string> messages;
@@ -242,7 +242,7 @@ TEST_CASE("a run that begins while another one sends finds other mails") {
   for (int n = 0; n < 6; ++n) world.subscribe(fmt::format("p{}@example.net", n));
   world.check_in("one");
   RecordingSender other;
-  world.sender.before = [&](const Letter&) {
+  world.sender.before = [&](const RenderedMail&) {
     if (!other.to.empty()) return;
     auto again = Repository::open(world.file(), {.clock = &world.clock});
     REQUIRE(again);

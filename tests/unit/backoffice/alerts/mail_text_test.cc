@@ -67,9 +67,9 @@ AlertEvent post(std::string title, std::string sender = "Bob") {
 
 std::string message_of(MailKind kind, const std::vector<AlertEvent>& events,
                        const MailSettings& with = settings()) {
-  const auto letter = compose(mail_of(kind), events, with, {0});
-  REQUIRE(letter);
-  return letter->message;
+  const auto rendered = compose(mail_of(kind), events, with, {0});
+  REQUIRE(rendered);
+  return rendered->message;
 }
 
 /// The header NAME as a mail program shows it; "-" where there is none.
@@ -116,20 +116,20 @@ TEST_CASE("a subscriber is told of what he wants and may see") {
        {Case{'c', "o", "*"}, {'f', "2", "5"}, {'t', "r", "q"}, {'w', "j", "l"}}) {
     CAPTURE(each.type);
     const std::string letter(1, each.type);
-    CHECK(is_told(subscriber(letter, each.right), alert(each.type)));
-    CHECK_FALSE(is_told(subscriber("a", each.right), alert(each.type)));
-    CHECK_FALSE(is_told(subscriber(letter, ""), alert(each.type)));
-    CHECK_FALSE(is_told(subscriber(letter, each.right), alert(each.type, true)));
-    CHECK(is_told(subscriber(letter, each.moderators), alert(each.type, true)) ==
+    CHECK(should_notify(subscriber(letter, each.right), alert(each.type)));
+    CHECK_FALSE(should_notify(subscriber("a", each.right), alert(each.type)));
+    CHECK_FALSE(should_notify(subscriber(letter, ""), alert(each.type)));
+    CHECK_FALSE(should_notify(subscriber(letter, each.right), alert(each.type, true)));
+    CHECK(should_notify(subscriber(letter, each.moderators), alert(each.type, true)) ==
           (each.type != 'c'));
-    CHECK(is_told(subscriber(letter, "a"), alert(each.type, true)));
-    CHECK(is_told(subscriber(letter, "s"), alert(each.type)));
+    CHECK(should_notify(subscriber(letter, "a"), alert(each.type, true)));
+    CHECK(should_notify(subscriber(letter, "s"), alert(each.type)));
   }
-  CHECK_FALSE(is_told(subscriber("e", "or2j"), alert('e')));
-  CHECK(is_told(subscriber("e", "s"), alert('e')));
+  CHECK_FALSE(should_notify(subscriber("e", "or2j"), alert('e')));
+  CHECK(should_notify(subscriber("e", "s"), alert('e')));
   PendingAlert gone = alert('c');
   gone.reference.reset();
-  CHECK_FALSE(is_told(subscriber("c", "s"), gone));
+  CHECK_FALSE(should_notify(subscriber("c", "s"), gone));
 }
 
 TEST_CASE("of posts, threads, answers to one's own and new versions can be wanted") {
@@ -138,14 +138,14 @@ TEST_CASE("of posts, threads, answers to one's own and new versions can be wante
   answer.answered = {"bob", "ann"};
   PendingAlert edit = alert('f');
   edit.is_edit = true;
-  CHECK(is_told(subscriber("n", "2"), alert('f')));
-  CHECK_FALSE(is_told(subscriber("n", "2"), answer));
-  CHECK(is_told(subscriber("r", "2"), answer));
-  CHECK_FALSE(is_told(subscriber("r", "2"), alert('f')));
+  CHECK(should_notify(subscriber("n", "2"), alert('f')));
+  CHECK_FALSE(should_notify(subscriber("n", "2"), answer));
+  CHECK(should_notify(subscriber("r", "2"), answer));
+  CHECK_FALSE(should_notify(subscriber("r", "2"), alert('f')));
   answer.answered = {"ann.b"};
-  CHECK_FALSE(is_told(subscriber("r", "2"), answer));
-  CHECK(is_told(subscriber("x", "2"), edit));
-  CHECK_FALSE(is_told(subscriber("fnr", "2"), edit));
+  CHECK_FALSE(should_notify(subscriber("r", "2"), answer));
+  CHECK(should_notify(subscriber("x", "2"), edit));
+  CHECK_FALSE(should_notify(subscriber("fnr", "2"), edit));
 }
 
 TEST_CASE("a reference is read back as it was written, and nothing else is") {

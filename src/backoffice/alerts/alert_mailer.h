@@ -11,11 +11,11 @@
 
 namespace quarry::backoffice {
 
-class OutboxRun {
+class AlertMailer {
  public:
   /// None is owned. Counts into REPORT.
-  OutboxRun(repository::Repository& repository, const AlertOptions& options,
-            const MailSettings& settings, MailSender& sender, AlertReport& report)
+  AlertMailer(repository::Repository& repository, const AlertOptions& options,
+              const MailSettings& settings, MailSender& sender, AlertReport& report)
       : repository_(repository),
         options_(options),
         settings_(settings),
@@ -27,7 +27,7 @@ class OutboxRun {
   base::Result<void> run();
 
  private:
-  enum class Outcome { kDone, kPutOff, kGivenUp };
+  enum class Outcome { kDone, kDeferred, kGivenUp };
   struct Attempt {
     repository::OutgoingMail mail;
     Outcome outcome = Outcome::kDone;
@@ -35,12 +35,13 @@ class OutboxRun {
 
   repository::MailTime now() const;
   base::Result<bool> has_due();
-  base::Result<std::optional<repository::OutgoingMail>> settle_and_claim(bool wants_more);
-  base::Result<void> settle();
+  base::Result<std::optional<repository::OutgoingMail>> record_and_claim(bool wants_more);
+  base::Result<void> record_outcome();
   template <typename Action>
   base::Result<void> in_transaction(Action&& action);
-  base::Result<std::optional<Letter>> make_letter(const repository::OutgoingMail& mail);
-  base::Result<std::optional<Letter>> make_letter_in_snapshot(const repository::OutgoingMail& mail);
+  base::Result<std::optional<RenderedMail>> render(const repository::OutgoingMail& mail);
+  base::Result<std::optional<RenderedMail>> render_in_snapshot(
+      const repository::OutgoingMail& mail);
   Outcome attempt(const repository::OutgoingMail& mail);
   Outcome failure(const repository::OutgoingMail& mail, const base::Error& error);
 
