@@ -143,7 +143,7 @@ void Destination::note(const spool::StreamedMessage& message, const Settlement& 
       base::log(LogLevel::kError, "[{}] gives event {} up: {}", options_.name, message.id,
                 settlement.error);
       return;
-    case Outcome::kLater:
+    case Outcome::kRetry:
       break;
   }
   if (options_.max_attempts != 0 && message.attempts >= options_.max_attempts) {
@@ -163,7 +163,7 @@ void Destination::deliver_all(const Messages& messages) {
     const bool is_tried = !is_held_back && !is_stopping_;
     settlements.push_back(is_tried ? deliver(message)
                                    : Settlement{message.sequence, Outcome::kReturned});
-    if (options_.in_order && settlements.back().outcome == Outcome::kLater) is_held_back = true;
+    if (options_.in_order && settlements.back().outcome == Outcome::kRetry) is_held_back = true;
     if (settlements.size() < kMaxUnsettled && Clock::now() - settled_at < kMaxUnsettledTime) {
       continue;
     }
@@ -179,7 +179,7 @@ void Destination::settle(std::vector<Settlement>& settlements) {
     base::log(LogLevel::kError, "[{}] {}", options_.name, finished.error().message);
     for (Settlement& each : settlements) {
       if (each.outcome == Outcome::kDone) {
-        each = {each.sequence, Outcome::kLater, finished.error().message};
+        each = {each.sequence, Outcome::kRetry, finished.error().message};
       }
     }
   }

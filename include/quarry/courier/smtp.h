@@ -54,24 +54,24 @@ struct Mail {
   std::string_view message;
 };
 
-enum class MailFate : std::uint8_t {
-  kSent,     // the server has taken it over
-  kLater,    // not now: the server is away, or has said so; again later
-  kRefused,  // never: it would say the same again
+enum class MailOutcome : std::uint8_t {
+  kSent,      // the server has taken it over
+  kDeferred,  // not now: the server is away, or has said so; again later
+  kRefused,   // never: it would say the same again
 };
 
-struct RecipientFate {
-  MailFate fate = MailFate::kLater;
+struct RecipientResult {
+  MailOutcome outcome = MailOutcome::kDeferred;
   std::string why;  // what the server, or libcurl, has said, printable; "" of kSent
 };
 
 struct MailReport {
   /// Of each of Mail::recipients, in their order.
-  std::vector<RecipientFate> recipients;
+  std::vector<RecipientResult> recipients;
 
   bool is_sent_to_all() const;
   /// Whether any is to be tried later.
-  bool is_any_later() const;
+  bool is_any_deferred() const;
   /// Why somebody did not get it: of the first of those; "": everybody did.
   std::string why() const;
 };

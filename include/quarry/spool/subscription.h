@@ -62,7 +62,7 @@ struct StreamedMessage {
 
 enum class Outcome : std::uint8_t {
   kDone,
-  kLater,     // it failed: again after a delay, or given up after the last try
+  kRetry,     // it failed: again after a delay, or given up after the last try
   kGivenUp,   // it will never succeed: into the dead letters
   kReturned,  // it was not tried: comes again at once, and this did not count
 };
@@ -71,9 +71,9 @@ enum class Outcome : std::uint8_t {
 struct Settlement {
   std::uint64_t sequence = 0;
   Outcome outcome = Outcome::kDone;
-  /// Of kLater and kGivenUp: why, for a person. The first 256 bytes are kept.
+  /// Of kRetry and kGivenUp: why, for a person. The first 256 bytes are kept.
   std::string error = {};
-  /// Of kLater: how long to wait, rather than what `retry` says (Retry-After); a day at most.
+  /// Of kRetry: how long to wait, rather than what `retry` says (Retry-After); a day at most.
   std::optional<milliseconds> delay = std::nullopt;
 };
 

@@ -54,7 +54,7 @@ Result<void> MailRelay::send(const RenderedMail& mail) {
       smtp_.send({.from = mail.from, .recipients = {mail.to}, .message = mail.message});
   if (report.is_sent_to_all()) return {};
   const std::string why = fmt::format("{} (email-send-relayhost): {}", host_, report.why());
-  if (!report.is_any_later()) return fail(ErrorCode::kDenied, why);
+  if (!report.is_any_deferred()) return fail(ErrorCode::kDenied, why);
   const bool was_silent = std::chrono::steady_clock::now() - begin > kSilence;
   return fail(was_silent ? ErrorCode::kBusy : ErrorCode::kIo, why);
 }

@@ -87,19 +87,19 @@ DeliveryResult MailSender::over_smtp(std::uint64_t id, const std::vector<std::st
     if (!settled.contains(each)) mail.recipients.push_back(each);
   }
   const MailReport report = smtp_->send(mail);
-  if (report.is_any_later() && is_interrupted_()) return {.outcome = spool::Outcome::kReturned};
+  if (report.is_any_deferred() && is_interrupted_()) return {.outcome = spool::Outcome::kReturned};
   bool is_sent_to_some = mail.recipients.size() < recipients.size();
   for (std::size_t i = 0; i < report.recipients.size(); ++i) {
-    const RecipientFate& fate = report.recipients[i];
-    if (fate.fate == MailFate::kLater) continue;
-    if (fate.fate == MailFate::kSent) is_sent_to_some = true;
-    if (fate.fate == MailFate::kRefused) {
+    const RecipientResult& outcome = report.recipients[i];
+    if (outcome.outcome == MailOutcome::kDeferred) continue;
+    if (outcome.outcome == MailOutcome::kSent) is_sent_to_some = true;
+    if (outcome.outcome == MailOutcome::kRefused) {
       base::log(base::LogLevel::kWarning, "[{}] {} does not get event {}: {}", options_.name,
-                base::printable(mail.recipients[i]), id, fate.why);
+                base::printable(mail.recipients[i]), id, outcome.why);
     }
     settled.insert(mail.recipients[i]);
   }
-  if (report.is_any_later()) return retry_later(report.why());
+  if (report.is_any_deferred()) return retry_later(report.why());
   settled_.erase(id);
   return is_sent_to_some ? DeliveryResult{} : give_up(report.why());
 }

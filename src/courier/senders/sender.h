@@ -26,7 +26,7 @@ struct DeliveryResult {
 };
 
 inline DeliveryResult retry_later(std::string why) {
-  return {spool::Outcome::kLater, std::move(why)};
+  return {spool::Outcome::kRetry, std::move(why)};
 }
 inline DeliveryResult give_up(std::string why) {
   return {spool::Outcome::kGivenUp, std::move(why)};

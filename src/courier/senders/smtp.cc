@@ -40,7 +40,7 @@ std::string with_network_lines(std::string_view text) {
 }
 
 MailReport refused(const Mail& mail, const std::string& why) {
-  return {std::vector<RecipientFate>(mail.recipients.size(), {MailFate::kRefused, why})};
+  return {std::vector<RecipientResult>(mail.recipients.size(), {MailOutcome::kRefused, why})};
 }
 
 struct ListEnd {
@@ -52,17 +52,17 @@ using List = std::unique_ptr<curl_slist, ListEnd>;
 
 bool MailReport::is_sent_to_all() const {
   return std::ranges::all_of(recipients,
-                             [](const auto& each) { return each.fate == MailFate::kSent; });
+                             [](const auto& each) { return each.outcome == MailOutcome::kSent; });
 }
 
-bool MailReport::is_any_later() const {
-  return std::ranges::any_of(recipients,
-                             [](const auto& each) { return each.fate == MailFate::kLater; });
+bool MailReport::is_any_deferred() const {
+  return std::ranges::any_of(
+      recipients, [](const auto& each) { return each.outcome == MailOutcome::kDeferred; });
 }
 
 std::string MailReport::why() const {
   const auto at = std::ranges::find_if(
-      recipients, [](const auto& each) { return each.fate != MailFate::kSent; });
+      recipients, [](const auto& each) { return each.outcome != MailOutcome::kSent; });
   return at == recipients.end() ? std::string() : at->why;
 }
 
@@ -218,8 +218,8 @@ MailReport SmtpSender::send(const Mail& mail) {
     if (!is_address(mail.recipients[i])) continue;
     curl_slist* longer = curl_slist_append(recipients.get(), mail.recipients[i].c_str());
     if (longer == nullptr || state_->handle == nullptr) {
-      return {std::vector<RecipientFate>(mail.recipients.size(),
-                                         {MailFate::kLater, "libcurl has no memory"})};
+      return {std::vector<RecipientResult>(mail.recipients.size(),
+                                           {MailOutcome::kDeferred, "libcurl has no memory"})};
     }
     // The list begins where it did, unless it was empty.
     (void)recipients.release();
@@ -231,7 +231,7 @@ MailReport SmtpSender::send(const Mail& mail) {
   state_->lines = with_network_lines(mail.message);
   MailReport taken = state_->attempt(sent, recipients.get(), false);
   // A server may have ended a connection that was not used for a while.
-  if (taken.is_any_later() && !state_->was_connection_new() &&
+  if (taken.is_any_deferred() && !state_->was_connection_new() &&
       !state_->dialogue.has_begun_message()) {
     taken = state_->attempt(sent, recipients.get(), true);
   }

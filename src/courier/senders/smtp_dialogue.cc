@@ -67,34 +67,34 @@ void SmtpDialogue::received(std::string_view line) {
       break;
     case Stage::kMessage:
       if (is_positive)
-        is_taken_ = true;
+        is_accepted_ = true;
       else
         refusal_ = std::move(*answer);
       break;
   }
 }
 
-RecipientFate SmtpDialogue::fate_of(const Answer& answer) {
+RecipientResult SmtpDialogue::outcome_of(const Answer& answer) {
   const bool is_ours = answer.status == kLoginWanted || answer.status == kLoginRefused;
   const bool is_final = answer.status >= 500 && !is_ours;
-  return {is_final ? MailFate::kRefused : MailFate::kLater, answer.text};
+  return {is_final ? MailOutcome::kRefused : MailOutcome::kDeferred, answer.text};
 }
 
 MailReport SmtpDialogue::report(const std::string& error) const {
   MailReport report;
   for (const auto& answer : recipients_) {
-    RecipientFate fate;
+    RecipientResult outcome;
     // What a recipient was refused for says more than what became of the mail then.
     if (answer && answer->status >= 400) {
-      fate = fate_of(*answer);
-    } else if (is_taken_ && answer) {
-      fate.fate = MailFate::kSent;
+      outcome = outcome_of(*answer);
+    } else if (is_accepted_ && answer) {
+      outcome.outcome = MailOutcome::kSent;
     } else if (refusal_) {
-      fate = fate_of(*refusal_);
+      outcome = outcome_of(*refusal_);
     } else {
-      fate.why = error.empty() ? "the server has said nothing of this recipient" : error;
+      outcome.why = error.empty() ? "the server has said nothing of this recipient" : error;
     }
-    report.recipients.push_back(std::move(fate));
+    report.recipients.push_back(std::move(outcome));
   }
   return report;
 }

@@ -35,13 +35,13 @@ class SmtpDialogue {
   };
 
   static std::optional<Answer> answer_of(std::string_view line);
-  static RecipientFate fate_of(const Answer& answer);
+  static RecipientResult outcome_of(const Answer& answer);
 
   Stage stage_ = Stage::kOther;
   std::size_t next_recipient_ = 0;
   std::vector<std::optional<Answer>> recipients_;
   std::optional<Answer> refusal_;  // of the mail as a whole
-  bool is_taken_ = false;
+  bool is_accepted_ = false;
 };
 
 }  // namespace quarry::courier

@@ -62,7 +62,7 @@ Result<void> SubscriptionCore::SettleCall::add(const Settlement& settlement) {
       return {};
     case Outcome::kGivenUp:
       return give_up(settlement, attempts);
-    case Outcome::kLater:
+    case Outcome::kRetry:
       if (max > 0 && attempts >= max) return give_up(settlement, attempts);
       postpone(settlement, attempts);
   }

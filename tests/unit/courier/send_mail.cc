@@ -45,8 +45,8 @@ int main(int argc, char** argv) {
     const MailReport report = sender.send({from, recipients, message});
     for (std::size_t k = 0; k < recipients.size(); ++k) {
       constexpr const char* kNames[] = {"sent", "later", "refused"};
-      fmt::print("{} {} {}\n", recipients[k], kNames[static_cast<int>(report.recipients[k].fate)],
-                 report.recipients[k].why);
+      fmt::print("{} {} {}\n", recipients[k],
+                 kNames[static_cast<int>(report.recipients[k].outcome)], report.recipients[k].why);
     }
   }
   return 0;

@@ -44,17 +44,17 @@ TEST_CASE("each recipient has a fate of its own") {
                                     {"RCPT TO:<g@h>", "452 too many"},
                                     {"DATA", "354 go on"},
                                     {"", "250 taken"}});
-  CHECK(report.recipients[0].fate == MailFate::kRefused);
+  CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
   CHECK(report.recipients[0].why == "550 5.1.1 no such user");
-  CHECK(report.recipients[1].fate == MailFate::kSent);
-  CHECK(report.recipients[2].fate == MailFate::kLater);
-  CHECK(report.is_any_later());
+  CHECK(report.recipients[1].outcome == MailOutcome::kSent);
+  CHECK(report.recipients[2].outcome == MailOutcome::kDeferred);
+  CHECK(report.is_any_deferred());
 }
 
 TEST_CASE("the farewell says nothing of a mail") {
   const auto report = report_of(
       1, {{"MAIL FROM:<a@b>", "250 ok"}, {"RCPT TO:<c@d>", "550 no"}, {"QUIT", "221 bye"}}, "x");
-  CHECK(report.recipients[0].fate == MailFate::kRefused);
+  CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
 }
 
 TEST_CASE("a mail that is refused at its end is nobody's") {
@@ -64,20 +64,20 @@ TEST_CASE("a mail that is refused at its end is nobody's") {
                                  {"DATA", "354 go on"},
                                  {"", "554 spam"}},
                                 "failed");
-  CHECK(report.recipients[0].fate == MailFate::kRefused);
+  CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
 }
 
 TEST_CASE("a connection that breaks before the last answer means later") {
   const auto report = report_of(
       1, {{"MAIL FROM:<a@b>", "250 ok"}, {"RCPT TO:<c@d>", "250 ok"}, {"DATA", "354 go on"}},
       "it broke");
-  CHECK(report.recipients[0].fate == MailFate::kLater);
+  CHECK(report.recipients[0].outcome == MailOutcome::kDeferred);
   CHECK(report.recipients[0].why == "it broke");
 }
 
 TEST_CASE("a login that is wanted or refused is no reason to give the mail up") {
-  CHECK(report_of(1, {{"MAIL FROM:<a@b>", "530 log in"}}, "x").recipients[0].fate ==
-        MailFate::kLater);
+  CHECK(report_of(1, {{"MAIL FROM:<a@b>", "530 log in"}}, "x").recipients[0].outcome ==
+        MailOutcome::kDeferred);
   CHECK(report_of(1, {{"AUTH PLAIN secret", "535 no"}}, "login denied").recipients[0].why ==
         "login denied");
 }
@@ -85,6 +85,6 @@ TEST_CASE("a login that is wanted or refused is no reason to give the mail up") 
 TEST_CASE("of an answer of several lines the last one counts, and what is no answer nothing") {
   const auto report = report_of(
       1, {{"MAIL FROM:<a@b>", "250-one\r\n"}, {"", "nonsense"}, {"", "2"}, {"", "550 no\r\n"}});
-  CHECK(report.recipients[0].fate == MailFate::kRefused);
+  CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
   CHECK(report.recipients[0].why == "550 no");
 }

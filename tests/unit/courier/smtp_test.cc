@@ -22,9 +22,9 @@ TEST_CASE("what is no address is refused without a server") {
   SmtpSender sender({.url = "smtp://127.0.0.1:1"});
   const auto report = sender.send({"a@b", {"c@d>\r\nRCPT TO:<e@f", "g h"}, "Subject: x\n\nx\n"});
   REQUIRE(report.recipients.size() == 2);
-  CHECK(report.recipients[0].fate == MailFate::kRefused);
-  CHECK(report.recipients[1].fate == MailFate::kRefused);
-  CHECK(sender.send({"a b", {"c@d"}, "x"}).recipients[0].fate == MailFate::kRefused);
+  CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
+  CHECK(report.recipients[1].outcome == MailOutcome::kRefused);
+  CHECK(sender.send({"a b", {"c@d"}, "x"}).recipients[0].outcome == MailOutcome::kRefused);
   CHECK(sender.send({"a@b", {}, "x"}).recipients.empty());
 }
 
@@ -40,11 +40,11 @@ TEST_CASE("a server that is not there, or hangs, means later") {
   {
     // Nobody accepts.
     SmtpSender sender(options);
-    CHECK(sender.send({"a@b", {"c@d"}, "x"}).recipients[0].fate == MailFate::kLater);
+    CHECK(sender.send({"a@b", {"c@d"}, "x"}).recipients[0].outcome == MailOutcome::kDeferred);
   }
   listener->reset();
   SmtpSender sender(options);
   const auto report = sender.send({"a@b", {"c@d"}, "x"});
-  CHECK(report.recipients[0].fate == MailFate::kLater);
+  CHECK(report.recipients[0].outcome == MailOutcome::kDeferred);
   CHECK(report.why().find("127.0.0.1") != std::string::npos);
 }

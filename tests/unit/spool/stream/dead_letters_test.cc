@@ -39,7 +39,7 @@ TEST_CASE("a message that fails too often becomes a dead letter with all that is
   for (int attempt = 1; attempt <= 3; ++attempt) {
     REQUIRE(take_ids(*mail, 1) == ids(1, 1));
     CHECK(dead_letters(*mail).empty());
-    settle(*mail, 1, 1, Outcome::kLater, "refused " + std::to_string(attempt));
+    settle(*mail, 1, 1, Outcome::kRetry, "refused " + std::to_string(attempt));
     world.clock.pass(1h);
   }
   CHECK(drain(*mail) == ids(2, 3));
@@ -161,6 +161,6 @@ TEST_CASE("an error is kept whole up to its bound, and not cut within a characte
   REQUIRE(take_ids(*mail).size() == 1);
   std::string error(255, 'x');
   error += "\xc3\xa4 and more";
-  settle(*mail, 1, 1, Outcome::kLater, error);
+  settle(*mail, 1, 1, Outcome::kRetry, error);
   CHECK(mail->statistics().last_error == std::string(255, 'x'));
 }

@@ -28,7 +28,7 @@ bool make(Stream& stream) {
       {.sequence = 1},
       {.sequence = 2, .outcome = Outcome::kGivenUp, .error = "550 no such user"},
       {.sequence = 3, .outcome = Outcome::kGivenUp, .error = "550 no such user"},
-      {.sequence = 4, .outcome = Outcome::kLater, .error = "451 try again"}};
+      {.sequence = 4, .outcome = Outcome::kRetry, .error = "451 try again"}};
   return (*mail)->settle(settled).has_value();
 }
 

@@ -67,7 +67,7 @@ class Life {
     settle({{.sequence = 1}, {.sequence = 3}});
     append(25);
     take(6);
-    settle({{.sequence = 2, .outcome = Outcome::kLater, .error = "away"},
+    settle({{.sequence = 2, .outcome = Outcome::kRetry, .error = "away"},
             {.sequence = 4, .outcome = Outcome::kGivenUp, .error = "gone"},
             {.sequence = 5, .outcome = Outcome::kReturned}});
     settle({{.sequence = 6}, {.sequence = 7}, {.sequence = 8}});

@@ -84,7 +84,7 @@ TEST_CASE("a destination that is away for long costs disk, not memory, and delay
   for (std::uint64_t sent = 0; sent < all; sent += kAtOnce) {
     REQUIRE(world.stream->append(messages));
     // It tries, and fails, all the time.
-    settle_all(*away, Outcome::kLater);
+    settle_all(*away, Outcome::kRetry);
     world.clock.pass(1s);
     delivered += settle_all(*well, Outcome::kDone);
     CHECK(delivered == sent + kAtOnce);
@@ -131,7 +131,7 @@ TEST_CASE(
       for (const auto& message : *taken) {
         const bool is_tried = message.attempts > 1 || message.id % 10 != 0;
         settled.push_back({.sequence = message.sequence,
-                           .outcome = is_tried ? Outcome::kDone : Outcome::kLater,
+                           .outcome = is_tried ? Outcome::kDone : Outcome::kRetry,
                            .delay = 1ms});
         if (is_tried) ++counts.at(i).at(message.id);
         if (is_tried) ++done.at(i);

@@ -55,7 +55,7 @@ TEST_CASE("what is settled by itself stays settled over a restart, and only that
   CHECK(take_ids(*mail) == ids(1, 5));
   settle(*mail, 2, 2);
   settle(*mail, 4, 4);
-  settle(*mail, 5, 5, Outcome::kLater, "try again");
+  settle(*mail, 5, 5, Outcome::kRetry, "try again");
   world.reopen();
   mail = world.subscribe("mail");
   CHECK(take_ids(*mail) == std::vector<std::uint64_t>{1, 3});
@@ -71,7 +71,7 @@ TEST_CASE("attempts are counted over a restart, but not those that were given ba
   auto mail = world.subscribe("mail");
   world.append(1, 1);
   REQUIRE(take_ids(*mail).size() == 1);
-  settle(*mail, 1, 1, Outcome::kLater, "refused");
+  settle(*mail, 1, 1, Outcome::kRetry, "refused");
   world.clock.pass(1h);
   REQUIRE(take_ids(*mail).size() == 1);
   // In hand when the stream ends.
@@ -136,7 +136,7 @@ TEST_CASE("a message that waits holds its segment, and those behind it are deliv
   const auto mail = world.subscribe("mail");
   world.append(1, 100);
   REQUIRE(take_ids(*mail, 100).size() == 100);
-  settle(*mail, 1, 1, Outcome::kLater, "greylisted");
+  settle(*mail, 1, 1, Outcome::kRetry, "greylisted");
   settle(*mail, 2, 100);
   const std::size_t held = segments_in(files).size();
   CHECK(held > 4);
@@ -173,7 +173,7 @@ TEST_CASE("a window that is full of postponed messages holds back the others, an
   world.append(1, 30);
   CHECK(take_ids(*mail) == ids(1, 10));
   CHECK(take_ids(*mail).empty());
-  settle(*mail, 1, 10, Outcome::kLater);
+  settle(*mail, 1, 10, Outcome::kRetry);
   CHECK(take_ids(*mail).empty());
   CHECK(mail->statistics().postponed == 10);
   CHECK(mail->statistics().waiting == 30);
@@ -191,7 +191,7 @@ TEST_CASE("a batch ends with its bytes, and the next one begins behind it") {
   REQUIRE(world.stream->append(large));
   CHECK(take_ids(*mail) == ids(1, 3));
   CHECK(take_ids(*mail) == ids(4, 6));
-  settle(*mail, 1, 6, Outcome::kLater);
+  settle(*mail, 1, 6, Outcome::kRetry);
   world.clock.pass(1h);
   // Of what comes again, too.
   CHECK(take_ids(*mail).size() < 6);
@@ -210,7 +210,7 @@ TEST_CASE("in order a postponed message holds back all behind it, whatever batch
   // Nobody else may begin on what comes behind.
   CHECK(take_ids(*mail).empty());
   settle(*mail, 1, 1);
-  settle(*mail, 2, 2, Outcome::kLater, "away");
+  settle(*mail, 2, 2, Outcome::kRetry, "away");
   CHECK(take_ids(*mail).empty());
   CHECK(mail->statistics().in_flight == 0);
   world.clock.pass(1h);
@@ -238,14 +238,14 @@ TEST_CASE("delays grow with each failure, and the subscriber may ask for one of 
     return take_ids(*mail).size() == 1;
   };
   REQUIRE(take_ids(*mail).size() == 1);
-  settle(*mail, 1, 1, Outcome::kLater);
+  settle(*mail, 1, 1, Outcome::kRetry);
   CHECK(comes_after(10s));
-  settle(*mail, 1, 1, Outcome::kLater);
+  settle(*mail, 1, 1, Outcome::kRetry);
   CHECK(comes_after(30s));
   world.random = 0.5;
-  settle(*mail, 1, 1, Outcome::kLater);
+  settle(*mail, 1, 1, Outcome::kRetry);
   CHECK(comes_after(45s));
-  const Settlement asked{.sequence = 1, .outcome = Outcome::kLater, .delay = 7s};
+  const Settlement asked{.sequence = 1, .outcome = Outcome::kRetry, .delay = 7s};
   REQUIRE(mail->settle(std::span(&asked, 1)));
   CHECK(comes_after(7s));
 }
@@ -276,12 +276,12 @@ TEST_CASE("purging forgets what waits and what is in hand, and nothing that come
   world.append(1, 50);
   REQUIRE(take_ids(*mail, 5).size() == 5);
   settle(*mail, 1, 1);
-  settle(*mail, 2, 2, Outcome::kLater);
+  settle(*mail, 2, 2, Outcome::kRetry);
   const auto purged = mail->purge();
   REQUIRE(purged);
   CHECK(*purged == 49);
   // The answer for one that was forgotten comes too late to matter.
-  settle(*mail, 3, 3, Outcome::kLater);
+  settle(*mail, 3, 3, Outcome::kRetry);
   world.clock.pass(1h);
   CHECK(take_ids(*mail).empty());
   world.append(51, 52);
@@ -306,7 +306,7 @@ TEST_CASE("statistics tell what waits, how old the oldest is, and what went wron
   CHECK(mail->statistics().oldest == start);
   REQUIRE(take_ids(*mail, 3).size() == 3);
   settle(*mail, 1, 1);
-  settle(*mail, 2, 2, Outcome::kLater, "451 try again");
+  settle(*mail, 2, 2, Outcome::kRetry, "451 try again");
   const SubscriptionStatistics figures = mail->statistics();
   CHECK(figures.waiting == 4);
   CHECK(figures.in_flight == 1);

@@ -145,7 +145,7 @@ TEST_CASE("a message that cannot be read when it is to come again counts as lost
     const auto mail = world.subscribe("mail");
     world.append(1, 3);
     REQUIRE(take_ids(*mail).size() == 3);
-    settle(*mail, 1, 3, Outcome::kLater, "away");
+    settle(*mail, 1, 3, Outcome::kRetry, "away");
     image = damaged(files, "s.00000001", 40);
   }
   MemoryFileSystem found(image);
