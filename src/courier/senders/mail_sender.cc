@@ -82,25 +82,25 @@ DeliveryResult MailSender::deliver(const OutgoingEvent& outgoing) {
 DeliveryResult MailSender::over_smtp(std::uint64_t id, const std::vector<std::string>& recipients,
                                      const std::string& message) {
   Mail mail{options_.from, {}, message};
-  std::set<std::string>& settled = settled_[id];
+  std::set<std::string>& finished = finished_[id];
   for (const std::string& each : recipients) {
-    if (!settled.contains(each)) mail.recipients.push_back(each);
+    if (!finished.contains(each)) mail.recipients.push_back(each);
   }
   const MailReport report = smtp_->send(mail);
   if (report.is_any_deferred() && is_interrupted_()) return {.outcome = spool::Outcome::kReturned};
   bool is_sent_to_some = mail.recipients.size() < recipients.size();
   for (std::size_t i = 0; i < report.recipients.size(); ++i) {
-    const RecipientResult& outcome = report.recipients[i];
-    if (outcome.outcome == MailOutcome::kDeferred) continue;
-    if (outcome.outcome == MailOutcome::kSent) is_sent_to_some = true;
-    if (outcome.outcome == MailOutcome::kRefused) {
+    const RecipientResult& result = report.recipients[i];
+    if (result.outcome == MailOutcome::kDeferred) continue;
+    if (result.outcome == MailOutcome::kSent) is_sent_to_some = true;
+    if (result.outcome == MailOutcome::kRefused) {
       base::log(base::LogLevel::kWarning, "[{}] {} does not get event {}: {}", options_.name,
-                base::printable(mail.recipients[i]), id, outcome.why);
+                base::printable(mail.recipients[i]), id, result.why);
     }
-    settled.insert(mail.recipients[i]);
+    finished.insert(mail.recipients[i]);
   }
   if (report.is_any_deferred()) return retry_later(report.why());
-  settled_.erase(id);
+  finished_.erase(id);
   return is_sent_to_some ? DeliveryResult{} : give_up(report.why());
 }
 

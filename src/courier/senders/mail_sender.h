@@ -40,7 +40,7 @@ class MailSender final : public Sender {
   Interrupted is_interrupted_;
   std::unique_ptr<SmtpSender> smtp_;  // null: sendmail
   /// By the id of a message that is to be tried again, who is not to get it once more.
-  std::map<std::uint64_t, std::set<std::string>> settled_;
+  std::map<std::uint64_t, std::set<std::string>> finished_;
 };
 
 }  // namespace quarry::courier

@@ -74,7 +74,7 @@ void SmtpDialogue::received(std::string_view line) {
   }
 }
 
-RecipientResult SmtpDialogue::outcome_of(const Answer& answer) {
+RecipientResult SmtpDialogue::result_of(const Answer& answer) {
   const bool is_ours = answer.status == kLoginWanted || answer.status == kLoginRefused;
   const bool is_final = answer.status >= 500 && !is_ours;
   return {is_final ? MailOutcome::kRefused : MailOutcome::kDeferred, answer.text};
@@ -83,18 +83,18 @@ RecipientResult SmtpDialogue::outcome_of(const Answer& answer) {
 MailReport SmtpDialogue::report(const std::string& error) const {
   MailReport report;
   for (const auto& answer : recipients_) {
-    RecipientResult outcome;
+    RecipientResult result;
     // What a recipient was refused for says more than what became of the mail then.
     if (answer && answer->status >= 400) {
-      outcome = outcome_of(*answer);
+      result = result_of(*answer);
     } else if (is_accepted_ && answer) {
-      outcome.outcome = MailOutcome::kSent;
+      result.outcome = MailOutcome::kSent;
     } else if (refusal_) {
-      outcome = outcome_of(*refusal_);
+      result = result_of(*refusal_);
     } else {
-      outcome.why = error.empty() ? "the server has said nothing of this recipient" : error;
+      result.why = error.empty() ? "the server has said nothing of this recipient" : error;
     }
-    report.recipients.push_back(std::move(outcome));
+    report.recipients.push_back(std::move(result));
   }
   return report;
 }

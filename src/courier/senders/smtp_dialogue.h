@@ -35,7 +35,7 @@ class SmtpDialogue {
   };
 
   static std::optional<Answer> answer_of(std::string_view line);
-  static RecipientResult outcome_of(const Answer& answer);
+  static RecipientResult result_of(const Answer& answer);
 
   Stage stage_ = Stage::kOther;
   std::size_t next_recipient_ = 0;
