@@ -18,8 +18,8 @@ using spool::Settlement;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxTaken = 64;
-/// A process that is killed delivers again what it had not settled: no more than these, or than
-/// what takes so long.
+/// A process that is killed delivers unsettled events again: at most this many, or those of this
+/// time.
 constexpr std::size_t kMaxUnsettled = 32;
 constexpr milliseconds kMaxUnsettledTime{100};
 constexpr milliseconds kAfterTrouble{2000};
@@ -123,12 +123,12 @@ Settlement Destination::deliver(const spool::StreamedMessage& message) {
     result = retry_later(error.what());
   }
   Settlement settlement{message.sequence, result.outcome, result.why, result.delay};
-  note(message, settlement);
+  log_outcome(message, settlement);
   return settlement;
 }
 
-/// Of failures that follow each other the first is told, and how many they were.
-void Destination::note(const spool::StreamedMessage& message, const Settlement& settlement) {
+/// Logs only the first of several consecutive failures, and their number after the next success.
+void Destination::log_outcome(const spool::StreamedMessage& message, const Settlement& settlement) {
   switch (settlement.outcome) {
     case Outcome::kReturned:
       return;
@@ -185,7 +185,7 @@ void Destination::settle(std::vector<Settlement>& settlements) {
   }
   for (;;) {
     const auto settled = subscription_->settle(settlements);
-    // With no space they count until this process ends.
+    // With kNoSpace the settlements are valid until this process ends.
     if (settled || settled.error().code == base::ErrorCode::kNoSpace) break;
     base::log(LogLevel::kError, "[{}] {}", options_.name, settled.error().message);
     if (is_stopping_) break;

@@ -17,13 +17,13 @@ using base::fail;
 
 namespace {
 
-/// Blanks are for the author to quote: fossil splits words there, too.
+/// Blanks are allowed: the author has to quote them, and fossil splits words at them, too.
 bool is_for_shell(std::string_view name) {
   return name.find_first_of("$`\"'\\;&|<>()*?[]{}!#~\n\r") != std::string_view::npos ||
          name.find('\0') != std::string_view::npos;
 }
 
-/// What a hook that calls fossil needs, beside the small one.
+/// small_environment() plus the variables that fossil needs.
 std::vector<std::string> hook_environment() {
   const std::vector<std::string> small = small_environment();
   return base::fossil_environment(base::pointers_to(small).data());

@@ -1,7 +1,8 @@
-// The after-receive hooks of repositories, as `fossil backoffice` runs them: a line for /bin/sh, with
-// the list of what was received on standard input. What it returns does not matter there, nor here,
-// but for 75 (EX_TEMPFAIL): again later, and those behind it meanwhile. A hook that is ended by a signal, or takes too long, is given
-// up, so that somebody can have a look and run it again.
+// Runs the after-receive hooks of repositories like `fossil backoffice`: a command line for
+// /bin/sh, with the list of received artifacts on standard input. As in fossil the exit code is
+// ignored, except 75 (EX_TEMPFAIL), which asks for a retry and lets later hooks run first. A hook
+// that is killed by a signal, or times out, becomes a dead letter, so that somebody can inspect and
+// replay it.
 #pragma once
 
 #include "quarry/courier/options.h"
@@ -9,9 +10,9 @@
 
 namespace quarry::courier {
 
-/// COMMAND with %F and %R replaced by FOSSIL and REPOSITORY, and %A by nothing, as they are: quoting
-/// is up to who has written the command, as it is with fossil. All other % stay. Errors: kInvalid, a
-/// shell would take something in FOSSIL or REPOSITORY for more than a part of a name.
+/// COMMAND with %F and %R replaced by FOSSIL and REPOSITORY, and %A removed. The values are not
+/// quoted: as in fossil, that is up to the author of the command. Other % signs are kept. Errors:
+/// kInvalid (FOSSIL or REPOSITORY contains a character that is special to a shell).
 base::Result<std::string> hook_line(const event::Hook& hook, const std::string& default_fossil);
 
 class HookSender final : public Sender {

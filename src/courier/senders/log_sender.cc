@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kSyslogSocket = "/dev/log";
 constexpr const char* kJournalSocket = "/run/systemd/journal/socket";
 
-/// "Mmm dd hh:mm:ss", of this machine's time.
+/// "Mmm dd hh:mm:ss", in local time.
 std::string syslog_time() {
   constexpr std::array<const char*, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -46,7 +46,7 @@ base::Result<void> LogSender::connect() {
 }
 
 std::string LogSender::datagram_of(const OutgoingEvent& outgoing) const {
-  const std::string& json = outgoing.message.content;  // has no line ends
+  const std::string& json = outgoing.message.content;  // a single line
   if (options_.type == DestinationType::kJournald) {
     return fmt::format(
         "PRIORITY={}\nSYSLOG_FACILITY={}\nSYSLOG_IDENTIFIER={}\nQUARRY_EVENT={}\n"
@@ -60,13 +60,13 @@ std::string LogSender::datagram_of(const OutgoingEvent& outgoing) const {
 
 DeliveryResult LogSender::deliver(const OutgoingEvent& outgoing) {
   const std::string datagram = datagram_of(outgoing);
-  // A daemon that was started again has another socket.
+  // Reconnect once, because a restarted daemon has a new socket.
   for (int attempt = 0;; ++attempt) {
     if (!socket_) {
       const auto connected = connect();
       if (!connected) return retry_later(connected.error().message);
     }
-    // A daemon that does not read for so long is as good as away.
+    // A daemon that does not read within this time counts as down.
     const timeval patience{.tv_sec = 5, .tv_usec = 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (::send(socket_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0) return {};

@@ -1,4 +1,4 @@
-// Events to the machine's log: datagrams as syslog(3) writes them (RFC 3164), or of systemd's native
+// Sends events to the system log: datagrams as from syslog(3) (RFC 3164), or in systemd's native
 // journal protocol, with the JSON as the message.
 #pragma once
 

@@ -18,13 +18,13 @@
 namespace quarry::courier {
 namespace {
 
-/// The part of ADDRESS behind the @.
+/// The part of ADDRESS after the @.
 std::string domain_of(const std::string& address) {
   const std::size_t at = address.rfind('@');
   return at == std::string::npos ? "localhost" : address.substr(at + 1);
 }
 
-/// Those of sendmail(8) that say that another try is of no use.
+/// Whether sendmail(8)'s exit code means a permanent failure.
 bool is_final_exit(int code) {
   constexpr auto kFinal = std::to_array<int>({EX_DATAERR, EX_NOUSER, EX_NOHOST, EX_UNAVAILABLE});
   return std::ranges::find(kFinal, code) != kFinal.end();
@@ -35,7 +35,7 @@ bool is_final_exit(int code) {
 std::vector<std::string> recipients_of(const event::Event& event,
                                        const DestinationOptions& options) {
   if (const auto* notice = std::get_if<event::Notice>(&event.record)) return {notice->address};
-  // A test, of who asked for it.
+  // A test goes to the sender.
   if (options.is_to_submitter()) return {options.from};
   return options.to;
 }
@@ -46,7 +46,7 @@ std::string compose_mail(const event::Event& event, const DestinationOptions& op
   for (const std::string& each : recipients_of(event, options)) message.add_recipient(each);
   message.set_subject(subject_of(event));
   message.set_date(event.head.time);
-  // The same for the same event: who gets it twice can tell.
+  // Derived from the event's key, so that recipients can recognize duplicates.
   const std::string id = signature_of("quarry", event.head.key).substr(0, 40);
   message.set_message_id(fmt::format("{}@{}", id, domain_of(options.from)));
   message.set_token_header("Auto-Submitted", "auto-generated");

@@ -1,4 +1,4 @@
-// A mail for each event, over SMTP or through a sendmail program.
+// Sends a mail for each event, over SMTP or with a sendmail program.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace quarry::courier {
 
-/// Whom a mail of EVENT goes to.
+/// The recipients of a mail about EVENT.
 std::vector<std::string> recipients_of(const event::Event& event,
                                        const DestinationOptions& options);
-/// EVENT as a mail with all its headers, and lines that end in LF.
+/// A complete mail about EVENT, with all headers; lines end in LF.
 std::string compose_mail(const event::Event& event, const DestinationOptions& options);
 
 class MailSender final : public Sender {
  public:
-  /// Errors: the password cannot be read.
+  /// Errors: cannot read the password.
   static base::Result<std::unique_ptr<Sender>> make(const DestinationOptions& options,
                                                     Interrupted is_interrupted);
 
@@ -38,8 +38,8 @@ class MailSender final : public Sender {
 
   DestinationOptions options_;
   Interrupted is_interrupted_;
-  std::unique_ptr<SmtpSender> smtp_;  // null: sendmail
-  /// By the id of a message that is to be tried again, who is not to get it once more.
+  std::unique_ptr<SmtpSender> smtp_;  // null: use sendmail
+  /// By message id, the recipients that a retry must skip.
   std::map<std::uint64_t, std::set<std::string>> finished_;
 };
 

@@ -1,4 +1,4 @@
-// The way for a destination's type.
+// Creates the sender for a destination's type.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace quarry::courier {
 
-/// Errors: what it needs cannot be read; it may be there later.
+/// Errors: a file that it needs cannot be read; a later call may succeed.
 base::Result<std::unique_ptr<Sender>> make_sender(const CourierOptions& courier,
                                                   const DestinationOptions& destination,
                                                   Interrupted is_interrupted);

@@ -1,8 +1,8 @@
-// A program that is run for each event, with its JSON on standard input.
+// Runs a program for each event, with the event's JSON on standard input.
 //
-//   0            done
-//   100          given up (qmail's "permanently")
-//   all else     later, also where it is ended by a signal, takes too long, or cannot be started
+//   exit code 0      done
+//   exit code 100    permanent failure, as in qmail
+//   anything else    retry; also after a signal, a timeout, or if it cannot be started
 #pragma once
 
 #include "quarry/courier/options.h"

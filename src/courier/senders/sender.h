@@ -1,4 +1,4 @@
-// How a destination of one type is reached. A way belongs to its destination's thread.
+// Delivers events to a destination; one class per type. Used only in the destination's thread.
 #pragma once
 
 #include <chrono>
@@ -12,16 +12,16 @@
 
 namespace quarry::courier {
 
-/// An event on its way.
+/// An event to deliver.
 struct OutgoingEvent {
   const spool::StreamedMessage& message;
   const event::Event& event;
 };
 
-/// What became of it.
+/// The outcome of a delivery.
 struct DeliveryResult {
   spool::Outcome outcome = spool::Outcome::kDone;
-  std::string why = {};  // but for kDone and kReturned
+  std::string why = {};  // set for kRetry and kGivenUp
   std::optional<std::chrono::milliseconds> delay = std::nullopt;
 };
 
@@ -32,7 +32,7 @@ inline DeliveryResult give_up(std::string why) {
   return {spool::Outcome::kGivenUp, std::move(why)};
 }
 
-/// Whether the courier cannot wait any longer; asked while something is delivered.
+/// Whether to abort the current delivery; polled meanwhile.
 using Interrupted = std::function<bool()>;
 
 class Sender {
@@ -42,11 +42,11 @@ class Sender {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  /// Delivers. kReturned: it was interrupted.
+  /// Delivers the event. kReturned: interrupted.
   virtual DeliveryResult deliver(const OutgoingEvent& outgoing) = 0;
-  /// Called before what was delivered is settled: when this returns it is there for good.
+  /// Makes the deliveries durable; called before they are settled.
   virtual base::Result<void> finish() { return {}; }
-  /// Opens files anew that may have been moved away.
+  /// Reopens files, which may have been rotated.
   virtual void reopen() {}
 };
 

@@ -15,9 +15,9 @@ namespace quarry::courier {
 
 namespace {
 
-constexpr std::size_t kMaxAddress = 320;  // RFC 5321: 64 before the @, 255 behind it
+constexpr std::size_t kMaxAddress = 320;  // RFC 5321: 64 before the @, 255 after it
 
-/// What is none could smuggle commands into the dialogue.
+/// Anything else could smuggle SMTP commands into the session.
 bool is_address(std::string_view text) {
   return !text.empty() && text.size() <= kMaxAddress && std::ranges::none_of(text, [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -25,7 +25,7 @@ bool is_address(std::string_view text) {
   });
 }
 
-/// TEXT with CRLF at the end of each line.
+/// TEXT with CRLF line endings.
 std::string with_network_lines(std::string_view text) {
   std::string lines;
   lines.reserve(text.size() + text.size() / 32 + 2);
@@ -75,7 +75,7 @@ struct SmtpSender::State {
 
   void prepare();
   void prepare_tls();
-  /// One try.
+  /// A single attempt.
   MailReport attempt(const Mail& mail, curl_slist* recipients, bool on_new_connection);
   bool was_connection_new() const;
 
@@ -89,13 +89,13 @@ struct SmtpSender::State {
   SmtpOptions options;
   CURL* handle;
   SmtpDialogue dialogue;
-  std::string lines;  // the message as it is sent
+  std::string lines;  // the message in its network format
   std::size_t read_up_to = 0;
   std::array<char, CURL_ERROR_SIZE> message{};
 };
 
 SmtpSender::State::~State() {
-  // libcurl says QUIT, and would wait minutes for a server that hangs.
+  // libcurl sends QUIT, and would wait minutes for a server that hangs.
   curl_socket_t socket = CURL_SOCKET_BAD;
   if (handle != nullptr && curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK &&
       socket != CURL_SOCKET_BAD) {
@@ -163,7 +163,7 @@ void SmtpSender::State::prepare() {
   curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &State::check_interrupted);
   curl_easy_setopt(handle, CURLOPT_XFERINFODATA, this);
-  // The dialogue is told to this function alone: nothing is printed.
+  // Only to have the debug function called; nothing is printed.
   curl_easy_setopt(handle, CURLOPT_VERBOSE, 1L);
   curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, &State::trace);
   curl_easy_setopt(handle, CURLOPT_DEBUGDATA, this);
@@ -221,7 +221,7 @@ MailReport SmtpSender::send(const Mail& mail) {
       return {std::vector<RecipientResult>(mail.recipients.size(),
                                            {MailOutcome::kDeferred, "libcurl has no memory"})};
     }
-    // The list begins where it did, unless it was empty.
+    // Appending to a list keeps its head, unless the list was empty.
     (void)recipients.release();
     recipients.reset(longer);
     sent.recipients.push_back(mail.recipients[i]);
@@ -230,7 +230,7 @@ MailReport SmtpSender::send(const Mail& mail) {
   if (indices.empty()) return report;
   state_->lines = with_network_lines(mail.message);
   MailReport taken = state_->attempt(sent, recipients.get(), false);
-  // A server may have ended a connection that was not used for a while.
+  // The server may have closed a connection that was idle: retry on a new one.
   if (taken.is_any_deferred() && !state_->was_connection_new() &&
       !state_->dialogue.has_begun_message()) {
     taken = state_->attempt(sent, recipients.get(), true);

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kMaxShown = 400;
 constexpr std::size_t kMaxLine = 2000;
 
-// A login is wanted, or was refused: for the administrator to mend, not the mail's fault.
+// Login required, or refused: the administrator has to fix this, the mail is not at fault.
 constexpr int kLoginWanted = 530;
 constexpr int kLoginRefused = 535;
 
@@ -24,13 +24,13 @@ void SmtpDialogue::sent(std::string_view command) {
   if (command.starts_with("MAIL ")) {
     stage_ = Stage::kMail;
   } else if (command.starts_with("RCPT ")) {
-    // Each answer goes to the command that was sent last.
+    // A reply belongs to the last command.
     if (stage_ == Stage::kRecipient) ++next_recipient_;
     stage_ = Stage::kRecipient;
   } else if (command.starts_with("DATA")) {
     stage_ = Stage::kData;
   } else {
-    // A QUIT, say.
+    // QUIT, for example.
     stage_ = Stage::kOther;
   }
 }
@@ -39,7 +39,7 @@ std::optional<SmtpDialogue::Answer> SmtpDialogue::answer_of(std::string_view lin
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
   const auto status = base::parse_number<int>(line.substr(0, 3));
   if (!status || line.size() < 3) return std::nullopt;
-  // More lines follow.
+  // A continuation line.
   if (line.size() > 3 && line[3] == '-') return std::nullopt;
   return Answer{*status, base::printable(line.substr(0, kMaxLine), kMaxShown)};
 }
@@ -84,7 +84,7 @@ MailReport SmtpDialogue::report(const std::string& error) const {
   MailReport report;
   for (const auto& answer : recipients_) {
     RecipientResult result;
-    // What a recipient was refused for says more than what became of the mail then.
+    // The reason for refusing a recipient says more than the outcome of the mail.
     if (answer && answer->status >= 400) {
       result = result_of(*answer);
     } else if (is_accepted_ && answer) {

@@ -15,7 +15,7 @@ constexpr std::size_t kShownReply = 120;
 constexpr long kMaxRedirects = 3;
 constexpr std::chrono::milliseconds kMaxRetryAfter{86'400'000};
 
-/// Of URL what may be told: the rest may be a secret.
+/// The part of URL that may be logged; the rest may contain a secret.
 std::string origin_of(const std::string& url) {
   const std::size_t host = url.find("://") + 3;
   std::string_view authority = std::string_view(url).substr(host);
@@ -58,7 +58,7 @@ WebhookSender::~WebhookSender() {
   curl_easy_cleanup(handle_);
 }
 
-/// What goes beyond a bound ends the transfer; its status is known by then.
+/// A body that exceeds the limit aborts the transfer; the status is known by then.
 std::size_t WebhookSender::receive(char* bytes, std::size_t size, std::size_t count, void* self) {
   auto& sender = *static_cast<WebhookSender*>(self);
   const std::size_t length = size * count;
@@ -81,7 +81,7 @@ void WebhookSender::prepare() {
                    options_.url.starts_with("https:") ? "https" : "http,https");
   curl_easy_setopt(handle_, CURLOPT_FOLLOWLOCATION, options_.allow_redirects ? 1L : 0L);
   curl_easy_setopt(handle_, CURLOPT_MAXREDIRS, kMaxRedirects);
-  // As a POST, to wherever it goes.
+  // Redirected requests stay POST requests.
   curl_easy_setopt(handle_, CURLOPT_POSTREDIR, static_cast<long>(CURL_REDIR_POST_ALL));
   curl_easy_setopt(handle_, CURLOPT_PROXY, "");
   curl_easy_setopt(handle_, CURLOPT_POST, 1L);
@@ -108,7 +108,7 @@ curl_slist* WebhookSender::headers_of(const OutgoingEvent& outgoing) const {
     if (longer != nullptr) headers = longer;
   };
   add("Content-Type: application/json");
-  // Without it libcurl waits for a `100 Continue` before a long body.
+  // Otherwise libcurl waits for `100 Continue` before it sends a long body.
   add("Expect:");
   add(fmt::format("X-Quarry-Event: {}", event::type_of(outgoing.event)));
   add(fmt::format("X-Quarry-Delivery: {}", outgoing.message.id));

@@ -1,10 +1,11 @@
-// HTTP POST of an event's JSON, by libcurl, over one connection that is kept.
+// POSTs an event's JSON over HTTP with libcurl; the connection is kept alive.
 //
-//   2xx                                  done
-//   4xx that speaks of the request       given up: 400, 405, 406, 410, 411, 413, 414, 415, 422, 431
-//   all else, also 3xx and 401 to 404    later: the server, or the configuration, is to be mended
+//   2xx                                done
+//   4xx that rejects the request       permanent: 400, 405, 406, 410, 411, 413, 414, 415, 422, 431
+//   anything else, including 3xx       retry, since the server or the configuration may be fixed
+//   and 401 to 404
 //
-// Retry-After is respected, whatever the status.
+// Retry-After is respected for any status.
 #pragma once
 
 #include <curl/curl.h>
@@ -20,7 +21,7 @@ namespace quarry::courier {
 
 class WebhookSender final : public Sender {
  public:
-  /// Errors: the secret cannot be read.
+  /// Errors: cannot read the secret.
   static base::Result<std::unique_ptr<Sender>> make(const DestinationOptions& options,
                                                     Interrupted is_interrupted);
   ~WebhookSender() override;
@@ -36,15 +37,15 @@ class WebhookSender final : public Sender {
   static int check_interrupted(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
 
   DestinationOptions options_;
-  std::string secret_;  // "": nothing is signed
+  std::string secret_;  // "": do not sign
   Interrupted is_interrupted_;
   CURL* handle_;
   std::array<char, CURL_ERROR_SIZE> message_{};
-  std::size_t received_ = 0;  // bytes of the reply's body
-  std::string beginning_;     // of it
+  std::size_t received_ = 0;  // bytes of the response body
+  std::string beginning_;     // of the response body
 };
 
-/// Whether a delivery that was answered with STATUS, which is no 2xx, is not to be tried again.
+/// Whether STATUS, which is not 2xx, is a permanent failure.
 bool is_final_status(long status);
 
 }  // namespace quarry::courier
