@@ -1,6 +1,6 @@
-// What came since the courier was last told of something, as events (quarry-events(7)):
+// Publishes new content as events (quarry-events(7)) to the courier.
 //
-//   config   quarry-told       RECEIPT ARTIFACT SEEN: how far that is (repository::ArrivalMark)
+//   config   quarry-told       RECEIPT ARTIFACT SEEN: the position (repository::ArrivalMark)
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using repository::Arrivals;
 using repository::ReadyArrivals;
 
 constexpr const char* kMarkRow = "quarry-told";
-// Artifacts that are told of before the mark moves on.
+// Artifacts per step; after each the mark is stored.
 constexpr std::size_t kArrivalBatch = 500;
 
 std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& text) {
@@ -37,11 +37,11 @@ std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& 
     *number = *read;
     ++numbers;
   }
-  // Earlier versions wrote two.
+  // Earlier versions wrote only two numbers.
   return numbers >= 2 ? std::optional(mark) : std::nullopt;
 }
 
-/// With what came and is not to be told yet.
+/// Stores the mark, and which of the arrivals are deferred.
 base::Result<void> save_mark(repository::Repository& repository, const ArrivalBatch& batch) {
   const ArrivalMark& mark = batch.mark;
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
@@ -70,13 +70,13 @@ std::optional<event::ArtifactKind> published_kind(repository::ArtifactKind kind)
       return event::ArtifactKind::kAttachment;
     case ArtifactKind::kData:
     case ArtifactKind::kCluster:
-      return std::nullopt;  // of no interest by themselves
+      return std::nullopt;  // not reported on their own
   }
   return std::nullopt;
 }
 
-/// The title of the wiki page or thread that ENTRY is about: fossil's timeline has it in the comment,
-/// "+TITLE" of a new page (or ":", "-"), "Post: TITLE" or "Reply: TITLE" of the forum.
+/// The title of the wiki page or forum thread of ENTRY, taken from the comment in fossil's
+/// timeline: "+TITLE" (or ":", "-") for pages, "Post: TITLE" or "Reply: TITLE" for the forum.
 std::string title_in(const repository::TimelineEntry& entry) {
   const std::string_view comment = entry.comment;
   if (entry.kind == repository::ArtifactKind::kWiki && !comment.empty()) {
@@ -110,7 +110,7 @@ class ArtifactEvents {
     }
     if (received.artifacts.empty()) return;
     push.branches.assign(branches.begin(), branches.end());
-    // A large push is told of in parts, each by its first artifact.
+    // Large pushes are reported in parts, so the key has the part's first artifact.
     put(fmt::format("push/{}/{}", received.receipt, received.artifacts.front().name.str()),
         received.time, std::move(push));
   }
@@ -159,7 +159,7 @@ base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repos
   return parse_arrival_mark(repository.settings().get(kMarkRow));
 }
 
-/// Tells what came after MARK, which it moves. How much that is.
+/// Publishes what arrived after MARK, and advances MARK. Returns the number of events.
 base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions& options,
                                       ArrivalMark& mark) {
   repository::Repository& repository = context.repository;
@@ -174,7 +174,7 @@ base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions&
     }
     is_at_end = batch.is_at_end;
     if (batch.mark == mark) break;
-    // The courier has them on its disk before the mark moves on.
+    // The mark is stored only after the courier has stored the events.
     QUARRY_TRY(hand_over_all(*options.courier, messages));
     QUARRY_TRY(save_mark(repository, batch));
     mark = batch.mark;
@@ -183,7 +183,7 @@ base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions&
   return count;
 }
 
-/// Tells what came before MARK and could not be told then.
+/// Publishes what arrived before MARK but had been deferred.
 base::Result<std::size_t> publish_deferred(JobContext& context, const PublishOptions& options,
                                            const ArrivalMark& mark) {
   repository::Repository& repository = context.repository;
@@ -211,7 +211,7 @@ base::Result<std::size_t> hand_over_events(JobContext& context, const PublishOpt
   QUARRY_TRY(Arrivals(repository).prepare());
   QUARRY_TRY_ASSIGN(auto mark, read_mark(repository));
   if (!mark) {
-    // What is there already when a courier comes is no news.
+    // Do not report what was there before a courier was configured.
     ArrivalBatch nothing;
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());

@@ -1,8 +1,8 @@
-// The hooks that `fossil hook add` has stored, which run when something came:
+// Runs the hooks that `fossil hook add` stored, after content was received:
 //
 //   config   hooks             [{"type": "after-receive", "cmd": …, "seq": …}, …]
-//            hook-last-rcvid   the last request that they were told of
-//            hook-embargo      seconds since 1970: a push that goes on is waited for until then
+//            hook-last-rcvid   the last receipt that hooks have run for
+//            hook-embargo      seconds since 1970 until when hooks wait for a push to end
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr const char* kLast = "hook-last-rcvid";
 constexpr const char* kEmbargo = "hook-embargo";
 constexpr std::size_t kMaxHooks = 100;
 
-/// The commands of hooks of TEXT that run after something came, in their order.
+/// The commands of the after-receive hooks in TEXT, in order.
 std::vector<std::string> commands_in(const std::string& text) {
   std::vector<std::pair<double, std::string>> found;
   const auto hooks = nlohmann::json::parse(text, nullptr, false);
@@ -43,8 +43,8 @@ std::vector<std::string> commands_in(const std::string& text) {
 }
 
 struct DueHooks {
-  std::vector<std::string> commands;  // none: nothing is to be done
-  std::int64_t last = 0;              // the request that they were told of, where this is done
+  std::vector<std::string> commands;  // empty: nothing to do
+  std::int64_t last = 0;              // the last receipt that INPUT covers
   std::string input;
 };
 
@@ -96,8 +96,9 @@ base::Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& o
     if (due.commands.empty()) return std::size_t{0};
     messages = messages_for(due, options, repository);
   }
-  // The courier has it on its disk before the mark moves on. Where fossil's own backoffice, or
-  // another of ours, has moved it meanwhile, the hooks run twice, and never not at all.
+  // The mark is stored only after the courier has stored the events. If another backoffice
+  // (fossil's or ours) has advanced it meanwhile, the hooks run twice, which is better than not at
+  // all.
   QUARRY_TRY(hand_over_all(*options.courier, messages));
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   if (repository.settings().get_int(kLast, 0) < due.last) {

@@ -12,8 +12,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Its value: DUE OPTIMIZE RID, when maintenance and the next look at statistics are due (in seconds
-// since 1970), and where verification goes on.
+// Its value is DUE OPTIMIZE RID: when maintenance and the next optimization are due (seconds since
+// 1970), and the position of the verification.
 constexpr const char* kProgressRow = "quarry-maintenance";
 constexpr std::int64_t kDay = 86'400;
 
@@ -48,7 +48,7 @@ base::Result<std::size_t> maintain(JobContext& context, const MaintenanceOptions
   const std::int64_t now = repository.options().clock->now().value / 1000;
   const std::int64_t interval = options.interval.count();
   QUARRY_TRY_ASSIGN(Progress progress, read_progress(repository));
-  // One that lies far ahead is of a clock that was put back since.
+  // A time far ahead means that the clock was set back.
   if (progress.due > now && progress.due <= now + interval) return std::size_t{0};
 
   repository::Maintenance maintenance(repository);

@@ -5,7 +5,7 @@
 namespace quarry::backoffice {
 namespace {
 
-/// What a job's statements end with when they are bounded, or when the file is damaged, is thrown.
+/// Turns exceptions into errors: SQL statements throw when they are aborted or the file is damaged.
 base::Result<std::size_t> run_one(const Job& job, JobContext& context) {
   try {
     return job.run(context);

@@ -1,6 +1,6 @@
-// What an administrator should know of (repository/security_log.h), as events of the type "security":
+// Publishes security-related changes (repository/security_log.h) as events of type "security":
 //
-//   config   quarry-told-security       ACCESS ADMIN: how far that is (repository::SecurityMark)
+//   config   quarry-told-security       ACCESS ADMIN: the position (repository::SecurityMark)
 #include <fmt/core.h>
 
 #include <optional>
@@ -55,7 +55,7 @@ ChangeText describe(const UserChange& change) {
   return {};
 }
 
-/// Messages for all of NEWS. Keys are the same where the same is told again.
+/// Creates messages for all of NEWS. The same news always get the same keys.
 class SecurityEvents {
  public:
   explicit SecurityEvents(event::Head head) : head_(std::move(head)) {}
@@ -74,8 +74,8 @@ class SecurityEvents {
     }
     for (const UserChange& change : news.users) {
       auto [what, detail] = describe(change);
-      // The same change may come again, another day. What a name is cut by makes keys no shorter
-      // than a stream takes.
+      // The hour distinguishes repeated changes. The login is cut, because streams limit the length
+      // of keys.
       const std::string key = fmt::format("{}/{}/{}", what, head_.time.value / kMillisOfHour,
                                           event::cut(change.login, kMaxLogin));
       put(fmt::format("user/{}", key), head_.time,
@@ -102,7 +102,7 @@ class SecurityEvents {
   std::vector<spool::NewMessage> messages_;
 };
 
-/// What is to be told, and noted when it is.
+/// What to publish, and what to store afterwards.
 struct Batch {
   std::vector<spool::NewMessage> messages;
   SecurityMark mark;
@@ -116,7 +116,7 @@ base::Result<Batch> read_batch(repository::Repository& repository, const Publish
   SecurityLog log(repository);
   mark = parse_security_mark(repository.settings().get(kSecurityRow));
   if (!mark || !log.knows_users()) {
-    // What is there already when a courier comes is no news.
+    // Do not report what was there before a courier was configured.
     QUARRY_TRY_ASSIGN(const SecurityMark end, log.end());
     return Batch{.messages = {}, .mark = end, .records_users = true, .is_at_end = true};
   }

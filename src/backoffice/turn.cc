@@ -9,17 +9,17 @@ namespace {
 
 constexpr const char* kLeaseRow = "backoffice";
 constexpr const char* kHoldersRow = "quarry-lease";
-// How soon a setting is seen that somebody changes.
+// Seconds until a changed setting takes effect.
 constexpr std::int64_t kSettingsCacheTime = 10;
 
-/// Both rows, and what follows from them. Inside a Snapshot or a Receipt.
+/// Both rows, and the decision that follows from them. Inside a Snapshot or a Receipt.
 class LeaseView {
  public:
   LeaseView(repository::Repository& repository, std::int64_t self, const TurnOptions& options,
             const ProcessTable& processes)
       : settings_(repository.settings()),
         lease_(Lease::parse(settings_.get(kLeaseRow).value_or(""))) {
-    // Most often there is nobody to be looked at.
+    // Usually there is no holder to check.
     if (lease_.current != 0 || lease_.next != 0) {
       holders_ = Holders::parse(settings_.get(kHoldersRow).value_or(""));
     }
@@ -53,7 +53,7 @@ base::Result<RunForecast> forecast_run(repository::Repository& repository,
   const std::int64_t now = view.candidate().now;
   if (view.is_disabled()) return RunForecast{false, now + kSettingsCacheTime};
   if (is_wanted(view.lease(), view.candidate())) return RunForecast{true, 0};
-  // Who is next begins when the current one's time is over, and not before.
+  // The next holder begins when the current lease expires, not before.
   const bool has_next = view.lease().next != 0;
   const std::int64_t until = std::min(view.lease().current_until, now + options.lease_time.count());
   return RunForecast{false, has_next ? until : 0};

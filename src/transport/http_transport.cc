@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMaxRedirects = 20;
 
-/// What a status says to people.
+/// An explanation of a status code.
 std::string_view meaning(long status) {
   switch (status) {
     case 401:
@@ -37,7 +37,7 @@ std::string_view meaning(long status) {
   }
 }
 
-/// A `+` is a space only in what people write for fossil.
+/// A `+` stands for a space only in URLs written for fossil.
 std::string without_plus(std::string_view url) {
   std::string text;
   for (const char c : url) c == '+' ? text += "%2B" : text += c;
@@ -60,7 +60,7 @@ std::size_t HttpTransport::receive(char* bytes, std::size_t size, std::size_t co
   return length;
 }
 
-/// Not 0: libcurl gives up.
+/// Nonzero aborts the transfer.
 int HttpTransport::check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
                                      curl_off_t /*unused*/, curl_off_t /*unused*/) {
   const auto& asked = static_cast<HttpTransport*>(self)->options_.is_interrupted;
@@ -85,7 +85,7 @@ void HttpTransport::prepare(const sync::ClientRequest& request, curl_slist* head
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &HttpTransport::receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message_);
-  // Where one of the two is chosen, the other is not the system's either.
+  // If one of the two is set, ignore the system's default for the other.
   if (!options_.ca_file.empty() || !options_.ca_folder.empty()) {
     const auto chosen = [](const std::string& path) {
       return path.empty() ? nullptr : path.c_str();
@@ -98,7 +98,8 @@ void HttpTransport::prepare(const sync::ClientRequest& request, curl_slist* head
 Result<TransportReply> HttpTransport::exchange(const sync::ClientRequest& request) {
   if (!handle_) return fail(ErrorCode::kIo, "libcurl does not start");
   TransportReply reply;
-  // Without the second header libcurl waits for a `100 Continue`, which no Fossil server sends.
+  // Without the empty Expect header libcurl waits for a `100 Continue`, which Fossil servers do not
+  // send.
   std::unique_ptr<curl_slist, Cleanup> headers(
       curl_slist_append(nullptr, ("Content-Type: " + request.content_type).c_str()));
   curl_slist_append(headers.get(), "Expect:");
@@ -143,7 +144,7 @@ Result<TransportReply> HttpTransport::follow(long status) {
   }
   target->user.clear();
   url_ = target->without_user();
-  // Remembered only where every step was for good.
+  // Store the new URL only if every redirect was permanent.
   moved_for_good_ = moved_for_good_ && (status == 301 || status == 308);
   moved_to_ = moved_for_good_ ? std::optional(target->without_password()) : std::nullopt;
   TransportReply reply;

@@ -1,5 +1,5 @@
-// Requests over http and https with libcurl. Redirects are followed by hand: the body of a request
-// holds the login of its user, which is for the first server alone.
+// HTTP and HTTPS requests with libcurl. Redirects are handled here, because the request body
+// contains the user's login, which is only for the first server.
 #pragma once
 
 #include <curl/curl.h>

@@ -74,8 +74,8 @@ class Peer {
   base::Result<Outcome> sync();
 
  private:
-  struct Try;
-  Try try_once();
+  struct Attempt;
+  Attempt attempt_sync();
 
   repository::Repository& repository_;
   PeerOptions options_;

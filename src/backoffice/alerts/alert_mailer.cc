@@ -21,15 +21,15 @@ using repository::OutgoingMail;
 
 namespace {
 
-// Longer than any sender tries; one that was killed has its mail sent again then.
+// Longer than any attempt takes; after that the mail of a killed run is sent again.
 constexpr MailTime kClaim = std::chrono::minutes(5);
 constexpr MailTime kFirstDelay = std::chrono::minutes(1);
 constexpr MailTime kMaxDelay = std::chrono::hours(1);
 constexpr MailTime kLifetime = std::chrono::days(5);
-// One after another: it is not the mails, then.
+// Consecutive failures that suggest a problem with the sender, not with the mails.
 constexpr int kMaxFailures = 3;
 constexpr std::size_t kMaxComplaints = 10;
-// That a mail was sent must not be forgotten because somebody writes for long.
+// Retried, so that a sent mail is not sent again just because a writer holds the lock for long.
 constexpr int kMaxRecordAttempts = 6;
 
 MailTime delay_after(std::int64_t attempts) {
@@ -104,9 +104,9 @@ Result<void> AlertMailer::run() {
 Result<std::optional<RenderedMail>> AlertMailer::render(const OutgoingMail& mail) {
   std::vector<AlertEvent> events;
   for (const repository::AlertReference& reference : mail.about) {
-    // The mail may have waited for days, and he may have lost a right since.
+    // The subscriber may have lost the right since the mail was queued.
     if (!may_see(mail.capabilities, reference)) continue;
-    // A moderator has decided meanwhile.
+    // Skip what a moderator has approved meanwhile.
     if (reference.needs_moderator && !repository_.is_private(reference.rid)) continue;
     QUARRY_TRY_ASSIGN(
         auto event, repository::Alerts(repository_).event(reference, mail.kind == MailKind::kPost));
@@ -125,7 +125,7 @@ AlertMailer::Outcome AlertMailer::failure(const OutgoingMail& mail, const base::
   const bool is_old = now() - mail.made > kLifetime;
   const bool is_given_up = error.code == ErrorCode::kDenied || is_old;
   ++(is_given_up ? report_.given_up : report_.failed);
-  // That a letter is refused says nothing of others.
+  // A refused mail says nothing about the others.
   if (error.code == ErrorCode::kDenied) {
     failures_in_a_row_ = 0;
   } else if (++failures_in_a_row_ >= kMaxFailures || error.code == ErrorCode::kBusy) {
@@ -141,7 +141,7 @@ AlertMailer::Outcome AlertMailer::attempt(const OutgoingMail& mail) {
     return failure(mail, {ErrorCode::kDenied, "this is no address"});
   }
   auto made = render_in_snapshot(mail);
-  // An artifact that cannot be read must not be in the way of all others' mails.
+  // An unreadable artifact must not block the mails of others.
   if (!made) return failure(mail, made.error());
   const std::optional<RenderedMail> rendered = std::move(*made);
   if (!rendered) return Outcome::kDone;

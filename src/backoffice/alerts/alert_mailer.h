@@ -1,4 +1,4 @@
-// Empties the outbox: mail after mail is claimed, made, handed to a sender, and settled.
+// Works off the outbox: claims, composes and sends the mails one by one, and records the outcome.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace quarry::backoffice {
 
 class AlertMailer {
  public:
-  /// None is owned. Counts into REPORT.
+  /// The arguments are not owned. Counts into REPORT.
   AlertMailer(repository::Repository& repository, const AlertOptions& options,
               const MailSettings& settings, MailSender& sender, AlertReport& report)
       : repository_(repository),
@@ -22,8 +22,8 @@ class AlertMailer {
         sender_(sender),
         report_(report) {}
 
-  /// Until none is due, the run is over, or nothing can be sent at present. No Snapshot may be
-  /// alive; a Receipt only of a rehearsal.
+  /// Runs until no mail is due, the run is over, or nothing can be sent now. No Snapshot may be
+  /// alive, and no Receipt except that of a rehearsal.
   base::Result<void> run();
 
  private:
@@ -50,12 +50,12 @@ class AlertMailer {
   const MailSettings& settings_;
   MailSender& sender_;
   AlertReport& report_;
-  std::optional<Attempt> last_;  // not yet settled
+  std::optional<Attempt> last_;  // outcome not recorded yet
   int failures_in_a_row_ = 0;
   bool can_go_on_ = true;
 };
 
-/// Notes TEXT among what went wrong, unless that is long already.
+/// Adds TEXT to the report's complaints, unless there are too many.
 void complain(AlertReport& report, std::string text);
 
 }  // namespace quarry::backoffice

@@ -10,7 +10,7 @@ using repository::Subscriber;
 
 namespace {
 
-// What no user has.
+// A capability that no user has.
 constexpr char kNoCapability = '\0';
 
 bool has(std::string_view letters, char letter) {

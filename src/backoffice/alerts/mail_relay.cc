@@ -16,11 +16,11 @@ using base::Result;
 
 namespace {
 
-// A claimed mail is nobody else's for some minutes: a server that takes longer is tried again. A mail
-// that is on its way is not interrupted: nobody would know whether it was taken.
+// A mail is claimed for some minutes only, so a slow server is given up and tried again later. A
+// mail being transferred is not interrupted, because its outcome would be unknown.
 constexpr std::chrono::seconds kConnectTime{15};
 constexpr std::chrono::seconds kMailTime{60};
-// A server that says nothing for so long will not say more to the next mail.
+// A server that is silent for this long will not answer for the next mail either.
 constexpr std::chrono::seconds kSilence{10};
 
 bool is_host(std::string_view text) {

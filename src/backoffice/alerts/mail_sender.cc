@@ -19,7 +19,7 @@ using base::Result;
 
 namespace {
 
-/// `db`.
+/// email-send-method `db`.
 class MailTable : public MailSender {
  public:
   explicit MailTable(std::string path) : path_(std::move(path)) {}
@@ -42,7 +42,7 @@ class MailTable : public MailSender {
   std::unique_ptr<repository::MailDatabase> database_;
 };
 
-/// `stdout`.
+/// email-send-method `stdout`.
 class MailPrinter : public MailSender {
  public:
   Result<void> send(const RenderedMail& mail) override {

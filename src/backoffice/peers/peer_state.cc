@@ -1,4 +1,4 @@
-// The row of a peer, as JSON: what is 0 or empty is left out.
+// The state of a peer as JSON; members that are 0 or empty are omitted.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// A row that is longer was not written here.
+// A longer row was not written by this code.
 constexpr std::size_t kMaxText = 20'000;
 
 void take(const json& from, const char* name, std::string& to) {
@@ -32,7 +32,7 @@ void put(json& to, const char* name, std::int64_t value) {
   if (value != 0) to[name] = value;
 }
 
-/// Each member of STATE with its name in JSON.
+/// Calls VISIT with each member of STATE and its name in JSON.
 template <typename State, typename Visit>
 void visit_members(State& state, Visit&& visit) {
   visit("url", state.url);
@@ -82,7 +82,7 @@ std::string PeerState::text() const {
                  [&](const char* name, const auto& member) { put(described, name, member); });
     made["runner"] = std::move(described);
   }
-  // A server may have said anything.
+  // Texts from a server may be invalid UTF-8.
   return made.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

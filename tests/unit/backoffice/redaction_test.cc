@@ -1,15 +1,15 @@
 // What others hear of a failure.
 
-#include "discretion.h"
+#include "redaction.h"
 
 #include <doctest/doctest.h>
 
-using quarry::backoffice::for_others;
+using quarry::backoffice::redact;
 
 namespace {
 
 std::string redacted(std::string_view message) {
-  return for_others(message, "/srv/fossil/team/one.fossil", "team/one");
+  return redact(message, "/srv/fossil/team/one.fossil", "team/one");
 }
 
 }  // namespace
