@@ -54,7 +54,7 @@ void look_at_journal(std::string_view bytes) {
     }
     look_at(state);
   }
-  state.nobody_has_any();
+  state.return_all();
   REQUIRE(state.in_flight() == 0);
 }
 

@@ -13,7 +13,7 @@ using base::Result;
 
 namespace {
 
-/// Bytes that a message has without key and content.
+/// Bytes of a message with an empty key and content.
 constexpr std::size_t kMinMessage = 6;
 
 std::string framed(std::string_view body) {
@@ -49,7 +49,7 @@ Result<std::string> request_frame(std::span<const NewMessage> messages) {
 std::optional<std::vector<NewMessage>> decode_request(std::string_view body) {
   FieldReader fields(body);
   const auto count = fields.number<std::uint32_t>();
-  // So many that what is there could hold them.
+  // More messages than the body can contain.
   if (count == 0 || count > body.size() / kMinMessage) return std::nullopt;
   std::vector<NewMessage> messages;
   messages.reserve(count);

@@ -8,8 +8,8 @@ using base::Result;
 
 namespace {
 
-/// Where the record is that READER has read last, when it was at BEFORE before. The first one of a
-/// segment has its place there: what is before is not needed for it.
+/// The position of the record that READER has just read, given its position BEFORE. For the first
+/// record of a segment that is its start, so that earlier segments are not needed.
 Position position_of_last(const Position& before, const SegmentReader& reader) {
   const Position& after = reader.position();
   if (before.segment == after.segment && before.offset >= kSegmentHeader) return before;
@@ -37,13 +37,13 @@ Result<std::optional<MessageSource::NextMessage>> MessageSource::next(std::uint6
 
 std::uint64_t MessageSource::take_missing() {
   const std::uint64_t before = std::exchange(missing_, fresh_->missing());
-  // start_at() begins anew.
+  // start_at() resets the counter.
   return missing_ >= before ? missing_ - before : missing_;
 }
 
 Result<std::optional<StreamedMessage>> MessageSource::find(std::uint64_t sequence,
                                                            const Position& at) {
-  // Those that were taken together lie one behind the other.
+  // Messages that were taken together are adjacent, so continue with the same reader.
   if (!again_ || again_->position() != at) again_.emplace(files_, reporter_, at, written_);
   while (true) {
     const Position before = again_->position();

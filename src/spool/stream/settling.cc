@@ -1,5 +1,5 @@
-// What a settlement comes to: an event for each message, and a dead letter for each that is given
-// up, which is on the disk before the subscription forgets the message.
+// Settles messages: an event for each, and a dead letter for each that is given up, which is on
+// disk before the subscription forgets the message.
 #include <algorithm>
 #include <random>
 #include <string_view>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr milliseconds kMaxDelay = std::chrono::hours(24);
 
-/// ERROR as it is kept: not cut within a character.
+/// ERROR cut to its maximum length, but not within a character.
 std::string shortened(std::string_view error) {
   std::size_t end = std::min(error.size(), kMaxError);
   const auto continues = [&] {
@@ -27,13 +27,13 @@ std::string shortened(std::string_view error) {
 
 }  // namespace
 
-/// Under the subscription's mutex.
+/// One call of settle(), under the subscription's mutex.
 class SubscriptionCore::SettleCall {
  public:
   explicit SettleCall(SubscriptionCore& core) : core_(core) {}
 
   Result<void> add(const Settlement& settlement);
-  /// In order what is behind a message that comes later comes behind it again.
+  /// With in_order, returns the messages after one that is retried.
   void return_others();
   Result<void> finish();
 
@@ -50,7 +50,7 @@ class SubscriptionCore::SettleCall {
 
 Result<void> SubscriptionCore::SettleCall::add(const Settlement& settlement) {
   const std::uint64_t sequence = settlement.sequence;
-  if (!core_.state_.is_in_hand(sequence) || !settled_.insert(sequence).second) return {};
+  if (!core_.state_.is_in_flight(sequence) || !settled_.insert(sequence).second) return {};
   const std::uint32_t attempts = core_.state_.open().at(sequence).attempts;
   const std::uint32_t max = core_.options_.max_attempts;
   switch (settlement.outcome) {
@@ -100,7 +100,7 @@ Result<void> SubscriptionCore::SettleCall::give_up(const Settlement& settlement,
 void SubscriptionCore::SettleCall::return_others() {
   if (!core_.options_.in_order || !has_postponed_) return;
   for (const auto& [sequence, message] : core_.state_.open()) {
-    if (message.is_in_hand && !settled_.contains(sequence))
+    if (message.is_in_flight && !settled_.contains(sequence))
       events_.emplace_back(Returned{sequence});
   }
 }

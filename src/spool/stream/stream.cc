@@ -1,4 +1,4 @@
-// The handles of the public headers.
+// The classes of the public headers, which forward to StreamCore and SubscriptionCore.
 #include "quarry/spool/stream.h"
 
 #include <fmt/core.h>
@@ -32,7 +32,7 @@ Result<void> check(const StreamOptions& options) {
   return {};
 }
 
-/// Random numbers for all threads.
+/// A thread-safe random number generator.
 std::function<double()> shared_random() {
   struct Source {
     Mutex mutex;

@@ -75,7 +75,7 @@ StreamCore::~StreamCore() {
   for (const auto& [name, subscription] : subscriptions_) subscription->core_->close();
 }
 
-/// Makes the folder and the mark, if need be, and locks out every other process, queues as well.
+/// Creates the directory and the mark if needed, and takes the locks, which also exclude queues.
 Result<void> StreamCore::take_folder() {
   base::FileSystem& system = environment_.files;
   const auto& folder = options_.location.folder;
@@ -97,8 +97,8 @@ Result<void> StreamCore::take_folder() {
   return system.sync_directory(folder);
 }
 
-/// What the subscriptions knew. One whose journal cannot be read gets everything that is there; one
-/// that was never made is cleared away.
+/// Reads the journals. A subscription with an unreadable journal starts with all messages that
+/// exist; one whose creation was interrupted is removed.
 Result<StreamCore::States> StreamCore::read_states() const {
   States states;
   QUARRY_TRY_ASSIGN(const auto names, subscription_names(files_));
@@ -117,7 +117,7 @@ Result<StreamCore::States> StreamCore::read_states() const {
           options_.location.folder.string(), name));
       QUARRY_TRY_ASSIGN(state, state_from_start());
     }
-    state->nobody_has_any();
+    state->return_all();
     states.emplace(name, std::move(*state));
   }
   return states;
@@ -129,7 +129,7 @@ Result<SubscriptionState> StreamCore::state_from_start() const {
   return SubscriptionState(start);
 }
 
-/// Adds the subscription NAME, which knows STATE.
+/// Adds the subscription NAME with STATE.
 Result<void> StreamCore::add(const std::string& name, const SubscriptionState& state) {
   QUARRY_TRY_ASSIGN(auto journal, Journal::begin(journal_files(files_, name), reporter_, state));
   QUARRY_TRY_ASSIGN(auto dead, DeadLetters::open(dead_letters_of(options_.location, name),

@@ -1,4 +1,4 @@
-// A stream's files from outside of the process that has them: looked at, and never changed.
+// Read-only access to a stream's files from any process.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// How often a journal is read that another process replaces meanwhile.
+// Attempts to read a journal that another process keeps replacing.
 constexpr int kMaxReadings = 5;
 
 const Reporter kSilent = [](const std::string&) {};
@@ -36,9 +36,9 @@ Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& s
                           files.folder().string(), subscription));
 }
 
-/// What can be told of SUBSCRIPTION.
-Result<SubscriptionStatistics> look_at(const SpoolFiles& files, const std::string& subscription,
-                                       std::uint64_t end) {
+/// The statistics of SUBSCRIPTION.
+Result<SubscriptionStatistics> read_statistics(const SpoolFiles& files,
+                                               const std::string& subscription, std::uint64_t end) {
   QUARRY_TRY_ASSIGN(const SubscriptionState state, state_of(files, subscription));
   SubscriptionStatistics figures = statistics_of(subscription, state, end);
   const SpoolLocation location{.folder = files.folder(), .name = files.name()};
@@ -73,9 +73,9 @@ Result<StreamStatus> stream_status(const SpoolLocation& location, base::FileSyst
   QUARRY_TRY_ASSIGN(status.is_held, stream.is_taken(Roles::kWriter));
   QUARRY_TRY_ASSIGN(const auto names, subscription_names(stream));
   for (const std::string& name : names) {
-    auto figures = look_at(stream, name, end);
+    auto figures = read_statistics(stream, name, end);
     if (figures) status.subscriptions.push_back(std::move(*figures));
-    // It is being made, or was removed just now.
+    // It is being created or was just removed.
     if (!figures && figures.error().code != ErrorCode::kNotFound) {
       return std::unexpected(figures.error());
     }
@@ -101,7 +101,7 @@ Result<void> visit_stream(const SpoolLocation& location, const std::string& subs
     StreamedMessage& message = next->message;
     const auto open = state.open().find(message.sequence);
     const bool is_open = open != state.open().end();
-    if (!is_open && message.sequence < state.read().sequence) continue;  // settled
+    if (!is_open && message.sequence < state.read().sequence) continue;  // already settled
     if (is_open) message.attempts = open->second.attempts;
     if (!visitor(message)) return {};
   }
@@ -114,7 +114,7 @@ Result<void> visit_dead_letters(const SpoolLocation& location, const std::string
   QUARRY_TRY_ASSIGN(const bool is_there, is_stream(dead, files));
   if (!is_there) return {};
   auto visited = visit_stream(dead, kLetters, visitor, reporter, files);
-  // The first is just being put there.
+  // The first dead letter is being written.
   if (!visited && visited.error().code == ErrorCode::kNotFound) return {};
   return visited;
 }

@@ -1,10 +1,10 @@
-// A subscription: its state (subscription_state.h), the journal that keeps that, the messages that
-// it reads, and its dead letters, under one mutex. What it decides is in the state before anybody
-// else sees it, and in the journal before that.
+// A subscription: its state (subscription_state.h), the journal that stores it, its message source
+// and its dead letters, under one mutex. Changes go to the journal first, then to the state, and
+// then become visible to callers.
 //
-//   take()    messages are in hand ─┐
-//   settle()  done, or later, or …  ├─ events ─ commit(): journal, then state, then segments go
-//   pause() … ──────────────────────┘
+//   take()    messages in flight  ─┐
+//   settle()  done, retry, …       ├─ events ─ commit(): journal, then state, then remove segments
+//   pause() … ─────────────────────┘
 #pragma once
 
 #include <atomic>
@@ -50,7 +50,7 @@ class SubscriptionCore {
   base::Result<void> settle(std::span<const Settlement> settlements);
   bool wait(milliseconds max);
   void wake();
-  /// Something may be there to take: called by who appends.
+  /// Wakes waiters after an append.
   void notify() { changed_.notify(); }
   base::Result<void> set_paused(bool is_paused);
   base::Result<std::uint64_t> purge();
@@ -60,9 +60,9 @@ class SubscriptionCore {
   base::Result<std::uint64_t> replay_dead();
   base::Result<std::uint64_t> purge_dead();
 
-  /// At the end: gives back what is in hand. All calls from then on fail.
+  /// Returns messages in flight; all further calls fail.
   void close();
-  /// Removes everything about it. All calls from then on fail.
+  /// Removes its files; all further calls fail.
   base::Result<void> remove();
 
  private:
@@ -80,7 +80,7 @@ class SubscriptionCore {
   base::Result<void> pass_on(std::uint64_t end);
   base::Result<void> commit(std::span<const Event> events, bool sync);
   void publish_floor();
-  void let_go();
+  void close_files();
   base::Result<std::optional<StreamedMessage>> find(std::uint64_t sequence);
 
   Setup setup_;
@@ -88,10 +88,11 @@ class SubscriptionCore {
   SubscriptionOptions options_;
   SubscriptionState state_;
   MessageSource source_;
-  bool is_at_read_ = false;   // source_ is where reading goes on
-  bool is_journaled_ = true;  // the journal knows where that is
-  std::uint64_t floor_ = 0;   // as the log knows it
-  std::optional<std::pair<std::uint64_t, base::UnixMillis>> head_;  // the first one, looked at last
+  bool is_at_read_ = false;   // source_ is at the read position
+  bool is_journaled_ = true;  // the journal has the read position
+  std::uint64_t floor_ = 0;   // as passed to the log
+  /// A cache of the first waiting message.
+  std::optional<std::pair<std::uint64_t, base::UnixMillis>> head_;
   bool is_closed_ = false;
   EventCount changed_;  // something to take, or the end
   std::atomic<bool> is_woken_{false};
