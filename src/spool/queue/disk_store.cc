@@ -18,7 +18,7 @@ constexpr std::size_t kMaxAtOnce = std::size_t{8} << 20;
 
 /// Sequence numbers of one life of a queue, from its first message until it is empty and its files
 /// are removed, begin in a place of their own, so that a position file of another life is known.
-std::uint64_t new_life() {
+std::uint64_t new_generation() {
   std::random_device random;
   return std::uint64_t{(random() & 0xfffff) + 1} << 40;
 }
@@ -84,7 +84,7 @@ Result<void> DiskStore::recover(Roles roles) {
   has_position_ = position.has_value();
   if (!position) {
     QUARRY_TRY_ASSIGN(settled_, files_.beginning());
-    if (settled_.sequence == 0 && is_writer_) settled_.sequence = new_life();
+    if (settled_.sequence == 0 && is_writer_) settled_.sequence = new_generation();
   } else if (std::ranges::binary_search(segments, position->segment)) {
     settled_ = *position;
   } else {
@@ -308,7 +308,7 @@ void DiskStore::refresh_progress() {
   if (reader_) return;
   const auto position = files_.position();
   // What is wrong with the file is for him to find who reads.
-  if (!position || !*position || !are_of_one_life((*position)->sequence, log_.end())) return;
+  if (!position || !*position || !are_of_same_generation((*position)->sequence, log_.end())) return;
   if ((*position)->sequence > settled_.sequence) settled_ = **position;
 }
 

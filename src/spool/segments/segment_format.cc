@@ -18,7 +18,7 @@ using base::fail;
 constexpr std::string_view kMagic = "QSPOOL";
 constexpr std::size_t kDigits = 8;
 
-/// The checksum of everything about a record but its content.
+/// The checksum of everything in a record except its content.
 std::uint32_t checksum_of_prefix(std::uint64_t number, std::uint64_t sequence, std::uint32_t length,
                                  std::uint8_t severity) {
   std::array<char, 24> prefix{};
@@ -29,8 +29,7 @@ std::uint32_t checksum_of_prefix(std::uint64_t number, std::uint64_t sequence, s
   return libdeflate_crc32(0, prefix.data(), prefix.size());
 }
 
-/// What the CRC-32 of one byte makes of a register of zeros, and which byte makes the highest byte
-/// of that.
+/// The CRC-32 of each byte with a zero register, and the inverse by highest byte.
 struct CrcTables {
   std::array<std::uint32_t, 256> of{};
   std::array<std::uint8_t, 256> byte_of{};
@@ -47,7 +46,7 @@ constexpr CrcTables make_crc_tables() {
 }
 constexpr CrcTables kCrc = make_crc_tables();
 
-/// The CRC-32 that was there before CONTENT made CHECKSUM of it: each step can be taken back.
+/// Inverts the CRC-32: the value before CONTENT that leads to CHECKSUM.
 std::uint32_t before_content(std::uint32_t checksum, std::string_view content) {
   std::uint32_t value = ~checksum;
   for (auto at = content.rbegin(); at != content.rend(); ++at) {
