@@ -1,8 +1,7 @@
 // Messages in memory.
 //
-// rsyslog has a fixed array and a linked list. This one structure serves for both: a deque is an
-// array in pieces, which takes memory as messages come and gives it back as they go, like a list,
-// without one allocation for each, like an array.
+// Replaces both of rsyslog's stores, array and linked list: a deque grows and shrinks with its
+// content like a list, without an allocation per message.
 #pragma once
 
 #include <algorithm>

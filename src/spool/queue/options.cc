@@ -31,7 +31,7 @@ Result<void> check_dequeue_time(const QueueOptions& o) {
                           begin));
 }
 
-/// What no text could have set.
+/// Checks for values that set_parameter() would not accept.
 Result<void> check_ranges(const QueueOptions& o) {
   const auto at_least = [](std::string_view name, std::uint64_t value,
                            std::uint64_t min) -> Result<void> {
@@ -82,7 +82,7 @@ Result<QueueOptions> complete(QueueOptions o) {
   if (!o.worker_thread_minimum_messages) {
     o.worker_thread_minimum_messages = std::max<std::size_t>(o.size / o.worker_threads, 1);
   }
-  // Who waits for more than there may be waits in vain.
+  // A worker would wait forever for more messages than there can be.
   o.min_dequeue_batch_size =
       std::min({o.min_dequeue_batch_size, o.dequeue_batch_size, *o.full_delay_mark});
   const auto above = [](std::string_view name, std::size_t value, std::string_view limit,
@@ -100,7 +100,7 @@ Result<QueueOptions> complete(QueueOptions o) {
     return above("fulldelaymark", *o.full_delay_mark, "size", o.size);
   }
   if (o.is_disk_assisted() && *o.full_delay_mark < *o.high_watermark) {
-    // Who waits there would never let the queue become full enough for the disk.
+    // Producers that wait there would keep the queue from reaching the high watermark.
     return above("highwatermark", *o.high_watermark, "fulldelaymark", *o.full_delay_mark);
   }
   if (*o.light_delay_mark > o.size) {

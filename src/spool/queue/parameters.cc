@@ -1,4 +1,4 @@
-// The parameters of a queue as text: how each is set, and how it is told.
+// The parameters of a queue as text: parsing and printing.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,11 +16,11 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// Beyond it nobody has memory, and sums of two cannot overflow.
+// More than any machine can hold, and small enough that sums do not overflow.
 constexpr std::int64_t kMaxMessages = 1'000'000'000;
 constexpr std::int64_t kMaxMilliseconds = 1'000'000'000'000;
 
-/// A parameter, and what is done with it.
+/// A parameter with its functions.
 struct Entry {
   Parameter parameter;
   Result<void> (*set)(QueueOptions&, const Parameter&, std::string_view text);
@@ -48,7 +48,7 @@ Result<std::int64_t> integer(const Parameter& parameter, std::string_view text, 
   return wrong(parameter, text, fmt::format("a number from {} to {}", min, max));
 }
 
-/// A number from LEAST to MOST.
+/// A number from MIN to MAX.
 template <auto kMember, std::int64_t kMin, std::int64_t kMax = kMaxMessages>
 constexpr Entry number(Parameter parameter) {
   return {parameter,
@@ -64,7 +64,7 @@ constexpr Entry number(Parameter parameter) {
           }};
 }
 
-/// A number of messages that depends on the size where it is not set: what PART says.
+/// A number of messages that by default depends on the size, as PART says.
 template <auto kMember, std::int64_t kMin, auto kPart>
 constexpr Entry mark(Parameter parameter) {
   return {parameter,
@@ -85,9 +85,9 @@ constexpr Entry mark(Parameter parameter) {
           }};
 }
 
-constexpr std::string_view kUnits = "kmg";  // each 1024 of the one before
+constexpr std::string_view kUnits = "kmg";  // powers of 1024
 
-/// Bytes, at least LEAST; k, m and g are units.
+/// Bytes, at least MIN, with the units k, m and g.
 template <auto kMember, std::uint64_t kMin>
 constexpr Entry bytes(Parameter parameter) {
   return {parameter,
@@ -134,7 +134,7 @@ constexpr Entry toggle(Parameter parameter) {
           [](const QueueOptions& o) { return std::string(o.*kMember ? "on" : "off"); }};
 }
 
-/// Milliseconds; with LEAST -1 that is for ever.
+/// Milliseconds; with MIN -1, -1 means forever.
 template <auto kMember, std::int64_t kMin = 0>
 constexpr Entry time(Parameter parameter) {
   return {parameter,
@@ -152,7 +152,7 @@ constexpr Entry time(Parameter parameter) {
           }};
 }
 
-/// One of the words of CHOICES; the first word for a value is the one that it is told by.
+/// One of CHOICES; a value is printed as the first word that has it.
 template <auto kMember, const auto& kChoices>
 constexpr Entry choice(Parameter parameter) {
   return {parameter,

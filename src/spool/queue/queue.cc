@@ -20,7 +20,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// What BATCH's consumer has done; nothing, if it threw.
+/// Calls the consumer; an exception means that nothing was delivered.
 Delivery consume(const Consumer& consumer, std::span<const Message> batch,
                  const Reporter& reporter) {
   try {
@@ -42,18 +42,18 @@ class Queue::Implementation {
   std::shared_ptr<Figures> figures = std::make_shared<Figures>();
   Reporter reporter;
   SpoolLock lock;
-  std::shared_ptr<Engine> engine;  // none: direct
+  std::shared_ptr<Engine> engine;  // null for a direct queue
   std::atomic<bool> is_ended{false};
   std::optional<Sampling> sampling;
 
-  std::optional<SpoolFiles> files;  // on the disk
+  std::optional<SpoolFiles> files;  // set if the queue uses the disk
 
   Result<void> open_files(base::FileSystem& system);
   std::size_t take(std::span<Message> messages, Delay delay, Error* error);
   std::size_t consume_directly(std::span<Message> messages, Error* error);
 };
 
-/// Makes the folder, if need be, and takes the roles that the queue has there.
+/// Creates the directory if needed, and locks the queue's roles there.
 Result<void> Queue::Implementation::open_files(base::FileSystem& system) {
   QUARRY_TRY(system.make_folder(options.spool_directory));
   if (options.sync_queue_files) {
@@ -70,7 +70,7 @@ std::size_t Queue::Implementation::take(std::span<Message> messages, Delay delay
   return engine ? engine->enqueue(messages, delay, error) : consume_directly(messages, error);
 }
 
-/// Who enqueues consumes: the queue of type direct.
+/// For the type direct: calls the consumer.
 std::size_t Queue::Implementation::consume_directly(std::span<Message> messages, Error* error) {
   if (is_ended) {
     *error = {ErrorCode::kBusy, "the queue is ending"};

@@ -1,4 +1,4 @@
-// queue.samplinginterval: of so many messages the last one is taken, and the others are not.
+// queue.samplinginterval: keeps only the last message of every interval.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,16 @@ class Sampling {
  public:
   explicit Sampling(std::size_t interval) : interval_(interval) {}
 
-  /// What became of samples: COUNT were taken, from the first on, and the next one was discarded,
-  /// or else may be tried again.
+  /// The outcome for samples: the first COUNT were accepted; the next one was discarded, or may be
+  /// tried again.
   struct Taken {
     std::size_t count;
     bool is_next_discarded;
   };
 
-  /// Takes samples of MESSAGES to TAKE, a function that returns Taken. Returns up to which of
-  /// MESSAGES all are done with: what TAKE refuses is where it was, and is counted when it is tried
-  /// again; where it was discarded, who goes on begins behind it.
+  /// Passes samples of MESSAGES to TAKE, which returns Taken. Returns how many of MESSAGES are
+  /// done. A sample that TAKE refuses stays in place and is counted again at the next attempt; one
+  /// that was discarded is skipped.
   template <typename Take>
   std::size_t pass(std::span<Message> messages, Figures& figures, Take&& take) {
     std::vector<std::size_t> indices;
@@ -47,7 +47,7 @@ class Sampling {
   }
 
  private:
-  /// How many have come since the last sample, before COUNT others.
+  /// The number of messages since the last sample, before COUNT further ones.
   std::size_t seen(std::size_t count) {
     const Lock lock(mutex_);
     const std::size_t before = seen_;

@@ -17,7 +17,7 @@ SpoolFiles files_of(const SpoolLocation& location, base::FileSystem& files, bool
   return {files, location.folder, location.name, synced};
 }
 
-/// Where delivery goes on, as far as the files tell without being changed.
+/// The position at which delivery continues, determined without changing the files.
 Result<Position> delivery_position(const SpoolFiles& files) {
   const auto position = files.position();
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
@@ -106,7 +106,7 @@ std::size_t Drain::unsettled() const {
 Result<std::uint64_t> Drain::forget_found() {
   constexpr std::uint64_t kAtOnce = 10000;
   std::uint64_t count = 0;
-  // Not for as long as somebody puts others there.
+  // Bounded even if another process keeps appending.
   while (const std::uint64_t left = state_->store->left_of_found()) {
     QUARRY_TRY_ASSIGN(const auto messages, next(std::min(left, kAtOnce)));
     if (messages.empty()) break;
@@ -119,11 +119,11 @@ Result<std::uint64_t> Drain::forget_found() {
 Result<void> Drain::finish() {
   QUARRY_TRY(state_->files.check_folder());
   const auto written = state_->store->is_untouched() ? Result<void>{} : state_->store->checkpoint();
-  // A full disk is no reason to keep the files of an empty queue.
+  // A full disk must not prevent the removal of an empty queue's files.
   if (!written && written.error().code != ErrorCode::kNoSpace) return written;
   const auto writer = state_->files.lock(Roles::kWriter);
   if (!writer || state_->unsettled > 0) return written;
-  // Nobody can write now. Whatever came before the lock is there.
+  // With the lock nobody can write; check for messages that arrived before.
   Batch rest = state_->store->take(1);
   if (state_->store->trouble()) return std::unexpected(*state_->store->trouble());
   if (rest.empty()) return state_->store->destroy();
