@@ -44,7 +44,7 @@ class Child {
 
 }  // namespace
 
-TEST_CASE("the row is read as it was written, and what is no row holds nobody") {
+TEST_CASE("the row is parsed as it was written, and an invalid row names no holder") {
   const Holders holders = Holders::parse("boot/1 7 100 8 200");
   CHECK(holders.text() == "boot/1 7 100 8 200");
   CHECK(Holders::parse(holders.text()) == holders);
@@ -56,7 +56,7 @@ TEST_CASE("the row is read as it was written, and what is no row holds nobody") 
   CHECK(Holders::parse(std::string(5000, 'x')).text().size() < 150);
 }
 
-TEST_CASE("a process of this host is alive while it is there, and it is the one that began then") {
+TEST_CASE("a process of this host is alive while it exists with the same start time") {
   FakeProcesses processes;
   processes.alive = {{7, 100}};
   const Holders holders = Holders::parse("boot/1 7 100 8 200");
@@ -68,7 +68,7 @@ TEST_CASE("a process of this host is alive while it is there, and it is the one 
   CHECK(holders.state_of(7, processes) == Holder::kGone);
 }
 
-TEST_CASE("of a process on another host nobody knows whether it is alive") {
+TEST_CASE("the state of a process on another host is unknown") {
   FakeProcesses processes;
   processes.alive = {{7, 100}};
   processes.name = "boot/2";
@@ -77,7 +77,7 @@ TEST_CASE("of a process on another host nobody knows whether it is alive") {
   CHECK(holders.state_of(8, processes) == Holder::kElsewhere);
 }
 
-TEST_CASE("who stands in the lease alone, as fossil has it, is alive where his number is") {
+TEST_CASE("a holder without a start time, as fossil writes it, is alive if its id exists") {
   FakeProcesses processes;
   processes.alive = {{9, 5}};
   const Holders holders = Holders::parse("boot/1 7 100 8 200");
@@ -85,7 +85,7 @@ TEST_CASE("who stands in the lease alone, as fossil has it, is alive where his n
   CHECK(holders.state_of(10, processes) == Holder::kElsewhere);
 }
 
-TEST_CASE("who writes himself in keeps what is known of the other") {
+TEST_CASE("writing a holder keeps the entry of the other one") {
   FakeProcesses processes;
   processes.alive = {{7, 100}, {9, 300}};
   const Lease lease{7, 1000, 9, 2000};
@@ -100,7 +100,7 @@ TEST_CASE("who writes himself in keeps what is known of the other") {
   CHECK(known.with({9, 1000, 0, 0}, 9, processes).text() == "boot/1 9 300 0 0");
 }
 
-TEST_CASE("real processes are seen, and ended ones are gone though nobody has waited for them") {
+TEST_CASE("real processes are seen, and zombies count as ended") {
   const ProcessTable& processes = real_processes();
   CHECK(processes.host().find(' ') == std::string::npos);
   CHECK(processes.host().find('/') != std::string::npos);

@@ -77,14 +77,14 @@ TEST_CASE("the first takes the lease, the second waits for it, and a third one l
   CHECK(world.row() == fmt::format("8 {} 0 0", world.now() + 60));
 }
 
-TEST_CASE("looking writes nothing") {
+TEST_CASE("a forecast writes nothing") {
   TurnWorld world;
   const std::string before = world.writes();
   CHECK(world.forecast().is_wanted);
   CHECK(world.writes() == before);
 }
 
-TEST_CASE("who is next and has died is replaced") {
+TEST_CASE("a next holder that has died is replaced") {
   TurnWorld world;
   world.come(7);
   world.come(8);
@@ -94,7 +94,7 @@ TEST_CASE("who is next and has died is replaced") {
   CHECK(world.row("quarry-lease") == "boot/1 7 1007 9 1009");
 }
 
-TEST_CASE("who runs longer than his lease is waited for while he lives") {
+TEST_CASE("a holder that exceeds its lease is waited for while it lives") {
   TurnWorld world;
   world.come(7);
   world.clock.advance(61'000);
@@ -114,7 +114,7 @@ TEST_CASE("a holder on another host counts while his lease lasts") {
   CHECK(world.come(8) == Turn::kRun);
 }
 
-TEST_CASE("where nobody may wait, one runs at once or leaves") {
+TEST_CASE("with backoffice-nodelay a process runs immediately or leaves") {
   for (const bool is_setting : {true, false}) {
     TurnWorld world;
     if (is_setting) world.set("backoffice-nodelay", "1");
@@ -130,7 +130,7 @@ TEST_CASE("where nobody may wait, one runs at once or leaves") {
   }
 }
 
-TEST_CASE("a repository that wants no backoffice is looked at again before long") {
+TEST_CASE("a repository with a disabled backoffice is checked again soon") {
   TurnWorld world;
   world.set("backoffice-disable", "on");
   const RunForecast forecast = world.forecast();
@@ -139,7 +139,7 @@ TEST_CASE("a repository that wants no backoffice is looked at again before long"
   CHECK(forecast.until <= world.now() + 10);
 }
 
-TEST_CASE("nobody is told to be quiet for longer than a lease lasts, whatever the row says") {
+TEST_CASE("a forecast never lasts longer than a lease, whatever the row says") {
   TurnWorld world;
   world.processes.alive = {{7, 1}, {8, 1}};
   world.set("backoffice", fmt::format("7 {} 8 {}", world.now() + 3000, world.now() + 3060));
@@ -148,7 +148,7 @@ TEST_CASE("nobody is told to be quiet for longer than a lease lasts, whatever th
   CHECK(forecast.until <= world.now() + 60);
 }
 
-TEST_CASE("of many that come at once one runs and one waits") {
+TEST_CASE("of many concurrent processes one runs and one waits") {
   TurnWorld world;
   std::vector<std::thread> threads;
   std::array<std::atomic<int>, 3> turns{};

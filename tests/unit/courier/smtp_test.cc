@@ -8,7 +8,7 @@
 using namespace quarry;
 using namespace quarry::courier;
 
-TEST_CASE("only URLs of SMTP servers, without a password, are taken") {
+TEST_CASE("only URLs of SMTP servers without a password are accepted") {
   CHECK(check_smtp_url("smtp://localhost"));
   CHECK(check_smtp_url("smtps://mail.example:465"));
   CHECK_FALSE(check_smtp_url("http://localhost"));
@@ -18,7 +18,7 @@ TEST_CASE("only URLs of SMTP servers, without a password, are taken") {
   CHECK(refused.error().message.find("secret") == std::string::npos);
 }
 
-TEST_CASE("what is no address is refused without a server") {
+TEST_CASE("an invalid address is refused without contacting the server") {
   SmtpSender sender({.url = "smtp://127.0.0.1:1"});
   const auto report = sender.send({"a@b", {"c@d>\r\nRCPT TO:<e@f", "g h"}, "Subject: x\n\nx\n"});
   REQUIRE(report.recipients.size() == 2);
@@ -28,7 +28,7 @@ TEST_CASE("what is no address is refused without a server") {
   CHECK(sender.send({"a@b", {}, "x"}).recipients.empty());
 }
 
-TEST_CASE("a server that is not there, or hangs, means later") {
+TEST_CASE("a server that is down or hangs defers the mail") {
   const auto address = base::SocketAddress::parse("127.0.0.1:0");
   REQUIRE(address);
   auto listener = base::listen_on(*address);

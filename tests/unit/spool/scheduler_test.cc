@@ -109,7 +109,7 @@ TEST_CASE("a lost update is found with one preemption, and not without") {
   CHECK(missed.complete);
 }
 
-TEST_CASE("a replay takes the failing schedule again, and tells it") {
+TEST_CASE("a replay takes the failing schedule again, and prints it") {
   const Outcome found = explore(Bounds{}, lose_an_update);
   const Outcome again = replay(found.failing_choices, lose_an_update);
   CHECK(again.failure == found.failure);
@@ -257,7 +257,7 @@ TEST_CASE("a wait whose deadline has passed already lets others in and times out
   CHECK(outcome.failure == "");
 }
 
-TEST_CASE("a wait that is not repeated does not stand a spurious wakeup") {
+TEST_CASE("a wait without a loop fails on a spurious wakeup") {
   const auto scenario = [](bool repeats) {
     Flag flag;
     Thread setter([&flag] {

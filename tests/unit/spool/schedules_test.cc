@@ -161,7 +161,7 @@ TEST_CASE("in all schedules: a start with files on the disk, and messages meanwh
   });
 }
 
-TEST_CASE("in all schedules: workers that end for want of work are started when there is some") {
+TEST_CASE("in all schedules: workers that ended when idle are started again for new work") {
   QueueOptions options = disk_assisted();
   options.timeout_worker_thread_shutdown = milliseconds(10);
   in_all(bounds(1, is_thorough() ? 2 : 1), [&] {
@@ -272,7 +272,7 @@ TEST_CASE("in all schedules: a disk queue with two producers") {
   });
 }
 
-TEST_CASE("in all schedules: a message comes to a disk queue with a consumer while that ends") {
+TEST_CASE("in all schedules: a message arrives at a disk queue with a consumer while it ends") {
   QueueOptions options = disk_assisted();
   options.type = QueueType::kDisk;
   in_all(bounds(3, 0), [&] {
@@ -316,7 +316,7 @@ TEST_CASE("in all schedules: a queue that ends goes on waiting before it tries a
   }
 }
 
-TEST_CASE("in all schedules: a worker waits for a batch of the least size, and the end does not") {
+TEST_CASE("in all schedules: a worker waits for the minimum batch size, but not at the end") {
   QueueOptions options = disk_assisted();
   options.type = QueueType::kDisk;
   options.dequeue_batch_size = 4;
@@ -421,7 +421,7 @@ TEST_CASE("in all schedules: outside its hours a queue waits for them") {
   });
 }
 
-TEST_CASE("in all schedules: a consumer that does not end is left behind, and its message saved") {
+TEST_CASE("in all schedules: a consumer that does not end is abandoned, and its message saved") {
   QueueOptions options = disk_assisted();
   options.timeout_action_completion = milliseconds(10);
   in_all(bounds(2, 0), [&] {

@@ -11,7 +11,7 @@
 
 using namespace quarry::transport;
 
-TEST_CASE("an interruption that no signal ends the wait for is seen before long") {
+TEST_CASE("an interruption without a signal is noticed soon") {
   const TemporaryFolder folder;
   const std::string program = (folder / "silent").string();
   std::ofstream(program) << "#!/bin/sh\nexec sleep 600\n";

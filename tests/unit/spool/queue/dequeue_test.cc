@@ -66,7 +66,8 @@ QueueOptions sampled(std::size_t interval) {
 
 }  // namespace
 
-TEST_CASE("above queue.discardmark what is queued and matters least is discarded, down to it") {
+TEST_CASE(
+    "above queue.discardmark the least severe queued messages are discarded, down to the mark") {
   for (const QueueType type : {QueueType::kMemory, QueueType::kDisk}) {
     const TemporaryFolder folder;
     TestConsumer consumer;
@@ -89,7 +90,7 @@ TEST_CASE("above queue.discardmark what is queued and matters least is discarded
   }
 }
 
-TEST_CASE("what stays of a batch is given back and delivered in its order") {
+TEST_CASE("the rest of a batch is given back and delivered in order") {
   for (const QueueType type : {QueueType::kMemory, QueueType::kDisk}) {
     const TemporaryFolder folder;
     TestConsumer consumer;
@@ -112,7 +113,7 @@ TEST_CASE("what stays of a batch is given back and delivered in its order") {
   }
 }
 
-TEST_CASE("a batch of which everything is discarded is no end of the queue") {
+TEST_CASE("a batch that is discarded completely does not end the queue") {
   const TemporaryFolder folder;
   TestConsumer consumer;
   consumer.close();
@@ -127,7 +128,7 @@ TEST_CASE("a batch of which everything is discarded is no end of the queue") {
   CHECK(consumer.batch_sizes().at(1) == 5);
 }
 
-TEST_CASE("what a disk-assisted queue has on the disk is not discarded") {
+TEST_CASE("messages on the disk of a disk-assisted queue are not discarded") {
   const TemporaryFolder folder;
   TestConsumer consumer;
   consumer.close();
@@ -145,7 +146,7 @@ TEST_CASE("what a disk-assisted queue has on the disk is not discarded") {
   CHECK(queue.figures().discarded_queued == 0);
 }
 
-TEST_CASE("a batch below queue.mindequeuebatchsize waits for its time-out, and then goes") {
+TEST_CASE("a batch below queue.mindequeuebatchsize is delivered after its timeout") {
   const TestConsumer consumer;
   QueueOptions options = small_options();
   options.dequeue_batch_size = 10;
@@ -186,7 +187,7 @@ TEST_CASE("a worker that waits for a larger batch makes way for disk assistance"
   CHECK(consumer.batch_sizes().front() >= 10);
 }
 
-TEST_CASE("hours of the day, over midnight too, and how long it is until they begin") {
+TEST_CASE("hours of the day, also across midnight, and the time until they begin") {
   const auto left = [](int begin, int end, const std::tm& local) {
     return until_window(during(begin, end), local);
   };
@@ -208,7 +209,7 @@ TEST_CASE("hours of the day, over midnight too, and how long it is until they be
   CHECK(left(4, 22, at(3, 59, 60)) == 1s);
 }
 
-TEST_CASE("outside its hours a queue delivers nothing, and saves what it has at its end") {
+TEST_CASE("outside its hours a queue delivers nothing, and saves its messages when it ends") {
   const TemporaryFolder folder;
   QueueOptions options = disk_assisted(folder);
   options.dequeue_time_begin = 22;
@@ -237,7 +238,7 @@ TEST_CASE("outside its hours a queue delivers nothing, and saves what it has at 
   CHECK(consumer.got() == numbers(1, 3));
 }
 
-TEST_CASE("with queue.samplinginterval one of so many is taken, one by one or together") {
+TEST_CASE("with queue.samplinginterval one message per interval is taken, one by one or together") {
   for (const QueueType type : {QueueType::kMemory, QueueType::kDirect}) {
     const TestConsumer consumer;
     QueueOptions options = sampled(3);
@@ -255,7 +256,7 @@ TEST_CASE("with queue.samplinginterval one of so many is taken, one by one or to
   }
 }
 
-TEST_CASE("a sample that is refused is one when it is tried again") {
+TEST_CASE("a refused sample is still a sample when it is tried again") {
   TestConsumer consumer;
   consumer.close();
   QueueOptions options = sampled(2);
@@ -278,7 +279,7 @@ TEST_CASE("a sample that is refused is one when it is tried again") {
   CHECK(queue.figures().left_out == 6);
 }
 
-TEST_CASE("a sample that the disk denies is none that is discarded, and is tried again") {
+TEST_CASE("a sample that the disk rejects is not discarded, and is tried again") {
   const TemporaryFolder folder;
   MemoryFileSystem files;
   QueueOptions options = disk_assisted(folder);
@@ -298,7 +299,7 @@ TEST_CASE("a sample that the disk denies is none that is discarded, and is tried
   CHECK(queue.figures().left_out == 4);
 }
 
-TEST_CASE("a sample that is discarded was one, and is not tried again") {
+TEST_CASE("a discarded sample counts, and is not tried again") {
   TestConsumer consumer;
   consumer.close();
   QueueOptions options = sampled(3);

@@ -284,7 +284,7 @@ TEST_CASE("a queue that ends in DA run mode is not in it any more, and another o
   CHECK(queue.queue->wait_until_empty(60s));
 }
 
-TEST_CASE("what a consumer that is left behind has comes again, and first") {
+TEST_CASE("messages of an abandoned consumer are delivered again, and first") {
   const TemporaryFolder folder;
   const QueueOptions options = saving(folder);
   TestConsumer consumer(TestConsumer::Stop::kIgnored);

@@ -124,7 +124,8 @@ bool holds(const std::vector<Message>& messages, std::size_t first, std::size_t 
 }  // namespace
 
 TEST_CASE(
-    "what was acknowledged survives a machine that stops anywhere, with queue.syncqueuefiles") {
+    "with queue.syncqueuefiles, acknowledged messages survive a crash of the machine at any "
+    "point") {
   const Recording recording = record(true);
   std::mt19937 random(1);
   for (std::size_t count = 0; count <= recording.operations.size(); ++count) {
@@ -149,7 +150,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("without queue.syncqueuefiles a machine that stops loses, but invents nothing") {
+TEST_CASE("without queue.syncqueuefiles, a crash of the machine loses messages, but invents none") {
   const Recording recording = record(false);
   std::mt19937 random(2);
   for (std::size_t count = 0; count <= recording.operations.size(); ++count) {

@@ -32,7 +32,7 @@ MemoryFileSystem::Image files_with(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("messages come out in the order in which they went in, through segment after segment") {
+TEST_CASE("messages keep their order across segments") {
   MemoryFileSystem system;
   StoreWorld world(system, small_segments());
   CHECK(world.push(1, 100) == 100);
@@ -55,7 +55,7 @@ TEST_CASE("a batch of large messages has fewer of them") {
   CHECK(world.drain().size() == 3);
 }
 
-TEST_CASE("a segment goes when all of it is settled, and not before") {
+TEST_CASE("a segment is removed when all of it is settled, and not before") {
   MemoryFileSystem system;
   StoreWorld world(system, small_segments());
   world.push(1, 100);
@@ -69,7 +69,7 @@ TEST_CASE("a segment goes when all of it is settled, and not before") {
   CHECK(world.drain() == numbered_messages(64, 100));
 }
 
-TEST_CASE("what is given back comes again before anything else") {
+TEST_CASE("messages that are given back are delivered again first") {
   MemoryFileSystem system;
   StoreWorld world(system, small_segments());
   world.push(1, 20);
@@ -83,7 +83,7 @@ TEST_CASE("what is given back comes again before anything else") {
   CHECK(world.drain(3) == expected);
 }
 
-TEST_CASE("what is not settled is there again after a restart, as far as was written down") {
+TEST_CASE("unsettled messages are delivered again after a restart, from the last checkpoint") {
   MemoryFileSystem system;
   {
     StoreWorld world(system, small_segments());
@@ -100,7 +100,7 @@ TEST_CASE("what is not settled is there again after a restart, as far as was wri
   CHECK(again.drain() == numbered_messages(13, 45));
 }
 
-TEST_CASE("a checkpoint every so many messages bounds what comes twice after a crash") {
+TEST_CASE("checkpoint intervals limit duplicates after a crash") {
   MemoryFileSystem system;
   QueueOptions options;
   options.checkpoint_interval = 10;
@@ -112,7 +112,7 @@ TEST_CASE("a checkpoint every so many messages bounds what comes twice after a c
   CHECK(again.drain() == numbered_messages(21, 100));
 }
 
-TEST_CASE("an empty queue leaves no files but its locks, and can begin again") {
+TEST_CASE("an empty queue leaves only its lock files, and can start again") {
   MemoryFileSystem system;
   {
     StoreWorld world(system, small_segments());
@@ -141,7 +141,7 @@ TEST_CASE("messages that were taken before all others can be put before them") {
   CHECK(again.drain() == numbered_messages(1, 30));
 }
 
-TEST_CASE("once messages were taken, others can only be put behind") {
+TEST_CASE("once messages were taken, others can only be appended") {
   MemoryFileSystem system;
   StoreWorld world(system, small_segments());
   world.push(1, 20);
@@ -179,7 +179,7 @@ TEST_CASE("a segment with a flipped bit is set aside by name, and the others are
   }
 }
 
-TEST_CASE("a segment that was cut short, or is gone, is told of with what is missing") {
+TEST_CASE("a truncated or missing segment is reported with the missing messages") {
   const auto whole = files_with(40);
   auto cut = whole;
   cut[segment_file(3)].resize(80);
@@ -199,7 +199,7 @@ TEST_CASE("a segment that was cut short, or is gone, is told of with what is mis
   CHECK(has(rest.told, "messages cannot be read"));
 }
 
-TEST_CASE("a last message that is cut off was never taken, and is no damage") {
+TEST_CASE("a truncated last message was never accepted, and is not damage") {
   auto image = files_with(3);
   image[segment_file(1)].pop_back();
   MemoryFileSystem system(image);
@@ -211,7 +211,7 @@ TEST_CASE("a last message that is cut off was never taken, and is no damage") {
   CHECK_FALSE(system.image().contains(segment_file(1) + ".damaged"));
 }
 
-TEST_CASE("damage at the end of what is being written does not hold up what comes") {
+TEST_CASE("damage at the end of the current segment does not block later messages") {
   auto image = files_with(8);
   image[segment_file(2)][60] ^= 1;
   MemoryFileSystem system(image);
@@ -260,7 +260,7 @@ TEST_CASE("a damaged position file that is to be ignored is not kept") {
   CHECK_FALSE(system.image().contains("q.qi.damaged"));
 }
 
-TEST_CASE("a position file of another life of the queue does not hide messages") {
+TEST_CASE("a position file of another generation does not hide messages") {
   auto image = files_with(20);
   MemoryFileSystem before;
   StoreWorld old(before, small_segments());
@@ -286,7 +286,7 @@ TEST_CASE("segments without a position file are delivered from the beginning") {
   CHECK(world.drain() == numbered_messages(1, 20));
 }
 
-TEST_CASE("a full disk takes nothing of a message, says so, and goes on when there is room") {
+TEST_CASE("a full disk rejects a message completely, and continues when there is room") {
   MemoryFileSystem system;
   StoreWorld world(system, small_segments());
   bool is_full = false;
@@ -304,7 +304,7 @@ TEST_CASE("a full disk takes nothing of a message, says so, and goes on when the
   CHECK(world.drain() == numbered_messages(4, 30));
 }
 
-TEST_CASE("who waits for room does not fill the folder with empty segments") {
+TEST_CASE("a producer that waits for room does not create empty segments") {
   MemoryFileSystem system;
   QueueOptions options = small_segments();
   options.max_disk_space = 1000;
@@ -370,7 +370,7 @@ TEST_CASE("a second process with the same role is refused, one with the other is
   CHECK(files.lock(Roles::kReader));
 }
 
-TEST_CASE("who reads follows who writes, as two processes do") {
+TEST_CASE("a reader follows a writer, as two processes do") {
   MemoryFileSystem system;
   const SpoolFiles files(system, "/spool", kName, false);
   const auto quiet = [](const std::string&) {};
@@ -396,8 +396,7 @@ TEST_CASE("who reads follows who writes, as two processes do") {
   CHECK(system.image().at("q.qi") == position);
 }
 
-TEST_CASE(
-    "what damage has cost is settled, though the next segment had no header at the first look") {
+TEST_CASE("lost messages are settled, even if the next segment had no header at first") {
   MemoryFileSystem system;
   const SpoolFiles files(system, "/spool", kName, false);
   const auto quiet = [](const std::string&) {};

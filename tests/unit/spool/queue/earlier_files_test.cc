@@ -59,8 +59,7 @@ std::vector<Message> fed_lines(std::size_t first, std::size_t last) {
 
 }  // namespace
 
-TEST_CASE(
-    "a queue that an earlier version has left is delivered from where that had come, and goes on") {
+TEST_CASE("a queue of an earlier version is delivered from its position, and continues") {
   MemoryFileSystem system(kFiles);
   const auto status = spool_status({.folder = "/spool", .name = "queue"}, system);
   REQUIRE(status);

@@ -144,7 +144,7 @@ class CountingConsumer {
 
 }  // namespace
 
-TEST_CASE("with any marks, and several workers, each message is delivered once, over restarts") {
+TEST_CASE("with any marks and several workers, each message is delivered once, across restarts") {
   const std::uint64_t rounds = std::max<std::uint64_t>(messages_wanted() / 50000, 1);
   constexpr std::size_t kLives = 3;
   constexpr std::size_t kEach = 100;

@@ -68,7 +68,7 @@ TEST_CASE("many consumers that keep their batches do not keep the queue from its
   CHECK(consumer.got().size() == 100);
 }
 
-TEST_CASE("a disk that takes nothing does not keep a consumer from what is in memory") {
+TEST_CASE("a disk that rejects everything does not stop delivery from memory") {
   const TemporaryFolder folder;
   HeldUpFiles files;
   TestConsumer consumer;
@@ -83,7 +83,7 @@ TEST_CASE("a disk that takes nothing does not keep a consumer from what is in me
   CHECK(queue.reports.count("No space left on device") >= 1);
 }
 
-TEST_CASE("a disk that cannot be used is told once, and the queue goes on in memory") {
+TEST_CASE("an unusable disk is reported once, and the queue continues in memory") {
   const TemporaryFolder folder;
   HeldUpFiles files;
   TestConsumer consumer;
@@ -98,7 +98,7 @@ TEST_CASE("a disk that cannot be used is told once, and the queue goes on in mem
   CHECK(queue.reports.count("no disk assistance") == 1);
 }
 
-TEST_CASE("a disk that can be used again is, though the queue in memory is full meanwhile") {
+TEST_CASE("a repaired disk is used again, even if the queue in memory is full") {
   for (const What what : {What::kRead, What::kAppend}) {
     const TemporaryFolder folder;
     HeldUpFiles files;
@@ -118,7 +118,7 @@ TEST_CASE("a disk that can be used again is, though the queue in memory is full 
   }
 }
 
-TEST_CASE("a disk queue that is full of what was delivered has its room again") {
+TEST_CASE("a disk queue that is full of delivered messages gets its space back") {
   const TemporaryFolder folder;
   QueueOptions options = disk_assisted(folder);
   options.type = QueueType::kDisk;
@@ -133,7 +133,7 @@ TEST_CASE("a disk queue that is full of what was delivered has its room again") 
   }
 }
 
-TEST_CASE("disk assistance that is full of what was delivered does not stop the queue") {
+TEST_CASE("a helper that is full of delivered messages does not stop the queue") {
   const TemporaryFolder folder;
   QueueOptions options = hurried(folder);
   options.max_file_size = 1024;
@@ -164,7 +164,7 @@ TEST_CASE("a message that is too large for the disk is delivered from memory") {
   CHECK(consumer.wait_until_got(15));
 }
 
-TEST_CASE("at the end a message that is too large for the disk is lost alone, and told") {
+TEST_CASE("at the end only the message that is too large for the disk is lost, and reported") {
   const TemporaryFolder folder;
   QueueOptions options = hurried(folder);
   options.max_file_size = options.max_disk_space = 2048;
@@ -209,7 +209,7 @@ TEST_CASE("a disk that fails while the queue ends does not bring its workers bac
   CHECK(how.saved + how.lost + consumer.got().size() == queue.figures().enqueued);
 }
 
-TEST_CASE("who only enqueues does not undo what another process has read") {
+TEST_CASE("an enqueue-only queue does not undo the progress of another process") {
   const TemporaryFolder folder;
   QueueOptions options = disk_assisted(folder);
   options.type = QueueType::kDisk;
@@ -239,7 +239,7 @@ TEST_CASE("who only enqueues does not undo what another process has read") {
   CHECK(*after == *before);
 }
 
-TEST_CASE("what is on the disk comes first, also where it cannot be read at once") {
+TEST_CASE("messages on disk are delivered first, even if they cannot be read at first") {
   const TemporaryFolder folder;
   const QueueOptions options = disk_assisted(folder);
   REQUIRE(leave_on_disk(options, 1, 3) == 3);

@@ -90,7 +90,7 @@ class FedFiles final : public quarry::base::FileSystem {
 
 }  // namespace
 
-TEST_CASE("queue.size bounds what waits for another process that delivers") {
+TEST_CASE("queue.size limits the messages that wait for another process to deliver") {
   const TemporaryFolder folder;
   const QueueOptions options = on_disk(folder);
   const TestQueue queue(options, {});
@@ -108,7 +108,7 @@ TEST_CASE("queue.size bounds what waits for another process that delivers") {
   CHECK(reader.take(100) == numbers(6, 25));
 }
 
-TEST_CASE("a producer waits for another process that delivers, and goes on soon after it has") {
+TEST_CASE("a producer waits for another process to deliver, and continues soon afterwards") {
   const TemporaryFolder folder;
   QueueOptions options = on_disk(folder);
   options.timeout_enqueue = kEternal;
@@ -128,7 +128,7 @@ TEST_CASE("a producer waits for another process that delivers, and goes on soon 
   CHECK(max <= 20);
 }
 
-TEST_CASE("what is left of an earlier process counts, and a purge makes room") {
+TEST_CASE("messages of an earlier process count, and a purge makes room") {
   const TemporaryFolder folder;
   const QueueOptions options = on_disk(folder);
   REQUIRE(leave_on_disk(options, 1, 15) == 15);
@@ -138,7 +138,7 @@ TEST_CASE("what is left of an earlier process counts, and a purge makes room") {
   CHECK(queue.put(21, 50) == 20);
 }
 
-TEST_CASE("a purge ends beside somebody who enqueues without a pause") {
+TEST_CASE("a purge ends even if a producer enqueues without a pause") {
   const TemporaryFolder folder;
   QueueOptions options = on_disk(folder);
   options.size = 100000;
@@ -155,7 +155,7 @@ TEST_CASE("a purge ends beside somebody who enqueues without a pause") {
   CHECK(rest.take(2000).size() == 50 + static_cast<std::size_t>(files.fed()) - *removed);
 }
 
-TEST_CASE("what was taken and not settled is settled in its order, and comes again if it is not") {
+TEST_CASE("a drain settles messages in order, and returns unsettled ones again") {
   const TemporaryFolder folder;
   const QueueOptions options = on_disk(folder);
   REQUIRE(leave_on_disk(options, 1, 20) == 20);
@@ -173,7 +173,7 @@ TEST_CASE("what was taken and not settled is settled in its order, and comes aga
   CHECK(reader.take(100) == numbers(8, 20));
 }
 
-TEST_CASE("who delivers elsewhere makes room below queue.discardmark too") {
+TEST_CASE("delivery by another process makes room below queue.discardmark, too") {
   const TemporaryFolder folder;
   QueueOptions options = on_disk(folder);
   options.discard_mark = 10;
@@ -187,7 +187,7 @@ TEST_CASE("who delivers elsewhere makes room below queue.discardmark too") {
   CHECK(queue.put(11, 30) == 4);
 }
 
-TEST_CASE("a message that queue.maxdiskspace can never have room for is refused by its size") {
+TEST_CASE("a message that can never fit into queue.maxdiskspace is refused for its size") {
   for (const QueueType type : {QueueType::kDisk, QueueType::kMemory}) {
     const TemporaryFolder folder;
     QueueOptions options = on_disk(folder);

@@ -30,7 +30,7 @@ SubscriptionOptions three_attempts() {
 
 }  // namespace
 
-TEST_CASE("a message that fails too often becomes a dead letter with all that is known of it") {
+TEST_CASE("a message that fails too often becomes a dead letter with all its fields") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto start = world.clock.time;
@@ -60,8 +60,7 @@ TEST_CASE("a message that fails too often becomes a dead letter with all that is
   CHECK(figures.delivered == 2);
 }
 
-TEST_CASE(
-    "who looks while the first dead letter is being put away sees the subscription without it") {
+TEST_CASE("the status during the first dead letter shows the subscription without it") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto mail = world.subscribe("mail", three_attempts());
@@ -80,7 +79,7 @@ TEST_CASE(
   CHECK(status->subscriptions[0].dead == 0);
 }
 
-TEST_CASE("dead letters come back into their subscription alone, as they were, when replayed") {
+TEST_CASE("replayed dead letters return unchanged, to their subscription only") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto start = world.clock.time;
@@ -153,7 +152,7 @@ TEST_CASE("a message whose delivery kills the process is given up after its atte
   CHECK(attempts == 3);
 }
 
-TEST_CASE("an error is kept whole up to its bound, and not cut within a character") {
+TEST_CASE("an error is stored up to its maximum length, and not cut within a character") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto mail = world.subscribe("mail");

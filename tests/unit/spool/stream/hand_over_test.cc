@@ -63,7 +63,7 @@ struct Server {
 
 }  // namespace
 
-TEST_CASE("what is handed over is in the stream, with its key, under the id that is returned") {
+TEST_CASE("a message that is handed over is in the stream with its key and the returned id") {
   MemoryFileSystem files;
   Server server(files);
   CHECK(server.client().hand_over(numbered_messages(1, 3)) == 1);
@@ -78,7 +78,7 @@ TEST_CASE("what is handed over is in the stream, with its key, under the id that
   CHECK(taken->at(4).severity == 2);
 }
 
-TEST_CASE("nothing is acknowledged before the disk has it, and then it survives a power cut") {
+TEST_CASE("messages are acknowledged only when they are on disk and survive a power cut") {
   MemoryFileSystem files;
   Server server(files);
   const RawClient client(server.path);
@@ -101,7 +101,7 @@ TEST_CASE("nothing is acknowledged before the disk has it, and then it survives 
   CHECK(drain(*after.subscribe("mail")) == ids(1, 50));
 }
 
-TEST_CASE("where the disk does not sync the answer is why, and the next one may be taken") {
+TEST_CASE("if a sync fails, the client gets the error, and the next request may succeed") {
   MemoryFileSystem files;
   Server server(files);
   std::atomic<bool> is_full{true};
@@ -118,7 +118,7 @@ TEST_CASE("where the disk does not sync the answer is why, and the next one may 
   CHECK(drain(*server.mail) == ids(1, 1));
 }
 
-TEST_CASE("requests that come while the disk syncs go there together, with one sync") {
+TEST_CASE("requests that arrive during a sync are written together, with one sync") {
   MemoryFileSystem files;
   Server server(files);
   std::mutex mutex;
@@ -155,7 +155,7 @@ TEST_CASE("requests that come while the disk syncs go there together, with one s
   CHECK(drain(*server.mail) == ids(1, 41));
 }
 
-TEST_CASE("a client that lies is dropped without an answer, and others are served") {
+TEST_CASE("a client with an invalid request is disconnected, and others are served") {
   MemoryFileSystem files;
   Server server(files);
   std::string whole = request(1, 2);
@@ -187,7 +187,7 @@ TEST_CASE("a client that lies is dropped without an answer, and others are serve
   }
 }
 
-TEST_CASE("a client that stops in the middle, or says nothing, is dropped in time") {
+TEST_CASE("a client that stalls or is idle is disconnected in time") {
   MemoryFileSystem files;
   HandOverOptions options;
   options.time_out = 50ms;
@@ -202,7 +202,7 @@ TEST_CASE("a client that stops in the middle, or says nothing, is dropped in tim
   CHECK(quiet.is_dropped());
 }
 
-TEST_CASE("a request in single bytes, and one after the other on a connection, are taken") {
+TEST_CASE("a request in single bytes, and several on one connection, are accepted") {
   MemoryFileSystem files;
   Server server(files);
   const RawClient client(server.path);
@@ -213,7 +213,7 @@ TEST_CASE("a request in single bytes, and one after the other on a connection, a
   CHECK(answer_in(client.read()) == 5);
 }
 
-TEST_CASE("clients that flood the server get no more of its memory than all may have together") {
+TEST_CASE("clients that flood the server cannot exceed the memory limit for all clients") {
   MemoryFileSystem files;
   HandOverOptions options;
   options.max_request_bytes = kMaxHandOver + 64;
@@ -243,7 +243,7 @@ TEST_CASE("clients that flood the server get no more of its memory than all may 
   CHECK(served == 3);
 }
 
-TEST_CASE("a call ends in time, with an error that tells whether something may have been taken") {
+TEST_CASE("a call ends in time, with an error that says whether messages may be in the stream") {
   const TemporaryFolder folder;
   const std::string path = folder.string() + "/socket";
   const auto error = [&](const std::vector<NewMessage>& messages) {

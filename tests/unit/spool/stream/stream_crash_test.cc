@@ -202,11 +202,11 @@ void stop_everywhere(bool synced) {
 
 }  // namespace
 
-TEST_CASE("a machine that stops anywhere loses nothing acknowledged, and repeats nothing settled") {
+TEST_CASE("a crash of the machine loses nothing acknowledged, and repeats nothing settled") {
   stop_everywhere(true);
 }
 
-TEST_CASE("with settlements that are not synced some come again, and still nothing is lost") {
+TEST_CASE("without synced settlements some messages are repeated, but none is lost") {
   stop_everywhere(false);
 }
 

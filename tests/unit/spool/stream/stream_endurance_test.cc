@@ -70,7 +70,7 @@ std::uint64_t settle_all(Subscription& subscription, Outcome outcome) {
 
 }  // namespace
 
-TEST_CASE("a destination that is away for long costs disk, not memory, and delays no other") {
+TEST_CASE("a destination that is down for long costs disk, not memory, and delays no other") {
   const TemporaryFolder folder;
   StreamWorld world(quarry::base::FileSystem::real(), unsynced_in(folder));
   auto away = world.subscribe("away");

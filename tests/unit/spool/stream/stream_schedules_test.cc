@@ -83,7 +83,7 @@ void in_all_streams(int preemptions, const schedule::Scenario& scenario) {
 
 }  // namespace
 
-TEST_CASE("in all schedules: who takes while others append loses none, and is woken for each") {
+TEST_CASE("in all schedules: a take during appends loses no message, and is woken for each") {
   in_all_streams(2, [] {
     StreamLife life;
     Thread appender([&] {
@@ -96,7 +96,7 @@ TEST_CASE("in all schedules: who takes while others append loses none, and is wo
   });
 }
 
-TEST_CASE("in all schedules: those who append together have ids of their own") {
+TEST_CASE("in all schedules: concurrent appends get distinct ids") {
   in_all_streams(2, [] {
     StreamLife life;
     Thread one([&] { life.append(1); });
@@ -108,7 +108,7 @@ TEST_CASE("in all schedules: those who append together have ids of their own") {
   });
 }
 
-TEST_CASE("in all schedules: two that take from one subscription get each message once") {
+TEST_CASE("in all schedules: two consumers of one subscription get each message once") {
   in_all_streams(2, [] {
     StreamLife life;
     life.append(5);

@@ -35,7 +35,7 @@ TEST_CASE("a subscription gets each message once, in order, with its id, time an
   CHECK(mail->statistics().delivered == 4);
 }
 
-TEST_CASE("ids go on over restarts, also when everything was delivered") {
+TEST_CASE("ids continue across restarts, even if everything was delivered") {
   MemoryFileSystem files;
   StreamWorld world(files);
   world.subscribe("mail");
@@ -47,7 +47,7 @@ TEST_CASE("ids go on over restarts, also when everything was delivered") {
   CHECK(world.stream->next_id() == 6);
 }
 
-TEST_CASE("what is settled by itself stays settled over a restart, and only that") {
+TEST_CASE("single settlements persist across a restart, and only these") {
   MemoryFileSystem files;
   StreamWorld world(files);
   auto mail = world.subscribe("mail");
@@ -65,7 +65,7 @@ TEST_CASE("what is settled by itself stays settled over a restart, and only that
   CHECK(mail->statistics().delivered == 5);
 }
 
-TEST_CASE("attempts are counted over a restart, but not those that were given back") {
+TEST_CASE("attempts are counted across a restart, but not those that were returned") {
   MemoryFileSystem files;
   StreamWorld world(files);
   auto mail = world.subscribe("mail");
@@ -106,8 +106,7 @@ TEST_CASE("ten subscriptions share one copy on the disk") {
   }
 }
 
-TEST_CASE(
-    "segments go when all subscriptions have passed them, and one that is removed holds none") {
+TEST_CASE("segments are removed when all remaining subscriptions have passed them") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto fast = world.subscribe("fast");
@@ -130,7 +129,7 @@ TEST_CASE(
   CHECK(world.stream->subscriptions() == std::vector<std::string>{"fast", "slow"});
 }
 
-TEST_CASE("a message that waits holds its segment, and those behind it are delivered") {
+TEST_CASE("a postponed message keeps its segment, and later ones are delivered") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto mail = world.subscribe("mail");
@@ -148,7 +147,7 @@ TEST_CASE("a message that waits holds its segment, and those behind it are deliv
   CHECK(segments_in(files).size() == 1);
 }
 
-TEST_CASE("a new subscription begins at the end, or at what is still there") {
+TEST_CASE("a new subscription begins at the end, or at the oldest message") {
   MemoryFileSystem files;
   StreamWorld world(files);
   world.subscribe("holder");
@@ -164,7 +163,7 @@ TEST_CASE("a new subscription begins at the end, or at what is still there") {
   CHECK(drain(*world.subscribe("late", all)).empty());
 }
 
-TEST_CASE("a window that is full of postponed messages holds back the others, and no more memory") {
+TEST_CASE("a window full of postponed messages holds back the others without using memory") {
   MemoryFileSystem files;
   StreamWorld world(files);
   SubscriptionOptions narrow;
@@ -183,7 +182,7 @@ TEST_CASE("a window that is full of postponed messages holds back the others, an
   CHECK(take_ids(*mail) == ids(11, 19));
 }
 
-TEST_CASE("a batch ends with its bytes, and the next one begins behind it") {
+TEST_CASE("a batch is limited by its bytes, and the next one continues after it") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto mail = world.subscribe("mail");
@@ -199,7 +198,7 @@ TEST_CASE("a batch ends with its bytes, and the next one begins behind it") {
   CHECK(mail->statistics().unreadable == 0);
 }
 
-TEST_CASE("in order a postponed message holds back all behind it, whatever batch they came in") {
+TEST_CASE("in order a postponed message holds back all later ones, in any batch") {
   MemoryFileSystem files;
   StreamWorld world(files);
   SubscriptionOptions ordered;
@@ -224,7 +223,7 @@ TEST_CASE("in order a postponed message holds back all behind it, whatever batch
   CHECK(take_ids(*mail) == ids(4, 6));
 }
 
-TEST_CASE("delays grow with each failure, and the subscriber may ask for one of his own") {
+TEST_CASE("delays grow with each failure, and a settlement may override the delay") {
   MemoryFileSystem files;
   StreamWorld world(files);
   SubscriptionOptions options;
@@ -250,7 +249,7 @@ TEST_CASE("delays grow with each failure, and the subscriber may ask for one of 
   CHECK(comes_after(7s));
 }
 
-TEST_CASE("pausing holds everything but what is in hand, also over a restart") {
+TEST_CASE("a pause stops everything except messages in flight, also across a restart") {
   MemoryFileSystem files;
   StreamWorld world(files);
   auto mail = world.subscribe("mail");
@@ -269,7 +268,7 @@ TEST_CASE("pausing holds everything but what is in hand, also over a restart") {
   CHECK(drain(*mail) == ids(2, 4));
 }
 
-TEST_CASE("purging forgets what waits and what is in hand, and nothing that comes later") {
+TEST_CASE("a purge deletes messages that wait or are in flight, and no later ones") {
   MemoryFileSystem files;
   StreamWorld world(files);
   auto mail = world.subscribe("mail");
@@ -290,7 +289,7 @@ TEST_CASE("purging forgets what waits and what is in hand, and nothing that come
   CHECK(segments_in(files).size() <= 2);
 }
 
-TEST_CASE("statistics tell what waits, how old the oldest is, and what went wrong last") {
+TEST_CASE("statistics show waiting messages, the age of the oldest, and the last error") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto start = world.clock.time;
@@ -330,7 +329,7 @@ TEST_CASE("statistics tell what waits, how old the oldest is, and what went wron
   CHECK(status->subscriptions[0].oldest == start);
 }
 
-TEST_CASE("a name, a window or a folder that cannot be is refused") {
+TEST_CASE("an invalid name, window or directory is refused") {
   MemoryFileSystem files;
   StreamWorld world(files);
   for (const char* name : {"", "a.b", "a/b", "a b", "\xc3\xa4"}) {
@@ -350,7 +349,7 @@ TEST_CASE("a name, a window or a folder that cannot be is refused") {
   CHECK_FALSE(Stream::open(dotted, {}, {.files = files}));
 }
 
-TEST_CASE("a stream has one holder, and is no queue") {
+TEST_CASE("a stream has one holder, and is not a queue") {
   MemoryFileSystem files;
   const StreamWorld world(files);
   const auto second = Stream::open(world.options, {}, {.files = files});

@@ -49,7 +49,7 @@ std::size_t count_of(const MemoryFileSystem& files, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a journal damaged behind its state repeats what was settled there, and is kept") {
+TEST_CASE("a journal damaged after its state repeats what was settled there, and is kept") {
   MemoryFileSystem files;
   MemoryFileSystem::Image image;
   {
@@ -68,7 +68,7 @@ TEST_CASE("a journal damaged behind its state repeats what was settled there, an
   CHECK(count_of(found, ".damaged") == 1);
 }
 
-TEST_CASE("without a journal that can be read everything in the segments is delivered") {
+TEST_CASE("without a readable journal everything in the segments is delivered") {
   MemoryFileSystem files;
   MemoryFileSystem::Image image;
   {
@@ -85,7 +85,8 @@ TEST_CASE("without a journal that can be read everything in the segments is deli
   CHECK(drain(*world.subscribe("mail")) == ids(1, 10));
 }
 
-TEST_CASE("of a damaged segment the rest is told, counted and kept, and the next one delivered") {
+TEST_CASE(
+    "the rest of a damaged segment is reported, counted and kept, and the next one delivered") {
   MemoryFileSystem files;
   StreamWorld world(files);
   auto mail = world.subscribe("mail");
@@ -104,7 +105,7 @@ TEST_CASE("of a damaged segment the rest is told, counted and kept, and the next
   CHECK(mail->statistics().waiting == 0);
 }
 
-TEST_CASE("damage in the segment that is being written holds up nothing that comes later") {
+TEST_CASE("damage in the current segment does not block later messages") {
   const TemporaryFolder folder;
   StreamOptions options = stream_options();
   options.location.folder = folder.path();
@@ -118,8 +119,7 @@ TEST_CASE("damage in the segment that is being written holds up nothing that com
   CHECK(mail->statistics().waiting == 0);
 }
 
-TEST_CASE(
-    "what comes after messages that the machine has lost has ids of its own, and is delivered") {
+TEST_CASE("messages after those lost in a crash get new ids, and are delivered") {
   MemoryFileSystem files;
   MemoryFileSystem::Image image;
   {
@@ -137,7 +137,7 @@ TEST_CASE(
   CHECK(drain(*world.subscribe("mail")) == ids(6, 7));
 }
 
-TEST_CASE("a message that cannot be read when it is to come again counts as lost") {
+TEST_CASE("a message that is unreadable when it is retried counts as lost") {
   MemoryFileSystem files;
   MemoryFileSystem::Image image;
   {
@@ -158,7 +158,7 @@ TEST_CASE("a message that cannot be read when it is to come again counts as lost
   CHECK(mail->statistics().waiting == 0);
 }
 
-TEST_CASE("a full disk takes nothing, and what is delivered meanwhile makes room") {
+TEST_CASE("a full disk accepts nothing, and delivery makes room") {
   MemoryFileSystem files;
   StreamWorld world(files);
   SubscriptionOptions synced;
@@ -200,7 +200,7 @@ TEST_CASE("a full disk takes nothing, and what is delivered meanwhile makes room
   CHECK(drain(*world.subscribe("mail")).empty());
 }
 
-TEST_CASE("what was settled on a full disk is known after a restart, once there was room again") {
+TEST_CASE("settlements on a full disk persist once there is room again") {
   MemoryFileSystem files;
   StreamWorld world(files);
   auto mail = world.subscribe("mail");
@@ -217,7 +217,7 @@ TEST_CASE("what was settled on a full disk is known after a restart, once there 
   CHECK(drain(*world.subscribe("mail")) == ids(5, 5));
 }
 
-TEST_CASE("any operation that fails once is told to the caller, and nothing is lost for it") {
+TEST_CASE("any operation that fails once is reported to the caller, and nothing is lost") {
   std::uint64_t operations = 1000;
   for (std::uint64_t failing = 1; failing < operations; ++failing) {
     CAPTURE(failing);
@@ -255,7 +255,8 @@ TEST_CASE("any operation that fails once is told to the caller, and nothing is l
   CHECK(operations > 50);
 }
 
-TEST_CASE("nothing is taken or settled once the folder has gone, even with another in its place") {
+TEST_CASE(
+    "nothing is accepted or settled once the directory is gone, even if another one replaces it") {
   const TemporaryFolder folder;
   StreamOptions options = stream_options();
   options.location.folder = folder.path() / "spool";
@@ -272,7 +273,7 @@ TEST_CASE("nothing is taken or settled once the folder has gone, even with anoth
   CHECK(std::filesystem::is_empty(options.location.folder));
 }
 
-TEST_CASE("a stream whose bytes are bounded takes no more until some are delivered") {
+TEST_CASE("a stream at its size limit accepts no more until some messages are delivered") {
   MemoryFileSystem files;
   StreamOptions options = stream_options();
   options.max_disk_space = 4096;
