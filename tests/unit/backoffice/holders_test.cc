@@ -15,7 +15,7 @@ using namespace quarry::backoffice;
 
 namespace {
 
-/// A process that waits to be ended.
+/// A process that waits until it is killed.
 class Child {
  public:
   Child() : pid_(::fork()) {
@@ -63,7 +63,7 @@ TEST_CASE("a process of this host is alive while it exists with the same start t
   CHECK(holders.state_of(0, processes) == Holder::kGone);
   CHECK(holders.state_of(7, processes) == Holder::kAlive);
   CHECK(holders.state_of(8, processes) == Holder::kGone);
-  // Its number is somebody else's by now.
+  // The id has been reused.
   processes.alive = {{7, 101}};
   CHECK(holders.state_of(7, processes) == Holder::kGone);
 }
@@ -91,12 +91,12 @@ TEST_CASE("writing a holder keeps the entry of the other one") {
   const Lease lease{7, 1000, 9, 2000};
   const Holders known = Holders::parse("boot/1 7 100 8 200");
   CHECK(known.with(lease, 9, processes).text() == "boot/1 7 100 9 300");
-  // The other one is fossil's: nothing is known of it, and nothing is made up.
+  // The other holder was written by fossil, without a start time.
   CHECK(Holders::parse("").with(lease, 9, processes).text() == "boot/1 0 0 9 300");
-  // What was known on another host means nothing beside our own.
+  // Entries of another host are dropped.
   CHECK(Holders::parse("boot/2 7 100 8 200").with(lease, 9, processes).text() ==
         "boot/1 0 0 9 300");
-  // One that was promoted.
+  // The next holder became the current one.
   CHECK(known.with({9, 1000, 0, 0}, 9, processes).text() == "boot/1 9 300 0 0");
 }
 

@@ -1,4 +1,4 @@
-// The lease's rules, one by one, and in worlds in which processes come, work, and are killed.
+// The rules of the lease, one by one, and in simulations in which processes start, work, and die.
 #include "quarry/backoffice/lease.h"
 
 #include <doctest/doctest.h>
@@ -25,12 +25,12 @@ Candidate candidate(Holder current = Holder::kGone, Holder next = Holder::kGone)
           .may_wait = true};
 }
 
-/// Processes that a simulated clock moves: requests start them, they take turns as decide() says.
+/// Processes with a simulated clock: requests start them, and decide() tells them what to do.
 class LeaseWorld {
  public:
   LeaseWorld(unsigned seed, bool kills) : random_(seed), kills_(kills) {}
 
-  /// SECONDS of a server with a request now and then.
+  /// SECONDS of a server with occasional requests.
   void live(int seconds) {
     for (const std::int64_t end = now_ + seconds; now_ < end; ++now_) {
       end_some();
@@ -50,7 +50,7 @@ class LeaseWorld {
  private:
   struct Process {
     bool is_running = false;
-    std::int64_t until = 0;  // it works, or sleeps, so long
+    std::int64_t until = 0;  // works or sleeps until then
   };
 
   int below(int bound) { return std::uniform_int_distribution<int>(0, bound - 1)(random_); }
@@ -68,7 +68,7 @@ class LeaseWorld {
 
   void request() {
     requests_.push_back(now_);
-    // Several come in at once before one of them is there to be seen.
+    // Several requests come before the first process can be seen.
     for (int i = below(3); i >= 0; --i) {
       if (!is_wanted(lease_, seen_by(0))) return;
       take_turn(++last_pid_);

@@ -1,4 +1,4 @@
-// What others hear of a failure.
+// What is removed from messages before they are published.
 
 #include "redaction.h"
 

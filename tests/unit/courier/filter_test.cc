@@ -1,4 +1,4 @@
-// Which events are for a destination, and what a hook's command and a mail become.
+// Which events a destination gets, and how they become hook commands and mails.
 #include "filter.h"
 
 #include <doctest/doctest.h>
@@ -97,7 +97,7 @@ TEST_CASE("a hook's command line has the same substitutions as in fossil") {
       .command = "%F -R %R %A|%%|%", .repository = "/a b.fossil", .fossil = "/bin/fossil"};
   CHECK(hook_line(hook, "other").value() == "/bin/fossil -R /a b.fossil |%%|%");
   CHECK(hook_line({.command = "%F%F%"}, "fossil").value() == "fossilfossil%");
-  // Of two % the second may begin a name, as it does for fossil.
+  // The second of two % may start a name, as in fossil.
   CHECK(hook_line({.command = "%%R", .repository = "/r"}, "fossil").value() == "%/r");
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("a name with shell metacharacters is refused") {
        {"/$(x)", "/`x`", "/a;b", "/a\"b", "/a'b", "/a\nb", "/a\\b", "/a*", "/a&b"}) {
     CHECK_FALSE(hook_line({.command = "%R", .repository = name}, "fossil"));
     CHECK_FALSE(hook_line({.command = "%F", .repository = "/r"}, name));
-    // It is no trouble where nobody asks for it.
+    // It is allowed if the command does not use it.
     CHECK(hook_line({.command = "true %A", .repository = name}, name).value() == "true ");
   }
 }

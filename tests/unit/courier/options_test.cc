@@ -1,4 +1,4 @@
-// The words of a destination: commands, headers, URLs, names, and what is missing.
+// The options of a destination: commands, headers, URLs, names, and missing options.
 #include "quarry/courier/options.h"
 
 #include <doctest/doctest.h>

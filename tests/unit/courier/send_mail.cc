@@ -1,6 +1,5 @@
-// For the end-to-end tests of SMTP: send-mail URL OPTIONS… FROM RECIPIENTS, with the message on
-// standard input, as often as --times says, over one connection. Prints what became of each
-// recipient.
+// For the end-to-end tests of SMTP: send-mail URL OPTIONS… FROM RECIPIENTS sends the message on
+// standard input --times times over one connection, and prints the outcome for each recipient.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>

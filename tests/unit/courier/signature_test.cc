@@ -1,4 +1,4 @@
-// Signatures, and the files of secrets.
+// Signatures, and files with secrets.
 #include "signature.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What became of a mail, by what the server has answered.
+// The outcome of a mail, from the server's replies.
 #include "smtp_dialogue.h"
 
 #include <doctest/doctest.h>

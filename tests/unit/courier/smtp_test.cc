@@ -1,4 +1,4 @@
-// Mail to a server that is there (tests/e2e/courier has a real one), and to ones that are not.
+// Mail to servers that are down (tests/e2e/courier has a real one), and checks before sending.
 #include "quarry/courier/smtp.h"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ TEST_CASE("a server that is down or hangs defers the mail") {
   SmtpOptions options{.url = "smtp://" + local->str()};
   options.timeout = std::chrono::milliseconds(300);
   {
-    // Nobody accepts.
+    // The listener never accepts.
     SmtpSender sender(options);
     CHECK(sender.send({"a@b", {"c@d"}, "x"}).recipients[0].outcome == MailOutcome::kDeferred);
   }

@@ -1,4 +1,4 @@
-// What the scheduler makes of mistakes in a scenario, and of what is left of one.
+// How the scheduler handles mistakes in a scenario, and its remains.
 #include <doctest/doctest.h>
 
 #include <exception>

@@ -1,5 +1,5 @@
-// The scheduler that proves the queue is proved itself: it finds each kind of mistake that it is
-// there for, nothing in code that is right, and as many schedules as there are.
+// Tests of the scheduler that tests the queue: it finds each kind of mistake, none in correct code,
+// and the right number of schedules.
 #include "scheduled_threading.h"
 
 #include <doctest/doctest.h>
@@ -288,7 +288,7 @@ TEST_CASE("a bounded buffer with two producers and a consumer passes every sched
 }
 
 TEST_CASE("two threads of n steps have as many schedules as orders of their parts") {
-  // Main ends before the first of them starts, so that each has n + 1 parts and nothing joins.
+  // Main ends before the first thread starts, so that each has n + 1 parts and nothing joins.
   const auto count = [](int n, int max) {
     const Outcome outcome = explore(preemptions(max), [n] {
       for (int i = 0; i < 2; ++i) Thread(steps, n).detach();

@@ -22,10 +22,10 @@ using quarry::sync::ClientRequest;
 
 namespace {
 
-/// How the server behaves, exchange after exchange; once this is used up, it answers.
+/// The server's behaviour in each exchange; after the last one, it answers.
 enum class Fault { kNoServer, kCutOff, kDenied };
 
-/// A server in this process, whose network has its moods.
+/// A server in this process, over an unreliable network.
 struct Network {
   Repository& server;
   std::vector<Fault> faults;
@@ -76,7 +76,7 @@ class Watch final : public PeerWatch {
   int finished_count = 0;
 };
 
-/// A server's repository, and an empty one that is to become its clone.
+/// A server's repository, and an empty one that becomes its clone.
 class World {
  public:
   World() {

@@ -1,4 +1,4 @@
-// Programs that are started to answer, as ssh and fossil are.
+// Programs that are started to answer requests, like ssh and fossil.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 

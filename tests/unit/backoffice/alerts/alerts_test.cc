@@ -1,5 +1,4 @@
-// Runs over a repository: what is decided, what is sent, and what is tried again, by a clock that
-// the test moves.
+// Runs over a repository: what is decided, sent and retried, with a clock that the test controls.
 #include "quarry/backoffice/alerts.h"
 
 #include <doctest/doctest.h>
@@ -47,7 +46,7 @@ class RecordingSender : public MailSender {
   std::vector<std::string> messages;
 };
 
-/// A repository whose subscribers are told of check-ins.
+/// A repository whose subscribers are notified of check-ins.
 class AlertWorld : public World {
  public:
   AlertWorld() {
@@ -128,7 +127,7 @@ TEST_CASE("a run with nothing to do writes nothing") {
   world.check_in("one");
   world.run(send_due_mail);
   {
-    // Nobody could write.
+    // Nobody holds the write lock.
     auto receipt = world.repository->receive();
     REQUIRE(receipt);
     auto other = Repository::open(
@@ -295,7 +294,7 @@ TEST_CASE("the digest goes out in the first run of a day that begins at noon") {
   CHECK(world.run(send_due_mail).sent == 1);
   world.check_in("two");
   CHECK(world.run(send_due_mail).sent == 0);
-  // Until noon and no further.
+  // Until noon, and no later.
   const std::int64_t noon = kDay - (world.clock.now().value + kDay / 2) % kDay;
   world.clock.advance(noon - kSecond);
   CHECK(world.run(send_due_mail).sent == 0);
@@ -330,7 +329,7 @@ TEST_CASE("a run leaves what fossil's backoffice leaves, which then finds nothin
         std::filesystem::directory_iterator(world.folder.path()),
         [](const auto& entry) { return entry.path().extension() == ".email"; });
   };
-  // An alert, a digest, and a notice.
+  // An alert, a digest, and an expiry notice.
   CHECK(mails(fossils) == 3);
   CHECK(mails(ours) == 3);
   REQUIRE(ours.fossil("backoffice " + ours.file().string()));
@@ -366,7 +365,7 @@ TEST_CASE("many events are split into mails of a thousand") {
   world.sql(fmt::format("INSERT INTO pending_alert(eventid) VALUES('c{}')", rid));
   const AlertReport report = world.run();
   CHECK(report.events == 2501);
-  CHECK(report.sent == 1);  // all but one are of events that are not there
+  CHECK(report.sent == 1);  // the others are about events that do not exist
   CHECK(world.sql("SELECT count(*) FROM pending_alert WHERE NOT sentSep") == "0");
 }
 
@@ -401,7 +400,7 @@ TEST_CASE("tables of fossil's first versions get the missing columns") {
 
 namespace {
 
-/// Whether the process is gone, or only nobody has waited for it yet.
+/// Whether the process has ended, even if it is a zombie.
 bool is_over(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string number, name, state;

@@ -1,4 +1,4 @@
-// Syncs with a peer in this process, over a network that has its moods.
+// Syncs with a peer in this process, over an unreliable network.
 #include "quarry/backoffice/peer_sync.h"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ using What = PeerReport::What;
 
 namespace {
 
-/// A server in this process; ERROR instead of its replies, if there is one.
+/// A server in this process; fails with ERROR if set.
 class LocalTransport final : public Transport {
  public:
   LocalTransport(Repository& server, std::optional<Error>& error, std::function<void()>& meanwhile)
@@ -102,7 +102,7 @@ class PeerWorld {
     REQUIRE(snapshot);
     return PeerState::parse(ours_->settings().get("quarry-peer there").value_or(""));
   }
-  /// As if a request had brought something.
+  /// As if a request had stored new content.
   void receive_something(const std::string& content) {
     auto receipt = ours_->receive();
     REQUIRE(receipt);

@@ -1,4 +1,4 @@
-// When there is to be a sync with a peer, and what is remembered of it.
+// When a sync with a peer is due, and what is stored about it.
 #include "quarry/backoffice/peers.h"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ PeerOptions options() {
   return made;
 }
 
-/// A peer that was synced with SECONDS ago, when there was "5".
+/// A peer whose last sync was SECONDS ago, at mark "5".
 PeerState synced(std::int64_t seconds) {
   PeerState state;
   state.tried = kNow - seconds * 1000;
@@ -138,7 +138,7 @@ TEST_CASE("a state is parsed as it was written") {
            .moved_to = "http://d",
            .runner = PeerRunner{.host = "h/1", .pid = 12, .started = 13, .since = 14, .until = 15}};
   CHECK(PeerState::parse(state.text()) == state);
-  // Of a server that speaks no UTF-8.
+  // From a server that sends invalid UTF-8.
   state.error = "\xff";
   CHECK(PeerState::parse(state.text()).failures == 5);
 }
@@ -159,7 +159,7 @@ TEST_CASE("a running sync is recognized by its process, on other hosts by its de
   CHECK_FALSE(is_running(state, processes, {kNow}));
   state.runner = PeerRunner{.host = "here", .pid = 7, .started = 70, .since = 1, .until = 2};
   CHECK(is_running(state, processes, {kNow}));
-  state.runner->started = 71;  // the number is somebody else's by now
+  state.runner->started = 71;  // the id has been reused
   CHECK_FALSE(is_running(state, processes, {kNow}));
   state.runner->pid = 8;
   CHECK_FALSE(is_running(state, processes, {kNow}));

@@ -1,5 +1,5 @@
-// What of a queue is delivered, and when: what is discarded on the way out, batches that are waited
-// for, hours of the day, and samples.
+// What a queue delivers, and when: discarding on delivery, minimum batch sizes, hours of the day,
+// and sampling.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -26,7 +26,7 @@ void put(const TestQueue& queue, int first, int last, std::uint8_t severity) {
   }
 }
 
-/// A queue from whose mark on debug messages are discarded.
+/// A queue that discards debug messages above its mark.
 QueueOptions choosy(QueueType type, const TemporaryFolder& folder, std::size_t mark) {
   QueueOptions options = disk_assisted(folder);
   options.type = type;
@@ -79,7 +79,7 @@ TEST_CASE(
     put(queue, 6, 12, kAlert);
     consumer.open();
     CHECK(queue.queue->wait_until_empty(60s));
-    // Eleven were left when the first was done with: the mark is where three are discarded.
+    // Eleven were left when the first was delivered: three are above the mark.
     CHECK(consumer.got() == joined({"1"}, numbers(5, 12)));
     CHECK(queue.figures().discarded_queued == 3);
     CHECK(queue.figures().discarded == 0);
@@ -181,7 +181,7 @@ TEST_CASE("a worker that waits for a larger batch makes way for disk assistance"
   options.dequeue_batch_size = options.min_dequeue_batch_size = 15;
   options.min_dequeue_batch_timeout = 1h;
   const TestQueue queue(options, consumer.function());
-  // The high water mark is 10.
+  // The high watermark is 10.
   REQUIRE(queue.put(1, 30) == 30);
   CHECK(consumer.wait_until_got(15));
   CHECK(consumer.batch_sizes().front() >= 10);
@@ -205,7 +205,7 @@ TEST_CASE("hours of the day, also across midnight, and the time until they begin
   CHECK(left(8, 24, at(0, 0, 0)) == 8h);
   CHECK(left(22, 0, at(23, 0, 0)) == 0s);
   CHECK(left(22, 0, at(0, 0, 0)) == 22h);
-  // Of a leap second.
+  // A leap second.
   CHECK(left(4, 22, at(3, 59, 60)) == 1s);
 }
 
@@ -226,7 +226,7 @@ TEST_CASE("outside its hours a queue delivers nothing, and saves its messages wh
     CHECK(ending.lost == 0);
   }
   CHECK(consumer.begun() == 0);
-  // From the disk neither, in its hours it does.
+  // Nor from disk, but during its hours it does.
   {
     const TestEngine queue(options, consumer.function(), quarry::base::FileSystem::real(), noon);
     CHECK_FALSE(queue.engine->wait_until_empty(30ms));
@@ -267,7 +267,7 @@ TEST_CASE("a refused sample is still a sample when it is tried again") {
   const TestQueue queue(options, consumer.function());
   auto all = messages(1, 12);
   Error error;
-  // 2, 4 and 6 are taken.
+  // 2, 4 and 6 are kept.
   CHECK(queue.queue->enqueue(all, Delay::kNone, &error) == 7);
   CHECK(error.code == ErrorCode::kLimit);
   CHECK(all[7].content == "8");
@@ -318,7 +318,7 @@ TEST_CASE("a discarded sample counts, and is not tried again") {
   auto all = messages(1, 15);
   const std::span<Message> left(all);
   for (Message& message : left.subspan(6)) message.severity = 7;
-  // 3 and 6 are taken.
+  // 3 and 6 are kept.
   CHECK(enqueue(left) == 8);
   CHECK(enqueue(left.subspan(9)) == 2);
   consumer.open();

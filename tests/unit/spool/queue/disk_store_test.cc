@@ -331,7 +331,7 @@ TEST_CASE("a disk that is full to the last byte is freed by reading") {
     std::size_t now = 0;
     for (const auto& [name, content] : system.image()) now += content.size();
     if (now < used) return std::nullopt;
-    // Names can go, but nothing can be written.
+    // Files can be removed, but nothing can be written.
     const bool is_removal = system.is_removing();
     return is_removal ? std::nullopt
                       : std::optional(Error{ErrorCode::kNoSpace, "No space left on device"});
@@ -417,7 +417,7 @@ TEST_CASE("lost messages are settled, even if the next segment had no header at 
   REQUIRE(batch.messages == numbered_messages(1, 1));
   (*reader)->settle(std::move(batch), 1);
 
-  // The writer makes the file, and the reader looks before anything is in it.
+  // The writer creates the file, and the reader reads it before anything is in it.
   int reads = 0;
   system.before = [&](std::uint64_t) -> std::optional<Error> {
     const auto there = system.image();

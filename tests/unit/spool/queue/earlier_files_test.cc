@@ -1,4 +1,4 @@
-// A queue's files as version 8387f36 has left them: 60 lines were fed with water marks, and of the 15
+// A queue's files as written by version 8387f36: 60 lines were fed with watermarks, and of the 15
 // that were drained five were acknowledged when the process was killed.
 #include <doctest/doctest.h>
 

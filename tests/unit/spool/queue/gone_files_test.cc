@@ -1,4 +1,4 @@
-// What a queue does when somebody removes or replaces its files while it uses them.
+// Files that are removed or replaced while a queue uses them.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -53,7 +53,7 @@ TEST_CASE("nothing is accepted once the directory was moved, even if another one
         taken.error().message.contains("it was removed, moved or replaced while a queue uses it"));
   }
   CHECK(fs::is_empty(options.spool_directory));
-  // What is open can still be read.
+  // Open files can still be read.
   consumer.open();
   CHECK(consumer.wait_until_got(3));
 }

@@ -1,5 +1,4 @@
-// The parameters of a queue: names, units, values that cannot be, and how they depend on each
-// other.
+// The parameters of a queue: names, units, invalid values, and dependencies.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -16,7 +15,7 @@ using quarry::base::ErrorCode;
 
 namespace {
 
-/// The default options, but for what CHANGE does.
+/// The default options, modified by CHANGE.
 template <typename Change>
 QueueOptions options_with(Change change) {
   QueueOptions options;
@@ -24,7 +23,7 @@ QueueOptions options_with(Change change) {
   return options;
 }
 
-/// What is wrong options_with OPTIONS; nothing if nothing is.
+/// The error for OPTIONS, or "".
 std::string trouble(const QueueOptions& options) {
   const auto whole = complete(options);
   if (whole) return "";

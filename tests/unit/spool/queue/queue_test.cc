@@ -1,4 +1,4 @@
-// The types of queues, the order of messages, and what a consumer may answer.
+// The types of queues, the order of messages, and the results of a consumer.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Delivery take_none(std::span<const Message> /*batch*/) {
   return {};
 }
 
-/// Of TEXTS those of PRODUCER: "PRODUCER:…", without that.
+/// The TEXTS of PRODUCER, which begin with "PRODUCER:", without that.
 std::vector<std::string> of(const std::vector<std::string>& texts, const std::string& producer) {
   std::vector<std::string> its;
   for (const std::string& text : texts) {
@@ -248,7 +248,7 @@ TEST_CASE("a batch that is given back is delivered again unchanged, before anyth
     QueueOptions options = with_type(type, folder);
     options.dequeue_batch_size = 3;
     const TestQueue queue(options, consumer.function());
-    // Together, so that the first batch is a whole one.
+    // Together, so that the first batch is full.
     auto all = messages(1, 8);
     Error error;
     REQUIRE(queue.queue->enqueue(all, Delay::kNone, &error) == 8);
@@ -257,7 +257,7 @@ TEST_CASE("a batch that is given back is delivered again unchanged, before anyth
     CHECK(consumer.got() == numbers(1, 8));
     CHECK(consumer.batch_sizes().front() == 3);
     CHECK(queue.figures().delivered == 8);
-    // Three batches as a whole, and one message of another.
+    // Three full batches, and one message of another.
     CHECK(queue.figures().retried == 10);
   }
 }
@@ -280,7 +280,7 @@ TEST_CASE(
   CHECK(times[1] - times[0] >= 30ms);
   REQUIRE(queue.put(2, 2) == 1);
   REQUIRE(consumer.wait_until_begun(3));
-  // What waits for an hour is tried once more when the queue ends.
+  // A message that waits for an hour is tried once more when the queue ends.
   CHECK(queue.queue->shutdown().lost == 0);
   CHECK(consumer.got() == numbers(1, 2));
 }

@@ -1,4 +1,4 @@
-// A queue whose consumer, or whose disk, is in trouble, goes on as soon as that allows.
+// A queue whose consumer or disk fails, and how it recovers.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -36,7 +36,7 @@ TEST_CASE("a consumer that keeps a large batch does not keep the queue from its 
   hold_first(queue, consumer);
   REQUIRE(queue.put(2, 16) == 15);
   consumer.let_pass(1);
-  // It has fifteen: with those the queue must not be full before the high water mark is hit.
+  // It has fifteen: with those the queue must not be full before the high watermark is reached.
   REQUIRE(consumer.wait_until_begun(2));
   CHECK(queue.put(17, 100) == 84);
   consumer.open();
@@ -218,7 +218,7 @@ TEST_CASE("an enqueue-only queue does not undo the progress of another process")
   const TestQueue feeding(options, {});
   REQUIRE(feeding.put(1, 5) == 5);
   {
-    // As another process would.
+    // Like another process.
     const auto whole = complete(options);
     REQUIRE(whole);
     const auto lock = spool.lock(Roles::kReader);
@@ -249,7 +249,7 @@ TEST_CASE("messages on disk are delivered first, even if they cannot be read at 
   const TestEngine queue(options, consumer.function(), files);
   CHECK(queue.put(4, 5) == 2);
   const std::size_t before = files.refused();
-  // It is tried again, with nothing delivered.
+  // It is tried again, and nothing is delivered.
   while (files.refused() == before) std::this_thread::yield();
   CHECK(consumer.got().empty());
   files.allow();

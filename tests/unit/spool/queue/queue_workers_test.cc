@@ -1,4 +1,4 @@
-// Workers: how many there are, how fast they go, and how long they are waited for.
+// Workers: how many there are, how fast they work, and how long the queue waits for them.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -27,14 +27,14 @@ TEST_CASE("the pool grows by one for each queue.workerthreadminimummessages") {
   options.worker_threads = 3;
   options.worker_thread_minimum_messages = 4;
   const TestQueue queue(options, consumer.function());
-  // One waits in the worker's hands.
+  // One is with the worker.
   hold_first(queue, consumer);
   REQUIRE(queue.put(2, 4) == 3);
   CHECK(queue.figures().workers == 1);
   REQUIRE(queue.put(5, 5) == 1);
   REQUIRE(consumer.wait_until_begun(2));
   CHECK(queue.figures().workers == 2);
-  // Not more than there may be.
+  // The maximum.
   REQUIRE(queue.put(6, 20) == 15);
   REQUIRE(consumer.wait_until_begun(3));
   CHECK(queue.figures().workers == 3);
@@ -201,7 +201,7 @@ TEST_CASE("a consumer that ignores its stop token and timeouts is abandoned, and
     CHECK(queue.figures().workers == 0);
     CHECK(queue.reports.count("1 consumers do not end") == 1);
   }
-  // It goes on when the queue is long gone, and hurts nobody.
+  // It continues after the queue is gone, without harm.
   consumer.open();
   CHECK(consumer.wait_until_forgotten());
 }

@@ -18,7 +18,7 @@ using base::Result;
 
 constexpr auto kLongest = 60s;
 
-/// A file whose appends the disk may hold up or refuse.
+/// A file whose appends can be blocked, or made to fail.
 class HeldUpFile final : public File {
  public:
   HeldUpFile(HeldUpFiles& files, std::unique_ptr<File> real)
@@ -301,7 +301,7 @@ TestEngine::TestEngine(const QueueOptions& options, const Consumer& consumer,
   REQUIRE(whole);
   const SpoolFiles spool(files, options.spool_directory, options.filename,
                          options.sync_queue_files);
-  // Never held up.
+  // Never blocked.
   const auto found = DiskStore::is_there(
       SpoolFiles(base::FileSystem::real(), options.spool_directory, options.filename, false));
   REQUIRE(found);

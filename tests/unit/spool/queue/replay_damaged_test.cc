@@ -1,4 +1,4 @@
-// What `quarry spool replay` finds in segments that were set aside.
+// What `quarry spool replay` recovers from segments that were set aside.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::string segment_of(std::size_t count) {
   return bytes;
 }
 
-/// A folder in which a segment with BYTES was set aside, and what a replay makes of it.
+/// A directory with BYTES as a segment that was set aside, and the result of a replay.
 struct Salvage {
   explicit Salvage(const std::string& bytes) : system(MemoryFileSystem::Image{{kAside, bytes}}) {}
 

@@ -1,4 +1,4 @@
-// A queue that one process writes to and another one reads from, here with an object for each.
+// A queue that one process writes and another one reads, here with an object for each.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -26,7 +26,7 @@ QueueOptions on_disk(const TemporaryFolder& folder) {
   return options;
 }
 
-/// Who reads.
+/// The reader.
 struct TestDrain {
   explicit TestDrain(const QueueOptions& options) {
     auto opened =
@@ -48,8 +48,8 @@ struct TestDrain {
   std::unique_ptr<Drain> drain;
 };
 
-/// The machine's files. Whenever somebody looks for more of them, somebody else has just put some
-/// more there, but not for ever.
+/// The machine's files. Whenever they are listed, another process has just added some, up to a
+/// limit.
 class FedFiles final : public quarry::base::FileSystem {
  public:
   explicit FedFiles(const TestQueue& feeder) : feeder_(feeder) {}
@@ -101,7 +101,7 @@ TEST_CASE("queue.size limits the messages that wait for another process to deliv
   CHECK(queue.figures().full == 2);
   const TestDrain reader(options);
   CHECK(reader.take(5) == numbers(1, 5));
-  // At the next look, even where how far it is was to be written down but once a segment.
+  // At the next poll, even if the position is otherwise stored only once per segment.
   CHECK(reader.take(0).empty());
   CHECK(queue.put(21, 40) == 5);
   CHECK(queue.figures().on_disk == 20);
@@ -147,7 +147,7 @@ TEST_CASE("a purge ends even if a producer enqueues without a pause") {
   FedFiles files(queue);
   const auto removed = purge_spool({options.spool_directory, options.filename}, {}, files);
   REQUIRE_MESSAGE(removed, removed.error().message);
-  // Some were put there before it had a first look.
+  // Some were added before its first poll.
   CHECK(*removed >= 50);
   CHECK(*removed < 60);
   CHECK(files.fed() < 100);

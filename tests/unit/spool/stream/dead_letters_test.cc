@@ -1,4 +1,4 @@
-// What a subscription gives up: it is kept, listed, and comes back when somebody asks for it.
+// Dead letters: they are kept, listed, and replayed on request.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -64,7 +64,7 @@ TEST_CASE("the status during the first dead letter shows the subscription withou
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto mail = world.subscribe("mail", three_attempts());
-  // The first file of their stream is there, and their subscription not yet.
+  // The first file of their stream exists, and their subscription does not yet.
   const auto ours = files.open("/spool/s.stream", base::FileUse::kRead);
   const auto theirs = files.open("/spool/s.mail.dead.stream", base::FileUse::kMake);
   REQUIRE(ours);
@@ -145,7 +145,7 @@ TEST_CASE("a message whose delivery kills the process is given up after its atte
     REQUIRE((taken && taken->size() == 1));
     CHECK(taken->front().id == (life < 3 ? 1 : 2));
     if (life < 3) attempts = taken->front().attempts;
-    // What the kernel has when the process is killed just now.
+    // The kernel's view if the process is killed now.
     image = found.image();
     if (life == 3) CHECK(mail->statistics().dead == 1);
   }

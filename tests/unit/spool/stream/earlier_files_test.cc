@@ -1,4 +1,4 @@
-// A stream's files as version 8387f36 has left them: see make_stream.cc.
+// A stream's files as written by version 8387f36: see make_stream.cc.
 #include <doctest/doctest.h>
 
 #include <string>

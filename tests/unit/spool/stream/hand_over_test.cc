@@ -1,5 +1,5 @@
-// Messages that other processes put into a stream: what is acknowledged, when, and whom it harms when
-// one of them does what it must not.
+// Hand-overs from other processes: what is acknowledged, and when, and whom a misbehaving client
+// affects.
 #include "quarry/spool/hand_over.h"
 
 #include <doctest/doctest.h>
@@ -43,7 +43,7 @@ std::string frame_of(std::string_view body) {
   return frame;
 }
 
-/// A stream on FILES, with one subscription, that takes messages over a socket.
+/// A stream on FILES, with one subscription, and a hand-over server.
 struct Server {
   explicit Server(quarry::base::FileSystem& files, const HandOverOptions& options = {})
       : world(files) {
@@ -196,7 +196,7 @@ TEST_CASE("a client that stalls or is idle is disconnected in time") {
   const RawClient stopped(server.path);
   stopped.send(request(1, 5).substr(0, 20));
   const RawClient quiet(server.path);
-  // There is no place for a third one until then.
+  // There is no room for a third client until then.
   CHECK(server.client().hand_over(numbered_messages(1, 1)) == 1);
   CHECK(stopped.is_dropped());
   CHECK(quiet.is_dropped());
@@ -220,10 +220,10 @@ TEST_CASE("clients that flood the server cannot exceed the memory limit for all 
   Server server(files, options);
   const std::vector<NewMessage> large{{.content = std::string(12 << 20, 'x')}};
   const std::string whole = request_frame(large).value();
-  // It has taken the room, and will not send the rest.
+  // It occupies the memory, and will not send the rest.
   const RawClient holder(server.path);
   holder.send(std::string_view(whole).substr(0, 1 << 20));
-  // So nothing of another one is read, beyond what the kernel keeps.
+  // So nothing is read from another one, beyond the kernel's buffers.
   const RawClient second(server.path);
   REQUIRE(::fcntl(second.fd(), F_SETFL, O_NONBLOCK) == 0);
   second.send(whole);
@@ -234,7 +234,7 @@ TEST_CASE("clients that flood the server cannot exceed the memory limit for all 
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] { served += server.client().hand_over(large).has_value() ? 1 : 0; });
   }
-  // A small one has room beside it.
+  // A small request still has room.
   CHECK(server.client().hand_over(numbered_messages(1, 1)));
   holder.send(std::string_view(whole).substr(1 << 20));
   CHECK(answer_in(holder.read()));
@@ -255,7 +255,7 @@ TEST_CASE("a call ends in time, with an error that says whether messages may be 
   CHECK(error({}) == ErrorCode::kLimit);
   CHECK(error({{.content = std::string(kMaxHandOver, 'x')}}) == ErrorCode::kLimit);
   const quarry::base::Fd listener = listen_at(path);
-  // Nobody accepts.
+  // The listener never accepts.
   CHECK(error(numbered_messages(1, 1)) == ErrorCode::kBusy);
   CHECK(error({{.content = std::string(4 << 20, 'x')}}) == ErrorCode::kBusy);
 }

@@ -1,8 +1,8 @@
-// Makes a stream for the tests of `quarry spool`, and may go on holding it:
+// Creates a stream for the tests of `quarry spool`, and may hold it:
 //
 //   make-stream FOLDER         `events`, 5 messages, two subscriptions: `mail` has delivered the
-//                              first, given up the second and the third, and will try the fourth
-//                              later; `hook` is paused
+//                              first, given up the second and third, and will retry the fourth;
+//                              `hook` is paused
 //   make-stream FOLDER hold    opens that, prints a line, and holds it until standard input ends
 #include <cstdio>
 #include <string>

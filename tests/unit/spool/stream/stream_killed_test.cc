@@ -1,5 +1,5 @@
-// A process that is killed (SIGKILL) before each single operation on files that a life of a stream
-// does. What it was told is written to a pipe.
+// A process that is killed (SIGKILL) before each single file operation of a stream. It writes to a
+// pipe what was acknowledged.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ void send_event(int pipe, char what, std::uint64_t number) {
   (void)!::write(pipe, record.data(), record.size());
 }
 
-/// Takes a batch of SUBSCRIPTION and settles each message by itself; every seventh is given up.
+/// Takes a batch of SUBSCRIPTION and settles the messages one by one; every seventh is given up.
 void deliver(Subscription& subscription, int pipe) {
   const auto taken = subscription.take(4);
   for (std::size_t i = 0; taken && i < taken->size(); ++i) {
@@ -36,7 +36,7 @@ void deliver(Subscription& subscription, int pipe) {
   }
 }
 
-/// What the process does that is killed. It never returns.
+/// The process that is killed. Never returns.
 [[noreturn]] void live(const StreamOptions& options, int fuse_length, int pipe) {
   Fuse fuse(fuse_length);
   KillingFiles files(fuse);

@@ -1,4 +1,4 @@
-// A stream's own code, in every interleaving of its threads up to a bound, as schedules_test.cc has it
+// A stream's real code, in every interleaving of its threads up to a bound, like schedules_test.cc
 // for the queue.
 #include <doctest/doctest.h>
 
@@ -31,7 +31,7 @@ struct StreamLife {
     const std::vector<NewMessage> messages(count, {.content = std::string(300, 'x')});
     schedule::require(stream->append(messages).has_value(), "not appended");
   }
-  /// Delivers what there is to be taken now.
+  /// Delivers the messages that can be taken now.
   void deliver() {
     const auto taken = mail->take(3);
     schedule::require(taken.has_value(), "not taken");
@@ -41,7 +41,7 @@ struct StreamLife {
       schedule::require(mail->settle(std::span(&one, 1)).has_value(), "not settled");
     }
   }
-  /// Until COUNT messages have come.
+  /// Waits until COUNT messages were delivered.
   void deliver_all(std::size_t count) {
     while (got.size() < count) {
       schedule::require(mail->wait(kEternal), "it was not woken");

@@ -1,4 +1,4 @@
-// A stream while all is well: its subscriptions, what they share, and what they know over a restart.
+// A stream in normal operation: subscriptions, what they share, and restarts.
 #include "quarry/spool/stream.h"
 
 #include <doctest/doctest.h>
@@ -74,7 +74,7 @@ TEST_CASE("attempts are counted across a restart, but not those that were return
   settle(*mail, 1, 1, Outcome::kRetry, "refused");
   world.clock.pass(1h);
   REQUIRE(take_ids(*mail).size() == 1);
-  // In hand when the stream ends.
+  // In flight when the stream ends.
   world.reopen();
   mail = world.subscribe("mail");
   auto taken = mail->take(1);
@@ -159,7 +159,7 @@ TEST_CASE("a new subscription begins at the end, or at the oldest message") {
   world.append(11, 12);
   CHECK(drain(*late) == ids(11, 12));
   CHECK(drain(*early) == ids(1, 12));
-  // What it is now does not change where one is that is there.
+  // Options do not change the position of an existing subscription.
   CHECK(drain(*world.subscribe("late", all)).empty());
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("a batch is limited by its bytes, and the next one continues after it"
   CHECK(take_ids(*mail) == ids(4, 6));
   settle(*mail, 1, 6, Outcome::kRetry);
   world.clock.pass(1h);
-  // Of what comes again, too.
+  // Of retries, too.
   CHECK(take_ids(*mail).size() < 6);
   CHECK(mail->statistics().waiting == 7);
   CHECK(mail->statistics().unreadable == 0);
@@ -206,7 +206,7 @@ TEST_CASE("in order a postponed message holds back all later ones, in any batch"
   const auto mail = world.subscribe("mail", ordered);
   world.append(1, 6);
   CHECK(take_ids(*mail, 4) == ids(1, 4));
-  // Nobody else may begin on what comes behind.
+  // No other consumer may begin with later messages.
   CHECK(take_ids(*mail).empty());
   settle(*mail, 1, 1);
   settle(*mail, 2, 2, Outcome::kRetry, "away");
@@ -279,7 +279,7 @@ TEST_CASE("a purge deletes messages that wait or are in flight, and no later one
   const auto purged = mail->purge();
   REQUIRE(purged);
   CHECK(*purged == 49);
-  // The answer for one that was forgotten comes too late to matter.
+  // A settlement of a deleted message has no effect.
   settle(*mail, 3, 3, Outcome::kRetry);
   world.clock.pass(1h);
   CHECK(take_ids(*mail).empty());

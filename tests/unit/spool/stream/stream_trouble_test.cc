@@ -1,4 +1,4 @@
-// Files of a stream that are damaged, full or gone.
+// Streams with damaged, full or missing files.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::string last_file(const MemoryFileSystem& files, const std::string& prefix) 
   return last;
 }
 
-/// FILES with a bit of NAME flipped, so many bytes from its beginning.
+/// FILES with a bit of NAME flipped, at an offset.
 MemoryFileSystem::Image damaged(const MemoryFileSystem& files, const std::string& name,
                                 std::size_t offset) {
   auto image = files.image();
@@ -128,7 +128,7 @@ TEST_CASE("messages after those lost in a crash get new ids, and are delivered")
     world.append(1, 5);
     CHECK(drain(*mail) == ids(1, 5));
     image = files.image();
-    // It was not synced, and what was settled was.
+    // It was not synced, but the settlement was.
     REQUIRE(image.erase("s.00000001") == 1);
   }
   MemoryFileSystem found(image);
@@ -190,7 +190,7 @@ TEST_CASE("a full disk accepts nothing, and delivery makes room") {
   }
   CHECK(got == ids(1, 60));
   CHECK(segments_in(files).size() < before);
-  // With room again the journal has everything.
+  // With room again the journal is complete.
   files.before = {};
   const auto id = world.stream->append(std::span(&more, 1));
   REQUIRE(id);
@@ -247,7 +247,7 @@ TEST_CASE("any operation that fails once is reported to the caller, and nothing 
     world.reopen();
     mail = world.subscribe("mail");
     const auto rest = drain(*mail);
-    // What an append that failed has left there may come, too.
+    // Messages of a failed append may be delivered, too.
     CHECK(rest.size() + done.size() >= appended);
     for (const std::uint64_t id : done) CHECK(std::ranges::find(rest, id) == rest.end());
     REQUIRE(failing < 999);

@@ -91,7 +91,7 @@ TEST_CASE("waiting messages are due in order of time, or of the stream") {
   CHECK(state.due(100, 9, true).empty());
   CHECK(state.due(300, 9, true) == std::vector<std::uint64_t>{1, 2, 3});
   CHECK(state.due(300, 2, true) == std::vector<std::uint64_t>{1, 2});
-  // In order nobody is woken for what has to wait for the first.
+  // With in_order nothing is due that has to wait for the first.
   CHECK(state.next_due(false) == 0);
   CHECK(state.next_due(true) == 300);
   state.apply(TakenAgain{1});
@@ -145,7 +145,7 @@ TEST_CASE("a journal in which a message is taken twice does not duplicate it") {
   CHECK(state.postponed() == 0);
   CHECK(state.in_flight() == 2);
 
-  // The second one under the number of the first: the state is none.
+  // The second has the number of the first: the state is invalid.
   std::string bytes = state.encode();
   const std::size_t each =
       (bytes.size() - SubscriptionState(at(3)).encode().size() - state.last_error().size()) / 2;
