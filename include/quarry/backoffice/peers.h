@@ -67,8 +67,8 @@ inline constexpr std::string_view kPeerRows = "quarry-peer ";
 std::chrono::milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
                                         std::string_view mark, base::UnixMillis now);
 /// How long to wait after FAILURES consecutive failures, the last of which was WHY. Refusals by the
-/// peer are retried with increasing delay, since they need somebody to fix them. RANDOM is in [0,
-/// 1).
+/// peer are retried with increasing delay, since they need somebody to fix them. RANDOM is at least
+/// 0 and below 1.
 std::chrono::milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,
                                              const PeerOptions& options, double random);
 /// Whether to log failure number FAILURES: the first one, then at increasing intervals.

@@ -41,8 +41,8 @@ using spool::Message;
 // Who follows looks again after so many milliseconds where nothing tells him of changes.
 constexpr int kLookAgain = 500;
 // How often to look how far a reader is: soon at first.
-constexpr int kFirstPollDelay = 1;
-constexpr int kMaxPollDelay = 64;
+constexpr int kFirstLook = 1;
+constexpr int kLastLook = 64;
 // How long the clock on the wall is trusted.
 constexpr int kLookAtClock = 60'000;
 
@@ -100,7 +100,7 @@ class Draining {
   Clock::time_point next_since_;
   std::deque<std::uint64_t> ends_;  // where in the output messages end that are not settled
   std::uint64_t written_ = 0;       // bytes, in all
-  int until_look_ = kFirstPollDelay;
+  int until_look_ = kFirstLook;
   bool is_done_ = false;
   bool was_told_of_window_ = false;
 };
@@ -127,7 +127,7 @@ Result<void> Draining::settle() {
   if (count == 0) return {};
   drain_.settle(count);
   ends_.erase(ends_.begin(), ends_.begin() + static_cast<std::ptrdiff_t>(count));
-  until_look_ = kFirstPollDelay;
+  until_look_ = kFirstLook;
   return {};
 }
 
@@ -160,7 +160,7 @@ Result<void> Draining::wait(int ms) {
   const bool is_read = ends_.empty();
   if (!is_read && !acknowledgements_) {
     ms = ms < 0 ? until_look_ : std::min(ms, until_look_);
-    until_look_ = std::min(2 * until_look_, kMaxPollDelay);
+    until_look_ = std::min(2 * until_look_, kLastLook);
   }
   // Who has read everything may close it, and acknowledge that later.
   const bool may_go = is_read || !acknowledgements_;

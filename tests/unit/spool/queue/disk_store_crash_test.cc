@@ -103,12 +103,12 @@ bool are_of_the_test(const std::vector<Message>& messages) {
 }
 
 /// What a new process delivers from IMAGE.
-std::vector<Message> recovered(const MemoryFileSystem::Image& image, std::string& told) {
+std::vector<Message> recovered(const MemoryFileSystem::Image& image, std::string& reported) {
   MemoryFileSystem system(image);
   StoreWorld world(system, small_segments());
   REQUIRE(world.error == "");
   auto messages = world.drain();
-  told = world.told;
+  reported = world.reported;
   // And it can continue.
   REQUIRE(world.push(kMessages + 1, kMessages + 2) == 2);
   REQUIRE(world.drain() == numbered_messages(kMessages + 1, kMessages + 2));
@@ -123,9 +123,7 @@ bool holds(const std::vector<Message>& messages, std::size_t first, std::size_t 
 
 }  // namespace
 
-TEST_CASE(
-    "with queue.syncqueuefiles, acknowledged messages survive a crash of the machine at any "
-    "point") {
+TEST_CASE("with queue.syncqueuefiles, acknowledged messages survive a crash at any point") {
   const Recording recording = record(true);
   std::mt19937 random(1);
   for (std::size_t count = 0; count <= recording.operations.size(); ++count) {
@@ -137,15 +135,15 @@ TEST_CASE(
       const auto image =
           MemoryFileSystem::after_a_stop({}, recording.operations, count,
                                          [&](std::size_t i) { return (bits >> i % 32 & 1) != 0; });
-      std::string told;
-      const auto messages = recovered(image, told);
+      std::string reported;
+      const auto messages = recovered(image, reported);
       const Promise promise = recording.at(count);
       CAPTURE(count);
       CAPTURE(subset);
-      CAPTURE(told);
+      CAPTURE(reported);
       REQUIRE(are_of_the_test(messages));
       REQUIRE(holds(messages, promise.settled + 1, promise.taken));
-      REQUIRE_FALSE(has(told, "cannot be read"));
+      REQUIRE_FALSE(has(reported, "cannot be read"));
     }
   }
 }
@@ -157,10 +155,10 @@ TEST_CASE("without queue.syncqueuefiles, a crash of the machine loses messages, 
     for (int subset = 0; subset < 50; ++subset) {
       const auto image = MemoryFileSystem::after_a_stop(
           {}, recording.operations, count, [&](std::size_t) { return random() % 4 != 0; });
-      std::string told;
-      const auto messages = recovered(image, told);
+      std::string reported;
+      const auto messages = recovered(image, reported);
       CAPTURE(count);
-      CAPTURE(told);
+      CAPTURE(reported);
       REQUIRE(are_of_the_test(messages));
     }
   }
@@ -178,17 +176,17 @@ TEST_CASE("a process that is killed at any byte of any write loses nothing that 
         const auto image = MemoryFileSystem::after_a_stop(
             {}, operations, count + (size > 0 ? 1 : 0), [](std::size_t) { return true; });
         operations[count].bytes = recording.operations[count].bytes;
-        std::string told;
-        const auto messages = recovered(image, told);
+        std::string reported;
+        const auto messages = recovered(image, reported);
         const Promise promise = recording.at(count);
         CAPTURE(count);
         CAPTURE(size);
-        CAPTURE(told);
+        CAPTURE(reported);
         REQUIRE(are_of_the_test(messages));
         REQUIRE(holds(messages, promise.settled + 1, promise.taken));
         // A message whose write is incomplete was not accepted; no loss is reported.
-        REQUIRE_FALSE(has(told, "damaged"));
-        REQUIRE_FALSE(has(told, "cannot be read"));
+        REQUIRE_FALSE(has(reported, "damaged"));
+        REQUIRE_FALSE(has(reported, "cannot be read"));
       }
     }
   }

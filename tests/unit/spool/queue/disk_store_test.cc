@@ -40,7 +40,7 @@ TEST_CASE("messages keep their order across segments") {
   CHECK(world.store->waiting() == 100);
   CHECK(world.drain() == numbered_messages(1, 100));
   CHECK(world.store->waiting() == 0);
-  CHECK(world.told.empty());
+  CHECK(world.reported.empty());
 }
 
 TEST_CASE("a batch of large messages has fewer of them") {
@@ -95,7 +95,7 @@ TEST_CASE("unsettled messages are delivered again after a restart, from the last
     CHECK(world.store->unsettled() == 28);
   }
   StoreWorld again(system, small_segments());
-  CHECK(has(again.told, "28 messages of before"));
+  CHECK(has(again.reported, "28 messages of before"));
   again.push(41, 45);
   CHECK(again.drain() == numbered_messages(13, 45));
 }
@@ -122,7 +122,7 @@ TEST_CASE("an empty queue leaves only its lock files, and can start again") {
   }
   CHECK(system.image().empty());
   StoreWorld again(system, small_segments());
-  CHECK(again.told.empty());
+  CHECK(again.reported.empty());
   again.push(31, 40);
   CHECK(again.drain() == numbered_messages(31, 40));
 }
@@ -171,7 +171,7 @@ TEST_CASE("a segment with a flipped bit is set aside by name, and the others are
           all, got, {}, [](const Message& m) { return std::stoi(m.content.substr(8)); },
           [](const Message& m) { return std::stoi(m.content.substr(8)); }));
       CHECK(got.back() == numbered(40));
-      CHECK(has(world.told, segment_file(number)));
+      CHECK(has(world.reported, segment_file(number)));
       const auto left = system.image();
       REQUIRE(left.contains(segment_file(number) + ".damaged"));
       CHECK(left.at(segment_file(number) + ".damaged") == image[segment_file(number)]);
@@ -188,7 +188,7 @@ TEST_CASE("a truncated or missing segment is reported with the missing messages"
   const auto got = world.drain();
   CHECK(got.size() < 40);
   CHECK(got.back() == numbered(40));
-  CHECK(has(world.told, "messages cannot be read"));
+  CHECK(has(world.reported, "messages cannot be read"));
   CHECK(system.image().contains(segment_file(3) + ".damaged"));
 
   auto gone = whole;
@@ -196,7 +196,7 @@ TEST_CASE("a truncated or missing segment is reported with the missing messages"
   MemoryFileSystem other(gone);
   StoreWorld rest(other, small_segments());
   CHECK(rest.drain().back() == numbered(40));
-  CHECK(has(rest.told, "messages cannot be read"));
+  CHECK(has(rest.reported, "messages cannot be read"));
 }
 
 TEST_CASE("a truncated last message was never accepted, and is not damage") {
@@ -207,7 +207,7 @@ TEST_CASE("a truncated last message was never accepted, and is not damage") {
   CHECK(world.drain() == numbered_messages(1, 2));
   CHECK(world.push(4, 5) == 2);
   CHECK(world.drain() == numbered_messages(4, 5));
-  CHECK(has(world.told, "cut off"));
+  CHECK(has(world.reported, "cut off"));
   CHECK_FALSE(system.image().contains(segment_file(1) + ".damaged"));
 }
 
@@ -230,7 +230,7 @@ TEST_CASE("segments of another format are set aside, and the others are delivere
   const auto got = world.drain();
   CHECK(got.front() != numbered(1));
   CHECK(got.back() == numbered(20));
-  CHECK(has(world.told, "it has format 0, and this program reads 1"));
+  CHECK(has(world.reported, "it has format 0, and this program reads 1"));
 }
 
 TEST_CASE("a damaged position file costs duplicates, not messages") {
@@ -243,7 +243,7 @@ TEST_CASE("a damaged position file costs duplicates, not messages") {
     MemoryFileSystem system(image);
     StoreWorld world(system, small_segments());
     CHECK(world.drain() == numbered_messages(1, 20));
-    CHECK(has(world.told, "q.qi"));
+    CHECK(has(world.reported, "q.qi"));
     CHECK(system.image().at("q.qi.damaged") == text);
   }
 }
@@ -256,7 +256,7 @@ TEST_CASE("a damaged position file that is to be ignored is not kept") {
   options.on_corruption = OnCorruption::kIgnore;
   StoreWorld world(system, options);
   CHECK(world.drain() == numbered_messages(1, 20));
-  CHECK(has(world.told, "q.qi"));
+  CHECK(has(world.reported, "q.qi"));
   CHECK_FALSE(system.image().contains("q.qi.damaged"));
 }
 
@@ -274,7 +274,7 @@ TEST_CASE("a position file of another generation does not hide messages") {
   CHECK(status->messages == 20);
   StoreWorld world(system, small_segments());
   CHECK(world.drain() == numbered_messages(1, 20));
-  CHECK(has(world.told, "not of these segments"));
+  CHECK(has(world.reported, "not of these segments"));
 }
 
 TEST_CASE("segments without a position file are delivered from the beginning") {

@@ -70,5 +70,5 @@ TEST_CASE("a queue of an earlier version is delivered from its position, and con
   std::vector<Message> expected = fed_lines(6, 60);
   for (const Message& message : numbered_messages(1, 3)) expected.push_back(message);
   CHECK(world.drain() == expected);
-  CHECK_FALSE(has(world.told, "damaged"));
+  CHECK_FALSE(has(world.reported, "damaged"));
 }

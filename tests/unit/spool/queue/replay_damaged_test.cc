@@ -31,7 +31,7 @@ struct Salvage {
 
   bool replay() {
     const auto count = replay_spool(
-        kPlace, [this](const std::string& line) { told += line + "\n"; }, system);
+        kPlace, [this](const std::string& line) { reported += line + "\n"; }, system);
     if (!count) error = count.error().message;
     return count.has_value();
   }
@@ -39,7 +39,7 @@ struct Salvage {
   bool is_left_alone() const { return system.image().contains(kAside); }
 
   MemoryFileSystem system;
-  std::string told;
+  std::string reported;
   std::string error;
 };
 
@@ -52,7 +52,7 @@ TEST_CASE("all messages of a segment with a damaged header are recovered") {
     bytes[at] = static_cast<char>(bytes[at] ^ 0x11);
     Salvage salvage(bytes);
     REQUIRE(salvage.replay());
-    CHECK(has(salvage.told, kAside + ": 20 messages were found though its header is damaged"));
+    CHECK(has(salvage.reported, kAside + ": 20 messages were found though its header is damaged"));
     CHECK_FALSE(salvage.is_left_alone());
     CHECK(salvage.rest() == numbered_messages(1, 20));
   }
@@ -114,7 +114,7 @@ TEST_CASE("a segment without messages is left alone, and reported") {
        {std::string(), std::string("a text\n"), std::string(100000, '\0'), noise}) {
     Salvage salvage(bytes);
     REQUIRE(salvage.replay());
-    CHECK(has(salvage.told, "no message can be found though its header is damaged"));
+    CHECK(has(salvage.reported, "no message can be found though its header is damaged"));
     CHECK(salvage.is_left_alone());
     CHECK(salvage.rest().empty());
   }
@@ -131,7 +131,8 @@ TEST_CASE("a segment that takes too long to search is kept") {
   Salvage salvage(bytes);
   REQUIRE(salvage.replay());
   const std::string rest = segment_file(2) + ".rest";
-  CHECK(has(salvage.told, "it takes too long to look at all of it; it is kept as /spool/" + rest));
+  CHECK(has(salvage.reported,
+            "it takes too long to look at all of it; it is kept as /spool/" + rest));
   CHECK(salvage.system.image().at(rest) == bytes);
   CHECK_FALSE(salvage.is_left_alone());
   CHECK(salvage.rest() == numbered_messages(1, 2));

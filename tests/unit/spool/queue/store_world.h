@@ -29,8 +29,8 @@ struct StoreWorld {
   explicit StoreWorld(MemoryFileSystem& system, QueueOptions options = {}, bool synced = false,
                       const std::string& name = kName)
       : files(system, "/spool", name, synced) {
-    auto opened =
-        DiskStore::open(files, options, [this](const std::string& line) { told += line + "\n"; });
+    auto opened = DiskStore::open(files, options,
+                                  [this](const std::string& line) { reported += line + "\n"; });
     if (opened) {
       store = std::move(*opened);
     } else {
@@ -65,7 +65,7 @@ struct StoreWorld {
 
   SpoolFiles files;
   std::unique_ptr<DiskStore> store;
-  std::string told;
+  std::string reported;
   std::string error;
 };
 

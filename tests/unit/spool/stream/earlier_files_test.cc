@@ -54,7 +54,7 @@ TEST_CASE(
   StreamOptions options = stream_options();
   options.location.name = "events";
   const StreamWorld world(files, options);
-  CHECK(world.told == "");
+  CHECK(world.reported == "");
   CHECK(world.stream->subscriptions() == std::vector<std::string>{"hook", "mail"});
   const auto mail = world.subscribe("mail");
   const SubscriptionStatistics before = mail->statistics();

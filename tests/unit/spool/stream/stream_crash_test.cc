@@ -127,7 +127,7 @@ struct Found {
   std::vector<std::uint64_t> given;
   std::uint64_t unreadable = 0;
   Ids dead;
-  std::string told;
+  std::string reported;
 };
 
 Found find(const MemoryFileSystem::Image& image, bool synced) {
@@ -147,13 +147,13 @@ Found find(const MemoryFileSystem::Image& image, bool synced) {
     world.append(next, next + 1);
     CHECK(drain(*mail) == ids(next, next + 1));
   }
-  found.told = world.told;
+  found.reported = world.reported;
   return found;
 }
 
 /// Checks FOUND against PROMISE, made before the crash. IS_SETTLED: settlements were durable.
 void check(const Found& found, const Promise& promise, bool is_settled) {
-  CAPTURE(found.told);
+  CAPTURE(found.reported);
   const Ids given(found.given.begin(), found.given.end());
   CHECK(given.size() == found.given.size());
   CHECK(found.unreadable == 0);
@@ -224,8 +224,8 @@ TEST_CASE("a process killed within any write repeats nothing settled, synced or 
         CAPTURE(size);
         const Found found = find(image, synced);
         check(found, recording.at(count), true);
-        CHECK(found.told.find("damaged") == std::string::npos);
-        CHECK(found.told.find("cannot be read") == std::string::npos);
+        CHECK(found.reported.find("damaged") == std::string::npos);
+        CHECK(found.reported.find("cannot be read") == std::string::npos);
       }
     }
   }

@@ -108,7 +108,7 @@ TEST_CASE("a stream whose process is killed at any operation has everything, and
       if (account.done.contains(id)) CHECK_FALSE(again.contains(id));
       if (account.given_up.contains(id)) CHECK((dead.contains(id) && !again.contains(id)));
     }
-    CHECK(world.told.find("damaged") == std::string::npos);
+    CHECK(world.reported.find("damaged") == std::string::npos);
     REQUIRE(fuse_length < 5000);
   }
   CHECK(fuse_length > 80);

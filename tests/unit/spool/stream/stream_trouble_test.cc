@@ -36,7 +36,7 @@ MemoryFileSystem::Image damaged(const MemoryFileSystem& files, const std::string
 }
 
 bool is_reported(const StreamWorld& world, const std::string& what) {
-  return world.told.find(what) != std::string::npos;
+  return world.reported.find(what) != std::string::npos;
 }
 
 std::size_t count_of(const MemoryFileSystem& files, const std::string& part) {

@@ -33,24 +33,24 @@ inline NewMessage numbered_message(std::uint64_t number) {
   return {.content = "message " + std::to_string(number), .key = "k" + std::to_string(number)};
 }
 
-/// A stream that can be closed and opened again. Its reports are in `told`.
+/// A stream that can be closed and opened again. Its reports are in `reported`.
 struct StreamWorld {
   explicit StreamWorld(base::FileSystem& system, StreamOptions how = stream_options())
       : files(system), options(std::move(how)) {
     open();
   }
 
-  /// Whether it could be opened; if not, `told` has the reason.
+  /// Whether it could be opened; if not, `reported` has the reason.
   bool try_open() {
     auto opened =
-        Stream::open(options, [this](const std::string& line) { told += line + "\n"; },
+        Stream::open(options, [this](const std::string& line) { reported += line + "\n"; },
                      {.files = files, .clock = clock, .random = [this] { return random; }});
-    if (!opened) told += opened.error().message + "\n";
+    if (!opened) reported += opened.error().message + "\n";
     if (opened) stream = std::move(*opened);
     return opened.has_value();
   }
   void open() {
-    CAPTURE(told);
+    CAPTURE(reported);
     REQUIRE(try_open());
   }
   void reopen() {
@@ -77,7 +77,7 @@ struct StreamWorld {
   StreamOptions options;
   MovedClock clock;
   double random = 0;
-  std::string told;
+  std::string reported;
   std::unique_ptr<Stream> stream;
 };
 
