@@ -240,7 +240,7 @@ void DiskStore::leave_finished() {
 }
 
 void DiskStore::end_segment() {
-  log_.make_way();
+  log_.rotate();
 }
 
 void DiskStore::advance() {

@@ -133,7 +133,7 @@ Result<std::size_t> SegmentLog::append_some(std::span<const Message> messages) {
     ++count;
   }
   if (auto has_room = check_space(buffer_.size()); !has_room) {
-    make_way();
+    rotate();
     return std::unexpected(has_room.error());
   }
   auto written = file_->append(buffer_);
@@ -161,7 +161,7 @@ Result<std::size_t> SegmentLog::append_some(std::span<const Message> messages) {
   const bool was_whole = count == 0 && !buffer_.empty();
   if (!file_->truncate(size_) || was_whole) file_.reset();  // a reader may have seen the bytes
   if (count > 0) return count;
-  make_way();
+  rotate();
   return std::unexpected(written.error());
 }
 
@@ -181,7 +181,7 @@ std::size_t SegmentLog::keep_whole(std::span<const Message> messages) {
   return count;
 }
 
-void SegmentLog::make_way() {
+void SegmentLog::rotate() {
   if (file_ && size_ <= kSegmentHeader) return;
   file_.reset();
   (void)begin_file();  // may fail for lack of space, too

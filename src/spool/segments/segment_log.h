@@ -54,7 +54,7 @@ class SegmentLog {
   /// Errors: kNotFound (the current segment is no longer in the directory).
   base::Result<void> check_folder() const;
   /// Starts a new segment if the last one has messages, so that a reader can remove that.
-  void make_way();
+  void rotate();
   /// Ends the last segment. Returns the position of the next message.
   Position cut();
   /// The position of the next message, in the next segment.
