@@ -109,9 +109,9 @@ DestinationType destination_type_named(std::string_view name);
 /// Errors: kInvalid (NAME is not a valid destination name).
 base::Result<void> check_destination_name(std::string_view name);
 
-/// Splits TEXT into words at blanks. "" and '' quote words that contain blanks; inside "" a \
-/// escapes a following " or \. No variables, patterns or other shell syntax. Errors: kInvalid (a
-/// quotation mark is not closed, or there is no word).
+/// Splits TEXT into words at blanks. "" and '' quote words that contain blanks; inside "" a \ before
+/// " or \ stands for that character. No variables, patterns or other shell syntax. Errors: kInvalid
+/// (a quotation mark is not closed, or there is no word).
 base::Result<std::vector<std::string>> split_command(std::string_view text);
 /// The inverse of split_command().
 std::string join_command(const std::vector<std::string>& words);
