@@ -74,7 +74,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
                        "quarry/spool", "quarry/status"}},
     "pages": {"own": set(), "request": set(), "cache": {"request"}, "visit": {"request"}, "fossil": {"request", "cache"},
               "login": {"request"}, "": {"request", "cache", "visit", "fossil", "login"}},
-    "courier": {"ways": set(), "": {"ways"}},
+    "courier": {"senders": set(), "": {"senders"}},
     "changes": {"": set(), "submission": {""}, "tarball": {""}, "gate": {""}, "daemons": {""}, "landing": {""}, "executor": {""}},
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }

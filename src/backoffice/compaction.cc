@@ -7,11 +7,11 @@
 namespace quarry::backoffice {
 namespace {
 
-base::Result<std::size_t> compact(Workplace& workplace, const CompactionOptions& options) {
+base::Result<std::size_t> compact(JobContext& context, const CompactionOptions& options) {
   const auto is_over = [&] {
-    return workplace.is_over() || (options.is_interrupted && options.is_interrupted());
+    return context.is_over() || (options.is_interrupted && options.is_interrupted());
   };
-  repository::Compaction compaction(workplace.repository);
+  repository::Compaction compaction(context.repository);
   QUARRY_TRY_ASSIGN(const auto slice, compaction.run({.is_over = is_over, .rest = 1}));
   if (slice.damaged == 0) return slice.rewritten;
   return base::fail(base::ErrorCode::kCorrupt,
@@ -24,7 +24,7 @@ base::Result<std::size_t> compact(Workplace& workplace, const CompactionOptions&
 
 Job compaction(const CompactionOptions& options) {
   return {"compaction", options.budget,
-          [options](Workplace& workplace) { return compact(workplace, options); }};
+          [options](JobContext& context) { return compact(context, options); }};
 }
 
 }  // namespace quarry::backoffice

@@ -1,6 +1,6 @@
-// What came since the courier was last told of something, as events (quarry-events(7)):
+// Publishes new content as events (quarry-events(7)) to the courier.
 //
-//   config   quarry-told       RECEIPT ARTIFACT SEEN: how far that is (repository::ArrivalMark)
+//   config   quarry-told       RECEIPT ARTIFACT SEEN: the position (repository::ArrivalMark)
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using repository::Arrivals;
 using repository::ReadyArrivals;
 
 constexpr const char* kMarkRow = "quarry-told";
-// Artifacts that are told of before the mark moves on.
+// Artifacts per step; after each the mark is stored.
 constexpr std::size_t kArrivalBatch = 500;
 
 std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& text) {
@@ -37,12 +37,12 @@ std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& 
     *number = *read;
     ++numbers;
   }
-  // Earlier versions wrote two.
+  // Earlier versions wrote only two numbers.
   return numbers >= 2 ? std::optional(mark) : std::nullopt;
 }
 
-/// With what came and is not to be told yet.
-base::Result<void> note(repository::Repository& repository, const ArrivalBatch& batch) {
+/// Stores the mark, and which of the arrivals are deferred.
+base::Result<void> save_mark(repository::Repository& repository, const ArrivalBatch& batch) {
   const ArrivalMark& mark = batch.mark;
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   QUARRY_TRY(Arrivals(repository).defer(batch));
@@ -51,7 +51,7 @@ base::Result<void> note(repository::Repository& repository, const ArrivalBatch& 
   return receipt.commit();
 }
 
-std::optional<event::ArtifactKind> kind_to_tell(repository::ArtifactKind kind) {
+std::optional<event::ArtifactKind> published_kind(repository::ArtifactKind kind) {
   using repository::ArtifactKind;
   switch (kind) {
     case ArtifactKind::kCheckIn:
@@ -70,13 +70,13 @@ std::optional<event::ArtifactKind> kind_to_tell(repository::ArtifactKind kind) {
       return event::ArtifactKind::kAttachment;
     case ArtifactKind::kData:
     case ArtifactKind::kCluster:
-      return std::nullopt;  // of no interest by themselves
+      return std::nullopt;  // not reported on their own
   }
   return std::nullopt;
 }
 
-/// The title of the wiki page or thread that ENTRY is about: fossil's timeline has it in the
-/// comment, "+TITLE" of a new page (or ":", "-"), "Post: TITLE" or "Reply: TITLE" of the forum.
+/// The title of the wiki page or forum thread of ENTRY, taken from the comment in fossil's
+/// timeline: "+TITLE" (or ":", "-") for pages, "Post: TITLE" or "Reply: TITLE" for the forum.
 std::string title_in(const repository::TimelineEntry& entry) {
   const std::string_view comment = entry.comment;
   if (entry.kind == repository::ArtifactKind::kWiki && !comment.empty()) {
@@ -90,7 +90,7 @@ std::string title_in(const repository::TimelineEntry& entry) {
 
 class ArtifactEvents {
  public:
-  ArtifactEvents(repository::Repository& repository, const TellingOptions& options)
+  ArtifactEvents(repository::Repository& repository, const PublishOptions& options)
       : head_(head_of(repository, options)) {}
 
   void add(const repository::Received& received) {
@@ -110,7 +110,7 @@ class ArtifactEvents {
     }
     if (received.artifacts.empty()) return;
     push.branches.assign(branches.begin(), branches.end());
-    // A large push is told of in parts, each by its first artifact.
+    // Large pushes are reported in parts, so the key has the part's first artifact.
     put(fmt::format("push/{}/{}", received.receipt, received.artifacts.front().name.str()),
         received.time, std::move(push));
   }
@@ -118,7 +118,7 @@ class ArtifactEvents {
 
  private:
   void add(const repository::ReceivedArtifact& artifact, base::UnixMillis time) {
-    const auto kind = kind_to_tell(artifact.kind);
+    const auto kind = published_kind(artifact.kind);
     if (!kind) return;
     event::Artifact record{
         .kind = *kind,
@@ -147,11 +147,11 @@ class ArtifactEvents {
 };
 
 std::vector<spool::NewMessage> messages_of(repository::Repository& repository,
-                                           const TellingOptions& options,
+                                           const PublishOptions& options,
                                            const std::vector<repository::Received>& all) {
-  ArtifactEvents telling(repository, options);
-  for (const repository::Received& received : all) telling.add(received);
-  return telling.take();
+  ArtifactEvents events(repository, options);
+  for (const repository::Received& received : all) events.add(received);
+  return events.take();
 }
 
 base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repository) {
@@ -159,12 +159,12 @@ base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repos
   return parse_arrival_mark(repository.settings().get(kMarkRow));
 }
 
-/// Tells what came after MARK, which it moves. How much that is.
-base::Result<std::size_t> tell_new(Workplace& workplace, const TellingOptions& options,
-                                   ArrivalMark& mark) {
-  repository::Repository& repository = workplace.repository;
-  std::size_t told = 0;
-  for (bool is_at_end = false; !is_at_end && !workplace.is_over();) {
+/// Publishes what arrived after MARK, and advances MARK. Returns the number of events.
+base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions& options,
+                                      ArrivalMark& mark) {
+  repository::Repository& repository = context.repository;
+  std::size_t count = 0;
+  for (bool is_at_end = false; !is_at_end && !context.is_over();) {
     ArrivalBatch batch;
     std::vector<spool::NewMessage> messages;
     {
@@ -174,21 +174,21 @@ base::Result<std::size_t> tell_new(Workplace& workplace, const TellingOptions& o
     }
     is_at_end = batch.is_at_end;
     if (batch.mark == mark) break;
-    // The courier has them on its disk before the mark moves on.
+    // The mark is stored only after the courier has stored the events.
     QUARRY_TRY(hand_over_all(*options.courier, messages));
-    QUARRY_TRY(note(repository, batch));
+    QUARRY_TRY(save_mark(repository, batch));
     mark = batch.mark;
-    told += messages.size();
+    count += messages.size();
   }
-  return told;
+  return count;
 }
 
-/// Tells what came before MARK and could not be told then.
-base::Result<std::size_t> tell_late(Workplace& workplace, const TellingOptions& options,
-                                    const ArrivalMark& mark) {
-  repository::Repository& repository = workplace.repository;
-  std::size_t told = 0;
-  while (!workplace.is_over()) {
+/// Publishes what arrived before MARK but had been deferred.
+base::Result<std::size_t> publish_deferred(JobContext& context, const PublishOptions& options,
+                                           const ArrivalMark& mark) {
+  repository::Repository& repository = context.repository;
+  std::size_t count = 0;
+  while (!context.is_over()) {
     ReadyArrivals ready;
     std::vector<spool::NewMessage> messages;
     {
@@ -201,33 +201,33 @@ base::Result<std::size_t> tell_late(Workplace& workplace, const TellingOptions& 
     QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
     QUARRY_TRY(Arrivals(repository).forget(ready));
     QUARRY_TRY(receipt.commit());
-    told += messages.size();
+    count += messages.size();
   }
-  return told;
+  return count;
 }
 
-base::Result<std::size_t> hand_over_events(Workplace& workplace, const TellingOptions& options) {
-  repository::Repository& repository = workplace.repository;
+base::Result<std::size_t> hand_over_events(JobContext& context, const PublishOptions& options) {
+  repository::Repository& repository = context.repository;
   QUARRY_TRY(Arrivals(repository).prepare());
   QUARRY_TRY_ASSIGN(auto mark, read_mark(repository));
   if (!mark) {
-    // What is there already when a courier comes is no news.
+    // Do not report what was there before a courier was configured.
     ArrivalBatch nothing;
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
       QUARRY_TRY_ASSIGN(nothing.mark, Arrivals(repository).end());
     }
-    QUARRY_TRY(note(repository, nothing));
+    QUARRY_TRY(save_mark(repository, nothing));
     return std::size_t{0};
   }
-  QUARRY_TRY_ASSIGN(const std::size_t told, tell_new(workplace, options, *mark));
-  QUARRY_TRY_ASSIGN(const std::size_t late, tell_late(workplace, options, *mark));
-  return told + late;
+  QUARRY_TRY_ASSIGN(const std::size_t fresh, publish_new(context, options, *mark));
+  QUARRY_TRY_ASSIGN(const std::size_t deferred, publish_deferred(context, options, *mark));
+  return fresh + deferred;
 }
 
 }  // namespace
 
-event::Head head_of(repository::Repository& repository, const TellingOptions& options) {
+event::Head head_of(repository::Repository& repository, const PublishOptions& options) {
   auto settings = repository.settings();
   return {.key = {},
           .time = repository.options().clock->now(),
@@ -237,9 +237,9 @@ event::Head head_of(repository::Repository& repository, const TellingOptions& op
           .url = settings.get("email-url").value_or("")};
 }
 
-Job tell_events(const TellingOptions& options) {
+Job publish_events(const PublishOptions& options) {
   return {"events", std::chrono::seconds(60),
-          [options](Workplace& workplace) { return hand_over_events(workplace, options); }};
+          [options](JobContext& context) { return hand_over_events(context, options); }};
 }
 
 }  // namespace quarry::backoffice

@@ -2,15 +2,16 @@
 
 #include <vector>
 
-#include "discretion.h"
 #include "portions.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/event/event.h"
+#include "redaction.h"
 
 namespace quarry::backoffice {
 
-base::Result<void> tell_failures(repository::Repository& repository, const TellingOptions& options,
-                                 const std::vector<Failure>& failed) {
+base::Result<void> publish_failures(repository::Repository& repository,
+                                    const PublishOptions& options,
+                                    const std::vector<Failure>& failed) {
   std::vector<spool::NewMessage> messages;
   {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
@@ -18,7 +19,7 @@ base::Result<void> tell_failures(repository::Repository& repository, const Telli
       event::Event event{
           .head = head_of(repository, options),
           .record = event::BackofficeFailure{
-              failure.job, for_others(failure.error.message, options.path, options.name)}};
+              failure.job, redact(failure.error.message, options.path, options.name)}};
       event.head.key = fmt::format("{}/failure/{}/{}", event.head.project_code, failure.job,
                                    event.head.time.value);
       messages.push_back({.content = event::to_message(event), .key = event.head.key});

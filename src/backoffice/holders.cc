@@ -14,7 +14,7 @@
 namespace quarry::backoffice {
 namespace {
 
-constexpr std::size_t kMostHost = 100;
+constexpr std::size_t kMaxHost = 100;
 
 std::string_view take_word(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
@@ -43,9 +43,9 @@ class RealProcesses final : public ProcessTable {
     std::string stat;
     std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), stat);
     const std::size_t end = stat.rfind(')');
-    if (end == std::string::npos) return 0;  // hidden from us (hidepid), but there
-    // The name, in brackets, may hold anything; STARTED is the twentieth word after it, and the
-    // state the first. A process that is waited for by nobody has ended all the same.
+    if (end == std::string::npos) return 0;  // exists, but hidden (hidepid)
+    // The name, in brackets, may contain anything. After it, the first word is the state and the
+    // twentieth the start time. Zombies count as ended.
     std::string_view words = std::string_view(stat).substr(end + 1);
     const std::string_view state = take_word(words);
     if (state == "Z" || state == "X") return std::nullopt;
@@ -63,7 +63,7 @@ const ProcessTable& real_processes() {
 
 Holders Holders::parse(std::string_view text) {
   Holders holders;
-  holders.host_ = take_word(text).substr(0, kMostHost);
+  holders.host_ = take_word(text).substr(0, kMaxHost);
   for (Process& process : holders.processes_) {
     process.pid = number(take_word(text));
     process.started = number(take_word(text));
@@ -81,7 +81,7 @@ const Holders::Process* Holders::find(std::int64_t pid) const {
   return at == processes_.end() ? nullptr : &*at;
 }
 
-Holder Holders::look(std::int64_t pid, const ProcessTable& processes) const {
+Holder Holders::state_of(std::int64_t pid, const ProcessTable& processes) const {
   if (pid == 0) return Holder::kGone;
   const Process* known = find(pid);
   if (known != nullptr && host_ != processes.host()) return Holder::kElsewhere;

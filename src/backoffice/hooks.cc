@@ -1,8 +1,8 @@
-// The hooks that `fossil hook add` has stored, which run when something came:
+// Runs the hooks that `fossil hook add` stored, after content was received:
 //
 //   config   hooks             [{"type": "after-receive", "cmd": …, "seq": …}, …]
-//            hook-last-rcvid   the last request that they were told of
-//            hook-embargo      seconds since 1970: a push that goes on is waited for until then
+//            hook-last-rcvid   the last receipt that hooks have run for
+//            hook-embargo      seconds since 1970 until when hooks wait for a push to end
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -21,9 +21,9 @@ namespace {
 constexpr const char* kHooks = "hooks";
 constexpr const char* kLast = "hook-last-rcvid";
 constexpr const char* kEmbargo = "hook-embargo";
-constexpr std::size_t kMostHooks = 100;
+constexpr std::size_t kMaxHooks = 100;
 
-/// The commands of hooks of TEXT that run after something came, in their order.
+/// The commands of the after-receive hooks in TEXT, in order.
 std::vector<std::string> commands_in(const std::string& text) {
   std::vector<std::pair<double, std::string>> found;
   const auto hooks = nlohmann::json::parse(text, nullptr, false);
@@ -31,20 +31,20 @@ std::vector<std::string> commands_in(const std::string& text) {
   for (const auto& hook : hooks) {
     if (!hook.is_object() || hook.value("type", nlohmann::json()) != "after-receive") continue;
     const auto command = hook.find("cmd");
-    if (command == hook.end() || !command->is_string() || found.size() >= kMostHooks) continue;
-    const auto place = hook.find("seq");
-    const bool has_place = place != hook.end() && place->is_number();
-    found.emplace_back(has_place ? place->get<double>() : 0, command->get<std::string>());
+    if (command == hook.end() || !command->is_string() || found.size() >= kMaxHooks) continue;
+    const auto sequence = hook.find("seq");
+    const bool has_sequence = sequence != hook.end() && sequence->is_number();
+    found.emplace_back(has_sequence ? sequence->get<double>() : 0, command->get<std::string>());
   }
   std::ranges::stable_sort(found, {}, [](const auto& one) { return one.first; });
   std::vector<std::string> commands;
-  for (auto& [place, command] : found) commands.push_back(std::move(command));
+  for (auto& [sequence, command] : found) commands.push_back(std::move(command));
   return commands;
 }
 
 struct DueHooks {
-  std::vector<std::string> commands;  // none: nothing is to be done
-  std::int64_t last = 0;              // the request that they were told of, where this is done
+  std::vector<std::string> commands;  // empty: nothing to do
+  std::int64_t last = 0;              // the last receipt that INPUT covers
   std::string input;
 };
 
@@ -57,17 +57,17 @@ base::Result<DueHooks> due_hooks(repository::Repository& repository) {
   const std::int64_t now = repository.options().clock->now().value / 1000;
   if (now < settings.get_int(kEmbargo, 0)) return due;
   repository::ReceivedList list(repository);
-  const std::int64_t told = settings.get_int(kLast, 0);
+  const std::int64_t notified = settings.get_int(kLast, 0);
   QUARRY_TRY_ASSIGN(due.last, list.last_receipt());
-  if (told >= due.last) return due;
+  if (notified >= due.last) return due;
   due.commands = commands_in(*text);
   if (due.commands.empty()) return due;
-  QUARRY_TRY_ASSIGN(const std::int64_t after, list.first_to_report(told));
+  QUARRY_TRY_ASSIGN(const std::int64_t after, list.first_to_report(notified));
   QUARRY_TRY_ASSIGN(due.input, list.lines(after, due.last, event::kMostInput - 4));
   return due;
 }
 
-std::vector<spool::NewMessage> messages_for(const DueHooks& due, const TellingOptions& options,
+std::vector<spool::NewMessage> messages_for(const DueHooks& due, const PublishOptions& options,
                                             repository::Repository& repository) {
   std::vector<spool::NewMessage> messages;
   for (std::size_t i = 0; i < due.commands.size(); ++i) {
@@ -81,8 +81,8 @@ std::vector<spool::NewMessage> messages_for(const DueHooks& due, const TellingOp
   return messages;
 }
 
-base::Result<std::size_t> run_hooks(Workplace& workplace, const TellingOptions& options) {
-  repository::Repository& repository = workplace.repository;
+base::Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& options) {
+  repository::Repository& repository = context.repository;
   DueHooks due;
   std::vector<spool::NewMessage> messages;
   {
@@ -96,8 +96,9 @@ base::Result<std::size_t> run_hooks(Workplace& workplace, const TellingOptions& 
     if (due.commands.empty()) return std::size_t{0};
     messages = messages_for(due, options, repository);
   }
-  // The courier has it on its disk before the mark moves on. Where fossil's own backoffice, or
-  // another of ours, has moved it meanwhile, the hooks run twice, and never not at all.
+  // The mark is stored only after the courier has stored the events. If another backoffice
+  // (fossil's or ours) has advanced it meanwhile, the hooks run twice, which is better than not at
+  // all.
   QUARRY_TRY(hand_over_all(*options.courier, messages));
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   if (repository.settings().get_int(kLast, 0) < due.last) {
@@ -109,9 +110,9 @@ base::Result<std::size_t> run_hooks(Workplace& workplace, const TellingOptions& 
 
 }  // namespace
 
-Job after_receive_hooks(const TellingOptions& options) {
+Job after_receive_hooks(const PublishOptions& options) {
   return {"after-receive hooks", std::chrono::seconds(60),
-          [options](Workplace& workplace) { return run_hooks(workplace, options); }};
+          [options](JobContext& context) { return run_hooks(context, options); }};
 }
 
 }  // namespace quarry::backoffice

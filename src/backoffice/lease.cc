@@ -10,11 +10,11 @@
 namespace quarry::backoffice {
 namespace {
 
-// A clock was put back, or the row is not what anybody wrote: no lease lasts as long as that.
-constexpr std::int64_t kNeverSoLong = 3600;
+// Seconds. A longer lease means that the clock was set back, or that the row is invalid.
+constexpr std::int64_t kMaxLease = 3600;
 
 bool lasts(std::int64_t until, const Candidate& candidate) {
-  const std::int64_t longest = std::max(kNeverSoLong, 3 * candidate.lease_time.count());
+  const std::int64_t longest = std::max(kMaxLease, 3 * candidate.lease_time.count());
   return until > candidate.now && until - candidate.now <= longest;
 }
 
@@ -50,7 +50,7 @@ Decision decide(const Lease& lease, const Candidate& candidate) {
     return {Turn::kRun, Lease{candidate.self, candidate.now + time, 0, 0}, {}};
   }
   if (!candidate.may_wait) return {};
-  // Over, but it has not ended yet: it is looked at again soon.
+  // Expired, but the holder has not ended yet: check again soon.
   const std::int64_t until = std::max(lease.current_until, candidate.now + 1);
   Lease wanted = lease;
   wanted.next = candidate.self;

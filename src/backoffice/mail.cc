@@ -6,10 +6,10 @@
 namespace quarry::backoffice {
 namespace {
 
-base::Result<std::size_t> send_mail(Workplace& workplace) {
-  const AlertOptions options{.clock = workplace.repository.options().clock,
-                             .is_over = [&workplace] { return workplace.is_over(); }};
-  QUARRY_TRY_ASSIGN(const AlertReport report, send_due_mail(workplace.repository, options));
+base::Result<std::size_t> send_mail(JobContext& context) {
+  const AlertOptions options{.clock = context.repository.options().clock,
+                             .is_over = [&context] { return context.is_over(); }};
+  QUARRY_TRY_ASSIGN(const AlertReport report, send_due_mail(context.repository, options));
   if (report.complaints.empty()) return report.sent;
   return base::fail(base::ErrorCode::kIo,
                     fmt::format("{} mails sent, {} wait: {}", report.sent, report.waiting,

@@ -12,8 +12,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Its value: DUE OPTIMIZE RID, when maintenance and the next look at statistics are due (in seconds
-// since 1970), and where verification goes on.
+// Its value is DUE OPTIMIZE RID: when maintenance and the next optimization are due (seconds since
+// 1970), and the position of the verification.
 constexpr const char* kProgressRow = "quarry-maintenance";
 constexpr std::int64_t kDay = 86'400;
 
@@ -43,12 +43,12 @@ base::Result<void> write_progress(repository::Repository& repository, const Prog
   return receipt.commit();
 }
 
-base::Result<std::size_t> maintain(Workplace& workplace, const MaintenanceOptions& options) {
-  repository::Repository& repository = workplace.repository;
+base::Result<std::size_t> maintain(JobContext& context, const MaintenanceOptions& options) {
+  repository::Repository& repository = context.repository;
   const std::int64_t now = repository.options().clock->now().value / 1000;
   const std::int64_t interval = options.interval.count();
   QUARRY_TRY_ASSIGN(Progress progress, read_progress(repository));
-  // One that lies far ahead is of a clock that was put back since.
+  // A time far ahead means that the clock was set back.
   if (progress.due > now && progress.due <= now + interval) return std::size_t{0};
 
   repository::Maintenance maintenance(repository);
@@ -57,7 +57,7 @@ base::Result<std::size_t> maintain(Workplace& workplace, const MaintenanceOption
     QUARRY_TRY(maintenance.optimize());
     progress.optimize_at = now + kDay;
   }
-  const auto end = std::min(workplace.end, steady_clock::now() + options.verification);
+  const auto end = std::min(context.end, steady_clock::now() + options.verification);
   QUARRY_TRY_ASSIGN(const auto slice,
                     maintenance.verify(std::max<std::int64_t>(progress.rid, 1),
                                        [&] { return steady_clock::now() >= end; }));
@@ -75,7 +75,7 @@ base::Result<std::size_t> maintain(Workplace& workplace, const MaintenanceOption
 
 Job maintenance(const MaintenanceOptions& options) {
   return {"maintenance", std::chrono::seconds(30),
-          [options](Workplace& workplace) { return maintain(workplace, options); }};
+          [options](JobContext& context) { return maintain(context, options); }};
 }
 
 }  // namespace quarry::backoffice

@@ -3,18 +3,18 @@
 namespace quarry::backoffice {
 namespace {
 
-// Of one request, which its receiver holds in memory, beside those of others. A longer message has
-// one of its own.
-constexpr std::size_t kMostMessages = 500;
-constexpr std::size_t kMostBytes = spool::kMostHandOver / 8;
+// Per request, because the receiver holds requests in memory. A longer message gets a request of
+// its own.
+constexpr std::size_t kMaxMessages = 500;
+constexpr std::size_t kMaxBytes = spool::kMaxHandOver / 8;
 
-/// How many of MESSAGES, one at least, make a request.
+/// How many of MESSAGES to send in one request; at least one.
 std::size_t portion_of(std::span<const spool::NewMessage> messages) {
   std::size_t bytes = 0;
   std::size_t count = 0;
   for (const spool::NewMessage& message : messages) {
     bytes += message.content.size() + message.key.size();
-    if (count == kMostMessages || (count > 0 && bytes > kMostBytes)) break;
+    if (count == kMaxMessages || (count > 0 && bytes > kMaxBytes)) break;
     ++count;
   }
   return count;

@@ -8,7 +8,7 @@
 
 namespace quarry::backoffice {
 
-/// Hands MESSAGES over, in as many requests as they need. Where it fails some of them may have been
+/// Hands over MESSAGES in as many requests as needed. After an error some of them may have been
 /// handed over. Errors: those of HandOver::hand_over().
 base::Result<void> hand_over_all(const spool::HandOver& courier,
                                  std::span<const spool::NewMessage> messages);

@@ -5,10 +5,10 @@
 namespace quarry::backoffice {
 namespace {
 
-/// What a job's statements end with when they are bounded, or when the file is damaged, is thrown.
-base::Result<std::size_t> run_one(const Job& job, Workplace& workplace) {
+/// Turns exceptions into errors: SQL statements throw when they are aborted or the file is damaged.
+base::Result<std::size_t> run_one(const Job& job, JobContext& context) {
   try {
-    return job.run(workplace);
+    return job.run(context);
   } catch (const std::exception& error) {
     return base::fail(base::ErrorCode::kIo, error.what());
   }
@@ -21,8 +21,8 @@ RunReport run_jobs(repository::Repository& repository, const std::vector<Job>& j
   RunReport report;
   for (const Job& job : jobs) {
     if (is_interrupted && is_interrupted()) break;
-    Workplace workplace{repository, std::chrono::steady_clock::now() + job.budget};
-    auto done = run_one(job, workplace);
+    JobContext context{repository, std::chrono::steady_clock::now() + job.budget};
+    auto done = run_one(job, context);
     if (!done) {
       report.failures.push_back({job.name, std::move(done).error()});
     } else if (*done > 0) {

@@ -1,6 +1,6 @@
-// What an administrator should know of (repository/security_log.h), as events of the type "security":
+// Publishes security-related changes (repository/security_log.h) as events of type "security":
 //
-//   config   quarry-told-security       ACCESS ADMIN: how far that is (repository::SecurityMark)
+//   config   quarry-told-security       ACCESS ADMIN: the position (repository::SecurityMark)
 #include <fmt/core.h>
 
 #include <optional>
@@ -35,12 +35,12 @@ std::optional<SecurityMark> parse_security_mark(const std::optional<std::string>
   return SecurityMark{*access, *admin};
 }
 
-struct Told {
+struct ChangeText {
   std::string what;
   std::string detail;
 };
 
-Told told_of(const UserChange& change) {
+ChangeText describe(const UserChange& change) {
   switch (change.what) {
     case UserChange::What::kNew:
       return {"user-new", fmt::format("capabilities \"{}\"", change.capabilities)};
@@ -55,7 +55,7 @@ Told told_of(const UserChange& change) {
   return {};
 }
 
-/// Messages for all of NEWS. Keys are the same where the same is told again.
+/// Creates messages for all of NEWS. The same news always get the same keys.
 class SecurityEvents {
  public:
   explicit SecurityEvents(event::Head head) : head_(std::move(head)) {}
@@ -73,11 +73,11 @@ class SecurityEvents {
           {.what = "administration", .user = action.user, .address = {}, .detail = action.what});
     }
     for (const UserChange& change : news.users) {
-      auto [what, detail] = told_of(change);
-      // The same change may come again, another day. What a name is cut by makes keys no shorter
-      // than a stream takes.
+      auto [what, detail] = describe(change);
+      // The hour distinguishes repeated changes. The login is cut, because streams limit the length
+      // of keys.
       const std::string key = fmt::format("{}/{}/{}", what, head_.time.value / kMillisOfHour,
-                                          event::cut(change.login, kMostLogin));
+                                          event::cut(change.login, kMaxLogin));
       put(fmt::format("user/{}", key), head_.time,
           {.what = std::move(what),
            .user = change.login,
@@ -89,7 +89,7 @@ class SecurityEvents {
 
  private:
   static constexpr std::int64_t kMillisOfHour = 3'600'000;
-  static constexpr std::size_t kMostLogin = 100;
+  static constexpr std::size_t kMaxLogin = 100;
 
   void put(const std::string& key, base::UnixMillis time, event::Security record) {
     event::Event event{.head = head_, .record = std::move(record)};
@@ -102,58 +102,58 @@ class SecurityEvents {
   std::vector<spool::NewMessage> messages_;
 };
 
-/// What is to be told, and noted when it is.
+/// What to publish, and what to store afterwards.
 struct Batch {
   std::vector<spool::NewMessage> messages;
   SecurityMark mark;
-  bool notes_users = false;
+  bool records_users = false;
   bool is_at_end = true;
 };
 
-base::Result<Batch> read_batch(repository::Repository& repository, const TellingOptions& options,
+base::Result<Batch> read_batch(repository::Repository& repository, const PublishOptions& options,
                                std::optional<SecurityMark>& mark) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   SecurityLog log(repository);
   mark = parse_security_mark(repository.settings().get(kSecurityRow));
   if (!mark || !log.knows_users()) {
-    // What is there already when a courier comes is no news.
+    // Do not report what was there before a courier was configured.
     QUARRY_TRY_ASSIGN(const SecurityMark end, log.end());
-    return Batch{.messages = {}, .mark = end, .notes_users = true, .is_at_end = true};
+    return Batch{.messages = {}, .mark = end, .records_users = true, .is_at_end = true};
   }
   QUARRY_TRY_ASSIGN(const SecurityNews news, log.after(*mark, kSecurityBatch));
   return Batch{.messages = SecurityEvents(head_of(repository, options)).of(news),
                .mark = news.mark,
-               .notes_users = !news.users.empty(),
+               .records_users = !news.users.empty(),
                .is_at_end = news.is_at_end};
 }
 
-base::Result<void> note(repository::Repository& repository, const Batch& batch) {
+base::Result<void> save_mark(repository::Repository& repository, const Batch& batch) {
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
-  if (batch.notes_users) QUARRY_TRY(SecurityLog(repository).note_users());
+  if (batch.records_users) QUARRY_TRY(SecurityLog(repository).note_users());
   QUARRY_TRY(
       receipt.set_config(kSecurityRow, fmt::format("{} {}", batch.mark.access, batch.mark.admin)));
   return receipt.commit();
 }
 
-base::Result<std::size_t> hand_over_security(Workplace& workplace, const TellingOptions& options) {
-  std::size_t told = 0;
-  for (bool is_at_end = false; !is_at_end && !workplace.is_over();) {
+base::Result<std::size_t> hand_over_security(JobContext& context, const PublishOptions& options) {
+  std::size_t count = 0;
+  for (bool is_at_end = false; !is_at_end && !context.is_over();) {
     std::optional<SecurityMark> mark;
-    QUARRY_TRY_ASSIGN(const Batch batch, read_batch(workplace.repository, options, mark));
+    QUARRY_TRY_ASSIGN(const Batch batch, read_batch(context.repository, options, mark));
     is_at_end = batch.is_at_end;
-    if (mark == batch.mark && !batch.notes_users) break;
+    if (mark == batch.mark && !batch.records_users) break;
     QUARRY_TRY(hand_over_all(*options.courier, batch.messages));
-    QUARRY_TRY(note(workplace.repository, batch));
-    told += batch.messages.size();
+    QUARRY_TRY(save_mark(context.repository, batch));
+    count += batch.messages.size();
   }
-  return told;
+  return count;
 }
 
 }  // namespace
 
-Job tell_security(const TellingOptions& options) {
+Job publish_security_events(const PublishOptions& options) {
   return {"security events", std::chrono::seconds(20),
-          [options](Workplace& workplace) { return hand_over_security(workplace, options); }};
+          [options](JobContext& context) { return hand_over_security(context, options); }};
 }
 
 }  // namespace quarry::backoffice

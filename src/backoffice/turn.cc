@@ -9,24 +9,24 @@ namespace {
 
 constexpr const char* kLeaseRow = "backoffice";
 constexpr const char* kHoldersRow = "quarry-lease";
-// How soon a setting is seen that somebody changes.
-constexpr std::int64_t kSettingsAreKnownFor = 10;
+// Seconds until a changed setting takes effect.
+constexpr std::int64_t kSettingsCacheTime = 10;
 
-/// Both rows, and what follows from them. Inside a Snapshot or a Receipt.
-class Look {
+/// Both rows, and the decision that follows from them. Inside a Snapshot or a Receipt.
+class LeaseView {
  public:
-  Look(repository::Repository& repository, std::int64_t self, const TurnOptions& options,
-       const ProcessTable& processes)
+  LeaseView(repository::Repository& repository, std::int64_t self, const TurnOptions& options,
+            const ProcessTable& processes)
       : settings_(repository.settings()),
         lease_(Lease::parse(settings_.get(kLeaseRow).value_or(""))) {
-    // Most often there is nobody to be looked at.
+    // Usually there is no holder to check.
     if (lease_.current != 0 || lease_.next != 0) {
       holders_ = Holders::parse(settings_.get(kHoldersRow).value_or(""));
     }
     candidate_.self = self;
     candidate_.now = repository.options().clock->now().value / 1000;
-    candidate_.current = holders_.look(lease_.current, processes);
-    candidate_.next = holders_.look(lease_.next, processes);
+    candidate_.current = holders_.state_of(lease_.current, processes);
+    candidate_.next = holders_.state_of(lease_.next, processes);
     candidate_.lease_time = options.lease_time;
     candidate_.may_wait = options.may_wait && !settings_.get_bool(kNoDelaySetting, false);
   }
@@ -46,31 +46,31 @@ class Look {
 
 }  // namespace
 
-base::Result<Outlook> look_ahead(repository::Repository& repository, const TurnOptions& options,
-                                 const ProcessTable& processes) {
+base::Result<RunForecast> forecast_run(repository::Repository& repository,
+                                       const TurnOptions& options, const ProcessTable& processes) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
-  Look look(repository, 0, options, processes);
-  const std::int64_t now = look.candidate().now;
-  if (look.is_disabled()) return Outlook{false, now + kSettingsAreKnownFor};
-  if (is_wanted(look.lease(), look.candidate())) return Outlook{true, 0};
-  // Who is next begins when the current one's time is over, and not before.
-  const bool has_next = look.lease().next != 0;
-  const std::int64_t until = std::min(look.lease().current_until, now + options.lease_time.count());
-  return Outlook{false, has_next ? until : 0};
+  LeaseView view(repository, 0, options, processes);
+  const std::int64_t now = view.candidate().now;
+  if (view.is_disabled()) return RunForecast{false, now + kSettingsCacheTime};
+  if (is_wanted(view.lease(), view.candidate())) return RunForecast{true, 0};
+  // The next holder begins when the current lease expires, not before.
+  const bool has_next = view.lease().next != 0;
+  const std::int64_t until = std::min(view.lease().current_until, now + options.lease_time.count());
+  return RunForecast{false, has_next ? until : 0};
 }
 
 base::Result<Decision> take_turn(repository::Repository& repository, std::int64_t self,
                                  const TurnOptions& options, const ProcessTable& processes) {
   {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
-    Decision decision = Look(repository, self, options, processes).decision();
+    Decision decision = LeaseView(repository, self, options, processes).decision();
     if (decision.turn == Turn::kLeave) return decision;
   }
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
-  const Look look(repository, self, options, processes);
-  Decision decision = look.decision();
-  if (decision.lease && *decision.lease != look.lease()) {
-    const Holders holders = look.holders().with(*decision.lease, self, processes);
+  const LeaseView view(repository, self, options, processes);
+  Decision decision = view.decision();
+  if (decision.lease && *decision.lease != view.lease()) {
+    const Holders holders = view.holders().with(*decision.lease, self, processes);
     QUARRY_TRY(receipt.set_config(kHoldersRow, holders.text()));
     QUARRY_TRY(receipt.set_config(kLeaseRow, decision.lease->text()));
     QUARRY_TRY(receipt.commit());

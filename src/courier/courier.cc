@@ -37,18 +37,19 @@ class Courier {
 
   Result<void> open() {
     const CourierOptions& options = config_.options;
-    QUARRY_TRY_ASSIGN(stream_, spool::Stream::open({.place = {options.spool_directory, kStreamName},
-                                                    .max_disk_space = options.max_disk_space},
-                                                   report));
+    QUARRY_TRY_ASSIGN(stream_,
+                      spool::Stream::open({.location = {options.spool_directory, kStreamName},
+                                           .max_disk_space = options.max_disk_space},
+                                          report));
     for (const DestinationOptions& each : config_.destinations) QUARRY_TRY(add(each));
     if (options.hooks) {
       QUARRY_TRY(add({.name = kHooksName,
                       .type = DestinationType::kHooks,
-                      // One that asks for another try is nobody else's trouble.
+                      // A hook that asks for a retry must not delay the others.
                       .in_order = false,
                       .retry_delay = std::chrono::seconds(10)}));
     }
-    tell_of_others();
+    warn_about_unconfigured();
     return {};
   }
 
@@ -62,7 +63,7 @@ class Courier {
     for (const auto& each : destinations_) each->reopen();
   }
 
-  /// What is in hand is finished, where that takes no longer than kEndingTime.
+  /// Waits up to kEndingTime for deliveries in progress.
   void end() {
     server_.reset();
     for (const auto& each : destinations_) each->stop();
@@ -88,8 +89,9 @@ class Courier {
     return {};
   }
 
-  /// What was a destination once keeps its events: a mistake in the configuration loses none.
-  void tell_of_others() {
+  /// Destinations that are no longer configured keep their events, so that a mistake in the
+  /// configuration loses none.
+  void warn_about_unconfigured() {
     for (const auto& each : stream_->statistics()) {
       if (std::ranges::find(names_, each.name) != names_.end()) continue;
       base::log(LogLevel::kWarning,
@@ -111,7 +113,8 @@ class Courier {
 void hold_signals() {
   const sigset_t signals = awaited_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // An ignored one never arrives, blocked or not. That of a terminal stays the starter's affair.
+  // Ignored signals never arrive, even if blocked. SIGINT is left alone: the shell ignores it for
+  // background jobs.
   ::signal(SIGTERM, SIG_DFL);
   ::signal(SIGUSR1, SIG_DFL);
   ::signal(SIGPIPE, SIG_IGN);

@@ -6,7 +6,7 @@
 
 #include "filter.h"
 #include "quarry/base/log.h"
-#include "ways/make_way.h"
+#include "senders/make_sender.h"
 
 namespace quarry::courier {
 namespace {
@@ -17,13 +17,13 @@ using spool::Outcome;
 using spool::Settlement;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMostTaken = 64;
-/// A process that is killed delivers again what it had not settled: no more than these, or than
-/// what takes so long.
-constexpr std::size_t kMostUnsettled = 32;
-constexpr milliseconds kLongestUnsettled{100};
+constexpr std::size_t kMaxTaken = 64;
+/// A process that is killed delivers unsettled events again: at most this many, or those of this
+/// time.
+constexpr std::size_t kMaxUnsettled = 32;
+constexpr milliseconds kMaxUnsettledTime{100};
 constexpr milliseconds kAfterTrouble{2000};
-constexpr milliseconds kWithoutWay{10'000};
+constexpr milliseconds kAfterNoSender{10'000};
 constexpr milliseconds kIdle{60'000};
 
 }  // namespace
@@ -32,7 +32,7 @@ spool::SubscriptionOptions subscription_options(const DestinationOptions& option
   spool::SubscriptionOptions subscription;
   subscription.in_order = options.in_order;
   subscription.window = options.window;
-  subscription.most_attempts = options.max_attempts;
+  subscription.max_attempts = options.max_attempts;
   subscription.retry.base = options.retry_delay;
   subscription.retry.most = options.retry_max_delay;
   return subscription;
@@ -80,20 +80,20 @@ void Destination::pause(milliseconds time) {
   changed_.wait_for(lock, time, [this] { return is_stopping_.load(); });
 }
 
-bool Destination::make_way() {
-  auto way = courier::make_way(courier_, options_, [this] { return is_interrupted_.load(); });
-  if (way) {
-    way_ = std::move(*way);
+bool Destination::make_sender() {
+  auto sender = courier::make_sender(courier_, options_, [this] { return is_interrupted_.load(); });
+  if (sender) {
+    sender_ = std::move(*sender);
     return true;
   }
   base::log(LogLevel::kError, "[{}] {}: its events wait until that is mended", options_.name,
-            way.error().message);
-  pause(kWithoutWay);
+            sender.error().message);
+  pause(kAfterNoSender);
   return false;
 }
 
 Destination::Messages Destination::next() {
-  auto taken = subscription_->take(kMostTaken);
+  auto taken = subscription_->take(kMaxTaken);
   if (!taken) {
     base::log(LogLevel::kError, "[{}] {}", options_.name, taken.error().message);
     pause(kAfterTrouble);
@@ -105,8 +105,8 @@ Destination::Messages Destination::next() {
 
 void Destination::run() {
   while (!is_stopping_) {
-    if (!way_ && !make_way()) continue;
-    if (wants_reopening_.exchange(false)) way_->reopen();
+    if (!sender_ && !make_sender()) continue;
+    if (wants_reopening_.exchange(false)) sender_->reopen();
     const Messages messages = next();
     if (!messages.empty()) deliver_all(messages);
   }
@@ -116,19 +116,19 @@ Settlement Destination::deliver(const spool::StreamedMessage& message) {
   const auto event = event::parse(message.content);
   if (!event) return {message.sequence, Outcome::kGivenUp, event.error().message};
   if (!is_for(options_, *event)) return {message.sequence};
-  Delivered delivered;
+  DeliveryResult result;
   try {
-    delivered = way_->deliver({message, *event});
+    result = sender_->deliver({message, *event});
   } catch (const std::exception& error) {
-    delivered = later(error.what());
+    result = retry_later(error.what());
   }
-  Settlement settlement{message.sequence, delivered.outcome, delivered.why, delivered.delay};
-  note(message, settlement);
+  Settlement settlement{message.sequence, result.outcome, result.why, result.delay};
+  log_outcome(message, settlement);
   return settlement;
 }
 
-/// Of failures that follow each other the first is told, and how many they were.
-void Destination::note(const spool::StreamedMessage& message, const Settlement& settlement) {
+/// Logs only the first of several consecutive failures, and their number after the next success.
+void Destination::log_outcome(const spool::StreamedMessage& message, const Settlement& settlement) {
   switch (settlement.outcome) {
     case Outcome::kReturned:
       return;
@@ -143,7 +143,7 @@ void Destination::note(const spool::StreamedMessage& message, const Settlement& 
       base::log(LogLevel::kError, "[{}] gives event {} up: {}", options_.name, message.id,
                 settlement.error);
       return;
-    case Outcome::kLater:
+    case Outcome::kRetry:
       break;
   }
   if (options_.max_attempts != 0 && message.attempts >= options_.max_attempts) {
@@ -163,8 +163,8 @@ void Destination::deliver_all(const Messages& messages) {
     const bool is_tried = !is_held_back && !is_stopping_;
     settlements.push_back(is_tried ? deliver(message)
                                    : Settlement{message.sequence, Outcome::kReturned});
-    if (options_.in_order && settlements.back().outcome == Outcome::kLater) is_held_back = true;
-    if (settlements.size() < kMostUnsettled && Clock::now() - settled_at < kLongestUnsettled) {
+    if (options_.in_order && settlements.back().outcome == Outcome::kRetry) is_held_back = true;
+    if (settlements.size() < kMaxUnsettled && Clock::now() - settled_at < kMaxUnsettledTime) {
       continue;
     }
     settle(settlements);
@@ -175,17 +175,17 @@ void Destination::deliver_all(const Messages& messages) {
 
 void Destination::settle(std::vector<Settlement>& settlements) {
   if (settlements.empty()) return;
-  if (const auto finished = way_->finish(); !finished) {
+  if (const auto finished = sender_->finish(); !finished) {
     base::log(LogLevel::kError, "[{}] {}", options_.name, finished.error().message);
     for (Settlement& each : settlements) {
       if (each.outcome == Outcome::kDone) {
-        each = {each.sequence, Outcome::kLater, finished.error().message};
+        each = {each.sequence, Outcome::kRetry, finished.error().message};
       }
     }
   }
   for (;;) {
     const auto settled = subscription_->settle(settlements);
-    // With no space they count until this process ends.
+    // With kNoSpace the settlements are valid until this process ends.
     if (settled || settled.error().code == base::ErrorCode::kNoSpace) break;
     base::log(LogLevel::kError, "[{}] {}", options_.name, settled.error().message);
     if (is_stopping_) break;

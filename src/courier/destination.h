@@ -1,5 +1,5 @@
-// One destination: a thread that takes its events from the stream, delivers them, and notes what
-// became of each. What it waits for holds up nobody else.
+// A destination: a thread that takes events from the stream, delivers them, and settles them. A
+// slow destination delays no others.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,11 @@
 
 #include "quarry/courier/options.h"
 #include "quarry/spool/stream.h"
-#include "ways/way.h"
+#include "senders/sender.h"
 
 namespace quarry::courier {
 
-/// How its subscription is to be.
+/// The subscription options for a destination.
 spool::SubscriptionOptions subscription_options(const DestinationOptions& options);
 
 class Destination {
@@ -25,15 +25,15 @@ class Destination {
   /// COURIER is not owned.
   Destination(const CourierOptions& courier, DestinationOptions options,
               std::shared_ptr<spool::Subscription> subscription);
-  /// Ends it at once.
+  /// Stops immediately.
   ~Destination();
   Destination(const Destination&) = delete;
   Destination& operator=(const Destination&) = delete;
 
   void start();
-  /// Files are opened anew before the next delivery.
+  /// Reopens files before the next delivery.
   void reopen();
-  /// Takes nothing more. What is being delivered goes on until interrupt().
+  /// Stops taking events. Deliveries in progress continue until interrupt().
   void stop();
   void interrupt();
   bool has_ended() const { return has_ended_; }
@@ -42,21 +42,21 @@ class Destination {
   using Messages = std::vector<spool::StreamedMessage>;
 
   void run();
-  bool make_way();
-  /// Waits for the next messages; none: see what has changed.
+  bool make_sender();
+  /// Waits for messages. Returns none if the destination's state may have changed.
   Messages next();
   void deliver_all(const Messages& messages);
   spool::Settlement deliver(const spool::StreamedMessage& message);
-  void note(const spool::StreamedMessage& message, const spool::Settlement& settlement);
+  void log_outcome(const spool::StreamedMessage& message, const spool::Settlement& settlement);
   void settle(std::vector<spool::Settlement>& settlements);
-  /// Waits, unless it is to stop.
+  /// Sleeps, unless the destination is stopping.
   void pause(std::chrono::milliseconds time);
 
   const CourierOptions& courier_;
   DestinationOptions options_;
   std::shared_ptr<spool::Subscription> subscription_;
-  std::unique_ptr<Way> way_;
-  std::uint64_t failures_ = 0;  // one after the other
+  std::unique_ptr<Sender> sender_;
+  std::uint64_t failures_ = 0;  // consecutive
   std::atomic<bool> is_stopping_{false};
   std::atomic<bool> is_interrupted_{false};
   std::atomic<bool> wants_reopening_{false};

@@ -10,7 +10,7 @@ bool is_for(const DestinationOptions& destination, const event::Event& event) {
   const bool is_hooks = destination.type == DestinationType::kHooks;
   if (is_hook || is_hooks) return is_hook && is_hooks;
   const bool is_notice = std::holds_alternative<event::Notice>(event.record);
-  // Who asks for a test of a destination knows that it is there.
+  // A test names its destination; the filters do not apply.
   if (const auto* test = std::get_if<event::Test>(&event.record)) {
     return test->destination == destination.name;
   }

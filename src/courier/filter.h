@@ -1,4 +1,4 @@
-// Which events are for a destination.
+// Decides which events a destination gets.
 #pragma once
 
 #include "quarry/courier/options.h"

@@ -31,7 +31,7 @@ constexpr auto kTypes = std::to_array<NamedType>({
     {DestinationType::kFile, "file"},
 });
 
-/// What a destination of TYPE cannot do without.
+/// An option that destinations of TYPE require.
 struct NeededWord {
   DestinationType type;
   std::string_view word;
@@ -60,7 +60,7 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
-/// Takes the word at the front of TEXT, which begins with none of the blanks.
+/// Takes the first word off TEXT, which must not start with a blank.
 Result<std::string> take_word(std::string_view& text) {
   std::string word;
   while (!text.empty() && !is_blank(text.front())) {

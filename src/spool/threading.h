@@ -1,5 +1,5 @@
-// The threads, mutexes and conditions of the queue, all in one place: the test that explores every
-// interleaving compiles the same sources with threads that a scheduler moves step by step
+// The queue's threads, mutexes and conditions. A test that explores all interleavings compiles the
+// same sources with threads that a scheduler moves step by step
 // (tests/unit/spool/scheduled_threading.h).
 #pragma once
 
@@ -23,7 +23,7 @@ inline TimePoint now() {
   return std::chrono::steady_clock::now();
 }
 
-/// Another thread may get in here, between two things that are each indivisible without a mutex.
+/// A point between two atomic steps without a mutex, where the test may switch threads.
 inline void step() {}
 
 }  // namespace quarry::spool
@@ -34,12 +34,12 @@ namespace quarry::spool {
 
 using Lock = std::unique_lock<Mutex>;
 
-/// When TIME will have passed; the greatest duration never does.
+/// The time after TIME has passed; for the maximum duration: never.
 inline TimePoint after(std::chrono::milliseconds time) {
   using std::chrono::milliseconds;
   const TimePoint start = now();
-  const auto most = std::chrono::duration_cast<milliseconds>(TimePoint::max() - start);
-  return time < most ? start + time : TimePoint::max();
+  const auto max = std::chrono::duration_cast<milliseconds>(TimePoint::max() - start);
+  return time < max ? start + time : TimePoint::max();
 }
 
 }  // namespace quarry::spool

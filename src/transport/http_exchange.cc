@@ -37,9 +37,9 @@ std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* self
   return length;
 }
 
-/// Not 0: libcurl gives up.
-int look(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/, curl_off_t /*unused*/,
-         curl_off_t /*unused*/) {
+/// Nonzero aborts the transfer.
+int check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
+                      curl_off_t /*unused*/, curl_off_t /*unused*/) {
   const auto& asked = static_cast<Receiving*>(self)->options.is_interrupted;
   return asked && asked() ? 1 : 0;
 }
@@ -54,10 +54,10 @@ void prepare(CURL* curl, const HttpRequest& request, Receiving& receiving) {
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
                      static_cast<curl_off_t>(request.body.size()));
   }
-  // What was signed is what is sent.
+  // The request must be sent exactly as it was signed.
   set_bounds(curl, options.connect_timeout, options.idle_timeout);
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &look);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &check_interrupted);
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &receiving);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &receiving);
@@ -71,7 +71,7 @@ base::Result<HttpReply> exchange(const HttpRequest& request, const TransportOpti
   const std::unique_ptr<CURL, Cleanup> handle(curl_easy_init());
   if (!handle) return fail(ErrorCode::kIo, "libcurl does not start");
   Receiving receiving{.options = options, .reply = {}};
-  // Nobody has to wait for a `100 Continue`, which not every server sends.
+  // Do not wait for `100 Continue`, which not every server sends.
   std::unique_ptr<curl_slist, Cleanup> headers(curl_slist_append(nullptr, "Expect:"));
   for (const std::string& each : request.headers) curl_slist_append(headers.get(), each.c_str());
   std::array<char, CURL_ERROR_SIZE> message{};

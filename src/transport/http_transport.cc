@@ -16,9 +16,9 @@ using base::Result;
 
 namespace {
 
-constexpr int kMostRedirects = 20;
+constexpr int kMaxRedirects = 20;
 
-/// What a status says to people.
+/// An explanation of a status code.
 std::string_view meaning(long status) {
   switch (status) {
     case 401:
@@ -37,7 +37,7 @@ std::string_view meaning(long status) {
   }
 }
 
-/// A `+` is a space only in what people write for fossil.
+/// A `+` stands for a space only in URLs written for fossil.
 std::string without_plus(std::string_view url) {
   std::string text;
   for (const char c : url) c == '+' ? text += "%2B" : text += c;
@@ -60,9 +60,9 @@ std::size_t HttpTransport::receive(char* bytes, std::size_t size, std::size_t co
   return length;
 }
 
-/// Not 0: libcurl gives up.
-int HttpTransport::look(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
-                        curl_off_t /*unused*/, curl_off_t /*unused*/) {
+/// Nonzero aborts the transfer.
+int HttpTransport::check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
+                                     curl_off_t /*unused*/, curl_off_t /*unused*/) {
   const auto& asked = static_cast<HttpTransport*>(self)->options_.is_interrupted;
   return asked && asked() ? 1 : 0;
 }
@@ -80,12 +80,12 @@ void HttpTransport::prepare(const sync::ClientRequest& request, curl_slist* head
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
   set_bounds(curl, options_.connect_timeout, options_.idle_timeout);
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &HttpTransport::look);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &HttpTransport::check_interrupted);
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, this);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &HttpTransport::receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message_);
-  // Where one of the two is chosen, the other is not the system's either.
+  // If one of the two is set, ignore the system's default for the other.
   if (!options_.ca_file.empty() || !options_.ca_folder.empty()) {
     const auto chosen = [](const std::string& path) {
       return path.empty() ? nullptr : path.c_str();
@@ -98,7 +98,8 @@ void HttpTransport::prepare(const sync::ClientRequest& request, curl_slist* head
 Result<TransportReply> HttpTransport::exchange(const sync::ClientRequest& request) {
   if (!handle_) return fail(ErrorCode::kIo, "libcurl does not start");
   TransportReply reply;
-  // Without the second header libcurl waits for a `100 Continue`, which no Fossil server sends.
+  // Without the empty Expect header libcurl waits for a `100 Continue`, which Fossil servers do not
+  // send.
   std::unique_ptr<curl_slist, Cleanup> headers(
       curl_slist_append(nullptr, ("Content-Type: " + request.content_type).c_str()));
   curl_slist_append(headers.get(), "Expect:");
@@ -138,12 +139,12 @@ Result<TransportReply> HttpTransport::follow(long status) {
     return fail(ErrorCode::kDenied,
                 fmt::format("{}: not redirected to {}, which is not encrypted", url_, shown));
   }
-  if (++redirects_ > kMostRedirects) {
-    return fail(ErrorCode::kIo, fmt::format("{}: more than {} redirects", url_, kMostRedirects));
+  if (++redirects_ > kMaxRedirects) {
+    return fail(ErrorCode::kIo, fmt::format("{}: more than {} redirects", url_, kMaxRedirects));
   }
   target->user.clear();
   url_ = target->without_user();
-  // Remembered only where every step was for good.
+  // Store the new URL only if every redirect was permanent.
   moved_for_good_ = moved_for_good_ && (status == 301 || status == 308);
   moved_to_ = moved_for_good_ ? std::optional(target->without_password()) : std::nullopt;
   TransportReply reply;

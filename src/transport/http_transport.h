@@ -1,5 +1,5 @@
-// Requests over http and https with libcurl. Redirects are followed by hand: the body of a request
-// holds the login of its user, which is for the first server alone.
+// HTTP and HTTPS requests with libcurl. Redirects are handled here, because the request body
+// contains the user's login, which is only for the first server.
 #pragma once
 
 #include <curl/curl.h>
@@ -28,7 +28,7 @@ class HttpTransport : public Transport {
   void prepare(const sync::ClientRequest& request, curl_slist* headers, TransportReply& reply);
   base::Result<TransportReply> follow(long status);
   base::Result<TransportReply> failed(CURLcode code) const;
-  static int look(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
+  static int check_interrupted(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
   static std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* self);
 
   TransportOptions options_;

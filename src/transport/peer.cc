@@ -20,16 +20,16 @@ double random_fraction() {
 Peer::Peer(repository::Repository& repository, PeerOptions options, PeerWatch& watch)
     : repository_(repository), options_(std::move(options)), watch_(watch) {}
 
-/// What came of one session.
-struct Peer::Try {
+/// The outcome of one session.
+struct Peer::Attempt {
   base::Result<void> spoken;
   std::optional<std::string> moved_to;
   bool login_failed = false;
   sync::ClientFigures figures;
 };
 
-Peer::Try Peer::try_once() {
-  Try done;
+Peer::Attempt Peer::attempt_sync() {
+  Attempt done;
   auto transport = options_.connect(options_.url, options_.transport);
   if (!transport) {
     done.spoken = std::unexpected(std::move(transport).error());
@@ -37,7 +37,7 @@ Peer::Try Peer::try_once() {
   }
   sync::ClientSession session(repository_, options_.sync);
   const auto pass_on_messages = [&] {
-    for (const std::string& message : session.take_messages()) watch_.told(message);
+    for (const std::string& message : session.take_messages()) watch_.message_received(message);
   };
   done.spoken = converse(session, **transport, [&] {
     repository_.keep_log_short();
@@ -53,7 +53,7 @@ Peer::Try Peer::try_once() {
 
 base::Result<Peer::Outcome> Peer::sync() {
   RemoteUrl& url = options_.url;
-  // Who reaches a file, or a machine by ssh, has all rights there.
+  // No login for local files and ssh: whoever has such access has all rights.
   const bool logs_in = url.is_http() && url.user != "anonymous" && url.user != "nobody";
   int failed_logins = 0;
   for (int failures = 0;;) {
@@ -61,7 +61,7 @@ base::Result<Peer::Outcome> Peer::sync() {
       options_.sync.user = url.user;
       options_.sync.password = url.password;
     }
-    Try done = try_once();
+    Attempt done = attempt_sync();
     if (done.spoken) {
       watch_.finished(done.figures);
       return Outcome{.url = url, .moved_to = std::move(done.moved_to), .figures = done.figures};

@@ -27,10 +27,10 @@ using base::Result;
 namespace {
 
 constexpr std::size_t kMaxHead = std::size_t{64} << 10;
-// How much of what a program says of itself is shown, in bytes.
+// Bytes of a program's output to report.
 constexpr std::size_t kMaxWhy = 1000;
 
-/// WORD as a shell reads it back: nothing in it means anything to the shell.
+/// WORD quoted for a shell.
 std::string for_shell(std::string_view word) {
   std::string text = "'";
   for (const char c : word) {
@@ -43,12 +43,12 @@ std::string for_shell(std::string_view word) {
   return text + "'";
 }
 
-/// A path that no program takes for an option.
+/// PATH in a form that no program takes for an option.
 std::string as_file(const std::string& path) {
   return path.starts_with('-') ? "./" + path : path;
 }
 
-/// The value of the header NAME in HEAD, whose lines end with LF or CRLF.
+/// The value of header NAME in HEAD, whose lines end in LF or CRLF.
 std::string_view header(std::string_view head, std::string_view name) {
   while (!head.empty()) {
     const std::size_t end = head.find('\n');
@@ -64,8 +64,8 @@ std::string_view header(std::string_view head, std::string_view name) {
   return {};
 }
 
-/// The three digits of HEAD's status: of an HTTP server, or, as fossil has it over ssh, of a CGI
-/// program.
+/// The three-digit status in HEAD: of an HTTP response or, as from fossil over ssh, of a CGI
+/// response.
 std::string status_in(const std::string& head) {
   for (const std::string_view start : {"HTTP/1.0 ", "HTTP/1.1 ", "Status: "}) {
     if (head.starts_with(start)) return head.substr(start.size(), 3);
@@ -105,14 +105,14 @@ ProgramTransport::~ProgramTransport() {
   stop();
 }
 
-/// Of what is started: ssh, this very program, or most likely a fossil that opens the file.
+/// The environment of the program: ssh, this program, or usually a fossil that opens the file.
 std::vector<std::string> ProgramTransport::environment() const {
   return is_fossil_ ? base::fossil_environment(environ) : base::own_environment();
 }
 
 Result<void> ProgramTransport::start() {
   stop();
-  // A socket for its input: writing to a pipe that nobody reads would end this process.
+  // Standard input is a socket: writing to a broken pipe would raise SIGPIPE.
   std::array<int, 2> input{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input.data()) != 0) {
     return base::fail_errno("socketpair");
@@ -122,9 +122,9 @@ Result<void> ProgramTransport::start() {
   QUARRY_TRY_ASSIGN(base::Pipe output, base::make_pipe());
   from_ = std::move(output.reading);
   const base::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  // What this very program has to say of a file is in its reply.
+  // This program reports errors about a file in its reply.
   const int errors = is_own_ ? nowhere.get() : STDERR_FILENO;
-  // In our group, so that ssh can ask for a password at the terminal.
+  // In our process group, so that ssh can ask for a password on the terminal.
   QUARRY_TRY_ASSIGN(pid_,
                     base::spawn({.words = command_,
                                  .environment = environment(),
@@ -139,7 +139,7 @@ void ProgramTransport::stop() {
   to_.reset();
   from_.reset();
   if (pid_ > 0) {
-    // With its input and output closed it has nothing left to do, but may wait for others.
+    // With closed input and output the program should end, but it may wait for others.
     if (is_interrupted()) ::kill(pid_, SIGTERM);
     base::wait_for_end(pid_);
   }
@@ -169,15 +169,15 @@ base::Error ProgramTransport::ended(const char* when) {
   return {ErrorCode::kIo, fmt::format("{} ended{} {}", command_[0], how, when)};
 }
 
-/// Appends to received_; 0 at the end of the output.
+/// Appends to received_. Returns 0 at the end of the output.
 Result<std::size_t> ProgramTransport::read_more() {
   pollfd ready{.fd = from_.get(), .events = POLLIN, .revents = 0};
-  // A signal that comes just before a wait begins does not end it.
-  constexpr std::chrono::milliseconds kLook{500};
+  // Poll, because a signal that arrives just before the wait does not end it.
+  constexpr std::chrono::milliseconds kPollInterval{500};
   const auto until = std::chrono::steady_clock::now() + options_.idle_timeout;
   int count = 0;
   do {
-    count = ::poll(&ready, 1, static_cast<int>(kLook.count()));
+    count = ::poll(&ready, 1, static_cast<int>(kPollInterval.count()));
     if (is_interrupted()) return fail(ErrorCode::kIo, "interrupted");
     if (count < 0 && errno != EINTR) return base::fail_errno("waiting for " + command_[0]);
   } while (count <= 0 && std::chrono::steady_clock::now() < until);
@@ -196,7 +196,7 @@ Result<std::size_t> ProgramTransport::read_more() {
   return static_cast<std::size_t>(size);
 }
 
-/// The lines before the body, the empty one included.
+/// Reads the lines before the body, including the empty one.
 Result<std::string> ProgramTransport::read_head() {
   while (true) {
     for (const std::string_view end : {"\r\n\r\n", "\n\n"}) {
@@ -214,7 +214,7 @@ Result<std::string> ProgramTransport::read_head() {
 
 Result<TransportReply> ProgramTransport::attempt(const std::string& request) {
   answered_ = !received_.empty();
-  // Where this fails the program may have said why.
+  // If this fails, the program may have sent the reason.
   (void)send(request);
   QUARRY_TRY_ASSIGN(const std::string head, read_head());
   const std::string status = status_in(head);
@@ -255,7 +255,7 @@ Result<TransportReply> ProgramTransport::exchange(const sync::ClientRequest& req
   const bool was_running = pid_ > 0;
   if (!was_running) QUARRY_TRY(start());
   auto reply = attempt(text);
-  // It may be one that answers once: nothing but its end came, so it is started again.
+  // A program that answers only one request has ended without output: start it again.
   if (!reply && was_running && pid_ < 0 && !answered_) {
     QUARRY_TRY(start());
     reply = attempt(text);

@@ -1,8 +1,8 @@
-// HTTP over the standard input and output of a program: `PROGRAM test-http FILE`, started here for
-// `file:`, and by ssh on another machine for `ssh:`.
+// HTTP over standard input and output of a program: `PROGRAM test-http FILE`, started locally for
+// file: URLs, and by ssh on another host for ssh: URLs.
 //
-// No shell is started on this side. On the other one ssh hands the command to the user's shell, so
-// each word is quoted. A program may answer one request and end, or go on: where it has ended the
+// No local shell is involved. On the remote host, ssh passes the command to the user's shell, so
+// each word is quoted. A program may answer one request and end, or continue; if it has ended, the
 // next request starts it again.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace quarry::transport {
 
-/// The program and its arguments for URL, which is of ssh or file.
+/// The program and its arguments for URL, which has the scheme ssh or file.
 std::vector<std::string> program_for(const RemoteUrl& url, const TransportOptions& options);
 
 class ProgramTransport : public Transport {
@@ -51,7 +51,7 @@ class ProgramTransport : public Transport {
   pid_t pid_ = -1;
   base::Fd to_;
   base::Fd from_;
-  std::string received_;   // and not used yet
+  std::string received_;   // not consumed yet
   bool answered_ = false;  // something came since the last request
 };
 

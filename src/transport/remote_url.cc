@@ -15,10 +15,9 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// What stands for itself in a URL that is remembered, as in fossil's; in users without the last
-// two.
+// Characters that fossil does not escape in stored URLs; in user names, all but the last two.
 constexpr std::string_view kPlain = "$-._~:/";
-// The same in a request's path. Servers read %XX there, but no `+`.
+// The same for the path of a request. Servers decode %XX there, but not `+`.
 constexpr std::string_view kPlainInRequest = "-._~:/!$&'()*+,;=@";
 
 constexpr std::string_view kProgram = "?fossil=";
@@ -29,7 +28,7 @@ struct Freed {
 };
 using Parsed = std::unique_ptr<CURLU, Freed>;
 
-/// One part of URL as it is written; empty where it has none.
+/// One part of URL, still encoded; empty if missing.
 std::string part(CURLU* url, CURLUPart which) {
   char* text = nullptr;
   if (curl_url_get(url, which, &text, 0) != CURLUE_OK) return {};
@@ -37,12 +36,12 @@ std::string part(CURLU* url, CURLUPart which) {
   return text;
 }
 
-// Without the URL itself, which may have a password.
+// The error omits the URL, which may contain a password.
 auto no_url(std::string_view why) {
   return fail(ErrorCode::kInvalid, fmt::format("not a URL: {}", why));
 }
 
-/// TEXT as Fossil reads every part of a URL.
+/// Decodes TEXT as Fossil does for every part of a URL.
 Result<std::string> decoded(std::string_view text) {
   auto made = http::form_decode(text);
   if (!made) return no_url("a % without two hex digits (a % itself is %25), or %00");
@@ -76,7 +75,7 @@ Result<RemoteUrl::Scheme> scheme_of(const std::string& word) {
               "a URL begins with http:, https:, ssh: or file:, not with " + word + ":");
 }
 
-/// What is behind `file:` and, where there are such, two slashes. Nothing but ?fossil= ends a name.
+/// Parses what follows `file:` and optional slashes. Only ?fossil= ends the file name.
 Result<RemoteUrl> parse_file(std::string_view text) {
   RemoteUrl made;
   if (text.starts_with("//")) text.remove_prefix(2);
@@ -89,7 +88,7 @@ Result<RemoteUrl> parse_file(std::string_view text) {
   return made;
 }
 
-/// AUTHORITY: the beginning of a URL until its path.
+/// Parses AUTHORITY, the part of a URL before the path.
 Result<void> parse_authority(RemoteUrl& made, std::string authority) {
   std::ranges::replace(authority, ' ', '+');
   const Parsed url(curl_url());
@@ -107,7 +106,7 @@ Result<void> parse_authority(RemoteUrl& made, std::string authority) {
 Result<void> check_ssh(RemoteUrl& made) {
   made.path.erase(0, 1);
   if (made.host.starts_with('[')) made.host = made.host.substr(1, made.host.size() - 2);
-  // What begins with a dash would be an option.
+  // A leading dash would be taken for an option.
   if (made.host.starts_with('-') || made.user.starts_with('-')) {
     return fail(ErrorCode::kInvalid, "no host has a name that begins with a dash");
   }
@@ -147,7 +146,7 @@ std::string RemoteUrl::without_user() const {
 }
 
 std::string RemoteUrl::without_password() const {
-  // Fossil takes ?fossil= for a part of a file's name.
+  // Fossil takes ?fossil= for part of the file name.
   if (scheme == Scheme::kFile) return "file://" + as_fossil(path);
   std::string text = scheme == Scheme::kSsh     ? "ssh://"
                      : scheme == Scheme::kHttps ? "https://"

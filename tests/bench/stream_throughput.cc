@@ -39,7 +39,7 @@ T value(quarry::base::Result<T> result) {
 }
 
 std::unique_ptr<Stream> open_in(const std::filesystem::path& folder) {
-  return value(Stream::open({.place = {.folder = folder, .name = "s"}}, {}));
+  return value(Stream::open({.location = {.folder = folder, .name = "s"}}, {}));
 }
 
 /// How often a second ONCE, which returns whether all went well, is called in THREADS threads.

@@ -54,8 +54,8 @@ void look_at_journal(std::string_view bytes) {
     }
     look_at(state);
   }
-  state.nobody_has_any();
-  REQUIRE(state.in_hand() == 0);
+  state.return_all();
+  REQUIRE(state.in_flight() == 0);
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
 // Mail to the subscribers of a repository: alerts, the daily digest, and notices that a
-// subscription will end. Fossil's backoffice does the same with the same tables and settings
-// (email-*), so that either may do it, on the same file, and nobody is told twice or not at all.
+// subscription will expire. Uses the same tables and settings (email-*) as fossil's backoffice, so
+// that either program may process the same file, and each alert is sent exactly once.
 //
-// A run decides first: in one transaction the pending alerts are marked as sent, and who is to get
-// a mail about which of them is noted in the outbox (quarry/repository/mail_outbox.h). Then the
-// mails of the outbox are made and sent, one by one, those of earlier runs that failed as well.
-// Where a mail cannot be sent it is tried again after a minute, later an hour, for five days.
+// A run has two steps. One transaction marks the pending alerts as sent and stores in the outbox
+// (quarry/repository/mail_outbox.h) which mails are due to whom. Then the mails in the outbox,
+// including those that failed in earlier runs, are composed and sent one by one. A failed mail is
+// retried with a delay from one minute to one hour, for five days.
 //
-// Runs may overlap: each mail is sent by one of them. A run that is killed while it hands over a
-// mail leaves this one to be sent again, after five minutes.
+// Runs may overlap: each mail is sent by one of them. If a run is killed while it sends a mail, the
+// mail is sent again after five minutes.
 #pragma once
 
 #include <cstddef>
@@ -26,41 +26,41 @@ class MailSender;
 
 struct AlertOptions {
   const base::Clock* clock = &base::system_clock();
-  /// Asked before each mail: the rest is for the next run. May be empty.
+  /// Checked before each mail; if true, the rest is left to the next run. May be empty.
   std::function<bool()> is_over = {};
-  /// Sends instead of what the repository's email-send-method says. Not owned; may be null.
+  /// Replaces the sender that the repository's email-send-method selects. Not owned; may be null.
   MailSender* sender = nullptr;
-  /// Sends what would be sent, but nothing counts as sent. Holds the write lock meanwhile.
+  /// Sends the mails but marks nothing as sent. Holds the write lock meanwhile.
   bool is_rehearsal = false;
 };
 
 struct AlertReport {
   std::size_t events = 0;    // newly marked as sent
-  std::size_t composed = 0;  // mails put into the outbox
+  std::size_t composed = 0;  // mails added to the outbox
   std::size_t sent = 0;
-  std::size_t failed = 0;    // attempts; they are made again later
-  std::size_t given_up = 0;  // mails that nobody takes
+  std::size_t failed = 0;    // attempts that will be retried
+  std::size_t given_up = 0;  // mails that failed permanently
   std::size_t waiting = 0;   // mails in the outbox at the end
-  /// Whether mail is set up at all.
+  /// Whether mail is configured.
   bool is_enabled = false;
-  /// What went wrong, or keeps mail from being sent: at most ten lines.
+  /// Problems with mails or the configuration: at most ten lines.
   std::vector<std::string> complaints;
 };
 
-// No Snapshot and no Receipt may be alive. Errors: kBusy, kIo, kNoSpace, kCorrupt, all of the
-// repository; that mail cannot be sent is no error, but in the report.
+// No Snapshot or Receipt may be alive. Errors: kBusy, kIo, kNoSpace, kCorrupt, all of the
+// repository. Failures to send mail are not errors but part of the report.
 
-/// Alerts about what is new, to those who want to know at once.
+/// Alerts for subscribers who want them immediately.
 base::Result<AlertReport> send_alerts(repository::Repository& repository,
                                       const AlertOptions& options);
-/// The digest, now.
+/// Sends the daily digest now.
 base::Result<AlertReport> send_digests(repository::Repository& repository,
                                        const AlertOptions& options);
-/// Notices of subscriptions that will end, unless some went out in the last week.
+/// Notices that subscriptions will expire, unless some were sent in the last week.
 base::Result<AlertReport> send_renewals(repository::Repository& repository,
                                         const AlertOptions& options);
-/// What a backoffice run does: alerts, and, in the first one of a day (they begin at noon, UTC, as
-/// fossil counts them), the digest and the notices.
+/// The mail of a backoffice run: alerts and, in the first run of a day (days begin at noon UTC, as
+/// in fossil), the digest and the expiry notices.
 base::Result<AlertReport> send_due_mail(repository::Repository& repository,
                                         const AlertOptions& options);
 

@@ -1,13 +1,13 @@
-// Which processes hold a lease, where process ids mean nothing: on another host or in another
-// container, and once a number has been given to somebody else. The row `quarry-lease` of a
-// repository's `config` stands beside fossil's `backoffice`, which has no room for that:
+// Identifies the processes that hold a lease where process ids alone do not: on another host, in
+// another container, or after an id has been reused. The row `quarry-lease` of a repository's
+// `config` supplements fossil's row `backoffice`, which has no room for this:
 //
-//   HOST PID STARTED PID STARTED      HOST: the boot of a machine and its pid namespace; STARTED: in
-//                                     clock ticks since that boot, as proc(5) has it
+//   HOST PID STARTED PID STARTED      HOST: the machine's boot id and pid namespace; STARTED: start
+//                                     time in clock ticks since boot, see proc(5)
 //
-// Who is in it is looked at where HOST is this one, and otherwise counts for as long as his lease
-// lasts. Who is not in it, since fossil wrote the lease, is alive where there is a process of that
-// number here; otherwise nobody knows.
+// If HOST is this host, the listed processes are checked; otherwise they count as alive until their
+// lease expires. A process that is not listed, because fossil wrote the lease, is alive if there is
+// a process with that id here; otherwise its state is unknown.
 #pragma once
 
 #include <array>
@@ -20,27 +20,27 @@
 
 namespace quarry::backoffice {
 
-/// The processes that can be seen from here; a test makes its own.
+/// The visible processes; replaced in tests.
 class ProcessTable {
  public:
   virtual ~ProcessTable() = default;
-  /// Without a space.
+  /// Identifies this host and pid namespace; contains no space.
   virtual std::string host() const = 0;
-  /// When the process PID began; nothing if there is none.
+  /// The start time of process PID, or nothing if there is no such process.
   virtual std::optional<std::int64_t> started(std::int64_t pid) const = 0;
 };
-/// Those of this machine.
+/// The processes of this machine.
 const ProcessTable& real_processes();
 
 class Holders {
  public:
-  /// Of the row's value; what cannot be read holds nobody.
+  /// Parses the row's value; an invalid value holds no process.
   static Holders parse(std::string_view text);
   std::string text() const;
 
-  /// What there is to know of the process PID that stands in the lease.
-  Holder look(std::int64_t pid, const ProcessTable& processes) const;
-  /// Those of LEASE, of which SELF has just written itself into it. One that was known before stays.
+  /// The state of process PID, which the lease names.
+  Holder state_of(std::int64_t pid, const ProcessTable& processes) const;
+  /// The holders of LEASE after SELF has written itself into it. Known entries are kept.
   Holders with(const Lease& lease, std::int64_t self, const ProcessTable& processes) const;
 
   friend bool operator==(const Holders&, const Holders&) = default;

@@ -1,5 +1,5 @@
-// The jobs of a run (run.h). What each has to remember between runs is a row of the repository's
-// `config`; a run that finds nothing to do writes nothing.
+// The jobs of a run (run.h). The state that a job keeps between runs is a row of the repository's
+// `config`. A run without work writes nothing.
 #pragma once
 
 #include <chrono>
@@ -14,48 +14,49 @@
 
 namespace quarry::backoffice {
 
-/// Who is told of what has come, and as what.
-struct TellingOptions {
+/// Where to publish events, and how the repository is named in them.
+struct PublishOptions {
   std::shared_ptr<const spool::HandOver> courier;
-  std::string name;  // of the repository, as it is served
-  std::string path;  // of its file, absolute
+  std::string name;  // as served
+  std::string path;  // absolute path of its file
 };
-/// What all events about REPOSITORY have in common. Inside a Snapshot or a Receipt.
-event::Head head_of(repository::Repository& repository, const TellingOptions& options);
-/// Tells the courier of what came since the last time. The first time nothing is: what is there then
-/// is no news. An event is told again where this process ends before it has noted that it was.
-Job tell_events(const TellingOptions& options);
-/// Tells the courier of failed logins, of what administrators did, and of changes of users, since the
-/// last time. The first time nothing is.
-Job tell_security(const TellingOptions& options);
-/// Has the courier run the hooks that `fossil hook add` stored, with what came since the last time
-/// (repository/received_list.h), unless a push is going on.
-Job after_receive_hooks(const TellingOptions& options);
+/// The fields that all events about REPOSITORY share. Inside a Snapshot or a Receipt.
+event::Head head_of(repository::Repository& repository, const PublishOptions& options);
+/// Publishes what has arrived since the last run to the courier. The first run only stores the
+/// current position. If the process ends before it has stored the new position, events are
+/// published again.
+Job publish_events(const PublishOptions& options);
+/// Publishes failed logins, actions of administrators and changes to users since the last run. The
+/// first run only stores the current position.
+Job publish_security_events(const PublishOptions& options);
+/// Has the courier run the hooks that `fossil hook add` stored, with what has arrived since the
+/// last run (repository/received_list.h), unless a push is in progress.
+Job after_receive_hooks(const PublishOptions& options);
 
-/// Tells the courier what has FAILED in REPOSITORY; that is no more than a try. No Snapshot may be
-/// alive.
-base::Result<void> tell_failures(repository::Repository& repository, const TellingOptions& options,
-                                 const std::vector<Failure>& failed);
+/// Publishes the FAILED jobs of REPOSITORY, without retries. No Snapshot may be alive.
+base::Result<void> publish_failures(repository::Repository& repository,
+                                    const PublishOptions& options,
+                                    const std::vector<Failure>& failed);
 
-/// Sends the mail that is due (alerts.h): alerts, and once a day digests and notices of renewal. What
-/// keeps mail from being sent is an error, while it waits to be tried again.
+/// Sends the mail that is due (alerts.h): alerts and, once a day, digests and expiry notices.
+/// Errors: mail could not be sent; it stays in the outbox and is retried.
 Job mail();
 
 struct MaintenanceOptions {
-  std::chrono::seconds interval{3600};           // between two looks
-  std::chrono::milliseconds verification{2000};  // that each spends on verifying artifacts
+  std::chrono::seconds interval{3600};           // between two runs of this job
+  std::chrono::milliseconds verification{2000};  // to spend on verifying artifacts per run
   std::chrono::hours access_log_kept{24 * 365};
 };
-/// Forgets what has expired, keeps SQLite's statistics true, and verifies all artifacts, some in each
-/// look, beginning anew after the last. Damage is an error (kCorrupt).
+/// Deletes expired rows, updates SQLite's statistics, and verifies all artifacts, a portion per
+/// run, then starts over. Errors: kCorrupt for damage.
 Job maintenance(const MaintenanceOptions& options);
 
 struct CompactionOptions {
-  std::chrono::milliseconds budget{20'000};  // that each run spends on it
+  std::chrono::milliseconds budget{20'000};  // per run
   std::function<bool()> is_interrupted = {};
 };
-/// Stores old versions as deltas on newer ones (repository/compaction.h), some in each run. It rests
-/// half of the time, so that nobody misses the processor. Damage is an error (kCorrupt).
+/// Stores old versions as deltas against newer ones (repository/compaction.h), a portion per run.
+/// It sleeps half of the time to limit the load. Errors: kCorrupt for damage.
 Job compaction(const CompactionOptions& options);
 
 }  // namespace quarry::backoffice

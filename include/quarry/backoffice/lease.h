@@ -1,17 +1,17 @@
-// Who may do a repository's background work, and when: the row `backoffice` of a repository's
-// `config`, which `fossil` respects, too.
+// Decides which process does a repository's background work, and when. The lease is the row
+// `backoffice` of the repository's `config`, which `fossil` respects, too.
 //
 //   CURRENT UNTIL NEXT UNTIL      four integers: process ids (0: none) and seconds since 1970
 //
-//   no current one, or its time is over and it has ended     run, for a minute
-//   another one is current                                    be the next one, and sleep until then
-//   there is a next one already                               leave
+//   no current holder, or it has ended and its time is over    run, for a minute
+//   there is a current holder                                  be next, and sleep until then
+//   there is a next holder already                             leave
 //
-// So there is one run at a time, there is one a minute, and each request is followed by one: either
-// by the run that it starts, or by that of the next one, which is still to begin.
+// So there is one run at a time and one per minute, and each request is followed by a run: the one
+// that it starts, or the next one, which has not begun yet.
 //
-// A current one that is done long before its time is over keeps its lease: the minute between runs
-// is counted from the beginning of one to that of the other.
+// A holder that finishes early keeps its lease: the minute between runs is counted from the start
+// of one to the start of the other.
 #pragma once
 
 #include <chrono>
@@ -22,11 +22,11 @@
 
 namespace quarry::backoffice {
 
-/// What is known of the process that has a lease.
+/// The state of a process that holds a lease.
 enum class Holder {
   kGone,      // it has ended
-  kAlive,     // it is there
-  kElsewhere  // it is not of this host, or that is not known: it counts while its time lasts
+  kAlive,     // it is running
+  kElsewhere  // on another host, or unknown: counts as alive until the lease expires
 };
 
 struct Lease {
@@ -35,42 +35,40 @@ struct Lease {
   std::int64_t next = 0;
   std::int64_t next_until = 0;
 
-  /// The value of the row; what is missing, and what is no number, is 0, as it is for fossil.
+  /// Parses the value of the row. Missing or invalid numbers are 0, as in fossil.
   static Lease parse(std::string_view text);
   std::string text() const;
 
   friend bool operator==(const Lease&, const Lease&) = default;
 };
 
-/// A process that would do the work, and what it sees. Times are in seconds since 1970.
+/// A process that wants to run, and what it knows. Times are in seconds since 1970.
 struct Candidate {
   std::int64_t self = 0;  // its process id
   std::int64_t now = 0;
   Holder current = Holder::kGone;
   Holder next = Holder::kGone;
   std::chrono::seconds lease_time{60};  // at least 1
-  bool may_wait = true;                 // false: run at once or not at all
+  bool may_wait = true;                 // false: run immediately or not at all
 };
 
 enum class Turn {
   kRun,   // do the work
-  kWait,  // it is the next one: sleep, and ask again
-  kLeave  // others see to it
+  kWait,  // wait as the next holder: sleep, then ask again
+  kLeave  // another process does the work
 };
 
 struct Decision {
   Turn turn = Turn::kLeave;
-  /// What the row is to be from now on, written in the transaction that it was read in. Nothing: it
-  /// stays as it is.
+  /// The new value of the row, to be written in the transaction that read it. Nothing: unchanged.
   std::optional<Lease> lease;
-  std::chrono::seconds sleep{0};  // of kWait
+  std::chrono::seconds sleep{0};  // for kWait
 };
 
-/// What CANDIDATE does, where the row is LEASE.
+/// What CANDIDATE should do, given LEASE.
 Decision decide(const Lease& lease, const Candidate& candidate);
 
-/// Whether another process would have something to do, and is to be started: decide() would not let
-/// it leave.
+/// Whether to start another process: decide() would not let it leave.
 bool is_wanted(const Lease& lease, const Candidate& candidate);
 
 }  // namespace quarry::backoffice

@@ -1,4 +1,4 @@
-// A peer of a repository, as the configuration has it: [peer NAME].
+// The configuration of a peer: section [peer NAME].
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@ std::optional<PeerDirection> peer_direction_named(std::string_view name);
 
 struct PeerOptions {
   std::string name = {};
-  /// Where it is: a URL without a password, or (remote) what the repository calls it: as `fossil
-  /// remote` lists them.
+  /// Its location: a URL without a password, or the name of a remote in the repository (see `fossil
+  /// remote`).
   std::string url = {};
   std::string remote = {};
   std::string password_file =
-      {};  // "": of a remote, the password that fossil has stored; else none
+      {};  // "": the password that fossil has stored for a remote; else none
   std::string ca_file = {};
   PeerDirection direction = PeerDirection::kBoth;
   bool with_private = false;
@@ -30,15 +30,15 @@ struct PeerOptions {
   std::chrono::milliseconds interval{60'000};
   std::chrono::milliseconds retry_delay{10'000};
   std::chrono::milliseconds retry_max_delay{60'000};
-  std::chrono::milliseconds timeout{60'000};      // of a peer that says nothing
-  std::chrono::milliseconds max_time{3'600'000};  // of a whole sync; the rest is for the next
+  std::chrono::milliseconds timeout{60'000};      // for a peer that sends nothing
+  std::chrono::milliseconds max_time{3'600'000};  // for a whole sync; the next one continues
 
   bool pushes() const { return direction != PeerDirection::kPull; }
   bool pulls() const { return direction != PeerDirection::kPush; }
 };
 
-/// Whether NAME may be the name of a peer: letters, digits, '-', '_' and '.', at most 64 of them.
-/// Error kInvalid.
+/// Whether NAME is a valid peer name: letters, digits, '-', '_' and '.', at most 64 of them.
+/// Errors: kInvalid.
 base::Result<void> check_peer_name(std::string_view name);
 
 }  // namespace quarry::backoffice

@@ -1,9 +1,8 @@
-// One sync with a peer, where it is due: what `quarry peer` does, started by the server or by hand.
+// One sync with a peer, if it is due. Run by `quarry peer`, which the server or a user starts.
 //
-//   look, without writing ─> begin: the row says who syncs ─> talk ─> end: the row says what came of it
+//   check (read-only) ─> begin: the row names the process ─> sync ─> end: the row has the result
 //
-// No lease is held, and no write lock while the network is waited for: a peer that hangs keeps nobody
-// from anything.
+// Holds no lease, and no write lock during network I/O: a peer that hangs blocks nobody.
 #pragma once
 
 #include <chrono>
@@ -27,18 +26,18 @@ namespace quarry::backoffice {
 
 struct PeerSyncOptions {
   PeerOptions peer;
-  /// Where that is, with its password: asked each time.
+  /// Returns the peer's URL with its password; called for each sync.
   std::function<base::Result<transport::RemoteUrl>(repository::Repository&)> locate;
-  /// How it is reached; time-outs are the peer's.
+  /// Returns the transport options; timeouts come from `peer`.
   std::function<transport::TransportOptions(repository::Repository&)> transport;
   std::function<base::Result<std::unique_ptr<transport::Transport>>(
       const transport::RemoteUrl&, const transport::TransportOptions&)>
       connect = transport::connect;
   std::function<bool()> is_interrupted = {};  // may be empty
-  /// What a peer says for people. May be empty.
-  std::function<void(const std::string&)> tell = {};
-  std::int64_t uid = 1;    // of the user in whose name things come
-  bool is_forced = false;  // due or not
+  /// Receives messages of the peer for the user. May be empty.
+  std::function<void(const std::string&)> on_message = {};
+  std::int64_t uid = 1;    // user whose name received content gets
+  bool is_forced = false;  // sync even if not due
   std::int64_t pid = 0;    // of this process
   const ProcessTable* processes = &real_processes();
 };
@@ -46,22 +45,23 @@ struct PeerSyncOptions {
 struct PeerReport {
   enum class What : std::uint8_t {
     kNotDue,
-    kRunning,  // somebody else syncs with this peer
+    kRunning,  // another process is syncing with this peer
     kDone,
-    kFailed,       // and that was noted
-    kInterrupted,  // and nothing was noted
+    kFailed,       // and the failure was recorded
+    kInterrupted,  // and nothing was recorded
   };
   What what = What::kNotDue;
-  std::chrono::milliseconds wait{0};  // until the next one is due
-  PeerState state;                    // as it is now
-  sync::ClientFigures figures;        // of kDone
-  std::optional<base::Error> error;   // of kFailed
-  std::int64_t past_failures = 0;     // of kDone: in a row, before it
-  bool is_news = false;               // of kFailed: not the same as before; of kDone: it has moved
+  std::chrono::milliseconds wait{0};  // until the next sync is due
+  PeerState state;                    // after this sync
+  sync::ClientFigures figures;        // for kDone
+  std::optional<base::Error> error;   // for kFailed
+  std::int64_t past_failures = 0;     // for kDone: consecutive failures before it
+  /// For kFailed: the failure differs from the last one. For kDone: the peer has moved.
+  bool is_news = false;
 };
 
-/// Errors: those of REPOSITORY, before the peer was reached or after; nothing is noted then, or what
-/// was is that the sync goes on (which holds until this process has ended).
+/// Errors: those of REPOSITORY, before or after the sync itself. Nothing is recorded then, or the
+/// row still says that the sync is running (which counts until this process has ended).
 base::Result<PeerReport> sync_with_peer(repository::Repository& repository,
                                         const PeerSyncOptions& options);
 

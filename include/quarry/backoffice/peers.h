@@ -1,13 +1,14 @@
-// The peers of a repository: others of the same project, with which it syncs by itself; and when.
+// The peers of a repository: other repositories of the same project with which it syncs
+// automatically.
 //
-// What has to be remembered of each is a row of the repository's `config`, `quarry-peer NAME`, a JSON
-// object (PeerState). It is written when a sync begins, so that nobody else begins one with the same
-// peer, and when it has ended.
+// The state of each peer is a row of the repository's `config`, `quarry-peer NAME`, a JSON object
+// (PeerState). It is written when a sync begins, so that no other process syncs with the same peer,
+// and when it has ended. A sync is due:
 //
-//   nothing is known, or of another URL         now
-//   the last tries failed                       when its time has come (next)
-//   there is something the peer has not had     now, if it is to be sent
-//   else                                        when `interval` has passed since the last try began
+//   no state, or the URL has changed            immediately
+//   the last attempts failed                    at `next`
+//   there is new content for the peer           immediately, if the direction allows it
+//   otherwise                                   `interval` after the last attempt began
 #pragma once
 
 #include <chrono>
@@ -24,60 +25,60 @@
 
 namespace quarry::backoffice {
 
-/// The process that syncs with a peer, which may have ended.
+/// The process that syncs with a peer; it may have ended.
 struct PeerRunner {
-  std::string host = {};  // as ProcessTable tells it
+  std::string host = {};  // from ProcessTable
   std::int64_t pid = 0;
   std::int64_t started = 0;
-  std::int64_t since = 0;  // when the sync began
-  std::int64_t until = 0;  // when it has to be over
+  std::int64_t since = 0;  // start of the sync
+  std::int64_t until = 0;  // deadline of the sync
 
   friend bool operator==(const PeerRunner&, const PeerRunner&) = default;
 };
 
 /// Times are in milliseconds since 1970; 0: never.
 struct PeerState {
-  std::string url = {};        // without its password: what all else is about
-  std::int64_t tried = 0;      // when the last sync began
-  std::int64_t succeeded = 0;  // when one last ended well
-  std::int64_t failed = 0;     // when one last failed
-  std::int64_t next = 0;       // after a failure: not before
-  std::int64_t failures = 0;   // in a row
-  std::string error = {};      // of the last one, empty after a success
-  std::string seen = {};       // what was there when the last good sync began (mark_of)
-  std::int64_t exchanged = 0;  // when something was last exchanged
-  std::int64_t sent = 0;       // artifacts, in all
+  std::string url = {};        // without its password; the other fields refer to it
+  std::int64_t tried = 0;      // start of the last sync
+  std::int64_t succeeded = 0;  // end of the last successful sync
+  std::int64_t failed = 0;     // end of the last failed sync
+  std::int64_t next = 0;       // after a failure: time of the next attempt
+  std::int64_t failures = 0;   // consecutive
+  std::string error = {};      // of the last sync; empty after a success
+  std::string seen = {};       // mark_of() at the start of the last successful sync
+  std::int64_t exchanged = 0;  // last time that anything was transferred
+  std::int64_t sent = 0;       // total artifacts
   std::int64_t received = 0;
-  std::string moved_to = {};  // where the peer says that it is now
+  std::string moved_to = {};  // new location, according to the peer
   std::optional<PeerRunner> runner = {};
 
-  /// Of the row's value; what cannot be read is as if it had never been.
+  /// Parses the row's value; an invalid value counts as missing.
   static PeerState parse(std::string_view text);
   std::string text() const;
 
   friend bool operator==(const PeerState&, const PeerState&) = default;
 };
 
-/// The row's name for the peer NAME.
+/// The name of the row for peer NAME.
 std::string peer_row(std::string_view name);
 inline constexpr std::string_view kPeerRows = "quarry-peer ";
 
-/// How long to wait, from NOW on, until there is to be a sync; 0: it is due. MARK is what is there
-/// now.
+/// How long to wait from NOW until the next sync; 0: it is due. MARK is the current mark_of().
 std::chrono::milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
                                         std::string_view mark, base::UnixMillis now);
-/// How long to wait after FAILURES in a row, the last of which was WHY. What a peer refuses does not
-/// pass by itself: it is asked ever more seldom. RANDOM: from 0 to below 1.
+/// How long to wait after FAILURES consecutive failures, the last of which was WHY. Refusals by the
+/// peer are retried with increasing delay, since they need somebody to fix them. RANDOM is at least
+/// 0 and below 1.
 std::chrono::milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,
                                              const PeerOptions& options, double random);
-/// Whether the failure number FAILURES is told: the first, and then ever more seldom.
-bool is_failure_to_tell(std::int64_t failures);
+/// Whether to log failure number FAILURES: the first one, then at increasing intervals.
+bool is_failure_to_log(std::int64_t failures);
 
-/// Whether somebody syncs with the peer at this moment.
+/// Whether a process is syncing with the peer now.
 bool is_running(const PeerState& state, const ProcessTable& processes, base::UnixMillis now);
 
-/// What a repository has that a peer may want: another text after anything came. Inside a Snapshot
-/// or a Receipt.
+/// A text that changes whenever there is new content that a peer may want. Inside a Snapshot or a
+/// Receipt.
 base::Result<std::string> mark_of(repository::Repository& repository, bool with_unversioned);
 
 }  // namespace quarry::backoffice

@@ -1,5 +1,5 @@
-// A run of a repository's background work: its jobs, one after the other, each with a time of its
-// own. One that fails keeps none of the others from running.
+// One run of a repository's background jobs, one after the other, each with its own time budget. A
+// failed job does not stop the others.
 #pragma once
 
 #include <chrono>
@@ -13,19 +13,19 @@
 namespace quarry::backoffice {
 
 /// What a job works with.
-struct Workplace {
+struct JobContext {
   repository::Repository& repository;
-  /// When it has to have ended; what it has not done then is for the next run.
+  /// Deadline; the next run continues with what is left.
   std::chrono::steady_clock::time_point end;
 
   bool is_over() const { return std::chrono::steady_clock::now() >= end; }
 };
 
 struct Job {
-  std::string name;  // as in messages: "after-receive hooks"
+  std::string name;  // as shown in messages: "after-receive hooks"
   std::chrono::milliseconds budget{};
-  /// Returns how many things it has done (mails sent, hooks begun), 0 where there was nothing to do.
-  std::function<base::Result<std::size_t>(Workplace&)> run;
+  /// Returns the number of things done (mails sent, hooks started); 0 if there was nothing to do.
+  std::function<base::Result<std::size_t>(JobContext&)> run;
 };
 
 struct Failure {
@@ -34,11 +34,11 @@ struct Failure {
 };
 
 struct RunReport {
-  std::vector<std::pair<std::string, std::size_t>> done;  // by job, of those that did something
+  std::vector<std::pair<std::string, std::size_t>> done;  // per job that did something
   std::vector<Failure> failures;
 };
 
-/// Runs JOBS in their order. IS_INTERRUPTED is asked between them: the rest is then left.
+/// Runs JOBS in order. IS_INTERRUPTED is checked between jobs; if true, the rest is skipped.
 RunReport run_jobs(repository::Repository& repository, const std::vector<Job>& jobs,
                    const std::function<bool()>& is_interrupted = {});
 

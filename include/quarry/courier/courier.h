@@ -1,10 +1,10 @@
-// The courier: keeps each event once on the disk, and delivers it to every destination that it is
-// for. What the program quarry-courier does once it has read its configuration.
+// The courier stores each event once on disk and delivers it to every destination that it matches.
+// This is what the program quarry-courier runs after it has read its configuration.
 //
-//   HandOver (a backoffice, say) ── socket ──> Stream "events" ──> a thread a destination
+//   HandOver (e.g. a backoffice) ── socket ──> Stream "events" ──> one thread per destination
 //
-// The calling thread waits for signals: SIGTERM and SIGINT end the courier, SIGUSR1 opens logs and
-// files anew. They are to be blocked, and SIGPIPE ignored, before any thread is started.
+// The calling thread waits for signals: SIGTERM and SIGINT stop the courier, SIGUSR1 reopens logs
+// and files. Block these signals and ignore SIGPIPE (hold_signals()) before starting any thread.
 #pragma once
 
 #include <chrono>
@@ -16,13 +16,13 @@
 
 namespace quarry::courier {
 
-/// How long what is being delivered when the courier is to end may take.
+/// How long deliveries in progress may take once the courier is stopping.
 inline constexpr std::chrono::milliseconds kEndingTime{5000};
 
-/// Blocks the signals that run() waits for, and puts them at rest where they were ignored.
+/// Blocks the signals that run() waits for, and resets those that were ignored. Ignores SIGPIPE.
 void hold_signals();
-/// Serves LISTENER, a Unix socket that does not block, until it is told to end. REOPEN opens the log
-/// anew. Errors: kBusy (another courier has the folder), and what the disk says.
+/// Serves LISTENER, a non-blocking Unix socket, until a signal stops it. REOPEN reopens the log.
+/// Errors: kBusy (another courier uses the directory), and file system errors.
 base::Result<void> run(const CourierConfig& config, base::Fd listener,
                        const std::function<void()>& reopen);
 

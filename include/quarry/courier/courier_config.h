@@ -1,4 +1,4 @@
-// The configuration of a courier as a whole.
+// The complete configuration of a courier.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// A message in the making: GMime behind RAII.
+// Composes a mail message: RAII around GMime.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ struct _GMimeMessage;
 
 namespace quarry::courier {
 
-/// Texts are taken as UTF-8; what is not, and control characters, cannot get into a header.
+/// Texts are UTF-8. Invalid UTF-8 and control characters never reach a header.
 class MailMessage {
  public:
   MailMessage();
@@ -22,13 +22,13 @@ class MailMessage {
   void set_date(base::UnixMillis time);
   /// Without angle brackets.
   void set_message_id(const std::string& id);
-  /// Text for people.
+  /// A header with text for people, encoded as needed.
   void set_header(const char* name, const std::string& value);
-  /// A value for programs: an address, a URL or the like, neither folded nor encoded.
+  /// A header with a value for programs (an address, a URL): neither folded nor encoded.
   void set_token_header(const char* name, const std::string& value);
   void set_body(const std::string& text);
 
-  /// Lines end with LINE_END; sendmail(8) takes LF, and SMTP, which needs CRLF, makes it of either.
+  /// Line endings of the text: sendmail(8) expects LF; SmtpSender converts either to CRLF.
   enum class LineEnd { kCrLf, kLf };
   std::string text(LineEnd line_end = LineEnd::kCrLf) const;
 

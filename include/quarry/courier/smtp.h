@@ -1,8 +1,8 @@
-// Mail to an SMTP server: smtp, smtps or STARTTLS, with or without a login. What is sent was composed
-// by somebody else; here is only the envelope, and what the server has said to it.
+// Sends composed mails to an SMTP server: smtp, smtps or STARTTLS, with or without a login. Handles
+// the envelope, and reports what the server replied for each recipient.
 //
-// A connection is used for several mails. Nothing of the environment (http_proxy and the like) is
-// respected. In the courier's process, or in a backoffice; one thread at a time.
+// A connection is reused for several mails. Environment variables (http_proxy and the like) are
+// ignored. Used by the courier and the backoffice; not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -20,59 +20,59 @@ namespace quarry::courier {
 
 enum class StartTls : std::uint8_t {
   kOff,
-  /// Encrypted where the server offers it. As between mail servers, no certificate is checked, unless
-  /// there is a ca_file or a user.
+  /// Encrypt if the server offers it. As between mail servers, the certificate is not verified
+  /// unless there is a ca_file or a user.
   kIfOffered,
-  kRequired,  // and the certificate is checked
+  kRequired,  // and verify the certificate
 };
 
 struct SmtpOptions {
-  /// smtp://HOST[:PORT] or smtps://HOST[:PORT]; a path is the name for EHLO.
+  /// smtp://HOST[:PORT] or smtps://HOST[:PORT]; a path is the name to send with EHLO.
   std::string url = "smtp://localhost";
-  StartTls start_tls = StartTls::kIfOffered;  // of smtp://
+  StartTls start_tls = StartTls::kIfOffered;  // applies to smtp://
   std::string user = {};                      // "": no login
   std::string password = {};
-  std::string ca_file = {};  // PEM; "": the system's authorities
+  std::string ca_file = {};  // PEM; "": the system's CA certificates
   std::chrono::milliseconds connect_timeout{30'000};
-  /// For a whole mail. A server may take minutes to look into one.
+  /// For a whole mail. A server may take minutes to scan one.
   std::chrono::milliseconds timeout{300'000};
-  /// Asked once a second, at least, while a mail is sent: whether to give up. May be empty.
+  /// Whether to abort; called at least once a second while a mail is sent. May be empty.
   std::function<bool()> is_interrupted = {};
 };
 
-/// Errors: kInvalid, URL is none of an SMTP server, or holds a password.
+/// Errors: kInvalid (URL is not an SMTP URL, or contains a password).
 base::Result<void> check_smtp_url(std::string_view url);
 
-inline constexpr std::size_t kMostMail = std::size_t{48} << 20;  // bytes
-inline constexpr std::size_t kMostRecipients = 1000;
+inline constexpr std::size_t kMaxMail = std::size_t{48} << 20;  // bytes
+inline constexpr std::size_t kMaxRecipients = 1000;
 
 struct Mail {
-  /// Addresses as they stand in the envelope: name@domain. From "": no one wants to know of failures.
+  /// Envelope addresses: name@domain. An empty `from` asks for no bounces.
   std::string from;
   std::vector<std::string> recipients;
-  /// Header and body, whole. Lines may end in LF or CRLF. Not owned.
+  /// Header and body. Lines may end in LF or CRLF. Not owned.
   std::string_view message;
 };
 
-enum class MailFate : std::uint8_t {
-  kSent,     // the server has taken it over
-  kLater,    // not now: the server is away, or has said so; again later
-  kRefused,  // never: it would say the same again
+enum class MailOutcome : std::uint8_t {
+  kSent,      // the server accepted it
+  kDeferred,  // a temporary failure: try again later
+  kRefused,   // a permanent failure
 };
 
-struct RecipientFate {
-  MailFate fate = MailFate::kLater;
-  std::string why;  // what the server, or libcurl, has said, printable; "" of kSent
+struct RecipientResult {
+  MailOutcome outcome = MailOutcome::kDeferred;
+  std::string why;  // the reply of the server, or libcurl's error, printable; "" for kSent
 };
 
 struct MailReport {
-  /// Of each of Mail::recipients, in their order.
-  std::vector<RecipientFate> recipients;
+  /// In the order of Mail::recipients.
+  std::vector<RecipientResult> recipients;
 
   bool is_sent_to_all() const;
-  /// Whether any is to be tried later.
-  bool is_any_later() const;
-  /// Why somebody did not get it: of the first of those; "": everybody did.
+  /// Whether to try again later for any recipient.
+  bool is_any_deferred() const;
+  /// The first failure among the recipients; "" if there is none.
   std::string why() const;
 };
 
@@ -83,8 +83,8 @@ class SmtpSender {
   SmtpSender(const SmtpSender&) = delete;
   SmtpSender& operator=(const SmtpSender&) = delete;
 
-  /// Sends MAIL. Recipients that the server refuses do not keep the others from getting it. What is
-  /// no address, too long, or has too many recipients is refused without asking a server.
+  /// Sends MAIL. Recipients that the server refuses do not affect the others. An invalid address, a
+  /// mail that is too long, or too many recipients are refused without contacting the server.
   MailReport send(const Mail& mail);
 
  private:

@@ -26,7 +26,7 @@
 namespace quarry::event {
 
 inline constexpr int kVersion = 1;
-/// Bytes of Head::key; the stream's own bound (spool::kMostKey).
+/// Bytes of Head::key; the stream's own bound (spool::kMaxKey).
 inline constexpr std::size_t kMostKey = 255;
 /// Bytes of a name: of a user, branch, tag, file or the like.
 inline constexpr std::size_t kMostName = 1024;

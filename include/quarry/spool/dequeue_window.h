@@ -10,12 +10,12 @@
 
 namespace quarry::spool {
 
-/// What a clock on the wall shows.
+/// Returns the local wall-clock time.
 using LocalClock = std::function<std::tm()>;
 std::tm local_time();
 
-/// How long it takes from LOCAL until messages are delivered; 0: they are. As the clock goes: one
-/// that is put forward or back meanwhile makes it wrong, so look again now and then.
+/// The time from LOCAL until messages are delivered; 0: now. Recompute it now and then, because the
+/// clock may be changed meanwhile.
 std::chrono::seconds until_window(const QueueOptions& options, const std::tm& local);
 
 }  // namespace quarry::spool

@@ -1,16 +1,15 @@
-// How other processes put messages into a stream that one process holds: over a Unix socket.
+// Lets other processes append to a stream that one process holds, over a Unix socket.
 //
-//   HandOver (a worker, say) ── request ──> HandOverServer ── Stream::append() ──> disk
-//                            <── answer ──                 <── it is there ──────
+//   HandOver (e.g. a worker) ── request ──> HandOverServer ── Stream::append() ──> disk
+//                            <── answer ──                 <── stored ───────────
 //
-// The answer is sent after append() has returned, which is to say when the messages are on the disk
-// (with StreamOptions::sync). Requests of several clients that have come meanwhile are appended
-// together, with one sync. Where the answer is lost, or is an error, some of the messages may be in
-// the stream: who hands them over again gives them the same keys (NewMessage::key), and the consumer
-// can tell.
+// The answer is sent after append() has returned, that is, when the messages are on disk (with
+// StreamOptions::sync). Requests that arrive together are appended with one sync. If the answer is
+// lost or is an error, some of the messages may be in the stream: a client that retries uses the
+// same keys (NewMessage::key), so that the consumer can recognize duplicates.
 //
-// Who may connect is for the socket's owner and mode to say. A client that sends what it must not, or
-// stops in the middle, is dropped; nobody else notices.
+// The socket's owner and mode control who may connect. A client that violates the protocol, or
+// stalls, is disconnected without effect on the others.
 #pragma once
 
 #include <cstddef>
@@ -27,30 +26,29 @@
 
 namespace quarry::spool {
 
-/// Bytes of one request: the messages, 10 bytes for each of them, and 4.
-inline constexpr std::size_t kMostHandOver = std::size_t{16} << 20;
+/// Maximum size of a request: the messages, 10 bytes per message, and 4.
+inline constexpr std::size_t kMaxHandOver = std::size_t{16} << 20;
 
 struct HandOverOptions {
-  /// Connections at the same time; others wait to be accepted.
-  std::size_t most_clients = 64;
-  /// Bytes of requests that are being received, of all clients together; more than kMostHandOver.
-  /// Who would pass it is not read from until there is room.
-  std::size_t most_bytes = 4 * kMostHandOver;
-  /// A request has to be whole so long after it was begun to be read, and its answer taken so long
-  /// after it was sent; and so long a connection may be quiet.
+  /// Concurrent connections; others wait to be accepted.
+  std::size_t max_clients = 64;
+  /// Bytes of requests being received, of all clients together; more than kMaxHandOver. Reading
+  /// from a client pauses while its request would exceed this.
+  std::size_t max_request_bytes = 4 * kMaxHandOver;
+  /// Time limit for reading a request, for sending an answer, and for an idle connection.
   milliseconds time_out{10000};
 };
 
-/// Serves clients in a thread of its own.
+/// Serves clients in its own thread.
 class HandOverServer {
  public:
-  /// Serves those who connect to LISTENER, a non-blocking Unix socket (base::listen_on), until it is
-  /// stopped. STREAM is not owned, and must outlive it. REPORTER is told of clients that are dropped,
-  /// in the server's thread. Errors: kInvalid (OPTIONS), kIo.
+  /// Serves clients of LISTENER, a non-blocking Unix socket (base::listen_on), until destroyed.
+  /// STREAM is not owned, and must outlive the server. REPORTER is called in the server's thread
+  /// when a client is disconnected for an error. Errors: kInvalid (OPTIONS), kIo.
   static base::Result<std::unique_ptr<HandOverServer>> start(Stream& stream, base::Fd listener,
                                                              Reporter reporter,
                                                              const HandOverOptions& options = {});
-  /// Stops. A request that was not answered by then is not acknowledged.
+  /// Stops the server. Requests without an answer by then are not acknowledged.
   ~HandOverServer();
   HandOverServer(const HandOverServer&) = delete;
   HandOverServer& operator=(const HandOverServer&) = delete;
@@ -61,18 +59,17 @@ class HandOverServer {
   std::unique_ptr<Loop> loop_;
 };
 
-/// The other end: hands messages over, with a connection for each call. Not for several threads at a
-/// time.
+/// The client: opens a connection for each call. Not thread-safe.
 class HandOver {
  public:
-  /// SOCKET: a path. TIME_OUT: for a whole call.
+  /// SOCKET is a path; TIME_OUT applies to a whole call.
   HandOver(std::string socket, milliseconds time_out)
       : socket_(std::move(socket)), time_out_(time_out) {}
 
-  /// Hands MESSAGES over, one at least. Returns the id of the first; those of the others follow. When
-  /// it returns they are on the disk. Errors: kLimit (they are too long, or too many), kNotFound
-  /// (there is no such socket), kBusy (no answer in time), kIo (the connection broke), and what
-  /// append() has said. But for the first two some of them may be in the stream.
+  /// Hands over one or more MESSAGES. Returns the id of the first; the others have the following
+  /// ids. On return they are on disk. Errors: kLimit (too long, or too many), kNotFound (no such
+  /// socket), kBusy (no answer in time), kIo (the connection broke), and the errors of append().
+  /// With errors other than kLimit and kNotFound some of the messages may be in the stream.
   base::Result<std::uint64_t> hand_over(std::span<const NewMessage> messages) const;
 
  private:

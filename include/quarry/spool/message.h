@@ -1,4 +1,4 @@
-// What a queue carries: bytes that it never looks into, and how much it would matter to lose them.
+// What a queue carries: opaque bytes, and a severity.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace quarry::spool {
 
-/// Bytes that one message may have: a length read from a file is checked against it before there is
-/// memory for it.
-inline constexpr std::size_t kMostContent = std::size_t{64} << 20;
+/// Maximum size of a message in bytes; lengths from files are checked against it before memory is
+/// allocated.
+inline constexpr std::size_t kMaxContent = std::size_t{64} << 20;
 
-/// syslog's severities (RFC 5424): 0 matters most, 7 least.
+/// syslog's severities (RFC 5424): 0 is the most severe, 7 the least.
 inline constexpr std::uint8_t kLeastSevere = 7;
 inline constexpr std::uint8_t kInformational = 6;
 
@@ -22,11 +22,11 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-/// How long whoever enqueues may be held up for the sake of the queue, by what it can do instead.
+/// How long the queue may delay a producer, depending on its kind.
 enum class Delay : std::uint8_t {
-  kNone,   // it cannot wait at all (a datagram socket): only the queue's size holds it up
-  kLight,  // it can wait a moment: up to a second above queue.lightdelaymark
-  kFull,   // it can wait for ever (a file, a pipe): as long as the queue is above the fulldelaymark
+  kNone,   // cannot wait (a datagram socket): delayed only while the queue is full
+  kLight,  // can wait briefly: up to a second above queue.lightdelaymark
+  kFull,   // can wait forever (a file, a pipe): while the queue is above queue.fulldelaymark
 };
 
 }  // namespace quarry::spool

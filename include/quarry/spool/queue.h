@@ -1,16 +1,17 @@
-// A queue that is as fast as memory while all is well, and loses nothing when its consumer is away.
+// A queue at the speed of memory in normal operation that loses nothing when its consumer is down.
 //
-//   direct         who enqueues consumes
+//   direct         enqueue() calls the consumer
 //   memory         a bounded list in memory, and workers that deliver from it
-//   disk           segment files (see src/spool/segments/segment_format.h), and workers that deliver from them
-//   disk-assisted  memory, until the high water mark is reached; then memory is what buffers for a
-//                  disk queue of its own, until that is empty (see src/spool/queue/disk_assistance.h)
+//   disk           segment files (src/spool/segments/segment_format.h), and workers that deliver
+//                  from them
+//   disk-assisted  memory, until the high watermark is reached; then memory is the buffer of an
+//                  additional disk queue until that is empty (src/spool/queue/disk_assistance.h)
 //
-// Delivery is at least once; twice only after a crash, or where a consumer was left behind at the
-// end. With one worker, what one producer has enqueued is delivered in that order, through all
-// changes of mode and over restarts. With more workers batches are *begun* in that order, and are
-// delivered side by side: a consumer that needs more has to sort them out itself. What one of them
-// has given back when the queue ends may come behind what was later, at the next start.
+// Delivery is at least once; duplicates occur only after a crash, or if a consumer does not finish
+// during shutdown. With one worker, the messages of a producer are delivered in order, through all
+// changes of mode and across restarts. With several workers, batches are *started* in order but
+// delivered concurrently; a consumer that needs more has to sort them itself. Messages that such a
+// consumer returns during shutdown may be delivered after later ones at the next start.
 #pragma once
 
 #include <chrono>
@@ -31,66 +32,64 @@ namespace quarry::spool {
 
 /// What a consumer did with a batch.
 struct Delivery {
-  /// So many from the batch's beginning are done with. The others are rolled back: they come again,
-  /// before anything later.
+  /// Number of messages delivered from the start of the batch. The others are rolled back: they are
+  /// delivered again before any later ones.
   std::size_t delivered = 0;
-  /// "Try again": how long to wait before the rest comes again. Where nothing was delivered, it
-  /// waits 10 ms at least.
+  /// Delay before the rest is delivered again; at least 10 ms if nothing was delivered.
   std::chrono::milliseconds retry_after{0};
 };
 
-/// Takes a batch, in a worker's thread: several at a time with several workers. Should return soon
-/// once STOP is requested. An exception is as if nothing of the batch was delivered.
+/// Takes a batch, in a worker's thread; called concurrently if there are several workers. Should
+/// return soon after STOP is requested. An exception means that nothing of the batch was delivered.
 using Consumer =
     std::function<Delivery(std::span<const Message> batch, const std::stop_token& stop)>;
 
-/// Told what a person should know: trouble with files, and what was found at the start. A line
-/// without its end. May be called in any thread, one at a time, while the queue waits: it must not
-/// call the queue.
+/// Receives messages for the administrator: problems with files, and what was found at the start.
+/// The line has no line end. May be called in any thread, one call at a time, while the queue
+/// waits: it must not call the queue.
 using Reporter = std::function<void(const std::string& line)>;
 
 /// How a queue ended.
 struct Ending {
-  std::uint64_t saved = 0;         // on the disk, for the next start
-  std::uint64_t lost = 0;          // were in memory, and are nowhere now
-  std::size_t consumers_left = 0;  // do not end; they are left to the process's end
+  std::uint64_t saved = 0;         // on disk, for the next start
+  std::uint64_t lost = 0;          // were in memory, and are gone
+  std::size_t consumers_left = 0;  // still running; they end with the process
 };
 
 class Queue {
  public:
-  /// Starts a queue. CONSUMER may be empty: nothing is delivered then, and what comes goes to the
-  /// disk (enqueue-only). What is on the disk is delivered first. FILES is not owned, and must
-  /// outlive the queue. Errors: kInvalid (OPTIONS), kBusy (another process has the files), and what
-  /// the disk says.
+  /// Starts a queue and first delivers what is on disk. CONSUMER may be empty: then messages go to
+  /// disk and nothing is delivered (enqueue-only). FILES is not owned, and must outlive the queue.
+  /// Errors: kInvalid (OPTIONS), kBusy (another process has the files), and file system errors.
   static base::Result<std::unique_ptr<Queue>> start(
       const QueueOptions& options, Consumer consumer, Reporter reporter,
       base::FileSystem& files = base::FileSystem::real());
-  /// As shutdown().
+  /// Calls shutdown().
   ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  /// Takes MESSAGE (or, with queue.samplinginterval, leaves it out). From then on it is in memory,
-  /// on the disk (a disk queue), or there for good (with queue.syncqueuefiles). Safe from any
-  /// thread. Errors: kLimit (the queue was full for queue.timeoutenqueue; or the message is too
-  /// long), kDiscarded (for its severity), kBusy (the queue is ending), and for a disk queue
-  /// what the disk says; nothing was taken then.
+  /// Takes MESSAGE, unless queue.samplinginterval skips it. On return it is in memory, in the files
+  /// (a disk queue), or on disk (with queue.syncqueuefiles). Thread-safe. Errors: kLimit (the queue
+  /// was full for queue.timeoutenqueue, or the message is too long), kDiscarded (for its severity),
+  /// kBusy (the queue is shutting down), and for a disk queue file system errors; nothing was taken
+  /// then.
   base::Result<void> enqueue(Message message, Delay delay = Delay::kNone);
-  /// The same for all of MESSAGES, in their order, with one lock. Returns how many were taken, from
-  /// the first on; less than all only with *error set.
+  /// Takes MESSAGES in order, under one lock. Returns how many were taken, counted from the first;
+  /// if not all of them, *error is set.
   std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error);
 
-  /// Ends the queue as its parameters say: takes no more, gives workers their time, saves what is
-  /// to be saved. The second call returns what the first did.
+  /// Shuts down as configured: rejects new messages, waits for workers, saves messages. A second
+  /// call returns the result of the first.
   Ending shutdown();
 
-  /// Stops nobody.
+  /// Does not block producers or workers.
   Statistics statistics() const;
-  /// Whether its files are still where they were, for who has nothing to enqueue just now. Errors:
-  /// kNotFound (they, or their folder, were removed, moved or replaced: nobody would find what is
-  /// enqueued).
+  /// Checks that the queue's files are still in place, for producers that are idle. Errors:
+  /// kNotFound (the files or their directory were removed, moved or replaced: new messages would be
+  /// lost).
   base::Result<void> check_files() const;
-  /// Returns when nothing waits to be delivered, or after TIMEOUT: whether nothing did.
+  /// Waits until no message is left to deliver, at most TIMEOUT. Returns whether none is left.
   bool wait_until_empty(std::chrono::milliseconds timeout);
 
  private:

@@ -1,4 +1,4 @@
-// The files of a disk queue from outside of the process that uses them: what `quarry spool` does.
+// Access to the files of a disk queue from other processes, for `quarry spool`.
 #pragma once
 
 #include <cstdint>
@@ -16,65 +16,64 @@
 
 namespace quarry::spool {
 
-/// Which files: NAME.* in FOLDER.
-struct SpoolPlace {
+/// The files NAME.* in FOLDER.
+struct SpoolLocation {
   std::filesystem::path folder;
   std::string name;
 };
 
 struct SpoolStatus {
-  std::uint64_t messages = 0;  // not delivered, by their numbers: damage shows when they are read
+  std::uint64_t messages = 0;  // not delivered, including unreadable ones
   std::uint64_t bytes = 0;     // of all segments
   std::uint64_t segments = 0;
-  std::vector<std::string> damaged;  // files that were set aside
-  bool has_writer = false;           // a process enqueues
-  bool has_reader = false;           // a process delivers
+  std::vector<std::string> damaged;  // names of damaged files that were set aside
+  bool has_writer = false;           // a process is enqueueing
+  bool has_reader = false;           // a process is delivering
 };
 
-/// Looks, and changes nothing. Errors: kNotFound (there is no such folder), and what the disk says.
-base::Result<SpoolStatus> spool_status(const SpoolPlace& place,
+/// Read-only. Errors: kNotFound (no such directory), and file system errors.
+base::Result<SpoolStatus> spool_status(const SpoolLocation& location,
                                        base::FileSystem& files = base::FileSystem::real());
 
-/// Shows VISITOR every message that is not delivered, with its number from 1 on, until it returns
-/// false; changes nothing. What cannot be read is told to REPORTER.
+/// Calls VISITOR with each undelivered message and its number, from 1 on, until it returns false.
+/// Read-only. Unreadable messages are reported to REPORTER.
 base::Result<void> visit_spool(
-    const SpoolPlace& place,
+    const SpoolLocation& location,
     const std::function<bool(std::uint64_t number, const Message& message)>& visitor,
     const Reporter& reporter, base::FileSystem& files = base::FileSystem::real());
 
-/// Forgets all messages that are there now, also while a process enqueues others. Returns how many.
-/// Errors: kBusy (a process delivers).
-base::Result<std::uint64_t> purge_spool(const SpoolPlace& place, const Reporter& reporter,
+/// Deletes all messages that are there now; a process may go on enqueueing. Returns how many.
+/// Errors: kBusy (a process is delivering).
+base::Result<std::uint64_t> purge_spool(const SpoolLocation& location, const Reporter& reporter,
                                         base::FileSystem& files = base::FileSystem::real());
 
-/// Puts the messages that can be read in segments set aside, behind what made them so, at the end
-/// of the queue, and removes those segments, one after the other: a segment is put there as a
-/// whole, or not at all. Returns how many messages. Errors: kBusy (a process enqueues), and what
-/// the disk says.
-base::Result<std::uint64_t> replay_spool(const SpoolPlace& place, const Reporter& reporter,
+/// Appends the readable messages after the damage in segments that were set aside to the queue, and
+/// removes these segments one by one; each is appended completely or not at all. Returns the number
+/// of messages. Errors: kBusy (a process is enqueueing), and file system errors.
+base::Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter& reporter,
                                          base::FileSystem& files = base::FileSystem::real());
 
-/// Takes messages from the files, while another process may put others there.
+/// Takes messages from the files while another process may append.
 class Drain {
  public:
-  /// Errors: kBusy (another process delivers), and what the disk says.
+  /// Errors: kBusy (another process is delivering), and file system errors.
   static base::Result<std::unique_ptr<Drain>> open(
-      const SpoolPlace& place, const QueueOptions& options, const Reporter& reporter,
+      const SpoolLocation& location, const QueueOptions& options, const Reporter& reporter,
       base::FileSystem& files = base::FileSystem::real());
   ~Drain();
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
 
-  /// The next messages, MOST at most; none if there are none now. Errors: what the disk says.
-  base::Result<std::vector<Message>> next(std::size_t most);
-  /// The first COUNT of all that next() has given, and that are not settled yet, are done with.
-  /// What is not when the drain ends comes again in the next one.
+  /// The next messages, at most MAX; may be empty. Errors: file system errors.
+  base::Result<std::vector<Message>> next(std::size_t max);
+  /// Marks the first COUNT unsettled messages that next() has returned as delivered. Messages that
+  /// are not settled when the drain ends are returned again by the next drain.
   void settle(std::size_t count);
-  /// How many next() has given that are not settled.
+  /// How many messages from next() are not settled.
   std::size_t unsettled() const;
-  /// Forgets what was there when this was opened. Returns how many messages that were.
+  /// Deletes the messages that were there on open(). Returns how many.
   base::Result<std::uint64_t> forget_found();
-  /// Writes down how far this has come; removes the files of an empty queue that nobody writes to.
+  /// Writes the read position; removes the files of an empty queue without a writer.
   base::Result<void> finish();
 
  private:

@@ -1,15 +1,16 @@
-// One destination of a stream (stream.h): how far it has come, what of that it has not settled yet,
-// and what it has given up.
+// One reader of a stream (stream.h): its position, the messages before it that are not settled, and
+// its dead letters.
 //
-// Messages are taken in batches and settled one by one. Delivery is at least once: what was taken
-// and not settled when the process ends comes again, with one more attempt if that ended by itself
-// (a message whose delivery kills the process is given up in the end, like any other), and so does
-// what was settled in the moment of a crash without `sync_settlements`.
+// Messages are taken in batches and settled one by one. Delivery is at least once. Messages that
+// are taken but not settled when the process ends are delivered again. If it crashed, that counts
+// as an attempt, so that a message whose delivery kills the process becomes a dead letter in the
+// end. After a crash of the machine, recent settlements may be lost unless `sync_settlements` is
+// set.
 //
-// A destination that is away costs disk, not memory: of its messages no more than `window` are
-// known one by one; all others are a position in the files.
+// A destination that is down costs disk space, not memory: at most `window` messages are tracked
+// one by one; for the others a position in the files is enough.
 //
-// Safe from any thread. A call holds up only others on the same subscription.
+// Thread-safe. Calls only block other calls on the same subscription.
 #pragma once
 
 #include <cstddef>
@@ -29,67 +30,67 @@
 namespace quarry::spool {
 
 struct SubscriptionOptions {
-  /// Of one that is not known yet: the messages that are in the stream already are for it, too.
+  /// A new subscription starts with the messages already in the stream.
   bool from_beginning = false;
-  /// A message that is to come later holds back those behind it, and one batch at a time is taken.
-  /// Without it they pass, until the window is full.
+  /// A message that waits for a retry holds back later ones, and only one batch is in flight at a
+  /// time. Otherwise later ones may overtake it until the window is full.
   bool in_order = false;
-  /// A settlement survives that the machine stops. Without it, it survives that the process is
-  /// killed.
+  /// Settlements survive a crash of the machine. Otherwise they only survive a crash of the
+  /// process.
   bool sync_settlements = false;
-  /// Messages that were taken and are not settled, at most: 1 to kMostWindow.
+  /// Maximum number of messages that were taken and not settled: 1 to kMaxWindow.
   std::size_t window = 1000;
-  /// After so many tries a message that fails is given up; 0: never.
-  std::uint32_t most_attempts = 0;
+  /// Number of attempts after which a message becomes a dead letter; 0: unlimited.
+  std::uint32_t max_attempts = 0;
   RetryDelay retry;
 };
-inline constexpr std::size_t kMostWindow = 65536;
+inline constexpr std::size_t kMaxWindow = 65536;
 
-/// A message as a subscription, or who lists a stream, sees it.
+/// A message as seen by a subscription or a listing.
 struct StreamedMessage {
-  /// Stays the same from the append on, over restarts, and in the dead letters. Ascends in the
-  /// order of appends.
+  /// Does not change across restarts or in the dead letters. Ascends in the order of appends.
   std::uint64_t id = 0;
-  /// What it is settled by; the id, but for a message that came back from the dead letters.
+  /// Identifies it in settle(); same as the id, unless the message was replayed from the dead
+  /// letters.
   std::uint64_t sequence = 0;
-  base::UnixMillis taken_at;   // by the stream
-  std::uint32_t attempts = 0;  // with this one
+  base::UnixMillis taken_at;   // when it was appended
+  std::uint32_t attempts = 0;  // including this one
   std::uint8_t severity = kInformational;
-  std::string key;      // as it was given; "": none
-  std::string content;  // as it was given
-  std::string error;    // of a dead letter: why it was given up
+  std::string key;      // as given to append(); "": none
+  std::string content;  // as given to append()
+  std::string error;    // for a dead letter: the last error
 };
 
 enum class Outcome : std::uint8_t {
   kDone,
-  kLater,     // it failed: again after a delay, or given up after the last try
-  kGivenUp,   // it will never succeed: into the dead letters
-  kReturned,  // it was not tried: comes again at once, and this did not count
+  kRetry,     // failed: retry after a delay, or a dead letter after the last attempt
+  kGivenUp,   // will never succeed: a dead letter
+  kReturned,  // not attempted: deliver again immediately, without counting an attempt
 };
 
-/// What became of a message that was taken.
+/// The outcome for one message.
 struct Settlement {
   std::uint64_t sequence = 0;
   Outcome outcome = Outcome::kDone;
-  /// Of kLater and kGivenUp: why, for a person. The first 256 bytes are kept.
+  /// For kRetry and kGivenUp: the reason, for people. Only the first 256 bytes are kept.
   std::string error = {};
-  /// Of kLater: how long to wait, rather than what `retry` says (Retry-After); a day at most.
+  /// For kRetry: a delay that overrides `retry` (e.g. Retry-After); at most a day.
   std::optional<milliseconds> delay = std::nullopt;
 };
 
 struct SubscriptionStatistics {
   std::string name;
-  std::uint64_t waiting = 0;    // not settled, with those in hand and those postponed
-  std::uint64_t in_hand = 0;    // taken, and not settled
-  std::uint64_t postponed = 0;  // come later
-  std::optional<base::UnixMillis> oldest = {};  // when the stream took the first that waits
-  std::uint32_t head_attempts = 0;              // of that one
-  std::string last_error;                       // of the last that came later or was given up
+  std::uint64_t waiting = 0;    // not settled, including those in flight and postponed
+  std::uint64_t in_flight = 0;  // taken, and not settled
+  std::uint64_t postponed = 0;  // wait for a retry
+  std::optional<base::UnixMillis> oldest = {};  // append time of the first message that waits
+  std::uint32_t head_attempts = 0;              // attempts for that message
+  std::string last_error;                       // of the last retry or dead letter
   std::optional<base::UnixMillis> last_error_at;
-  // Since the subscription was made.
+  // Since the subscription was created.
   std::uint64_t delivered = 0;
   std::uint64_t given_up = 0;
-  std::uint64_t dead = 0;        // of those, still among the dead letters
+  std::uint64_t dead = 0;        // of those given up, still in the dead letters
   std::uint64_t unreadable = 0;  // lost to damaged files
   bool is_paused = false;
 };
@@ -103,39 +104,40 @@ class Subscription {
 
   const std::string& name() const;
 
-  /// Messages to deliver now, MOST at most: those whose delay is over, then new ones. None: there is
-  /// nothing now, it is paused, or the window is full of what comes later. Each is to be settled.
-  /// Errors: what the disk says.
-  base::Result<std::vector<StreamedMessage>> take(std::size_t most);
+  /// Takes up to MAX messages to deliver: those due for a retry, then new ones. Empty if there is
+  /// nothing to deliver now, the subscription is paused, or the window is full of postponed
+  /// messages. Each message must be settled. Errors: file system errors.
+  base::Result<std::vector<StreamedMessage>> take(std::size_t max);
 
-  /// Notes what became of messages. One that is not in hand (any more: it was purged, say) is passed
-  /// over. Errors: what the disk says; with kNoSpace the settlements count in this process, and may
-  /// be forgotten with it; with others none of them counts.
+  /// Records the outcome of messages. Messages that are not in flight (e.g. purged meanwhile) are
+  /// ignored. Errors: file system errors. With kNoSpace the settlements are valid in this process
+  /// but may be lost when it ends; with other errors none of them is valid.
   base::Result<void> settle(std::span<const Settlement> settlements);
 
-  /// Waits until take() would give something, for MOST at most, or until wake() is called. Whether
-  /// it would.
-  bool wait(milliseconds most);
-  /// Ends a wait(), the present or the next one.
+  /// Waits until take() would return messages, for at most MAX, or until wake() is called. Returns
+  /// whether take() would return messages.
+  bool wait(milliseconds max);
+  /// Ends the current wait() or the next one.
   void wake();
 
-  /// Nothing is given out until resume(), also after a restart. What is in hand may be settled.
+  /// Stops take() from returning messages until resume(), also across restarts. Messages in flight
+  /// can be settled.
   base::Result<void> pause();
   base::Result<void> resume();
-  /// Forgets everything that is waiting now, also what is in hand. Returns how many messages.
+  /// Deletes all waiting messages, including those in flight. Returns how many.
   base::Result<std::uint64_t> purge();
 
   SubscriptionStatistics statistics();
 
-  /// Shows VISITOR the messages that were given up, the oldest first, until it returns false.
+  /// Calls VISITOR with the dead letters, oldest first, until it returns false.
   base::Result<void> visit_dead(const std::function<bool(const StreamedMessage&)>& visitor);
-  /// Appends the messages that were given up to the stream again, for this subscription alone, with
-  /// no attempts. Returns how many. One that is killed may leave one of them in both places.
+  /// Appends the dead letters to the stream again, for this subscription only, with no attempts.
+  /// Returns how many. If the process is killed meanwhile, one of them may exist in both places.
   base::Result<std::uint64_t> replay_dead();
-  /// Forgets those that were given up. Returns how many.
+  /// Deletes the dead letters. Returns how many.
   base::Result<std::uint64_t> purge_dead();
 
-  /// By the stream.
+  /// For the stream only.
   explicit Subscription(std::unique_ptr<SubscriptionCore> core);
 
  private:

@@ -1,4 +1,4 @@
-// From a URL to a conversation.
+// Connects to a URL and runs a sync session over the connection.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@
 
 namespace quarry::transport {
 
-/// The transport for URL's scheme. Error: kInvalid.
+/// The transport for URL's scheme. Errors: kInvalid.
 base::Result<std::unique_ptr<Transport>> connect(const RemoteUrl& url,
                                                  const TransportOptions& options);
 
-/// Lets SESSION and the server behind TRANSPORT talk until everything is said. AFTER_EACH (may be
-/// empty) is called after each reply.
+/// Exchanges messages between SESSION and the server behind TRANSPORT until the session is
+/// complete. AFTER_EACH (may be empty) is called after each reply.
 base::Result<void> converse(sync::ClientSession& session, Transport& transport,
                             const std::function<void()>& after_each);
 

@@ -1,5 +1,5 @@
-// One HTTP request and its reply, with libcurl: what is no sync. Redirects are not followed, since a
-// request may be signed for its path, and for one server.
+// One HTTP request and its reply, with libcurl, for requests other than syncs. Redirects are not
+// followed, because a request may be signed for its path and for one server.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct HttpRequest {
   std::string method = "GET";  // or POST
   std::string url;             // without user and password
   std::vector<std::string> headers;
-  std::string_view body;  // of POST
+  std::string_view body;  // for POST
 };
 
 struct HttpReply {
@@ -25,8 +25,8 @@ struct HttpReply {
   std::string body;
 };
 
-/// Errors: kIo (no server, or it ended in the middle), kDenied (a certificate that is not believed),
-/// kLimit (a longer reply than OPTIONS allow).
+/// Errors: kIo (cannot connect, or the connection broke), kDenied (untrusted certificate), kLimit
+/// (the reply is longer than OPTIONS allow).
 base::Result<HttpReply> exchange(const HttpRequest& request, const TransportOptions& options);
 
 }  // namespace quarry::transport

@@ -1,13 +1,12 @@
-// Another repository of the project, as a client sees it: reaches it, syncs with it, and tries
-// again where that may help. It knows neither terminal nor signals: what there is to tell, and what
-// only a person could answer, goes to a PeerWatch.
+// Syncs with another repository of the project as a client, and retries temporary failures. It has
+// no terminal and no signal handling: messages, and questions for a person, go to a PeerWatch.
 //
 //   connect ─> converse ─┬─> done, or moved elsewhere
-//      ↑                 ├─> the login failed: with another password, where the watch has one
-//      └──── pause ──────┴─> no server, or it is busy: again, after a time that grows
+//      ↑                 ├─> login failed: retry with another password, if the watch supplies one
+//      └──── pause ──────┴─> server unreachable or busy: retry with backoff
 //
-// Each reply was stored before the next request went out, so that another try goes on where the one
-// before ended. Used by `quarry sync` and `quarry clone`, and for what syncs by itself.
+// Each reply is stored before the next request is sent, so that a retry continues where the last
+// attempt ended. Used by `quarry sync`, `quarry clone` and automatic syncs.
 #pragma once
 
 #include <chrono>
@@ -29,33 +28,34 @@
 namespace quarry::transport {
 
 struct PeerOptions {
-  RemoteUrl url;  // with the password
+  RemoteUrl url;  // includes the password
   TransportOptions transport;
-  /// Its user and password are those of the URL.
+  /// User and password are taken from the URL.
   sync::ClientOptions sync;
   RetryOptions retry;
-  /// How a server is reached.
+  /// Connects to a server; replaced in tests.
   std::function<base::Result<std::unique_ptr<Transport>>(const RemoteUrl&, const TransportOptions&)>
       connect = transport::connect;
 };
 
-/// What a sync tells. Each does nothing here.
+/// Receives the events of a sync. By default they are ignored.
 class PeerWatch {
  public:
   virtual ~PeerWatch() = default;
   /// After each reply.
   virtual void progressed(const sync::ClientFigures&) {}
-  /// A try has ended, with everything said.
+  /// An attempt has completed.
   virtual void finished(const sync::ClientFigures&) {}
-  /// The server has something for people.
-  virtual void told(const std::string&) {}
-  /// The server did not take the password. WHY is what it says, TRIES how many it has refused. The
-  /// next one to try, or the error with which the sync ends.
+  /// The server sent a message for the user.
+  virtual void message_received(const std::string&) {}
+  /// The server rejected the password. WHY is its message, TRIES the number of rejected passwords.
+  /// Returns the next password to try, or the error to end the sync with.
   virtual base::Result<std::string> next_password(const RemoteUrl&, const base::Error& why,
                                                   int /*tries*/) {
     return std::unexpected(why);
   }
-  /// The peer is tried again after DELAY. False: it is not, since the caller has to end.
+  /// Waits for DELAY before a retry. Returns false to give up instead, because the caller has to
+  /// end.
   virtual bool wait(std::chrono::milliseconds delay, const base::Error& why) = 0;
 };
 
@@ -65,27 +65,27 @@ class Peer {
   Peer(repository::Repository& repository, PeerOptions options, PeerWatch& watch);
 
   struct Outcome {
-    RemoteUrl url;  // with the password that was taken
-    /// Where the repository has moved to for good, as the server said it.
+    RemoteUrl url;  // includes the accepted password
+    /// Where the repository has permanently moved to, according to the server.
     std::optional<std::string> moved_to;
-    sync::ClientFigures figures;  // of the last try
+    sync::ClientFigures figures;  // of the last attempt
   };
-  /// Syncs. Errors: those of Transport and ClientSession, of the last try.
+  /// Syncs. Errors: those of Transport and ClientSession in the last attempt.
   base::Result<Outcome> sync();
 
  private:
-  struct Try;
-  Try try_once();
+  struct Attempt;
+  Attempt attempt_sync();
 
   repository::Repository& repository_;
   PeerOptions options_;
   PeerWatch& watch_;
 };
 
-/// What REPOSITORY's settings say of how servers are reached (`ssl-ca-location`, `ssh-command`),
-/// and then OpenSSL's variables, as with fossil.
+/// The transport settings of REPOSITORY (`ssl-ca-location`, `ssh-command`), then OpenSSL's
+/// environment variables, as in fossil.
 TransportOptions transport_options_of(repository::Repository& repository);
-/// TEXT at its spaces and tabs: what is in the setting `ssh-command`.
+/// Splits TEXT, such as the setting `ssh-command`, at spaces and tabs.
 std::vector<std::string> split_words(std::string_view text);
 
 }  // namespace quarry::transport

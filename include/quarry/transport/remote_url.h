@@ -1,13 +1,13 @@
-// Where a repository is that one syncs with, as people write it:
+// The URL of a repository to sync with, as users write it:
 //
 //   http://USER:PASSWORD@HOST:PORT/PATH   https://…
-//   ssh://USER@HOST:PORT/PATH             PATH is relative to the home folder, //PATH is not;
-//                                         ?fossil=PROGRAM is what to start there
+//   ssh://USER@HOST:PORT/PATH             relative to the home directory; //PATH is absolute;
+//                                         ?fossil=PROGRAM is the program to start there
 //   file:PATH, file://PATH                ?fossil=PROGRAM as well
-//   PATH                                  as it is
+//   PATH                                  a local path, taken literally
 //
-// As fossil has it, in every part of a URL %XX stands for a byte and `+` for a space; spaces and
-// letters beyond ASCII may stand for themselves.
+// As in fossil, %XX stands for a byte and `+` for a space in every part of a URL; literal spaces
+// and non-ASCII letters are accepted.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,17 @@ struct RemoteUrl {
   std::string user;
   std::string password;
   std::string host;
-  std::string port;     // empty: the scheme's own
-  std::string path;     // http, https: with its first slash; ssh, file: of the file
-  std::string program;  // of ?fossil=; empty: none is named
+  std::string port;     // empty: the scheme's default
+  std::string path;     // http, https: starts with a slash; ssh, file: path of the file
+  std::string program;  // from ?fossil=; may be empty
 
-  /// Error: kInvalid.
+  /// Errors: kInvalid.
   static base::Result<RemoteUrl> parse(std::string_view text);
   bool is_http() const { return scheme == Scheme::kHttp || scheme == Scheme::kHttps; }
-  /// The URL without its password, written as fossil writes what a repository remembers. The
-  /// program of a file is left out: fossil knows none there.
+  /// The URL without its password, in the form in which fossil stores it. Omits the program of a
+  /// file: URL, which fossil does not support.
   std::string without_password() const;
-  /// The URL without user and password (http and https), as servers read it.
+  /// The URL without user and password (http and https), as sent to the server.
   std::string without_user() const;
 };
 

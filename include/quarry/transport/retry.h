@@ -1,4 +1,4 @@
-// Whether a server that could not be reached is tried again, and when.
+// Whether and when to retry after a server could not be reached.
 #pragma once
 
 #include <chrono>
@@ -7,21 +7,20 @@
 
 namespace quarry::transport {
 
-/// How often to try where no server is, and how long to wait before: FIRST, then twice as long each
-/// time, up to LONGEST; each by up to a quarter shorter, at random, so that clients that lost their
-/// server together do not come back together.
+/// How often to retry, and how long to wait: FIRST, then twice as long each time, up to LONGEST.
+/// Each delay is shortened by a random amount of up to a quarter, so that clients that lost their
+/// server together do not reconnect together.
 struct RetryOptions {
   int tries = 1;
   std::chrono::milliseconds first{1'000};
   std::chrono::milliseconds longest{60'000};
 };
 
-/// How long to wait before the try number TRY (from 1 on, the first after a failure). RANDOM: from
-/// 0 to below 1.
+/// The delay before retry TRY_NUMBER (from 1 on). RANDOM is in [0, 1).
 std::chrono::milliseconds delay_before(int try_number, const RetryOptions& options, double random);
 
-/// Whether the same may go well a little later: the server is not there, ended in the middle, or the
-/// file is in use.
+/// Whether ERROR is temporary: the server is unreachable, the connection broke, or the file is
+/// busy.
 bool may_pass(const base::Error& error);
 
 }  // namespace quarry::transport

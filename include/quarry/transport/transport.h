@@ -1,11 +1,11 @@
-// How the requests of a sync::ClientSession reach a server, and its replies come back.
+// Carries the requests of a sync::ClientSession to a server, and its replies back.
 //
-//   http, https   libcurl: certificates are checked, proxies are those of the environment
-//   ssh           ssh starts `fossil test-http PATH` (or another program) on the other machine and
+//   http, https   libcurl; verifies certificates and uses the proxies of the environment
+//   ssh           ssh starts `fossil test-http PATH` (or another program) on the remote host and
 //                 carries HTTP; one connection for the whole session
-//   file          the same program, started here
+//   file          the same program, started locally
 //
-// A library of its own, so that libcurl weighs only on programs that are clients.
+// A library of its own, so that only clients link libcurl.
 #pragma once
 
 #include <chrono>
@@ -20,29 +20,28 @@
 namespace quarry::transport {
 
 struct TransportOptions {
-  /// Certificates of the authorities to believe, a PEM file or a folder of such, as c_rehash(1)
-  /// makes it; both empty: those of the system.
+  /// Trusted CA certificates: a PEM file, or a directory as made by c_rehash(1). If both are empty:
+  /// the system's.
   std::string ca_file;
   std::string ca_folder;
-  /// How long to wait for a connection, and for a server that says nothing.
+  /// How long to wait for a connection, and for a server that sends nothing.
   std::chrono::seconds connect_timeout{30};
   std::chrono::seconds idle_timeout{300};
-  /// Of one reply as it travels, in bytes.
+  /// Maximum size of a reply on the wire, in bytes.
   std::size_t max_reply = std::size_t{512} << 20;
   /// ssh and its first arguments.
   std::vector<std::string> ssh_command{"ssh", "-e", "none", "-T"};
-  /// What `file:` starts, where the URL names nothing: a program that understands `test-http FILE`.
+  /// The program to start for file: URLs that name none; it must support `test-http FILE`.
   std::string local_program = "fossil";
-  /// Whether to give up; asked about once a second while an exchange lasts, and when a signal
-  /// comes.
+  /// Whether to abort; called about once a second during an exchange, and after a signal.
   std::function<bool()> is_interrupted;
 };
 
 struct TransportReply {
   std::string content_type;
   std::string body;
-  /// The server is elsewhere: the request has to be made anew, without credentials. It goes there
-  /// from now on.
+  /// The server has redirected the request: build it again without credentials. From now on
+  /// requests go to the new URL.
   bool was_redirected = false;
 };
 
@@ -50,13 +49,13 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// Sends REQUEST and waits for its reply. Errors: kIo (no server, or it ended in the middle),
-  /// kDenied (a certificate that is not believed, a redirect that is not followed), kNotFound
-  /// (404), kLimit, kInvalid. After an interruption: kIo.
+  /// Sends REQUEST and waits for the reply. Errors: kIo (cannot connect, the connection broke, or
+  /// is_interrupted), kDenied (untrusted certificate, or a redirect that is not followed),
+  /// kNotFound (404), kLimit, kInvalid.
   virtual base::Result<TransportReply> exchange(const sync::ClientRequest& request) = 0;
-  /// Of the server, as far as it is known after an exchange.
+  /// The server's address, if known after an exchange.
   virtual std::string remote_address() const = 0;
-  /// Where the repository has moved to for good, if the server said so.
+  /// Where the repository has permanently moved to, if the server said so.
   virtual std::optional<std::string> moved_to() const { return std::nullopt; }
 };
 

@@ -88,8 +88,8 @@ base::Result<worker::BackgroundLook> look_for_work(repository::Repository& repos
                                                    std::chrono::milliseconds lease_time) {
   const backoffice::TurnOptions options{.lease_time =
                                             std::chrono::ceil<std::chrono::seconds>(lease_time)};
-  QUARRY_TRY_ASSIGN(const auto outlook, backoffice::look_ahead(repository, options));
-  return worker::BackgroundLook{outlook.is_wanted, outlook.until};
+  QUARRY_TRY_ASSIGN(const auto forecast, backoffice::forecast_run(repository, options));
+  return worker::BackgroundLook{forecast.is_wanted, forecast.until};
 }
 
 }  // namespace quarry::app

@@ -22,27 +22,27 @@ using repository::Subscriber;
 
 namespace {
 
-// Of one mail, and so of one transaction.
+// Per mail, and so per transaction.
 constexpr std::size_t kMaxEvents = 1000;
-// Of one transaction: each subscriber may be told of each event.
+// Per transaction: each subscriber may be notified of each event.
 constexpr std::size_t kMaxReferences = 200'000;
 
-// Days. Shorter intervals are none, as for fossil.
-constexpr std::int64_t kShortestInterval = 14;
+// Days; shorter intervals count as none, as in fossil.
+constexpr std::int64_t kMinInterval = 14;
 constexpr std::int64_t kWarningTime = 7;
 
-/// Whether a mail of TIMING that EVENT is in is about nothing else.
+/// Whether EVENT gets a mail of its own with TIMING.
 bool has_own_mail(AlertTiming timing, const AlertReference& event) {
   return timing == AlertTiming::kAtOnce && event.type == 'f';
 }
 
-/// The mails to SUBSCRIBER about those of ALERTS that are for him. Returns how many.
+/// Adds mails to SUBSCRIBER about those of ALERTS that he should get. Returns how many.
 Result<std::size_t> add_mails(MailOutbox& outbox, AlertTiming timing, const Subscriber& subscriber,
                               const std::vector<PendingAlert>& alerts, MailTime now) {
   std::size_t mails = 0;
   std::vector<AlertReference> together;
   for (const PendingAlert& alert : alerts) {
-    if (!alert.reference || !is_told(subscriber, alert)) continue;
+    if (!alert.reference || !should_notify(subscriber, alert)) continue;
     const AlertReference& event = *alert.reference;
     if (has_own_mail(timing, event)) {
       QUARRY_TRY(outbox.add(MailKind::kPost, subscriber.code, {event}, now));
@@ -82,7 +82,7 @@ Result<std::size_t> claim_renewals(Repository& repository, repository::Receipt& 
                                    MailTime now) {
   repository::Settings settings = repository.settings();
   const std::int64_t interval = settings.get_int("email-renew-interval", 0);
-  if (interval < kShortestInterval) return std::size_t{0};
+  if (interval < kMinInterval) return std::size_t{0};
   const std::int64_t warned = settings.get_int("email-renew-warning", 0);
   const std::int64_t warning = now.count() / 86400 - interval + kWarningTime;
   if (warning < warned + kWarningTime) return std::size_t{0};
@@ -94,7 +94,7 @@ Result<std::size_t> claim_renewals(Repository& repository, repository::Receipt& 
             ++mails;
             return outbox.add(MailKind::kRenewal, subscriber.code, {}, now);
           }));
-  // Those who were warned last time and did nothing get no mail from now on.
+  // Subscribers who ignored the last warning get no mail from now on.
   if (warned > 0) QUARRY_TRY(receipt.set_config("email-renew-cutoff", std::to_string(warned)));
   QUARRY_TRY(receipt.set_config("email-renew-warning", std::to_string(warning)));
   return mails;

@@ -1,5 +1,5 @@
-// What is to be told to whom is decided here, once and for all: inside a Receipt, alerts are marked
-// as sent, and the mails about them noted in the outbox.
+// Decides, once and for all, who is notified of what: inside a Receipt, alerts are marked as sent
+// and the mails about them are added to the outbox.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@ struct Claimed {
   std::size_t mails = 0;
 };
 
-/// Some of the alerts that are pending, the earliest ones. No events: none is left.
+/// Claims some of the earliest pending alerts. No events: none is left.
 base::Result<Claimed> claim_alerts(repository::Repository& repository,
                                    repository::AlertTiming timing, repository::MailTime now);
 
-/// Those whose subscriptions end within a week, unless that was done in the last week: by fossil's
-/// rule and its settings email-renew-interval, email-renew-warning and email-renew-cutoff. Returns
-/// how many there are.
+/// Claims notices for subscriptions that expire within a week, unless that was done in the last
+/// week, by fossil's rule and settings (email-renew-interval, email-renew-warning,
+/// email-renew-cutoff). Returns the number of notices.
 base::Result<std::size_t> claim_renewals(repository::Repository& repository,
                                          repository::Receipt& receipt, repository::MailTime now);
 
-/// Whether the first run of the day has yet to be, and which day this is: Julian, from noon to
-/// noon. In a Snapshot or a Receipt.
+/// Whether today's first run is still to come. Days are Julian, from noon to noon. Inside a
+/// Snapshot or a Receipt.
 bool is_digest_due(repository::Repository& repository, base::UnixMillis now);
 base::Result<void> mark_digest(repository::Receipt& receipt, base::UnixMillis now);
 

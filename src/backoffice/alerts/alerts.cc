@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "alert_claims.h"
+#include "alert_mailer.h"
 #include "mail_sender.h"
 #include "mail_text.h"
-#include "outbox_run.h"
 #include "quarry/base/escape.h"
 
 namespace quarry::backoffice {
@@ -25,20 +25,20 @@ using repository::Repository;
 
 namespace {
 
-// Of an artifact's name in links to posts: fossil's default, and what the setting can say.
+// Digits of an artifact's hash in links to posts: fossil's default, and the setting's range.
 constexpr std::int64_t kHashDigits = 10;
 constexpr std::int64_t kFewestHashDigits = 6;
-constexpr std::int64_t kMostHashDigits = 40;
+constexpr std::int64_t kMaxHashDigits = 40;
 
-// Bytes: of what stands in a header, whose lines have a limit (RFC 5322, 2.1.1).
-constexpr std::size_t kLongestSetting = 500;
+// Bytes of a setting used in a header, because header lines are limited (RFC 5322, 2.1.1).
+constexpr std::size_t kMaxSetting = 500;
 
-/// What of a run is wanted.
-struct Work {
+/// The tasks of a run.
+struct AlertTasks {
   bool alerts = false;
   bool digests = false;
   bool renewals = false;
-  bool only_when_due = false;  // digests and renewals: once a day
+  bool only_when_due = false;  // digests and renewals: at most once a day
 };
 
 class AlertRun {
@@ -46,8 +46,8 @@ class AlertRun {
   AlertRun(Repository& repository, const AlertOptions& options)
       : repository_(repository), options_(options) {}
 
-  Result<AlertReport> run(const Work& work) {
-    QUARRY_TRY(look());
+  Result<AlertReport> run(const AlertTasks& work) {
+    QUARRY_TRY(read_setup());
     if (sender_ == nullptr) return std::move(report_);
     if (options_.is_rehearsal) {
       QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
@@ -55,15 +55,15 @@ class AlertRun {
     }
     if (work.alerts) QUARRY_TRY(decide(AlertTiming::kAtOnce));
     QUARRY_TRY(decide_daily(work));
-    QUARRY_TRY(OutboxRun(repository_, options_, settings_, *sender_, report_).run());
+    QUARRY_TRY(AlertMailer(repository_, options_, settings_, *sender_, report_).run());
     return finish();
   }
 
  private:
   MailTime now() const { return MailTime(options_.clock->now().value / 1000); }
 
-  /// Finds out whether mail is set up, and how.
-  Result<void> look() {
+  /// Reads whether and how mail is configured.
+  Result<void> read_setup() {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
     QUARRY_TRY_ASSIGN(const bool are_set_up, Alerts(repository_).are_set_up());
     if (!are_set_up) return {};
@@ -90,10 +90,10 @@ class AlertRun {
   bool read_settings() {
     const auto read = [&](const char* name, std::string& to) {
       to = repository_.settings().get(name).value_or("");
-      const bool is_usable = !to.empty() && to.size() <= kLongestSetting;
+      const bool is_usable = !to.empty() && to.size() <= kMaxSetting;
       if (!is_usable) {
         complain(report_, fmt::format("the setting {} is needed, of at most {} bytes, and {}", name,
-                                      kLongestSetting, to.empty() ? "not set" : "longer"));
+                                      kMaxSetting, to.empty() ? "not set" : "longer"));
       }
       return is_usable;
     };
@@ -101,11 +101,10 @@ class AlertRun {
         !read("email-self", settings_.from)) {
       return false;
     }
-    settings_.list =
-        repository_.settings().get("email-listid").value_or("").substr(0, kLongestSetting);
+    settings_.list = repository_.settings().get("email-listid").value_or("").substr(0, kMaxSetting);
     settings_.hash_digits = static_cast<std::size_t>(
         std::clamp(repository_.settings().get_int("hash-digits", kHashDigits), kFewestHashDigits,
-                   kMostHashDigits));
+                   kMaxHashDigits));
     if (is_mail_address(settings_.from)) return true;
     complain(report_, fmt::format("email-self, \"{}\", is no address of the form NAME@HOST",
                                   base::printable(settings_.from)));
@@ -114,7 +113,7 @@ class AlertRun {
 
   bool is_over() const { return options_.is_over && options_.is_over(); }
 
-  /// Runs ACTION in a Receipt, which it gets, and keeps what it did.
+  /// Calls ACTION with a Receipt, and commits it.
   template <typename Action>
   Result<void> in_transaction(Action&& action) {
     if (rehearsal_) return action(*rehearsal_);
@@ -129,7 +128,7 @@ class AlertRun {
     return Alerts(repository_).has_pending(timing);
   }
 
-  /// Transaction after transaction, so that others may write in between.
+  /// Uses many transactions, so that others can write in between.
   Result<void> decide(AlertTiming timing) {
     while (!is_over()) {
       QUARRY_TRY_ASSIGN(const bool is_any, has_pending(timing));
@@ -152,9 +151,9 @@ class AlertRun {
     return is_digest_due(repository_, options_.clock->now());
   }
 
-  /// Digests and renewals. The day counts as done when all is decided, not before: a run that is
-  /// killed meanwhile leaves the rest to the next one.
-  Result<void> decide_daily(const Work& work) {
+  /// Digests and renewals. The day is marked as done only at the end, so that the next run
+  /// completes the work of a run that was killed.
+  Result<void> decide_daily(const AlertTasks& work) {
     if (work.only_when_due) {
       QUARRY_TRY_ASSIGN(const bool is_day, is_due());
       if (!is_day) return {};
@@ -164,7 +163,7 @@ class AlertRun {
     return in_transaction([&](Receipt& receipt) -> Result<void> {
       QUARRY_TRY_ASSIGN(const std::size_t mails, claim_renewals(repository_, receipt, now()));
       report_.composed += mails;
-      // Another run may have been faster, which does no harm.
+      // Another run may have done it meanwhile, which is harmless.
       if (!work.only_when_due) return {};
       return mark_digest(receipt, options_.clock->now());
     });

@@ -10,8 +10,8 @@ using repository::Subscriber;
 
 namespace {
 
-// What no user has.
-constexpr char kNobodys = '\0';
+// A capability that no user has.
+constexpr char kNoCapability = '\0';
 
 bool has(std::string_view letters, char letter) {
   return letters.find(letter) != std::string_view::npos;
@@ -35,7 +35,7 @@ char moderators_right(char type) {
     case 'w':
       return 'l';
     default:
-      return kNobodys;
+      return kNoCapability;
   }
 }
 
@@ -50,7 +50,7 @@ char readers_right(char type) {
     case 'w':
       return 'j';
     default:
-      return kNobodys;
+      return kNoCapability;
   }
 }
 
@@ -60,10 +60,10 @@ bool may_see(std::string_view capabilities, const repository::AlertReference& ev
   if (has(capabilities, 'a') || has(capabilities, 's')) return true;
   const char right =
       event.needs_moderator ? moderators_right(event.type) : readers_right(event.type);
-  return right != kNobodys && has(capabilities, right);
+  return right != kNoCapability && has(capabilities, right);
 }
 
-bool is_told(const Subscriber& subscriber, const PendingAlert& alert) {
+bool should_notify(const Subscriber& subscriber, const PendingAlert& alert) {
   if (!alert.reference) return false;
   return wants(subscriber, alert, alert.reference->type) &&
          may_see(subscriber.capabilities, *alert.reference);

@@ -1,4 +1,4 @@
-// Who is told of what: by what a subscriber wants, and by what he may see. Pure functions.
+// Decides who is notified of what, by a subscriber's wishes and capabilities. Pure functions.
 #pragma once
 
 #include <string_view>
@@ -7,15 +7,15 @@
 
 namespace quarry::backoffice {
 
-/// Whether SUBSCRIBER is told of ALERT.
+/// Whether SUBSCRIBER should be notified of ALERT.
 ///
-/// Wanted is what stands in the letters: c check-ins, f posts, t tickets, w wiki pages, x new
-/// versions of posts; and, as later versions of fossil have it, n posts that begin a thread and r
-/// answers to one's own. What waits for a moderator is for moderators alone; the rest for who may
-/// read its kind.
-bool is_told(const repository::Subscriber& subscriber, const repository::PendingAlert& alert);
+/// A subscriber's letters select: c check-ins, f posts, t tickets, w wiki pages, x edits of posts;
+/// and, as in later versions of fossil, n posts that start a thread and r replies to the
+/// subscriber's own posts. Events that wait for moderation are for moderators only; others for
+/// users who may read that type.
+bool should_notify(const repository::Subscriber& subscriber, const repository::PendingAlert& alert);
 
-/// Whether who has CAPABILITIES may see EVENT.
+/// Whether a user with CAPABILITIES may see EVENT.
 bool may_see(std::string_view capabilities, const repository::AlertReference& event);
 
 }  // namespace quarry::backoffice

@@ -16,9 +16,9 @@ using base::Result;
 
 namespace {
 
-// Of what the command says of itself, in bytes.
+// Bytes of the command's output to report.
 constexpr std::size_t kMaxWhy = 500;
-// The shell's words for a command that is not there, or is none.
+// The shell's exit codes for a command that cannot be executed, or is not found.
 constexpr int kNotExecutable = 126;
 constexpr int kNotFound = 127;
 
@@ -40,11 +40,11 @@ Result<void> verdict(const base::CommandEnd& end, const std::string& what) {
 MailCommand::MailCommand(std::string command, std::chrono::milliseconds timeout)
     : command_(std::move(command)), timeout_(timeout) {}
 
-Result<void> MailCommand::send(const Letter& letter) {
-  // What the command line holds (a password, say) is not for logs.
+Result<void> MailCommand::send(const RenderedMail& mail) {
+  // The command line is not logged, because it may contain a password.
   const std::string what = "the command of email-send-command";
   const auto end = base::run_command({.words = {"/bin/sh", "-c", command_},
-                                      .input = letter.message,
+                                      .input = mail.message,
                                       .timeout = timeout_,
                                       .folder = {},
                                       .max_output = kMaxWhy});

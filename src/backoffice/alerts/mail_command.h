@@ -1,5 +1,5 @@
-// A command that takes each mail on its standard input and finds out by its header whom it is for:
-// `sendmail -ti`, say (email-send-method `pipe`).
+// Pipes each mail to a command that reads the recipients from its header, such as `sendmail -ti`
+// (email-send-method `pipe`).
 #pragma once
 
 #include <chrono>
@@ -9,15 +9,14 @@
 
 namespace quarry::backoffice {
 
-/// The command is the shell's, since fossil's settings have it so. Its exit code says whether it
-/// took the mail: 0; what sysexits.h has for an address or a text that nobody takes (65, 67, 68);
-/// or else, to be tried again. One that takes longer than TIMEOUT is ended with all that it
-/// started.
+/// Runs the command with a shell, as fossil does. Exit code 0 means success; 65, 67 and 68 (see
+/// sysexits.h) a permanent failure; any other a temporary one. After TIMEOUT the command and its
+/// children are killed.
 class MailCommand : public MailSender {
  public:
   explicit MailCommand(std::string command,
                        std::chrono::milliseconds timeout = std::chrono::seconds(60));
-  base::Result<void> send(const Letter& letter) override;
+  base::Result<void> send(const RenderedMail& mail) override;
 
  private:
   std::string command_;

@@ -29,7 +29,7 @@ Result<void> write_all(int fd, std::string_view bytes) {
   return ::fsync(fd) == 0 ? Result<void>{} : base::fail_errno("fsync");
 }
 
-/// The time to a second, and what tells mails of one second apart.
+/// A name made of the time in seconds, and a random part to distinguish mails of one second.
 std::string new_name(base::UnixMillis now) {
   std::string name;
   for (const char c : base::iso_seconds(now)) {
@@ -44,7 +44,7 @@ std::string new_name(base::UnixMillis now) {
 MailFolder::MailFolder(std::filesystem::path folder, const base::Clock& clock)
     : folder_(std::move(folder)), clock_(clock) {}
 
-Result<void> MailFolder::send(const Letter& letter) {
+Result<void> MailFolder::send(const RenderedMail& mail) {
   const auto trouble = [this](std::string_view why) {
     return fail(ErrorCode::kBusy, fmt::format("{} (email-send-dir): {}", folder_.string(), why));
   };
@@ -52,11 +52,11 @@ Result<void> MailFolder::send(const Letter& letter) {
   if (!folder) return trouble(base::fail_errno("cannot be opened").error().message);
   const std::string name = new_name(clock_.now());
   const std::string hidden = "." + name;
-  // Who takes the files may be another user: the umask says.
+  // The umask decides, because another user may process the files.
   const base::Fd file(::openat(folder.get(), hidden.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file) return trouble(base::fail_errno("no file can be made").error().message);
-  Result<void> done = write_all(file.get(), letter.message);
+  Result<void> done = write_all(file.get(), mail.message);
   if (done && ::renameat(folder.get(), hidden.c_str(), folder.get(), name.c_str()) != 0) {
     done = base::fail_errno("rename");
   }

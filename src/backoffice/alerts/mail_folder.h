@@ -1,4 +1,4 @@
-// Mails as files in a folder, each of its own (email-send-method `dir`).
+// Stores each mail as a file in a directory (email-send-method `dir`).
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,12 @@
 
 namespace quarry::backoffice {
 
-/// A file is there in full, and on the disk, under a name that ends in ".email"; until then it has
-/// another one, beginning with a dot.
+/// A file is complete and synced when it has a name that ends in ".email". Until then its name
+/// starts with a dot.
 class MailFolder : public MailSender {
  public:
   MailFolder(std::filesystem::path folder, const base::Clock& clock);
-  base::Result<void> send(const Letter& letter) override;
+  base::Result<void> send(const RenderedMail& mail) override;
 
  private:
   std::filesystem::path folder_;

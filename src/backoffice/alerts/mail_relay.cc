@@ -16,11 +16,11 @@ using base::Result;
 
 namespace {
 
-// A claimed mail is nobody else's for some minutes: a server that takes longer is tried again. A mail
-// that is on its way is not interrupted: nobody would know whether it was taken.
+// A mail is claimed for some minutes only, so a slow server is given up and tried again later. A
+// mail being transferred is not interrupted, because its outcome would be unknown.
 constexpr std::chrono::seconds kConnectTime{15};
 constexpr std::chrono::seconds kMailTime{60};
-// A server that says nothing for so long will not say more to the next mail.
+// A server that is silent for this long will not answer for the next mail either.
 constexpr std::chrono::seconds kSilence{10};
 
 bool is_host(std::string_view text) {
@@ -48,13 +48,13 @@ Result<std::unique_ptr<MailSender>> MailRelay::make(const std::string& host,
 MailRelay::MailRelay(std::string host, courier::SmtpOptions options)
     : host_(std::move(host)), smtp_(std::move(options)) {}
 
-Result<void> MailRelay::send(const Letter& letter) {
+Result<void> MailRelay::send(const RenderedMail& mail) {
   const auto begin = std::chrono::steady_clock::now();
   const courier::MailReport report =
-      smtp_.send({.from = letter.from, .recipients = {letter.to}, .message = letter.message});
+      smtp_.send({.from = mail.from, .recipients = {mail.to}, .message = mail.message});
   if (report.is_sent_to_all()) return {};
   const std::string why = fmt::format("{} (email-send-relayhost): {}", host_, report.why());
-  if (!report.is_any_later()) return fail(ErrorCode::kDenied, why);
+  if (!report.is_any_deferred()) return fail(ErrorCode::kDenied, why);
   const bool was_silent = std::chrono::steady_clock::now() - begin > kSilence;
   return fail(was_silent ? ErrorCode::kBusy : ErrorCode::kIo, why);
 }

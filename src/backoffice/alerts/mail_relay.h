@@ -1,4 +1,4 @@
-// Mails handed to an SMTP server near by, which delivers them (email-send-method `relay`).
+// Hands mails to an SMTP relay (email-send-method `relay`).
 #pragma once
 
 #include <memory>
@@ -11,12 +11,11 @@ namespace quarry::backoffice {
 
 class MailRelay : public MailSender {
  public:
-  /// HOST is HOST or HOST:PORT, the latter 25 where it is not said; DOMAIN is ours, for the
-  /// greeting. Error: kInvalid.
+  /// HOST is HOST or HOST:PORT (default: 25); DOMAIN is sent in the greeting. Errors: kInvalid.
   static base::Result<std::unique_ptr<MailSender>> make(const std::string& host,
                                                         const std::string& domain);
 
-  base::Result<void> send(const Letter& letter) override;
+  base::Result<void> send(const RenderedMail& mail) override;
 
  private:
   MailRelay(std::string host, courier::SmtpOptions options);

@@ -19,34 +19,34 @@ using base::Result;
 
 namespace {
 
-/// `db`.
+/// email-send-method `db`.
 class MailTable : public MailSender {
  public:
   explicit MailTable(std::string path) : path_(std::move(path)) {}
 
-  Result<void> send(const Letter& letter) override {
-    Result<void> done = add(letter);
+  Result<void> send(const RenderedMail& mail) override {
+    Result<void> done = add(mail);
     if (done) return done;
     return fail(ErrorCode::kBusy, done.error().message + " (email-send-db)");
   }
 
  private:
-  Result<void> add(const Letter& letter) {
+  Result<void> add(const RenderedMail& mail) {
     if (!database_) {
       QUARRY_TRY_ASSIGN(database_, repository::MailDatabase::open(path_));
     }
-    return database_->add(letter.message);
+    return database_->add(mail.message);
   }
 
   std::string path_;
   std::unique_ptr<repository::MailDatabase> database_;
 };
 
-/// `stdout`.
+/// email-send-method `stdout`.
 class MailPrinter : public MailSender {
  public:
-  Result<void> send(const Letter& letter) override {
-    fmt::print("{}\n", letter.message);
+  Result<void> send(const RenderedMail& mail) override {
+    fmt::print("{}\n", mail.message);
     if (std::fflush(stdout) == 0) return {};
     return fail(ErrorCode::kBusy, base::fail_errno("standard output").error().message);
   }

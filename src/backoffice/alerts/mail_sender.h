@@ -1,4 +1,4 @@
-// How a mail leaves: one class for each email-send-method. Who sends holds one for a whole run.
+// Sends mails: one class for each email-send-method. A sender is used for a whole run.
 #pragma once
 
 #include <memory>
@@ -10,23 +10,23 @@
 
 namespace quarry::backoffice {
 
-/// A mail as it is handed over.
-struct Letter {
-  std::string from;     // an address, for reports of what went wrong
-  std::string to;       // an address
-  std::string message;  // header and body (RFC 5322), lines ended by CRLF
+/// A mail that is ready to send.
+struct RenderedMail {
+  std::string from;     // address for bounces
+  std::string to;       // address
+  std::string message;  // header and body (RFC 5322), lines end in CRLF
 };
 
 class MailSender {
  public:
   virtual ~MailSender() = default;
-  /// When this returns, LETTER is somebody else's to deliver. Errors: kDenied (nobody will ever take
-  /// it), kBusy (nothing can be sent at present, whatever the letter), others (this one cannot be).
-  virtual base::Result<void> send(const Letter& letter) = 0;
+  /// On success, another program has taken responsibility for MAIL. Errors: kDenied (permanent),
+  /// kBusy (nothing can be sent now), others (temporary, for this mail).
+  virtual base::Result<void> send(const RenderedMail& mail) = 0;
 };
 
-/// What the settings of REPOSITORY ask for; inside a Snapshot or a Receipt. Null: no mail is to be
-/// sent. Error: kInvalid (the settings lack something).
+/// The sender that REPOSITORY's settings select, or null if mail is disabled. Inside a Snapshot or
+/// a Receipt. Errors: kInvalid (a setting is missing).
 base::Result<std::unique_ptr<MailSender>> make_sender(repository::Repository& repository);
 
 /// Prints mails to standard output.

@@ -17,9 +17,9 @@ using repository::OutgoingMail;
 
 namespace {
 
-// Bytes. What comes beyond is counted, and to be read on the web.
-constexpr std::size_t kLongestBody = std::size_t{2} << 20;
-// As much of an artifact's name as fossil has in these places.
+// Bytes. Further events are only counted, with a link to the timeline.
+constexpr std::size_t kMaxBody = std::size_t{2} << 20;
+// Digits of a hash, as fossil shows in these places.
 constexpr std::size_t kLinkDigits = 20;
 constexpr std::size_t kMessageIdDigits = 32;
 
@@ -28,8 +28,8 @@ std::string host_of(std::string_view address) {
   return std::string(at == std::string_view::npos ? address : address.substr(at + 1));
 }
 
-/// The local part of an address that NAME gets here, the same one each time: fossil's rule, so that
-/// a mail program knows a person again.
+/// The local part of the From address for user NAME, by fossil's rule. It is always the same, so
+/// that mail programs recognize the author.
 std::string mailbox_of(std::string_view name) {
   std::uint32_t hash = 0;
   for (const char c : name) hash = hash * 1103515245U + 12345U + static_cast<unsigned char>(c);
@@ -52,13 +52,13 @@ std::string_view headline(char type, std::string_view& comment) {
     default:
       return "";
   }
-  // What was done to a page stands before its title.
+  // The comment starts with a sign for what was done to the page, before its title.
   const char sign = comment.empty() ? '\0' : comment.front();
   if (sign == ':' || sign == '+' || sign == '-') comment.remove_prefix(1);
   return sign == '+' ? "Wiki Added" : sign == '-' ? "Wiki Removed" : "Wiki Edit";
 }
 
-/// EVENT as one of many.
+/// An entry in a mail about several events.
 std::string entry(const AlertEvent& event, const MailSettings& settings) {
   std::string_view comment = event.comment;
   const std::string_view kind = headline(event.reference.type, comment);
@@ -73,13 +73,13 @@ std::string events_body(const OutgoingMail& mail, const std::vector<AlertEvent>&
   std::string body = fmt::format(
       "This is an automated email from the Fossil repository at {}: something has changed there.\n",
       settings.url);
-  std::size_t told = 0;
-  for (; told < events.size() && body.size() < kLongestBody; ++told) {
+  std::size_t listed = 0;
+  for (; listed < events.size() && body.size() < kMaxBody; ++listed) {
     body += '\n';
-    body += entry(events[told], settings);
+    body += entry(events[listed], settings);
   }
-  if (told < events.size()) {
-    body += fmt::format("\nAnd {} more; see {}/timeline\n", events.size() - told, settings.url);
+  if (listed < events.size()) {
+    body += fmt::format("\nAnd {} more; see {}/timeline\n", events.size() - listed, settings.url);
   }
   return body + fmt::format("\n-- \nSubscription info: {}/alerts/{}\n", settings.url, mail.code);
 }
@@ -93,16 +93,16 @@ std::string post_body(const OutgoingMail& mail, const AlertEvent& event,
   return body + fmt::format("\n-- \nUnsubscribe: {}/unsubscribe/{}\n", settings.url, mail.code);
 }
 
-struct Wish {
+struct AlertChoice {
   char letter;
   std::string_view name;
 };
 
-constexpr std::array<Wish, 5> kWishes{{{'a', "Announcements"},
-                                       {'c', "Check-ins"},
-                                       {'f', "Forum posts"},
-                                       {'t', "Ticket changes"},
-                                       {'w', "Wiki changes"}}};
+constexpr std::array<AlertChoice, 5> kAlertChoices{{{'a', "Announcements"},
+                                                    {'c', "Check-ins"},
+                                                    {'f', "Forum posts"},
+                                                    {'t', "Ticket changes"},
+                                                    {'w', "Wiki changes"}}};
 
 std::string renewal_body(const OutgoingMail& mail, const MailSettings& settings) {
   std::string body = fmt::format(
@@ -110,9 +110,9 @@ std::string renewal_body(const OutgoingMail& mail, const MailSettings& settings)
       "  {}/renew/{}\n\n"
       "By it, {} ({}) sends you mail about:\n\n",
       settings.url, mail.code, settings.subject, settings.url);
-  for (const Wish& wish : kWishes) {
-    if (mail.letters.find(wish.letter) != std::string::npos) {
-      body += fmt::format("  *  {}\n", wish.name);
+  for (const AlertChoice& choice : kAlertChoices) {
+    if (mail.letters.find(choice.letter) != std::string::npos) {
+      body += fmt::format("  *  {}\n", choice.name);
     }
   }
   return body + fmt::format(
@@ -140,7 +140,7 @@ void write_post(MailMessage& message, const OutgoingMail& mail, const AlertEvent
   set_unsubscribe(message, mail, settings);
   message.set_body(post_body(mail, event, post, settings));
   if (event.reference.needs_moderator) {
-    // It may be sent again, once it is let through, and has its own identity then.
+    // Once approved, the post may be sent again, with a Message-Id of its own.
     message.set_subject(fmt::format("{} Pending Moderation: {}", settings.subject, post.title));
     message.set_message_id(mail.token + "@" + host);
     return;
@@ -181,8 +181,8 @@ bool is_mail_address(std::string_view text) {
   });
 }
 
-std::optional<Letter> compose(const OutgoingMail& mail, const std::vector<AlertEvent>& events,
-                              const MailSettings& settings, base::UnixMillis now) {
+std::optional<RenderedMail> compose(const OutgoingMail& mail, const std::vector<AlertEvent>& events,
+                                    const MailSettings& settings, base::UnixMillis now) {
   if (events.empty() && mail.kind != MailKind::kRenewal) return std::nullopt;
   MailMessage message;
   message.add_recipient(mail.address);
@@ -203,7 +203,7 @@ std::optional<Letter> compose(const OutgoingMail& mail, const std::vector<AlertE
     write_others(message, mail, events, settings);
   }
   message.set_date(now);
-  return Letter{.from = settings.from, .to = mail.address, .message = message.text()};
+  return RenderedMail{.from = settings.from, .to = mail.address, .message = message.text()};
 }
 
 }  // namespace quarry::backoffice

@@ -1,10 +1,10 @@
-// The mails themselves: MIME messages in UTF-8 (RFC 5322, 2045; GMime writes them), with the
-// headers by which fossil's mails are sorted, threaded and unsubscribed from:
+// Composes mails: MIME messages in UTF-8 (RFC 5322, 2045; written by GMime), with the headers that
+// fossil uses for sorting, threading and unsubscribing:
 //
-//   Message-Id, In-Reply-To       of a post: by its artifact's name, so that threads hold together
+//   Message-Id, In-Reply-To       for posts: from the artifact hash, so that threads stay together
 //   List-Id                       the setting email-listid
-//   List-Unsubscribe[-Post]       a page that ends the subscription at one click (RFC 8058)
-//   From, Sender                  of a post: an address of its author's own, made from the name
+//   List-Unsubscribe[-Post]       a page that ends the subscription with one click (RFC 8058)
+//   From, Sender                  for posts: an address made from the author's name
 #pragma once
 
 #include <optional>
@@ -19,23 +19,22 @@
 
 namespace quarry::backoffice {
 
-/// The settings that all mails of a repository share.
+/// Settings for all mails of a repository.
 struct MailSettings {
-  std::string url;      // email-url: what links begin with
-  std::string subject;  // email-subname: what subjects begin with
+  std::string url;      // email-url: base of links
+  std::string subject;  // email-subname: prefix of subjects
   std::string from;     // email-self: an address
   std::string list;     // email-listid; may be empty
   std::size_t hash_digits = 10;
 };
 
-/// Whether TEXT is an address that a mail can go to: one '@', and nothing that means anything to a
-/// header or a mail server besides.
+/// Whether TEXT is a plain mail address: one '@', and no characters that are special in headers or
+/// to mail servers.
 bool is_mail_address(std::string_view text);
 
-/// MAIL about EVENTS, which are those of MAIL that are there still. Nothing: there is nothing left
-/// to tell.
-std::optional<Letter> compose(const repository::OutgoingMail& mail,
-                              const std::vector<repository::AlertEvent>& events,
-                              const MailSettings& settings, base::UnixMillis now);
+/// MAIL about EVENTS, those of its events that still exist. Nothing if nothing is left to report.
+std::optional<RenderedMail> compose(const repository::OutgoingMail& mail,
+                                    const std::vector<repository::AlertEvent>& events,
+                                    const MailSettings& settings, base::UnixMillis now);
 
 }  // namespace quarry::backoffice

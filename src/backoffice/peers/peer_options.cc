@@ -9,7 +9,7 @@
 namespace quarry::backoffice {
 namespace {
 
-constexpr std::size_t kMostName = 64;
+constexpr std::size_t kMaxName = 64;
 
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -38,14 +38,14 @@ std::optional<PeerDirection> peer_direction_named(std::string_view name) {
 }
 
 base::Result<void> check_peer_name(std::string_view name) {
-  if (!name.empty() && name.size() <= kMostName && std::ranges::all_of(name, is_name_character)) {
+  if (!name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, is_name_character)) {
     return {};
   }
   return base::fail(
       base::ErrorCode::kInvalid,
       fmt::format("\"{}\" cannot be the name of a peer: letters, digits, '-', '_' and "
                   "'.', at most {} of them",
-                  base::printable(name), kMostName));
+                  base::printable(name), kMaxName));
 }
 
 }  // namespace quarry::backoffice

@@ -1,4 +1,4 @@
-// The row of a peer, as JSON: what is 0 or empty is left out.
+// The state of a peer as JSON; members that are 0 or empty are omitted.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -10,8 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-// A row that is longer was not written here.
-constexpr std::size_t kMostText = 20'000;
+// A longer row was not written by this code.
+constexpr std::size_t kMaxText = 20'000;
 
 void take(const json& from, const char* name, std::string& to) {
   const auto at = from.find(name);
@@ -32,7 +32,7 @@ void put(json& to, const char* name, std::int64_t value) {
   if (value != 0) to[name] = value;
 }
 
-/// Each member of STATE with its name in JSON.
+/// Calls VISIT with each member of STATE and its name in JSON.
 template <typename State, typename Visit>
 void visit_members(State& state, Visit&& visit) {
   visit("url", state.url);
@@ -62,7 +62,7 @@ void visit_runner(Runner& runner, Visit&& visit) {
 
 PeerState PeerState::parse(std::string_view text) {
   PeerState state;
-  if (text.size() > kMostText) return state;
+  if (text.size() > kMaxText) return state;
   const json read = json::parse(text, nullptr, false);
   if (!read.is_object()) return state;
   visit_members(state, [&](const char* name, auto& member) { take(read, name, member); });
@@ -82,7 +82,7 @@ std::string PeerState::text() const {
                  [&](const char* name, const auto& member) { put(described, name, member); });
     made["runner"] = std::move(described);
   }
-  // A server may have said anything.
+  // Texts from a server may be invalid UTF-8.
   return made.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -18,10 +18,10 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using What = PeerReport::What;
 
-// Of an error, which a server may have written.
-constexpr std::size_t kMostError = 500;
-constexpr std::chrono::seconds kMostConnectTime{30};
-// Until one looks again whether somebody else has come to an end.
+// Bytes of an error message, which may come from a server.
+constexpr std::size_t kMaxError = 500;
+constexpr std::chrono::seconds kMaxConnectTime{30};
+// Until the next check whether the running sync has ended.
 constexpr milliseconds kWhileRunning{5'000};
 
 double random_fraction() {
@@ -29,7 +29,7 @@ double random_fraction() {
   return std::uniform_real_distribution<double>(0, 1)(generator);
 }
 
-/// Whether ONE says what OTHER does, but for its numbers: how long something took, say.
+/// Whether the messages are equal except for digits, such as durations.
 bool is_like(std::string one, std::string other) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::erase_if(one, is_digit);
@@ -37,13 +37,12 @@ bool is_like(std::string one, std::string other) {
   return one == other;
 }
 
-/// Hears what the peer has to say. Nobody asks for a password here, and who tries again is started
-/// anew.
+/// Passes on messages. Supplies no passwords and does not retry: a later sync does.
 class Watch final : public transport::PeerWatch {
  public:
   explicit Watch(const PeerSyncOptions& options) : options_(options) {}
-  void told(const std::string& message) override {
-    if (options_.tell) options_.tell(message);
+  void message_received(const std::string& message) override {
+    if (options_.on_message) options_.on_message(message);
   }
   bool wait(milliseconds, const base::Error&) override { return false; }
 
@@ -61,7 +60,7 @@ class PeerSync {
         end_(steady_clock::now() + options.peer.max_time) {}
 
   base::Result<PeerReport> run() {
-    QUARRY_TRY_ASSIGN(PeerReport report, look());
+    QUARRY_TRY_ASSIGN(PeerReport report, check_due());
     if (report.what != What::kDone) return report;
     QUARRY_TRY_ASSIGN(report, begin());
     if (report.what != What::kDone) return report;
@@ -75,8 +74,8 @@ class PeerSync {
   bool has_to_end() const { return options_.is_interrupted && options_.is_interrupted(); }
   bool is_too_late() const { return steady_clock::now() >= end_; }
 
-  base::Result<PeerReport> look();
-  base::Result<PeerReport> look_at_row();
+  base::Result<PeerReport> check_due();
+  base::Result<PeerReport> check_row();
   base::Result<PeerReport> begin();
   base::Result<transport::Peer::Outcome> talk();
   base::Result<PeerReport> settle(base::Result<transport::Peer::Outcome> synced);
@@ -93,8 +92,8 @@ class PeerSync {
   std::string mark_;
 };
 
-/// What there is to do, from what is in the row; kDone: to sync. Inside a Snapshot or a Receipt.
-base::Result<PeerReport> PeerSync::look_at_row() {
+/// Checks the row; kDone: a sync is due. Inside a Snapshot or a Receipt.
+base::Result<PeerReport> PeerSync::check_row() {
   PeerReport report;
   report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));
   if (is_running(report.state, *options_.processes, {now()})) {
@@ -103,7 +102,7 @@ base::Result<PeerReport> PeerSync::look_at_row() {
     return report;
   }
   report.state.runner.reset();
-  // Of another peer that had this name nothing holds.
+  // Discard the state of another peer that had this name before.
   const std::string url = url_ ? url_->without_password() : "";
   if (url_ && report.state.url != url) report.state = PeerState{.url = url};
   QUARRY_TRY_ASSIGN(mark_, mark_of(repository_, peer_.with_unversioned));
@@ -113,16 +112,16 @@ base::Result<PeerReport> PeerSync::look_at_row() {
   return report;
 }
 
-base::Result<PeerReport> PeerSync::look() {
+base::Result<PeerReport> PeerSync::check_due() {
   url_ = options_.locate(repository_);
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
-  return look_at_row();
+  return check_row();
 }
 
-/// The same again, so that of two who see that it is due only one begins.
+/// Checks again under the write lock, so that only one of several processes begins.
 base::Result<PeerReport> PeerSync::begin() {
   QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
-  QUARRY_TRY_ASSIGN(PeerReport report, look_at_row());
+  QUARRY_TRY_ASSIGN(PeerReport report, check_row());
   if (report.what != What::kDone) return report;
   report.state.tried = now();
   report.state.runner = PeerRunner{.host = options_.processes->host(),
@@ -140,7 +139,7 @@ base::Result<transport::Peer::Outcome> PeerSync::talk() {
   transport::TransportOptions transport = options_.transport(repository_);
   transport.idle_timeout =
       std::max(std::chrono::ceil<std::chrono::seconds>(peer_.timeout), std::chrono::seconds(1));
-  transport.connect_timeout = std::min(transport.idle_timeout, kMostConnectTime);
+  transport.connect_timeout = std::min(transport.idle_timeout, kMaxConnectTime);
   transport.is_interrupted = [this] { return has_to_end() || is_too_late(); };
   sync::ClientOptions sync;
   sync.pull = peer_.pulls();
@@ -186,10 +185,10 @@ void PeerSync::note_success(const transport::Peer::Outcome& outcome, PeerReport&
 
 void PeerSync::note_failure(base::Error error, PeerReport& report) const {
   PeerState& state = report.state;
-  if (error.message.size() > kMostError) error.message.resize(kMostError);
+  if (error.message.size() > kMaxError) error.message.resize(kMaxError);
   report.what = What::kFailed;
   ++state.failures;
-  report.is_news = is_failure_to_tell(state.failures) || !is_like(state.error, error.message);
+  report.is_news = is_failure_to_log(state.failures) || !is_like(state.error, error.message);
   state.failed = now();
   state.error = error.message;
   report.wait = wait_after_failure(state.failures, error, peer_, random_fraction());
@@ -209,7 +208,7 @@ base::Result<PeerReport> PeerSync::settle(base::Result<transport::Peer::Outcome>
   return report;
 }
 
-/// What was asked to end has not failed; who comes next begins anew.
+/// An interrupted sync is not a failure; the next process begins again.
 base::Result<PeerReport> PeerSync::interrupted() {
   PeerReport report;
   report.what = What::kInterrupted;

@@ -13,7 +13,7 @@ namespace {
 using base::ErrorCode;
 using std::chrono::milliseconds;
 
-// Between two tries where the peer refuses, unless the configuration has a longer time.
+// Minimum delay after the peer has refused, unless the configured delay is longer.
 constexpr milliseconds kRefusedDelay{3'600'000};
 
 milliseconds longest_wait(const PeerOptions& options) {
@@ -26,7 +26,7 @@ milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
                            std::string_view mark, base::UnixMillis now) {
   const auto until = [&](std::int64_t time) {
     const milliseconds wait(time - now.value);
-    // What lies too far ahead is of a clock that was put back since.
+    // A time far ahead means that the clock was set back.
     if (wait > longest_wait(options)) return milliseconds(0);
     return std::max(wait, milliseconds(0));
   };
@@ -43,19 +43,19 @@ milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,
       .first = options.retry_delay,
       .longest = is_refusal ? std::max(options.retry_max_delay, kRefusedDelay)
                             : std::max(options.retry_max_delay, options.retry_delay)};
-  constexpr std::int64_t kMostDoublings = 60;
+  constexpr std::int64_t kMaxDoublings = 60;
   return transport::delay_before(
-      static_cast<int>(std::clamp<std::int64_t>(failures, 1, kMostDoublings)), retry, random);
+      static_cast<int>(std::clamp<std::int64_t>(failures, 1, kMaxDoublings)), retry, random);
 }
 
-bool is_failure_to_tell(std::int64_t failures) {
+bool is_failure_to_log(std::int64_t failures) {
   return failures > 0 && std::has_single_bit(static_cast<std::uint64_t>(failures));
 }
 
 bool is_running(const PeerState& state, const ProcessTable& processes, base::UnixMillis now) {
   if (!state.runner) return false;
   const PeerRunner& runner = *state.runner;
-  // Elsewhere nobody knows: it counts for as long as it may take.
+  // The state of a process on another host is unknown: it counts until its deadline.
   if (runner.host != processes.host()) return now.value >= runner.since && now.value < runner.until;
   const auto started = processes.started(runner.pid);
   return started && *started == runner.started;

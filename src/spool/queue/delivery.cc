@@ -10,12 +10,12 @@
 namespace quarry::spool {
 namespace {
 
-/// After a consumer that threw, or a disk that could not be read.
+/// Delay after a consumer threw, or the disk could not be read.
 constexpr milliseconds kNextTry{1000};
-/// After a consumer that took nothing, whatever it says.
-constexpr milliseconds kLeastPause{10};
-/// How long a worker trusts what the clock on the wall has shown.
-constexpr std::chrono::seconds kNextLookAtClock{60};
+/// Minimum delay after a consumer took nothing.
+constexpr milliseconds kMinPause{10};
+/// How often to recheck the wall clock.
+constexpr std::chrono::seconds kClockCheckInterval{60};
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void DeliveryWorkers::advise() {
     state_.report(
         "no thread can be started to deliver messages: trying again with the next message");
   }
-  // A notice costs a system call, and a burst of messages is news but once.
+  // Waking a worker costs a system call, so wake only one per burst of messages.
   if (idle_ > woken_ && pool_.alive() - idle_ + woken_ < wanted) {
     ++woken_;
     work_.notify_one();
@@ -76,8 +76,8 @@ void DeliveryWorkers::run(Worker& self) {
       continue;
     }
     if (state_.is_closing) break;
-    if (state_.is_helper() && !state_.is_told_empty && state_.held() == 0) {
-      tell_empty(lock);
+    if (state_.is_helper() && !state_.has_notified_empty && state_.held() == 0) {
+      notify_empty(lock);
       continue;
     }
     if (!wait_for_work(lock)) break;
@@ -85,9 +85,9 @@ void DeliveryWorkers::run(Worker& self) {
   if (!self.is_left) ended(self);
 }
 
-/// The queue that this one helps is told that it is empty. Its mutex is taken for that.
-void DeliveryWorkers::tell_empty(Lock& lock) {
-  state_.is_told_empty = true;
+/// Tells the owner of this helper that it is empty, which takes the owner's mutex.
+void DeliveryWorkers::notify_empty(Lock& lock) {
+  state_.has_notified_empty = true;
   lock.unlock();
   state_.setup.on_empty();
   lock.lock();
@@ -101,19 +101,19 @@ bool DeliveryWorkers::is_window_open() const {
 
 void DeliveryWorkers::wait_for_window(Lock& lock, const Worker& self) {
   const auto left = until_window(state_.setup.options, state_.setup.local_time());
-  state_.pause.wait_until(lock, now() + std::min(left, kNextLookAtClock), [&] {
+  state_.pause.wait_until(lock, now() + std::min(left, kClockCheckInterval), [&] {
     return self.is_left || self.is_retired || state_.is_closing || self.stop.stop_requested();
   });
 }
 
-/// There is less than a worker should wait for (queue.mindequeuebatchsize).
+/// Whether there are fewer messages than a worker should wait for (queue.mindequeuebatchsize).
 bool DeliveryWorkers::wants_more(const Worker& self) const {
   const std::uint64_t waiting = state_.store->waiting();
   return waiting > 0 && waiting < state_.setup.options.min_dequeue_batch_size &&
          !state_.is_closing && !self.is_retired && !self.is_left;
 }
 
-/// Waits for that, and then takes what there is.
+/// Waits for enough messages, and then takes what there is.
 void DeliveryWorkers::wait_for_more(Lock& lock, Worker& self) {
   ++gathering_;
   state_.pause.wait_until(lock, after(state_.setup.options.min_dequeue_batch_timeout),
@@ -122,7 +122,7 @@ void DeliveryWorkers::wait_for_more(Lock& lock, Worker& self) {
   if (!self.is_left && !self.is_retired && state_.store->waiting() > 0) deliver(lock, self);
 }
 
-/// False: none came for so long that the worker should end.
+/// Returns false if the worker should end because it was idle for too long.
 bool DeliveryWorkers::wait_for_work(Lock& lock) {
   ++idle_;
   bool is_in_time = true;
@@ -145,7 +145,7 @@ void DeliveryWorkers::ended(Worker& self) {
   owner_.on_end();
 }
 
-/// The consumer of SELF's batch, without the mutex.
+/// Calls the consumer with SELF's batch, without the mutex.
 Delivery DeliveryWorkers::consume(const Worker& self) {
   const std::span<const Message> rest = std::span(self.batch.messages).subspan(self.delivered);
   try {
@@ -160,7 +160,7 @@ Delivery DeliveryWorkers::consume(const Worker& self) {
   return {.delivered = 0, .retry_after = kNextTry};
 }
 
-/// Notes what DELIVERY says of SELF's batch. True: nothing is left of it.
+/// Applies DELIVERY to SELF's batch. Returns true if the batch is done.
 bool DeliveryWorkers::settle(Worker& self, const Delivery& delivery) {
   self.delivered += delivery.delivered;
   state_.in_flight -= delivery.delivered;
@@ -170,24 +170,24 @@ bool DeliveryWorkers::settle(Worker& self, const Delivery& delivery) {
   return left == 0;
 }
 
-/// What is left of BATCH after DELIVERED is the first to come again.
+/// Returns the messages of BATCH after the first DELIVERED to the front of the queue.
 void DeliveryWorkers::put_back(Batch batch, std::size_t delivered) {
   if (!state_.helper) {
     state_.store->settle(std::move(batch), delivered);
     return;
   }
-  // At the end, with what came later on the disk already.
+  // At the end they join the later messages that are already on disk.
   const auto rest = batch.messages.begin() + static_cast<std::ptrdiff_t>(delivered);
   std::move(rest, batch.messages.end(), std::back_inserter(state_.earlier));
 }
 
-/// What DELIVERY left of SELF's batch is to come again after a while. When the queue has begun to
-/// end since (WAS_CLOSING: before) it comes at once, and then again after its while: who takes
-/// nothing is not to be asked as fast as the machine can.
+/// Waits before the rest of SELF's batch is delivered again. If the queue begins to shut down
+/// during the wait (WAS_CLOSING: it had before), it is delivered again immediately, but only once:
+/// a consumer that takes nothing must not be called in a busy loop.
 void DeliveryWorkers::pause(Lock& lock, const Worker& self, const Delivery& delivery,
                             bool was_closing) {
   const milliseconds time =
-      std::max(delivery.retry_after, delivery.delivered == 0 ? kLeastPause : milliseconds(0));
+      std::max(delivery.retry_after, delivery.delivered == 0 ? kMinPause : milliseconds(0));
   if (time.count() <= 0) return;
   state_.pause.wait_until(lock, after(time), [&] {
     return self.is_left || self.stop.stop_requested() ||
@@ -195,11 +195,11 @@ void DeliveryWorkers::pause(Lock& lock, const Worker& self, const Delivery& deli
   });
 }
 
-/// Discards those of BATCH that matter least, while the queue, which has FULL messages with them,
-/// has so many that it should.
+/// Discards the least severe messages of BATCH while the queue, with FULL messages including these,
+/// is above the discard mark.
 void DeliveryWorkers::discard_queued(Batch& batch, std::uint64_t full) {
   const QueueOptions& options = state_.setup.options;
-  // What is on the disk of another queue is in nobody's way.
+  // Messages on disk delay nobody.
   if (options.discard_severity > kLeastSevere || state_.is_helper() || full < *options.discard_mark)
     return;
   Batch kept;
@@ -221,9 +221,8 @@ void DeliveryWorkers::discard_queued(Batch& batch, std::uint64_t full) {
   state_.room.notify_all();
 }
 
-/// Takes one batch to the consumer. What the consumer does not take is rolled back; but a retired
-/// worker keeps it and tries again, since what came later may be on the disk already, and waits
-/// there for this to be delivered.
+/// Delivers one batch. What the consumer does not take is rolled back. But a retired worker keeps
+/// it and tries again, because later messages may already be on disk, where they wait for these.
 void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
   const std::uint64_t full = state_.fullness();
   self.batch = state_.store->take(state_.setup.options.dequeue_batch_size);
@@ -233,7 +232,7 @@ void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
   if (self.batch.empty()) {
     state_.count();
     if (state_.held() == 0) state_.quiet.notify_all();
-    // The disk cannot be read just now.
+    // The disk cannot be read at the moment.
     if (!has_any && state_.store->waiting() > 0) state_.pause.wait_until(lock, now() + kNextTry);
     return;
   }
@@ -267,18 +266,18 @@ void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
   }
 }
 
-/// What a consumer that was left behind has comes again.
+/// Takes back the batch of a consumer that was abandoned.
 void DeliveryWorkers::take_back(Worker& left) {
   state_.in_flight -= left.batch.messages.size() - left.delivered;
   --state_.setup.figures->workers;
-  // A copy: the consumer still looks at it.
+  // Copy, because the consumer still uses it.
   put_back(left.batch, left.delivered);
 }
 
 std::size_t DeliveryWorkers::stop(Lock& lock) {
   pool_.retire();
-  // A producer that is at it just now may still bring something: nobody would end another worker.
-  pool_.set_most(0);
+  // A producer may still add messages, but nobody would stop another worker.
+  pool_.set_max(0);
   work_.notify_all();
   state_.pause.notify_all();
   const auto are_gone = [this] { return pool_.alive() == 0; };
@@ -289,7 +288,7 @@ std::size_t DeliveryWorkers::stop(Lock& lock) {
   if (state_.quiet.wait_until(lock, after(timeout), are_gone)) return 0;
   const auto left = pool_.leave_consuming();
   for (const auto& worker : left) take_back(*worker);
-  // The others have just nothing to do but to end.
+  // The others are idle and only have to end.
   state_.quiet.wait(lock, are_gone);
   if (left.empty()) return 0;
   state_.report(

@@ -1,5 +1,5 @@
-// Workers: they take batches from the store to the consumer until there is nothing left, wait a while
-// for more, and end. Every call is made under the engine's mutex.
+// The workers: they deliver batches from the store to the consumer, wait for more, and end when
+// idle. All functions are called under the engine's mutex.
 #pragma once
 
 #include <cstddef>
@@ -15,37 +15,36 @@ namespace quarry::spool {
 
 class DeliveryWorkers {
  public:
-  /// What an engine is told, and asked for.
+  /// Callbacks to the engine.
   struct Owner {
-    /// Keeps all of it there for as long as a worker runs: one that is left behind outlives the
-    /// queue.
+    /// Keeps the engine alive while a worker runs: an abandoned worker outlives the queue.
     std::function<std::shared_ptr<void>()> keep;
-    /// A worker has ended.
+    /// Called when a worker has ended.
     std::function<void()> on_end;
   };
   /// STATE is not owned, and outlives this.
   DeliveryWorkers(EngineState& state, Owner owner);
 
-  /// Sees to it that there are enough of them for what waits.
+  /// Starts or wakes workers for the waiting messages.
   void advise();
-  /// At most so many from now on.
-  void set_most(std::size_t most) { pool_.set_most(most); }
-  /// All end as soon as they are done with what they have.
+  /// Sets the maximum number of workers.
+  void set_max(std::size_t max) { pool_.set_max(max); }
+  /// Lets all workers end after their current batch.
   void retire();
-  /// They need not, and others may begin.
+  /// Reverses retire().
   void come_back();
-  /// Those that are idle look again.
+  /// Wakes idle workers.
   void wake() { work_.notify_all(); }
   std::size_t alive() const { return pool_.alive(); }
   bool any_starting() const { return pool_.any_starting(); }
-  /// Waits for the threads that have ended.
+  /// Joins threads that have ended.
   void join_ended() { pool_.join_ended(); }
 
-  /// It is the time of the day to deliver messages, or the last moment: what ends without a disk has
-  /// no other.
+  /// Whether messages may be delivered at this time of day. Always true at the end of a queue
+  /// without a disk, which has no other chance.
   bool is_window_open() const;
-  /// At the end: ends all of them, with what their consumers have just now. Returns how many do not
-  /// end and are left behind.
+  /// At the end: stops all workers, including busy ones. Returns how many do not stop and are
+  /// abandoned.
   std::size_t stop(Lock& lock);
 
  private:
@@ -61,15 +60,15 @@ class DeliveryWorkers {
   bool settle(Worker& self, const Delivery& delivery);
   void put_back(Batch batch, std::size_t delivered);
   void take_back(Worker& left);
-  void tell_empty(Lock& lock);
+  void notify_empty(Lock& lock);
   void ended(Worker& self);
 
   EngineState& state_;
   Owner owner_;
   Condition work_;             // for idle workers: messages, or the end
-  std::size_t idle_ = 0;       // workers that wait for work
-  std::size_t woken_ = 0;      // of them, those that do not know yet that there is some
-  std::size_t gathering_ = 0;  // workers that wait for a larger batch
+  std::size_t idle_ = 0;       // workers waiting for work
+  std::size_t woken_ = 0;      // of these, workers that were notified but have not run yet
+  std::size_t gathering_ = 0;  // workers waiting for a larger batch
   WorkerPool pool_;
 };
 

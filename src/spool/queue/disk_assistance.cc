@@ -13,12 +13,12 @@ namespace {
 using base::Error;
 using base::Result;
 
-/// After the disk has refused something.
+/// Delay after a disk error.
 constexpr std::chrono::seconds kNextDiskTry{1};
-/// Messages that go to the disk at once, at least, where so many may.
+/// Minimum number of messages to move to disk at once, if that many may be moved.
 constexpr std::size_t kShuffled = 1024;
-/// How often a disk queue that cannot be made is tried at the end, and after how long.
-constexpr int kMostOpenings = 3;
+/// At the end: attempts to create the disk queue, and the delay between them.
+constexpr int kMaxOpenings = 3;
 constexpr milliseconds kNextTryAtEnd{100};
 
 }  // namespace
@@ -49,7 +49,7 @@ bool DiskAssistance::messages_came() {
   }
   if (!state_.is_assisted) return false;
   start_worker();
-  if (place_ == DaPlace::kOnEmptyQueue || !is_held_) changed_.notify_all();
+  if (shuffler_state_ == ShufflerState::kOnEmptyQueue || !is_held_) changed_.notify_all();
   return true;
 }
 
@@ -69,12 +69,12 @@ void DiskAssistance::start() {
   worker_.advise(1);
 }
 
-/// "DA worker startup initiation": anybody who has the mutex may call it, as often as he likes.
+/// "DA worker startup initiation": may be called at any time under the mutex.
 void DiskAssistance::start_worker() {
   if (state_.is_assisted && worker_.alive() == 0) worker_.advise(1);
 }
 
-/// Makes the disk queue, without the mutex. False: it cannot be made.
+/// Creates the disk queue, without the mutex. Returns false on failure.
 bool DiskAssistance::make_helper(Lock& lock) {
   lock.unlock();
   const Roles roles = state_.setup.consumer ? Roles::kBoth : Roles::kWriter;
@@ -95,7 +95,7 @@ bool DiskAssistance::make_helper(Lock& lock) {
                       .local_time = state_.setup.local_time};
     setup.options.type = QueueType::kDisk;
     helper = std::make_shared<Engine>(std::move(setup));
-    helper->set_most_workers(0);
+    helper->set_max_workers(0);
     helper->start(false);
   }
   lock.lock();
@@ -113,12 +113,12 @@ bool DiskAssistance::make_helper(Lock& lock) {
   return true;
 }
 
-/// As many consumers may begin on the disk queue as the workers of this one have left.
+/// Divides queue.workerthreads: the disk queue gets what the busy workers of this queue leave.
 void DiskAssistance::share_workers() {
   if (!state_.helper) return;
   const std::size_t busy = workers_.alive();
-  const std::size_t most = state_.setup.options.worker_threads;
-  state_.helper->set_most_workers(busy < most ? most - busy : 0);
+  const std::size_t max = state_.setup.options.worker_threads;
+  state_.helper->set_max_workers(busy < max ? max - busy : 0);
 }
 
 void DiskAssistance::worker_ended() {
@@ -132,9 +132,9 @@ void DiskAssistance::run(Worker& self) {
   self.state = Worker::State::kRunning;
   state_.quiet.notify_all();
   while (state_.is_assisted) {
-    place_ = DaPlace::kAtWork;
+    shuffler_state_ = ShufflerState::kAtWork;
     if (!state_.helper && !make_helper(lock)) {
-      // What was found at the start is to be delivered first.
+      // Files found at the start are delivered first.
       if (has_files_ && !state_.is_closing) {
         state_.pause.wait_until(lock, next_try_);
         continue;
@@ -159,19 +159,19 @@ void DiskAssistance::run(Worker& self) {
       shuffle(lock, self);
     }
   }
-  place_ = DaPlace::kNone;
+  shuffler_state_ = ShufflerState::kNone;
   self.state = Worker::State::kEnded;
   state_.quiet.notify_all();
 }
 
 void DiskAssistance::wait_at_low_watermark(Lock& lock) {
-  place_ = DaPlace::kAtLowWatermark;
+  shuffler_state_ = ShufflerState::kAtLowWatermark;
   changed_.wait(lock);
 }
 
-/// False: for so long nothing came that the worker should end.
+/// Returns false if the worker should end because it was idle for too long.
 bool DiskAssistance::wait_on_empty_queue(Lock& lock) {
-  place_ = DaPlace::kOnEmptyQueue;
+  shuffler_state_ = ShufflerState::kOnEmptyQueue;
   const milliseconds timeout = state_.setup.options.timeout_worker_thread_shutdown;
   if (timeout == kEternal) {
     changed_.wait(lock);
@@ -181,12 +181,12 @@ bool DiskAssistance::wait_on_empty_queue(Lock& lock) {
   return is_in_time || state_.store->waiting() > 0 || is_over();
 }
 
-/// Takes one batch to the disk queue.
+/// Moves one batch to the disk queue.
 void DiskAssistance::shuffle(Lock& lock, Worker& self) {
-  // Not below the low water mark, unless at the end.
-  const std::size_t most = static_cast<std::size_t>(state_.store->waiting()) - state_.low_watermark;
+  // Stop at the low watermark, except at the end.
+  const std::size_t max = static_cast<std::size_t>(state_.store->waiting()) - state_.low_watermark;
   self.batch = state_.store->take(
-      std::min(most, std::max(state_.setup.options.dequeue_batch_size, kShuffled)));
+      std::min(max, std::max(state_.setup.options.dequeue_batch_size, kShuffled)));
   state_.in_flight += self.batch.messages.size();
   const auto helper = state_.helper;
   lock.unlock();
@@ -194,7 +194,7 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   const std::size_t done = helper->enqueue(self.batch.messages, Delay::kNone, &error);
   lock.lock();
   const bool is_whole = done == self.batch.messages.size();
-  // At the end it would take the others with it.
+  // At the end a message that is too long would take the others with it, so skip it.
   const bool is_left_out = !is_whole && state_.is_closing && error.code == base::ErrorCode::kLimit;
   if (is_left_out) {
     state_.report("it is lost: " + error.message);
@@ -216,9 +216,9 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   }
   next_try_ = now() + kNextDiskTry;
   is_refused_ = state_.helper->is_empty();
-  // Without anything on the disk memory can deliver by itself; else there is room in time.
+  // If the disk is empty, memory delivers on its own; otherwise there will be room eventually.
   if (is_over()) return;
-  place_ = DaPlace::kOnFullDisk;
+  shuffler_state_ = ShufflerState::kOnFullDisk;
   state_.pause.wait_until(lock, next_try_);
 }
 
@@ -230,26 +230,26 @@ bool DiskAssistance::is_over() const {
   return state_.store->waiting() < state_.high_watermark || is_refused_;
 }
 
-/// Called by the disk queue's worker when that has nothing left. This one's worker may be about to
-/// wait, or wait, or have ended.
+/// Called by a worker of the disk queue when it is empty. This queue's shuffling worker may be
+/// waiting, about to wait, or have ended.
 void DiskAssistance::helper_is_empty() {
   const Lock lock(state_.mutex);
   start_worker();
   changed_.notify_all();
 }
 
-/// The queue in memory goes on by itself.
+/// Returns to delivery from memory.
 void DiskAssistance::leave() {
   state_.is_assisted = false;
   state_.setup.figures->is_disk_assisted = false;
   if (!state_.is_closing) workers_.come_back();
   state_.quiet.notify_all();
-  // Who waits for room may have to see to the next try.
+  // A waiting producer may have to trigger the next attempt.
   state_.room.notify_all();
 }
 
-/// Ends the disk queue, without the mutex, since its worker may wait for that. False: it is done.
-/// True: the high water mark was hit meanwhile, so that it begins anew.
+/// Ends the disk queue, without the mutex, because its worker may wait for it. Returns false when
+/// done, true if the high watermark was reached meanwhile, so that the mode starts again.
 bool DiskAssistance::switch_back(Lock& lock) {
   const auto helper = std::exchange(state_.helper, nullptr);
   lock.unlock();
@@ -278,19 +278,19 @@ void DiskAssistance::begin_ending() {
 
 void DiskAssistance::drain(Lock& lock) {
   const TimePoint soon = after(state_.setup.options.timeout_shutdown);
-  // For ever, unless the disk takes nothing.
+  // Wait forever, unless the disk fails.
   const auto is_patient = [this] { return state_.setup.options.save_on_shutdown && !has_failed_; };
   const auto has_ended = [this] { return worker_.alive() == 0; };
   int tries = 0;
   while ((state_.store->waiting() > 0 || !has_ended()) && !disk_is_gone_) {
     if (has_ended()) {
       if (has_failed_ && !state_.helper) {
-        // It may have been in the way of another process, for a moment.
-        if (++tries == kMostOpenings) break;  // told already
+        // Another process may have blocked it briefly.
+        if (++tries == kMaxOpenings) break;  // already reported
         state_.quiet.wait_until(lock, now() + kNextTryAtEnd);
       }
       state_.is_assisted ? start_worker() : start();
-      if (has_ended()) break;  // there is no thread to be had
+      if (has_ended()) break;  // no thread could be started
     }
     const bool was_patient = is_patient();
     const auto changed = [&] {
@@ -298,7 +298,7 @@ void DiskAssistance::drain(Lock& lock) {
     };
     if (!state_.quiet.wait_until(lock, was_patient ? TimePoint::max() : soon, changed)) break;
   }
-  // It is never interrupted in what it does: with its files half written, or half removed.
+  // The worker is never interrupted while it writes or removes files.
   state_.is_assisted = false;
   state_.setup.figures->is_disk_assisted = false;
   changed_.notify_all();

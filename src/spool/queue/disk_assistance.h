@@ -1,21 +1,21 @@
-// Disk-assisted mode, as rsyslog's document "The rsyslog queue object" reasons it out: another engine,
-// the helper, has a disk queue, and one worker shuffles messages there.
+// Disk-assisted mode, following rsyslog's document "The rsyslog queue object": another engine, the
+// helper, runs a disk queue, and one worker of this queue, the shuffler, moves messages there.
 //
-//   in     the high water mark is hit; or there are files at the start; or messages are left at the
-//          end. Workers of the queue in memory are retired, and one worker shuffles its messages to
-//          a disk queue, whose own workers deliver them.
-//   held   at the low water mark the rest stays in memory, until the high water mark is hit again
-//   out    the disk queue is empty, and memory is below the high water mark: the disk queue and its
-//          files go, and the workers of the queue in memory come back
+//   enter  at the high watermark, if there are files at the start, or if messages are left at the
+//          end. The workers of the queue in memory are retired, the shuffler moves its messages to
+//          the disk queue, and that queue's workers deliver them.
+//   hold   at the low watermark the rest stays in memory until the high watermark is reached again
+//   leave  when the disk queue is empty and memory is below the high watermark: the disk queue and
+//          its files are removed, and the workers of the queue in memory resume
 //
-// Together the two queues never have more consumers than queue.workerthreads. With one, so, nothing
-// is delivered from the disk before what a retired worker has in its hands.
+// Together the two queues never have more consumers than queue.workerthreads. So with one worker
+// nothing is delivered from disk before a retired worker has finished its batch.
 //
-// The worker that shuffles decides on the way out, and checks before *every* wait whether it is
-// time: the notice that the disk queue is empty may have come before it waited. It may have ended
-// for want of work, too, so that notice also starts it again (helper_is_empty).
+// The shuffler decides when to leave, and checks before *every* wait, because the notification that
+// the disk queue is empty may have come earlier. It may also have ended when idle, so the
+// notification starts it again (helper_is_empty).
 //
-// Every call is made under the engine's mutex.
+// All functions are called under the engine's mutex.
 #pragma once
 
 #include <cstdint>
@@ -32,45 +32,46 @@
 
 namespace quarry::spool {
 
-/// Where the worker that shuffles messages to the disk is.
-enum class DaPlace : std::uint8_t {
-  kNone,            // there is no such worker
-  kAtWork,          // it may not wait at all
-  kAtLowWatermark,  // it waits for the high water mark, or that the disk queue is empty
-  kOnEmptyQueue,    // it waits for a message
-  kOnFullDisk,      // it waits for room on the disk
+/// What the shuffler is doing.
+enum class ShufflerState : std::uint8_t {
+  kNone,            // does not exist
+  kAtWork,          // working, must not wait
+  kAtLowWatermark,  // waiting for the high watermark or for an empty disk queue
+  kOnEmptyQueue,    // waiting for a message
+  kOnFullDisk,      // waiting for disk space
 };
 
 class DiskAssistance {
  public:
-  /// STATE and WORKERS are not owned, and outlive this. WATCH returns what lives as long as they do.
+  /// STATE and WORKERS are not owned, and outlive this. WATCH returns a token with their lifetime.
   DiskAssistance(EngineState& state, DeliveryWorkers& workers,
                  std::function<std::weak_ptr<void>()> watch);
 
-  /// On the disk there is something, which is to be delivered first.
+  /// There are messages on disk, to be delivered first.
   void start_with_files();
-  /// Messages came: begins the mode, or goes on with it, where it is time. Whether it is on.
+  /// Called when messages were added: enters or continues the mode if needed. Returns whether it is
+  /// on.
   bool messages_came();
-  /// Begins the mode where it has not begun for a failure, and another try is due. When it is if it
-  /// is not due yet; never, where there is nothing to try.
+  /// Retries to enter the mode after a failure, if due. Returns when it will be due, or the maximum
+  /// if there is nothing to retry.
   TimePoint try_again();
-  /// A worker of the queue in memory has ended: its place is the helper's.
+  /// A worker of the queue in memory has ended: the helper may start one instead.
   void worker_ended();
 
-  DaPlace place() const { return place_; }
-  /// The files were removed.
+  ShufflerState shuffler_state() const { return shuffler_state_; }
+  /// Set if the files were removed.
   const std::optional<base::Error>& disk_is_gone() const { return disk_is_gone_; }
   bool any_starting() const { return worker_.any_starting(); }
 
   // --- at the end
 
-  /// From now on everything goes to the disk, and nothing is delivered from there.
+  /// From now on all messages go to disk, and nothing is delivered from there.
   void begin_ending();
-  /// Everything in memory goes to the disk, within the time that there is.
+  /// Moves everything in memory to disk, within the time limit.
   void drain(Lock& lock);
-  /// Ends the helper, if there is one, with what consumers have left. Adds to ENDING.
+  /// Ends the helper, if any, with the messages that consumers have left. Adds to ENDING.
   void end_helper(Lock& lock, Ending& ending);
-  /// Messages that no file had room for.
+  /// Messages that did not fit on the disk.
   std::uint64_t lost() const { return lost_; }
   void join_ended() { worker_.join_ended(); }
 
@@ -91,16 +92,16 @@ class DiskAssistance {
   EngineState& state_;
   DeliveryWorkers& workers_;
   std::function<std::weak_ptr<void>()> watch_;
-  Condition changed_;        // for the worker that shuffles: anything that it may wait for
-  bool has_files_ = false;   // found at the start, and not opened yet
-  bool has_failed_ = false;  // the disk cannot be used: told once
+  Condition changed_;        // for the shuffler: any change that it may wait for
+  bool has_files_ = false;   // found at the start, not opened yet
+  bool has_failed_ = false;  // the disk cannot be used; already reported
   std::optional<base::Error> disk_is_gone_;
-  TimePoint next_try_{};     // after a failure, not before
-  bool is_refused_ = false;  // the disk takes nothing, and has nothing
-  bool is_held_ = false;     // the low water mark was reached
+  TimePoint next_try_{};     // after a failure: not before
+  bool is_refused_ = false;  // the disk accepts nothing and is empty
+  bool is_held_ = false;     // the low watermark was reached
   std::uint64_t lost_ = 0;
-  DaPlace place_ = DaPlace::kNone;
-  WorkerPool worker_;  // of one
+  ShufflerState shuffler_state_ = ShufflerState::kNone;
+  WorkerPool worker_;  // a single worker
 };
 
 }  // namespace quarry::spool

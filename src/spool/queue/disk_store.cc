@@ -13,12 +13,13 @@ using base::Result;
 
 namespace {
 
-// Bytes of one batch, but for its last message.
-constexpr std::size_t kMostAtOnce = std::size_t{8} << 20;
+// Bytes of a batch; its last message may exceed this.
+constexpr std::size_t kMaxAtOnce = std::size_t{8} << 20;
 
-/// Sequence numbers of one life of a queue, from its first message until it is empty and its files
-/// are removed, begin in a place of their own, so that a position file of another life is known.
-std::uint64_t new_life() {
+/// The first sequence number of a new generation of a queue, which lasts until the queue is empty
+/// and its files are removed. Generations are far apart, so that stale position files are
+/// recognized.
+std::uint64_t new_generation() {
   std::random_device random;
   return std::uint64_t{(random() & 0xfffff) + 1} << 40;
 }
@@ -41,7 +42,7 @@ Result<bool> DiskStore::is_there(const SpoolFiles& files) {
   return !position || position->has_value();
 }
 
-/// Where to read on. SEGMENTS that are behind are removed: the process was killed before it could.
+/// Finds the read position. Removes SEGMENTS before it, which a killed process may have left.
 Result<std::optional<Position>> DiskStore::recover_position(
     const std::vector<std::uint64_t>& segments) {
   auto found = files_.position();
@@ -74,7 +75,7 @@ Result<void> DiskStore::recover(Roles roles) {
   QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
   std::optional<Position> position;
   if (roles == Roles::kWriter) {
-    // Who reads may be about to replace it; what is wrong with it is for him to find.
+    // The reading process may be replacing it, and reports any damage.
     position = files_.position().value_or(std::nullopt);
     if (position && !files_.is_of_these(*position, segments)) position.reset();
   } else {
@@ -84,11 +85,11 @@ Result<void> DiskStore::recover(Roles roles) {
   has_position_ = position.has_value();
   if (!position) {
     QUARRY_TRY_ASSIGN(settled_, files_.beginning());
-    if (settled_.sequence == 0 && is_writer_) settled_.sequence = new_life();
+    if (settled_.sequence == 0 && is_writer_) settled_.sequence = new_generation();
   } else if (std::ranges::binary_search(segments, position->segment)) {
     settled_ = *position;
   } else {
-    // All of it was delivered.
+    // Everything was delivered.
     settled_ = {.segment = position->segment + 1, .offset = 0, .sequence = position->sequence};
   }
   QUARRY_TRY(log_.recover(settled_));
@@ -158,7 +159,7 @@ bool DiskStore::make_room() {
   return removed.has_value();
 }
 
-/// After the last message that can be read. Where somebody else writes, nobody knows.
+/// The sequence number after the last readable message; unknown if another process writes.
 std::uint64_t DiskStore::known_end() const {
   return is_writer_ ? log_.end() : UINT64_MAX;
 }
@@ -180,13 +181,13 @@ std::uint64_t DiskStore::left_of_found() const {
   return log_.end() > next ? log_.end() - next : 0;
 }
 
-/// What was given back first, of those with tickets before BEFORE.
-Batch DiskStore::take_returned(std::size_t most, std::uint64_t before) {
+/// Takes messages that were given back, those with tickets before BEFORE.
+Batch DiskStore::take_returned(std::size_t max, std::uint64_t before) {
   Batch batch;
   std::size_t bytes = 0;
   auto next = returned_.begin();
-  while (next != returned_.end() && next->first < before && batch.messages.size() < most &&
-         bytes < kMostAtOnce) {
+  while (next != returned_.end() && next->first < before && batch.messages.size() < max &&
+         bytes < kMaxAtOnce) {
     bytes += next->second.content.size();
     batch.tickets.push_back(next->first);
     batch.messages.push_back(std::move(next->second));
@@ -195,13 +196,13 @@ Batch DiskStore::take_returned(std::size_t most, std::uint64_t before) {
   return batch;
 }
 
-Batch DiskStore::take(std::size_t most) {
+Batch DiskStore::take(std::size_t max) {
   trouble_.reset();
-  if (!returned_.empty()) return take_returned(most);
+  if (!returned_.empty()) return take_returned(max);
   Batch batch{.messages = {}, .first_ticket = base_ + taken_.size(), .tickets = {}};
   const std::uint64_t end = known_end();
   std::size_t bytes = 0;
-  while (batch.messages.size() < most && bytes < kMostAtOnce) {
+  while (batch.messages.size() < max && bytes < kMaxAtOnce) {
     Message message;
     const Result<bool> has_one = reader_->next(end, message);
     if (!has_one) {
@@ -210,7 +211,7 @@ Batch DiskStore::take(std::size_t most) {
       break;
     }
     if (!*has_one) {
-      // What should be there is not: the segment being written is damaged.
+      // Messages are missing: the current segment is damaged.
       if (end != UINT64_MAX && reader_->position().sequence < end) {
         reader_->give_up_until(end, reader_->position().segment);
         log_.begin_segment();
@@ -225,8 +226,9 @@ Batch DiskStore::take(std::size_t most) {
   return batch;
 }
 
-/// Reading has gone on, to another segment or past what cannot be read, and everything before is
-/// settled. Who waits for room has to hear of it, before he puts the next message there.
+/// Handles progress of reading (to another segment, or past unreadable messages) when everything
+/// before is settled. Must be published before the next message arrives: a producer may wait for
+/// room.
 void DiskStore::leave_finished() {
   if (!taken_.empty() || !returned_.empty()) return;
   const Position& position = reader_->position();
@@ -238,7 +240,7 @@ void DiskStore::leave_finished() {
 }
 
 void DiskStore::end_segment() {
-  log_.make_way();
+  log_.rotate();
 }
 
 void DiskStore::advance() {
@@ -279,7 +281,7 @@ void DiskStore::settle_first(std::size_t count) {
   leave_settled();
 }
 
-/// What is settled at the beginning is left behind, and that is written down where it is time.
+/// Advances over settled messages, and stores the position if a checkpoint is due.
 void DiskStore::leave_settled() {
   const std::uint64_t segment = settled_.segment;
   advance();
@@ -293,22 +295,22 @@ void DiskStore::leave_settled() {
 }
 
 Result<void> DiskStore::checkpoint() {
-  // How far reading has come is for him to say who reads.
-  if (!reader_) return log_.check_place();
+  // The position file belongs to the reading process.
+  if (!reader_) return log_.check_folder();
   QUARRY_TRY(files_.write_position(settled_));
   unwritten_ = 0;
   return {};
 }
 
-void DiskStore::tell_progress() {
+void DiskStore::publish_progress() {
   if (unwritten_ > 0) report(checkpoint());
 }
 
-void DiskStore::look_for_progress() {
+void DiskStore::refresh_progress() {
   if (reader_) return;
   const auto position = files_.position();
-  // What is wrong with the file is for him to find who reads.
-  if (!position || !*position || !are_of_one_life((*position)->sequence, log_.end())) return;
+  // The reading process reports any damage of the file.
+  if (!position || !*position || !are_of_same_generation((*position)->sequence, log_.end())) return;
   if ((*position)->sequence > settled_.sequence) settled_ = **position;
 }
 
@@ -319,9 +321,9 @@ Result<void> DiskStore::remove_before(std::uint64_t number) {
   return log_.remove_before(number);
 }
 
-/// Removes the segments before the first message that is not settled. That it is the first is
-/// written down before: who starts without them must not miss them. On a full disk it is written
-/// after, when there is room; who starts in between looks for messages that were delivered.
+/// Removes the segments before the first unsettled message. The position is stored first, or the
+/// next start would miss them. On a full disk it is stored afterwards, when there is room; a start
+/// in between would look for messages that were delivered.
 Result<void> DiskStore::remove_done() {
   const auto written = checkpoint();
   if (!written && written.error().code != ErrorCode::kNoSpace) return written;
@@ -330,8 +332,8 @@ Result<void> DiskStore::remove_done() {
 }
 
 Result<void> DiskStore::destroy() {
-  // Those of others are not ours to remove.
-  QUARRY_TRY(files_.check_place());
+  // Do not remove files that are not ours.
+  QUARRY_TRY(files_.check_folder());
   QUARRY_TRY(remove_before(UINT64_MAX));
   QUARRY_TRY(files_.remove_position());
   return files_.sync_names();

@@ -1,7 +1,7 @@
-// Messages on the disk: what a disk queue, and the helper of a disk-assisted one, keep theirs in.
+// Messages on disk, for a disk queue or the helper of a disk-assisted queue.
 //
-// Its some thirty functions are what a queue may ask for, and their steps; all go by the same two
-// positions (what was taken, what is settled), which must move together.
+// The class is large because all functions work on the same two positions (taken and settled),
+// which must move together.
 #pragma once
 
 #include <cstdint>
@@ -24,56 +24,56 @@ class DiskStore final : public Store {
  public:
   /// Whether there are files of a queue with messages.
   static base::Result<bool> is_there(const SpoolFiles& files);
-  /// Opens what is there, or begins anew, and tells REPORTER what was found. The caller has the
-  /// locks of ROLES. Errors: what the disk says.
+  /// Opens existing files or starts anew, and reports what was found to REPORTER. The caller holds
+  /// the locks for ROLES. Errors: file system errors.
   static base::Result<std::unique_ptr<DiskStore>> open(const SpoolFiles& files,
                                                        const QueueOptions& options,
                                                        const Reporter& reporter,
                                                        Roles roles = Roles::kBoth);
 
   std::size_t push(std::span<Message> messages, base::Error* error) override;
-  Batch take(std::size_t most) override;
+  Batch take(std::size_t max) override;
   void settle(Batch batch, std::size_t delivered) override;
-  /// The first COUNT messages that were taken and are not settled are done with; of who never gives
+  /// Settles the first COUNT messages that were taken and not settled; for callers that never give
   /// any back.
   void settle_first(std::size_t count);
   std::uint64_t waiting() const override;
 
-  /// Puts MESSAGES before all others, while nothing was taken; later behind them.
+  /// Puts MESSAGES at the front if nothing was taken yet, else at the end.
   std::size_t push_front(std::span<Message> messages, base::Error* error);
-  /// Removes the last segment if everything was delivered, though it is not full; for who finds no
-  /// room. Not beside push(). Returns whether there is more room now.
+  /// Removes the last segment if everything was delivered even though it is not full, to gain
+  /// space. Not concurrently with push(). Returns whether there is more room now.
   bool make_room();
-  /// At the end, beside nothing else: puts what was given back behind everything, where later ones
-  /// are settled already, since all that can be written down is one position. Several workers
-  /// promise no order, but that nothing comes twice. Errors: what the disk says.
+  /// Moves messages that were given back, while later ones are settled, to the end, because only
+  /// one position can be stored. Several workers guarantee no order, but no duplicates. Call only
+  /// at the end, not concurrently with anything. Errors: file system errors.
   base::Result<void> close_gaps();
-  /// Writes down how far reading has come: everything before the first message not settled.
+  /// Stores the position before the first unsettled message.
   base::Result<void> checkpoint();
-  /// The same, if there is something new to write down: who writes may wait for it.
-  void tell_progress();
-  /// Of who only writes: how far another process has read, by what that has written down.
-  void look_for_progress();
-  /// Begins another segment, if the last has messages: that goes when they are delivered. Not
-  /// beside push().
+  /// Calls checkpoint() if there is progress, which the writing process may wait for.
+  void publish_progress();
+  /// For a writer: reads how far another process has come.
+  void refresh_progress();
+  /// Starts a new segment if the last one has messages, so that it can be removed once they are
+  /// delivered. Not concurrently with push().
   void end_segment();
-  /// Removes all files. Only when everything is settled.
+  /// Removes all files; only when everything is settled.
   base::Result<void> destroy();
 
   /// Whether nothing was ever taken from these files.
   bool is_untouched() const { return taken_.empty() && base_ == 0 && settled_.offset == 0; }
-  /// Of who writes: where the next segment and the next message will be.
+  /// For a writer: the position of the next message.
   Position end() const { return log_.next(); }
-  /// Messages that the next start will find: those waiting, and those taken and not settled.
+  /// Messages for the next start: those waiting, and those taken and not settled.
   std::uint64_t unsettled() const;
-  /// Messages that were there when this was opened, and were not taken yet; of who only reads.
+  /// For a reader: messages that existed when this was opened and were not taken yet.
   std::uint64_t left_of_found() const;
-  /// Why the last take() gave less than there is.
+  /// Why the last take() returned less than there is.
   const std::optional<base::Error>& trouble() const { return trouble_; }
   std::uint64_t bytes() const { return log_.usage().total(); }
 
  private:
-  /// A message that was taken: where the next one begins, and whether it is settled.
+  /// A message that was taken: the position after it, and whether it is settled.
   struct Taken {
     Position after;
     bool is_settled = false;
@@ -84,7 +84,7 @@ class DiskStore final : public Store {
   base::Result<std::optional<Position>> recover_position(
       const std::vector<std::uint64_t>& segments);
   std::uint64_t known_end() const;
-  Batch take_returned(std::size_t most, std::uint64_t before = UINT64_MAX);
+  Batch take_returned(std::size_t max, std::uint64_t before = UINT64_MAX);
   void leave_finished();
   void advance();
   void leave_settled();
@@ -97,16 +97,16 @@ class DiskStore final : public Store {
   Reporter reporter_;
   SegmentLog log_;
 
-  // --- who writes ------------------------------------------------------------------------------
+  // --- for writers -------------------------------------------------------------------------------
   bool is_writer_ = true;
   bool has_position_ = false;  // there is a position file
 
-  // --- who reads -------------------------------------------------------------------------------
+  // --- for readers -------------------------------------------------------------------------------
   std::optional<SegmentReader> reader_;
-  Position settled_;                           // everything before is settled
-  std::deque<Taken> taken_;                    // from there on
-  std::uint64_t base_ = 0;                     // the ticket of the first of them
-  std::map<std::uint64_t, Message> returned_;  // what was given back, by tickets
+  Position settled_;                           // everything before it is settled
+  std::deque<Taken> taken_;                    // the messages after settled_
+  std::uint64_t base_ = 0;                     // the ticket of the first of these
+  std::map<std::uint64_t, Message> returned_;  // given back, by ticket
   std::size_t unwritten_ = 0;                  // settled since the last checkpoint
   std::optional<base::Error> trouble_;
   std::string last_trouble_;

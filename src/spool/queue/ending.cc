@@ -1,10 +1,10 @@
-// The end of a queue: as few messages as possible are lost.
+// Shuts down a queue, losing as few messages as possible.
 //
-// A queue without the disk goes on delivering for queue.timeoutshutdown. A disk-assisted one does
-// not begin anything any more: its marks become 1 and 0, its disk queue takes and delivers nothing,
-// and what is in memory goes to the disk, for as long (with queue.saveonshutdown: for ever).
-// Consumers that are at work have queue.timeoutactioncompletion to complete, then are asked to
-// stop, and have that long again. Who ignores both is left behind, and what he has counts as not
+// A queue without a disk continues to deliver for queue.timeoutshutdown. A disk-assisted queue
+// starts nothing new: its marks become 1 and 0, its disk queue accepts and delivers nothing, and
+// what is in memory goes to disk within that time (without limit with queue.saveonshutdown).
+// Consumers in progress get queue.timeoutactioncompletion to finish, then are asked to stop, and
+// get that time again. A consumer that ignores both is abandoned, and its messages count as not
 // delivered.
 #include <fmt/core.h>
 
@@ -24,7 +24,7 @@ Ending Engine::shut_down() {
   assistance_.begin_ending();
   state_.room.notify_all();
   state_.pause.notify_all();
-  // A worker that has not begun to run would not see that it is to end.
+  // A worker that has not started yet would not see the request to end.
   state_.quiet.wait(lock,
                     [this] { return !workers_.any_starting() && !assistance_.any_starting(); });
   state_.is_da_enabled() ? end_disk_assisted(lock) : end_plainly(lock);
@@ -44,7 +44,7 @@ void Engine::end_plainly(Lock& lock) {
                             [this] { return state_.held() == 0; });
   }
   ending_.consumers_left += workers_.stop(lock);
-  // Producers that were at it have their answer before.
+  // Let producers in progress get their answers first.
   intake_.finish(lock);
   state_.count();
   if (state_.disk == nullptr) {
@@ -54,12 +54,12 @@ void Engine::end_plainly(Lock& lock) {
   if (const auto closed = state_.disk->close_gaps(); !closed) {
     state_.report(closed.error().message + ": what was delivered may come again");
   }
-  state_.look_for_progress();
+  state_.refresh_progress();
   ending_.saved = state_.disk->unsettled();
   const bool is_done = ending_.saved == 0 && state_.setup.consumer;
   if (auto kept = is_done ? state_.disk->destroy() : state_.disk->checkpoint(); !kept) {
     state_.report(kept.error().message);
-    // Nobody will find them.
+    // Nobody would find the messages.
     if (kept.error().code == base::ErrorCode::kNotFound) {
       ending_.lost = std::exchange(ending_.saved, 0);
     }

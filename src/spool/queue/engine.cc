@@ -31,16 +31,16 @@ bool Engine::wait_until_empty(milliseconds timeout) {
                                  [this] { return state_.held() == 0 && !state_.is_assisted; });
 }
 
-DaPlace Engine::da_place() const {
+ShufflerState Engine::shuffler_state() const {
   const Lock lock(state_.mutex);
-  return assistance_.place();
+  return assistance_.shuffler_state();
 }
 
-// --- of the disk queue ------------------------------------------------------------------------
+// --- for a disk queue that is a helper --------------------------------------------------------
 
-void Engine::set_most_workers(std::size_t most) {
+void Engine::set_max_workers(std::size_t max) {
   const Lock lock(state_.mutex);
-  workers_.set_most(state_.setup.consumer ? most : 0);
+  workers_.set_max(state_.setup.consumer ? max : 0);
   workers_.advise();
 }
 
@@ -53,14 +53,14 @@ void Engine::enqueue_only() {
 Result<void> Engine::destroy() {
   Lock lock(state_.mutex);
   state_.is_closing = state_.is_enqueue_only = true;
-  // None of them has a consumer that runs: everything was delivered.
+  // No consumer is running: everything was delivered.
   workers_.retire();
   state_.quiet.wait(lock, [this] { return workers_.alive() == 0; });
   workers_.join_ended();
   is_ended_ = true;
   state_.setup.figures->disk_bytes = 0;
   auto gone = state_.disk->destroy();
-  // What could not be removed is at least known to be delivered.
+  // If the files cannot be removed, at least record that the messages were delivered.
   if (!gone && !state_.disk->checkpoint()) state_.report("what was delivered may come again");
   return gone;
 }

@@ -1,12 +1,12 @@
-// One queue object: a store, and what is done with it. The queue class of the public header is a
-// handle on the first of them; the disk queue that helps it is another one.
+// A queue: a store and its operations. The public class Queue is a handle on an engine; a disk
+// queue that helps it is another engine.
 //
-//   Intake           messages come                                        intake.h
-//   DeliveryWorkers  workers take them to the consumer                    delivery.h
-//   DiskAssistance   disk-assisted mode: into it, through it, out of it   disk_assistance.h
-//   Engine           the queue's end, and what its owner asks of a helper
+//   Intake           enqueues messages                                    intake.h
+//   DeliveryWorkers  deliver messages to the consumer                     delivery.h
+//   DiskAssistance   disk-assisted mode                                   disk_assistance.h
+//   Engine           shutdown, and the operations of a helper
 //
-// What they share is in engine_state.h, under one mutex.
+// They share the state in engine_state.h, under one mutex.
 #pragma once
 
 #include <memory>
@@ -26,8 +26,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
  public:
   using Setup = EngineSetup;
   explicit Engine(Setup setup);
-  /// To be called once, after the constructor: delivers what is there. FOUND: on the disk there is
-  /// something for a queue in memory.
+  /// Call once, after the constructor: starts delivery. FOUND: a queue in memory has files from
+  /// before.
   void start(bool found);
 
   std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error) {
@@ -36,23 +36,23 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Ending shut_down();
   bool wait_until_empty(milliseconds timeout);
 
-  // --- of a disk queue that helps another
+  // --- for a disk queue that is a helper
 
-  /// Everything was delivered.
+  /// Whether everything was delivered.
   bool is_empty() const {
     step();
     return state_.undelivered.load(std::memory_order_acquire) == 0;
   }
-  /// At most so many consumers from now on.
-  void set_most_workers(std::size_t most);
-  /// No consumer is begun any more.
+  /// Sets the maximum number of consumers.
+  void set_max_workers(std::size_t max);
+  /// Starts no more consumers.
   void enqueue_only();
   /// Ends an empty queue and removes its files.
   base::Result<void> destroy();
-  /// Puts MESSAGES, which were taken before all others, before them.
+  /// Puts MESSAGES, which precede all others, at the front.
   std::size_t push_front(std::span<Message> messages, base::Error* error);
 
-  DaPlace da_place() const;
+  ShufflerState shuffler_state() const;
 
  private:
   void end_plainly(Lock& lock);

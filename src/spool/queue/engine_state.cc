@@ -18,9 +18,9 @@ EngineState::EngineState(EngineSetup given)
   }
 }
 
-void EngineState::look_for_progress() {
+void EngineState::refresh_progress() {
   if (!is_read_elsewhere()) return;
-  disk->look_for_progress();
+  disk->refresh_progress();
   count();
 }
 

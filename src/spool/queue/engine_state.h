@@ -1,7 +1,6 @@
-// What the parts of a queue's engine share: its parameters, its store, and where everything is. All
-// of it is guarded by one mutex, but for what says otherwise. The mutex is not held while a consumer
-// runs, nor while messages are written to the disk. A helper's may be taken under its owner's, never
-// the other way round.
+// The state that the parts of a queue's engine share: parameters, store, counters. Guarded by one
+// mutex unless noted otherwise. The mutex is not held while a consumer runs, or while messages are
+// written to disk. A helper's mutex may be locked under its owner's, never the other way round.
 #pragma once
 
 #include <atomic>
@@ -22,16 +21,16 @@ namespace quarry::spool {
 
 class Engine;
 
-/// What an engine is made of.
+/// The components of an engine.
 struct EngineSetup {
   QueueOptions options;  // complete
   Consumer consumer;
   Reporter reporter;
   std::shared_ptr<Figures> figures;
   SpoolFiles files;
-  /// Of a disk queue.
+  /// For a disk queue.
   std::unique_ptr<DiskStore> disk;
-  /// Of the disk queue that helps another: called, without its mutex, when it has become empty.
+  /// For a helper: called, without its mutex, when it has become empty.
   std::function<void()> on_empty;
   LocalClock local_time = spool::local_time;
 };
@@ -39,42 +38,42 @@ struct EngineSetup {
 struct EngineState {
   explicit EngineState(EngineSetup given);
 
-  /// In the store, and with consumers.
+  /// Messages in the store and with consumers.
   std::uint64_t held() const { return store->waiting() + in_flight; }
-  /// What the marks are held against.
+  /// The number of messages to compare with the marks.
   std::uint64_t fullness() const;
-  /// Brings the figures up to date.
+  /// Updates the figures.
   void count();
-  /// Where another process delivers, fullness() is what that was at the last look: this looks.
-  void look_for_progress();
+  /// If another process delivers, updates its progress, on which fullness() depends.
+  void refresh_progress();
   void report(const std::string& line) const { setup.reporter(line); }
 
   bool is_da_enabled() const { return setup.options.is_disk_assisted(); }
   bool is_helper() const { return static_cast<bool>(setup.on_empty); }
-  /// Another process delivers what this queue puts on the disk.
+  /// Whether another process delivers from this queue's disk.
   bool is_read_elsewhere() const { return disk != nullptr && !setup.consumer && !is_helper(); }
 
   EngineSetup setup;
   std::unique_ptr<Store> store;
-  DiskStore* disk = nullptr;  // the store, of a disk queue
+  DiskStore* disk = nullptr;  // the store of a disk queue, else null
 
   mutable Mutex mutex;
-  Condition pause;                            // for workers that have work, and wait
-  Condition room;                             // for producers: the queue is less full
-  Condition quiet;                            // for who waits that a worker, batch or group ends
-  std::uint64_t in_flight = 0;                // messages that consumers have
+  Condition pause;              // for workers that have work, but wait
+  Condition room;               // for producers: there may be room
+  Condition quiet;              // for those waiting until a worker, batch or group ends
+  std::uint64_t in_flight = 0;  // messages being delivered
   std::atomic<std::uint64_t> undelivered{0};  // read without the mutex
   std::size_t high_watermark = 0;
   std::size_t low_watermark = 0;
-  bool is_told_empty = false;    // of a helper: its owner knows that nothing is left
-  bool is_enqueue_only = false;  // no consumer is begun any more
-  bool is_assisted = false;      // messages go to the disk queue that helps, and come from it
+  bool has_notified_empty = false;  // for a helper: its owner was notified
+  bool is_enqueue_only = false;     // start no more consumers
+  bool is_assisted = false;         // messages go through the helper
   std::shared_ptr<Engine> helper;
-  std::vector<Message> earlier;  // left by consumers at the end, before what the helper has
+  std::vector<Message> earlier;  // left by consumers at the end; older than the helper's
   bool is_closing = false;
 };
 
-// Both with each message that comes: so that they are not called for it.
+// Inline, because both are called for each message.
 
 inline void EngineState::count() {
   const std::uint64_t all = held();
@@ -84,13 +83,13 @@ inline void EngineState::count() {
     setup.figures->set_size(all);
     return;
   }
-  // Who only writes does not know what is delivered: what there may be.
+  // A writer does not know what was delivered: use the upper bound.
   setup.figures->on_disk = setup.consumer ? all : disk->unsettled();
   setup.figures->disk_bytes = disk->bytes();
 }
 
-/// With disk assistance what consumers have counts no more: they may keep it for long, and the high
-/// water mark has to be within reach then.
+/// With disk assistance, messages being delivered do not count: consumers may keep them for long,
+/// and the high watermark must be within reach then.
 inline std::uint64_t EngineState::fullness() const {
   if (is_read_elsewhere()) return disk->unsettled();
   return is_da_enabled() ? store->waiting() : held();

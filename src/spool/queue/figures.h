@@ -1,5 +1,5 @@
-// The counts of a queue, which anybody may read at any time. The queue and the disk queue that
-// helps it share one set.
+// The counters of a queue, which any thread may read at any time. A queue and its helper share
+// them.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct Figures {
       discarded_queued, left_out, full, lost, high_watermark_hits, da_runs, workers;
   std::atomic<bool> is_disk_assisted{false};
 
-  /// Called under the queue's mutex alone.
+  /// Only under the queue's mutex.
   void set_size(std::uint64_t now) {
     size.store(now, std::memory_order_relaxed);
     if (now > max_size.load(std::memory_order_relaxed)) {

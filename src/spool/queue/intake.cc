@@ -12,12 +12,12 @@ using base::ErrorCode;
 
 namespace {
 
-// How long who can wait a moment does (rsyslog's light delay).
+// How long Delay::kLight may delay a producer (rsyslog's light delay).
 constexpr std::chrono::seconds kLightDelay{1};
-// How often who waits for another process looks how far that is: soon at first.
-constexpr milliseconds kFirstLook{2};
-constexpr milliseconds kLastLook{64};
-// For so long that does not get on, and something may be in its way.
+// Interval for polling the progress of another process; grows from the first value to the second.
+constexpr milliseconds kFirstPollDelay{2};
+constexpr milliseconds kMaxPollDelay{64};
+// If that process makes no progress for this long, something may block it.
 constexpr milliseconds kStuck{1000};
 
 }  // namespace
@@ -30,13 +30,13 @@ struct Intake::Waiting {
   bool is_done = false;
 };
 
-/// For who delivers elsewhere and has not got on for long: once there is another
-/// segment, it can go on behind damage in the last one, frees the room that it needs to write down
-/// how far it is, and does so even if it has nothing new.
+/// Helps another process that delivers and has made no progress for long. With a new segment it can
+/// skip damage at the end of the last one, free the space that it needs to store its position, and
+/// store it even without new progress.
 void Intake::help_reader_on() {
   if (!state_.is_read_elsewhere()) return;
-  if (const std::uint64_t left = state_.disk->unsettled(); left != left_at_last_look_) {
-    left_at_last_look_ = left;
+  if (const std::uint64_t left = state_.disk->unsettled(); left != left_at_last_check_) {
+    left_at_last_check_ = left;
     stuck_since_ = now();
   } else if (!is_writing_ && now() - stuck_since_ >= kStuck) {
     state_.disk->end_segment();
@@ -44,7 +44,7 @@ void Intake::help_reader_on() {
   }
 }
 
-/// How many more messages the queue takes from who can be held up like DELAY.
+/// How many more messages the queue accepts from a producer with DELAY.
 std::size_t Intake::room(Delay delay) const {
   const std::size_t mark =
       delay == Delay::kFull ? *state_.setup.options.full_delay_mark : state_.setup.options.size;
@@ -52,25 +52,25 @@ std::size_t Intake::room(Delay delay) const {
   return now_there < mark ? static_cast<std::size_t>(mark - now_there) : 0;
 }
 
-/// How many messages may be taken together: each is looked at where some may be discarded.
+/// How many messages may be accepted at once; one by one if some may be discarded.
 std::size_t Intake::room_for(Delay delay) const {
   return state_.setup.options.discard_severity <= kLeastSevere ? 1 : room(delay);
 }
 
-/// Waits until IS_READY, or DEADLINE. Where the disk could not be used, it is tried again
-/// meanwhile: nobody else comes by while the queue is full. Nor does another process that delivers
-/// tell how far it is.
+/// Waits until IS_READY, or DEADLINE. Meanwhile retries a disk that failed, because nobody else
+/// would while the queue is full, and polls another process that delivers, because it sends no
+/// notifications.
 bool Intake::wait_until_ready(Lock& lock, TimePoint deadline,
                               const std::function<bool()>& is_ready) {
-  milliseconds until_look = kFirstLook;
+  milliseconds poll_delay = kFirstPollDelay;
   while (!is_ready()) {
-    state_.look_for_progress();
+    state_.refresh_progress();
     if (is_ready()) break;
     help_reader_on();
     TimePoint until = std::min(deadline, assistance_.try_again());
     if (state_.is_read_elsewhere()) {
-      until = std::min(until, now() + until_look);
-      until_look = std::min(2 * until_look, kLastLook);
+      until = std::min(until, now() + poll_delay);
+      poll_delay = std::min(2 * poll_delay, kMaxPollDelay);
     }
     const bool is_in_time = state_.room.wait_until(lock, until) == std::cv_status::no_timeout;
     if (!is_in_time && until == deadline) return is_ready();
@@ -78,10 +78,10 @@ bool Intake::wait_until_ready(Lock& lock, TimePoint deadline,
   return true;
 }
 
-/// Waits until MESSAGE can be taken. False, with *error: it is not.
+/// Waits until MESSAGE can be accepted. Returns false, with *error, if it is not.
 bool Intake::wait_for_room(Lock& lock, const Message& message, Delay delay, Error* error) {
   const QueueOptions& options = state_.setup.options;
-  // So it is nearly always: no look at the clock, and no more.
+  // The fast path: do not read the clock.
   const bool is_choosy = message.severity >= options.discard_severity;
   if (delay == Delay::kNone && !is_choosy && !state_.is_closing && room(delay) > 0) return true;
   const auto is_open = [&] { return state_.is_closing || room(delay) > 0; };
@@ -92,7 +92,7 @@ bool Intake::wait_for_room(Lock& lock, const Message& message, Delay delay, Erro
   } else if (delay == Delay::kFull) {
     wait_until_ready(lock, TimePoint::max(), is_open);
   }
-  if (is_choosy && state_.fullness() >= *options.discard_mark) state_.look_for_progress();
+  if (is_choosy && state_.fullness() >= *options.discard_mark) state_.refresh_progress();
   if (is_choosy && state_.fullness() >= *options.discard_mark) {
     ++state_.setup.figures->discarded;
     *error = {ErrorCode::kDiscarded, "discarded: queue.discardmark is reached"};
@@ -115,26 +115,26 @@ bool Intake::wait_for_room(Lock& lock, const Message& message, Delay delay, Erro
   return false;
 }
 
-std::size_t Intake::count_good(std::size_t most, std::span<const Message> messages, Error* error) {
+std::size_t Intake::count_good(std::size_t max, std::span<const Message> messages, Error* error) {
   const auto too_long = std::ranges::find_if(
-      messages, [most](const Message& one) { return one.content.size() > most; });
+      messages, [max](const Message& one) { return one.content.size() > max; });
   if (too_long != messages.end()) {
     *error = {ErrorCode::kLimit,
               fmt::format("a message of {} bytes is too long: {} are the most{}",
-                          too_long->content.size(), most,
-                          most < kMostContent ? " that queue.maxdiskspace has room for" : "")};
+                          too_long->content.size(), max,
+                          max < kMaxContent ? " that queue.maxdiskspace has room for" : "")};
   }
   return static_cast<std::size_t>(too_long - messages.begin());
 }
 
-/// Bytes of a message. Where a consumer is near, memory delivers what the disk has no room for.
-std::size_t Intake::most_content() const {
+/// Maximum bytes of a message. With a consumer, memory can deliver what does not fit on the disk.
+std::size_t Intake::max_content() const {
   const bool must_fit = state_.disk != nullptr || !state_.setup.consumer;
-  return must_fit ? spool::most_content(state_.setup.options) : kMostContent;
+  return must_fit ? spool::max_content(state_.setup.options) : kMaxContent;
 }
 
 std::size_t Intake::enqueue(std::span<Message> messages, Delay delay, Error* error) {
-  const std::span<Message> good = messages.first(count_good(most_content(), messages, error));
+  const std::span<Message> good = messages.first(count_good(max_content(), messages, error));
   const std::size_t taken =
       state_.disk != nullptr ? to_disk(good, delay, error) : to_memory(good, delay, error);
   if (!state_.is_helper()) state_.setup.figures->enqueued += taken;
@@ -155,11 +155,11 @@ std::size_t Intake::to_memory(std::span<Message> messages, Delay delay, Error* e
 
 void Intake::messages_came() {
   state_.count();
-  state_.is_told_empty = false;
+  state_.has_notified_empty = false;
   if (!assistance_.messages_came()) workers_.advise();
 }
 
-/// Writes what is left of ONE's messages. False: there is no room for them.
+/// Writes the rest of ONE's messages. Returns false if there is no room for them.
 bool Intake::write(Waiting& one) {
   Error error;
   one.taken += state_.store->push(one.messages.subspan(one.taken), &error);
@@ -168,7 +168,7 @@ bool Intake::write(Waiting& one) {
   return !one.error || one.error->code != ErrorCode::kNoSpace;
 }
 
-/// Writes the messages of all who wait, while others may join the next group.
+/// Writes the messages of all waiting producers, while others join the next group.
 void Intake::push_group(Lock& lock) {
   is_writing_ = true;
   std::deque<Waiting*> group;
@@ -187,7 +187,7 @@ void Intake::push_group(Lock& lock) {
   messages_came();
 }
 
-/// Writes MESSAGES, or lets somebody write them who is at it already.
+/// Writes MESSAGES, or waits for another thread that is writing to do it.
 std::size_t Intake::push_together(Lock& lock, std::span<Message> messages, Error* error) {
   Waiting mine{.messages = messages, .taken = 0, .error = std::nullopt, .is_done = false};
   group_.push_back(&mine);
@@ -204,14 +204,14 @@ std::size_t Intake::push_together(Lock& lock, std::span<Message> messages, Error
 
 std::size_t Intake::to_disk(std::span<Message> messages, Delay delay, Error* error) {
   Lock lock(state_.mutex);
-  // The helper of another queue takes what is saved when that ends.
+  // A helper accepts what the owner saves when it ends.
   if (state_.is_helper()) return push_together(lock, messages, error);
   std::size_t done = 0;
   while (done < messages.size() && wait_for_room(lock, messages[done], delay, error)) {
-    const std::size_t most = std::min(messages.size() - done, room_for(delay));
-    const std::size_t some = push_together(lock, messages.subspan(done, most), error);
+    const std::size_t max = std::min(messages.size() - done, room_for(delay));
+    const std::size_t some = push_together(lock, messages.subspan(done, max), error);
     done += some;
-    if (some < most) break;
+    if (some < max) break;
   }
   return done;
 }

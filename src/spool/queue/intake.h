@@ -1,5 +1,5 @@
-// Messages come: who enqueues waits for room, as far as it can be held up, and is refused where there
-// is none. Of the producers of a disk queue one writes for all that wait.
+// Enqueues messages: delays producers while the queue is too full, as far as they can wait, or
+// rejects their messages. For a disk queue, one producer writes for all that wait.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,16 @@ namespace quarry::spool {
 
 class Intake {
  public:
-  /// None of them is owned; all outlive this.
+  /// The arguments are not owned; all outlive this.
   Intake(EngineState& state, DeliveryWorkers& workers, DiskAssistance& assistance)
       : state_(state), workers_(workers), assistance_(assistance) {}
 
-  /// As Queue::enqueue(); without the mutex.
+  /// Like Queue::enqueue(); without the mutex.
   std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error);
-  /// How many of MESSAGES come before one that is longer than MOST; *error then.
-  static std::size_t count_good(std::size_t most, std::span<const Message> messages,
+  /// How many of MESSAGES precede the first one longer than MAX; if there is one, sets *error.
+  static std::size_t count_good(std::size_t max, std::span<const Message> messages,
                                 base::Error* error);
-  /// Waits until those who are at it have their answer.
+  /// Waits until producers in progress have their answers.
   void finish(Lock& lock);
 
  private:
@@ -39,7 +39,7 @@ class Intake {
   void help_reader_on();
   std::size_t room(Delay delay) const;
   std::size_t room_for(Delay delay) const;
-  std::size_t most_content() const;
+  std::size_t max_content() const;
   std::size_t to_memory(std::span<Message> messages, Delay delay, base::Error* error);
   std::size_t to_disk(std::span<Message> messages, Delay delay, base::Error* error);
   bool write(Waiting& one);
@@ -50,9 +50,9 @@ class Intake {
   EngineState& state_;
   DeliveryWorkers& workers_;
   DiskAssistance& assistance_;
-  std::deque<Waiting*> group_;           // who waits until his messages are written
-  bool is_writing_ = false;              // somebody writes those of a group
-  std::uint64_t left_at_last_look_ = 0;  // for another process to deliver
+  std::deque<Waiting*> group_;            // producers waiting until their messages are written
+  bool is_writing_ = false;               // a thread is writing a group
+  std::uint64_t left_at_last_check_ = 0;  // messages that another process has to deliver
   TimePoint stuck_since_{};
 };
 

@@ -1,8 +1,7 @@
 // Messages in memory.
 //
-// rsyslog has a fixed array and a linked list. This one structure serves for both: a deque is an
-// array in pieces, which takes memory as messages come and gives it back as they go, like a list,
-// without one allocation for each, like an array.
+// Replaces both of rsyslog's stores, array and linked list: a deque grows and shrinks with its
+// content like a list, without an allocation per message.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +20,10 @@ class MemoryStore final : public Store {
     return messages.size();
   }
 
-  Batch take(std::size_t most) override {
+  Batch take(std::size_t max) override {
     Batch batch;
     const auto end =
-        messages_.begin() + static_cast<std::ptrdiff_t>(std::min(most, messages_.size()));
+        messages_.begin() + static_cast<std::ptrdiff_t>(std::min(max, messages_.size()));
     batch.messages.reserve(static_cast<std::size_t>(end - messages_.begin()));
     std::move(messages_.begin(), end, std::back_inserter(batch.messages));
     messages_.erase(messages_.begin(), end);

@@ -31,18 +31,18 @@ Result<void> check_dequeue_time(const QueueOptions& o) {
                           begin));
 }
 
-/// What no text could have set.
+/// Checks for values that set_parameter() would not accept.
 Result<void> check_ranges(const QueueOptions& o) {
   const auto at_least = [](std::string_view name, std::uint64_t value,
-                           std::uint64_t least) -> Result<void> {
-    if (value >= least) return {};
+                           std::uint64_t min) -> Result<void> {
+    if (value >= min) return {};
     return fail(ErrorCode::kInvalid,
-                fmt::format("queue.{} ({}) must be at least {}", name, value, least));
+                fmt::format("queue.{} ({}) must be at least {}", name, value, min));
   };
   QUARRY_TRY(at_least("size", o.size, 1));
   QUARRY_TRY(at_least("workerthreads", o.worker_threads, 1));
   QUARRY_TRY(at_least("dequeuebatchsize", o.dequeue_batch_size, 1));
-  QUARRY_TRY(at_least("maxfilesize", o.max_file_size, kLeastFileSize));
+  QUARRY_TRY(at_least("maxfilesize", o.max_file_size, kMinFileSize));
   QUARRY_TRY(at_least("highwatermark", o.high_watermark.value_or(1), 1));
   QUARRY_TRY(at_least("fulldelaymark", o.full_delay_mark.value_or(1), 1));
   QUARRY_TRY(at_least("lightdelaymark", o.light_delay_mark.value_or(1), 1));
@@ -58,13 +58,13 @@ Result<void> check_ranges(const QueueOptions& o) {
 
 }  // namespace
 
-std::size_t most_content(const QueueOptions& options) {
-  constexpr std::size_t kAround = kSegmentHeader + kRecordHeader;
+std::size_t max_content(const QueueOptions& options) {
+  constexpr std::size_t kFraming = kSegmentHeader + kRecordHeader;
   const std::uint64_t room = options.max_disk_space;
-  if (options.filename.empty() || room == 0) return kMostContent;
-  return room < kAround
+  if (options.filename.empty() || room == 0) return kMaxContent;
+  return room < kFraming
              ? 0
-             : static_cast<std::size_t>(std::min<std::uint64_t>(kMostContent, room - kAround));
+             : static_cast<std::size_t>(std::min<std::uint64_t>(kMaxContent, room - kFraming));
 }
 
 Result<QueueOptions> complete(QueueOptions o) {
@@ -82,13 +82,13 @@ Result<QueueOptions> complete(QueueOptions o) {
   if (!o.worker_thread_minimum_messages) {
     o.worker_thread_minimum_messages = std::max<std::size_t>(o.size / o.worker_threads, 1);
   }
-  // Who waits for more than there may be waits in vain.
+  // A worker would wait forever for more messages than there can be.
   o.min_dequeue_batch_size =
       std::min({o.min_dequeue_batch_size, o.dequeue_batch_size, *o.full_delay_mark});
   const auto above = [](std::string_view name, std::size_t value, std::string_view limit,
-                        std::size_t most) {
+                        std::size_t max) {
     return fail(ErrorCode::kInvalid, fmt::format("queue.{} ({}) must not be above queue.{} ({})",
-                                                 name, value, limit, most));
+                                                 name, value, limit, max));
   };
   if (*o.high_watermark > o.size) return above("highwatermark", *o.high_watermark, "size", o.size);
   if (*o.low_watermark >= *o.high_watermark) {
@@ -100,7 +100,7 @@ Result<QueueOptions> complete(QueueOptions o) {
     return above("fulldelaymark", *o.full_delay_mark, "size", o.size);
   }
   if (o.is_disk_assisted() && *o.full_delay_mark < *o.high_watermark) {
-    // Who waits there would never let the queue become full enough for the disk.
+    // Producers that wait there would keep the queue from reaching the high watermark.
     return above("highwatermark", *o.high_watermark, "fulldelaymark", *o.full_delay_mark);
   }
   if (*o.light_delay_mark > o.size) {

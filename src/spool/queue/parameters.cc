@@ -1,4 +1,4 @@
-// The parameters of a queue as text: how each is set, and how it is told.
+// The parameters of a queue as text: parsing and printing.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,11 +16,11 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// Beyond it nobody has memory, and sums of two cannot overflow.
-constexpr std::int64_t kMostMessages = 1'000'000'000;
-constexpr std::int64_t kMostMilliseconds = 1'000'000'000'000;
+// More than any machine can hold, and small enough that sums do not overflow.
+constexpr std::int64_t kMaxMessages = 1'000'000'000;
+constexpr std::int64_t kMaxMilliseconds = 1'000'000'000'000;
 
-/// A parameter, and what is done with it.
+/// A parameter with its functions.
 struct Entry {
   Parameter parameter;
   Result<void> (*set)(QueueOptions&, const Parameter&, std::string_view text);
@@ -41,19 +41,19 @@ std::optional<std::int64_t> integer(std::string_view text) {
   return value;
 }
 
-Result<std::int64_t> integer(const Parameter& parameter, std::string_view text, std::int64_t least,
-                             std::int64_t most) {
+Result<std::int64_t> integer(const Parameter& parameter, std::string_view text, std::int64_t min,
+                             std::int64_t max) {
   const auto value = integer(text);
-  if (value && *value >= least && *value <= most) return *value;
-  return wrong(parameter, text, fmt::format("a number from {} to {}", least, most));
+  if (value && *value >= min && *value <= max) return *value;
+  return wrong(parameter, text, fmt::format("a number from {} to {}", min, max));
 }
 
-/// A number from LEAST to MOST.
-template <auto kMember, std::int64_t kLeast, std::int64_t kMost = kMostMessages>
+/// A number from MIN to MAX.
+template <auto kMember, std::int64_t kMin, std::int64_t kMax = kMaxMessages>
 constexpr Entry number(Parameter parameter) {
   return {parameter,
           [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
-            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, kLeast, kMost));
+            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, kMin, kMax));
             auto& target = o.*kMember;
             target = static_cast<std::remove_reference_t<decltype(target)>>(value);
             return {};
@@ -64,12 +64,12 @@ constexpr Entry number(Parameter parameter) {
           }};
 }
 
-/// A number of messages that depends on the size where it is not set: what PART says.
-template <auto kMember, std::int64_t kLeast, auto kPart>
+/// A number of messages that by default depends on the size, as PART says.
+template <auto kMember, std::int64_t kMin, auto kPart>
 constexpr Entry mark(Parameter parameter) {
   return {parameter,
           [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
-            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, kLeast, kMostMessages));
+            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, kMin, kMaxMessages));
             o.*kMember = static_cast<std::size_t>(value);
             return {};
           },
@@ -85,10 +85,10 @@ constexpr Entry mark(Parameter parameter) {
           }};
 }
 
-constexpr std::string_view kUnits = "kmg";  // each 1024 of the one before
+constexpr std::string_view kUnits = "kmg";  // powers of 1024
 
-/// Bytes, at least LEAST; k, m and g are units.
-template <auto kMember, std::uint64_t kLeast>
+/// Bytes, at least MIN, with the units k, m and g.
+template <auto kMember, std::uint64_t kMin>
 constexpr Entry bytes(Parameter parameter) {
   return {parameter,
           [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
@@ -103,9 +103,9 @@ constexpr Entry bytes(Parameter parameter) {
             }
             const auto value = integer(digits);
             if (!value || *value < 0 || *value > (std::int64_t{1} << 50) >> shift ||
-                static_cast<std::uint64_t>(*value) << shift < kLeast) {
+                static_cast<std::uint64_t>(*value) << shift < kMin) {
               return wrong(it, text,
-                           fmt::format("bytes, at least {}, with k, m or g for more", kLeast));
+                           fmt::format("bytes, at least {}, with k, m or g for more", kMin));
             }
             o.*kMember = static_cast<std::uint64_t>(*value) << shift;
             return {};
@@ -134,14 +134,14 @@ constexpr Entry toggle(Parameter parameter) {
           [](const QueueOptions& o) { return std::string(o.*kMember ? "on" : "off"); }};
 }
 
-/// Milliseconds; with LEAST -1 that is for ever.
-template <auto kMember, std::int64_t kLeast = 0>
+/// Milliseconds; with MIN -1, -1 means forever.
+template <auto kMember, std::int64_t kMin = 0>
 constexpr Entry time(Parameter parameter) {
   return {parameter,
           [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
             const auto value = integer(text);
-            if (!value || *value < kLeast || *value > kMostMilliseconds) {
-              return wrong(it, text, fmt::format("milliseconds, at least {}", kLeast));
+            if (!value || *value < kMin || *value > kMaxMilliseconds) {
+              return wrong(it, text, fmt::format("milliseconds, at least {}", kMin));
             }
             o.*kMember = *value < 0 ? kEternal : milliseconds(*value);
             return {};
@@ -152,7 +152,7 @@ constexpr Entry time(Parameter parameter) {
           }};
 }
 
-/// One of the words of CHOICES; the first word for a value is the one that it is told by.
+/// One of CHOICES; a value is printed as the first word that has it.
 template <auto kMember, const auto& kChoices>
 constexpr Entry choice(Parameter parameter) {
   return {parameter,
@@ -209,7 +209,7 @@ constexpr std::array kEntries = {
         {"discardseverity", "0-8", "what matters so little, or less; 8: nothing"}),
     number<&O::sampling_interval, 0>(
         {"samplinginterval", "NUMBER", "of so many messages one is taken; 0: all are"}),
-    bytes<&O::max_file_size, kLeastFileSize>(
+    bytes<&O::max_file_size, kMinFileSize>(
         {"maxfilesize", "BYTES", "of one file, at least 1k; k, m, g"}),
     bytes<&O::max_disk_space, 0>(
         {"maxdiskspace", "BYTES", "of all files, not below maxfilesize; k, m, g"}),
@@ -232,7 +232,7 @@ constexpr std::array kEntries = {
         {"mindequeuebatchsize.timeout", "MS", "how long they are waited for"}),
     Entry{{"dequeueslowdown", "MICROSECONDS", "from one batch to the next"},
           [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
-            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, 0, kMostMessages));
+            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, 0, kMaxMessages));
             o.dequeue_slowdown = std::chrono::microseconds(value);
             return {};
           },

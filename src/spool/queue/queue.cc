@@ -20,7 +20,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// What BATCH's consumer has done; nothing, if it threw.
+/// Calls the consumer; an exception means that nothing was delivered.
 Delivery consume(const Consumer& consumer, std::span<const Message> batch,
                  const Reporter& reporter) {
   try {
@@ -42,18 +42,18 @@ class Queue::Implementation {
   std::shared_ptr<Figures> figures = std::make_shared<Figures>();
   Reporter reporter;
   SpoolLock lock;
-  std::shared_ptr<Engine> engine;  // none: direct
+  std::shared_ptr<Engine> engine;  // null for a direct queue
   std::atomic<bool> is_ended{false};
   std::optional<Sampling> sampling;
 
-  std::optional<SpoolFiles> files;  // on the disk
+  std::optional<SpoolFiles> files;  // set if the queue uses the disk
 
   Result<void> open_files(base::FileSystem& system);
   std::size_t take(std::span<Message> messages, Delay delay, Error* error);
   std::size_t consume_directly(std::span<Message> messages, Error* error);
 };
 
-/// Makes the folder, if need be, and takes the roles that the queue has there.
+/// Creates the directory if needed, and locks the queue's roles there.
 Result<void> Queue::Implementation::open_files(base::FileSystem& system) {
   QUARRY_TRY(system.make_folder(options.spool_directory));
   if (options.sync_queue_files) {
@@ -70,13 +70,13 @@ std::size_t Queue::Implementation::take(std::span<Message> messages, Delay delay
   return engine ? engine->enqueue(messages, delay, error) : consume_directly(messages, error);
 }
 
-/// Who enqueues consumes: the queue of type direct.
+/// For the type direct: calls the consumer.
 std::size_t Queue::Implementation::consume_directly(std::span<Message> messages, Error* error) {
   if (is_ended) {
     *error = {ErrorCode::kBusy, "the queue is ending"};
     return 0;
   }
-  const std::size_t good = Intake::count_good(kMostContent, messages, error);
+  const std::size_t good = Intake::count_good(kMaxContent, messages, error);
   if (good == 0) return 0;
   const Delivery delivery = consume(consumer, messages.first(good), reporter);
   const std::size_t done = std::min(delivery.delivered, good);
@@ -99,12 +99,12 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
   auto made = std::make_unique<Implementation>();
   QUARRY_TRY_ASSIGN(made->options, complete(options));
   made->consumer = consumer;
-  const auto tell = [reporter = std::move(reporter),
-                     mutex = std::make_shared<Mutex>()](const std::string& line) {
+  const auto report = [reporter = std::move(reporter),
+                       mutex = std::make_shared<Mutex>()](const std::string& line) {
     const Lock lock(*mutex);
     if (reporter) reporter(line);
   };
-  made->reporter = tell;
+  made->reporter = report;
   if (options.sampling_interval > 1) made->sampling.emplace(options.sampling_interval);
   if (options.type == QueueType::kDirect) {
     if (!made->consumer) return fail(ErrorCode::kInvalid, "a direct queue needs a consumer");
@@ -114,7 +114,7 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
   if (has_files) QUARRY_TRY(made->open_files(files));
   Engine::Setup setup{.options = made->options,
                       .consumer = std::move(consumer),
-                      .reporter = tell,
+                      .reporter = report,
                       .figures = made->figures,
                       .files = made->files.value_or(SpoolFiles(files, {}, {}, false)),
                       .disk = nullptr,
@@ -123,7 +123,7 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
   bool found = false;
   if (made->options.type == QueueType::kDisk) {
     const Roles roles = made->consumer ? Roles::kBoth : Roles::kWriter;
-    QUARRY_TRY_ASSIGN(setup.disk, DiskStore::open(*made->files, made->options, tell, roles));
+    QUARRY_TRY_ASSIGN(setup.disk, DiskStore::open(*made->files, made->options, report, roles));
   } else if (made->options.is_disk_assisted()) {
     QUARRY_TRY_ASSIGN(found, DiskStore::is_there(*made->files));
   }
@@ -158,7 +158,7 @@ Statistics Queue::statistics() const {
 }
 
 Result<void> Queue::check_files() const {
-  return implementation_->files ? implementation_->files->check_place() : Result<void>{};
+  return implementation_->files ? implementation_->files->check_folder() : Result<void>{};
 }
 
 bool Queue::wait_until_empty(milliseconds timeout) {

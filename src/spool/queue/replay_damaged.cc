@@ -1,12 +1,12 @@
-// `quarry spool replay`: looks for messages in segments that were set aside, and puts them at the end
-// of the queue. In a segment with a readable header these are the messages after the damage; else all.
+// `quarry spool replay`: searches segments that were set aside for messages, and appends them to
+// the queue. If a segment's header is readable, these are the messages after the damage; else all.
 //
-// A queue never does this by itself. After a damaged length the next record has to be searched for,
-// and could be found inside of a message that itself contains a segment. The user knows whether that
-// is possible.
+// A queue never does this on its own. After a damaged length the next record has to be searched
+// for, and what is found may be part of a message that itself contains a segment. The user knows
+// whether that is possible.
 //
-// After a readable header a record is recognized by its place. Without one only the 24 bits of its
-// check tell it apart; so there must be two in a row, or one that ends with the file.
+// With a readable header, a record is recognized by its position. Otherwise only the 24 bits of its
+// check identify it, so there must be two in a row, or one at the end of the file.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -26,20 +26,20 @@ using base::fail;
 using base::FileUse;
 using base::Result;
 
-// Records in a row that may be damaged.
-constexpr std::uint64_t kMostDamaged = 4096;
-// Of one segment, since all of it is looked at in memory.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
-// Bytes of what may be records, for each of a segment, and in all: some ten seconds.
-constexpr std::uint64_t kLooksAByte = 4096;
-constexpr std::uint64_t kMostLooks = std::uint64_t{1} << 32;
+// Consecutive damaged records to skip.
+constexpr std::uint64_t kMaxDamaged = 4096;
+// Maximum size of a segment, which is read into memory.
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
+// Limits for reading candidate records, per byte of a segment and in total: about ten seconds.
+constexpr std::uint64_t kReadsPerByte = 4096;
+constexpr std::uint64_t kMaxReads = std::uint64_t{1} << 32;
 
 Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::path& path) {
   QUARRY_TRY_ASSIGN(const auto file, files.open(path, FileUse::kRead));
   QUARRY_TRY_ASSIGN(const std::uint64_t size, file->size());
-  if (size > kMostBytes) {
+  if (size > kMaxBytes) {
     return fail(ErrorCode::kLimit,
-                fmt::format("{}: it has more than {} bytes", path.string(), kMostBytes));
+                fmt::format("{}: it has more than {} bytes", path.string(), kMaxBytes));
   }
   std::string bytes(size, '\0');
   QUARRY_TRY_ASSIGN(const std::size_t count, file->read_at(0, bytes));
@@ -47,21 +47,21 @@ Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::p
   return bytes;
 }
 
-/// The bytes of a segment, and how much of them may still be looked at: what only looks like the
-/// lengths of long records could take hours.
+/// The bytes of a segment, and a budget for reading: random bytes that look like the lengths of
+/// long records could take hours.
 struct Remains {
   std::string_view bytes;
-  std::uint64_t patience;
+  std::uint64_t budget;
 
-  /// Behind the end there is none.
+  /// Damaged if there is nothing at OFFSET.
   RecordView stray_at(std::size_t offset) {
-    if (offset >= bytes.size() || patience == 0) {
+    if (offset >= bytes.size() || budget == 0) {
       RecordView none;
       none.state = RecordState::kDamaged;
       return none;
     }
     const RecordView record = decode_stray_record(bytes.substr(offset));
-    patience -= std::min<std::uint64_t>(patience, record.content.size());
+    budget -= std::min<std::uint64_t>(budget, record.content.size());
     return record;
   }
 };
@@ -72,18 +72,17 @@ struct Found {
   std::uint64_t sequence;
 };
 
-/// The next whole record of segment NUMBER, behind the damage that begins at OFFSET, where the
-/// SEQUENCE-th should be.
+/// The next whole record of segment NUMBER after damage at OFFSET, where record SEQUENCE should be.
 std::optional<Found> find_record(Remains& remains, std::size_t offset, std::uint64_t number,
                                  std::uint64_t sequence) {
   const std::string_view bytes = remains.bytes;
   const std::size_t begin = offset;
   for (++offset; offset + kRecordHeader <= bytes.size(); ++offset) {
     if (remains.stray_at(offset).state != RecordState::kWhole) continue;
-    // Not more records were there than fit.
-    const std::uint64_t most =
-        std::min<std::uint64_t>((offset - begin) / kRecordHeader + 1, kMostDamaged);
-    for (std::uint64_t skipped = 1; skipped <= most; ++skipped) {
+    // Between BEGIN and OFFSET there is only room for this many records.
+    const std::uint64_t max =
+        std::min<std::uint64_t>((offset - begin) / kRecordHeader + 1, kMaxDamaged);
+    for (std::uint64_t skipped = 1; skipped <= max; ++skipped) {
       const RecordView record = decode_record(bytes.substr(offset), number, sequence + skipped);
       if (record.state == RecordState::kWhole) return Found{record, offset, sequence + skipped};
     }
@@ -95,7 +94,7 @@ Message message_of(const RecordView& record) {
   return {.content = std::string(record.content), .severity = record.severity};
 }
 
-/// The messages behind the first damage; with IS_BEHIND, from the first on.
+/// The messages after the first damage; with IS_BEHIND, all messages.
 std::vector<Message> behind_damage(Remains& remains, const SegmentHeader& header, bool is_behind) {
   std::vector<Message> messages;
   const std::string_view bytes = remains.bytes;
@@ -118,12 +117,12 @@ std::vector<Message> behind_damage(Remains& remains, const SegmentHeader& header
   }
 }
 
-/// The messages of a segment whose header cannot be read.
+/// The messages of a segment with an unreadable header.
 std::vector<Message> without_header(Remains& remains) {
   std::vector<Message> messages;
   const std::size_t size = remains.bytes.size();
   bool is_in_row = false;
-  for (std::size_t offset = 0; offset + kRecordHeader <= size && remains.patience > 0;) {
+  for (std::size_t offset = 0; offset + kRecordHeader <= size && remains.budget > 0;) {
     const RecordView record = remains.stray_at(offset);
     const std::size_t next = offset + record.bytes;
     const bool is_one =
@@ -136,16 +135,16 @@ std::vector<Message> without_header(Remains& remains) {
   return messages;
 }
 
-/// What can be found in the segment in BYTES that was set aside as NUMBER.
-/// *IS_WHOLE: all of it was looked at.
+/// The messages that can be recovered from BYTES, the segment that was set aside as NUMBER.
+/// *IS_WHOLE: false if the search was cut short.
 std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const std::string& path,
                              const Reporter& reporter, bool* is_whole) {
-  Remains remains{.bytes = bytes, .patience = std::min(kMostLooks, kLooksAByte * bytes.size())};
+  Remains remains{.bytes = bytes, .budget = std::min(kMaxReads, kReadsPerByte * bytes.size())};
   const auto header = decode_header(bytes);
-  // Of one that is not what its name says nothing was delivered.
+  // If the header does not match the name, nothing was delivered from this segment.
   auto messages =
       header ? behind_damage(remains, *header, header->number != number) : without_header(remains);
-  *is_whole = remains.patience > 0;
+  *is_whole = remains.budget > 0;
   const char* const where = header ? "behind the damage" : "though its header is damaged";
   reporter(messages.empty()
                ? fmt::format("{}: no message can be found {}; it is left alone", path, where)
@@ -153,11 +152,11 @@ std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const
   return messages;
 }
 
-/// Puts MESSAGES at the end of the queue: all of them, or none.
+/// Appends MESSAGES to the queue: all of them, or none.
 Result<void> put_behind(const SpoolFiles& spool, std::span<const Message> messages,
                         const Reporter& reporter) {
   QUARRY_TRY_ASSIGN(const auto store, DiskStore::open(spool, {}, reporter, Roles::kWriter));
-  // Under another name, until it is whole.
+  // Under a temporary name until it is complete.
   const SpoolFiles beside(spool.system(), spool.folder(), spool.name() + ".qi.replay", true);
   QUARRY_TRY(beside.remove_all());
   const Position end = store->end();
@@ -165,7 +164,7 @@ Result<void> put_behind(const SpoolFiles& spool, std::span<const Message> messag
   log.begin_at(end);
   Error error;
   if (log.append(messages, &error) < messages.size()) {
-    (void)beside.remove_all();  // the next replay does, too
+    (void)beside.remove_all();  // the next replay would do it, too
     return std::unexpected(error);
   }
   QUARRY_TRY(spool.system().rename(beside.segment(end.segment), spool.segment(end.segment)));
@@ -174,17 +173,17 @@ Result<void> put_behind(const SpoolFiles& spool, std::span<const Message> messag
 
 }  // namespace
 
-Result<std::uint64_t> replay_spool(const SpoolPlace& place, const Reporter& reporter,
+Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter& reporter,
                                    base::FileSystem& files) {
-  const SpoolFiles spool(files, place.folder, place.name, true);
+  const SpoolFiles spool(files, location.folder, location.name, true);
   QUARRY_TRY_ASSIGN(const SpoolLock lock, spool.lock(Roles::kWriter));
   QUARRY_TRY(spool.check_no_stream());
   QUARRY_TRY_ASSIGN(const auto names, spool.damaged());
   std::uint64_t count = 0;
   for (const std::string& name : names) {
-    const auto number = segment_number(place.name, name.substr(0, name.rfind(".damaged")));
-    if (!number) continue;  // a position
-    const auto path = place.folder / name;
+    const auto number = segment_number(location.name, name.substr(0, name.rfind(".damaged")));
+    if (!number) continue;  // a position file
+    const auto path = location.folder / name;
     QUARRY_TRY_ASSIGN(const std::string bytes, read_whole(files, path));
     bool is_whole = false;
     const auto messages = salvage(bytes, *number, path.string(), reporter, &is_whole);

@@ -1,4 +1,4 @@
-// queue.samplinginterval: of so many messages the last one is taken, and the others are not.
+// queue.samplinginterval: keeps only the last message of every interval.
 #pragma once
 
 #include <cstddef>
@@ -16,38 +16,38 @@ class Sampling {
  public:
   explicit Sampling(std::size_t interval) : interval_(interval) {}
 
-  /// What became of samples: COUNT were taken, from the first on, and the next one was discarded,
-  /// or else may be tried again.
+  /// The outcome for samples: the first COUNT were accepted; the next one was discarded, or may be
+  /// tried again.
   struct Taken {
     std::size_t count;
     bool is_next_discarded;
   };
 
-  /// Takes samples of MESSAGES to TAKE, a function that returns Taken. Returns up to which of
-  /// MESSAGES all are done with: what TAKE refuses is where it was, and is counted when it is tried
-  /// again; where it was discarded, who goes on begins behind it.
+  /// Passes samples of MESSAGES to TAKE, which returns Taken. Returns how many of MESSAGES are
+  /// done. A sample that TAKE refuses stays in place and is counted again at the next attempt; one
+  /// that was discarded is skipped.
   template <typename Take>
   std::size_t pass(std::span<Message> messages, Figures& figures, Take&& take) {
-    std::vector<std::size_t> places;
+    std::vector<std::size_t> indices;
     std::vector<Message> samples;
     for (std::size_t i = interval_ - 1 - seen(messages.size()); i < messages.size();
          i += interval_) {
-      places.push_back(i);
+      indices.push_back(i);
       samples.push_back(std::move(messages[i]));
     }
     const auto [taken, is_next_discarded] =
         samples.empty() ? Taken{0, false} : take(std::span(samples));
     for (std::size_t i = taken; i < samples.size(); ++i) {
-      messages[places[i]] = std::move(samples[i]);
+      messages[indices[i]] = std::move(samples[i]);
     }
-    const std::size_t done = taken < samples.size() ? places[taken] : messages.size();
+    const std::size_t done = taken < samples.size() ? indices[taken] : messages.size();
     forget(messages.size() - done - (is_next_discarded ? 1 : 0));
     figures.left_out += done - taken;
     return done;
   }
 
  private:
-  /// How many have come since the last sample, before COUNT others.
+  /// The number of messages since the last sample, before COUNT further ones.
   std::size_t seen(std::size_t count) {
     const Lock lock(mutex_);
     const std::size_t before = seen_;

@@ -13,12 +13,12 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-SpoolFiles files_of(const SpoolPlace& place, base::FileSystem& files, bool synced = false) {
-  return {files, place.folder, place.name, synced};
+SpoolFiles files_of(const SpoolLocation& location, base::FileSystem& files, bool synced = false) {
+  return {files, location.folder, location.name, synced};
 }
 
-/// Where delivery goes on, as far as the files tell without being changed.
-Result<Position> place_of_delivery(const SpoolFiles& files) {
+/// The position at which delivery continues, determined without changing the files.
+Result<Position> delivery_position(const SpoolFiles& files) {
   const auto position = files.position();
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
   if (position && *position && files.is_of_these(**position, segments)) return **position;
@@ -27,11 +27,11 @@ Result<Position> place_of_delivery(const SpoolFiles& files) {
 
 }  // namespace
 
-Result<void> visit_spool(const SpoolPlace& place,
+Result<void> visit_spool(const SpoolLocation& location,
                          const std::function<bool(std::uint64_t, const Message&)>& visitor,
                          const Reporter& reporter, base::FileSystem& files) {
-  const SpoolFiles spool = files_of(place, files);
-  QUARRY_TRY_ASSIGN(const Position start, place_of_delivery(spool));
+  const SpoolFiles spool = files_of(location, files);
+  QUARRY_TRY_ASSIGN(const Position start, delivery_position(spool));
   SegmentReader reader(spool, reporter, start);
   Message message;
   for (std::uint64_t number = 1;; ++number) {
@@ -40,15 +40,15 @@ Result<void> visit_spool(const SpoolPlace& place,
   }
 }
 
-Result<SpoolStatus> spool_status(const SpoolPlace& place, base::FileSystem& files) {
-  const SpoolFiles spool = files_of(place, files);
+Result<SpoolStatus> spool_status(const SpoolLocation& location, base::FileSystem& files) {
+  const SpoolFiles spool = files_of(location, files);
   SpoolStatus status;
   QUARRY_TRY_ASSIGN(const auto sizes, spool.sizes());
   status.segments = sizes.size();
   for (const auto& [number, size] : sizes) status.bytes += size;
   const auto count = [&status](std::uint64_t, const Message&) { return ++status.messages > 0; };
   QUARRY_TRY(visit_spool(
-      place, count, [](const std::string&) {}, files));
+      location, count, [](const std::string&) {}, files));
   QUARRY_TRY_ASSIGN(status.damaged, spool.damaged());
   QUARRY_TRY_ASSIGN(status.has_writer, spool.is_taken(Roles::kWriter));
   QUARRY_TRY_ASSIGN(status.has_reader, spool.is_taken(Roles::kReader));
@@ -67,10 +67,11 @@ struct Drain::State {
 Drain::Drain(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Drain::~Drain() = default;
 
-Result<std::unique_ptr<Drain>> Drain::open(const SpoolPlace& place, const QueueOptions& options,
-                                           const Reporter& reporter, base::FileSystem& files) {
+Result<std::unique_ptr<Drain>> Drain::open(const SpoolLocation& location,
+                                           const QueueOptions& options, const Reporter& reporter,
+                                           base::FileSystem& files) {
   std::unique_ptr<State> state(new State{
-      .files = files_of(place, files, options.sync_queue_files), .lock = {}, .store = nullptr});
+      .files = files_of(location, files, options.sync_queue_files), .lock = {}, .store = nullptr});
   QUARRY_TRY_ASSIGN(state->lock, state->files.lock(Roles::kReader));
   state->files.keep_to(state->lock);
   QUARRY_TRY(state->files.check_no_stream());
@@ -78,14 +79,14 @@ Result<std::unique_ptr<Drain>> Drain::open(const SpoolPlace& place, const QueueO
   return std::unique_ptr<Drain>(new Drain(std::move(state)));
 }
 
-Result<std::vector<Message>> Drain::next(std::size_t most) {
-  Batch batch = state_->store->take(most);
+Result<std::vector<Message>> Drain::next(std::size_t max) {
+  Batch batch = state_->store->take(max);
   if (batch.empty() && state_->store->trouble()) {
     return std::unexpected(*state_->store->trouble());
   }
   if (batch.empty()) {
-    state_->store->tell_progress();
-    QUARRY_TRY(state_->files.check_place());
+    state_->store->publish_progress();
+    QUARRY_TRY(state_->files.check_folder());
   }
   state_->unsettled += batch.messages.size();
   return std::move(batch.messages);
@@ -105,7 +106,7 @@ std::size_t Drain::unsettled() const {
 Result<std::uint64_t> Drain::forget_found() {
   constexpr std::uint64_t kAtOnce = 10000;
   std::uint64_t count = 0;
-  // Not for as long as somebody puts others there.
+  // Bounded even if another process keeps appending.
   while (const std::uint64_t left = state_->store->left_of_found()) {
     QUARRY_TRY_ASSIGN(const auto messages, next(std::min(left, kAtOnce)));
     if (messages.empty()) break;
@@ -116,13 +117,13 @@ Result<std::uint64_t> Drain::forget_found() {
 }
 
 Result<void> Drain::finish() {
-  QUARRY_TRY(state_->files.check_place());
+  QUARRY_TRY(state_->files.check_folder());
   const auto written = state_->store->is_untouched() ? Result<void>{} : state_->store->checkpoint();
-  // A full disk is no reason to keep the files of an empty queue.
+  // A full disk must not prevent the removal of an empty queue's files.
   if (!written && written.error().code != ErrorCode::kNoSpace) return written;
   const auto writer = state_->files.lock(Roles::kWriter);
   if (!writer || state_->unsettled > 0) return written;
-  // Nobody can write now. Whatever came before the lock is there.
+  // With the lock nobody can write; check for messages that arrived before.
   Batch rest = state_->store->take(1);
   if (state_->store->trouble()) return std::unexpected(*state_->store->trouble());
   if (rest.empty()) return state_->store->destroy();
@@ -130,9 +131,9 @@ Result<void> Drain::finish() {
   return written;
 }
 
-Result<std::uint64_t> purge_spool(const SpoolPlace& place, const Reporter& reporter,
+Result<std::uint64_t> purge_spool(const SpoolLocation& location, const Reporter& reporter,
                                   base::FileSystem& files) {
-  QUARRY_TRY_ASSIGN(const auto drain, Drain::open(place, {}, reporter, files));
+  QUARRY_TRY_ASSIGN(const auto drain, Drain::open(location, {}, reporter, files));
   QUARRY_TRY_ASSIGN(const std::uint64_t count, drain->forget_found());
   QUARRY_TRY(drain->finish());
   return count;

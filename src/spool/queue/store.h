@@ -1,5 +1,5 @@
-// What a queue keeps its messages in: memory, or the disk. Calls of take() and settle() come one at
-// a time; push() too, but beside them.
+// Where a queue keeps its messages: memory or disk. take() and settle() are not called concurrently
+// with each other; push() is not called concurrently with itself, but with them.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,10 @@
 
 namespace quarry::spool {
 
-/// Messages that were taken from a store, and are not settled yet.
+/// Messages that were taken from a store and are not settled yet.
 struct Batch {
   std::vector<Message> messages;
-  /// Of a disk queue: by what it knows the first of them; those of the others follow, unless
-  /// `tickets` has them all.
+  /// For a disk queue: identifies the first message; the others follow, unless `tickets` lists all.
   std::uint64_t first_ticket = 0;
   std::vector<std::uint64_t> tickets;
 
@@ -29,14 +28,13 @@ struct Batch {
 class Store {
  public:
   virtual ~Store() = default;
-  /// Puts MESSAGES at the end, moving them. Returns how many, from the first on; less than all only
-  /// with *error set.
+  /// Appends MESSAGES, moving them. Returns how many, from the first on; if not all, sets *error.
   virtual std::size_t push(std::span<Message> messages, base::Error* error) = 0;
-  /// The first messages, MOST at most; none where there are none.
-  virtual Batch take(std::size_t most) = 0;
-  /// The first DELIVERED of BATCH are done with; the others are the first ones again.
+  /// The first messages, at most MAX; may be empty.
+  virtual Batch take(std::size_t max) = 0;
+  /// The first DELIVERED of BATCH are done; the others return to the front.
   virtual void settle(Batch batch, std::size_t delivered) = 0;
-  /// Messages that take() would give.
+  /// The number of messages that take() could return.
   virtual std::uint64_t waiting() const = 0;
 };
 

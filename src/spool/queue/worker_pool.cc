@@ -19,16 +19,16 @@ bool WorkerPool::any_starting() const {
 void WorkerPool::join_ended() {
   std::erase_if(workers_, [](const std::shared_ptr<Worker>& worker) {
     if (worker->state != Worker::State::kEnded) return false;
-    // Since it ended under the mutex that we have now, it does not need it any more.
+    // It ended under this mutex, so it no longer needs the mutex.
     worker->thread.join();
     return true;
   });
 }
 
 bool WorkerPool::advise(std::size_t wanted) {
-  if (alive() >= std::min(wanted, most_)) return true;
+  if (alive() >= std::min(wanted, max_)) return true;
   join_ended();
-  while (workers_.size() < std::min(wanted, most_)) {
+  while (workers_.size() < std::min(wanted, max_)) {
     auto worker = std::make_shared<Worker>();
     try {
       worker->thread = Thread([main = main_, worker] { main(*worker); });

@@ -1,5 +1,5 @@
-// The threads that deliver a queue's messages, and the one that shuffles them to the disk. Every
-// call is made, and every member is read, under the queue's mutex.
+// The threads that deliver messages, and the one that moves them to disk. All functions are called,
+// and all members read, under the queue's mutex.
 #pragma once
 
 #include <cstddef>
@@ -16,43 +16,43 @@ namespace quarry::spool {
 struct Worker {
   enum class State : std::uint8_t { kStarting, kRunning, kEnded };
   State state = State::kStarting;
-  /// It ends when its consumer is done with what it has.
+  /// Ends after its current batch.
   bool is_retired = false;
-  /// Its consumer does not end: what it has was given to others, and it is to touch nothing.
+  /// Abandoned: its consumer does not stop. Its batch was taken back, and it must touch nothing.
   bool is_left = false;
   bool is_consuming = false;
-  /// What its consumer has, and how much of it is done with.
+  /// Its current batch, and how much of it is delivered.
   Batch batch;
   std::size_t delivered = 0;
-  /// Asks its consumer to end.
+  /// Asks its consumer to stop.
   std::stop_source stop;
   Thread thread;
 };
 
 class WorkerPool {
  public:
-  /// MAIN runs in each worker's thread, and sets its state. MOST workers at a time.
-  WorkerPool(std::function<void(Worker&)> main, std::size_t most)
-      : main_(std::move(main)), most_(most) {}
+  /// MAIN runs in each worker's thread and sets its state. At most MAX workers at a time.
+  WorkerPool(std::function<void(Worker&)> main, std::size_t max)
+      : main_(std::move(main)), max_(max) {}
 
-  /// Starts workers until there are WANTED, or as many as there may be. False: a thread could not
-  /// be started.
+  /// Starts workers until there are WANTED, or the maximum. Returns false if a thread cannot be
+  /// started.
   bool advise(std::size_t wanted);
-  void set_most(std::size_t most) { most_ = most; }
-  /// Those that have not ended; none that was left behind.
+  void set_max(std::size_t max) { max_ = max; }
+  /// The number of workers that have neither ended nor been abandoned.
   std::size_t alive() const;
   bool any_starting() const;
-  /// They end as soon as they are done with what they have (or, with false, do not).
+  /// Lets workers end after their current batch (or, with false, cancels that).
   void retire(bool retired = true);
   void request_stop();
-  /// Those whose consumers run, which will be alive no more: they go on for ever.
+  /// Abandons workers whose consumers are running; they are no longer counted as alive.
   std::vector<std::shared_ptr<Worker>> leave_consuming();
-  /// Waits for the threads that have ended.
+  /// Joins threads that have ended.
   void join_ended();
 
  private:
   std::function<void(Worker&)> main_;
-  std::size_t most_;
+  std::size_t max_;
   std::vector<std::shared_ptr<Worker>> workers_;
 };
 

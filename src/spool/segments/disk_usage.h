@@ -1,4 +1,4 @@
-// How many bytes each segment has: the writer adds, whoever removes a segment takes away.
+// The size of each segment in bytes, shared by the writer and the thread that removes segments.
 #pragma once
 
 #include <cstdint>

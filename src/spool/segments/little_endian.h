@@ -1,4 +1,4 @@
-// Numbers in files and frames: little-endian, whatever the machine is.
+// Little-endian numbers in files and frames, on any machine.
 #pragma once
 
 #include <concepts>
@@ -33,15 +33,15 @@ void append_number(std::string& to, Number value) {
   put(to.data() + to.size() - sizeof value, value);
 }
 
-/// TEXT, which Length has to have room for, behind its length.
+/// Appends TEXT, whose size must fit into Length, after its length.
 template <std::unsigned_integral Length>
 void append_text(std::string& to, std::string_view text) {
   append_number(to, static_cast<Length>(text.size()));
   to += text;
 }
 
-/// Takes what was appended off again, in the same order. Where there is less than asked for, it has
-/// failed: everything from there on is zero and empty.
+/// Reads fields in the order in which they were appended. After reading past the end it has failed:
+/// all further fields are zero or empty.
 class FieldReader {
  public:
   explicit FieldReader(std::string_view bytes) : rest_(bytes) {}
@@ -65,7 +65,7 @@ class FieldReader {
   }
   std::string_view rest() const { return rest_; }
   bool has_failed() const { return has_failed_; }
-  /// Everything was there, and nothing else is.
+  /// Whether all fields were there, and nothing else.
   bool is_whole() const { return !has_failed_ && rest_.empty(); }
 
  private:

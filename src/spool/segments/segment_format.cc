@@ -18,19 +18,18 @@ using base::fail;
 constexpr std::string_view kMagic = "QSPOOL";
 constexpr std::size_t kDigits = 8;
 
-/// The checksum of everything about a record but its content.
-std::uint32_t checksum_of_place(std::uint64_t number, std::uint64_t sequence, std::uint32_t length,
-                                std::uint8_t severity) {
-  std::array<char, 24> place{};
-  put(place.data(), number);
-  put(place.data() + 8, sequence);
-  put(place.data() + 16, length);
-  place[20] = static_cast<char>(severity);
-  return libdeflate_crc32(0, place.data(), place.size());
+/// The checksum of everything in a record except its content.
+std::uint32_t checksum_of_prefix(std::uint64_t number, std::uint64_t sequence, std::uint32_t length,
+                                 std::uint8_t severity) {
+  std::array<char, 24> prefix{};
+  put(prefix.data(), number);
+  put(prefix.data() + 8, sequence);
+  put(prefix.data() + 16, length);
+  prefix[20] = static_cast<char>(severity);
+  return libdeflate_crc32(0, prefix.data(), prefix.size());
 }
 
-/// What the CRC-32 of one byte makes of a register of zeros, and which byte makes the highest byte
-/// of that.
+/// The CRC-32 of each byte with a zero register, and the inverse by highest byte.
 struct CrcTables {
   std::array<std::uint32_t, 256> of{};
   std::array<std::uint8_t, 256> byte_of{};
@@ -47,7 +46,7 @@ constexpr CrcTables make_crc_tables() {
 }
 constexpr CrcTables kCrc = make_crc_tables();
 
-/// The CRC-32 that was there before CONTENT made CHECKSUM of it: each step can be taken back.
+/// Inverts the CRC-32: the value before CONTENT that leads to CHECKSUM.
 std::uint32_t before_content(std::uint32_t checksum, std::string_view content) {
   std::uint32_t value = ~checksum;
   for (auto at = content.rbegin(); at != content.rend(); ++at) {
@@ -96,12 +95,12 @@ base::Result<SegmentHeader> decode_header(std::string_view bytes) {
 
 void encode(std::string& to, std::uint64_t number, std::uint64_t sequence, const Message& message) {
   const auto length = static_cast<std::uint32_t>(message.content.size());
-  const std::uint32_t place = checksum_of_place(number, sequence, length, message.severity);
+  const std::uint32_t seed = checksum_of_prefix(number, sequence, length, message.severity);
   std::array<char, kRecordHeader> header{};
   put(header.data(), length);
   header[4] = static_cast<char>(message.severity);
-  put_check(header.data() + 5, place);
-  put(header.data() + 8, libdeflate_crc32(place, message.content.data(), message.content.size()));
+  put_check(header.data() + 5, seed);
+  put(header.data() + 8, libdeflate_crc32(seed, message.content.data(), message.content.size()));
   to.append(header.data(), header.size());
   to.append(message.content);
 }
@@ -112,10 +111,10 @@ RecordView decode_record(std::string_view bytes, std::uint64_t number, std::uint
   if (bytes.size() < kRecordHeader) return record;
   const auto length = get<std::uint32_t>(bytes.data());
   record.severity = static_cast<std::uint8_t>(bytes[4]);
-  const std::uint32_t place = checksum_of_place(number, sequence, length, record.severity);
+  const std::uint32_t seed = checksum_of_prefix(number, sequence, length, record.severity);
   std::array<char, 3> check{};
-  put_check(check.data(), place);
-  if (length > kMostContent || record.severity > kLeastSevere ||
+  put_check(check.data(), seed);
+  if (length > kMaxContent || record.severity > kLeastSevere ||
       std::memcmp(check.data(), bytes.data() + 5, check.size()) != 0) {
     record.state = RecordState::kDamaged;
     return record;
@@ -124,7 +123,7 @@ RecordView decode_record(std::string_view bytes, std::uint64_t number, std::uint
   if (bytes.size() < record.bytes) return record;
   record.content = bytes.substr(kRecordHeader, length);
   const bool is_right = get<std::uint32_t>(bytes.data() + 8) ==
-                        libdeflate_crc32(place, record.content.data(), record.content.size());
+                        libdeflate_crc32(seed, record.content.data(), record.content.size());
   record.state = is_right ? RecordState::kWhole : RecordState::kDamaged;
   return record;
 }
@@ -141,9 +140,9 @@ RecordView decode_stray_record(std::string_view bytes) {
   }
   record.bytes = kRecordHeader + length;
   record.content = bytes.substr(kRecordHeader, length);
-  const std::uint32_t place = before_content(get<std::uint32_t>(bytes.data() + 8), record.content);
+  const std::uint32_t seed = before_content(get<std::uint32_t>(bytes.data() + 8), record.content);
   std::array<char, 3> check{};
-  put_check(check.data(), place);
+  put_check(check.data(), seed);
   const bool agrees = std::memcmp(check.data(), bytes.data() + 5, check.size()) == 0;
   if (agrees) record.state = RecordState::kWhole;
   return record;

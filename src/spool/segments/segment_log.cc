@@ -17,7 +17,7 @@ using base::Result;
 
 namespace {
 
-// One write(2) is not to need more memory than this, but for one message that is larger.
+// Memory for one write(2), unless a single message is larger.
 constexpr std::size_t kLargestWrite = std::size_t{1} << 20;
 
 }  // namespace
@@ -47,7 +47,7 @@ Result<void> SegmentLog::recover(const Position& reached) {
   QUARRY_TRY_ASSIGN(const auto sizes, files_.sizes());
   for (const auto& [number, bytes] : sizes) usage_.set(number, bytes);
   QUARRY_TRY_ASSIGN(const std::uint64_t end, find_end(files_, reached));
-  // The number of a segment that was read and is gone is not used again.
+  // Do not reuse the number of a segment that was read and is gone.
   const std::uint64_t after_reached = reached.segment + (reached.offset > 0 ? 1 : 0);
   const std::uint64_t after_last = sizes.empty() ? 1 : sizes.rbegin()->first + 1;
   begin_at({.segment = std::max(after_reached, after_last), .offset = 0, .sequence = end});
@@ -62,16 +62,15 @@ void SegmentLog::begin_at(const Position& beginning) {
 
 // --- appending --------------------------------------------------------------------------------
 
-/// A segment that messages can be appended to. Its file is made first, even where there is no room
-/// for more than its name: it tells a reader that nothing will come to the one before, which he may
-/// remove then.
+/// Opens a segment to append to. Creates its file first, even on a full disk that only has room for
+/// the name: it tells a reader that the previous segment is complete and can be removed.
 Result<void> SegmentLog::begin_file() {
   if (file_ && size_ > 0 && size_ < limits_.file_size) return {};
   if (!file_ || size_ > 0) {
-    QUARRY_TRY(files_.check_place());
+    QUARRY_TRY(files_.check_folder());
     file_.reset();
     auto made = files_.system().open(files_.segment(next_number_), FileUse::kMake);
-    // What is in the way is not ours to overwrite: somebody copied files here.
+    // Do not overwrite existing files, which somebody may have copied here.
     while (!made && made.error().code == ErrorCode::kBusy) {
       made = files_.system().open(files_.segment(++next_number_), FileUse::kMake);
     }
@@ -92,11 +91,11 @@ Result<void> SegmentLog::begin_file() {
   return {};
 }
 
-Result<void> SegmentLog::check_place() const {
-  if (!file_) return files_.check_place();
+Result<void> SegmentLog::check_folder() const {
+  if (!file_) return files_.check_folder();
   QUARRY_TRY_ASSIGN(const bool is_there, file_->has_name());
   if (is_there) return {};
-  QUARRY_TRY(files_.check_place());
+  QUARRY_TRY(files_.check_folder());
   return fail(ErrorCode::kNotFound,
               fmt::format("{}: it was removed or replaced while messages were written to it",
                           files_.shown(number_)));
@@ -104,7 +103,7 @@ Result<void> SegmentLog::check_place() const {
 
 Result<void> SegmentLog::check_space(std::uint64_t bytes) {
   if (bytes <= room()) return {};
-  // Another process may read, and have removed segments.
+  // Another process may be reading, and may have removed segments.
   QUARRY_TRY_ASSIGN(const auto there, files_.segments());
   for (const auto& [number, size] : usage_.segments()) {
     if (!std::ranges::binary_search(there, number)) usage_.remove(number);
@@ -114,7 +113,7 @@ Result<void> SegmentLog::check_space(std::uint64_t bytes) {
                                                files_.shown(number_), limits_.disk_space));
 }
 
-/// Bytes that may still be written.
+/// The number of bytes that may still be written.
 std::uint64_t SegmentLog::room() const {
   if (limits_.disk_space == 0) return UINT64_MAX;
   const std::uint64_t used = usage_.total();
@@ -124,17 +123,17 @@ std::uint64_t SegmentLog::room() const {
 Result<std::size_t> SegmentLog::append_some(std::span<const Message> messages) {
   QUARRY_TRY(begin_file());
   buffer_.clear();
-  const std::uint64_t most = room();
+  const std::uint64_t max = room();
   std::size_t count = 0;
   while (count < messages.size() && buffer_.size() < kLargestWrite &&
          size_ + buffer_.size() < limits_.file_size) {
     const std::size_t next = buffer_.size() + kRecordHeader + messages[count].content.size();
-    if (count > 0 && next > most) break;
+    if (count > 0 && next > max) break;
     encode(buffer_, number_, sequence_ + count, messages[count]);
     ++count;
   }
   if (auto has_room = check_space(buffer_.size()); !has_room) {
-    make_way();
+    rotate();
     return std::unexpected(has_room.error());
   }
   auto written = file_->append(buffer_);
@@ -146,8 +145,8 @@ Result<std::size_t> SegmentLog::append_some(std::span<const Message> messages) {
     }
   }
   if (count > 0) {
-    if (auto there = check_place(); !there) {
-      // Wherever it is now: these count as not taken.
+    if (auto there = check_folder(); !there) {
+      // The file may be elsewhere now; its messages count as not taken.
       (void)file_->truncate(size_);
       file_.reset();
       return std::unexpected(there.error());
@@ -160,14 +159,14 @@ Result<std::size_t> SegmentLog::append_some(std::span<const Message> messages) {
   }
   if (written) return count;
   const bool was_whole = count == 0 && !buffer_.empty();
-  if (!file_->truncate(size_) || was_whole) file_.reset();  // it may have been read
+  if (!file_->truncate(size_) || was_whole) file_.reset();  // a reader may have seen the bytes
   if (count > 0) return count;
-  make_way();
+  rotate();
   return std::unexpected(written.error());
 }
 
-/// Which of MESSAGES are whole in the file, though not all could be written. Leaves their bytes in
-/// the buffer.
+/// The number of MESSAGES that are completely in the file after a failed write. Leaves their bytes
+/// in the buffer.
 std::size_t SegmentLog::keep_whole(std::span<const Message> messages) {
   const auto end = file_->size();
   std::uint64_t bytes = 0;
@@ -182,10 +181,10 @@ std::size_t SegmentLog::keep_whole(std::span<const Message> messages) {
   return count;
 }
 
-void SegmentLog::make_way() {
+void SegmentLog::rotate() {
   if (file_ && size_ <= kSegmentHeader) return;
   file_.reset();
-  (void)begin_file();  // it may have no room itself
+  (void)begin_file();  // may fail for lack of space, too
 }
 
 std::size_t SegmentLog::append(std::span<const Message> messages, Error* error) {
@@ -206,7 +205,7 @@ std::size_t SegmentLog::append(std::span<const Message> messages, Error* error) 
 }
 
 Result<void> SegmentLog::prepend(std::span<const Message> messages, const Position& front) {
-  // In one file, however large: there is one number before the first.
+  // A single file, whatever its size, because only one number before the first is reserved.
   SegmentLog log(files_, reporter_, {});
   log.begin_at(front);
   Error error;

@@ -27,46 +27,46 @@ namespace quarry::spool {
 class SegmentLog {
  public:
   struct Limits {
-    std::uint64_t file_size = UINT64_MAX;  // bytes of a segment, but for the last message of it
+    std::uint64_t file_size = UINT64_MAX;  // bytes of a segment; its last message may exceed this
     std::uint64_t disk_space = 0;          // bytes of all segments; 0: no limit
   };
   SegmentLog(SpoolFiles files, Reporter reporter, Limits limits)
       : files_(std::move(files)), reporter_(std::move(reporter)), limits_(limits) {}
 
-  /// Finds the end of the log. REACHED is where its furthest reader has got to. That may be after the
-  /// end, when the machine has stopped and lost messages: their numbers are not used again. Errors:
-  /// those of the file system.
+  /// Finds the end of the log. REACHED is the position of its furthest reader. It may be after the
+  /// end if a crash of the machine lost messages: their numbers are not reused. Errors: file system
+  /// errors.
   base::Result<void> recover(const Position& reached);
-  /// Begins an empty log, whose first message will be at BEGINNING.
+  /// Starts an empty log whose first message will be at BEGINNING.
   void begin_at(const Position& beginning);
 
   // --- appending
 
-  /// Appends MESSAGES. When this returns they are in the files, and on the disk if the files are
-  /// synced. Returns how many were appended, from the first on; if that is not all of them, *error is
-  /// set, and nothing of the others is in the files.
+  /// Appends MESSAGES. On return they are in the files, and on disk if the files are synced.
+  /// Returns how many were appended, from the first on; if not all, *error is set and the others
+  /// left no trace.
   std::size_t append(std::span<const Message> messages, base::Error* error);
-  /// Puts MESSAGES before all others, in a segment of their own at FRONT: all of them, or none.
-  /// Errors: those of the file system.
+  /// Puts MESSAGES before all others, in their own segment at FRONT: all of them, or none. Errors:
+  /// file system errors.
   base::Result<void> prepend(std::span<const Message> messages, const Position& front);
-  /// Syncs the last segment, but not its name. For an owner that decides each time.
+  /// Syncs the last segment, but not its name; for owners that sync selectively.
   base::Result<void> sync() { return file_ ? file_->sync() : base::Result<void>{}; }
-  /// Errors: kNotFound, the segment that was written last is no longer in the folder.
-  base::Result<void> check_place() const;
-  /// Begins a new segment if the last one has messages, so that a reader can remove that.
-  void make_way();
-  /// Ends the last segment. Returns where the next message will be.
+  /// Errors: kNotFound (the current segment is no longer in the directory).
+  base::Result<void> check_folder() const;
+  /// Starts a new segment if the last one has messages, so that a reader can remove that.
+  void rotate();
+  /// Ends the last segment. Returns the position of the next message.
   Position cut();
-  /// Where the next segment and the next message will be.
+  /// The position of the next message, in the next segment.
   Position next() const { return {.segment = next_number_, .offset = 0, .sequence = sequence_}; }
 
   // --- from any thread
 
-  /// The sequence number after the last message that can be read.
+  /// The sequence number after the last readable message.
   std::uint64_t end() const { return end_.load(std::memory_order_acquire); }
-  /// The next message goes into a new segment, because the last one is damaged.
+  /// Lets the next message start a new segment, because the last one is damaged.
   void begin_segment() { begins_segment_.store(true); }
-  /// The size of each segment; more may have been written, but may be taken back.
+  /// The committed size of each segment; more may be written, but may be taken back.
   const DiskUsage& usage() const { return usage_; }
   const SpoolFiles& files() const { return files_; }
 
@@ -76,7 +76,7 @@ class SegmentLog {
   void note_damaged(const std::set<std::uint64_t>& segments) {
     damaged_.insert(segments.begin(), segments.end());
   }
-  /// Removes the segments before NUMBER, the first ones first. Errors: those of the file system.
+  /// Removes the segments before NUMBER, oldest first. Errors: file system errors.
   base::Result<void> remove_before(std::uint64_t number);
 
  private:
@@ -94,7 +94,7 @@ class SegmentLog {
   std::atomic<bool> begins_segment_{false};
   std::set<std::uint64_t> damaged_;
 
-  // --- of the thread that appends
+  // --- used by the appending thread
   std::uint64_t next_number_ = 1;
   std::uint64_t sequence_ = 0;  // of the next message
   std::unique_ptr<base::File> file_;
@@ -103,8 +103,8 @@ class SegmentLog {
   std::string buffer_;
 };
 
-/// The sequence number after the last readable message in FILES, not below that of START, where
-/// reading goes on. Errors: those of the file system.
+/// The sequence number after the last readable message in FILES, at least that of START, the read
+/// position. Errors: file system errors.
 base::Result<std::uint64_t> find_end(const SpoolFiles& files, const Position& start);
 
 }  // namespace quarry::spool

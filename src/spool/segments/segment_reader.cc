@@ -12,8 +12,8 @@ using base::ErrorCode;
 using base::FileUse;
 using base::Result;
 
-// Bytes that are read at once: more where there is more, since who follows a writer finds little.
-constexpr std::size_t kLeastAtOnce = std::size_t{4} << 10;
+// Bytes per read; grows while there is more, because a reader that follows a writer finds little.
+constexpr std::size_t kMinAtOnce = std::size_t{4} << 10;
 constexpr std::size_t kLargestRead = std::size_t{256} << 10;
 
 }  // namespace
@@ -24,7 +24,7 @@ SegmentReader::SegmentReader(SpoolFiles files, Reporter reporter, Position start
       reporter_(std::move(reporter)),
       written_(written),
       position_(start),
-      at_once_(kLeastAtOnce) {}
+      at_once_(kMinAtOnce) {}
 
 void SegmentReader::report_damage(const std::string& what) {
   reporter_(fmt::format("{}: {}; what comes after it in this file is not delivered",
@@ -42,7 +42,7 @@ void SegmentReader::give_up_until(std::uint64_t sequence, std::uint64_t segment)
   position_.sequence = sequence;
 }
 
-/// Opens the segment of position_, or the next that is there. False: there is none.
+/// Opens the segment of position_, or the next existing one. Returns false if there is none.
 Result<bool> SegmentReader::open() {
   auto opened = files_.system().open(files_.segment(position_.segment), FileUse::kRead);
   if (!opened && opened.error().code == ErrorCode::kNotFound) return open_next();
@@ -51,13 +51,13 @@ Result<bool> SegmentReader::open() {
   return true;
 }
 
-/// Goes on to the segment after position_'s. False: there is none yet.
+/// Advances to the segment after position_'s. Returns false if there is none yet.
 Result<bool> SegmentReader::open_next() {
   QUARRY_TRY_ASSIGN(const auto numbers, files_.segments());
   const auto next = std::ranges::upper_bound(numbers, position_.segment);
   if (next == numbers.end()) return false;
   auto opened = files_.system().open(files_.segment(*next), FileUse::kRead);
-  // Whoever delivers has just removed it; there is another one, or none.
+  // It was just removed by the reader of the queue; try the next one.
   if (!opened && opened.error().code == ErrorCode::kNotFound) return open_next();
   if (!opened) return std::unexpected(opened.error());
   file_ = std::move(*opened);
@@ -69,7 +69,7 @@ Result<bool> SegmentReader::open_next() {
   return true;
 }
 
-/// Reads on until WANTED bytes are there, or the file ends.
+/// Reads until WANTED bytes are buffered, or the file ends.
 Result<void> SegmentReader::fill(std::size_t wanted) {
   if (ahead().size() >= wanted) return {};
   buffer_.erase(0, used_);
@@ -85,11 +85,11 @@ Result<void> SegmentReader::fill(std::size_t wanted) {
   const auto count = file_->read_at(position_.offset + had, std::span<char>(buffer_).subspan(had));
   buffer_.resize(had + count.value_or(0));
   if (!count) return std::unexpected(count.error());
-  at_once_ = buffer_.size() == size ? std::min(2 * at_once_, kLargestRead) : kLeastAtOnce;
+  at_once_ = buffer_.size() == size ? std::min(2 * at_once_, kLargestRead) : kMinAtOnce;
   return {};
 }
 
-/// False: it is not whole, or damaged.
+/// Returns false if the header is incomplete or damaged.
 Result<bool> SegmentReader::read_header() {
   QUARRY_TRY(fill(kSegmentHeader));
   if (ahead().size() < kSegmentHeader) return false;
@@ -99,7 +99,7 @@ Result<bool> SegmentReader::read_header() {
     return false;
   }
   if (position_.sequence != 0) {
-    // With others missing in between, the one before may be all right.
+    // If segments in between are missing, the previous one may be intact.
     const bool is_next = position_.segment == before_ + 1;
     give_up_until(header->first, is_next ? before_ : position_.segment - 1);
   }
@@ -108,8 +108,8 @@ Result<bool> SegmentReader::read_header() {
   return true;
 }
 
-/// What comes at position_.
-Result<RecordView> SegmentReader::look() {
+/// Reads the record at position_.
+Result<RecordView> SegmentReader::read_record() {
   if (is_damaged_) return RecordView{};
   if (position_.offset < kSegmentHeader) {
     QUARRY_TRY_ASSIGN(const bool is_whole, read_header());
@@ -122,15 +122,15 @@ Result<RecordView> SegmentReader::look() {
   return decode_record(ahead(), position_.segment, position_.sequence);
 }
 
-/// The segment has no more whole record. True: look again.
+/// Handles the end of the readable records. Returns true to try again.
 Result<bool> SegmentReader::go_on() {
   if (!has_next_ && !is_damaged_) {
     QUARRY_TRY_ASSIGN(const auto numbers, files_.segments());
     has_next_ = !numbers.empty() && numbers.back() > position_.segment;
-    // What is cut off may be taken back, and something else come in its place.
+    // The writer may take back a partial record and write another one.
     buffer_.clear();
     used_ = 0;
-    // With another one there its writer is done with this: whatever it wrote can be read now.
+    // A next segment means that the writer has finished this one: read the rest.
     return has_next_;
   }
   if (!ahead().empty() && !is_damaged_) {
@@ -146,9 +146,9 @@ Result<bool> SegmentReader::next(std::uint64_t end, Message& message) {
       QUARRY_TRY_ASSIGN(const bool is_there, open());
       if (!is_there) return false;
     }
-    QUARRY_TRY_ASSIGN(const RecordView record, look());
+    QUARRY_TRY_ASSIGN(const RecordView record, read_record());
     if (record.state == RecordState::kWhole) {
-      // The header may have told of messages that are not there.
+      // The header may announce messages that do not exist.
       if (position_.sequence >= end) return false;
       message.content = record.content;
       message.severity = record.severity;

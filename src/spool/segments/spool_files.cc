@@ -20,7 +20,7 @@ constexpr const char* kWriteLock = ".write.lock";
 constexpr const char* kReadLock = ".read.lock";
 constexpr std::string_view kFirstLine = "quarry-spool 1\n";
 // A position file has five short lines.
-constexpr std::size_t kMostPosition = 512;
+constexpr std::size_t kMaxPosition = 512;
 
 std::string text_of(const Position& position) {
   std::string text = fmt::format("{}segment {}\noffset {}\nsequence {}\n", kFirstLine,
@@ -29,7 +29,7 @@ std::string text_of(const Position& position) {
   return text;
 }
 
-/// The number in the line "NAME number" at the beginning of TEXT, which loses it.
+/// Takes the line "NAME number" off TEXT.
 std::optional<std::uint64_t> take_number(std::string_view& text, std::string_view name) {
   if (!text.starts_with(name)) return std::nullopt;
   text.remove_prefix(name.size());
@@ -50,7 +50,7 @@ std::optional<Position> position_in(std::string_view text) {
   const auto sequence = take_number(rest, "sequence ");
   if (!segment || !offset || !sequence) return std::nullopt;
   const Position position{.segment = *segment, .offset = *offset, .sequence = *sequence};
-  // The checksum's line can only be what would be written.
+  // Reject anything that this program would not write.
   if (text_of(position) != text) return std::nullopt;
   return position;
 }
@@ -63,10 +63,12 @@ Result<void> remove_if_there(base::FileSystem& system, const std::filesystem::pa
 
 }  // namespace
 
-bool are_of_one_life(std::uint64_t sequence, std::uint64_t other) {
-  // A batch may have been put before the first message of a life.
-  const auto life_of = [](std::uint64_t one) { return (one + (std::uint64_t{1} << 39)) >> 40; };
-  return life_of(sequence) == life_of(other);
+bool are_of_same_generation(std::uint64_t sequence, std::uint64_t other) {
+  // A batch may have been put before the first message.
+  const auto generation_of = [](std::uint64_t one) {
+    return (one + (std::uint64_t{1} << 39)) >> 40;
+  };
+  return generation_of(sequence) == generation_of(other);
 }
 
 std::filesystem::path SpoolFiles::segment(std::uint64_t number) const {
@@ -96,7 +98,7 @@ Result<std::map<std::uint64_t, std::uint64_t>> SpoolFiles::sizes() const {
   std::map<std::uint64_t, std::uint64_t> sizes;
   for (const std::uint64_t number : numbers) {
     const auto file = system_->open(segment(number), FileUse::kRead);
-    // Another process, which delivers, has just removed it.
+    // The reading process has just removed it.
     if (!file && file.error().code == ErrorCode::kNotFound) continue;
     if (!file) return std::unexpected(file.error());
     QUARRY_TRY_ASSIGN(sizes[number], (*file)->size());
@@ -131,7 +133,7 @@ Result<SpoolLock> SpoolFiles::lock(Roles roles) const {
   return taken;
 }
 
-Result<void> SpoolFiles::check_place() const {
+Result<void> SpoolFiles::check_folder() const {
   const auto lock = lock_.lock();
   if (!lock) return {};
   QUARRY_TRY_ASSIGN(const bool is_there, lock->has_name());
@@ -178,7 +180,7 @@ Result<std::optional<Position>> SpoolFiles::position() const {
   auto file = system_->open(position_path(), FileUse::kRead);
   if (!file && file.error().code == ErrorCode::kNotFound) return std::nullopt;
   if (!file) return std::unexpected(file.error());
-  std::array<char, kMostPosition> buffer;
+  std::array<char, kMaxPosition> buffer;
   QUARRY_TRY_ASSIGN(const std::size_t size, (*file)->read_at(0, buffer));
   const std::string_view text(buffer.data(), size);
   if (const auto position = position_in(text)) return position;
@@ -201,13 +203,13 @@ std::uint64_t SpoolFiles::first_sequence(const std::vector<std::uint64_t>& segme
 bool SpoolFiles::is_of_these(const Position& position,
                              const std::vector<std::uint64_t>& segments) const {
   const std::uint64_t first = first_sequence(segments);
-  return first == 0 || are_of_one_life(first, position.sequence);
+  return first == 0 || are_of_same_generation(first, position.sequence);
 }
 
 Result<void> SpoolFiles::write_position(const Position& position) const {
-  QUARRY_TRY(check_place());
+  QUARRY_TRY(check_folder());
   const auto beside = position_beside();
-  // What a process that was killed has left.
+  // Left by a process that was killed.
   QUARRY_TRY(remove_if_there(*system_, beside));
   {
     QUARRY_TRY_ASSIGN(const auto file, system_->open(beside, FileUse::kMake));
@@ -219,7 +221,7 @@ Result<void> SpoolFiles::write_position(const Position& position) const {
 }
 
 Result<void> SpoolFiles::remove_position() const {
-  // One that a full disk did not take may be beside it.
+  // May have been left when the disk was full.
   QUARRY_TRY(remove_if_there(*system_, position_beside()));
   return remove_if_there(*system_, position_path());
 }
@@ -239,7 +241,7 @@ Result<void> SpoolFiles::remove_all() const {
 }
 
 Result<std::string> SpoolFiles::put_aside(const std::filesystem::path& path) const {
-  // Numbers come again once a queue was empty: what was put aside before is not overwritten.
+  // Segment numbers are reused after a queue was empty, so avoid names of earlier files.
   for (int count = 1;; ++count) {
     auto aside = path;
     aside += count == 1 ? ".damaged" : fmt::format(".damaged.{}", count);

@@ -1,5 +1,4 @@
-// Where the files of one queue are, what they are called, and the file that says how far reading
-// has come:
+// The names of a queue's files, its locks, and its position file, which stores the read position:
 //
 //   quarry-spool 1
 //   segment 12
@@ -7,7 +6,7 @@
 //   sequence 4294968000
 //   checksum 1a2b3c4d
 //
-// It is replaced as a whole: written beside its place, and renamed. Its being there tells that
+// The position file is replaced atomically: a new file is written and renamed. It exists while
 // there is something to deliver.
 #pragma once
 
@@ -25,14 +24,14 @@
 
 namespace quarry::spool {
 
-/// What a process does with the files: mostly both.
+/// What a process does with the files; usually both.
 enum class Roles : std::uint8_t { kBoth, kWriter, kReader };
 
-/// Whether these are of one life of a queue: between two it was empty, and its sequence numbers
-/// begin far away.
-bool are_of_one_life(std::uint64_t sequence, std::uint64_t other);
+/// Whether two sequence numbers belong to the same generation of a queue. When it becomes empty,
+/// the next generation starts at a distant number.
+bool are_of_same_generation(std::uint64_t sequence, std::uint64_t other);
 
-/// While it lives, no other process has the same role.
+/// Excludes other processes from the same role while it exists.
 struct SpoolLock {
   std::shared_ptr<base::File> writer;
   std::shared_ptr<base::File> reader;
@@ -43,7 +42,7 @@ class SpoolFiles {
   SpoolFiles(base::FileSystem& system, std::filesystem::path folder, std::string name, bool synced)
       : system_(&system), folder_(std::move(folder)), name_(std::move(name)), synced_(synced) {}
 
-  /// Others in the same folder, which begin with NAME; they keep to the same lock.
+  /// Files in the same directory with another NAME, under the same lock.
   SpoolFiles others(std::string name, bool synced) const {
     SpoolFiles found = *this;
     found.name_ = std::move(name);
@@ -54,55 +53,55 @@ class SpoolFiles {
   base::FileSystem& system() const { return *system_; }
   bool is_synced() const { return synced_; }
   std::filesystem::path segment(std::uint64_t number) const;
-  /// As a person would look for it.
+  /// The path of a segment, for messages.
   std::string shown(std::uint64_t number) const { return segment(number).string(); }
 
-  /// The numbers of the segments that are there, ascending.
+  /// The numbers of the existing segments, ascending.
   base::Result<std::vector<std::uint64_t>> segments() const;
-  /// The bytes of each segment.
+  /// The size of each segment in bytes.
   base::Result<std::map<std::uint64_t, std::uint64_t>> sizes() const;
-  /// The place before the first message; its sequence number is 0 if no header can be read.
+  /// The position before the first message; its sequence number is 0 if no header is readable.
   base::Result<Position> beginning() const;
-  /// Errors: kBusy, and what the disk says.
+  /// Errors: kBusy, and file system errors.
   base::Result<SpoolLock> lock(Roles roles) const;
 
-  /// From now on the folder has to be the one in which LOCK's files are.
+  /// From now on check_folder() requires the directory that contains LOCK's files.
   void keep_to(const SpoolLock& lock) { lock_ = lock.writer ? lock.writer : lock.reader; }
-  /// Errors: kNotFound, the folder, or the lock in it, was removed, moved or replaced: nobody would
-  /// find what goes there, and another process may have the same role.
-  base::Result<void> check_place() const;
+  /// Errors: kNotFound (the directory or its lock was removed, moved or replaced, so that new
+  /// messages would be lost, and another process may have the same role).
+  base::Result<void> check_folder() const;
 
-  /// The file that tells that these are a stream's (stream/stream_core.h).
+  /// The file that marks a stream (stream/stream_core.h).
   std::filesystem::path stream_mark() const { return folder_ / (name_ + ".stream"); }
   base::Result<bool> are_of_stream() const;
-  /// Errors: kInvalid, they are a stream's, and no queue's.
+  /// Errors: kInvalid (the files belong to a stream, not to a queue).
   base::Result<void> check_no_stream() const;
 
-  /// Whether some process has ROLE, kWriter or kReader, just now.
+  /// Whether a process currently has ROLE (kWriter or kReader).
   base::Result<bool> is_taken(Roles role) const;
-  /// The names of what was set aside.
+  /// The names of the files that were set aside.
   base::Result<std::vector<std::string>> damaged() const;
   const std::filesystem::path& folder() const { return folder_; }
   const std::string& name() const { return name_; }
 
-  /// Nothing where there is no such file. Errors: kCorrupt.
+  /// Nothing if there is no position file. Errors: kCorrupt.
   base::Result<std::optional<Position>> position() const;
-  /// The first message of the first of SEGMENTS that tells; 0: none does.
+  /// The first sequence number, from the first of SEGMENTS with a readable header; 0 if there is
+  /// none.
   std::uint64_t first_sequence(const std::vector<std::uint64_t>& segments) const;
-  /// Whether POSITION is one in SEGMENTS, not of another life of the queue.
+  /// Whether POSITION is in SEGMENTS and of the same generation.
   bool is_of_these(const Position& position, const std::vector<std::uint64_t>& segments) const;
   base::Result<void> write_position(const Position& position) const;
   base::Result<void> remove_position() const;
-  /// Puts the position file out of the way, under a name that tells that it is damaged. Returns
-  /// that.
+  /// Renames the position file because it is damaged. Returns its new name.
   base::Result<std::string> set_position_aside() const;
 
   base::Result<void> remove(std::uint64_t number) const;
   /// Removes all segments.
   base::Result<void> remove_all() const;
-  /// The same for a segment. Returns its new name.
+  /// Renames a segment because it is damaged. Returns its new name.
   base::Result<std::string> set_aside(std::uint64_t number) const;
-  /// Makes names that came and went durable, where the queue is to be.
+  /// Makes created, renamed and removed names durable, for synced queues.
   base::Result<void> sync_names() const;
 
  private:
@@ -115,7 +114,7 @@ class SpoolFiles {
   std::filesystem::path folder_;
   std::string name_;
   bool synced_;
-  std::weak_ptr<base::File> lock_;  // not longer than the process has the role
+  std::weak_ptr<base::File> lock_;  // owned by the holder of the role
 };
 
 }  // namespace quarry::spool

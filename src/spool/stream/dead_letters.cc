@@ -20,25 +20,27 @@ SubscriptionOptions letters_options() {
 
 }  // namespace
 
-SpoolPlace dead_letters_of(const SpoolPlace& place, const std::string& subscription) {
-  return {.folder = place.folder, .name = place.name + "." + subscription + ".dead"};
+SpoolLocation dead_letters_of(const SpoolLocation& location, const std::string& subscription) {
+  return {.folder = location.folder, .name = location.name + "." + subscription + ".dead"};
 }
 
-DeadLetters::DeadLetters(SpoolPlace place, Reporter reporter, const StreamEnvironment& environment)
-    : place_(std::move(place)), reporter_(std::move(reporter)), environment_(environment) {}
+DeadLetters::DeadLetters(SpoolLocation location, Reporter reporter,
+                         const StreamEnvironment& environment)
+    : location_(std::move(location)), reporter_(std::move(reporter)), environment_(environment) {}
 
 DeadLetters::~DeadLetters() = default;
 
-Result<std::unique_ptr<DeadLetters>> DeadLetters::open(const SpoolPlace& place, Reporter reporter,
+Result<std::unique_ptr<DeadLetters>> DeadLetters::open(const SpoolLocation& location,
+                                                       Reporter reporter,
                                                        const StreamEnvironment& environment) {
-  std::unique_ptr<DeadLetters> dead(new DeadLetters(place, std::move(reporter), environment));
-  QUARRY_TRY_ASSIGN(const bool is_there, is_stream(place, environment.files));
+  std::unique_ptr<DeadLetters> dead(new DeadLetters(location, std::move(reporter), environment));
+  QUARRY_TRY_ASSIGN(const bool is_there, is_stream(location, environment.files));
   if (is_there) QUARRY_TRY(dead->open_stream());
   return dead;
 }
 
 Result<void> DeadLetters::open_stream() {
-  QUARRY_TRY_ASSIGN(stream_, StreamCore::open({.place = place_}, reporter_, environment_));
+  QUARRY_TRY_ASSIGN(stream_, StreamCore::open({.location = location_}, reporter_, environment_));
   const auto letters = stream_->subscribe(kLetters, letters_options());
   if (letters) {
     letters_ = *letters;
@@ -71,7 +73,7 @@ std::uint64_t DeadLetters::count() const {
 
 Result<void> DeadLetters::visit(const StreamVisitor& visitor) const {
   if (!stream_) return {};
-  return visit_stream(place_, kLetters, visitor, reporter_, environment_.files);
+  return visit_stream(location_, kLetters, visitor, reporter_, environment_.files);
 }
 
 Result<std::uint64_t> DeadLetters::take_all(const Take& take) {
@@ -100,10 +102,10 @@ Result<std::uint64_t> DeadLetters::purge() {
 Result<void> DeadLetters::remove() {
   letters_.reset();
   stream_.reset();
-  QUARRY_TRY_ASSIGN(const auto names, environment_.files.list(place_.folder));
+  QUARRY_TRY_ASSIGN(const auto names, environment_.files.list(location_.folder));
   for (const std::string& name : names) {
-    if (name.starts_with(place_.name + ".")) {
-      QUARRY_TRY(environment_.files.remove(place_.folder / name));
+    if (name.starts_with(location_.name + ".")) {
+      QUARRY_TRY(environment_.files.remove(location_.folder / name));
     }
   }
   return {};

@@ -1,5 +1,5 @@
-// What one subscription has given up: a stream of its own, NAME.SUB.dead, with one subscription,
-// "letters". It is made with the first letter. Not for several threads at a time.
+// The dead letters of one subscription: a stream of their own, NAME.SUB.dead, with one
+// subscription, "letters". It is created with the first dead letter. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace quarry::spool {
 
-/// Where the dead letters of SUBSCRIPTION of the stream at PLACE are.
-SpoolPlace dead_letters_of(const SpoolPlace& place, const std::string& subscription);
+/// The location of the dead letters of SUBSCRIPTION of the stream at LOCATION.
+SpoolLocation dead_letters_of(const SpoolLocation& location, const std::string& subscription);
 /// The subscription that holds them.
 inline constexpr const char* kLetters = "letters";
 
-/// A message that was given up, and why.
+/// A message that failed permanently, and why.
 struct DeadLetter {
   StreamedMessage message;
   std::string error;
@@ -27,34 +27,35 @@ struct DeadLetter {
 
 class DeadLetters {
  public:
-  /// Opens what there is. Nothing of ENVIRONMENT is owned. Errors: what the disk says.
-  static base::Result<std::unique_ptr<DeadLetters>> open(const SpoolPlace& place, Reporter reporter,
+  /// Opens what exists. ENVIRONMENT is not owned. Errors: file system errors.
+  static base::Result<std::unique_ptr<DeadLetters>> open(const SpoolLocation& location,
+                                                         Reporter reporter,
                                                          const StreamEnvironment& environment);
   ~DeadLetters();
   DeadLetters(const DeadLetters&) = delete;
   DeadLetters& operator=(const DeadLetters&) = delete;
 
-  /// Takes LETTERS: they are on the disk when this returns. Errors: what the disk says.
+  /// Appends LETTERS; on return they are on disk. Errors: file system errors.
   base::Result<void> put(std::span<const DeadLetter> letters);
   std::uint64_t count() const;
   base::Result<void> visit(const StreamVisitor& visitor) const;
-  /// Gives all of them to TAKE, in batches, and forgets each batch that it takes. Returns how many
-  /// were taken. Errors: those of TAKE, and what the disk says.
+  /// Passes all letters to TAKE in batches, and deletes each batch after TAKE has succeeded.
+  /// Returns how many were taken. Errors: those of TAKE, and file system errors.
   using Take = std::function<base::Result<void>(std::span<const StreamedMessage> letters)>;
   base::Result<std::uint64_t> take_all(const Take& take);
-  /// Forgets all. Returns how many.
+  /// Deletes all letters. Returns how many.
   base::Result<std::uint64_t> purge();
   /// Removes the files.
   base::Result<void> remove();
 
  private:
-  DeadLetters(SpoolPlace place, Reporter reporter, const StreamEnvironment& environment);
+  DeadLetters(SpoolLocation location, Reporter reporter, const StreamEnvironment& environment);
   base::Result<void> open_stream();
 
-  SpoolPlace place_;
+  SpoolLocation location_;
   Reporter reporter_;
   StreamEnvironment environment_;
-  std::unique_ptr<StreamCore> stream_;  // none before the first letter
+  std::unique_ptr<StreamCore> stream_;  // null before the first letter
   std::shared_ptr<Subscription> letters_;
 };
 

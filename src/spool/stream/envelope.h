@@ -1,13 +1,13 @@
-// What a stream puts around a message: the content of a record of its segments (segment_format.h). All
-// numbers are little-endian.
+// The envelope of a message in a stream: the content of a record in its segments
+// (segment_format.h). All numbers are little-endian.
 //
 //   envelope = format:1 key_length:1 only_length:1 zero:1 error_length:2 attempts:4 time:8 id:8
 //              key only error content
 //
-// `time` is when the stream took the message, in milliseconds since 1970. `only` names the one
-// subscription that it is for, when that has taken it back from its dead letters; `id` is the one
-// that it had at first then, and 0 where it is that of its place. `attempts` and `error` are of a
-// dead letter.
+// `time` is when the stream accepted the message, in milliseconds since 1970. If the message was
+// replayed from dead letters, `only` names the one subscription that it is for, and `id` is its
+// original id; otherwise `id` is 0, meaning the sequence number. `attempts` and `error` are for
+// dead letters.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@
 
 namespace quarry::spool {
 
-/// Bytes of an error's text that are kept.
-inline constexpr std::size_t kMostError = 256;
-/// Bytes of a subscription's name.
-inline constexpr std::size_t kMostName = 64;
+/// Maximum bytes of a stored error text.
+inline constexpr std::size_t kMaxError = 256;
+/// Maximum bytes of a subscription's name.
+inline constexpr std::size_t kMaxName = 64;
 
-/// The fields of an envelope, which point into what it was read from, or will be made of.
+/// The fields of an envelope. They point into the buffer that it was read from or is made of.
 struct Envelope {
-  std::string_view key;    // kMostKey bytes at most
-  std::string_view only;   // kMostName bytes at most
-  std::string_view error;  // kMostError bytes at most
+  std::string_view key;    // at most kMaxKey bytes
+  std::string_view only;   // at most kMaxName bytes
+  std::string_view error;  // at most kMaxError bytes
   std::uint32_t attempts = 0;
   base::UnixMillis taken_at;
   std::uint64_t id = 0;
@@ -39,10 +39,10 @@ struct Envelope {
 
 /// The envelope as a message of SEVERITY.
 Message seal(const Envelope& envelope, std::uint8_t severity);
-/// What is in BYTES; nothing where they are no envelope.
+/// Decodes BYTES; nothing if they are not an envelope.
 std::optional<Envelope> open_envelope(std::string_view bytes);
 
-/// The message that lies at SEQUENCE in ENVELOPE.
+/// The message in ENVELOPE, which has the sequence number SEQUENCE.
 StreamedMessage message_in(const Envelope& envelope, std::uint64_t sequence, std::uint8_t severity);
 
 }  // namespace quarry::spool

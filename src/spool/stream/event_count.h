@@ -1,5 +1,5 @@
-// A counter of events that a thread can wait on: it wakes at the first of several events that may
-// come, and misses none that comes between its last look and its wait.
+// An event count: a thread can check several conditions and then wait for an event, without missing
+// one that occurs in between.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ class EventCount {
     ++count_;
     changed_.notify_all();
   }
-  /// Events so far. Read it before checking whether there is anything to wait for.
+  /// The number of events so far. Read it before checking the conditions.
   std::uint64_t count() const {
     const Lock lock(mutex_);
     return count_;
   }
-  /// Waits until an event has come since count() was BEFORE, or until UNTIL.
+  /// Waits until count() differs from BEFORE, or until UNTIL.
   void wait(std::uint64_t before, TimePoint until) {
     Lock lock(mutex_);
     changed_.wait_until(lock, until, [&] { return count_ != before; });

@@ -1,5 +1,4 @@
-// The end of a hand-over that has the messages. A call takes no longer than its time-out, whatever
-// the other end does.
+// The client of a hand-over. A call never exceeds its timeout, whatever the server does.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
@@ -24,7 +23,7 @@ using base::fail;
 using base::Fd;
 using base::Result;
 
-/// A call, until DEADLINE, on the socket at PATH.
+/// A call on the socket at PATH with a deadline.
 class Call {
  public:
   Call(const std::string& path, TimePoint deadline) : path_(path), deadline_(deadline) {}
@@ -57,7 +56,7 @@ Result<void> Call::connect() {
   if (!address.is_unix()) return fail(ErrorCode::kInvalid, path_ + ": must be a path");
   fd_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd_) return broken();
-  // poll(2) does not tell when a socket whose backlog is full has room; connect(2) waits.
+  // connect(2) waits for a full backlog, whereas poll(2) would not report when it has room.
   const auto time = left();
   if (time.count() == 0) return too_late();
   const timeval limit{.tv_sec = static_cast<time_t>(time.count() / 1000),
@@ -98,7 +97,7 @@ Result<void> Call::send(std::string_view bytes) {
 }
 
 Result<void> Call::receive(std::string& to, std::size_t size) {
-  std::array<char, kMostAnswer> buffer;
+  std::array<char, kMaxAnswer> buffer;
   while (to.size() < size) {
     const ssize_t count = ::recv(fd_.get(), buffer.data(), size - to.size(), 0);
     if (count > 0) {
@@ -118,7 +117,7 @@ Result<std::string> Call::receive() {
   std::string header;
   QUARRY_TRY(receive(header, kFrameHeader));
   const std::size_t length = body_length(header);
-  if (length > kMostAnswer) return fail(ErrorCode::kIo, path_ + ": the answer is too long");
+  if (length > kMaxAnswer) return fail(ErrorCode::kIo, path_ + ": the answer is too long");
   std::string body;
   QUARRY_TRY(receive(body, length));
   return body;

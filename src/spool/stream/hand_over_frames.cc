@@ -13,8 +13,8 @@ using base::Result;
 
 namespace {
 
-/// Bytes that a message has without key and content.
-constexpr std::size_t kLeastMessage = 6;
+/// Bytes of a message with an empty key and content.
+constexpr std::size_t kMinMessage = 6;
 
 std::string framed(std::string_view body) {
   std::string frame;
@@ -28,11 +28,11 @@ Result<std::string> request_frame(std::span<const NewMessage> messages) {
   std::size_t size = sizeof(std::uint32_t);
   for (const NewMessage& one : messages) {
     QUARRY_TRY(check(one));
-    size += kLeastMessage + one.key.size() + one.content.size();
+    size += kMinMessage + one.key.size() + one.content.size();
   }
-  if (size > kMostHandOver || messages.empty()) {
+  if (size > kMaxHandOver || messages.empty()) {
     return fail(ErrorCode::kLimit, "messages that are handed over together are one at least, and " +
-                                       std::to_string(kMostHandOver) + " bytes at most");
+                                       std::to_string(kMaxHandOver) + " bytes at most");
   }
   std::string frame;
   frame.reserve(kFrameHeader + size);
@@ -49,8 +49,8 @@ Result<std::string> request_frame(std::span<const NewMessage> messages) {
 std::optional<std::vector<NewMessage>> decode_request(std::string_view body) {
   FieldReader fields(body);
   const auto count = fields.number<std::uint32_t>();
-  // So many that what is there could hold them.
-  if (count == 0 || count > body.size() / kLeastMessage) return std::nullopt;
+  // More messages than the body can contain.
+  if (count == 0 || count > body.size() / kMinMessage) return std::nullopt;
   std::vector<NewMessage> messages;
   messages.reserve(count);
   for (std::uint32_t i = 0; i < count && !fields.has_failed(); ++i) {
@@ -71,7 +71,7 @@ std::string answer_frame(const Result<std::uint64_t>& first_id) {
     append_number(body, *first_id);
   } else {
     append_number(body, static_cast<std::uint8_t>(first_id.error().code));
-    body += std::string_view(first_id.error().message).substr(0, kMostAnswer - body.size());
+    body += std::string_view(first_id.error().message).substr(0, kMaxAnswer - body.size());
   }
   return framed(body);
 }

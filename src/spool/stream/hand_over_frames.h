@@ -1,7 +1,6 @@
-// What goes over the socket of a hand-over (quarry/spool/hand_over.h). All numbers are
-// little-endian.
+// The protocol of a hand-over (quarry/spool/hand_over.h). All numbers are little-endian.
 //
-//   frame   = length:4 body                      of `length` bytes
+//   frame   = length:4 body                      `length` counts the body
 //   request = count:4 message*
 //   message = severity:1 key_length:1 key content_length:4 content
 //   answer  = 0:1 first_id:8  |  1:1 error:1 text
@@ -21,21 +20,21 @@
 namespace quarry::spool {
 
 inline constexpr std::size_t kFrameHeader = 4;
-/// Bytes of an answer's body.
-inline constexpr std::size_t kMostAnswer = 4096;
+/// Maximum bytes of an answer's body.
+inline constexpr std::size_t kMaxAnswer = 4096;
 
-/// The request of MESSAGES as a frame. Errors: kLimit, it is longer than kMostHandOver, or has a
-/// message that no stream takes.
+/// A request with MESSAGES, as a frame. Errors: kLimit (longer than kMaxHandOver, or no stream
+/// accepts one of the messages).
 base::Result<std::string> request_frame(std::span<const NewMessage> messages);
-/// The messages in BODY; nothing where it is no request.
+/// The messages in BODY; nothing if it is not a valid request.
 std::optional<std::vector<NewMessage>> decode_request(std::string_view body);
 
-/// An answer as a frame: the id of the first message, or why there is none.
+/// An answer, as a frame: the id of the first message, or an error.
 std::string answer_frame(const base::Result<std::uint64_t>& first_id);
-/// What BODY says. Errors: those that the other end tells, and kIo where BODY is no answer.
+/// Decodes an answer. Errors: those that the server sent, and kIo if BODY is not an answer.
 base::Result<std::uint64_t> decode_answer(std::string_view body);
 
-/// How long the body is whose frame begins with HEADER, of kFrameHeader bytes.
+/// The length of the body, from a frame's HEADER of kFrameHeader bytes.
 std::size_t body_length(std::string_view header);
 
 }  // namespace quarry::spool

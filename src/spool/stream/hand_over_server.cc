@@ -1,6 +1,6 @@
-// The end of a hand-over that has the stream: one thread and poll(2). In a round it reads what
-// clients have sent, appends all requests that are whole, and then answers them; while the disk
-// syncs, others come, for the next round.
+// The server of a hand-over: one thread and poll(2). Each round reads from clients, appends all
+// complete requests, and then answers them. Requests that arrive during a sync are appended in the
+// next round.
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -29,26 +29,25 @@ using base::fail;
 using base::Fd;
 using base::Result;
 
-// Bytes that are read of one client in a round.
+// Bytes to read per client and round.
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 
-/// A connection: it is read until a request is whole, which is appended, and then its answer is
-/// written; then the next one.
+/// A connection. Reads a complete request, appends it, writes the answer, and starts over.
 struct Client {
   Fd fd;
   TimePoint deadline;
-  std::string request;       // its frame, as far as it has come
-  std::size_t length = 0;    // of the whole frame; 0: not known yet
-  bool is_admitted = false;  // its bytes are counted
-  std::string answer;        // what is left of it to be written
+  std::string request;       // the frame received so far
+  std::size_t length = 0;    // of the whole frame; 0: unknown
+  bool is_admitted = false;  // its bytes count as admitted
+  std::string answer;        // not written yet
   bool is_gone = false;
 
   bool is_whole() const { return length > 0 && request.size() == length; }
-  /// For room: it is not read from, and is not late.
+  /// Waits for memory: is neither read from nor timed out.
   bool waits() const { return length > 0 && !is_admitted; }
   short events() const {
     if (!answer.empty()) return POLLOUT;
-    // That it hangs up is told all the same.
+    // Poll for hang-ups even without POLLIN.
     return waits() ? short{0} : short{POLLIN};
   }
 };
@@ -94,7 +93,7 @@ class HandOverServer::Loop {
   HandOverOptions options_;
   std::list<Client> clients_;
   std::size_t admitted_ = 0;  // bytes
-  TimePoint next_accept_{};   // not before: there was no descriptor for another one
+  TimePoint next_accept_{};   // pause after running out of descriptors
   Thread thread_;
 };
 
@@ -104,11 +103,11 @@ HandOverServer::~HandOverServer() = default;
 Result<std::unique_ptr<HandOverServer>> HandOverServer::start(Stream& stream, Fd listener,
                                                               Reporter reporter,
                                                               const HandOverOptions& options) {
-  if (options.most_clients < 1 || options.most_bytes < kMostHandOver + kFrameHeader ||
+  if (options.max_clients < 1 || options.max_request_bytes < kMaxHandOver + kFrameHeader ||
       options.time_out < milliseconds(1)) {
     return fail(ErrorCode::kInvalid, fmt::format("a hand-over has one client at least, {} bytes "
                                                  "and 1 ms",
-                                                 kMostHandOver));
+                                                 kMaxHandOver));
   }
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return base::fail_errno("eventfd");
@@ -125,7 +124,7 @@ void HandOverServer::Loop::run() {
   }
 }
 
-/// Milliseconds until somebody is to be dropped, for poll(2).
+/// Milliseconds until the next client times out, for poll(2).
 int HandOverServer::Loop::until_deadline() const {
   TimePoint first = TimePoint::max();
   for (const Client& one : clients_) {
@@ -137,15 +136,15 @@ int HandOverServer::Loop::until_deadline() const {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));
 }
 
-/// False: it is to end.
+/// Returns false when the server should stop.
 bool HandOverServer::Loop::round() {
   for (Client& one : clients_) {
     if (one.waits()) admit(one);
   }
-  const bool has_place = clients_.size() < options_.most_clients && now() >= next_accept_;
+  const bool has_room = clients_.size() < options_.max_clients && now() >= next_accept_;
   std::vector<pollfd> polled{
       {.fd = wake_.get(), .events = POLLIN, .revents = 0},
-      {.fd = has_place ? listener_.get() : -1, .events = POLLIN, .revents = 0}};
+      {.fd = has_room ? listener_.get() : -1, .events = POLLIN, .revents = 0}};
   for (const Client& one : clients_) {
     polled.push_back({.fd = one.fd.get(), .events = one.events(), .revents = 0});
   }
@@ -155,8 +154,8 @@ bool HandOverServer::Loop::round() {
     return false;
   }
   if (polled[0].revents != 0) return false;
-  std::size_t place = 2;
-  for (Client& one : clients_) serve(one, polled[place++].revents);
+  std::size_t index = 2;
+  for (Client& one : clients_) serve(one, polled[index++].revents);
   append_whole();
   sweep();
   if (polled[1].revents != 0) accept_some();
@@ -164,7 +163,7 @@ bool HandOverServer::Loop::round() {
 }
 
 void HandOverServer::Loop::accept_some() {
-  while (clients_.size() < options_.most_clients) {
+  while (clients_.size() < options_.max_clients) {
     Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd) {
       clients_.push_back(
@@ -173,22 +172,22 @@ void HandOverServer::Loop::accept_some() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN) return;
-    // Too many open files, say: the socket stays ready, and is not to be asked in a circle.
+    // Too many open files, for example. The socket stays ready, so pause instead of spinning.
     reporter_(fmt::format("hand-over: accept: {}", std::generic_category().message(errno)));
     next_accept_ = after(milliseconds(100));
     return;
   }
 }
 
-/// CLIENT, the length of whose request is known, may send it if there is room.
+/// Lets CLIENT, whose request length is known, send its request if there is memory for it.
 void HandOverServer::Loop::admit(Client& client) {
-  if (admitted_ + client.length > options_.most_bytes) return;
+  if (admitted_ + client.length > options_.max_request_bytes) return;
   client.is_admitted = true;
   admitted_ += client.length;
   client.deadline = after(options_.time_out);
 }
 
-/// EVENTS happened on CLIENT's connection.
+/// Handles EVENTS on CLIENT's connection.
 void HandOverServer::Loop::serve(Client& client, short events) {
   if (!client.answer.empty()) {
     if (events != 0) write(client);
@@ -197,10 +196,10 @@ void HandOverServer::Loop::serve(Client& client, short events) {
   } else if ((events & (POLLHUP | POLLERR)) != 0) {
     client.is_gone = true;
   }
-  // What it has sent may have waited for the disk, as this did.
+  // Data may have arrived while this thread was waiting for the disk.
   if (events != 0 || client.is_gone || client.waits() || now() < client.deadline) return;
   if (client.request.empty() && client.answer.empty()) {
-    client.is_gone = true;  // it was only quiet
+    client.is_gone = true;  // an idle connection, not an error
   } else {
     drop(client, "it has stopped in the middle");
   }
@@ -209,8 +208,8 @@ void HandOverServer::Loop::serve(Client& client, short events) {
 void HandOverServer::Loop::receive(Client& client) {
   std::array<char, kReadAtOnce> buffer;
   const std::size_t wanted = client.length > 0 ? client.length : kFrameHeader;
-  const std::size_t most = std::min(buffer.size(), wanted - client.request.size());
-  const ssize_t count = ::recv(client.fd.get(), buffer.data(), most, 0);
+  const std::size_t max = std::min(buffer.size(), wanted - client.request.size());
+  const ssize_t count = ::recv(client.fd.get(), buffer.data(), max, 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0) {
     client.is_gone = true;
@@ -223,19 +222,19 @@ void HandOverServer::Loop::receive(Client& client) {
   }
 }
 
-/// The length of CLIENT's request is there. False: there can be no such request.
+/// Decodes the length of CLIENT's request. Returns false if it is invalid.
 bool HandOverServer::Loop::begin_request(Client& client) {
   const std::size_t body = body_length(client.request);
-  if (body == 0 || body > kMostHandOver) return false;
+  if (body == 0 || body > kMaxHandOver) return false;
   client.length = kFrameHeader + body;
   admit(client);
   return true;
 }
 
-/// Appends all requests that are whole, and answers them.
+/// Appends all complete requests, and answers them.
 void HandOverServer::Loop::append_whole() {
   std::vector<NewMessage> all;
-  std::vector<std::pair<Client*, std::size_t>> served;  // and how many messages
+  std::vector<std::pair<Client*, std::size_t>> served;  // with the number of messages
   for (Client& one : clients_) {
     if (one.is_gone || !one.is_whole() || !one.answer.empty()) continue;
     auto messages = decode_request(std::string_view(one.request).substr(kFrameHeader));
@@ -281,7 +280,7 @@ void HandOverServer::Loop::drop(Client& client, const std::string& why) {
   reporter_("hand-over: a client was dropped: " + why);
 }
 
-/// Forgets those that are gone.
+/// Removes disconnected clients.
 void HandOverServer::Loop::sweep() {
   for (const Client& one : clients_) {
     if (one.is_gone && one.is_admitted) admitted_ -= one.length;

@@ -15,18 +15,18 @@ using base::Result;
 namespace {
 
 constexpr char kState = '\xff';
-// Bytes of events that are worth another segment, at least: that is synced.
+// Start a new segment, which costs a sync, only after this many bytes of events,
 constexpr std::uint64_t kManyEvents = std::uint64_t{256} << 10;
-// And for so many bytes of a state one byte of events is worth none.
+// and only when they exceed the state's size by this factor.
 constexpr std::uint64_t kEventsPerState = 4;
 
-/// What a journal's segments have.
+/// The contents of a journal's segments.
 struct Reading {
   std::optional<SubscriptionState> state;
   std::set<std::uint64_t> damaged;
 };
 
-/// Reads from the segment NUMBER on.
+/// Reads from segment NUMBER on.
 Result<Reading> read_from(const SpoolFiles& files, const Reporter& reporter, std::uint64_t number) {
   Reading reading;
   SegmentReader reader(files, reporter, {.segment = number, .offset = 0, .sequence = 0});
@@ -45,7 +45,7 @@ Result<Reading> read_from(const SpoolFiles& files, const Reporter& reporter, std
   return reading;
 }
 
-/// Reads from the last state on. The segments before it may be there still, and are of no account.
+/// Reads from the last state on. Older segments may still exist, and are ignored.
 Result<Reading> read(const SpoolFiles& files, const Reporter& reporter) {
   Reading reading;
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
@@ -84,7 +84,7 @@ Result<std::unique_ptr<Journal>> Journal::begin(SpoolFiles files, Reporter repor
   return journal;
 }
 
-/// Begins another segment with STATE, for good, and removes those before.
+/// Durably starts a new segment with STATE, and removes the older ones.
 Result<void> Journal::write_state(const SubscriptionState& state) {
   needs_state_ = true;
   log_.cut();

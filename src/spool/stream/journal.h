@@ -1,13 +1,13 @@
-// What is written down of a subscription: its state, and each event since. The files are segments
-// like those of a queue (segment_format.h), called STREAM.SUB.00000001 and so on, whose records are
+// The journal of a subscription: its state, followed by the events since. The files are segments
+// like those of a queue (segment_format.h), named STREAM.SUB.00000001 and so on, with these
+// records:
 //
 //   state = 0xff state         the first record of each segment
 //   event = kind:1 fields      see subscription_state.cc
 //
-// When there are many events behind the last state, another segment is begun with the present one,
-// and those before are removed once that is on the disk, whatever the subscription says of its
-// settlements: what would be left without either would be neither. So the cost of an event is the
-// same whatever waits, and what is read at a start is bounded.
+// After many events a new segment is started with the current state. It is always synced, whatever
+// sync_settlements says, before the older segments are removed, or a crash could lose both. So the
+// cost of an event does not depend on the number of waiting messages, and recovery time is bounded.
 #pragma once
 
 #include <cstdint>
@@ -23,34 +23,35 @@
 
 namespace quarry::spool {
 
-/// What a journal has.
+/// The contents of a journal.
 struct JournalReading {
-  /// Nothing, and no damage: its process was killed before the subscription was made.
+  /// Empty and undamaged if the process was killed while it created the subscription.
   std::optional<SubscriptionState> state;
   bool is_damaged = false;
 };
-/// Reads the journal in FILES; what is damaged is told to REPORTER. Changes nothing. Errors: what
-/// the disk says.
+/// Reads the journal in FILES; damage is reported to REPORTER. Read-only. Errors: file system
+/// errors.
 base::Result<JournalReading> read_journal(const SpoolFiles& files, const Reporter& reporter);
 
-/// Where the journal of SUBSCRIPTION of the stream in FILES is.
+/// The files of the journal of SUBSCRIPTION, for the stream in FILES.
 SpoolFiles journal_files(const SpoolFiles& files, std::string_view subscription);
 
 class Journal {
  public:
-  /// Begins another segment behind those in FILES, with STATE, and puts it in their place. Errors:
-  /// what the disk says; with kNoSpace alone the journal can be used, and tries again.
+  /// Starts a new segment with STATE, replacing those in FILES. Errors: file system errors. After
+  /// kNoSpace the journal is usable, and tries again.
   static base::Result<std::unique_ptr<Journal>> begin(SpoolFiles files, Reporter reporter,
                                                       const SubscriptionState& state);
 
-  /// Appends EVENTS, which happen to BEFORE; with SYNC they are on the disk. Errors: what the disk
-  /// says: some of them may be there; the next one to be appended begins with its BEFORE.
+  /// Appends EVENTS, which change the state BEFORE; durably with SYNC. Errors: file system errors.
+  /// Some of the events may then be in the file, so the next append starts a segment with its
+  /// BEFORE.
   base::Result<void> append(std::span<const Event> events, const SubscriptionState& before,
                             bool sync);
-  /// What was appended is on the disk.
+  /// Syncs what was appended.
   base::Result<void> sync();
-  /// Begins another segment with STATE if there are many events behind the last one. What goes wrong
-  /// is told to the reporter: it is tried again.
+  /// Starts a new segment with STATE if there are many events after the last state. Errors are only
+  /// reported, since it is tried again.
   void compact(const SubscriptionState& state);
   /// Removes the files.
   base::Result<void> remove();
@@ -63,8 +64,8 @@ class Journal {
   SegmentLog log_;
   Reporter reporter_;
   std::uint64_t state_bytes_ = 0;  // of the last state
-  std::uint64_t event_bytes_ = 0;  // behind it
-  bool needs_state_ = true;        // the files are not what the process knows
+  std::uint64_t event_bytes_ = 0;  // after the last state
+  bool needs_state_ = true;        // the files do not match the state in memory
 };
 
 }  // namespace quarry::spool

@@ -8,9 +8,9 @@ using base::Result;
 
 namespace {
 
-/// Where the record is that READER has read last, when it was at BEFORE before. The first one of a
-/// segment has its place there: what is before is not needed for it.
-Position place_of_last(const Position& before, const SegmentReader& reader) {
+/// The position of the record that READER has just read, given its position BEFORE. For the first
+/// record of a segment that is its start, so that earlier segments are not needed.
+Position position_of_last(const Position& before, const SegmentReader& reader) {
   const Position& after = reader.position();
   if (before.segment == after.segment && before.offset >= kSegmentHeader) return before;
   return {.segment = after.segment, .offset = kSegmentHeader, .sequence = after.sequence - 1};
@@ -18,7 +18,7 @@ Position place_of_last(const Position& before, const SegmentReader& reader) {
 
 }  // namespace
 
-Result<std::optional<MessageSource::Fresh>> MessageSource::next(std::uint64_t end) {
+Result<std::optional<MessageSource::NextMessage>> MessageSource::next(std::uint64_t end) {
   while (true) {
     const Position before = fresh_->position();
     QUARRY_TRY_ASSIGN(const bool has_one, fresh_->next(end, record_));
@@ -29,21 +29,21 @@ Result<std::optional<MessageSource::Fresh>> MessageSource::next(std::uint64_t en
       reporter_(fmt::format("{}: message {} is none of a stream", files_.shown(position().segment),
                             sequence));
     } else if (is_for_us(*envelope)) {
-      return Fresh{.message = message_in(*envelope, sequence, record_.severity),
-                   .at = place_of_last(before, *fresh_)};
+      return NextMessage{.message = message_in(*envelope, sequence, record_.severity),
+                         .at = position_of_last(before, *fresh_)};
     }
   }
 }
 
 std::uint64_t MessageSource::take_missing() {
   const std::uint64_t before = std::exchange(missing_, fresh_->missing());
-  // start_at() begins anew.
+  // start_at() resets the counter.
   return missing_ >= before ? missing_ - before : missing_;
 }
 
 Result<std::optional<StreamedMessage>> MessageSource::find(std::uint64_t sequence,
                                                            const Position& at) {
-  // Those that were taken together lie one behind the other.
+  // Messages that were taken together are adjacent, so continue with the same reader.
   if (!again_ || again_->position() != at) again_.emplace(files_, reporter_, at, written_);
   while (true) {
     const Position before = again_->position();
@@ -52,7 +52,7 @@ Result<std::optional<StreamedMessage>> MessageSource::find(std::uint64_t sequenc
     if (has_one && found < sequence) continue;
     const auto envelope = has_one ? open_envelope(record_.content) : std::nullopt;
     if (!envelope || found != sequence || !is_for_us(*envelope)) return std::nullopt;
-    found_at_ = place_of_last(before, *again_);
+    found_at_ = position_of_last(before, *again_);
     return message_in(*envelope, sequence, record_.severity);
   }
 }

@@ -1,5 +1,5 @@
-// What one subscription reads of the stream's segments: the messages to come, one after the other,
-// and again those that it knows the places of. One thread at a time.
+// Reads the segments of a stream for one subscription: new messages in sequence, and again messages
+// at known positions. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,7 @@ namespace quarry::spool {
 
 class MessageSource {
  public:
-  /// For SUBSCRIPTION; "": for nobody, who sees all. WRITTEN (not owned; may be none) as in
-  /// SegmentReader.
+  /// For SUBSCRIPTION, or "" for all messages. WRITTEN (not owned; may be null): see SegmentReader.
   MessageSource(SpoolFiles files, Reporter reporter, std::string subscription,
                 const DiskUsage* written)
       : files_(std::move(files)),
@@ -28,29 +27,28 @@ class MessageSource {
         subscription_(std::move(subscription)),
         written_(written) {}
 
-  /// Messages to come begin at START.
+  /// Continues with new messages at START.
   void start_at(const Position& start) { fresh_.emplace(files_, reporter_, start, written_); }
 
-  struct Fresh {
+  struct NextMessage {
     StreamedMessage message;
     Position at;
   };
-  /// The next message before the sequence number END. Nothing: there is none. Errors: what the disk
-  /// says.
-  base::Result<std::optional<Fresh>> next(std::uint64_t end);
-  /// Behind what next() has looked at.
+  /// The next message before sequence number END, or nothing. Errors: file system errors.
+  base::Result<std::optional<NextMessage>> next(std::uint64_t end);
+  /// The position after the last record that next() has read.
   const Position& position() const { return fresh_->position(); }
-  /// Nothing before END will come any more.
+  /// Declares that no message before END will follow.
   void give_up_until(std::uint64_t end) { fresh_->give_up_until(end, position().segment); }
-  /// Messages that next() has found to be lost since it was asked for the last time.
+  /// The number of messages that next() has found missing since the last call.
   std::uint64_t take_missing();
-  /// Segments that were found to be damaged.
+  /// Segments found to be damaged.
   const std::set<std::uint64_t>& damaged() const { return fresh_->damaged(); }
 
-  /// The message SEQUENCE, which is at AT or behind it. Nothing: it cannot be read, or is for
-  /// another subscription. Errors: what the disk says.
+  /// The message SEQUENCE, at or after AT. Nothing if it is unreadable or for another subscription.
+  /// Errors: file system errors.
   base::Result<std::optional<StreamedMessage>> find(std::uint64_t sequence, const Position& at);
-  /// Where the message is that find() has found last.
+  /// The position of the message that find() has returned.
   const Position& found_at() const { return found_at_; }
 
  private:
@@ -63,8 +61,8 @@ class MessageSource {
   std::string subscription_;
   const DiskUsage* written_;
   std::optional<SegmentReader> fresh_;
-  std::uint64_t missing_ = 0;           // of fresh_, told already
-  std::optional<SegmentReader> again_;  // where find() has been
+  std::uint64_t missing_ = 0;           // of fresh_, already reported
+  std::optional<SegmentReader> again_;  // the reader of find()
   Position found_at_;
   Message record_;
 };

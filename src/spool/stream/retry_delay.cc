@@ -10,7 +10,7 @@ using base::fail;
 
 milliseconds RetryDelay::after(std::uint32_t attempts, double random) const {
   const double growth = std::pow(factor, attempts > 0 ? attempts - 1 : 0);
-  // Infinite after many tries; the bound is less than that, too.
+  // May be infinite after many attempts; the limit applies then, too.
   const double full =
       std::min(static_cast<double>(base.count()) * growth, static_cast<double>(most.count()));
   const double time = full * (1 - jitter * random);
@@ -20,7 +20,7 @@ milliseconds RetryDelay::after(std::uint32_t attempts, double random) const {
 base::Result<void> RetryDelay::check() const {
   if (base < milliseconds(1)) return fail(ErrorCode::kInvalid, "base: must be at least 1 ms");
   if (most < base) return fail(ErrorCode::kInvalid, "most: must not be less than base");
-  // Which neither is less nor more than anything.
+  // Also rejects NaN.
   if (!(factor >= 1) || std::isinf(factor)) {
     return fail(ErrorCode::kInvalid, "factor: must be at least 1");
   }

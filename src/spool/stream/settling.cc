@@ -1,5 +1,5 @@
-// What a settlement comes to: an event for each message, and a dead letter for each that is given
-// up, which is on the disk before the subscription forgets the message.
+// Settles messages: an event for each, and a dead letter for each that is given up, which is on
+// disk before the subscription forgets the message.
 #include <algorithm>
 #include <random>
 #include <string_view>
@@ -13,11 +13,11 @@ using base::Result;
 
 namespace {
 
-constexpr milliseconds kMostDelay = std::chrono::hours(24);
+constexpr milliseconds kMaxDelay = std::chrono::hours(24);
 
-/// ERROR as it is kept: not cut within a character.
+/// ERROR cut to its maximum length, but not within a character.
 std::string shortened(std::string_view error) {
-  std::size_t end = std::min(error.size(), kMostError);
+  std::size_t end = std::min(error.size(), kMaxError);
   const auto continues = [&] {
     return end < error.size() && (static_cast<unsigned char>(error[end]) & 0xc0) == 0x80;
   };
@@ -27,13 +27,13 @@ std::string shortened(std::string_view error) {
 
 }  // namespace
 
-/// Under the subscription's mutex.
-class SubscriptionCore::Settling {
+/// One call of settle(), under the subscription's mutex.
+class SubscriptionCore::SettleCall {
  public:
-  explicit Settling(SubscriptionCore& core) : core_(core) {}
+  explicit SettleCall(SubscriptionCore& core) : core_(core) {}
 
   Result<void> add(const Settlement& settlement);
-  /// In order what is behind a message that comes later comes behind it again.
+  /// With in_order, returns the messages after one that is retried.
   void return_others();
   Result<void> finish();
 
@@ -48,11 +48,11 @@ class SubscriptionCore::Settling {
   bool has_postponed_ = false;
 };
 
-Result<void> SubscriptionCore::Settling::add(const Settlement& settlement) {
+Result<void> SubscriptionCore::SettleCall::add(const Settlement& settlement) {
   const std::uint64_t sequence = settlement.sequence;
-  if (!core_.state_.is_in_hand(sequence) || !settled_.insert(sequence).second) return {};
+  if (!core_.state_.is_in_flight(sequence) || !settled_.insert(sequence).second) return {};
   const std::uint32_t attempts = core_.state_.open().at(sequence).attempts;
-  const std::uint32_t most = core_.options_.most_attempts;
+  const std::uint32_t max = core_.options_.max_attempts;
   switch (settlement.outcome) {
     case Outcome::kDone:
       events_.emplace_back(Done{sequence});
@@ -62,16 +62,16 @@ Result<void> SubscriptionCore::Settling::add(const Settlement& settlement) {
       return {};
     case Outcome::kGivenUp:
       return give_up(settlement, attempts);
-    case Outcome::kLater:
-      if (most > 0 && attempts >= most) return give_up(settlement, attempts);
+    case Outcome::kRetry:
+      if (max > 0 && attempts >= max) return give_up(settlement, attempts);
       postpone(settlement, attempts);
   }
   return {};
 }
 
-void SubscriptionCore::Settling::postpone(const Settlement& settlement, std::uint32_t attempts) {
+void SubscriptionCore::SettleCall::postpone(const Settlement& settlement, std::uint32_t attempts) {
   const milliseconds delay =
-      settlement.delay ? std::clamp(*settlement.delay, milliseconds(1), kMostDelay)
+      settlement.delay ? std::clamp(*settlement.delay, milliseconds(1), kMaxDelay)
                        : core_.options_.retry.after(attempts, core_.setup_.environment.random());
   const std::int64_t now = core_.now();
   events_.emplace_back(Postponed{.sequence = settlement.sequence,
@@ -82,8 +82,8 @@ void SubscriptionCore::Settling::postpone(const Settlement& settlement, std::uin
   has_postponed_ = true;
 }
 
-Result<void> SubscriptionCore::Settling::give_up(const Settlement& settlement,
-                                                 std::uint32_t attempts) {
+Result<void> SubscriptionCore::SettleCall::give_up(const Settlement& settlement,
+                                                   std::uint32_t attempts) {
   QUARRY_TRY_ASSIGN(auto message, core_.find(settlement.sequence));
   if (!message) {
     events_.emplace_back(Lost{settlement.sequence});
@@ -97,15 +97,15 @@ Result<void> SubscriptionCore::Settling::give_up(const Settlement& settlement,
   return {};
 }
 
-void SubscriptionCore::Settling::return_others() {
+void SubscriptionCore::SettleCall::return_others() {
   if (!core_.options_.in_order || !has_postponed_) return;
   for (const auto& [sequence, message] : core_.state_.open()) {
-    if (message.is_in_hand && !settled_.contains(sequence))
+    if (message.is_in_flight && !settled_.contains(sequence))
       events_.emplace_back(Returned{sequence});
   }
 }
 
-Result<void> SubscriptionCore::Settling::finish() {
+Result<void> SubscriptionCore::SettleCall::finish() {
   if (!letters_.empty()) QUARRY_TRY(core_.setup_.dead->put(letters_));
   return core_.commit(events_, core_.options_.sync_settlements);
 }
@@ -113,7 +113,7 @@ Result<void> SubscriptionCore::Settling::finish() {
 Result<void> SubscriptionCore::settle(std::span<const Settlement> settlements) {
   const Lock lock(mutex_);
   QUARRY_TRY(check_open());
-  Settling settling(*this);
+  SettleCall settling(*this);
   for (const Settlement& one : settlements) QUARRY_TRY(settling.add(one));
   settling.return_others();
   const auto settled = settling.finish();

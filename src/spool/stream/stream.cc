@@ -1,4 +1,4 @@
-// The handles of the public headers.
+// The classes of the public headers, which forward to StreamCore and SubscriptionCore.
 #include "quarry/spool/stream.h"
 
 #include <fmt/core.h>
@@ -18,13 +18,13 @@ using base::fail;
 using base::Result;
 
 Result<void> check(const StreamOptions& options) {
-  const std::string& name = options.place.name;
+  const std::string& name = options.location.name;
   if (name.empty() || name.find_first_of("./") != std::string::npos) {
     return fail(ErrorCode::kInvalid, "a stream's name has neither a dot nor a slash");
   }
-  if (options.max_file_size < kLeastFileSize) {
+  if (options.max_file_size < kMinFileSize) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("max_file_size: must be at least {}", kLeastFileSize));
+                fmt::format("max_file_size: must be at least {}", kMinFileSize));
   }
   if (options.max_disk_space != 0 && options.max_disk_space < options.max_file_size) {
     return fail(ErrorCode::kInvalid, "max_disk_space: must not be less than max_file_size");
@@ -32,7 +32,7 @@ Result<void> check(const StreamOptions& options) {
   return {};
 }
 
-/// Random numbers for all threads.
+/// A thread-safe random number generator.
 std::function<double()> shared_random() {
   struct Source {
     Mutex mutex;
@@ -47,14 +47,14 @@ std::function<double()> shared_random() {
 }  // namespace
 
 Result<void> check(const NewMessage& message) {
-  if (message.content.size() <= kMostStreamContent && message.key.size() <= kMostKey &&
+  if (message.content.size() <= kMaxStreamContent && message.key.size() <= kMaxKey &&
       message.severity <= kLeastSevere) {
     return {};
   }
   return fail(
       ErrorCode::kLimit,
       fmt::format("a message has {} bytes of content, {} of key and a severity of {} at most",
-                  kMostStreamContent, kMostKey, kLeastSevere));
+                  kMaxStreamContent, kMaxKey, kLeastSevere));
 }
 
 Stream::Stream(std::unique_ptr<StreamCore> core) : core_(std::move(core)) {}
@@ -63,15 +63,15 @@ Stream::~Stream() = default;
 Result<std::unique_ptr<Stream>> Stream::open(const StreamOptions& options, Reporter reporter,
                                              const StreamEnvironment& environment) {
   QUARRY_TRY(check(options));
-  const auto tell = [reporter = std::move(reporter),
-                     mutex = std::make_shared<Mutex>()](const std::string& line) {
+  const auto report = [reporter = std::move(reporter),
+                       mutex = std::make_shared<Mutex>()](const std::string& line) {
     const Lock lock(*mutex);
     if (reporter) reporter(line);
   };
   StreamEnvironment whole{.files = environment.files,
                           .clock = environment.clock,
                           .random = environment.random ? environment.random : shared_random()};
-  QUARRY_TRY_ASSIGN(auto core, StreamCore::open(options, tell, whole));
+  QUARRY_TRY_ASSIGN(auto core, StreamCore::open(options, report, whole));
   return std::unique_ptr<Stream>(new Stream(std::move(core)));
 }
 
@@ -130,14 +130,14 @@ Subscription::~Subscription() = default;
 const std::string& Subscription::name() const {
   return core_->name();
 }
-Result<std::vector<StreamedMessage>> Subscription::take(std::size_t most) {
-  return core_->take(most);
+Result<std::vector<StreamedMessage>> Subscription::take(std::size_t max) {
+  return core_->take(max);
 }
 Result<void> Subscription::settle(std::span<const Settlement> settlements) {
   return core_->settle(settlements);
 }
-bool Subscription::wait(milliseconds most) {
-  return core_->wait(most);
+bool Subscription::wait(milliseconds max) {
+  return core_->wait(max);
 }
 void Subscription::wake() {
   core_->wake();

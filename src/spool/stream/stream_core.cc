@@ -21,16 +21,15 @@ namespace {
 constexpr std::string_view kMark = "quarry-stream 1\n";
 
 bool is_good_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMostName &&
-         std::ranges::all_of(name, [](unsigned char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '-' || c == '_';
-         });
+  return !name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+  });
 }
 
 Result<void> check(const SubscriptionOptions& options) {
-  if (options.window < 1 || options.window > kMostWindow) {
-    return fail(ErrorCode::kInvalid, fmt::format("window: must be 1 to {}", kMostWindow));
+  if (options.window < 1 || options.window > kMaxWindow) {
+    return fail(ErrorCode::kInvalid, fmt::format("window: must be 1 to {}", kMaxWindow));
   }
   return options.retry.check();
 }
@@ -55,7 +54,7 @@ StreamCore::StreamCore(const StreamOptions& options, Reporter reporter,
     : options_(options),
       reporter_(std::move(reporter)),
       environment_(environment),
-      files_(environment.files, options.place.folder, options.place.name, options.sync) {}
+      files_(environment.files, options.location.folder, options.location.name, options.sync) {}
 
 Result<std::unique_ptr<StreamCore>> StreamCore::open(const StreamOptions& options,
                                                      const Reporter& reporter,
@@ -63,7 +62,7 @@ Result<std::unique_ptr<StreamCore>> StreamCore::open(const StreamOptions& option
   std::unique_ptr<StreamCore> core(new StreamCore(options, reporter, environment));
   QUARRY_TRY(core->take_folder());
   QUARRY_TRY_ASSIGN(const States states, core->read_states());
-  std::map<std::string, StreamLog::Reached> reached;
+  std::map<std::string, StreamLog::SubscriptionProgress> reached;
   for (const auto& [name, state] : states) {
     reached[name] = {.read = state.read(), .floor = state.floor()};
   }
@@ -76,10 +75,10 @@ StreamCore::~StreamCore() {
   for (const auto& [name, subscription] : subscriptions_) subscription->core_->close();
 }
 
-/// Makes the folder and the mark, if need be, and locks out every other process, queues as well.
+/// Creates the directory and the mark if needed, and takes the locks, which also exclude queues.
 Result<void> StreamCore::take_folder() {
   base::FileSystem& system = environment_.files;
-  const auto& folder = options_.place.folder;
+  const auto& folder = options_.location.folder;
   QUARRY_TRY(system.make_folder(folder));
   QUARRY_TRY(system.sync_directory(std::filesystem::absolute(folder).parent_path()));
   QUARRY_TRY_ASSIGN(lock_, files_.lock(Roles::kBoth));
@@ -98,8 +97,8 @@ Result<void> StreamCore::take_folder() {
   return system.sync_directory(folder);
 }
 
-/// What the subscriptions knew. One whose journal cannot be read gets everything that is there; one
-/// that was never made is cleared away.
+/// Reads the journals. A subscription with an unreadable journal starts with all messages that
+/// exist; one whose creation was interrupted is removed.
 Result<StreamCore::States> StreamCore::read_states() const {
   States states;
   QUARRY_TRY_ASSIGN(const auto names, subscription_names(files_));
@@ -115,10 +114,10 @@ Result<StreamCore::States> StreamCore::read_states() const {
       reporter_(fmt::format(
           "{}: the journal of {} is damaged; everything in the segments is delivered, some of it "
           "perhaps again",
-          options_.place.folder.string(), name));
+          options_.location.folder.string(), name));
       QUARRY_TRY_ASSIGN(state, state_from_start());
     }
-    state->nobody_has_any();
+    state->return_all();
     states.emplace(name, std::move(*state));
   }
   return states;
@@ -130,11 +129,11 @@ Result<SubscriptionState> StreamCore::state_from_start() const {
   return SubscriptionState(start);
 }
 
-/// Adds the subscription NAME, which knows STATE.
+/// Adds the subscription NAME with STATE.
 Result<void> StreamCore::add(const std::string& name, const SubscriptionState& state) {
   QUARRY_TRY_ASSIGN(auto journal, Journal::begin(journal_files(files_, name), reporter_, state));
-  QUARRY_TRY_ASSIGN(
-      auto dead, DeadLetters::open(dead_letters_of(options_.place, name), reporter_, environment_));
+  QUARRY_TRY_ASSIGN(auto dead, DeadLetters::open(dead_letters_of(options_.location, name),
+                                                 reporter_, environment_));
   SubscriptionCore::Setup setup{.name = name,
                                 .log = *log_,
                                 .reporter = reporter_,
@@ -158,7 +157,7 @@ Result<std::shared_ptr<Subscription>> StreamCore::subscribe(const std::string& n
                                                             const SubscriptionOptions& options) {
   if (!is_good_name(name)) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("a subscription's name has 1 to {} of A-Z a-z 0-9 - _", kMostName));
+                fmt::format("a subscription's name has 1 to {} of A-Z a-z 0-9 - _", kMaxName));
   }
   QUARRY_TRY(check(options));
   const Lock lock(mutex_);

@@ -1,5 +1,4 @@
-// A stream's files, its one log, and its subscriptions: what a Stream is a handle on, and what the
-// dead letters of a subscription are kept in.
+// A stream's files, log and subscriptions. Used by Stream, and for dead letters.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ namespace quarry::spool {
 
 class StreamCore {
  public:
-  /// As Stream::open(), but that OPTIONS are right, and ENVIRONMENT is whole.
+  /// Like Stream::open(), for valid OPTIONS and a complete ENVIRONMENT.
   static base::Result<std::unique_ptr<StreamCore>> open(const StreamOptions& options,
                                                         const Reporter& reporter,
                                                         const StreamEnvironment& environment);
@@ -28,12 +27,12 @@ class StreamCore {
   StreamCore(const StreamCore&) = delete;
   StreamCore& operator=(const StreamCore&) = delete;
 
-  /// Appends MESSAGES, envelopes, and tells the subscriptions.
+  /// Appends MESSAGES (envelopes) and notifies the subscriptions.
   base::Result<std::uint64_t> append(std::span<Message> messages);
   base::Result<std::shared_ptr<Subscription>> subscribe(const std::string& name,
                                                         const SubscriptionOptions& options);
   base::Result<void> unsubscribe(const std::string& name);
-  /// In the order of their names.
+  /// Sorted by name.
   std::vector<std::shared_ptr<Subscription>> subscriptions() const;
 
   StreamLog& log() const { return *log_; }
@@ -54,11 +53,11 @@ class StreamCore {
   SpoolFiles files_;
   SpoolLock lock_;
   std::unique_ptr<StreamLog> log_;
-  mutable Mutex mutex_;  // of subscriptions_
+  mutable Mutex mutex_;  // guards the subscriptions
   std::map<std::string, std::shared_ptr<Subscription>> subscriptions_;
 };
 
-/// The names of the subscriptions of the stream in FILES, in their order: those with a journal.
+/// The sorted names of the subscriptions of the stream in FILES: those with a journal.
 base::Result<std::vector<std::string>> subscription_names(const SpoolFiles& files);
 
 }  // namespace quarry::spool

@@ -9,7 +9,7 @@ namespace quarry::spool {
 using base::Error;
 using base::Result;
 
-/// Who waits until its messages are written.
+/// A caller of append() that waits until its messages are written.
 struct StreamLog::Waiting {
   std::span<Message> messages;
   std::uint64_t first = 0;
@@ -19,7 +19,7 @@ struct StreamLog::Waiting {
 
 Result<std::unique_ptr<StreamLog>> StreamLog::open(
     const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter,
-    const std::map<std::string, Reached>& subscriptions) {
+    const std::map<std::string, SubscriptionProgress>& subscriptions) {
   std::unique_ptr<StreamLog> log(new StreamLog(files, options, reporter));
   Position furthest{.segment = 1, .offset = 0, .sequence = 1};
   for (const auto& [name, reached] : subscriptions) {
@@ -46,7 +46,7 @@ Result<std::uint64_t> StreamLog::append(std::span<Message> messages) {
   return mine.first;
 }
 
-/// Writes the messages of all who wait, while others may join the next group.
+/// Writes the messages of all waiting callers, while others join the next group.
 void StreamLog::write_group(Lock& lock) {
   is_writing_ = true;
   std::deque<Waiting*> group;
@@ -74,7 +74,7 @@ void StreamLog::write(std::deque<Waiting*>& group) {
     sequence += one->messages.size();
     if (sequence > log_.next().sequence) one->error = error;
   }
-  // With another segment the one before may be nobody's.
+  // After starting a segment, the previous one may no longer be needed.
   if (log_.next().segment != before.segment) remove_unneeded();
 }
 
@@ -105,7 +105,7 @@ void StreamLog::note_damaged(const std::set<std::uint64_t>& segments) {
   log_.note_damaged(segments);
 }
 
-/// The last segment stays: it tells the next sequence number.
+/// The last segment is kept: it holds the next sequence number.
 void StreamLog::remove_unneeded() {
   const Lock lock(floors_mutex_);
   const auto there = log_.usage().segments();

@@ -1,9 +1,9 @@
-// The one copy of a stream's messages: segments that everybody appends to, and that go when every
+// The messages of a stream: segments that all callers append to, and that are removed when every
 // subscription is past them.
 //
-// Appending: one caller writes, and syncs, for all that wait. Its mutex is not held while that is
-// so, and never while a subscription reads. A subscription may call everything here under a mutex of
-// its own; nothing here calls a subscription.
+// Group commit: one caller writes and syncs for all that wait. The mutex is not held meanwhile, and
+// never while a subscription reads. Subscriptions may call these functions under their own mutex;
+// nothing here calls a subscription.
 #pragma once
 
 #include <cstdint>
@@ -24,46 +24,46 @@ namespace quarry::spool {
 
 class StreamLog {
  public:
-  /// Of a subscription, when the stream is opened.
-  struct Reached {
-    Position read;            // never taken from there on
+  /// The progress of a subscription when the stream is opened.
+  struct SubscriptionProgress {
+    Position read;            // nothing was taken from here on
     std::uint64_t floor = 0;  // the oldest segment that it needs
   };
-  /// Opens the segments in FILES, to go on behind them and behind what SUBSCRIPTIONS, by their names,
-  /// have read: that may have been lost with the machine, and its ids must not come again. Errors:
-  /// what the disk says.
+  /// Opens the segments in FILES, and appends after them and after what SUBSCRIPTIONS (by name)
+  /// have read: if a crash of the machine lost such messages, their ids must not be reused. Errors:
+  /// file system errors.
   static base::Result<std::unique_ptr<StreamLog>> open(
       const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter,
-      const std::map<std::string, Reached>& subscriptions);
+      const std::map<std::string, SubscriptionProgress>& subscriptions);
 
-  /// Appends MESSAGES, which are moved. Returns the sequence number of the first. Errors: what the
-  /// disk says; some of them, from the first on, may be there then.
+  /// Appends MESSAGES, which are moved. Returns the sequence number of the first. Errors: file
+  /// system errors; the first of the messages may then be in the log.
   base::Result<std::uint64_t> append(std::span<Message> messages);
 
-  /// The sequence number of the next message: what is before it can be read.
+  /// The sequence number of the next message; all before it can be read.
   std::uint64_t end() const {
     step();
     return log_.end();
   }
-  /// The next message begins a segment. Returns where that will be.
+  /// Lets the next message start a segment. Returns its position.
   Position cut();
-  /// The next message begins a segment: the last one is damaged.
+  /// Lets the next message start a segment, because the last one is damaged.
   void begin_segment() { log_.begin_segment(); }
 
-  /// SUBSCRIPTION, by its name, needs the segment FLOOR and those after it. Those that nobody needs
-  /// any more are removed.
+  /// Records that SUBSCRIPTION needs segment FLOOR and later ones, and removes segments that no
+  /// subscription needs.
   void set_floor(const std::string& subscription, std::uint64_t floor);
   void forget(const std::string& subscription);
-  /// Segments that somebody found to be damaged: they are kept under another name when they go.
+  /// Marks damaged segments: they are renamed, not removed.
   void note_damaged(const std::set<std::uint64_t>& segments);
 
   std::uint64_t bytes() const { return log_.usage().total(); }
   const SpoolFiles& files() const { return log_.files(); }
-  /// How much of each segment is written for good.
+  /// How much of each segment is committed.
   const DiskUsage& written() const { return log_.usage(); }
 
  private:
-  struct Waiting;  // who appends
+  struct Waiting;  // a caller of append()
 
   StreamLog(const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter)
       : log_(files, reporter,
@@ -73,7 +73,7 @@ class StreamLog {
   void write(std::deque<Waiting*>& group);
   void remove_unneeded();
 
-  SegmentLog log_;  // the thread that writes appends; the one that has floors_mutex_ removes
+  SegmentLog log_;  // append: by the writing thread; remove: under floors_mutex_
   Reporter reporter_;
 
   Mutex mutex_;
@@ -81,7 +81,7 @@ class StreamLog {
   std::deque<Waiting*> group_;
   bool is_writing_ = false;
 
-  Mutex floors_mutex_;  // taken last
+  Mutex floors_mutex_;  // last in the lock order
   std::map<std::string, std::uint64_t> floors_;
 };
 

@@ -1,4 +1,4 @@
-// A stream's files from outside of the process that has them: looked at, and never changed.
+// Read-only access to a stream's files from any process.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,17 +17,17 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// How often a journal is read that another process replaces meanwhile.
-constexpr int kMostReadings = 5;
+// Attempts to read a journal that another process keeps replacing.
+constexpr int kMaxReadings = 5;
 
 const Reporter kSilent = [](const std::string&) {};
 
-SpoolFiles stream_files(const SpoolPlace& place, base::FileSystem& files) {
-  return {files, place.folder, place.name, false};
+SpoolFiles stream_files(const SpoolLocation& location, base::FileSystem& files) {
+  return {files, location.folder, location.name, false};
 }
 
 Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& subscription) {
-  for (int i = 0; i < kMostReadings; ++i) {
+  for (int i = 0; i < kMaxReadings; ++i) {
     QUARRY_TRY_ASSIGN(auto reading, read_journal(journal_files(files, subscription), kSilent));
     if (reading.state) return std::move(*reading.state);
   }
@@ -36,33 +36,33 @@ Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& s
                           files.folder().string(), subscription));
 }
 
-/// What can be told of SUBSCRIPTION.
-Result<SubscriptionStatistics> look_at(const SpoolFiles& files, const std::string& subscription,
-                                       std::uint64_t end) {
+/// The statistics of SUBSCRIPTION.
+Result<SubscriptionStatistics> read_statistics(const SpoolFiles& files,
+                                               const std::string& subscription, std::uint64_t end) {
   QUARRY_TRY_ASSIGN(const SubscriptionState state, state_of(files, subscription));
   SubscriptionStatistics figures = statistics_of(subscription, state, end);
-  const SpoolPlace place{.folder = files.folder(), .name = files.name()};
+  const SpoolLocation location{.folder = files.folder(), .name = files.name()};
   QUARRY_TRY(visit_stream(
-      place, subscription,
+      location, subscription,
       [&figures](const StreamedMessage& first) {
         figures.oldest = first.taken_at;
         return false;
       },
       kSilent, files.system()));
   QUARRY_TRY(visit_dead_letters(
-      place, subscription, [&figures](const StreamedMessage&) { return ++figures.dead > 0; },
+      location, subscription, [&figures](const StreamedMessage&) { return ++figures.dead > 0; },
       kSilent, files.system()));
   return figures;
 }
 
 }  // namespace
 
-Result<bool> is_stream(const SpoolPlace& place, base::FileSystem& files) {
-  return stream_files(place, files).are_of_stream();
+Result<bool> is_stream(const SpoolLocation& location, base::FileSystem& files) {
+  return stream_files(location, files).are_of_stream();
 }
 
-Result<StreamStatus> stream_status(const SpoolPlace& place, base::FileSystem& files) {
-  const SpoolFiles stream = stream_files(place, files);
+Result<StreamStatus> stream_status(const SpoolLocation& location, base::FileSystem& files) {
+  const SpoolFiles stream = stream_files(location, files);
   StreamStatus status;
   QUARRY_TRY_ASSIGN(const auto sizes, stream.sizes());
   status.segments = sizes.size();
@@ -73,9 +73,9 @@ Result<StreamStatus> stream_status(const SpoolPlace& place, base::FileSystem& fi
   QUARRY_TRY_ASSIGN(status.is_held, stream.is_taken(Roles::kWriter));
   QUARRY_TRY_ASSIGN(const auto names, subscription_names(stream));
   for (const std::string& name : names) {
-    auto figures = look_at(stream, name, end);
+    auto figures = read_statistics(stream, name, end);
     if (figures) status.subscriptions.push_back(std::move(*figures));
-    // It is being made, or was removed just now.
+    // It is being created or was just removed.
     if (!figures && figures.error().code != ErrorCode::kNotFound) {
       return std::unexpected(figures.error());
     }
@@ -83,10 +83,10 @@ Result<StreamStatus> stream_status(const SpoolPlace& place, base::FileSystem& fi
   return status;
 }
 
-Result<void> visit_stream(const SpoolPlace& place, const std::string& subscription,
+Result<void> visit_stream(const SpoolLocation& location, const std::string& subscription,
                           const StreamVisitor& visitor, const Reporter& reporter,
                           base::FileSystem& files) {
-  const SpoolFiles stream = stream_files(place, files);
+  const SpoolFiles stream = stream_files(location, files);
   QUARRY_TRY_ASSIGN(Position start, stream.beginning());
   SubscriptionState state;
   if (!subscription.empty()) {
@@ -101,20 +101,20 @@ Result<void> visit_stream(const SpoolPlace& place, const std::string& subscripti
     StreamedMessage& message = next->message;
     const auto open = state.open().find(message.sequence);
     const bool is_open = open != state.open().end();
-    if (!is_open && message.sequence < state.read().sequence) continue;  // settled
+    if (!is_open && message.sequence < state.read().sequence) continue;  // already settled
     if (is_open) message.attempts = open->second.attempts;
     if (!visitor(message)) return {};
   }
 }
 
-Result<void> visit_dead_letters(const SpoolPlace& place, const std::string& subscription,
+Result<void> visit_dead_letters(const SpoolLocation& location, const std::string& subscription,
                                 const StreamVisitor& visitor, const Reporter& reporter,
                                 base::FileSystem& files) {
-  const SpoolPlace dead = dead_letters_of(place, subscription);
+  const SpoolLocation dead = dead_letters_of(location, subscription);
   QUARRY_TRY_ASSIGN(const bool is_there, is_stream(dead, files));
   if (!is_there) return {};
   auto visited = visit_stream(dead, kLetters, visitor, reporter, files);
-  // The first is just being put there.
+  // The first dead letter is being written.
   if (!visited && visited.error().code == ErrorCode::kNotFound) return {};
   return visited;
 }

@@ -12,10 +12,10 @@ using base::Result;
 
 namespace {
 
-// Bytes of one batch, but for its last message.
-constexpr std::size_t kMostBytesTaken = std::size_t{8} << 20;
+// Bytes of a batch; its last message may exceed this.
+constexpr std::size_t kMaxBytesTaken = std::size_t{8} << 20;
 
-/// Whether what was to be committed has happened in this process, at least.
+/// Whether the commit is valid at least in this process.
 bool counts(const Result<void>& committed) {
   return committed || committed.error().code == ErrorCode::kNoSpace;
 }
@@ -41,13 +41,13 @@ Result<void> SubscriptionCore::check_open() const {
 // --- taking -----------------------------------------------------------------------------------
 
 bool SubscriptionCore::may_take() const {
-  return !is_closed_ && !state_.is_paused() && (!options_.in_order || state_.in_hand() == 0);
+  return !is_closed_ && !state_.is_paused() && (!options_.in_order || state_.in_flight() == 0);
 }
 
-/// How many messages may be taken for the first time.
+/// How many new messages may be taken.
 std::size_t SubscriptionCore::room() const {
   const std::size_t open = state_.open().size();
-  // In order what waits comes before.
+  // With in_order, postponed messages come first.
   if (options_.in_order && state_.postponed() > 0) return 0;
   return open < options_.window ? options_.window - open : 0;
 }
@@ -57,29 +57,29 @@ bool SubscriptionCore::is_ready() const {
   return has_due() || (room() > 0 && state_.read().sequence < setup_.log.end());
 }
 
-Result<std::vector<StreamedMessage>> SubscriptionCore::take(std::size_t most) {
+Result<std::vector<StreamedMessage>> SubscriptionCore::take(std::size_t max) {
   const Lock lock(mutex_);
   QUARRY_TRY(check_open());
   std::vector<StreamedMessage> taken;
   if (!may_take()) return taken;
-  QUARRY_TRY(take_due(most, taken));
-  // What is in hand has to be settled, whatever becomes of the rest.
-  const auto fresh = take_fresh(most - taken.size(), taken);
+  QUARRY_TRY(take_due(max, taken));
+  // Return what was taken even if the rest fails, because it must be settled.
+  const auto fresh = take_fresh(max - taken.size(), taken);
   if (!fresh && taken.empty()) return std::unexpected(fresh.error());
   if (!source_.damaged().empty()) setup_.log.note_damaged(source_.damaged());
   publish_floor();
   return taken;
 }
 
-/// Those whose delay is over.
-Result<void> SubscriptionCore::take_due(std::size_t most, std::vector<StreamedMessage>& taken) {
-  std::vector<std::uint64_t> due = state_.due(now(), most, options_.in_order);
+/// Takes messages that are due for a retry.
+Result<void> SubscriptionCore::take_due(std::size_t max, std::vector<StreamedMessage>& taken) {
+  std::vector<std::uint64_t> due = state_.due(now(), max, options_.in_order);
   if (due.empty()) return {};
   QUARRY_TRY(give_up_exhausted(due));
   std::vector<Event> events;
   std::size_t bytes = 0;
   for (const std::uint64_t sequence : due) {
-    if (bytes >= kMostBytesTaken) break;
+    if (bytes >= kMaxBytesTaken) break;
     QUARRY_TRY_ASSIGN(auto message, find(sequence));
     if (!message) {
       events.emplace_back(Lost{sequence});
@@ -96,14 +96,14 @@ Result<void> SubscriptionCore::take_due(std::size_t most, std::vector<StreamedMe
   return committed;
 }
 
-/// Of DUE those that have had all their attempts, each of which ended with the process that made it,
-/// become dead letters.
+/// Moves messages in DUE that have used up their attempts to the dead letters. This happens if each
+/// attempt ended with the death of its process.
 Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due) {
-  if (options_.most_attempts == 0) return {};
+  if (options_.max_attempts == 0) return {};
   std::vector<DeadLetter> letters;
   std::vector<Event> events;
   for (const std::uint64_t sequence : due) {
-    if (state_.open().at(sequence).attempts < options_.most_attempts) continue;
+    if (state_.open().at(sequence).attempts < options_.max_attempts) continue;
     QUARRY_TRY_ASSIGN(auto message, find(sequence));
     if (!message) continue;
     message->attempts = state_.open().at(sequence).attempts;
@@ -122,31 +122,31 @@ Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due
   return counts(committed) ? Result<void>{} : committed;
 }
 
-/// Those that were never taken.
-Result<void> SubscriptionCore::take_fresh(std::size_t most, std::vector<StreamedMessage>& taken) {
+/// Takes new messages.
+Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedMessage>& taken) {
   if (!std::exchange(is_at_read_, true)) source_.start_at(state_.read());
-  most = std::min(most, room());
-  // Others append meanwhile: what comes behind this is not missing.
+  max = std::min(max, room());
+  // Others may append meanwhile; messages after this are not missing.
   const std::uint64_t end = setup_.log.end();
   std::vector<Event> events;
-  std::vector<std::pair<std::uint64_t, Position>> places;
+  std::vector<std::pair<std::uint64_t, Position>> positions;
   const std::size_t before = taken.size();
   std::size_t bytes = 0;
   bool is_all = false;
   Result<void> trouble;
-  while (taken.size() - before < most && bytes < kMostBytesTaken) {
+  while (taken.size() - before < max && bytes < kMaxBytesTaken) {
     auto next = source_.next(end);
     if (!next) trouble = std::unexpected(next.error());
     is_all = next && !*next;
     if (!next || is_all) break;
-    MessageSource::Fresh& fresh = **next;
+    MessageSource::NextMessage& fresh = **next;
     Taken* const run = events.empty() ? nullptr : &std::get<Taken>(events.back());
     if (run != nullptr && run->after.sequence == fresh.message.sequence) {
       run->after = source_.position();
     } else {
       events.emplace_back(Taken{.first = fresh.at, .after = source_.position()});
     }
-    places.emplace_back(fresh.message.sequence, fresh.at);
+    positions.emplace_back(fresh.message.sequence, fresh.at);
     fresh.message.attempts = 1;
     bytes += fresh.message.content.size();
     taken.push_back(std::move(fresh.message));
@@ -159,23 +159,23 @@ Result<void> SubscriptionCore::take_fresh(std::size_t most, std::vector<Streamed
       return committed;
     }
     is_journaled_ = committed.has_value();
-    for (const auto& [sequence, at] : places) state_.place(sequence, at);
+    for (const auto& [sequence, at] : positions) state_.record_position(sequence, at);
   }
   QUARRY_TRY(trouble);
   return is_all ? pass_on(end) : Result<void>{};
 }
 
-/// There was nothing more to take before END.
+/// Advances over messages before END that are not for this subscription, or lost.
 Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
   if (source_.position().sequence < end) {
-    QUARRY_TRY(setup_.log.files().check_place());
-    // What should be there is not: the segment being written is damaged.
+    QUARRY_TRY(setup_.log.files().check_folder());
+    // Messages are missing: the current segment is damaged.
     source_.give_up_until(end);
     setup_.log.begin_segment();
   }
   const std::uint64_t unreadable = source_.take_missing();
   if (source_.position() == state_.read() && unreadable == 0) return {};
-  // The next message that is taken tells the journal.
+  // Not journaled on its own: the next message that is taken does that.
   state_.apply(Passed{.to = source_.position(), .unreadable = unreadable});
   is_journaled_ = false;
   return {};
@@ -183,16 +183,16 @@ Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
 
 Result<std::optional<StreamedMessage>> SubscriptionCore::find(std::uint64_t sequence) {
   QUARRY_TRY_ASSIGN(auto message, source_.find(sequence, state_.open().at(sequence).at));
-  // Only where the files are still ours it is lost.
-  if (!message) QUARRY_TRY(setup_.log.files().check_place());
-  if (message) state_.place(sequence, source_.found_at());
+  // It is lost only if the files are still in place.
+  if (!message) QUARRY_TRY(setup_.log.files().check_folder());
+  if (message) state_.record_position(sequence, source_.found_at());
   return message;
 }
 
 // --- what is kept -----------------------------------------------------------------------------
 
-/// EVENTS happen, as soon as the journal has them. On a full disk they do without it: that what was
-/// settled may go is what makes room.
+/// Journals and applies EVENTS. On a full disk they are applied without the journal, because
+/// settled messages must be removed to make room.
 Result<void> SubscriptionCore::commit(std::span<const Event> events, bool sync) {
   if (events.empty()) return {};
   const auto written = setup_.journal->append(events, state_, sync);
@@ -206,7 +206,7 @@ Result<void> SubscriptionCore::commit(std::span<const Event> events, bool sync) 
   return written;
 }
 
-/// Segments before the first one that is still needed may go, once the journal says so for good.
+/// Allows the removal of segments that are not needed, once the journal durably says so.
 void SubscriptionCore::publish_floor() {
   if (state_.floor() == floor_) return;
   Result<void> written;
@@ -226,8 +226,8 @@ void SubscriptionCore::publish_floor() {
 
 // --- waiting ----------------------------------------------------------------------------------
 
-bool SubscriptionCore::wait(milliseconds most) {
-  const TimePoint deadline = after(most);
+bool SubscriptionCore::wait(milliseconds max) {
+  const TimePoint deadline = after(max);
   while (true) {
     const std::uint64_t count = changed_.count();
     TimePoint until = deadline;
@@ -328,17 +328,17 @@ void SubscriptionCore::close() {
   const Lock lock(mutex_);
   std::vector<Event> events;
   for (const auto& [sequence, message] : state_.open()) {
-    if (message.is_in_hand) events.emplace_back(Returned{sequence});
+    if (message.is_in_flight) events.emplace_back(Returned{sequence});
   }
   if (const auto written = commit(events, options_.sync_settlements); !written) {
     setup_.reporter(written.error().message);
   }
   publish_floor();
-  let_go();
+  close_files();
 }
 
-/// Whoever still has the subscription can do nothing with it any more, and holds no file.
-void SubscriptionCore::let_go() {
+/// Closes the files, so that remaining users of the subscription cannot do anything.
+void SubscriptionCore::close_files() {
   is_closed_ = true;
   setup_.journal.reset();
   setup_.dead.reset();
@@ -348,11 +348,11 @@ void SubscriptionCore::let_go() {
 Result<void> SubscriptionCore::remove() {
   const Lock lock(mutex_);
   QUARRY_TRY(check_open());
-  // The journal last: while it is there the subscription is.
+  // Remove the journal last, because it makes the subscription exist.
   QUARRY_TRY(setup_.dead->remove());
   QUARRY_TRY(setup_.journal->remove());
   setup_.log.forget(name());
-  let_go();
+  close_files();
   return {};
 }
 

@@ -1,10 +1,10 @@
-// A subscription: its state (subscription_state.h), the journal that keeps that, the messages that
-// it reads, and its dead letters, under one mutex. What it decides is in the state before anybody
-// else sees it, and in the journal before that.
+// A subscription: its state (subscription_state.h), the journal that stores it, its message source
+// and its dead letters, under one mutex. Changes go to the journal first, then to the state, and
+// then become visible to callers.
 //
-//   take()    messages are in hand ─┐
-//   settle()  done, or later, or …  ├─ events ─ commit(): journal, then state, then segments go
-//   pause() … ──────────────────────┘
+//   take()    messages in flight  ─┐
+//   settle()  done, retry, …       ├─ events ─ commit(): journal, then state, then remove segments
+//   pause() … ─────────────────────┘
 #pragma once
 
 #include <atomic>
@@ -46,11 +46,11 @@ class SubscriptionCore {
   const std::string& name() const { return setup_.name; }
   void set_options(const SubscriptionOptions& options);
 
-  base::Result<std::vector<StreamedMessage>> take(std::size_t most);
+  base::Result<std::vector<StreamedMessage>> take(std::size_t max);
   base::Result<void> settle(std::span<const Settlement> settlements);
-  bool wait(milliseconds most);
+  bool wait(milliseconds max);
   void wake();
-  /// Something may be there to take: called by who appends.
+  /// Wakes waiters after an append.
   void notify() { changed_.notify(); }
   base::Result<void> set_paused(bool is_paused);
   base::Result<std::uint64_t> purge();
@@ -60,13 +60,13 @@ class SubscriptionCore {
   base::Result<std::uint64_t> replay_dead();
   base::Result<std::uint64_t> purge_dead();
 
-  /// At the end: gives back what is in hand. All calls from then on fail.
+  /// Returns messages in flight; all further calls fail.
   void close();
-  /// Removes everything about it. All calls from then on fail.
+  /// Removes its files; all further calls fail.
   base::Result<void> remove();
 
  private:
-  class Settling;  // one call of settle(): what it comes to
+  class SettleCall;  // one call of settle(): what it comes to
 
   base::Result<void> check_open() const;
   std::int64_t now() const { return setup_.environment.clock.now().value; }
@@ -74,13 +74,13 @@ class SubscriptionCore {
   bool has_due() const { return !state_.due(now(), 1, options_.in_order).empty(); }
   bool is_ready() const;
   std::size_t room() const;
-  base::Result<void> take_due(std::size_t most, std::vector<StreamedMessage>& taken);
+  base::Result<void> take_due(std::size_t max, std::vector<StreamedMessage>& taken);
   base::Result<void> give_up_exhausted(std::vector<std::uint64_t>& due);
-  base::Result<void> take_fresh(std::size_t most, std::vector<StreamedMessage>& taken);
+  base::Result<void> take_fresh(std::size_t max, std::vector<StreamedMessage>& taken);
   base::Result<void> pass_on(std::uint64_t end);
   base::Result<void> commit(std::span<const Event> events, bool sync);
   void publish_floor();
-  void let_go();
+  void close_files();
   base::Result<std::optional<StreamedMessage>> find(std::uint64_t sequence);
 
   Setup setup_;
@@ -88,10 +88,11 @@ class SubscriptionCore {
   SubscriptionOptions options_;
   SubscriptionState state_;
   MessageSource source_;
-  bool is_at_read_ = false;   // source_ is where reading goes on
-  bool is_journaled_ = true;  // the journal knows where that is
-  std::uint64_t floor_ = 0;   // as the log knows it
-  std::optional<std::pair<std::uint64_t, base::UnixMillis>> head_;  // the first one, looked at last
+  bool is_at_read_ = false;   // source_ is at the read position
+  bool is_journaled_ = true;  // the journal has the read position
+  std::uint64_t floor_ = 0;   // as passed to the log
+  /// A cache of the first waiting message.
+  std::optional<std::pair<std::uint64_t, base::UnixMillis>> head_;
   bool is_closed_ = false;
   EventCount changed_;  // something to take, or the end
   std::atomic<bool> is_woken_{false};

@@ -8,8 +8,8 @@ namespace quarry::spool {
 
 void SubscriptionState::set_waiting(Open::iterator message, std::int64_t due, std::int64_t delay) {
   OpenMessage& one = message->second;
-  if (!one.is_in_hand) waiting_.erase({one.due, message->first});
-  one.is_in_hand = false;
+  if (!one.is_in_flight) waiting_.erase({one.due, message->first});
+  one.is_in_flight = false;
   one.due = due;
   one.delay = delay;
   waiting_.emplace(due, message->first);
@@ -17,7 +17,7 @@ void SubscriptionState::set_waiting(Open::iterator message, std::int64_t due, st
 
 void SubscriptionState::set_in_hand(Open::iterator message) {
   waiting_.erase({message->second.due, message->first});
-  message->second.is_in_hand = true;
+  message->second.is_in_flight = true;
 }
 
 void SubscriptionState::close(Open::iterator message) {
@@ -33,7 +33,7 @@ void SubscriptionState::note_error(const std::string& error, std::int64_t time) 
 struct SubscriptionState::Change {
   SubscriptionState& state;
 
-  /// Does WHAT with the message SEQUENCE, if that is open.
+  /// Calls WHAT with the message SEQUENCE if it is open.
   template <typename What>
   void with(std::uint64_t sequence, What&& what) const {
     const auto found = state.open_.find(sequence);
@@ -41,13 +41,13 @@ struct SubscriptionState::Change {
   }
 
   void operator()(const Taken& event) const {
-    // More are never open, and none twice, unless the journal is not what was written.
-    const std::size_t room = kMostWindow - state.open_.size();
+    // Guard against an invalid journal: never more open messages than that, and none twice.
+    const std::size_t room = kMaxWindow - state.open_.size();
     const std::uint64_t after = std::min(event.after.sequence, event.first.sequence + room);
     for (std::uint64_t one = event.first.sequence; one < after; ++one) {
       with(one, [this](Open::iterator message) { state.close(message); });
       state.open_[one] = {
-          .at = event.first, .attempts = 1, .is_in_hand = true, .due = 0, .delay = 0};
+          .at = event.first, .attempts = 1, .is_in_flight = true, .due = 0, .delay = 0};
     }
     state.read_ = event.after;
   }
@@ -104,46 +104,46 @@ void SubscriptionState::apply(const Event& event) {
   std::visit(Change{*this}, event);
 }
 
-void SubscriptionState::nobody_has_any() {
+void SubscriptionState::return_all() {
   for (auto one = open_.begin(); one != open_.end(); ++one) {
-    if (one->second.is_in_hand) set_waiting(one, 0, 0);
+    if (one->second.is_in_flight) set_waiting(one, 0, 0);
   }
 }
 
-void SubscriptionState::place(std::uint64_t sequence, Position at) {
+void SubscriptionState::record_position(std::uint64_t sequence, Position at) {
   const auto found = open_.find(sequence);
   if (found != open_.end()) found->second.at = at;
 }
 
-bool SubscriptionState::is_in_hand(std::uint64_t sequence) const {
+bool SubscriptionState::is_in_flight(std::uint64_t sequence) const {
   const auto found = open_.find(sequence);
-  return found != open_.end() && found->second.is_in_hand;
+  return found != open_.end() && found->second.is_in_flight;
 }
 
 std::optional<std::int64_t> SubscriptionState::next_due(bool in_order) const {
   if (waiting_.empty()) return std::nullopt;
   if (in_order) {
     const OpenMessage& first = open_.begin()->second;
-    return first.is_in_hand ? std::nullopt : std::optional(first.due);
+    return first.is_in_flight ? std::nullopt : std::optional(first.due);
   }
   return waiting_.begin()->first;
 }
 
-std::vector<std::uint64_t> SubscriptionState::due(std::int64_t time, std::size_t most,
+std::vector<std::uint64_t> SubscriptionState::due(std::int64_t time, std::size_t max,
                                                   bool in_order) const {
   const auto is_due = [time](const OpenMessage& one) {
-    return !one.is_in_hand && (one.due <= time || one.due - time > one.delay);
+    return !one.is_in_flight && (one.due <= time || one.due - time > one.delay);
   };
   std::vector<std::uint64_t> found;
   if (in_order) {
     for (const auto& [sequence, one] : open_) {
-      if (found.size() == most || !is_due(one)) break;
+      if (found.size() == max || !is_due(one)) break;
       found.push_back(sequence);
     }
     return found;
   }
   for (const auto& [when, sequence] : waiting_) {
-    if (found.size() == most || !is_due(open_.at(sequence))) break;
+    if (found.size() == max || !is_due(open_.at(sequence))) break;
     found.push_back(sequence);
   }
   std::ranges::sort(found);
@@ -156,7 +156,7 @@ SubscriptionStatistics statistics_of(std::string name, const SubscriptionState& 
   SubscriptionStatistics figures;
   figures.name = std::move(name);
   figures.waiting = state.open().size() + (end > read ? end - read : 0);
-  figures.in_hand = state.in_hand();
+  figures.in_flight = state.in_flight();
   figures.postponed = state.postponed();
   if (!state.open().empty()) figures.head_attempts = state.open().begin()->second.attempts;
   figures.last_error = state.last_error();
@@ -202,7 +202,7 @@ std::string take_error(FieldReader& fields) {
   return std::string(fields.text<std::uint16_t>());
 }
 
-/// The bytes of each kind of event, but for the first, which tells the kind.
+/// Encodes events; the first byte is the kind.
 struct EventEncoder {
   std::string& to;
 
@@ -240,9 +240,9 @@ std::optional<Taken> take_taken(FieldReader& fields) {
   Taken event{};
   event.first = take_position(fields);
   event.after = take_position(fields);
-  // Each of them will have memory.
+  // Check before allocating memory for each message.
   const bool is_good = event.first.sequence <= event.after.sequence &&
-                       event.after.sequence - event.first.sequence <= kMostWindow;
+                       event.after.sequence - event.first.sequence <= kMaxWindow;
   return is_good ? std::optional(event) : std::nullopt;
 }
 
@@ -269,7 +269,7 @@ Passed take_passed(FieldReader& fields) {
   return {.to = to, .unreadable = fields.number<std::uint64_t>()};
 }
 
-/// Kinds are the places in Event: a new one comes behind the others.
+/// The kind is the index in Event, so new kinds go to the end.
 std::optional<Event> take_event(std::uint8_t kind, FieldReader& fields) {
   switch (kind) {
     case 0:
@@ -326,7 +326,7 @@ std::string SubscriptionState::encode() const {
     append_number(to, sequence);
     append(to, message.at);
     append_number(to, message.attempts);
-    append_number(to, static_cast<std::uint8_t>(message.is_in_hand));
+    append_number(to, static_cast<std::uint8_t>(message.is_in_flight));
     append_time(to, message.due);
     append_time(to, message.delay);
   }
@@ -343,17 +343,17 @@ std::optional<SubscriptionState> SubscriptionState::decode(std::string_view byte
   state.last_error_ = take_error(fields);
   state.last_error_at_ = take_time(fields);
   const auto count = fields.number<std::uint32_t>();
-  if (count > kMostWindow) return std::nullopt;
+  if (count > kMaxWindow) return std::nullopt;
   for (std::uint32_t i = 0; i < count && !fields.has_failed(); ++i) {
     const auto sequence = fields.number<std::uint64_t>();
     if (!state.open_.empty() && sequence <= state.open_.rbegin()->first) return std::nullopt;
     OpenMessage& message = state.open_[sequence];
     message.at = take_position(fields);
     message.attempts = fields.number<std::uint32_t>();
-    message.is_in_hand = fields.number<std::uint8_t>() != 0;
+    message.is_in_flight = fields.number<std::uint8_t>() != 0;
     message.due = take_time(fields);
     message.delay = take_time(fields);
-    if (!message.is_in_hand) state.waiting_.emplace(message.due, sequence);
+    if (!message.is_in_flight) state.waiting_.emplace(message.due, sequence);
   }
   return fields.is_whole() ? std::optional(std::move(state)) : std::nullopt;
 }

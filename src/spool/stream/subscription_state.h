@@ -1,10 +1,10 @@
-// What a subscription knows: how far it has read, and each message that it has taken and not
-// settled. Changed by events alone, which are what its journal holds, so that a new process that
-// applies them again knows the same. No I/O, no clock.
+// The state of a subscription: its read position, and each message that is taken and not settled.
+// It is changed only by events, which are journaled, so that a new process that applies them gets
+// the same state. No I/O, no clock.
 //
-//   0 ──── settled, but for the open ones ──── read ──── never taken ──── end of the stream
+//   0 ──── settled, except open messages ──── read ──── never taken ──── end of the stream
 //
-// An open message is in hand (a consumer has it), or it waits until it is due.
+// An open message is in flight (a consumer has it), or waits until it is due.
 #pragma once
 
 #include <cstddef>
@@ -24,22 +24,22 @@
 namespace quarry::spool {
 
 struct OpenMessage {
-  Position at;  // of the message, or of one before it
+  Position at;  // of the message, or of an earlier one
   std::uint32_t attempts = 0;
-  bool is_in_hand = false;
+  bool is_in_flight = false;
   std::int64_t due = 0;    // milliseconds since 1970
-  std::int64_t delay = 0;  // milliseconds that it waits in all
+  std::int64_t delay = 0;  // its whole delay in milliseconds
 };
 
-// --- events; `sequence` is the message's -----------------------------------------------------
+// --- events; `sequence` is the message's sequence number --------------------------------------
 
-/// All messages from FIRST up to AFTER are in hand for the first time. Those between where reading
-/// was and FIRST are not for this subscription, or were lost.
+/// The messages from FIRST up to AFTER are in flight for the first time. Those between the read
+/// position and FIRST are not for this subscription, or were lost.
 struct Taken {
   Position first;
   Position after;
 };
-/// In hand for one more time.
+/// In flight again, for another attempt.
 struct TakenAgain {
   std::uint64_t sequence;
 };
@@ -58,15 +58,15 @@ struct GivenUp {
   std::int64_t time;
   std::string error;
 };
-/// No longer in hand; that it was did not count as an attempt.
+/// No longer in flight, without counting an attempt.
 struct Returned {
   std::uint64_t sequence;
 };
-/// It cannot be read any more.
+/// Can no longer be read.
 struct Lost {
   std::uint64_t sequence;
 };
-/// Reading has come here, with nothing to take on the way. UNREADABLE of what was there was lost.
+/// The read position advances to this without messages to take; UNREADABLE messages were lost.
 struct Passed {
   Position to;
   std::uint64_t unreadable;
@@ -74,7 +74,7 @@ struct Passed {
 struct Paused {
   bool is_paused;
 };
-/// Everything before TO is forgotten.
+/// Everything before TO is deleted.
 struct Purged {
   Position to;
 };
@@ -84,31 +84,32 @@ using Event = std::variant<Taken, TakenAgain, Done, Postponed, GivenUp, Returned
 
 class SubscriptionState {
  public:
-  /// Begins at START with nothing open.
+  /// Starts at START without open messages.
   explicit SubscriptionState(Position start = {}) : read_(start) {}
 
-  /// EVENT happened. One of a message that is not open changes nothing.
+  /// Applies EVENT. Events for messages that are not open are ignored.
   void apply(const Event& event);
-  /// The process that had messages in hand is gone: they are due, and keep their attempts.
-  void nobody_has_any();
-  /// The message SEQUENCE, which is open, is at AT for sure.
-  void place(std::uint64_t sequence, Position at);
+  /// Returns all messages in flight, because their process is gone; they are due, and keep their
+  /// attempts.
+  void return_all();
+  /// Records the exact position AT of the open message SEQUENCE.
+  void record_position(std::uint64_t sequence, Position at);
 
-  /// The first message that was never taken.
+  /// The position of the first message that was never taken.
   const Position& read() const { return read_; }
   const std::map<std::uint64_t, OpenMessage>& open() const { return open_; }
-  /// Whether SEQUENCE is in hand.
-  bool is_in_hand(std::uint64_t sequence) const;
-  std::size_t in_hand() const { return open_.size() - waiting_.size(); }
+  /// Whether SEQUENCE is in flight.
+  bool is_in_flight(std::uint64_t sequence) const;
+  std::size_t in_flight() const { return open_.size() - waiting_.size(); }
   std::size_t postponed() const { return waiting_.size(); }
-  /// When the first of those that wait is due; IN_ORDER: the first open one. Nothing: there is none,
-  /// or it is in hand.
+  /// When the first waiting message is due; with IN_ORDER, only the first open one counts. Nothing
+  /// if there is none, or it is in flight.
   std::optional<std::int64_t> next_due(bool in_order) const;
-  /// Those that wait and are due at TIME, MOST at most, ascending. IN_ORDER: from the first open
-  /// message on, as far as they are. One that is due later than its whole delay from now is due: the
-  /// clock was put back.
-  std::vector<std::uint64_t> due(std::int64_t time, std::size_t most, bool in_order) const;
-  /// The oldest segment that is needed.
+  /// Up to MAX waiting messages that are due at TIME, ascending; with IN_ORDER, only consecutive
+  /// ones from the first open message on. A message whose remaining wait exceeds its whole delay is
+  /// due, because the clock was set back.
+  std::vector<std::uint64_t> due(std::int64_t time, std::size_t max, bool in_order) const;
+  /// The oldest segment that is still needed.
   std::uint64_t floor() const { return open_.empty() ? read_.segment : first_at().segment; }
 
   bool is_paused() const { return is_paused_; }
@@ -116,14 +117,14 @@ class SubscriptionState {
   std::uint64_t given_up() const { return given_up_; }
   std::uint64_t unreadable() const { return unreadable_; }
   const std::string& last_error() const { return last_error_; }
-  std::int64_t last_error_at() const { return last_error_at_; }  // 0: there was none
+  std::int64_t last_error_at() const { return last_error_at_; }  // 0: no error so far
 
-  /// All of it as bytes, and back. Nothing where BYTES are no state.
+  /// Converts the state to bytes and back. Nothing if BYTES are not a valid state.
   std::string encode() const;
   static std::optional<SubscriptionState> decode(std::string_view bytes);
 
  private:
-  struct Change;  // what each event does
+  struct Change;  // applies an event
   using Open = std::map<std::uint64_t, OpenMessage>;
   const Position& first_at() const { return open_.begin()->second.at; }
   void set_waiting(Open::iterator message, std::int64_t due, std::int64_t delay);
@@ -133,7 +134,7 @@ class SubscriptionState {
 
   Position read_;
   Open open_;
-  std::set<std::pair<std::int64_t, std::uint64_t>> waiting_;  // due, sequence: not in hand
+  std::set<std::pair<std::int64_t, std::uint64_t>> waiting_;  // (due, sequence), not in flight
   bool is_paused_ = false;
   std::uint64_t delivered_ = 0;
   std::uint64_t given_up_ = 0;
@@ -142,11 +143,11 @@ class SubscriptionState {
   std::int64_t last_error_at_ = 0;
 };
 
-/// What can be told of STATE, of the subscription NAME, when the stream ends before END.
+/// The statistics of subscription NAME with STATE, in a stream that ends before END.
 SubscriptionStatistics statistics_of(std::string name, const SubscriptionState& state,
                                      std::uint64_t end);
 
-/// EVENT as bytes, and back. Nothing where BYTES are no event.
+/// Converts EVENT to bytes and back. Nothing if BYTES are not a valid event.
 std::string encode(const Event& event);
 std::optional<Event> decode_event(std::string_view bytes);
 

@@ -1,4 +1,4 @@
-// Processes as a test has them.
+// A fake process table.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +17,5 @@ class FakeProcesses final : public quarry::backoffice::ProcessTable {
   }
 
   std::string name = "boot/1";
-  std::map<std::int64_t, std::int64_t> alive;  // when they began, by number
+  std::map<std::int64_t, std::int64_t> alive;  // start times by id
 };

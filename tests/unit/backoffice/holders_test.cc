@@ -15,7 +15,7 @@ using namespace quarry::backoffice;
 
 namespace {
 
-/// A process that waits to be ended.
+/// A process that waits until it is killed.
 class Child {
  public:
   Child() : pid_(::fork()) {
@@ -44,63 +44,63 @@ class Child {
 
 }  // namespace
 
-TEST_CASE("the row is read as it was written, and what is no row holds nobody") {
+TEST_CASE("the row is parsed as it was written, and an invalid row names no holder") {
   const Holders holders = Holders::parse("boot/1 7 100 8 200");
   CHECK(holders.text() == "boot/1 7 100 8 200");
   CHECK(Holders::parse(holders.text()) == holders);
   for (const std::string text : {"", "boot/1", "boot/1 x y", "boot/1 -7 100", "   ",
                                  "boot/1 99999999999999999999 1", "boot/1 7x 100"}) {
     FakeProcesses processes;
-    CHECK(Holders::parse(text).look(7, processes) == Holder::kElsewhere);
+    CHECK(Holders::parse(text).state_of(7, processes) == Holder::kElsewhere);
   }
   CHECK(Holders::parse(std::string(5000, 'x')).text().size() < 150);
 }
 
-TEST_CASE("a process of this host is alive while it is there, and it is the one that began then") {
+TEST_CASE("a process of this host is alive while it exists with the same start time") {
   FakeProcesses processes;
   processes.alive = {{7, 100}};
   const Holders holders = Holders::parse("boot/1 7 100 8 200");
-  CHECK(holders.look(0, processes) == Holder::kGone);
-  CHECK(holders.look(7, processes) == Holder::kAlive);
-  CHECK(holders.look(8, processes) == Holder::kGone);
-  // Its number is somebody else's by now.
+  CHECK(holders.state_of(0, processes) == Holder::kGone);
+  CHECK(holders.state_of(7, processes) == Holder::kAlive);
+  CHECK(holders.state_of(8, processes) == Holder::kGone);
+  // The id has been reused.
   processes.alive = {{7, 101}};
-  CHECK(holders.look(7, processes) == Holder::kGone);
+  CHECK(holders.state_of(7, processes) == Holder::kGone);
 }
 
-TEST_CASE("of a process on another host nobody knows whether it is alive") {
+TEST_CASE("the state of a process on another host is unknown") {
   FakeProcesses processes;
   processes.alive = {{7, 100}};
   processes.name = "boot/2";
   const Holders holders = Holders::parse("boot/1 7 100 8 200");
-  CHECK(holders.look(7, processes) == Holder::kElsewhere);
-  CHECK(holders.look(8, processes) == Holder::kElsewhere);
+  CHECK(holders.state_of(7, processes) == Holder::kElsewhere);
+  CHECK(holders.state_of(8, processes) == Holder::kElsewhere);
 }
 
-TEST_CASE("who stands in the lease alone, as fossil has it, is alive where his number is") {
+TEST_CASE("a holder without a start time, as fossil writes it, is alive if its id exists") {
   FakeProcesses processes;
   processes.alive = {{9, 5}};
   const Holders holders = Holders::parse("boot/1 7 100 8 200");
-  CHECK(holders.look(9, processes) == Holder::kAlive);
-  CHECK(holders.look(10, processes) == Holder::kElsewhere);
+  CHECK(holders.state_of(9, processes) == Holder::kAlive);
+  CHECK(holders.state_of(10, processes) == Holder::kElsewhere);
 }
 
-TEST_CASE("who writes himself in keeps what is known of the other") {
+TEST_CASE("writing a holder keeps the entry of the other one") {
   FakeProcesses processes;
   processes.alive = {{7, 100}, {9, 300}};
   const Lease lease{7, 1000, 9, 2000};
   const Holders known = Holders::parse("boot/1 7 100 8 200");
   CHECK(known.with(lease, 9, processes).text() == "boot/1 7 100 9 300");
-  // The other one is fossil's: nothing is known of it, and nothing is made up.
+  // The other holder was written by fossil, without a start time.
   CHECK(Holders::parse("").with(lease, 9, processes).text() == "boot/1 0 0 9 300");
-  // What was known on another host means nothing beside our own.
+  // Entries of another host are dropped.
   CHECK(Holders::parse("boot/2 7 100 8 200").with(lease, 9, processes).text() ==
         "boot/1 0 0 9 300");
-  // One that was promoted.
+  // The next holder became the current one.
   CHECK(known.with({9, 1000, 0, 0}, 9, processes).text() == "boot/1 9 300 0 0");
 }
 
-TEST_CASE("real processes are seen, and ended ones are gone though nobody has waited for them") {
+TEST_CASE("real processes are seen, and zombies count as ended") {
   const ProcessTable& processes = real_processes();
   CHECK(processes.host().find(' ') == std::string::npos);
   CHECK(processes.host().find('/') != std::string::npos);

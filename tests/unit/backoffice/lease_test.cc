@@ -1,4 +1,4 @@
-// The lease's rules, one by one, and in worlds in which processes come, work, and are killed.
+// The rules of the lease, one by one, and in simulations in which processes start, work, and die.
 #include "quarry/backoffice/lease.h"
 
 #include <doctest/doctest.h>
@@ -25,12 +25,12 @@ Candidate candidate(Holder current = Holder::kGone, Holder next = Holder::kGone)
           .may_wait = true};
 }
 
-/// Processes that a simulated clock moves: requests start them, they take turns as decide() says.
+/// Processes with a simulated clock: requests start them, and decide() tells them what to do.
 class LeaseWorld {
  public:
   LeaseWorld(unsigned seed, bool kills) : random_(seed), kills_(kills) {}
 
-  /// SECONDS of a server with a request now and then.
+  /// SECONDS of a server with occasional requests.
   void live(int seconds) {
     for (const std::int64_t end = now_ + seconds; now_ < end; ++now_) {
       end_some();
@@ -50,7 +50,7 @@ class LeaseWorld {
  private:
   struct Process {
     bool is_running = false;
-    std::int64_t until = 0;  // it works, or sleeps, so long
+    std::int64_t until = 0;  // works or sleeps until then
   };
 
   int below(int bound) { return std::uniform_int_distribution<int>(0, bound - 1)(random_); }
@@ -68,7 +68,7 @@ class LeaseWorld {
 
   void request() {
     requests_.push_back(now_);
-    // Several come in at once before one of them is there to be seen.
+    // Several requests come before the first process can be seen.
     for (int i = below(3); i >= 0; --i) {
       if (!is_wanted(lease_, seen_by(0))) return;
       take_turn(++last_pid_);
@@ -121,7 +121,7 @@ class LeaseWorld {
 
 }  // namespace
 
-TEST_CASE("a lease is four numbers, and what is none is 0") {
+TEST_CASE("a lease is four numbers, and an invalid one is 0") {
   CHECK(Lease::parse("25665 1795485741 25681 1795485801") ==
         Lease{25665, 1795485741, 25681, 1795485801});
   CHECK(Lease::parse("25665 1795485741 0 0").text() == "25665 1795485741 0 0");
@@ -131,7 +131,7 @@ TEST_CASE("a lease is four numbers, and what is none is 0") {
   CHECK(Lease::parse("-4 99999999999999999999999 5 6") == Lease{0, 0, 5, 6});
 }
 
-TEST_CASE("where nobody has the lease, a run begins for a minute") {
+TEST_CASE("without a holder, a run begins for a minute") {
   for (const Lease& lease :
        {Lease{}, Lease{5, kLeaseTime - 1, 0, 0}, Lease{5, kLeaseTime, 6, kLeaseTime - 1},
         Lease{5, kLeaseTime - 10, 6, kLeaseTime + 50}}) {
@@ -142,7 +142,7 @@ TEST_CASE("where nobody has the lease, a run begins for a minute") {
   }
 }
 
-TEST_CASE("who comes while one is current is the next one, and sleeps until that is over") {
+TEST_CASE("a second process becomes the next holder and sleeps until the lease expires") {
   const Lease lease{5, kLeaseTime + 20, 0, 0};
   for (const Holder holder : {Holder::kAlive, Holder::kGone, Holder::kElsewhere}) {
     const Decision decision = decide(lease, candidate(holder));
@@ -167,7 +167,7 @@ TEST_CASE("a third one leaves, and writes nothing") {
   CHECK(decide(lease, candidate(Holder::kAlive, Holder::kGone)).turn == Turn::kWait);
 }
 
-TEST_CASE("who works longer than its lease is waited for, unless it is elsewhere") {
+TEST_CASE("a holder that exceeds its lease is waited for, unless it is on another host") {
   const Lease lease{5, kLeaseTime - 100, 9, kLeaseTime - 40};
   const Decision decision = decide(lease, candidate(Holder::kAlive, Holder::kAlive));
   CHECK(decision.turn == Turn::kWait);
@@ -176,7 +176,7 @@ TEST_CASE("who works longer than its lease is waited for, unless it is elsewhere
   CHECK(decide(lease, candidate(Holder::kElsewhere, Holder::kAlive)).turn == Turn::kRun);
 }
 
-TEST_CASE("a lease that lasts for days is of another clock, and stops nobody") {
+TEST_CASE("a lease that lasts for days is from another clock and blocks nobody") {
   const Lease lease{5, kLeaseTime + 90'000, 6, kLeaseTime + 90'060};
   CHECK(decide(lease, candidate()).turn == Turn::kRun);
   CHECK(decide(lease, candidate(Holder::kElsewhere, Holder::kElsewhere)).turn == Turn::kRun);
@@ -198,7 +198,7 @@ TEST_CASE("one run at a time, one a minute, and after every request one within a
 }
 
 TEST_CASE(
-    "the same with processes that are killed, or work too long: but for those after requests") {
+    "the same with processes that are killed or work too long, except the run after each request") {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
     LeaseWorld world(seed, true);

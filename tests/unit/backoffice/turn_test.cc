@@ -1,4 +1,4 @@
-// The lease in a real file: who is let in, what is written, and what is seen without writing.
+// The lease in a real file: who gets it, what is written, and what is read without writing.
 #include "quarry/backoffice/turn.h"
 
 #include <doctest/doctest.h>
@@ -31,10 +31,10 @@ class TurnWorld : public World {
     last = *decision;
     return decision->turn;
   }
-  Outlook look(const TurnOptions& options = {}) {
-    const auto outlook = look_ahead(*repository, options, processes);
-    REQUIRE(outlook);
-    return *outlook;
+  RunForecast forecast(const TurnOptions& options = {}) {
+    const auto forecast = forecast_run(*repository, options, processes);
+    REQUIRE(forecast);
+    return *forecast;
   }
   std::string row(const std::string& name = "backoffice") {
     return sql(fmt::format("SELECT value FROM config WHERE name='{}'", name));
@@ -43,7 +43,7 @@ class TurnWorld : public World {
     sql(fmt::format("REPLACE INTO config(name,value,mtime) VALUES('{}','{}',1)", name, value));
   }
   std::int64_t now() const { return clock.now().value / 1000; }
-  /// What says that somebody has written.
+  /// Changes with every write.
   std::string writes() { return sql("SELECT group_concat(name||value||mtime) FROM config"); }
 
   FakeProcesses processes;
@@ -54,22 +54,22 @@ class TurnWorld : public World {
 
 TEST_CASE("the first takes the lease, the second waits for it, and a third one leaves") {
   TurnWorld world;
-  CHECK(world.look().is_wanted);
+  CHECK(world.forecast().is_wanted);
   CHECK(world.come(7) == Turn::kRun);
   CHECK(world.row() == fmt::format("7 {} 0 0", world.now() + 60));
   CHECK(world.row("quarry-lease") == "boot/1 7 1007 0 0");
-  CHECK(world.look().is_wanted);
+  CHECK(world.forecast().is_wanted);
   CHECK(world.come(8) == Turn::kWait);
   CHECK(world.last.sleep == seconds(60));
   CHECK(world.row() == fmt::format("7 {} 8 {}", world.now() + 60, world.now() + 120));
   CHECK(world.row("quarry-lease") == "boot/1 7 1007 8 1008");
-  const Outlook outlook = world.look();
-  CHECK_FALSE(outlook.is_wanted);
-  CHECK(outlook.until == world.now() + 60);
+  const RunForecast forecast = world.forecast();
+  CHECK_FALSE(forecast.is_wanted);
+  CHECK(forecast.until == world.now() + 60);
   const std::string before = world.writes();
   CHECK(world.come(9) == Turn::kLeave);
   CHECK(world.writes() == before);
-  // The first ends, and keeps its minute; the second has its turn then.
+  // The first ends early and keeps its minute; then it is the second's turn.
   world.processes.alive.erase(7);
   CHECK(world.come(9) == Turn::kLeave);
   world.clock.advance(60'000);
@@ -77,24 +77,24 @@ TEST_CASE("the first takes the lease, the second waits for it, and a third one l
   CHECK(world.row() == fmt::format("8 {} 0 0", world.now() + 60));
 }
 
-TEST_CASE("looking writes nothing") {
+TEST_CASE("a forecast writes nothing") {
   TurnWorld world;
   const std::string before = world.writes();
-  CHECK(world.look().is_wanted);
+  CHECK(world.forecast().is_wanted);
   CHECK(world.writes() == before);
 }
 
-TEST_CASE("who is next and has died is replaced") {
+TEST_CASE("a next holder that has died is replaced") {
   TurnWorld world;
   world.come(7);
   world.come(8);
   world.processes.alive.erase(8);
-  CHECK(world.look().is_wanted);
+  CHECK(world.forecast().is_wanted);
   CHECK(world.come(9) == Turn::kWait);
   CHECK(world.row("quarry-lease") == "boot/1 7 1007 9 1009");
 }
 
-TEST_CASE("who runs longer than his lease is waited for while he lives") {
+TEST_CASE("a holder that exceeds its lease is waited for while it lives") {
   TurnWorld world;
   world.come(7);
   world.clock.advance(61'000);
@@ -114,41 +114,41 @@ TEST_CASE("a holder on another host counts while his lease lasts") {
   CHECK(world.come(8) == Turn::kRun);
 }
 
-TEST_CASE("where nobody may wait, one runs at once or leaves") {
+TEST_CASE("with backoffice-nodelay a process runs immediately or leaves") {
   for (const bool is_setting : {true, false}) {
     TurnWorld world;
     if (is_setting) world.set("backoffice-nodelay", "1");
     const TurnOptions options{.may_wait = is_setting};
     CHECK(world.come(7, options) == Turn::kRun);
-    CHECK_FALSE(world.look(options).is_wanted);
-    CHECK(world.look(options).until == 0);
+    CHECK_FALSE(world.forecast(options).is_wanted);
+    CHECK(world.forecast(options).until == 0);
     CHECK(world.come(8, options) == Turn::kLeave);
     world.clock.advance(60'000);
     world.processes.alive.erase(7);
-    CHECK(world.look(options).is_wanted);
+    CHECK(world.forecast(options).is_wanted);
     CHECK(world.come(8, options) == Turn::kRun);
   }
 }
 
-TEST_CASE("a repository that wants no backoffice is looked at again before long") {
+TEST_CASE("a repository with a disabled backoffice is checked again soon") {
   TurnWorld world;
   world.set("backoffice-disable", "on");
-  const Outlook outlook = world.look();
-  CHECK_FALSE(outlook.is_wanted);
-  CHECK(outlook.until > world.now());
-  CHECK(outlook.until <= world.now() + 10);
+  const RunForecast forecast = world.forecast();
+  CHECK_FALSE(forecast.is_wanted);
+  CHECK(forecast.until > world.now());
+  CHECK(forecast.until <= world.now() + 10);
 }
 
-TEST_CASE("nobody is told to be quiet for longer than a lease lasts, whatever the row says") {
+TEST_CASE("a forecast never lasts longer than a lease, whatever the row says") {
   TurnWorld world;
   world.processes.alive = {{7, 1}, {8, 1}};
   world.set("backoffice", fmt::format("7 {} 8 {}", world.now() + 3000, world.now() + 3060));
-  const Outlook outlook = world.look();
-  CHECK_FALSE(outlook.is_wanted);
-  CHECK(outlook.until <= world.now() + 60);
+  const RunForecast forecast = world.forecast();
+  CHECK_FALSE(forecast.is_wanted);
+  CHECK(forecast.until <= world.now() + 60);
 }
 
-TEST_CASE("of many that come at once one runs and one waits") {
+TEST_CASE("of many concurrent processes one runs and one waits") {
   TurnWorld world;
   std::vector<std::thread> threads;
   std::array<std::atomic<int>, 3> turns{};

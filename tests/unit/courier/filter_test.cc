@@ -1,4 +1,4 @@
-// Which events are for a destination, and what a hook's command and a mail become.
+// Which events a destination gets, and how they become hook commands and mails.
 #include "filter.h"
 
 #include <doctest/doctest.h>
@@ -9,9 +9,9 @@
 #include <fstream>
 #include <string>
 
-#include "hook_way.h"
+#include "hook_sender.h"
+#include "mail_sender.h"
 #include "mail_text.h"
-#include "mail_way.h"
 #include "temporary_folder.h"
 
 using namespace quarry;
@@ -31,7 +31,7 @@ DestinationOptions file() {
 
 }  // namespace
 
-TEST_CASE("a destination without filters gets everything but hooks and others' tests") {
+TEST_CASE("a destination without filters gets everything except hooks and others' tests") {
   CHECK(is_for(file(), event_of(event::Push{})));
   CHECK(is_for(file(), event_of(event::Security{})));
   CHECK_FALSE(is_for(file(), event_of(event::Hook{})));
@@ -39,7 +39,7 @@ TEST_CASE("a destination without filters gets everything but hooks and others' t
   CHECK(is_for(file(), event_of(event::Test{.destination = "log"})));
 }
 
-TEST_CASE("what is for a submitter goes to who writes to submitters, and to nobody else") {
+TEST_CASE("notices go only to destinations that write to submitters") {
   const event::Notice notice{.address = "ann@example.org",
                              .change_set = {.id = "0123", .branch = "trunk", .detail = "x"}};
   DestinationOptions others = file();
@@ -68,7 +68,7 @@ TEST_CASE("what is for a submitter goes to who writes to submitters, and to nobo
   CHECK(text_of(event_of(notice)).find("ann@") == std::string::npos);
 }
 
-TEST_CASE("filters leave out what none of their words covers, but no test") {
+TEST_CASE("filters drop events that match no pattern, but never a test") {
   DestinationOptions options = file();
   options.events = {"artifact.*"};
   CHECK(is_for(options, event_of(event::Artifact{})));
@@ -83,7 +83,7 @@ TEST_CASE("filters leave out what none of their words covers, but no test") {
   CHECK_FALSE(is_for(options, event_of(event::Push{})));
 }
 
-TEST_CASE("hooks get their commands and nothing else, whatever a filter says") {
+TEST_CASE("the hooks destination gets only hooks, whatever its filters are") {
   DestinationOptions options{.name = "hooks", .type = DestinationType::kHooks};
   CHECK(is_for(options, event_of(event::Hook{})));
   CHECK_FALSE(is_for(options, event_of(event::Push{})));
@@ -92,26 +92,26 @@ TEST_CASE("hooks get their commands and nothing else, whatever a filter says") {
   CHECK_FALSE(is_for(options, event_of(event::Hook{})));
 }
 
-TEST_CASE("a hook's line has the names that fossil puts there") {
+TEST_CASE("a hook's command line has the same substitutions as in fossil") {
   const event::Hook hook{
       .command = "%F -R %R %A|%%|%", .repository = "/a b.fossil", .fossil = "/bin/fossil"};
   CHECK(hook_line(hook, "other").value() == "/bin/fossil -R /a b.fossil |%%|%");
   CHECK(hook_line({.command = "%F%F%"}, "fossil").value() == "fossilfossil%");
-  // Of two % the second may begin a name, as it does for fossil.
+  // The second of two % may start a name, as in fossil.
   CHECK(hook_line({.command = "%%R", .repository = "/r"}, "fossil").value() == "%/r");
 }
 
-TEST_CASE("a name that means something to a shell is refused") {
+TEST_CASE("a name with shell metacharacters is refused") {
   for (const char* name :
        {"/$(x)", "/`x`", "/a;b", "/a\"b", "/a'b", "/a\nb", "/a\\b", "/a*", "/a&b"}) {
     CHECK_FALSE(hook_line({.command = "%R", .repository = name}, "fossil"));
     CHECK_FALSE(hook_line({.command = "%F", .repository = "/r"}, name));
-    // It is no trouble where nobody asks for it.
+    // It is allowed if the command does not use it.
     CHECK(hook_line({.command = "true %A", .repository = name}, name).value() == "true ");
   }
 }
 
-TEST_CASE("a subject is one bounded line, whatever the comment has") {
+TEST_CASE("a subject is one line of limited length, whatever the comment contains") {
   const auto subject = subject_of(event_of(
       event::Artifact{.user = "ann", .comment = "first\r\nBcc: x@y\n" + std::string(500, 'x')}));
   CHECK(subject == "[One] check-in by ann: first");
@@ -120,13 +120,13 @@ TEST_CASE("a subject is one bounded line, whatever the comment has") {
         std::string::npos);
 }
 
-TEST_CASE("what is of no repository has no empty brackets") {
+TEST_CASE("a subject without a repository has no empty brackets") {
   auto event = event_of(event::Test{.destination = "post", .message = "hello"});
   event.head.project_name = event.head.repository = "";
   CHECK(subject_of(event) == "test of post: hello");
 }
 
-TEST_CASE("a mail has no header that an event has brought") {
+TEST_CASE("an event cannot add a header to its mail") {
   DestinationOptions options{.name = "post", .type = DestinationType::kMail};
   options.from = "quarry@example.org";
   options.to = {"bob@example.org"};

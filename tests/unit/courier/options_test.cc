@@ -1,4 +1,4 @@
-// The words of a destination: commands, headers, URLs, names, and what is missing.
+// The options of a destination: commands, headers, URLs, names, and missing options.
 #include "quarry/courier/options.h"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@ using namespace quarry;
 using namespace quarry::courier;
 using Words = std::vector<std::string>;
 
-TEST_CASE("a command is split as a shell would, and nothing else of a shell is there") {
+TEST_CASE("a command is split like in a shell, without other shell features") {
   CHECK(split_command("/bin/true").value() == Words{"/bin/true"});
   CHECK(split_command("  a \t b ").value() == Words{"a", "b"});
   CHECK(split_command(R"(a "b c" 'd "e' "f \" \\ \n" g"h"i '')").value() ==
@@ -19,13 +19,13 @@ TEST_CASE("a command is split as a shell would, and nothing else of a shell is t
   CHECK_FALSE(split_command("a 'b"));
 }
 
-TEST_CASE("a command that is shown is read as the same") {
+TEST_CASE("a joined command splits into the same words") {
   for (const Words& words : {Words{"a"}, Words{"a b", "", "c\"d", "e\\", "f'g", "\t"}}) {
     CHECK(split_command(join_command(words)).value() == words);
   }
 }
 
-TEST_CASE("a header that would end its line, or is ours, is refused") {
+TEST_CASE("a header with a line end, or one that the courier sets, is refused") {
   CHECK(check_header("Authorization: Bearer x"));
   CHECK(check_header("X-Empty:"));
   CHECK_FALSE(check_header("Authorization"));
@@ -48,7 +48,7 @@ TEST_CASE("a webhook has an http or https URL without blanks") {
   CHECK_FALSE(check_webhook_url("http://a/\r\nHost: b"));
 }
 
-TEST_CASE("the name of a destination is one of a subscription") {
+TEST_CASE("the name of a destination is a valid name of a subscription") {
   CHECK(check_destination_name("chat-2_B"));
   CHECK_FALSE(check_destination_name(""));
   CHECK_FALSE(check_destination_name("a b"));
@@ -57,7 +57,7 @@ TEST_CASE("the name of a destination is one of a subscription") {
   CHECK_FALSE(check_destination_name(std::string(65, 'a')));
 }
 
-TEST_CASE("each type needs words of its own") {
+TEST_CASE("each type requires its own options") {
   const auto is_whole = [](const DestinationOptions& options) {
     return options.check().has_value();
   };
@@ -91,7 +91,7 @@ TEST_CASE("each type needs words of its own") {
   CHECK_FALSE(is_whole({.name = "a", .type = DestinationType::kProgram}));
 }
 
-TEST_CASE("an event is tried for about five days where nothing else is said") {
+TEST_CASE("by default an event is tried for about five days") {
   const DestinationOptions options;
   const auto all = options.max_attempts * options.retry_max_delay;
   CHECK(all > std::chrono::hours(5 * 24));

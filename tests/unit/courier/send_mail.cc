@@ -1,6 +1,5 @@
-// For the end-to-end tests of SMTP: send-mail URL OPTIONS… FROM RECIPIENTS, with the message on
-// standard input, as often as --times says, over one connection. Prints what became of each
-// recipient.
+// For the end-to-end tests of SMTP: send-mail URL OPTIONS… FROM RECIPIENTS sends the message on
+// standard input --times times over one connection, and prints the outcome for each recipient.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -45,8 +44,8 @@ int main(int argc, char** argv) {
     const MailReport report = sender.send({from, recipients, message});
     for (std::size_t k = 0; k < recipients.size(); ++k) {
       constexpr const char* kNames[] = {"sent", "later", "refused"};
-      fmt::print("{} {} {}\n", recipients[k], kNames[static_cast<int>(report.recipients[k].fate)],
-                 report.recipients[k].why);
+      fmt::print("{} {} {}\n", recipients[k],
+                 kNames[static_cast<int>(report.recipients[k].outcome)], report.recipients[k].why);
     }
   }
   return 0;

@@ -1,4 +1,4 @@
-// Signatures, and the files of secrets.
+// Signatures, and files with secrets.
 #include "signature.h"
 
 #include <doctest/doctest.h>
@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "../temporary_folder.h"
-#include "webhook.h"
+#include "webhook_sender.h"
 
 using namespace quarry;
 using namespace quarry::courier;
@@ -39,7 +39,7 @@ TEST_CASE("a secret is the first line of its file") {
   CHECK(none.error().message.find("none") != std::string::npos);
 }
 
-TEST_CASE("what speaks of the request itself is final, all else is not") {
+TEST_CASE("only a status that rejects the request itself is final") {
   for (const long status : {400L, 410L, 413L, 415L, 422L}) CHECK(is_final_status(status));
   for (const long status : {301L, 401L, 403L, 404L, 408L, 425L, 429L, 500L, 503L}) {
     CHECK_FALSE(is_final_status(status));

@@ -1,4 +1,4 @@
-// What became of a mail, by what the server has answered.
+// The outcome of a mail, from the server's replies.
 #include "smtp_dialogue.h"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ MailReport report_of(std::size_t recipients, std::initializer_list<Turn> turns,
 
 }  // namespace
 
-TEST_CASE("everybody who was accepted has the mail once the server has taken it") {
+TEST_CASE("accepted recipients get the mail once the server has accepted it") {
   const auto report = report_of(2, {{"EHLO me", "250 hello"},
                                     {"MAIL FROM:<a@b>", "250 ok"},
                                     {"RCPT TO:<c@d>", "250 ok"},
@@ -37,54 +37,54 @@ TEST_CASE("everybody who was accepted has the mail once the server has taken it"
   CHECK(report.why().empty());
 }
 
-TEST_CASE("each recipient has a fate of its own") {
+TEST_CASE("each recipient has its own outcome") {
   const auto report = report_of(3, {{"MAIL FROM:<a@b>", "250 ok"},
                                     {"RCPT TO:<c@d>", "550 5.1.1 no such user"},
                                     {"RCPT TO:<e@f>", "250 ok"},
                                     {"RCPT TO:<g@h>", "452 too many"},
                                     {"DATA", "354 go on"},
                                     {"", "250 taken"}});
-  CHECK(report.recipients[0].fate == MailFate::kRefused);
+  CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
   CHECK(report.recipients[0].why == "550 5.1.1 no such user");
-  CHECK(report.recipients[1].fate == MailFate::kSent);
-  CHECK(report.recipients[2].fate == MailFate::kLater);
-  CHECK(report.is_any_later());
+  CHECK(report.recipients[1].outcome == MailOutcome::kSent);
+  CHECK(report.recipients[2].outcome == MailOutcome::kDeferred);
+  CHECK(report.is_any_deferred());
 }
 
-TEST_CASE("the farewell says nothing of a mail") {
+TEST_CASE("the reply to QUIT does not affect a mail") {
   const auto report = report_of(
       1, {{"MAIL FROM:<a@b>", "250 ok"}, {"RCPT TO:<c@d>", "550 no"}, {"QUIT", "221 bye"}}, "x");
-  CHECK(report.recipients[0].fate == MailFate::kRefused);
+  CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
 }
 
-TEST_CASE("a mail that is refused at its end is nobody's") {
+TEST_CASE("a mail that is refused after DATA reaches no recipient") {
   const auto report = report_of(1,
                                 {{"MAIL FROM:<a@b>", "250 ok"},
                                  {"RCPT TO:<c@d>", "250 ok"},
                                  {"DATA", "354 go on"},
                                  {"", "554 spam"}},
                                 "failed");
-  CHECK(report.recipients[0].fate == MailFate::kRefused);
+  CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
 }
 
-TEST_CASE("a connection that breaks before the last answer means later") {
+TEST_CASE("a connection that breaks before the last reply defers the mail") {
   const auto report = report_of(
       1, {{"MAIL FROM:<a@b>", "250 ok"}, {"RCPT TO:<c@d>", "250 ok"}, {"DATA", "354 go on"}},
       "it broke");
-  CHECK(report.recipients[0].fate == MailFate::kLater);
+  CHECK(report.recipients[0].outcome == MailOutcome::kDeferred);
   CHECK(report.recipients[0].why == "it broke");
 }
 
-TEST_CASE("a login that is wanted or refused is no reason to give the mail up") {
-  CHECK(report_of(1, {{"MAIL FROM:<a@b>", "530 log in"}}, "x").recipients[0].fate ==
-        MailFate::kLater);
+TEST_CASE("a missing or refused login does not make the failure permanent") {
+  CHECK(report_of(1, {{"MAIL FROM:<a@b>", "530 log in"}}, "x").recipients[0].outcome ==
+        MailOutcome::kDeferred);
   CHECK(report_of(1, {{"AUTH PLAIN secret", "535 no"}}, "login denied").recipients[0].why ==
         "login denied");
 }
 
-TEST_CASE("of an answer of several lines the last one counts, and what is no answer nothing") {
+TEST_CASE("only the last line of a reply counts, and invalid replies are ignored") {
   const auto report = report_of(
       1, {{"MAIL FROM:<a@b>", "250-one\r\n"}, {"", "nonsense"}, {"", "2"}, {"", "550 no\r\n"}});
-  CHECK(report.recipients[0].fate == MailFate::kRefused);
+  CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
   CHECK(report.recipients[0].why == "550 no");
 }

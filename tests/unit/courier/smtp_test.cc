@@ -1,4 +1,4 @@
-// Mail to a server that is there (tests/e2e/courier has a real one), and to ones that are not.
+// Mail to servers that are down (tests/e2e/courier has a real one), and checks before sending.
 #include "quarry/courier/smtp.h"
 
 #include <doctest/doctest.h>
@@ -8,7 +8,7 @@
 using namespace quarry;
 using namespace quarry::courier;
 
-TEST_CASE("only URLs of SMTP servers, without a password, are taken") {
+TEST_CASE("only URLs of SMTP servers without a password are accepted") {
   CHECK(check_smtp_url("smtp://localhost"));
   CHECK(check_smtp_url("smtps://mail.example:465"));
   CHECK_FALSE(check_smtp_url("http://localhost"));
@@ -18,17 +18,17 @@ TEST_CASE("only URLs of SMTP servers, without a password, are taken") {
   CHECK(refused.error().message.find("secret") == std::string::npos);
 }
 
-TEST_CASE("what is no address is refused without a server") {
+TEST_CASE("an invalid address is refused without contacting the server") {
   SmtpSender sender({.url = "smtp://127.0.0.1:1"});
   const auto report = sender.send({"a@b", {"c@d>\r\nRCPT TO:<e@f", "g h"}, "Subject: x\n\nx\n"});
   REQUIRE(report.recipients.size() == 2);
-  CHECK(report.recipients[0].fate == MailFate::kRefused);
-  CHECK(report.recipients[1].fate == MailFate::kRefused);
-  CHECK(sender.send({"a b", {"c@d"}, "x"}).recipients[0].fate == MailFate::kRefused);
+  CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
+  CHECK(report.recipients[1].outcome == MailOutcome::kRefused);
+  CHECK(sender.send({"a b", {"c@d"}, "x"}).recipients[0].outcome == MailOutcome::kRefused);
   CHECK(sender.send({"a@b", {}, "x"}).recipients.empty());
 }
 
-TEST_CASE("a server that is not there, or hangs, means later") {
+TEST_CASE("a server that is down or hangs defers the mail") {
   const auto address = base::SocketAddress::parse("127.0.0.1:0");
   REQUIRE(address);
   auto listener = base::listen_on(*address);
@@ -38,13 +38,13 @@ TEST_CASE("a server that is not there, or hangs, means later") {
   SmtpOptions options{.url = "smtp://" + local->str()};
   options.timeout = std::chrono::milliseconds(300);
   {
-    // Nobody accepts.
+    // The listener never accepts.
     SmtpSender sender(options);
-    CHECK(sender.send({"a@b", {"c@d"}, "x"}).recipients[0].fate == MailFate::kLater);
+    CHECK(sender.send({"a@b", {"c@d"}, "x"}).recipients[0].outcome == MailOutcome::kDeferred);
   }
   listener->reset();
   SmtpSender sender(options);
   const auto report = sender.send({"a@b", {"c@d"}, "x"});
-  CHECK(report.recipients[0].fate == MailFate::kLater);
+  CHECK(report.recipients[0].outcome == MailOutcome::kDeferred);
   CHECK(report.why().find("127.0.0.1") != std::string::npos);
 }

@@ -1,4 +1,4 @@
-// A thread of a schedule: a stack and a place to go on from, and what it waits for.
+// A thread of a schedule: a stack, the context in which it continues, and what it waits for.
 #pragma once
 
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ namespace quarry::spool::schedule {
 
 using Work = std::move_only_function<void()>;
 
-/// Its lowest page is out of bounds, so that an overflow is a fault and not a riddle.
+/// Its lowest page is protected, so that an overflow causes a fault.
 class Stack {
  public:
   static constexpr std::size_t kSize = 256UZ * 1024;
@@ -45,9 +45,9 @@ enum class Waiting : std::uint8_t { kForNothing, kForMutex, kForCondition, kForT
 
 struct Fiber {
   int id = 0;
-  std::unique_ptr<Stack> stack;  // none: the fiber that explore() itself is
+  std::unique_ptr<Stack> stack;  // null: the fiber of explore() itself
   ucontext_t context{};
-  /// __cxa_eh_globals, which is opaque, while another fiber runs.
+  /// Saved __cxa_eh_globals, which is opaque, while another fiber runs.
   std::array<std::byte, 2 * sizeof(void*)> exceptions{};
   int error_number = 0;
   Work work;  // until it starts
@@ -67,7 +67,7 @@ struct Fiber {
   Waiting waiting = Waiting::kForNothing;
   Mutex* mutex = nullptr;
   const Condition* condition = nullptr;
-  const Condition* notifies = nullptr;  // as soon as it runs again
+  const Condition* notifies = nullptr;  // when it runs again
   const Fiber* thread = nullptr;
   TimePoint deadline = TimePoint::max();
 

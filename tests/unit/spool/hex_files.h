@@ -1,4 +1,4 @@
-// Files in hexadecimal, by their names, as an earlier version has left them.
+// Files in hexadecimal, by name, as written by an earlier version.
 #pragma once
 
 #include <initializer_list>

@@ -1,4 +1,4 @@
-// The choices that make a schedule, and the way to the next one.
+// The choices that make up a schedule, and the way to the next schedule.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,16 @@
 
 namespace quarry::spool::schedule {
 
-/// The choices of one schedule, and on the way to the next one which of them were not tried yet.
+/// The choices of one schedule, and which alternatives were not tried yet.
 class Path {
  public:
-  /// Depth first from the schedule that these choices begin.
+  /// Depth first, starting with these choices.
   explicit Path(const std::vector<int>& choices = {}) {
     std::ranges::transform(choices, std::back_inserter(decisions_), [](int choice) {
       return Decision{0, static_cast<std::uint8_t>(choice), 0};
     });
   }
-  /// At random.
+  /// Randomly.
   explicit Path(std::uint64_t seed) : at_random_(true), random_(seed) {}
 
   void begin() {
@@ -33,8 +33,8 @@ class Path {
     rarity_ = random_() % 6;
   }
 
-  /// One of COUNT alternatives, or nothing if it was another number of them when last here. ALLOWED
-  /// has a bit for each; the first is always allowed, and mostly preferred at random if USUAL.
+  /// One of COUNT alternatives, or nothing if the number was different the last time. ALLOWED has a
+  /// bit for each; the first is always allowed, and in random mode usually preferred if USUAL.
   std::optional<int> take(int count, std::uint64_t allowed, bool usual) {
     if (depth_ == decisions_.size()) {
       const int chosen = at_random_ ? draw(allowed, usual) : std::countr_zero(allowed);
@@ -47,7 +47,7 @@ class Path {
     return decision.chosen;
   }
 
-  /// To the next schedule; false when there is none.
+  /// Advances to the next schedule; false if there is none.
   bool next() {
     while (!decisions_.empty() && decisions_.back().untried == 0) decisions_.pop_back();
     if (decisions_.empty()) return false;
@@ -71,7 +71,7 @@ class Path {
   struct Decision {
     std::uint64_t untried;
     std::uint8_t chosen;
-    std::uint8_t count;  // 0: not known yet
+    std::uint8_t count;  // 0: unknown
   };
 
   int draw(std::uint64_t allowed, bool usual) {
@@ -85,7 +85,7 @@ class Path {
   std::size_t depth_ = 0;
   bool at_random_ = false;
   std::mt19937_64 random_;
-  std::uint64_t rarity_ = 0;  // of what is unusual, another one for each schedule
+  std::uint64_t rarity_ = 0;  // of unusual choices; differs for each schedule
 };
 
 }  // namespace quarry::spool::schedule

@@ -1,32 +1,32 @@
-// Threads that a scheduler moves: threading.h takes these instead of the ones of std where
+// Threads under the control of a scheduler. threading.h uses these instead of std's if
 // QUARRY_SPOOL_THREADING names this header, so that a test runs the real code in every interleaving
-// up to a bound. All threads are fibers of one OS thread. Wherever another thread could get in and
-// be noticed, a choice is made; schedule::explore() runs a scenario again and again, depth first
-// over all choices.
+// up to a bound. All threads are fibers of one OS thread. Wherever another thread could run with an
+// observable effect, a choice is made; schedule::explore() runs a scenario again and again, depth
+// first over all choices.
 //
-// Where a choice is made, and why that is enough
+// Where choices are made, and why that is sufficient
 //
 //   before lock() and try_lock(), at step(), before a notification whose sender does not hold the
-//   mutex of the waiters, and wherever a thread cannot go on (a held mutex, wait, join, its end).
+//   mutex of the waiters, and wherever a thread cannot continue (a held mutex, wait, join, end).
 //
-// Code between two of these touches only what its mutex guards, or its own; both commute with all
-// that other threads may do meanwhile, so a switch in there, after unlock(), or between the
-// creation of a thread and the next choice gives nothing that a switch at the choice does not.
-// Hence the one duty of the code: call step() before each access to something shared that no held
-// mutex guards (an atomic, a file, and now() where its exact moment matters). A step() under a
-// mutex is allowed. That a mutex is held in the middle of such code shows only to try_lock(), which
-// may therefore fail on a free mutex, as the standard allows, at the price of one preemption.
+// Code between two of these only touches what its mutex guards, or its own data; both commute with
+// everything that other threads may do meanwhile, so a switch in there, after unlock(), or between
+// the creation of a thread and the next choice has the same effect as a switch at the choice. Hence
+// the one duty of the code: call step() before each access to shared data that no held mutex guards
+// (an atomic, a file, and now() if its exact time matters). step() is allowed under a mutex. Only
+// try_lock() can see that a mutex is held in the middle of such code, so it may fail on a free
+// mutex, as the standard allows, at the price of one preemption.
 //
-// Time is virtual: it stands still but when a deadline passes (or schedule::advance() says so). A
-// timed wait may time out at every choice, for one of Bounds::timeouts, and times out for free when
-// nothing else can run. It need not time out as soon as its deadline has passed: real ones are
-// late too.
+// Time is virtual: it stands still except when a deadline passes (or schedule::advance() is
+// called). A timed wait may time out at every choice, for one of Bounds::timeouts, and times out
+// for free when nothing else can run. It does not have to time out as soon as its deadline has
+// passed: real ones are late, too.
 //
-// What a scenario must keep to: it is deterministic (no real time, no addresses in decisions), it
-// makes all that it shares anew on each run, it does not spin on a flag (a loop around step() is
-// taken for a livelock), and thread_local is shared by all its threads. errno and exceptions in
-// flight belong to each thread as usual. Outside of a schedule a mutex does nothing and the other
-// classes cannot be used.
+// A scenario must be deterministic (no real time, no decisions on addresses), must create
+// everything that it shares anew on each run, and must not spin on a flag (a loop around step()
+// counts as a livelock). thread_local is shared by all its threads. errno and exceptions in flight
+// belong to each thread as usual. Outside of a schedule a mutex does nothing, and the other classes
+// cannot be used.
 #pragma once
 
 #include <chrono>
@@ -53,11 +53,11 @@ using TimePoint = std::chrono::steady_clock::time_point;
 
 TimePoint now();
 
-/// Another thread may get in here. WHERE is for the trace.
+/// Lets another thread run. WHERE is for the trace.
 void step(std::source_location where = std::source_location::current());
 
-/// Locking it twice, unlocking what another thread holds, and destroying it while it is held or
-/// waited for fail the schedule.
+/// Fails the schedule if it is locked twice, unlocked by another thread, or destroyed while it is
+/// held or waited for.
 class Mutex {
  public:
   Mutex() = default;
@@ -74,8 +74,8 @@ class Mutex {
   schedule::Fiber* owner_ = nullptr;
 };
 
-/// Which of several waiters notify_one() wakes is a choice. Destroying it while a thread waits that
-/// was not notified fails the schedule.
+/// Which waiter notify_one() wakes is a choice. Destroying it fails the schedule if a thread waits
+/// that was not notified.
 class Condition {
  public:
   Condition() = default;
@@ -118,10 +118,10 @@ class Condition {
 
  private:
   friend class schedule::Scheduler;
-  const Mutex* mutex_ = nullptr;  // of the last waiter; all that wait at once share one
+  const Mutex* mutex_ = nullptr;  // of the last waiter; concurrent waiters share one
 };
 
-/// As std::thread. Where that would call std::terminate, the schedule fails.
+/// Like std::thread. Fails the schedule where that would call std::terminate.
 class Thread {
  public:
   Thread() = default;
@@ -148,37 +148,37 @@ namespace schedule {
 
 inline constexpr int kUnlimited = std::numeric_limits<int>::max();
 
-/// How far from the plainest schedule, in which each thread runs until it cannot, others may be.
+/// The maximum distance from the simplest schedule, in which each thread runs until it cannot.
 struct Bounds {
-  int preemptions = 2;              // switches away from a thread that could have gone on
-  int timeouts = 2;                 // deadlines that pass while something else could have run
-  int spurious_wakeups = 0;         // waits that end for no reason
+  int preemptions = 2;              // switches away from a thread that could continue
+  int timeouts = 2;                 // deadlines that pass while something else could run
+  int spurious_wakeups = 0;         // waits that end without a reason
   std::uint64_t max_schedules = 0;  // 0: no limit
-  std::uint64_t max_steps = 20000;  // choices a schedule; more of them are taken for a livelock
+  std::uint64_t max_steps = 20000;  // choices per schedule; more count as a livelock
 };
 
 struct Outcome {
   std::uint64_t schedules = 0;
-  bool complete = false;             // every schedule within the bounds was seen, and none failed
-  std::string failure;               // empty: none failed
+  bool complete = false;             // all schedules within the bounds were run, and none failed
+  std::string failure;               // empty: no failure
   std::vector<int> failing_choices;  // for replay(); they do not depend on the bounds
-  std::string trace;                 // what the failing schedule did, a line each
+  std::string trace;                 // the steps of the failing schedule, one per line
 };
 
 using Scenario = std::function<void()>;
 
-/// Runs SCENARIO as the thread "main" in every schedule within the bounds, until one fails: by an
-/// exception that leaves a thread, a deadlock, a misuse of these classes or too many steps. A
-/// schedule ends when all threads have ended, the detached ones too: one that is left blocked is a
-/// deadlock (but see leave_detached()). A failed schedule is left where it stands: what its threads
-/// had on their stacks is never destroyed. After any other schedule everything is unwound.
+/// Runs SCENARIO as thread "main" in every schedule within the bounds, until one fails: by an
+/// exception that leaves a thread, a deadlock, misuse of these classes, or too many steps. A
+/// schedule ends when all threads have ended, including detached ones: one that stays blocked is a
+/// deadlock (but see leave_detached()). A failed schedule is abandoned: what is on its threads'
+/// stacks is never destroyed. After any other schedule everything is unwound.
 Outcome explore(const Bounds& bounds, const Scenario& scenario);
 
-/// COUNT random schedules within (large) bounds, for what is too large to explore.
+/// Runs COUNT random schedules within (large) bounds, for scenarios that are too large to explore.
 Outcome sample(std::uint64_t seed, std::uint64_t count, const Bounds& bounds,
                const Scenario& scenario);
 
-/// The one schedule that these choices, and then always the first alternative, lead to.
+/// Runs the one schedule with these choices, and then always the first alternative.
 Outcome replay(const std::vector<int>& choices, const Scenario& scenario,
                std::uint64_t max_steps = Bounds{}.max_steps);
 
@@ -186,17 +186,17 @@ struct Failed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Within a scenario: fails the schedule, whoever may catch the exception (Failed).
+/// Within a scenario: fails the schedule, even if the exception (Failed) is caught.
 void require(bool condition, const std::string& message);
 
-/// Within a scenario: a line in the trace.
+/// Within a scenario: adds a line to the trace.
 void note(const std::string& text);
 
-/// Within a scenario: lets time pass, as if something had been slow.
+/// Within a scenario: lets time pass, as if something was slow.
 void advance(std::chrono::nanoseconds time);
 
-/// Within a scenario: detached threads may be left blocked, or in a timed wait, when main has
-/// ended. They are dropped there, with what is on their stacks.
+/// Within a scenario: detached threads may stay blocked, or in a timed wait, when main has ended.
+/// They are dropped with what is on their stacks.
 void leave_detached();
 
 }  // namespace schedule

@@ -41,7 +41,7 @@ std::string Scheduler::run(const Scenario& scenario) {
   running = nullptr;
   if (failure_.empty() && path_.ended_early()) failure_ = kOtherScenario;
   for (const auto& fiber : fibers()) {
-    // What a thread that never started holds may refer to stacks that are gone.
+    // A thread that never started may refer to stacks that are gone.
     if (!fiber->work) continue;
     [[maybe_unused]] Work* leaked = std::make_unique<Work>(std::move(fiber->work)).release();
   }
@@ -81,7 +81,7 @@ void Scheduler::enter() {
   self.reschedule();
 }
 
-/// The current fiber has said what it waits for, if anything; returns when it is its turn again.
+/// Called when the current fiber has declared what it waits for; returns when it is its turn.
 void Scheduler::reschedule() {
   if (!failure_.empty()) leave();
   if (++steps_ > bounds_.max_steps) fail("no end after " + std::to_string(steps_ - 1) + " steps");
@@ -94,12 +94,12 @@ void Scheduler::reschedule() {
     const Alternative next = choose_alternative(goes_on);
     if (next.action == Action::kRun) return resume(*next.fiber);
     wake(*next.fiber, next.action == Action::kTimeOut);
-    // At one choice deadlines pass in the order of their threads: another order is no other case.
+    // At one choice deadlines pass in the order of their threads; other orders are equivalent.
     if (next.action == Action::kTimeOut && next.budget != nullptr) last_timed_out_ = next.fiber->id;
   }
 }
 
-/// The first one is free, and the same for any bounds: what replay() does without a choice.
+/// The first one is free, and does not depend on the bounds: replay() uses it without a choice.
 void Scheduler::list_alternatives(bool goes_on) {
   alternatives_.clear();
   if (goes_on) alternatives_.push_back({Action::kRun, current_, nullptr});
@@ -182,7 +182,7 @@ void Scheduler::leave() {
   std::unreachable();
 }
 
-/// Nothing can run: is that an end, or a deadlock?
+/// Nothing can run: the end, or a deadlock.
 bool Scheduler::may_end() const {
   return std::ranges::all_of(fibers(), [this](const auto& fiber) {
     return fiber->done || (fiber->detached && leaves_detached_);
@@ -269,7 +269,7 @@ void Scheduler::unlock(Mutex& mutex) {
   if (tracing_) say("unlocks mutex " + name(&mutex));
 }
 
-/// True: timed out.
+/// Returns true if it timed out.
 bool Scheduler::wait(Condition& condition, Mutex& mutex, TimePoint deadline) {
   if (mutex.owner_ != current_) fail("a wait without its mutex");
   mutex.owner_ = nullptr;

@@ -1,5 +1,4 @@
-// What moves the threads of a schedule: decides at each choice who goes on, and notices when nobody
-// can.
+// Schedules the threads: decides at each choice which one continues, and detects deadlocks.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +20,7 @@ class Scheduler {
   Scheduler(const Bounds& bounds, Path& path, bool tracing = false)
       : bounds_(bounds), path_(path), tracing_(tracing) {}
 
-  /// One schedule. Returns why it failed, or nothing.
+  /// Runs one schedule. Returns why it failed, or nothing.
   std::string run(const Scenario& scenario);
   const std::string& trace() const { return trace_; }
 
@@ -40,7 +39,7 @@ class Scheduler {
   void destroy(const Mutex& mutex);
   void destroy(const Condition& condition);
 
-  /// The first one counts; the schedule ends at the next choice at the latest.
+  /// Only the first failure counts; the schedule ends at the next choice at the latest.
   void note_failure(const std::string& failure);
   [[noreturn]] void fail(const std::string& failure);
   void say(const std::string& text);
@@ -55,7 +54,7 @@ class Scheduler {
   struct Alternative {
     Action action;
     Fiber* fiber;
-    int* budget;  // that it takes one of; none: free
+    int* budget;  // that it consumes; null: free
   };
 
   static void enter();
@@ -94,7 +93,7 @@ class Scheduler {
   std::string failure_;
 };
 
-/// The scheduler of the schedule that runs; none outside of one.
+/// The current scheduler; null outside of a schedule.
 extern Scheduler* running;
 
 }  // namespace quarry::spool::schedule

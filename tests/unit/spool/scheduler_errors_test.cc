@@ -1,4 +1,4 @@
-// What the scheduler makes of mistakes in a scenario, and of what is left of one.
+// How the scheduler handles mistakes in a scenario, and its remains.
 #include <doctest/doctest.h>
 
 #include <exception>
@@ -111,7 +111,7 @@ TEST_CASE("a detached thread that stays blocked is a deadlock, unless the scenar
   CHECK(explore(Bounds{}, [&] { scenario(true); }).complete);
 }
 
-TEST_CASE("a scenario that is not deterministic is told") {
+TEST_CASE("a scenario that is not deterministic is reported") {
   for (const int changed : {1, 3}) {
     int threads = 2;
     const Outcome outcome = explore(preemptions(kUnlimited), [&threads, changed] {
@@ -122,7 +122,7 @@ TEST_CASE("a scenario that is not deterministic is told") {
   }
 }
 
-TEST_CASE("what the threads of a schedule hold is released when it ends") {
+TEST_CASE("resources of the threads of a schedule are released when it ends") {
   const auto alive = std::make_shared<int>();
   const Outcome outcome = explore(preemptions(kUnlimited), [&alive] {
     const auto work = [held = alive] { steps(2); };

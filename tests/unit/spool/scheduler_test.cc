@@ -1,5 +1,5 @@
-// The scheduler that proves the queue is proved itself: it finds each kind of mistake that it is
-// there for, nothing in code that is right, and as many schedules as there are.
+// Tests of the scheduler that tests the queue: it finds each kind of mistake, none in correct code,
+// and the right number of schedules.
 #include "scheduled_threading.h"
 
 #include <doctest/doctest.h>
@@ -109,7 +109,7 @@ TEST_CASE("a lost update is found with one preemption, and not without") {
   CHECK(missed.complete);
 }
 
-TEST_CASE("a replay takes the failing schedule again, and tells it") {
+TEST_CASE("a replay takes the failing schedule again, and prints it") {
   const Outcome found = explore(Bounds{}, lose_an_update);
   const Outcome again = replay(found.failing_choices, lose_an_update);
   CHECK(again.failure == found.failure);
@@ -257,7 +257,7 @@ TEST_CASE("a wait whose deadline has passed already lets others in and times out
   CHECK(outcome.failure == "");
 }
 
-TEST_CASE("a wait that is not repeated does not stand a spurious wakeup") {
+TEST_CASE("a wait without a loop fails on a spurious wakeup") {
   const auto scenario = [](bool repeats) {
     Flag flag;
     Thread setter([&flag] {
@@ -288,9 +288,9 @@ TEST_CASE("a bounded buffer with two producers and a consumer passes every sched
 }
 
 TEST_CASE("two threads of n steps have as many schedules as orders of their parts") {
-  // Main ends before the first of them starts, so that each has n + 1 parts and nothing joins.
-  const auto count = [](int n, int most) {
-    const Outcome outcome = explore(preemptions(most), [n] {
+  // Main ends before the first thread starts, so that each has n + 1 parts and nothing joins.
+  const auto count = [](int n, int max) {
+    const Outcome outcome = explore(preemptions(max), [n] {
       for (int i = 0; i < 2; ++i) Thread(steps, n).detach();
     });
     CHECK(outcome.complete);

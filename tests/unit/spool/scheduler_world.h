@@ -1,4 +1,4 @@
-// What the tests of the scheduler share.
+// Shared by the tests of the scheduler.
 #pragma once
 
 #include <string>

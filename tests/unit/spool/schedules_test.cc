@@ -1,6 +1,6 @@
-// The queue's own code, in every interleaving of its threads up to a bound: see
-// scheduled_threading.h. What a schedule leaves undone shows as a deadlock, what it loses or
-// exchanges in what was delivered and saved.
+// The queue's real code, in every interleaving of its threads up to a bound: see
+// scheduled_threading.h. Omissions show as deadlocks; lost or reordered messages in what was
+// delivered and saved.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ QueueOptions disk_assisted() {
   options.low_watermark = 1;
   options.dequeue_batch_size = 1;
   options.save_on_shutdown = true;
-  // Only what a schedule is about may time out.
+  // Only the timeouts under test may expire.
   options.timeout_enqueue = kEternal;
   options.timeout_shutdown = kEternal;
   options.timeout_action_completion = kEternal;
@@ -35,7 +35,7 @@ QueueOptions disk_assisted() {
   return options;
 }
 
-/// One life of a queue in a schedule.
+/// A queue in a schedule, from start to end.
 struct Life {
   explicit Life(const QueueOptions& chosen, std::vector<std::string> on_disk = {})
       : options(chosen), given(std::move(on_disk)) {
@@ -50,7 +50,7 @@ struct Life {
 
   SpoolFiles files() { return {system, "/spool", "q", false}; }
 
-  /// A queue whose consumer does what WANTED says with the batch; by default it takes it.
+  /// A queue whose consumer treats batches as WANTED says; by default it accepts them.
   void start(Consumer wanted = {}) {
     Consumer consumer = [this, wanted](std::span<const Message> batch,
                                        const std::stop_token& stop) -> Delivery {
@@ -74,7 +74,7 @@ struct Life {
     if (queue->enqueue({.content = content})) given.push_back(content);
   }
 
-  /// Ends the queue. What was given was delivered, and then saved, in its order; nothing twice.
+  /// Ends the queue. All messages were delivered or else saved, in order and without duplicates.
   void end() {
     const Ending ending = queue->shutdown();
     queue.reset();
@@ -115,7 +115,7 @@ void in_all(const schedule::Bounds& bounds, const schedule::Scenario& scenario) 
   CHECK(outcome.schedules > 50);
 }
 
-/// Whether $QUARRY_TEST_CASES asks for all schedules of what has tens of thousands of them.
+/// Whether $QUARRY_TEST_CASES asks for all schedules of scenarios with tens of thousands of them.
 bool is_thorough() {
   return std::getenv("QUARRY_TEST_CASES") != nullptr;
 }
@@ -161,7 +161,7 @@ TEST_CASE("in all schedules: a start with files on the disk, and messages meanwh
   });
 }
 
-TEST_CASE("in all schedules: workers that end for want of work are started when there is some") {
+TEST_CASE("in all schedules: workers that ended when idle are started again for new work") {
   QueueOptions options = disk_assisted();
   options.timeout_worker_thread_shutdown = milliseconds(10);
   in_all(bounds(1, is_thorough() ? 2 : 1), [&] {
@@ -272,7 +272,7 @@ TEST_CASE("in all schedules: a disk queue with two producers") {
   });
 }
 
-TEST_CASE("in all schedules: a message comes to a disk queue with a consumer while that ends") {
+TEST_CASE("in all schedules: a message arrives at a disk queue with a consumer while it ends") {
   QueueOptions options = disk_assisted();
   options.type = QueueType::kDisk;
   in_all(bounds(3, 0), [&] {
@@ -281,7 +281,7 @@ TEST_CASE("in all schedules: a message comes to a disk queue with a consumer whi
     bool is_taken = false;
     Thread other([&] { is_taken = life.queue->enqueue({.content = "a"}).has_value(); });
     const Ending ending = life.queue->shutdown();
-    // Nobody delivers any more.
+    // Nothing is delivered any more.
     const auto delivered = life.delivered.size();
     other.join();
     schedule::require(life.delivered.size() == delivered, "delivered after the end");
@@ -310,13 +310,13 @@ TEST_CASE("in all schedules: a queue that ends goes on waiting before it tries a
       life.enqueue("a");
       const Ending ending = life.queue->shutdown();
       schedule::require(ending.lost == 1 && ending.consumers_left == 0, "it is not lost");
-      // Before the end, in its time, and for what may time out early.
+      // Before the end, in time, and for timeouts that may expire early.
       schedule::require(calls <= 15, "called " + std::to_string(calls) + " times");
     });
   }
 }
 
-TEST_CASE("in all schedules: a worker waits for a batch of the least size, and the end does not") {
+TEST_CASE("in all schedules: a worker waits for the minimum batch size, but not at the end") {
   QueueOptions options = disk_assisted();
   options.type = QueueType::kDisk;
   options.dequeue_batch_size = 4;
@@ -412,7 +412,7 @@ TEST_CASE("in all schedules: outside its hours a queue waits for them") {
     schedule::require(engine->wait_until_empty(kEternal), "not empty");
     schedule::require(times.size() == 1 && times[0] >= kBegin && times[0] < kBegin + seconds(61),
                       "not delivered when its hour began");
-    // Without a disk it is not lost at the end, whatever the hour.
+    // Without a disk it is delivered at the end, whatever the hour.
     schedule::advance(std::chrono::hours(3));
     message.content = "b";
     engine->enqueue(std::span(&message, 1), Delay::kNone, &error);
@@ -421,7 +421,7 @@ TEST_CASE("in all schedules: outside its hours a queue waits for them") {
   });
 }
 
-TEST_CASE("in all schedules: a consumer that does not end is left behind, and its message saved") {
+TEST_CASE("in all schedules: a consumer that does not end is abandoned, and its message saved") {
   QueueOptions options = disk_assisted();
   options.timeout_action_completion = milliseconds(10);
   in_all(bounds(2, 0), [&] {

@@ -22,10 +22,10 @@ using quarry::sync::ClientRequest;
 
 namespace {
 
-/// How the server behaves, exchange after exchange; once this is used up, it answers.
+/// The server's behaviour in each exchange; after the last one, it answers.
 enum class Fault { kNoServer, kCutOff, kDenied };
 
-/// A server in this process, whose network has its moods.
+/// A server in this process, over an unreliable network.
 struct Network {
   Repository& server;
   std::vector<Fault> faults;
@@ -76,7 +76,7 @@ class Watch final : public PeerWatch {
   int finished_count = 0;
 };
 
-/// A server's repository, and an empty one that is to become its clone.
+/// A server's repository, and an empty one that becomes its clone.
 class World {
  public:
   World() {
@@ -126,7 +126,7 @@ class World {
 
 }  // namespace
 
-TEST_CASE("a sync that is not cut off needs one connection, and tells its end once") {
+TEST_CASE("an uninterrupted sync needs one connection, and reports its end once") {
   World world;
   const auto outcome = world.sync();
   REQUIRE(outcome);
@@ -139,7 +139,7 @@ TEST_CASE("a sync that is not cut off needs one connection, and tells its end on
   CHECK(world.watch.delays.empty());
 }
 
-TEST_CASE("a server that is away is tried again, later each time, and what has come stays") {
+TEST_CASE("an unreachable server is retried with backoff, and received content is kept") {
   World world;
   world.network->faults = {Fault::kNoServer, Fault::kCutOff, Fault::kNoServer};
   const auto outcome = world.sync("pw", {.tries = 5, .first = 1s, .longest = 60s});
@@ -158,7 +158,7 @@ TEST_CASE("a server that is away is tried again, later each time, and what has c
   CHECK(verified->faults.empty());
 }
 
-TEST_CASE("it is not tried more often than was said, nor when the caller has to end") {
+TEST_CASE("retries end after the configured number, or when the caller has to end") {
   for (const bool may_wait : {true, false}) {
     World world;
     world.network->faults.assign(10, Fault::kNoServer);
@@ -170,7 +170,7 @@ TEST_CASE("it is not tried more often than was said, nor when the caller has to 
   }
 }
 
-TEST_CASE("what another try cannot mend is not tried again") {
+TEST_CASE("a permanent failure is not retried") {
   World world;
   world.network->faults = {Fault::kDenied};
   const auto outcome = world.sync("pw", {.tries = 5, .first = 1s, .longest = 60s});
@@ -179,7 +179,7 @@ TEST_CASE("what another try cannot mend is not tried again") {
   CHECK(world.network->connections == 1);
 }
 
-TEST_CASE("a password that is refused is replaced by the watch's next one, if it has one") {
+TEST_CASE("a refused password is replaced by the watch's next one, if it has one") {
   World world;
   world.watch.passwords = {"wrong too", "pw"};
   const auto outcome = world.sync("wrong");
@@ -193,7 +193,7 @@ TEST_CASE("a password that is refused is replaced by the watch's next one, if it
   CHECK(refused.error().message == "the server says: login failed");
 }
 
-TEST_CASE("the wait before another try doubles up to a bound, and is shortened at random") {
+TEST_CASE("the delay before a retry doubles up to a limit, and is shortened at random") {
   const RetryOptions options{.tries = 99, .first = 1s, .longest = 10s};
   CHECK(delay_before(1, options, 0) == 1s);
   CHECK(delay_before(2, options, 0) == 2s);

@@ -1,4 +1,4 @@
-// Programs that are started to answer, as ssh and fossil are.
+// Programs that are started to answer requests, like ssh and fossil.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -11,15 +11,15 @@
 
 using namespace quarry::transport;
 
-TEST_CASE("an interruption that no signal ends the wait for is seen before long") {
+TEST_CASE("an interruption without a signal is noticed soon") {
   const TemporaryFolder folder;
   const std::string program = (folder / "silent").string();
   std::ofstream(program) << "#!/bin/sh\nexec sleep 600\n";
   REQUIRE(::chmod(program.c_str(), 0755) == 0);
-  int looks = 0;
+  int checks = 0;
   TransportOptions options;
   options.idle_timeout = std::chrono::hours(1);
-  options.is_interrupted = [&looks] { return ++looks > 1; };
+  options.is_interrupted = [&checks] { return ++checks > 1; };
   const auto url = RemoteUrl::parse("file:///repository?fossil=" + program);
   REQUIRE(url.has_value());
   const auto transport = connect(*url, options);

@@ -39,7 +39,7 @@ TEST_CASE("a plus and %20 are spaces in every part of a URL, and %2B is a plus")
   CHECK(plus.without_user() == "https://host/e+f");
 }
 
-TEST_CASE("what a URL cannot hold is remembered as fossil writes it, and read again") {
+TEST_CASE("special characters in URLs are stored as in fossil, and parsed again") {
   const RemoteUrl url = parsed("http://%C3%BC%40x%3Ay%2Fz:p%C3%A4%3A%40%2Fw@host/ü%25#~$:");
   CHECK(url.user == "ü@x:y/z");
   CHECK(url.password == "pä:@/w");
@@ -58,7 +58,7 @@ TEST_CASE("the names of files") {
   CHECK(remembered("/q%41") == "file:///q%2541");
 }
 
-TEST_CASE("the program on the far side") {
+TEST_CASE("the program on the remote host") {
   CHECK(parsed("file:///a?fossil=/opt/my+fossil").program == "/opt/my fossil");
   CHECK(remembered("file:///a?fossil=/opt/fossil") == "file:///a");
   CHECK(parsed("ssh://joe+doe@host:22//a b?fossil=/x%20y").program == "/x y");
@@ -68,7 +68,7 @@ TEST_CASE("the program on the far side") {
   CHECK(parsed("http://host/a?b=c").without_password() == "http://host/a");
 }
 
-TEST_CASE("what is no URL") {
+TEST_CASE("invalid URLs") {
   for (const char* const text :
        {"", "ftp://host/a", "http://", "http://host:x/a", "http://host/%zz", "http://host/a%2",
         "http://host/%00", "file:///a%", "file:", "ssh://host/", "ssh://-v@host/a",

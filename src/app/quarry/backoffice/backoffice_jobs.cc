@@ -21,7 +21,7 @@ std::string served_name(const BackofficeArguments& arguments, const std::filesys
   return path.lexically_relative(arguments.files.front()).replace_extension().string();
 }
 
-backoffice::TellingOptions telling(const BackofficeArguments& arguments,
+backoffice::PublishOptions telling(const BackofficeArguments& arguments,
                                    const repository::Repository& repository) {
   return {.courier = std::make_shared<spool::HandOver>(arguments.courier, kCourierPatience),
           .name = served_name(arguments, repository.path()),
@@ -34,8 +34,8 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
                                       repository::Repository& repository) {
   std::vector<backoffice::Job> jobs;
   if (!arguments.courier.empty()) {
-    jobs.push_back(backoffice::tell_events(telling(arguments, repository)));
-    jobs.push_back(backoffice::tell_security(telling(arguments, repository)));
+    jobs.push_back(backoffice::publish_events(telling(arguments, repository)));
+    jobs.push_back(backoffice::publish_security_events(telling(arguments, repository)));
     jobs.push_back(backoffice::after_receive_hooks(telling(arguments, repository)));
   }
   jobs.push_back(backoffice::mail());
@@ -57,7 +57,7 @@ void tell_failures(const BackofficeArguments& arguments, repository::Repository&
   }
   if (arguments.courier.empty()) return;
   const auto told =
-      backoffice::tell_failures(repository, telling(arguments, repository), report.failures);
+      backoffice::publish_failures(repository, telling(arguments, repository), report.failures);
   if (!told) fmt::print(stderr, "{}\n", told.error().message);
 }
 

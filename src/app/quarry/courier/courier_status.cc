@@ -81,7 +81,7 @@ Result<void> forget(const CourierArguments& arguments) {
                       fmt::format("{} is a destination of {}: remove it there first",
                                   base::printable(name), arguments.config));
   }
-  auto stream = spool::Stream::open({.place = place_of(config)}, report);
+  auto stream = spool::Stream::open({.location = place_of(config)}, report);
   if (!stream && stream.error().code == ErrorCode::kBusy) {
     return base::fail(ErrorCode::kBusy, "the courier is running: stop it first");
   }

@@ -76,11 +76,11 @@ std::string line_of(const PeerReport& report, bool tells_all) {
 void tell_courier(const PeerRunArguments& arguments, Repository& file, const base::Error& error) {
   const std::string name =
       arguments.served_name.empty() ? file.path().stem().string() : arguments.served_name;
-  const backoffice::TellingOptions options{
+  const backoffice::PublishOptions options{
       .courier = std::make_shared<spool::HandOver>(arguments.courier, kHandOverTimeout),
       .name = name,
       .path = file.path().string()};
-  const auto told = backoffice::tell_failures(
+  const auto told = backoffice::publish_failures(
       file, options, {{fmt::format("sync with {}", arguments.peer.name), error}});
   if (!told) fmt::print(stderr, "{}\n", told.error().message);
 }
@@ -124,7 +124,7 @@ Result<void> sync_now(const ConfiguredPeer& peer) {
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(peer.file));
   auto options = peer_sync_options(peer.options, *file);
   options.is_forced = true;
-  options.tell = [&peer](const std::string& message) {
+  options.on_message = [&peer](const std::string& message) {
     fmt::print(stderr, "quarry: {} says: {}\n", peer.options.name,
                base::printable(message, kMostShown));
   };

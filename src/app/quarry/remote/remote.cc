@@ -58,7 +58,7 @@ class Person final : public transport::PeerWatch {
     if (!arguments_.quiet) fmt::print("{}\n", line_of(figures));
     warn_of_clocks(figures.clock_skew);
   }
-  void told(const std::string& message) override {
+  void message_received(const std::string& message) override {
     fmt::print(stderr, "quarry: the server says: {}\n", message);
   }
   base::Result<std::string> next_password(const RemoteUrl& url, const base::Error& why,

@@ -96,7 +96,7 @@ class LineReader {
     begun_ = {};
     report(fmt::format(
         "standard input: line {} has more than {} bytes{}: it is left out", count_ + 1, most_,
-        most_ < spool::kMostContent ? ", all that queue.maxdiskspace has room for" : ""));
+        most_ < spool::kMaxContent ? ", all that queue.maxdiskspace has room for" : ""));
   }
   void end_line(std::vector<Message>& messages) {
     ++count_;
@@ -239,7 +239,7 @@ Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
   QUARRY_TRY_ASSIGN(const auto queue, start_queue(options, signals));
   FolderWatch watch(arguments.folder, IN_DELETE_SELF | IN_MOVE_SELF | IN_DELETE | IN_MOVED_FROM);
   LineReader lines(arguments.is_null ? '\0' : '\n', arguments.severity,
-                   spool::most_content(options));
+                   spool::max_content(options));
   Feeding feeding(*queue, signals, patience, options.type == spool::QueueType::kDisk);
   auto fed = feed_all(feeding, lines, watch, signals);
   // The end may have to wait for room on the disk: another signal does not.

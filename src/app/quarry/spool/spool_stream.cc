@@ -29,7 +29,7 @@ nlohmann::json time_or_null(const std::optional<base::UnixMillis>& time) {
 nlohmann::json json_of(const SubscriptionStatistics& one) {
   return {{"name", one.name},
           {"waiting", one.waiting},
-          {"in_hand", one.in_hand},
+          {"in_hand", one.in_flight},
           {"postponed", one.postponed},
           {"oldest", time_or_null(one.oldest)},
           {"head_attempts", one.head_attempts},
@@ -91,7 +91,7 @@ Result<std::unique_ptr<spool::Stream>> open(const SpoolArguments& arguments) {
                 fmt::format("{}: of a stream only dead letters are replayed or purged (--dead)",
                             arguments.folder));
   }
-  return spool::Stream::open({.place = place_of(arguments)}, report);
+  return spool::Stream::open({.location = place_of(arguments)}, report);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Runs over a repository: what is decided, what is sent, and what is tried again, by a clock that
-// the test moves.
+// Runs over a repository: what is decided, sent and retried, with a clock that the test controls.
 #include "quarry/backoffice/alerts.h"
 
 #include <doctest/doctest.h>
@@ -33,21 +32,21 @@ constexpr std::int64_t kDay = 86400 * kSecond;
 
 class RecordingSender : public MailSender {
  public:
-  base::Result<void> send(const Letter& letter) override {
-    if (before) before(letter);
+  base::Result<void> send(const RenderedMail& mail) override {
+    if (before) before(mail);
     if (error) return base::fail(*error, "as the test has it");
-    to.push_back(letter.to);
-    messages.push_back(letter.message);
+    to.push_back(mail.to);
+    messages.push_back(mail.message);
     return {};
   }
 
-  std::function<void(const Letter&)> before;
+  std::function<void(const RenderedMail&)> before;
   std::optional<ErrorCode> error;
   std::vector<std::string> to;
   std::vector<std::string> messages;
 };
 
-/// A repository whose subscribers are told of check-ins.
+/// A repository whose subscribers are notified of check-ins.
 class AlertWorld : public World {
  public:
   AlertWorld() {
@@ -105,7 +104,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("what is new is told once, all of it in one mail") {
+TEST_CASE("new events are reported once, in one mail") {
   AlertWorld world;
   world.subscribe("ann@example.net");
   world.check_in("one");
@@ -128,7 +127,7 @@ TEST_CASE("a run with nothing to do writes nothing") {
   world.check_in("one");
   world.run(send_due_mail);
   {
-    // Nobody could write.
+    // Nobody holds the write lock.
     auto receipt = world.repository->receive();
     REQUIRE(receipt);
     auto other = Repository::open(
@@ -139,7 +138,7 @@ TEST_CASE("a run with nothing to do writes nothing") {
   CHECK(world.sender.to.size() == 1);
 }
 
-TEST_CASE("a mail that could not be sent is tried again, and the same mail") {
+TEST_CASE("a mail that could not be sent is retried unchanged") {
   AlertWorld world;
   world.subscribe("ann@example.net");
   world.check_in("one");
@@ -179,7 +178,7 @@ TEST_CASE("delays grow to an hour, and after five days a mail is given up") {
   CHECK(world.run().waiting == 0);
 }
 
-TEST_CASE("who is refused for good is in nobody's way") {
+TEST_CASE("a permanently refused recipient delays no others") {
   AlertWorld world;
   for (int n = 0; n < 5; ++n) world.subscribe(fmt::format("p{}@example.net", n));
   world.subscribe("no address");
@@ -190,7 +189,7 @@ TEST_CASE("who is refused for good is in nobody's way") {
   CHECK(report.waiting == 0);
 }
 
-TEST_CASE("a run ends where nothing can be sent, and after three failures one after another") {
+TEST_CASE("a run ends when nothing can be sent, or after three consecutive failures") {
   AlertWorld world;
   for (int n = 0; n < 9; ++n) world.subscribe(fmt::format("p{}@example.net", n));
   world.check_in("one");
@@ -207,7 +206,7 @@ TEST_CASE("a run ends where nothing can be sent, and after three failures one af
   CHECK(world.run().sent == 4);
 }
 
-TEST_CASE("who has lost a right while his mail waited gets none of it") {
+TEST_CASE("a subscriber who lost a right while his mail waited does not get it") {
   AlertWorld world;
   world.subscribe("ann@example.net");
   world.subscribe("nobody-any-more@example.net");
@@ -223,7 +222,7 @@ TEST_CASE("who has lost a right while his mail waited gets none of it") {
   CHECK(report.waiting == 0);
 }
 
-TEST_CASE("a run ends when its time is over, and the next one goes on") {
+TEST_CASE("a run ends when its time is over, and the next one continues") {
   AlertWorld world;
   for (int n = 0; n < 5; ++n) world.subscribe(fmt::format("p{}@example.net", n));
   world.check_in("one");
@@ -242,7 +241,7 @@ TEST_CASE("a run that begins while another one sends finds other mails") {
   for (int n = 0; n < 6; ++n) world.subscribe(fmt::format("p{}@example.net", n));
   world.check_in("one");
   RecordingSender other;
-  world.sender.before = [&](const Letter&) {
+  world.sender.before = [&](const RenderedMail&) {
     if (!other.to.empty()) return;
     auto again = Repository::open(world.file(), {.clock = &world.clock});
     REQUIRE(again);
@@ -253,7 +252,7 @@ TEST_CASE("a run that begins while another one sends finds other mails") {
   CHECK(other.to.size() == 5);
 }
 
-TEST_CASE("a mail that was claimed by a run that is gone is sent after five minutes") {
+TEST_CASE("a mail claimed by a run that has died is sent after five minutes") {
   AlertWorld world;
   world.subscribe("ann@example.net");
   world.check_in("one");
@@ -277,7 +276,7 @@ TEST_CASE("a mail that was claimed by a run that is gone is sent after five minu
   CHECK(world.sender.to.size() == 2);
 }
 
-TEST_CASE("a clock that was put back holds no mail up") {
+TEST_CASE("a clock that was set back delays no mail") {
   AlertWorld world;
   world.subscribe("ann@example.net");
   world.check_in("one");
@@ -295,7 +294,7 @@ TEST_CASE("the digest goes out in the first run of a day that begins at noon") {
   CHECK(world.run(send_due_mail).sent == 1);
   world.check_in("two");
   CHECK(world.run(send_due_mail).sent == 0);
-  // Until noon and no further.
+  // Until noon, and no later.
   const std::int64_t noon = kDay - (world.clock.now().value + kDay / 2) % kDay;
   world.clock.advance(noon - kSecond);
   CHECK(world.run(send_due_mail).sent == 0);
@@ -330,14 +329,14 @@ TEST_CASE("a run leaves what fossil's backoffice leaves, which then finds nothin
         std::filesystem::directory_iterator(world.folder.path()),
         [](const auto& entry) { return entry.path().extension() == ".email"; });
   };
-  // An alert, a digest, and a notice.
+  // An alert, a digest, and an expiry notice.
   CHECK(mails(fossils) == 3);
   CHECK(mails(ours) == 3);
   REQUIRE(ours.fossil("backoffice " + ours.file().string()));
   CHECK(mails(ours) == 3);
 }
 
-TEST_CASE("a subscription that ends is told of once, and then gets no mail") {
+TEST_CASE("an expiring subscription gets one notice, and then no more mail") {
   AlertWorld world;
   const std::int64_t today = world.clock.now().value / kDay;
   world.set("email-renew-interval", "30");
@@ -356,7 +355,7 @@ TEST_CASE("a subscription that ends is told of once, and then gets no mail") {
   CHECK(world.sender.to == std::vector<std::string>{"new@example.net"});
 }
 
-TEST_CASE("very many events come in mails of a thousand") {
+TEST_CASE("many events are split into mails of a thousand") {
   AlertWorld world;
   world.subscribe("ann@example.net");
   const std::string rid = world.sql("SELECT objid FROM event LIMIT 1");
@@ -366,11 +365,11 @@ TEST_CASE("very many events come in mails of a thousand") {
   world.sql(fmt::format("INSERT INTO pending_alert(eventid) VALUES('c{}')", rid));
   const AlertReport report = world.run();
   CHECK(report.events == 2501);
-  CHECK(report.sent == 1);  // all but one are of events that are not there
+  CHECK(report.sent == 1);  // the others are about events that do not exist
   CHECK(world.sql("SELECT count(*) FROM pending_alert WHERE NOT sentSep") == "0");
 }
 
-TEST_CASE("an event whose artifact was removed since is told to nobody") {
+TEST_CASE("an event whose artifact was removed is not reported") {
   AlertWorld world;
   world.subscribe("ann@example.net");
   world.check_in("one");
@@ -384,7 +383,7 @@ TEST_CASE("an event whose artifact was removed since is told to nobody") {
   CHECK(report.waiting == 0);
 }
 
-TEST_CASE("tables of fossil's first versions get the columns that they lack") {
+TEST_CASE("tables of fossil's first versions get the missing columns") {
   AlertWorld world;
   world.sql("DROP TABLE pending_alert");
   world.sql(
@@ -401,7 +400,7 @@ TEST_CASE("tables of fossil's first versions get the columns that they lack") {
 
 namespace {
 
-/// Whether the process is gone, or only nobody has waited for it yet.
+/// Whether the process has ended, even if it is a zombie.
 bool is_over(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string number, name, state;
@@ -410,7 +409,7 @@ bool is_over(int pid) {
 
 }  // namespace
 
-TEST_CASE("a command that takes too long is ended with all that it started") {
+TEST_CASE("a command that times out is killed with its children") {
   const TemporaryFolder folder;
   const auto number = folder / "number";
   MailCommand command("sleep 600 & echo $! >" + number.string() + "; sleep 600",
@@ -426,7 +425,7 @@ TEST_CASE("a command that takes too long is ended with all that it started") {
   CHECK(eventually([left] { return is_over(left); }));
 }
 
-TEST_CASE("a command that reads nothing, or prints without end, holds nobody up") {
+TEST_CASE("a command that reads nothing, or prints endlessly, blocks nothing") {
   const std::string large(1 << 20, 'x');
   CHECK(MailCommand("true").send({.from = "a@b", .to = "c@d", .message = large}));
   const auto sent = MailCommand("yes no | head -c 1000000; exit 1")

@@ -1,5 +1,5 @@
-// Who is told of what, and the mails themselves: whatever people write, a mail has the headers that
-// it is to have, and no others.
+// Who is notified of what, and the mails themselves: whatever users write, a mail has the expected
+// headers and no others.
 #include "mail_text.h"
 
 #include <doctest/doctest.h>
@@ -67,12 +67,12 @@ AlertEvent post(std::string title, std::string sender = "Bob") {
 
 std::string message_of(MailKind kind, const std::vector<AlertEvent>& events,
                        const MailSettings& with = settings()) {
-  const auto letter = compose(mail_of(kind), events, with, {0});
-  REQUIRE(letter);
-  return letter->message;
+  const auto rendered = compose(mail_of(kind), events, with, {0});
+  REQUIRE(rendered);
+  return rendered->message;
 }
 
-/// The header NAME as a mail program shows it; "-" where there is none.
+/// The header NAME as a mail program shows it; "-" if it is missing.
 std::string header(const std::string& message, const char* name) {
   GMimeStream* stream = g_mime_stream_mem_new_with_buffer(message.data(), message.size());
   GMimeParser* parser = g_mime_parser_new_with_stream(stream);
@@ -106,7 +106,7 @@ Subscriber subscriber(std::string letters, std::string capabilities) {
 
 }  // namespace
 
-TEST_CASE("a subscriber is told of what he wants and may see") {
+TEST_CASE("a subscriber is notified of what he wants and may see") {
   struct Case {
     char type;
     const char* right;
@@ -116,39 +116,39 @@ TEST_CASE("a subscriber is told of what he wants and may see") {
        {Case{'c', "o", "*"}, {'f', "2", "5"}, {'t', "r", "q"}, {'w', "j", "l"}}) {
     CAPTURE(each.type);
     const std::string letter(1, each.type);
-    CHECK(is_told(subscriber(letter, each.right), alert(each.type)));
-    CHECK_FALSE(is_told(subscriber("a", each.right), alert(each.type)));
-    CHECK_FALSE(is_told(subscriber(letter, ""), alert(each.type)));
-    CHECK_FALSE(is_told(subscriber(letter, each.right), alert(each.type, true)));
-    CHECK(is_told(subscriber(letter, each.moderators), alert(each.type, true)) ==
+    CHECK(should_notify(subscriber(letter, each.right), alert(each.type)));
+    CHECK_FALSE(should_notify(subscriber("a", each.right), alert(each.type)));
+    CHECK_FALSE(should_notify(subscriber(letter, ""), alert(each.type)));
+    CHECK_FALSE(should_notify(subscriber(letter, each.right), alert(each.type, true)));
+    CHECK(should_notify(subscriber(letter, each.moderators), alert(each.type, true)) ==
           (each.type != 'c'));
-    CHECK(is_told(subscriber(letter, "a"), alert(each.type, true)));
-    CHECK(is_told(subscriber(letter, "s"), alert(each.type)));
+    CHECK(should_notify(subscriber(letter, "a"), alert(each.type, true)));
+    CHECK(should_notify(subscriber(letter, "s"), alert(each.type)));
   }
-  CHECK_FALSE(is_told(subscriber("e", "or2j"), alert('e')));
-  CHECK(is_told(subscriber("e", "s"), alert('e')));
+  CHECK_FALSE(should_notify(subscriber("e", "or2j"), alert('e')));
+  CHECK(should_notify(subscriber("e", "s"), alert('e')));
   PendingAlert gone = alert('c');
   gone.reference.reset();
-  CHECK_FALSE(is_told(subscriber("c", "s"), gone));
+  CHECK_FALSE(should_notify(subscriber("c", "s"), gone));
 }
 
-TEST_CASE("of posts, threads, answers to one's own and new versions can be wanted") {
+TEST_CASE("subscribers can select threads, replies to their own posts, and edits") {
   PendingAlert answer = alert('f');
   answer.is_answer = true;
   answer.answered = {"bob", "ann"};
   PendingAlert edit = alert('f');
   edit.is_edit = true;
-  CHECK(is_told(subscriber("n", "2"), alert('f')));
-  CHECK_FALSE(is_told(subscriber("n", "2"), answer));
-  CHECK(is_told(subscriber("r", "2"), answer));
-  CHECK_FALSE(is_told(subscriber("r", "2"), alert('f')));
+  CHECK(should_notify(subscriber("n", "2"), alert('f')));
+  CHECK_FALSE(should_notify(subscriber("n", "2"), answer));
+  CHECK(should_notify(subscriber("r", "2"), answer));
+  CHECK_FALSE(should_notify(subscriber("r", "2"), alert('f')));
   answer.answered = {"ann.b"};
-  CHECK_FALSE(is_told(subscriber("r", "2"), answer));
-  CHECK(is_told(subscriber("x", "2"), edit));
-  CHECK_FALSE(is_told(subscriber("fnr", "2"), edit));
+  CHECK_FALSE(should_notify(subscriber("r", "2"), answer));
+  CHECK(should_notify(subscriber("x", "2"), edit));
+  CHECK_FALSE(should_notify(subscriber("fnr", "2"), edit));
 }
 
-TEST_CASE("a reference is read back as it was written, and nothing else is") {
+TEST_CASE("a reference is parsed as it was written, and anything else is rejected") {
   for (const bool needs_moderator : {false, true}) {
     const auto back = AlertReference::parse(reference('w', needs_moderator).text());
     REQUIRE(back);
@@ -161,7 +161,7 @@ TEST_CASE("a reference is read back as it was written, and nothing else is") {
   }
 }
 
-TEST_CASE("an address is one, or gets no mail") {
+TEST_CASE("an invalid address gets no mail") {
   for (const char* text : {"ann@example.net", "a.b+c@h", "größe@example.org"}) {
     CHECK(is_mail_address(text));
   }
@@ -172,7 +172,7 @@ TEST_CASE("an address is one, or gets no mail") {
   CHECK_FALSE(is_mail_address(std::string(300, 'a') + "@b"));
 }
 
-TEST_CASE("nothing that people write makes another header") {
+TEST_CASE("user input cannot add a header") {
   for (const char* text : {"x\r\nBcc: eve@example.com", "x\nBcc: eve@example.com\n\nbody",
                            "x\r\n\r\nbody", "x\rBcc: e@f"}) {
     CAPTURE(text);
@@ -187,7 +187,7 @@ TEST_CASE("nothing that people write makes another header") {
   }
 }
 
-TEST_CASE("what is not ASCII is readable, and what is no UTF-8 does no harm") {
+TEST_CASE("non-ASCII text is readable, and invalid UTF-8 does no harm") {
   const std::string message = message_of(MailKind::kPost, {post("Größe ✓", "Bö b")});
   CHECK(header(message, "Subject") == "[p] Größe ✓");
   CHECK(has(header(message, "From"), "Bö b <noreply"));
@@ -198,7 +198,7 @@ TEST_CASE("what is not ASCII is readable, and what is no UTF-8 does no harm") {
   CHECK(has(with_nul, "Subscription info"));
 }
 
-TEST_CASE("long names and lines stay within what a line of a mail may have") {
+TEST_CASE("long names and lines respect the maximum line length of mails") {
   const std::string message = message_of(MailKind::kAlert, {event_of('c', std::string(5000, 'y'))});
   const std::string other =
       message_of(MailKind::kPost, {post(std::string(3000, 't'), std::string(3000, 'n'))});
@@ -212,7 +212,7 @@ TEST_CASE("long names and lines stay within what a line of a mail may have") {
   }
 }
 
-TEST_CASE("a post is known by its artifact, and answers by that of the first version") {
+TEST_CASE("a post is identified by its artifact, and replies refer to the first version's") {
   const std::string message = message_of(MailKind::kPost, {post("A title")});
   CHECK(header(message, "Message-Id") == "<" + std::string(32, 'a') + "@example.org>");
   CHECK(header(message, "In-Reply-To") == "<" + std::string(32, 'b') + "@example.org>");
@@ -235,7 +235,7 @@ TEST_CASE("a mail attempted again has the same identity") {
   CHECK(header(first->message, "Message-Id") == header(second->message, "Message-Id"));
 }
 
-TEST_CASE("a mail has its bounds, and tells what it leaves out") {
+TEST_CASE("a mail has a maximum size, and says how much it omits") {
   const std::vector<AlertEvent> many(1000, event_of('c', std::string(10'000, 'y')));
   const std::string message = message_of(MailKind::kAlert, many);
   CHECK(message.size() < 5'000'000);
@@ -245,7 +245,7 @@ TEST_CASE("a mail has its bounds, and tells what it leaves out") {
   CHECK(has(message_of(MailKind::kPost, {endless}), "too long for a mail"));
 }
 
-TEST_CASE("there is no mail about nothing") {
+TEST_CASE("without events there is no mail") {
   CHECK_FALSE(compose(mail_of(MailKind::kAlert), {}, settings(), {0}));
   CHECK_FALSE(compose(mail_of(MailKind::kDigest), {}, settings(), {0}));
   CHECK_FALSE(compose(mail_of(MailKind::kPost), {event_of('f')}, settings(), {0}));

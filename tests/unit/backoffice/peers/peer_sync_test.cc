@@ -1,4 +1,4 @@
-// Syncs with a peer in this process, over a network that has its moods.
+// Syncs with a peer in this process, over an unreliable network.
 #include "quarry/backoffice/peer_sync.h"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ using What = PeerReport::What;
 
 namespace {
 
-/// A server in this process; ERROR instead of its replies, if there is one.
+/// A server in this process; fails with ERROR if set.
 class LocalTransport final : public Transport {
  public:
   LocalTransport(Repository& server, std::optional<Error>& error, std::function<void()>& meanwhile)
@@ -102,7 +102,7 @@ class PeerWorld {
     REQUIRE(snapshot);
     return PeerState::parse(ours_->settings().get("quarry-peer there").value_or(""));
   }
-  /// As if a request had brought something.
+  /// As if a request had stored new content.
   void receive_something(const std::string& content) {
     auto receipt = ours_->receive();
     REQUIRE(receipt);
@@ -141,7 +141,7 @@ class PeerWorld {
 
 }  // namespace
 
-TEST_CASE("a sync is done when it is due, and what came of it is remembered") {
+TEST_CASE("a sync runs when it is due, and its result is stored") {
   PeerWorld world;
   CHECK(world.what() == What::kDone);
   CHECK(world.state().succeeded == world.clock.now().value);
@@ -155,7 +155,7 @@ TEST_CASE("a sync is done when it is due, and what came of it is remembered") {
   CHECK(world.connections == 3);
 }
 
-TEST_CASE("one that is not due writes nothing") {
+TEST_CASE("a sync that is not due writes nothing") {
   PeerWorld world;
   REQUIRE(world.what() == What::kDone);
   const auto before = world.state();
@@ -166,7 +166,7 @@ TEST_CASE("one that is not due writes nothing") {
   CHECK(world.state() == before);
 }
 
-TEST_CASE("failures are counted, told once, and wait ever longer; a success ends them") {
+TEST_CASE("failures are counted, logged once, and retried with backoff until a success") {
   PeerWorld world;
   world.error = Error{ErrorCode::kIo, "no server"};
   auto report = world.sync();
@@ -197,7 +197,7 @@ TEST_CASE("failures are counted, told once, and wait ever longer; a success ends
   CHECK(world.state().error.empty());
 }
 
-TEST_CASE("a password that is refused is tried once, and is in nothing that is kept") {
+TEST_CASE("a refused password is tried once, and is not stored anywhere") {
   PeerWorld world;
   world.password = "wrong-secret";
   const auto report = world.sync();
@@ -208,7 +208,7 @@ TEST_CASE("a password that is refused is tried once, and is in nothing that is k
   CHECK(world.state().text().find("secret") == std::string::npos);
 }
 
-TEST_CASE("while somebody syncs with a peer nobody else does, and who is dead does not count") {
+TEST_CASE("only one process syncs with a peer, and a dead one does not count") {
   PeerWorld world;
   std::optional<What> other;
   world.meanwhile = [&] {
@@ -229,7 +229,7 @@ TEST_CASE("while somebody syncs with a peer nobody else does, and who is dead do
   CHECK(dead.what() == What::kDone);
 }
 
-TEST_CASE("what was asked to end has not failed, and is due again") {
+TEST_CASE("an interrupted sync is not a failure, and is due again") {
   PeerWorld world;
   world.error = Error{ErrorCode::kIo, "interrupted"};
   world.is_interrupted = true;
@@ -241,7 +241,7 @@ TEST_CASE("what was asked to end has not failed, and is due again") {
   CHECK(world.what() == What::kDone);
 }
 
-TEST_CASE("what is known of a peer does not hold for another one that has its name") {
+TEST_CASE("the state of a peer is discarded when its URL changes") {
   PeerWorld world;
   world.error = Error{ErrorCode::kIo, "no server"};
   REQUIRE(world.what() == What::kFailed);
@@ -251,7 +251,7 @@ TEST_CASE("what is known of a peer does not hold for another one that has its na
   CHECK(world.state().url == world.url);
 }
 
-TEST_CASE("what came while a sync went on is sent by the next one, at once") {
+TEST_CASE("content that arrives during a sync is sent by the next one, immediately") {
   PeerWorld world;
   world.meanwhile = [&] {
     world.meanwhile = {};

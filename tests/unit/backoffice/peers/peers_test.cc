@@ -1,4 +1,4 @@
-// When there is to be a sync with a peer, and what is remembered of it.
+// When a sync with a peer is due, and what is stored about it.
 #include "quarry/backoffice/peers.h"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ PeerOptions options() {
   return made;
 }
 
-/// A peer that was synced with SECONDS ago, when there was "5".
+/// A peer whose last sync was SECONDS ago, at mark "5".
 PeerState synced(std::int64_t seconds) {
   PeerState state;
   state.tried = kNow - seconds * 1000;
@@ -51,7 +51,7 @@ class Processes final : public ProcessTable {
 
 }  // namespace
 
-TEST_CASE("a peer that nothing is known of is due") {
+TEST_CASE("a peer without a state is due") {
   CHECK(wait({}, options()) == 0ms);
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("a peer is due when the interval has passed since the last sync began"
   CHECK(wait(synced(600), options()) == 0ms);
 }
 
-TEST_CASE("what came is sent at once, but not by who only pulls") {
+TEST_CASE("new content is sent immediately, except with direction pull") {
   auto peer = options();
   for (const auto direction : {PeerDirection::kBoth, PeerDirection::kPush}) {
     peer.direction = direction;
@@ -71,7 +71,7 @@ TEST_CASE("what came is sent at once, but not by who only pulls") {
   CHECK(wait(synced(1), peer, "6") == 59s);
 }
 
-TEST_CASE("after a failure the time of the next try holds, whatever has come") {
+TEST_CASE("after a failure, new content does not shorten the delay") {
   auto state = synced(600);
   state.failures = 1;
   state.next = kNow + 7000;
@@ -80,7 +80,7 @@ TEST_CASE("after a failure the time of the next try holds, whatever has come") {
   CHECK(wait(state, options()) == 0ms);
 }
 
-TEST_CASE("a clock that was put back keeps nobody waiting") {
+TEST_CASE("a clock that was set back delays no sync") {
   CHECK(wait(synced(-100'000), options()) == 0ms);
   auto state = synced(600);
   state.failures = 3;
@@ -88,7 +88,7 @@ TEST_CASE("a clock that was put back keeps nobody waiting") {
   CHECK(wait(state, options()) == 0ms);
 }
 
-TEST_CASE("tries become rarer up to a bound, and never all at once") {
+TEST_CASE("the delay grows up to a limit, with jitter") {
   const Error away{ErrorCode::kIo, "no server"};
   for (const double random : {0.0, 0.5, 0.99}) {
     CHECK(wait_after_failure(1, away, options(), random) <= 10s);
@@ -102,7 +102,7 @@ TEST_CASE("tries become rarer up to a bound, and never all at once") {
   CHECK(wait_after_failure(1, away, options(), 0.1) != wait_after_failure(1, away, options(), 0.2));
 }
 
-TEST_CASE("what a peer refuses is tried ever more seldom, up to an hour") {
+TEST_CASE("refusals are retried with a delay of up to an hour") {
   const Error refused{ErrorCode::kDenied, "the server says: login failed"};
   CHECK(wait_after_failure(1, refused, options(), 0) == 10s);
   CHECK(wait_after_failure(5, refused, options(), 0) == 160s);
@@ -112,16 +112,16 @@ TEST_CASE("what a peer refuses is tried ever more seldom, up to an hour") {
   CHECK(wait_after_failure(50, refused, peer, 0) == 5h);
 }
 
-TEST_CASE("the first failure is told, and then fewer and fewer") {
-  int told = 0;
+TEST_CASE("the first failure is logged, and later ones at growing intervals") {
+  int logged = 0;
   for (std::int64_t failures = 1; failures <= 1000; ++failures)
-    told += is_failure_to_tell(failures);
-  CHECK(is_failure_to_tell(1));
-  CHECK_FALSE(is_failure_to_tell(0));
-  CHECK(told == 10);
+    logged += is_failure_to_log(failures);
+  CHECK(is_failure_to_log(1));
+  CHECK_FALSE(is_failure_to_log(0));
+  CHECK(logged == 10);
 }
 
-TEST_CASE("a state is read as it was written") {
+TEST_CASE("a state is parsed as it was written") {
   PeerState state;
   CHECK(PeerState::parse(state.text()) == state);
   state = {.url = "http://a@b/c",
@@ -138,12 +138,12 @@ TEST_CASE("a state is read as it was written") {
            .moved_to = "http://d",
            .runner = PeerRunner{.host = "h/1", .pid = 12, .started = 13, .since = 14, .until = 15}};
   CHECK(PeerState::parse(state.text()) == state);
-  // Of a server that speaks no UTF-8.
+  // From a server that sends invalid UTF-8.
   state.error = "\xff";
   CHECK(PeerState::parse(state.text()).failures == 5);
 }
 
-TEST_CASE("a row that says something else is as if nothing were known") {
+TEST_CASE("an invalid row counts as no state") {
   for (const std::string& text :
        {std::string(), std::string("null"), std::string("[1]"), std::string("{\"tried\":"),
         std::string("{\"tried\":\"x\",\"failures\":-3,\"next\":1.5,\"error\":7,\"runner\":[]}"),
@@ -152,14 +152,14 @@ TEST_CASE("a row that says something else is as if nothing were known") {
   }
 }
 
-TEST_CASE("who syncs is known by his process, and elsewhere by his time") {
+TEST_CASE("a running sync is recognized by its process, on other hosts by its deadline") {
   Processes processes;
   processes.known[7] = 70;
   PeerState state;
   CHECK_FALSE(is_running(state, processes, {kNow}));
   state.runner = PeerRunner{.host = "here", .pid = 7, .started = 70, .since = 1, .until = 2};
   CHECK(is_running(state, processes, {kNow}));
-  state.runner->started = 71;  // the number is somebody else's by now
+  state.runner->started = 71;  // the id has been reused
   CHECK_FALSE(is_running(state, processes, {kNow}));
   state.runner->pid = 8;
   CHECK_FALSE(is_running(state, processes, {kNow}));
@@ -170,7 +170,7 @@ TEST_CASE("who syncs is known by his process, and elsewhere by his time") {
   CHECK(is_running(state, processes, {kNow}));
 }
 
-TEST_CASE("names of peers are words") {
+TEST_CASE("names of peers are validated") {
   CHECK(check_peer_name("mirror-1.example_org"));
   for (const std::string& name : {std::string(), std::string("a b"), std::string("a/b"),
                                   std::string("\xc3\xbc"), std::string(65, 'a')}) {

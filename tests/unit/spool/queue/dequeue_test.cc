@@ -1,5 +1,5 @@
-// What of a queue is delivered, and when: what is discarded on the way out, batches that are waited
-// for, hours of the day, and samples.
+// What a queue delivers, and when: discarding on delivery, minimum batch sizes, hours of the day,
+// and sampling.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -26,7 +26,7 @@ void put(const TestQueue& queue, int first, int last, std::uint8_t severity) {
   }
 }
 
-/// A queue from whose mark on debug messages are discarded.
+/// A queue that discards debug messages above its mark.
 QueueOptions choosy(QueueType type, const TemporaryFolder& folder, std::size_t mark) {
   QueueOptions options = disk_assisted(folder);
   options.type = type;
@@ -66,7 +66,8 @@ QueueOptions sampled(std::size_t interval) {
 
 }  // namespace
 
-TEST_CASE("above queue.discardmark what is queued and matters least is discarded, down to it") {
+TEST_CASE(
+    "above queue.discardmark the least severe queued messages are discarded, down to the mark") {
   for (const QueueType type : {QueueType::kMemory, QueueType::kDisk}) {
     const TemporaryFolder folder;
     TestConsumer consumer;
@@ -78,7 +79,7 @@ TEST_CASE("above queue.discardmark what is queued and matters least is discarded
     put(queue, 6, 12, kAlert);
     consumer.open();
     CHECK(queue.queue->wait_until_empty(60s));
-    // Eleven were left when the first was done with: the mark is where three are discarded.
+    // Eleven were left when the first was delivered: three are above the mark.
     CHECK(consumer.got() == joined({"1"}, numbers(5, 12)));
     CHECK(queue.figures().discarded_queued == 3);
     CHECK(queue.figures().discarded == 0);
@@ -89,7 +90,7 @@ TEST_CASE("above queue.discardmark what is queued and matters least is discarded
   }
 }
 
-TEST_CASE("what stays of a batch is given back and delivered in its order") {
+TEST_CASE("the rest of a batch is given back and delivered in order") {
   for (const QueueType type : {QueueType::kMemory, QueueType::kDisk}) {
     const TemporaryFolder folder;
     TestConsumer consumer;
@@ -112,7 +113,7 @@ TEST_CASE("what stays of a batch is given back and delivered in its order") {
   }
 }
 
-TEST_CASE("a batch of which everything is discarded is no end of the queue") {
+TEST_CASE("a batch that is discarded completely does not end the queue") {
   const TemporaryFolder folder;
   TestConsumer consumer;
   consumer.close();
@@ -127,7 +128,7 @@ TEST_CASE("a batch of which everything is discarded is no end of the queue") {
   CHECK(consumer.batch_sizes().at(1) == 5);
 }
 
-TEST_CASE("what a disk-assisted queue has on the disk is not discarded") {
+TEST_CASE("messages on the disk of a disk-assisted queue are not discarded") {
   const TemporaryFolder folder;
   TestConsumer consumer;
   consumer.close();
@@ -145,7 +146,7 @@ TEST_CASE("what a disk-assisted queue has on the disk is not discarded") {
   CHECK(queue.figures().discarded_queued == 0);
 }
 
-TEST_CASE("a batch below queue.mindequeuebatchsize waits for its time-out, and then goes") {
+TEST_CASE("a batch below queue.mindequeuebatchsize is delivered after its timeout") {
   const TestConsumer consumer;
   QueueOptions options = small_options();
   options.dequeue_batch_size = 10;
@@ -180,13 +181,13 @@ TEST_CASE("a worker that waits for a larger batch makes way for disk assistance"
   options.dequeue_batch_size = options.min_dequeue_batch_size = 15;
   options.min_dequeue_batch_timeout = 1h;
   const TestQueue queue(options, consumer.function());
-  // The high water mark is 10.
+  // The high watermark is 10.
   REQUIRE(queue.put(1, 30) == 30);
   CHECK(consumer.wait_until_got(15));
   CHECK(consumer.batch_sizes().front() >= 10);
 }
 
-TEST_CASE("hours of the day, over midnight too, and how long it is until they begin") {
+TEST_CASE("hours of the day, also across midnight, and the time until they begin") {
   const auto left = [](int begin, int end, const std::tm& local) {
     return until_window(during(begin, end), local);
   };
@@ -204,11 +205,11 @@ TEST_CASE("hours of the day, over midnight too, and how long it is until they be
   CHECK(left(8, 24, at(0, 0, 0)) == 8h);
   CHECK(left(22, 0, at(23, 0, 0)) == 0s);
   CHECK(left(22, 0, at(0, 0, 0)) == 22h);
-  // Of a leap second.
+  // A leap second.
   CHECK(left(4, 22, at(3, 59, 60)) == 1s);
 }
 
-TEST_CASE("outside its hours a queue delivers nothing, and saves what it has at its end") {
+TEST_CASE("outside its hours a queue delivers nothing, and saves its messages when it ends") {
   const TemporaryFolder folder;
   QueueOptions options = disk_assisted(folder);
   options.dequeue_time_begin = 22;
@@ -225,7 +226,7 @@ TEST_CASE("outside its hours a queue delivers nothing, and saves what it has at 
     CHECK(ending.lost == 0);
   }
   CHECK(consumer.begun() == 0);
-  // From the disk neither, in its hours it does.
+  // Nor from disk, but during its hours it does.
   {
     const TestEngine queue(options, consumer.function(), quarry::base::FileSystem::real(), noon);
     CHECK_FALSE(queue.engine->wait_until_empty(30ms));
@@ -237,7 +238,7 @@ TEST_CASE("outside its hours a queue delivers nothing, and saves what it has at 
   CHECK(consumer.got() == numbers(1, 3));
 }
 
-TEST_CASE("with queue.samplinginterval one of so many is taken, one by one or together") {
+TEST_CASE("with queue.samplinginterval one message per interval is taken, one by one or together") {
   for (const QueueType type : {QueueType::kMemory, QueueType::kDirect}) {
     const TestConsumer consumer;
     QueueOptions options = sampled(3);
@@ -255,7 +256,7 @@ TEST_CASE("with queue.samplinginterval one of so many is taken, one by one or to
   }
 }
 
-TEST_CASE("a sample that is refused is one when it is tried again") {
+TEST_CASE("a refused sample is still a sample when it is tried again") {
   TestConsumer consumer;
   consumer.close();
   QueueOptions options = sampled(2);
@@ -266,7 +267,7 @@ TEST_CASE("a sample that is refused is one when it is tried again") {
   const TestQueue queue(options, consumer.function());
   auto all = messages(1, 12);
   Error error;
-  // 2, 4 and 6 are taken.
+  // 2, 4 and 6 are kept.
   CHECK(queue.queue->enqueue(all, Delay::kNone, &error) == 7);
   CHECK(error.code == ErrorCode::kLimit);
   CHECK(all[7].content == "8");
@@ -278,7 +279,7 @@ TEST_CASE("a sample that is refused is one when it is tried again") {
   CHECK(queue.figures().left_out == 6);
 }
 
-TEST_CASE("a sample that the disk denies is none that is discarded, and is tried again") {
+TEST_CASE("a sample that the disk rejects is not discarded, and is tried again") {
   const TemporaryFolder folder;
   MemoryFileSystem files;
   QueueOptions options = disk_assisted(folder);
@@ -298,7 +299,7 @@ TEST_CASE("a sample that the disk denies is none that is discarded, and is tried
   CHECK(queue.figures().left_out == 4);
 }
 
-TEST_CASE("a sample that is discarded was one, and is not tried again") {
+TEST_CASE("a discarded sample counts, and is not tried again") {
   TestConsumer consumer;
   consumer.close();
   QueueOptions options = sampled(3);
@@ -317,7 +318,7 @@ TEST_CASE("a sample that is discarded was one, and is not tried again") {
   auto all = messages(1, 15);
   const std::span<Message> left(all);
   for (Message& message : left.subspan(6)) message.severity = 7;
-  // 3 and 6 are taken.
+  // 3 and 6 are kept.
   CHECK(enqueue(left) == 8);
   CHECK(enqueue(left.subspan(9)) == 2);
   consumer.open();

@@ -1,4 +1,4 @@
-// Disk-assisted queues at their end: "Queue Destruction" of "The rsyslog queue object".
+// The end of disk-assisted queues: "Queue Destruction" in "The rsyslog queue object".
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 QueueOptions saving(const TemporaryFolder& folder) {
   QueueOptions options = disk_assisted(folder);
   options.save_on_shutdown = true;
-  // A closed consumer is asked to stop soon.
+  // A closed consumer is soon asked to stop.
   options.timeout_action_completion = 20ms;
   return options;
 }
@@ -68,12 +68,12 @@ TEST_CASE("at destruction the low water mark is 0: what it held gets to the disk
     const TestEngine queue(options, consumer.function());
     hold_first(queue, consumer);
     REQUIRE(queue.put(2, 12) == 11);
-    REQUIRE(queue.wait_until_at(DaPlace::kAtLowWatermark));
+    REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
     const Ending ending = queue.engine->shut_down();
     CHECK(ending.saved == 12);
     CHECK(ending.lost == 0);
   }
-  // In order: what the retired worker had first, then what was on the disk, then what was held.
+  // In order: the retired worker's messages, then those on disk, then those held in memory.
   CHECK(consumer.begun() == 1);
   CHECK(rest_of(options) == numbers(1, 12));
 }
@@ -105,7 +105,7 @@ TEST_CASE("a consumer that completes within its time-out at the end has delivere
     REQUIRE(queue.put(1, 5) == 5);
     REQUIRE(consumer.wait_until_begun(1));
     auto ending = std::async(std::launch::async, [&] { return queue.queue->shutdown(); });
-    // It takes no more: now it is ending.
+    // It rejects messages: it is shutting down.
     REQUIRE(eventually([&] { return queue.put(6, 6) == 0; }));
     consumer.open();
     CHECK(ending.get().saved >= 4);
@@ -190,9 +190,9 @@ TEST_CASE("worker threads must be awakened: a DA worker that waits on an empty q
   consumer.close();
   {
     const TestEngine queue(options, consumer.function());
-    REQUIRE(queue.wait_until_at(DaPlace::kOnEmptyQueue));
+    REQUIRE(queue.wait_until_at(ShufflerState::kOnEmptyQueue));
     CHECK(queue.engine->shut_down().saved == 3);
-    CHECK(queue.engine->da_place() == DaPlace::kNone);
+    CHECK(queue.engine->shuffler_state() == ShufflerState::kNone);
   }
   CHECK(rest_of(options) == numbers(1, 3));
 }
@@ -207,7 +207,7 @@ TEST_CASE("if in DA run mode and the DA worker is inactive, it is activated to d
   {
     const TestEngine queue(options, consumer.function());
     REQUIRE(eventually([&] { return queue.reports.count("wait to be delivered") == 1; }));
-    REQUIRE(queue.wait_until_at(DaPlace::kNone));
+    REQUIRE(queue.wait_until_at(ShufflerState::kNone));
     CHECK(queue.engine->shut_down().saved == 3);
   }
   CHECK(rest_of(options) == numbers(1, 3));
@@ -223,12 +223,12 @@ TEST_CASE("no worker cancellation occurs during the switchback") {
   const TestEngine queue(options, consumer.function(), files);
   hold_first(queue, consumer);
   REQUIRE(queue.put(2, 12) == 11);
-  REQUIRE(queue.wait_until_at(DaPlace::kAtLowWatermark));
+  REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
   const std::uint64_t in_memory = queue.figures->size - 1;
   REQUIRE(in_memory > 0);
   files.hold_up(HeldUpFiles::What::kRemove);
   consumer.let_pass(12 - in_memory);
-  // The DA queue is empty, and its files are just being removed.
+  // The DA queue is empty, and its files are being removed.
   REQUIRE(files.wait_until_held_up());
   auto ending = std::async(std::launch::async, [&] { return queue.engine->shut_down(); });
   CHECK(ending.wait_for(50ms) == std::future_status::timeout);
@@ -259,7 +259,7 @@ TEST_CASE("all workers reach running state before they are commanded to terminat
       CHECK(ending.consumers_left == 0);
       CHECK(queue.figures().workers == 0);
     }
-    // No thread runs on.
+    // No thread is left.
     CHECK(consumer.wait_until_forgotten());
     CHECK(consumer.got().size() + saved == 5);
     CHECK(rest_of(options).size() == saved);
@@ -284,7 +284,7 @@ TEST_CASE("a queue that ends in DA run mode is not in it any more, and another o
   CHECK(queue.queue->wait_until_empty(60s));
 }
 
-TEST_CASE("what a consumer that is left behind has comes again, and first") {
+TEST_CASE("messages of an abandoned consumer are delivered again, and first") {
   const TemporaryFolder folder;
   const QueueOptions options = saving(folder);
   TestConsumer consumer(TestConsumer::Stop::kIgnored);

@@ -1,5 +1,5 @@
-// Disk-assisted mode, sentence by sentence of "The rsyslog queue object": into it, through it, and
-// out of it. How it ends with the queue is in disk_assistance_end_test.cc.
+// Disk-assisted mode, following "The rsyslog queue object" sentence by sentence: entering, running
+// and leaving it. The end of the queue is in disk_assistance_end_test.cc.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -14,13 +14,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Lets the closed CONSUMER have the number 1, and enqueues the next ones until the high water mark
-/// is hit and the DA worker has come to the low one: four are in memory. Returns the last number.
+/// Gives the closed CONSUMER number 1, and enqueues numbers until the high watermark is reached and
+/// the DA worker has come to the low watermark: four are in memory. Returns the last number.
 int put_until_held(const TestEngine& queue, const TestConsumer& consumer) {
   hold_first(queue, consumer);
   int last = 1;
   while (queue.figures->da_runs == 0 && queue.put(last + 1, last + 1) == 1) ++last;
-  REQUIRE(queue.wait_until_at(DaPlace::kAtLowWatermark));
+  REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
   return last;
 }
 
@@ -28,7 +28,7 @@ std::uint64_t count(int messages) {
   return static_cast<std::uint64_t>(messages);
 }
 
-/// A position file alone: a queue that was empty when its process was killed.
+/// Only a position file: an empty queue whose process was killed.
 void leave_position_alone(const QueueOptions& options) {
   const SpoolFiles spool(quarry::base::FileSystem::real(), options.spool_directory,
                          options.filename, false);
@@ -66,18 +66,18 @@ TEST_CASE(
   const int last = put_until_held(queue, consumer);
   CHECK(queue.figures->is_disk_assisted);
   CHECK(queue.figures->high_watermark_hits == 1);
-  // Four, and the one that the regular worker has: it runs in parallel to the DA worker.
+  // Four, and the one of the regular worker, which runs in parallel to the DA worker.
   CHECK(queue.figures->size == 5);
   CHECK(queue.figures->on_disk == count(last - 5));
   CHECK(queue.figures->workers == 1);
-  // With its current consumer done it terminates; it takes nothing more from memory.
+  // When its consumer returns it ends, and takes nothing more from memory.
   consumer.let_pass(2);
   REQUIRE(consumer.wait_until_begun(3));
   CHECK(consumer.got() == numbers(1, 2));
   CHECK(queue.figures->size == 4);
   CHECK(queue.figures->on_disk == count(last - 6));
   CHECK(queue.figures->workers == 1);
-  CHECK(queue.engine->da_place() == DaPlace::kAtLowWatermark);
+  CHECK(queue.engine->shuffler_state() == ShufflerState::kAtLowWatermark);
   consumer.open();
   CHECK(consumer.wait_until_got(count(last)));
   CHECK(consumer.got() == numbers(1, last));
@@ -95,13 +95,13 @@ TEST_CASE(
   const TestEngine queue(options, consumer.function());
   REQUIRE(queue.put(1, 60) == 60);
   REQUIRE(consumer.wait_until_begun(3));
-  REQUIRE(queue.wait_until_at(DaPlace::kAtLowWatermark));
-  // One of them ends, and one of the DA queue may begin.
+  REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
+  // One of them ends, and one of the DA queue may start.
   consumer.let_pass(1);
   REQUIRE(consumer.wait_until_begun(4));
   consumer.open();
   CHECK(consumer.wait_until_got(60));
-  CHECK(consumer.most_at_once() == 3);
+  CHECK(consumer.max_at_once() == 3);
 }
 
 TEST_CASE(
@@ -115,10 +115,10 @@ TEST_CASE(
   const TestEngine queue(options, consumer.function());
   CHECK(queue.figures->is_disk_assisted);
   REQUIRE(consumer.wait_until_begun(1));
-  // Waits at the second of its places: memory is empty, the disk is not.
-  CHECK(queue.wait_until_at(DaPlace::kOnEmptyQueue));
+  // It waits in the second possible place: memory is empty, the disk is not.
+  CHECK(queue.wait_until_at(ShufflerState::kOnEmptyQueue));
   CHECK(queue.put(4, 6) == 3);
-  CHECK(queue.wait_until_at(DaPlace::kAtLowWatermark));
+  CHECK(queue.wait_until_at(ShufflerState::kAtLowWatermark));
   CHECK(queue.figures->size == 3);
   CHECK(queue.figures->workers == 1);
   CHECK(queue.figures->da_runs == 1);
@@ -133,7 +133,7 @@ TEST_CASE("presence of QI file indicates presence of queue data") {
   QueueOptions options = disk_assisted(folder);
   options.save_on_shutdown = true;
   {
-    // It rolls back what it has when it is asked to stop.
+    // It rolls back its batch when it is asked to stop.
     const TestQueue queue(options, [](std::span<const Message>, const std::stop_token&) {
       return Delivery{.delivered = 0, .retry_after = 1ms};
     });
@@ -159,9 +159,9 @@ TEST_CASE("the DA worker initializes DA mode only if it is not initialized alrea
   const TestEngine queue(options, consumer.function());
   const auto made = [&] { return queue.reports.count("wait to be delivered"); };
   REQUIRE(eventually([&] { return made() == 1; }));
-  REQUIRE(queue.wait_until_at(DaPlace::kNone));
+  REQUIRE(queue.wait_until_at(ShufflerState::kNone));
   REQUIRE(queue.put(4, 4) == 1);
-  CHECK(queue.wait_until_at(DaPlace::kAtLowWatermark));
+  CHECK(queue.wait_until_at(ShufflerState::kAtLowWatermark));
   CHECK(made() == 1);
   CHECK(queue.figures->da_runs == 1);
   consumer.open();
@@ -176,7 +176,7 @@ TEST_CASE("the low water mark holds processing until the high water mark is reac
   const TestEngine queue(disk_assisted(folder), consumer.function());
   const int last = put_until_held(queue, consumer);
   REQUIRE(queue.put(last + 1, last + 3) == 3);
-  CHECK(queue.wait_until_at(DaPlace::kAtLowWatermark));
+  CHECK(queue.wait_until_at(ShufflerState::kAtLowWatermark));
   CHECK(queue.figures->on_disk == count(last - 5));
   CHECK(queue.figures->size == 8);
   CHECK(queue.figures->high_watermark_hits == 1);
@@ -197,13 +197,13 @@ TEST_CASE("the low water mark holds processing until the DA queue indicates it i
   consumer.close();
   const TestEngine queue(disk_assisted(folder), consumer.function());
   const int last = put_until_held(queue, consumer);
-  // All but the last on the disk: memory is held.
+  // All but the last are on disk: memory is held.
   consumer.let_pass(count(last - 5));
   REQUIRE(consumer.wait_until_begun(count(last - 4)));
   CHECK(queue.figures->size == 4);
-  CHECK(queue.engine->da_place() == DaPlace::kAtLowWatermark);
+  CHECK(queue.engine->shuffler_state() == ShufflerState::kAtLowWatermark);
   consumer.let_pass(1);
-  // The regular worker is back.
+  // The regular worker has resumed.
   CHECK(is_over(queue));
   REQUIRE(consumer.wait_until_begun(count(last - 3)));
   CHECK(consumer.got() == numbers(1, last - 4));
@@ -238,7 +238,7 @@ TEST_CASE("the whole thing iterates once the high water mark is hit again") {
   for (int round = 0; round < 3; ++round) {
     consumer.close();
     REQUIRE(queue.put(15 * round + 1, 15 * round + 15) == 15);
-    CHECK(queue.wait_until_at(DaPlace::kAtLowWatermark));
+    CHECK(queue.wait_until_at(ShufflerState::kAtLowWatermark));
     consumer.open();
     CHECK(queue.engine->wait_until_empty(60s));
   }
@@ -252,7 +252,7 @@ TEST_CASE(
   const TemporaryFolder folder;
   const QueueOptions options = disk_assisted(folder);
   leave_position_alone(options);
-  // The disk queue is empty from the start: there will be no notice that it is.
+  // The disk queue is empty from the start: no notification will come.
   const TestConsumer consumer;
   const TestEngine queue(options, consumer.function());
   CHECK(is_over(queue));
@@ -271,7 +271,7 @@ TEST_CASE(
   const TestConsumer consumer;
   const TestEngine queue(options, consumer.function(), files);
   REQUIRE(files.wait_until_held_up());
-  // So few that the DA worker would hold them, if it did not look first.
+  // So few that the DA worker would hold them if it did not check first.
   CHECK(queue.put(1, 3) == 3);
   CHECK(consumer.begun() == 0);
   files.let_go();
@@ -290,8 +290,8 @@ TEST_CASE("the DA worker may also not wait at all") {
   files.hold_up(HeldUpFiles::What::kAppend);
   REQUIRE(queue.put(2, 12) == 11);
   REQUIRE(files.wait_until_held_up());
-  CHECK(queue.engine->da_place() == DaPlace::kAtWork);
-  // Nobody else is held up by its writing.
+  CHECK(queue.engine->shuffler_state() == ShufflerState::kAtWork);
+  // Its writing delays nobody else.
   CHECK(queue.put(13, 15) == 3);
   consumer.open();
   CHECK(consumer.wait_until_got(1));
@@ -309,9 +309,9 @@ TEST_CASE("the DA worker may be inactive: the DA queue's worker initiates it onc
   consumer.close();
   const TestEngine queue(options, consumer.function());
   REQUIRE(eventually([&] { return queue.reports.count("wait to be delivered") == 1; }));
-  REQUIRE(queue.wait_until_at(DaPlace::kNone));
+  REQUIRE(queue.wait_until_at(ShufflerState::kNone));
   CHECK(queue.figures->is_disk_assisted);
-  // No message comes, and still it is over.
+  // No message comes, but the mode ends anyway.
   consumer.open();
   CHECK(is_over(queue));
   CHECK(consumer.got() == numbers(1, 3));
@@ -328,8 +328,8 @@ TEST_CASE("the DA worker startup initiation is harmless when called by many at t
     consumer.close();
     const TestEngine queue(options, consumer.function());
     REQUIRE(eventually([&] { return queue.reports.count("wait to be delivered") == 1; }));
-    REQUIRE(queue.wait_until_at(DaPlace::kNone));
-    // The DA queue becomes empty while messages come.
+    REQUIRE(queue.wait_until_at(ShufflerState::kNone));
+    // The DA queue becomes empty while messages arrive.
     consumer.open();
     std::atomic<std::size_t> taken = 0;
     std::vector<std::thread> producers;

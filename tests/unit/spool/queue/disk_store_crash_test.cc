@@ -1,5 +1,5 @@
-// A machine that stops at any moment: every operation on files is recorded, and played again with
-// any part of what was not synced lost.
+// A crash of the machine at any moment: every file operation is recorded, and replayed with any
+// part of the unsynced data lost.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -12,11 +12,11 @@ using namespace quarry::spool;
 
 namespace {
 
-/// What was promised by the time that so many operations had been done.
+/// What was acknowledged after a number of operations.
 struct Promise {
   std::size_t operations;
   std::size_t taken;    // messages 1 to this
-  std::size_t settled;  // of them
+  std::size_t settled;  // of these
 };
 
 struct Recording {
@@ -34,7 +34,7 @@ struct Recording {
 
 constexpr std::size_t kMessages = 24;
 
-/// A life with everything in it: segments that fill, batches of all sizes, messages that are given
+/// A scenario with everything: segments that fill, batches of all sizes, messages that are given
 /// back, checkpoints, an end and another start.
 Recording record(bool synced) {
   MemoryFileSystem system;
@@ -56,9 +56,9 @@ Recording record(bool synced) {
   const auto consume = [&](StoreWorld& world, std::size_t count, std::size_t delivered) {
     Batch batch = world.store->take(count);
     REQUIRE(batch.messages.front() == numbered(settled + 1));
-    // What was given back comes alone.
+    // Messages that were given back come in a batch of their own.
     delivered = std::min(delivered, batch.messages.size());
-    // The consumer has them before that is written down.
+    // The consumer has them before the position is stored.
     settled += delivered;
     promise();
     world.store->settle(std::move(batch), delivered);
@@ -91,7 +91,7 @@ Recording record(bool synced) {
   return recording;
 }
 
-/// Whether MESSAGES are messages of the test, ascending; the first and the last of them.
+/// Checks that MESSAGES are ascending messages of the test; returns the first and the last.
 bool are_of_the_test(const std::vector<Message>& messages) {
   std::size_t before = 0;
   for (const Message& message : messages) {
@@ -102,14 +102,14 @@ bool are_of_the_test(const std::vector<Message>& messages) {
   return true;
 }
 
-/// What a new process delivers that finds IMAGE.
-std::vector<Message> recovered(const MemoryFileSystem::Image& image, std::string& told) {
+/// What a new process delivers from IMAGE.
+std::vector<Message> recovered(const MemoryFileSystem::Image& image, std::string& reported) {
   MemoryFileSystem system(image);
   StoreWorld world(system, small_segments());
   REQUIRE(world.error == "");
   auto messages = world.drain();
-  told = world.told;
-  // And it can go on.
+  reported = world.reported;
+  // And it can continue.
   REQUIRE(world.push(kMessages + 1, kMessages + 2) == 2);
   REQUIRE(world.drain() == numbered_messages(kMessages + 1, kMessages + 2));
   return messages;
@@ -123,8 +123,7 @@ bool holds(const std::vector<Message>& messages, std::size_t first, std::size_t 
 
 }  // namespace
 
-TEST_CASE(
-    "what was acknowledged survives a machine that stops anywhere, with queue.syncqueuefiles") {
+TEST_CASE("with queue.syncqueuefiles, acknowledged messages survive a crash at any point") {
   const Recording recording = record(true);
   std::mt19937 random(1);
   for (std::size_t count = 0; count <= recording.operations.size(); ++count) {
@@ -136,30 +135,30 @@ TEST_CASE(
       const auto image =
           MemoryFileSystem::after_a_stop({}, recording.operations, count,
                                          [&](std::size_t i) { return (bits >> i % 32 & 1) != 0; });
-      std::string told;
-      const auto messages = recovered(image, told);
+      std::string reported;
+      const auto messages = recovered(image, reported);
       const Promise promise = recording.at(count);
       CAPTURE(count);
       CAPTURE(subset);
-      CAPTURE(told);
+      CAPTURE(reported);
       REQUIRE(are_of_the_test(messages));
       REQUIRE(holds(messages, promise.settled + 1, promise.taken));
-      REQUIRE_FALSE(has(told, "cannot be read"));
+      REQUIRE_FALSE(has(reported, "cannot be read"));
     }
   }
 }
 
-TEST_CASE("without queue.syncqueuefiles a machine that stops loses, but invents nothing") {
+TEST_CASE("without queue.syncqueuefiles, a crash of the machine loses messages, but invents none") {
   const Recording recording = record(false);
   std::mt19937 random(2);
   for (std::size_t count = 0; count <= recording.operations.size(); ++count) {
     for (int subset = 0; subset < 50; ++subset) {
       const auto image = MemoryFileSystem::after_a_stop(
           {}, recording.operations, count, [&](std::size_t) { return random() % 4 != 0; });
-      std::string told;
-      const auto messages = recovered(image, told);
+      std::string reported;
+      const auto messages = recovered(image, reported);
       CAPTURE(count);
-      CAPTURE(told);
+      CAPTURE(reported);
       REQUIRE(are_of_the_test(messages));
     }
   }
@@ -172,22 +171,22 @@ TEST_CASE("a process that is killed at any byte of any write loses nothing that 
       auto operations = recording.operations;
       const std::size_t bytes = operations[count].bytes.size();
       for (std::size_t size = 0; size <= bytes; ++size) {
-        // The last operation is done in part.
+        // The last operation is incomplete.
         operations[count].bytes.resize(size);
         const auto image = MemoryFileSystem::after_a_stop(
             {}, operations, count + (size > 0 ? 1 : 0), [](std::size_t) { return true; });
         operations[count].bytes = recording.operations[count].bytes;
-        std::string told;
-        const auto messages = recovered(image, told);
+        std::string reported;
+        const auto messages = recovered(image, reported);
         const Promise promise = recording.at(count);
         CAPTURE(count);
         CAPTURE(size);
-        CAPTURE(told);
+        CAPTURE(reported);
         REQUIRE(are_of_the_test(messages));
         REQUIRE(holds(messages, promise.settled + 1, promise.taken));
-        // A message whose write was not done whole was not taken; nothing is told to be lost.
-        REQUIRE_FALSE(has(told, "damaged"));
-        REQUIRE_FALSE(has(told, "cannot be read"));
+        // A message whose write is incomplete was not accepted; no loss is reported.
+        REQUIRE_FALSE(has(reported, "damaged"));
+        REQUIRE_FALSE(has(reported, "cannot be read"));
       }
     }
   }

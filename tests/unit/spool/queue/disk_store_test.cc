@@ -32,7 +32,7 @@ MemoryFileSystem::Image files_with(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("messages come out in the order in which they went in, through segment after segment") {
+TEST_CASE("messages keep their order across segments") {
   MemoryFileSystem system;
   StoreWorld world(system, small_segments());
   CHECK(world.push(1, 100) == 100);
@@ -40,7 +40,7 @@ TEST_CASE("messages come out in the order in which they went in, through segment
   CHECK(world.store->waiting() == 100);
   CHECK(world.drain() == numbered_messages(1, 100));
   CHECK(world.store->waiting() == 0);
-  CHECK(world.told.empty());
+  CHECK(world.reported.empty());
 }
 
 TEST_CASE("a batch of large messages has fewer of them") {
@@ -55,7 +55,7 @@ TEST_CASE("a batch of large messages has fewer of them") {
   CHECK(world.drain().size() == 3);
 }
 
-TEST_CASE("a segment goes when all of it is settled, and not before") {
+TEST_CASE("a segment is removed when all of it is settled, and not before") {
   MemoryFileSystem system;
   StoreWorld world(system, small_segments());
   world.push(1, 100);
@@ -69,7 +69,7 @@ TEST_CASE("a segment goes when all of it is settled, and not before") {
   CHECK(world.drain() == numbered_messages(64, 100));
 }
 
-TEST_CASE("what is given back comes again before anything else") {
+TEST_CASE("messages that are given back are delivered again first") {
   MemoryFileSystem system;
   StoreWorld world(system, small_segments());
   world.push(1, 20);
@@ -83,7 +83,7 @@ TEST_CASE("what is given back comes again before anything else") {
   CHECK(world.drain(3) == expected);
 }
 
-TEST_CASE("what is not settled is there again after a restart, as far as was written down") {
+TEST_CASE("unsettled messages are delivered again after a restart, from the last checkpoint") {
   MemoryFileSystem system;
   {
     StoreWorld world(system, small_segments());
@@ -95,12 +95,12 @@ TEST_CASE("what is not settled is there again after a restart, as far as was wri
     CHECK(world.store->unsettled() == 28);
   }
   StoreWorld again(system, small_segments());
-  CHECK(has(again.told, "28 messages of before"));
+  CHECK(has(again.reported, "28 messages of before"));
   again.push(41, 45);
   CHECK(again.drain() == numbered_messages(13, 45));
 }
 
-TEST_CASE("a checkpoint every so many messages bounds what comes twice after a crash") {
+TEST_CASE("checkpoint intervals limit duplicates after a crash") {
   MemoryFileSystem system;
   QueueOptions options;
   options.checkpoint_interval = 10;
@@ -112,7 +112,7 @@ TEST_CASE("a checkpoint every so many messages bounds what comes twice after a c
   CHECK(again.drain() == numbered_messages(21, 100));
 }
 
-TEST_CASE("an empty queue leaves no files but its locks, and can begin again") {
+TEST_CASE("an empty queue leaves only its lock files, and can start again") {
   MemoryFileSystem system;
   {
     StoreWorld world(system, small_segments());
@@ -122,7 +122,7 @@ TEST_CASE("an empty queue leaves no files but its locks, and can begin again") {
   }
   CHECK(system.image().empty());
   StoreWorld again(system, small_segments());
-  CHECK(again.told.empty());
+  CHECK(again.reported.empty());
   again.push(31, 40);
   CHECK(again.drain() == numbered_messages(31, 40));
 }
@@ -141,7 +141,7 @@ TEST_CASE("messages that were taken before all others can be put before them") {
   CHECK(again.drain() == numbered_messages(1, 30));
 }
 
-TEST_CASE("once messages were taken, others can only be put behind") {
+TEST_CASE("once messages were taken, others can only be appended") {
   MemoryFileSystem system;
   StoreWorld world(system, small_segments());
   world.push(1, 20);
@@ -171,7 +171,7 @@ TEST_CASE("a segment with a flipped bit is set aside by name, and the others are
           all, got, {}, [](const Message& m) { return std::stoi(m.content.substr(8)); },
           [](const Message& m) { return std::stoi(m.content.substr(8)); }));
       CHECK(got.back() == numbered(40));
-      CHECK(has(world.told, segment_file(number)));
+      CHECK(has(world.reported, segment_file(number)));
       const auto left = system.image();
       REQUIRE(left.contains(segment_file(number) + ".damaged"));
       CHECK(left.at(segment_file(number) + ".damaged") == image[segment_file(number)]);
@@ -179,7 +179,7 @@ TEST_CASE("a segment with a flipped bit is set aside by name, and the others are
   }
 }
 
-TEST_CASE("a segment that was cut short, or is gone, is told of with what is missing") {
+TEST_CASE("a truncated or missing segment is reported with the missing messages") {
   const auto whole = files_with(40);
   auto cut = whole;
   cut[segment_file(3)].resize(80);
@@ -188,7 +188,7 @@ TEST_CASE("a segment that was cut short, or is gone, is told of with what is mis
   const auto got = world.drain();
   CHECK(got.size() < 40);
   CHECK(got.back() == numbered(40));
-  CHECK(has(world.told, "messages cannot be read"));
+  CHECK(has(world.reported, "messages cannot be read"));
   CHECK(system.image().contains(segment_file(3) + ".damaged"));
 
   auto gone = whole;
@@ -196,10 +196,10 @@ TEST_CASE("a segment that was cut short, or is gone, is told of with what is mis
   MemoryFileSystem other(gone);
   StoreWorld rest(other, small_segments());
   CHECK(rest.drain().back() == numbered(40));
-  CHECK(has(rest.told, "messages cannot be read"));
+  CHECK(has(rest.reported, "messages cannot be read"));
 }
 
-TEST_CASE("a last message that is cut off was never taken, and is no damage") {
+TEST_CASE("a truncated last message was never accepted, and is not damage") {
   auto image = files_with(3);
   image[segment_file(1)].pop_back();
   MemoryFileSystem system(image);
@@ -207,11 +207,11 @@ TEST_CASE("a last message that is cut off was never taken, and is no damage") {
   CHECK(world.drain() == numbered_messages(1, 2));
   CHECK(world.push(4, 5) == 2);
   CHECK(world.drain() == numbered_messages(4, 5));
-  CHECK(has(world.told, "cut off"));
+  CHECK(has(world.reported, "cut off"));
   CHECK_FALSE(system.image().contains(segment_file(1) + ".damaged"));
 }
 
-TEST_CASE("damage at the end of what is being written does not hold up what comes") {
+TEST_CASE("damage at the end of the current segment does not block later messages") {
   auto image = files_with(8);
   image[segment_file(2)][60] ^= 1;
   MemoryFileSystem system(image);
@@ -230,7 +230,7 @@ TEST_CASE("segments of another format are set aside, and the others are delivere
   const auto got = world.drain();
   CHECK(got.front() != numbered(1));
   CHECK(got.back() == numbered(20));
-  CHECK(has(world.told, "it has format 0, and this program reads 1"));
+  CHECK(has(world.reported, "it has format 0, and this program reads 1"));
 }
 
 TEST_CASE("a damaged position file costs duplicates, not messages") {
@@ -243,7 +243,7 @@ TEST_CASE("a damaged position file costs duplicates, not messages") {
     MemoryFileSystem system(image);
     StoreWorld world(system, small_segments());
     CHECK(world.drain() == numbered_messages(1, 20));
-    CHECK(has(world.told, "q.qi"));
+    CHECK(has(world.reported, "q.qi"));
     CHECK(system.image().at("q.qi.damaged") == text);
   }
 }
@@ -256,11 +256,11 @@ TEST_CASE("a damaged position file that is to be ignored is not kept") {
   options.on_corruption = OnCorruption::kIgnore;
   StoreWorld world(system, options);
   CHECK(world.drain() == numbered_messages(1, 20));
-  CHECK(has(world.told, "q.qi"));
+  CHECK(has(world.reported, "q.qi"));
   CHECK_FALSE(system.image().contains("q.qi.damaged"));
 }
 
-TEST_CASE("a position file of another life of the queue does not hide messages") {
+TEST_CASE("a position file of another generation does not hide messages") {
   auto image = files_with(20);
   MemoryFileSystem before;
   StoreWorld old(before, small_segments());
@@ -274,7 +274,7 @@ TEST_CASE("a position file of another life of the queue does not hide messages")
   CHECK(status->messages == 20);
   StoreWorld world(system, small_segments());
   CHECK(world.drain() == numbered_messages(1, 20));
-  CHECK(has(world.told, "not of these segments"));
+  CHECK(has(world.reported, "not of these segments"));
 }
 
 TEST_CASE("segments without a position file are delivered from the beginning") {
@@ -286,7 +286,7 @@ TEST_CASE("segments without a position file are delivered from the beginning") {
   CHECK(world.drain() == numbered_messages(1, 20));
 }
 
-TEST_CASE("a full disk takes nothing of a message, says so, and goes on when there is room") {
+TEST_CASE("a full disk rejects a message completely, and continues when there is room") {
   MemoryFileSystem system;
   StoreWorld world(system, small_segments());
   bool is_full = false;
@@ -304,7 +304,7 @@ TEST_CASE("a full disk takes nothing of a message, says so, and goes on when the
   CHECK(world.drain() == numbered_messages(4, 30));
 }
 
-TEST_CASE("who waits for room does not fill the folder with empty segments") {
+TEST_CASE("a producer that waits for room does not create empty segments") {
   MemoryFileSystem system;
   QueueOptions options = small_segments();
   options.max_disk_space = 1000;
@@ -331,7 +331,7 @@ TEST_CASE("a disk that is full to the last byte is freed by reading") {
     std::size_t now = 0;
     for (const auto& [name, content] : system.image()) now += content.size();
     if (now < used) return std::nullopt;
-    // Names can go, but nothing can be written.
+    // Files can be removed, but nothing can be written.
     const bool is_removal = system.is_removing();
     return is_removal ? std::nullopt
                       : std::optional(Error{ErrorCode::kNoSpace, "No space left on device"});
@@ -370,7 +370,7 @@ TEST_CASE("a second process with the same role is refused, one with the other is
   CHECK(files.lock(Roles::kReader));
 }
 
-TEST_CASE("who reads follows who writes, as two processes do") {
+TEST_CASE("a reader follows a writer, as two processes do") {
   MemoryFileSystem system;
   const SpoolFiles files(system, "/spool", kName, false);
   const auto quiet = [](const std::string&) {};
@@ -396,8 +396,7 @@ TEST_CASE("who reads follows who writes, as two processes do") {
   CHECK(system.image().at("q.qi") == position);
 }
 
-TEST_CASE(
-    "what damage has cost is settled, though the next segment had no header at the first look") {
+TEST_CASE("lost messages are settled, even if the next segment had no header at first") {
   MemoryFileSystem system;
   const SpoolFiles files(system, "/spool", kName, false);
   const auto quiet = [](const std::string&) {};
@@ -418,22 +417,22 @@ TEST_CASE(
   REQUIRE(batch.messages == numbered_messages(1, 1));
   (*reader)->settle(std::move(batch), 1);
 
-  // The writer makes the file, and the reader looks before anything is in it.
-  int looks = 0;
+  // The writer creates the file, and the reader reads it before anything is in it.
+  int reads = 0;
   system.before = [&](std::uint64_t) -> std::optional<Error> {
     const auto there = system.image();
     const auto second = there.find(segment_file(2));
-    if (looks == 0 && second != there.end() && second->second.empty()) {
-      ++looks;
+    if (reads == 0 && second != there.end() && second->second.empty()) {
+      ++reads;
       CHECK((*reader)->take(10).empty());
     }
     return std::nullopt;
   };
   (*writer)->end_segment();
-  CHECK(looks == 1);
+  CHECK(reads == 1);
   CHECK((*reader)->take(10).empty());
   CHECK((*reader)->take(10).empty());
-  (*reader)->tell_progress();
-  (*writer)->look_for_progress();
+  (*reader)->publish_progress();
+  (*writer)->refresh_progress();
   CHECK((*writer)->unsettled() == 0);
 }

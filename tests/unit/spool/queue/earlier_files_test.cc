@@ -1,4 +1,4 @@
-// A queue's files as version 8387f36 has left them: 60 lines were fed with water marks, and of the 15
+// A queue's files as written by version 8387f36: 60 lines were fed with watermarks, and of the 15
 // that were drained five were acknowledged when the process was killed.
 #include <doctest/doctest.h>
 
@@ -59,8 +59,7 @@ std::vector<Message> fed_lines(std::size_t first, std::size_t last) {
 
 }  // namespace
 
-TEST_CASE(
-    "a queue that an earlier version has left is delivered from where that had come, and goes on") {
+TEST_CASE("a queue of an earlier version is delivered from its position, and continues") {
   MemoryFileSystem system(kFiles);
   const auto status = spool_status({.folder = "/spool", .name = "queue"}, system);
   REQUIRE(status);
@@ -71,5 +70,5 @@ TEST_CASE(
   std::vector<Message> expected = fed_lines(6, 60);
   for (const Message& message : numbered_messages(1, 3)) expected.push_back(message);
   CHECK(world.drain() == expected);
-  CHECK_FALSE(has(world.told, "damaged"));
+  CHECK_FALSE(has(world.reported, "damaged"));
 }

@@ -1,4 +1,4 @@
-// Many messages through a small queue, with a consumer that is away every now and then.
+// Many messages through a small queue, with a consumer that is down now and then.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kProducers = 4;
 
-/// $QUARRY_TEST_MESSAGES asks for more, or fewer.
+/// $QUARRY_TEST_MESSAGES sets another number.
 std::uint64_t messages_wanted() {
   const char* const wanted = std::getenv("QUARRY_TEST_MESSAGES");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 100000;
@@ -53,7 +53,7 @@ TEST_CASE("with a consumer that stops and starts at random all messages are deli
   std::uint64_t away_until = 0;
   std::uint64_t calls = 0;
   const auto consumer = [&](std::span<const Message> batch, const std::stop_token&) -> Delivery {
-    // Away for some calls, now and then; sometimes in the middle of a batch.
+    // Down for some calls now and then, sometimes in the middle of a batch.
     if (++calls < away_until) return {.delivered = 0, .retry_after = std::chrono::milliseconds(1)};
     if (random() % 500 == 0) away_until = calls + random() % 100;
     const std::size_t count = random() % 50 == 0 ? random() % (batch.size() + 1) : batch.size();
@@ -66,7 +66,7 @@ TEST_CASE("with a consumer that stops and starts at random all messages are deli
     return {.delivered = count};
   };
   std::uint64_t sent = 0;
-  // It ends and begins anew while producers have more.
+  // It ends and starts again while producers have more.
   for (int life = 0; life < 3; ++life) {
     const TestQueue queue(options, consumer);
     const std::uint64_t until = each * static_cast<std::uint64_t>(life + 1) / 3;
@@ -93,7 +93,7 @@ TEST_CASE("with a consumer that stops and starts at random all messages are deli
 
 namespace {
 
-/// A queue as nobody would set it up, but may.
+/// An unusual but valid configuration.
 QueueOptions any_options(std::mt19937& random, const TemporaryFolder& folder) {
   const auto one_of = [&random](std::initializer_list<std::size_t> values) {
     return values.begin()[random() % values.size()];
@@ -118,7 +118,7 @@ QueueOptions any_options(std::mt19937& random, const TemporaryFolder& folder) {
   return options;
 }
 
-/// Counts what is delivered, in several threads, and gives back some of it at random.
+/// Counts deliveries in several threads, and gives back some messages at random.
 class CountingConsumer {
  public:
   CountingConsumer(std::size_t messages, unsigned seed) : counts_(messages), random_(seed) {}
@@ -130,7 +130,7 @@ class CountingConsumer {
     return {.delivered = count, .retry_after = std::chrono::milliseconds(random_() % 2)};
   }
   std::size_t lost() const { return static_cast<std::size_t>(std::ranges::count(counts_, 0U)); }
-  /// Messages that came again.
+  /// Messages that were delivered again.
   std::size_t repeated() const {
     return static_cast<std::size_t>(
         std::ranges::count_if(counts_, [](std::uint32_t count) { return count > 1; }));
@@ -144,7 +144,7 @@ class CountingConsumer {
 
 }  // namespace
 
-TEST_CASE("with any marks, and several workers, each message is delivered once, over restarts") {
+TEST_CASE("with any marks and several workers, each message is delivered once, across restarts") {
   const std::uint64_t rounds = std::max<std::uint64_t>(messages_wanted() / 50000, 1);
   constexpr std::size_t kLives = 3;
   constexpr std::size_t kEach = 100;
@@ -163,7 +163,7 @@ TEST_CASE("with any marks, and several workers, each message is delivered once, 
       for (std::size_t producer = 0; producer < kProducers; ++producer) {
         producers.emplace_back([&, first = (life * kProducers + producer) * kEach] {
           for (std::size_t number = first; number < first + kEach; ++number) {
-            // A disk without room is the producer's to wait for.
+            // The producer has to wait for a full disk.
             while (!queue.queue->enqueue({.content = std::to_string(number)})) {
               std::this_thread::yield();
             }

@@ -1,4 +1,4 @@
-// What a queue does when somebody removes or replaces its files while it uses them.
+// Files that are removed or replaced while a queue uses them.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ QueueOptions queue_on_disk(const TemporaryFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("a message goes into no segment that was removed, and the next one into another") {
+TEST_CASE("a message is not written to a removed segment, and the next one goes to another") {
   const TemporaryFolder folder;
   const QueueOptions options = queue_on_disk(folder);
   const TestQueue queue(options, {});
@@ -36,7 +36,7 @@ TEST_CASE("a message goes into no segment that was removed, and the next one int
   CHECK(fs::exists(options.spool_directory / "q.00000002"));
 }
 
-TEST_CASE("nothing is taken once the folder was moved, even where there is another in its place") {
+TEST_CASE("nothing is accepted once the directory was moved, even if another one replaces it") {
   const TemporaryFolder folder;
   const QueueOptions options = queue_on_disk(folder);
   TestConsumer consumer;
@@ -53,12 +53,12 @@ TEST_CASE("nothing is taken once the folder was moved, even where there is anoth
         taken.error().message.contains("it was removed, moved or replaced while a queue uses it"));
   }
   CHECK(fs::is_empty(options.spool_directory));
-  // What is open can still be read.
+  // Open files can still be read.
   consumer.open();
   CHECK(consumer.wait_until_got(3));
 }
 
-TEST_CASE("messages whose files have gone count as lost at the end of who only enqueues") {
+TEST_CASE("messages whose files are gone count as lost when an enqueue-only queue ends") {
   const TemporaryFolder folder;
   const QueueOptions options = queue_on_disk(folder);
   const TestQueue queue(options, {});
@@ -70,7 +70,7 @@ TEST_CASE("messages whose files have gone count as lost at the end of who only e
   CHECK(queue.reports.count("it was removed, moved or replaced") == 1);
 }
 
-TEST_CASE("memory delivers what a disk whose folder has gone does not take") {
+TEST_CASE("memory delivers messages when the disk queue's directory is gone") {
   const TemporaryFolder folder;
   QueueOptions options = hurried();
   options.spool_directory = folder.path() / "spool";

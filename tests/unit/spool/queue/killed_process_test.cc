@@ -1,6 +1,6 @@
-// A process that is killed (SIGKILL) before each single operation on files that a life of the queue
-// does, one after the other: a real queue, with its threads, on real files. What the process was
-// told to be taken is written to a pipe; so is what its consumer got.
+// A process that is killed (SIGKILL) before each single file operation of a scenario: a real queue,
+// with its threads, on real files. The process writes to a pipe which messages were accepted, and
+// which its consumer got.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,23 +37,23 @@ QueueOptions options_in(const TemporaryFolder& folder, bool is_disk, bool synced
   return options;
 }
 
-void tell(int pipe, char what, int number) {
+void send_event(int pipe, char what, int number) {
   std::array<char, 2> record{what, static_cast<char>(number)};
   (void)!::write(pipe, record.data(), record.size());
 }
 
-/// What the process does that is killed. It never returns.
+/// The process that is killed. Never returns.
 [[noreturn]] void live(const QueueOptions& options, int fuse_length, int pipe) {
   Fuse fuse(fuse_length);
   KillingFiles files(fuse);
   const std::string padding(80, '.');
   int calls = 0;
   const auto consumer = [&](std::span<const Message> batch, const std::stop_token&) {
-    // So slow that much goes to the disk first.
+    // Slow enough that much goes to disk first.
     const bool is_slow = options.type == QueueType::kMemory;
     if (is_slow && ++calls % 8 != 0)
       return Delivery{.delivered = 0, .retry_after = milliseconds(1)};
-    for (const Message& message : batch) tell(pipe, 'd', std::stoi(message.content));
+    for (const Message& message : batch) send_event(pipe, 'd', std::stoi(message.content));
     return Delivery{.delivered = batch.size()};
   };
   {
@@ -66,11 +66,11 @@ void tell(int pipe, char what, int number) {
       }
       quarry::base::Error error;
       const auto taken = static_cast<int>((*queue)->enqueue(messages, Delay::kNone, &error));
-      for (int i = 0; i < taken; ++i) tell(pipe, 't', number + i);
+      for (int i = 0; i < taken; ++i) send_event(pipe, 't', number + i);
     }
     (*queue)->shutdown();
   }
-  tell(pipe, 'e', 0);
+  send_event(pipe, 'e', 0);
   ::_exit(0);
 }
 
@@ -79,7 +79,7 @@ struct Account {
   bool ended = false;
 };
 
-/// Lets a process live and die. Returns what it told.
+/// Runs a process until it is killed. Returns what it reported.
 Account account_of(const QueueOptions& options, int fuse_length) {
   Account account;
   hear_of_life([&](int pipe) { live(options, fuse_length, pipe); },
@@ -91,8 +91,8 @@ Account account_of(const QueueOptions& options, int fuse_length) {
   return account;
 }
 
-/// Kills processes at each of their operations. IS_DISK: what was taken is on the disk at once, so
-/// nothing of it may be missing.
+/// Kills processes at each of their operations. IS_DISK: accepted messages are immediately on disk,
+/// so none may be missing.
 void kill_everywhere(bool is_disk, bool synced) {
   int fuse_length = 0;
   for (bool ended = false; !ended; ++fuse_length) {

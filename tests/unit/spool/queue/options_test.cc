@@ -1,5 +1,4 @@
-// The parameters of a queue: names, units, values that cannot be, and how they depend on each
-// other.
+// The parameters of a queue: names, units, invalid values, and dependencies.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -16,7 +15,7 @@ using quarry::base::ErrorCode;
 
 namespace {
 
-/// The default options, but for what CHANGE does.
+/// The default options, modified by CHANGE.
 template <typename Change>
 QueueOptions options_with(Change change) {
   QueueOptions options;
@@ -24,7 +23,7 @@ QueueOptions options_with(Change change) {
   return options;
 }
 
-/// What is wrong options_with OPTIONS; nothing if nothing is.
+/// The error for OPTIONS, or "".
 std::string trouble(const QueueOptions& options) {
   const auto whole = complete(options);
   if (whole) return "";
@@ -52,7 +51,7 @@ bool is_refused(std::string_view name, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("every parameter is known by its name, has a description, and takes no nonsense") {
+TEST_CASE("every parameter has a name and a description, and rejects invalid values") {
   std::set<std::string_view> names;
   for (const Parameter& one : parameters()) {
     CAPTURE(one.name);
@@ -67,7 +66,7 @@ TEST_CASE("every parameter is known by its name, has a description, and takes no
   CHECK(names.size() == 27);
 }
 
-TEST_CASE("what a parameter is told to be is what it is, and can be set to it") {
+TEST_CASE("the printed value of a parameter is correct, and can be set again") {
   const QueueOptions options;
   const auto whole = complete(options);
   REQUIRE(whole);
@@ -99,7 +98,7 @@ TEST_CASE("what a parameter is told to be is what it is, and can be set to it") 
   CHECK(value_of(endless, "fulldelaymark") == "the size");
 }
 
-TEST_CASE("hours are those of a day, in any order, and not the same") {
+TEST_CASE("hours are valid hours of a day, in any order, and different") {
   CHECK(set("dequeuetimebegin", "23").dequeue_time_begin == 23);
   CHECK(set("dequeuetimeend", "0").dequeue_time_end == 0);
   CHECK(set("dequeuetimeend", "25").dequeue_time_end == 25);
@@ -119,13 +118,13 @@ TEST_CASE("hours are those of a day, in any order, and not the same") {
   CHECK(trouble(during(8, 25)).empty());
 }
 
-TEST_CASE("what to do with damaged files has rsyslog's names") {
+TEST_CASE("queue.oncorruption has rsyslog's values") {
   CHECK(set("oncorruption", "safe").on_corruption == OnCorruption::kSafe);
   CHECK(set("oncorruption", "ignore").on_corruption == OnCorruption::kIgnore);
 }
 
-TEST_CASE("nobody waits for a batch that is larger than there can be") {
-  const auto least = [](std::size_t size, std::size_t batch) {
+TEST_CASE("no worker waits for a batch that is larger than the queue") {
+  const auto min = [](std::size_t size, std::size_t batch) {
     return complete(options_with([&](QueueOptions& o) {
              o.size = size;
              o.dequeue_batch_size = batch;
@@ -133,12 +132,12 @@ TEST_CASE("nobody waits for a batch that is larger than there can be") {
            }))
         ->min_dequeue_batch_size;
   };
-  CHECK(least(1000, 100) == 50);
-  CHECK(least(1000, 20) == 20);
-  CHECK(least(10, 100) == 9);
+  CHECK(min(1000, 100) == 50);
+  CHECK(min(1000, 20) == 20);
+  CHECK(min(10, 100) == 9);
 }
 
-TEST_CASE("a parameter that is not there is told by its name") {
+TEST_CASE("an unknown parameter is reported by its name") {
   QueueOptions options;
   const auto result = set_parameter(options, "hugewatermark", "1");
   REQUIRE_FALSE(result);
@@ -167,7 +166,7 @@ TEST_CASE("types have rsyslog's names too") {
   CHECK(is_refused("type", "Disk"));
 }
 
-TEST_CASE("each count goes to its place") {
+TEST_CASE("each count is set in the right member") {
   CHECK(set("size", "7").size == 7);
   CHECK(set("highwatermark", "7").high_watermark == 7);
   CHECK(set("lowwatermark", "0").low_watermark == 0);
@@ -195,7 +194,7 @@ TEST_CASE("counts out of their range are refused") {
   CHECK(is_refused("size", "1000000001"));
 }
 
-TEST_CASE("sizes of files take k, m and g") {
+TEST_CASE("file sizes accept k, m and g") {
   CHECK(set("maxfilesize", "1024").max_file_size == 1024);
   CHECK(set("maxfilesize", "3k").max_file_size == 3 << 10);
   CHECK(set("maxfilesize", "3M").max_file_size == 3 << 20);
@@ -271,7 +270,7 @@ TEST_CASE("every size has marks that work") {
   }
 }
 
-TEST_CASE("marks that contradict each other are told by both their names") {
+TEST_CASE("contradictory marks are reported by both names") {
   const auto tells = [](const QueueOptions& options, std::string_view one, std::string_view other) {
     const std::string text = trouble(options);
     CAPTURE(text);
@@ -337,7 +336,7 @@ TEST_CASE("files need a folder and a plain name, and a disk queue needs files") 
               }).is_disk_assisted());
 }
 
-TEST_CASE("a program's options that no text could have set are refused as well") {
+TEST_CASE("options that only code can set are validated, too") {
   CHECK(trouble(options_with([](QueueOptions& o) { o.size = 0; })).contains("queue.size"));
   CHECK(trouble(options_with([](QueueOptions& o) {
           o.discard_severity = 9;

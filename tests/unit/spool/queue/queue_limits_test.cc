@@ -1,4 +1,4 @@
-// What a queue that fills up does with those who enqueue, and what it tells of itself.
+// What a full queue does with producers, and its statistics.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -30,7 +30,7 @@ TEST_CASE("above queue.discardmark what matters as little as queue.discardseveri
   const auto put = [&](std::uint8_t severity) {
     return queue.queue->enqueue(with_severity(severity));
   };
-  // Who delivers discards, too, once the mark is reached: it has its batch before.
+  // The consumer discards above the mark, too: it has its batch already.
   REQUIRE(put(7));
   REQUIRE(consumer.wait_until_begun(1));
   for (int i = 1; i < 8; ++i) REQUIRE(put(7));
@@ -100,7 +100,7 @@ TEST_CASE("who can wait for ever does from queue.fulldelaymark on, others do not
   consumer.close();
   QueueOptions options = hurried();
   options.full_delay_mark = 15;
-  // That is not what a full delay is bound to.
+  // That does not limit a full delay.
   options.timeout_enqueue = 1ms;
   const TestQueue queue(options, consumer.function());
   CHECK(queue.put(1, 15, Delay::kFull) == 15);

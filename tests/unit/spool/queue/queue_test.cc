@@ -1,4 +1,4 @@
-// The types of queues, the order of messages, and what a consumer may answer.
+// The types of queues, the order of messages, and the results of a consumer.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Delivery take_none(std::span<const Message> /*batch*/) {
   return {};
 }
 
-/// Of TEXTS those of PRODUCER: "PRODUCER:…", without that.
+/// The TEXTS of PRODUCER, which begin with "PRODUCER:", without that.
 std::vector<std::string> of(const std::vector<std::string>& texts, const std::string& producer) {
   std::vector<std::string> its;
   for (const std::string& text : texts) {
@@ -98,7 +98,7 @@ TEST_CASE("every type refuses a message that is too long, and takes those before
     const TestQueue queue(with_type(type, folder), consumer.function());
     std::vector<Message> messages(3);
     messages[0].content = "a";
-    messages[1].content.assign(kMostContent + 1, 'x');
+    messages[1].content.assign(kMaxContent + 1, 'x');
     messages[2].content = "b";
     quarry::base::Error error;
     CHECK(queue.queue->enqueue(messages, Delay::kNone, &error) == 1);
@@ -131,7 +131,7 @@ TEST_CASE("memory: without files it never is disk-assisted, and a full one waits
   CHECK(queue.figures().da_runs == 0);
 }
 
-TEST_CASE("disk: every message is on the disk when it is taken, and there are none left after") {
+TEST_CASE("disk: every message is on disk when it is accepted, and no files are left at the end") {
   const TemporaryFolder folder;
   TestConsumer consumer;
   consumer.close();
@@ -148,7 +148,7 @@ TEST_CASE("disk: every message is on the disk when it is taken, and there are no
   CHECK(files_in(folder).empty());
 }
 
-TEST_CASE("disk: what is not delivered persists when the queue ends") {
+TEST_CASE("disk: undelivered messages persist when the queue ends") {
   const TemporaryFolder folder;
   QueueOptions options = with_type(QueueType::kDisk, folder);
   options.timeout_shutdown = options.timeout_action_completion = 10ms;
@@ -166,7 +166,7 @@ TEST_CASE("disk: what is not delivered persists when the queue ends") {
   CHECK(rest_of(options) == numbers(4, 9));
 }
 
-TEST_CASE("with one worker each producer's order stays, through changes of mode and a restart") {
+TEST_CASE("with one worker each producer's order is kept, through changes of mode and a restart") {
   const TemporaryFolder folder;
   QueueOptions options = disk_assisted(folder);
   options.dequeue_batch_size = 3;
@@ -238,7 +238,7 @@ TEST_CASE(
   CHECK(consumer.batch_sizes() == std::vector<std::size_t>{1, 4, 4, 2});
 }
 
-TEST_CASE("a batch that is given back comes again as it was, before anything later") {
+TEST_CASE("a batch that is given back is delivered again unchanged, before anything later") {
   for (const QueueType type : {QueueType::kMemory, QueueType::kDisk}) {
     const TemporaryFolder folder;
     TestConsumer consumer;
@@ -248,7 +248,7 @@ TEST_CASE("a batch that is given back comes again as it was, before anything lat
     QueueOptions options = with_type(type, folder);
     options.dequeue_batch_size = 3;
     const TestQueue queue(options, consumer.function());
-    // Together, so that the first batch is a whole one.
+    // Together, so that the first batch is full.
     auto all = messages(1, 8);
     Error error;
     REQUIRE(queue.queue->enqueue(all, Delay::kNone, &error) == 8);
@@ -257,12 +257,13 @@ TEST_CASE("a batch that is given back comes again as it was, before anything lat
     CHECK(consumer.got() == numbers(1, 8));
     CHECK(consumer.batch_sizes().front() == 3);
     CHECK(queue.figures().delivered == 8);
-    // Three batches as a whole, and one message of another.
+    // Three full batches, and one message of another.
     CHECK(queue.figures().retried == 10);
   }
 }
 
-TEST_CASE("a batch that was given back comes again not before retry_after, but at the end") {
+TEST_CASE(
+    "a batch that is given back is not delivered again before retry_after, except at the end") {
   TestConsumer consumer;
   std::vector<std::chrono::steady_clock::time_point> times;
   const auto note = [&](std::chrono::milliseconds wait, std::size_t delivered) {
@@ -279,12 +280,12 @@ TEST_CASE("a batch that was given back comes again not before retry_after, but a
   CHECK(times[1] - times[0] >= 30ms);
   REQUIRE(queue.put(2, 2) == 1);
   REQUIRE(consumer.wait_until_begun(3));
-  // What waits for an hour is tried once more when the queue ends.
+  // A message that waits for an hour is tried once more when the queue ends.
   CHECK(queue.queue->shutdown().lost == 0);
   CHECK(consumer.got() == numbers(1, 2));
 }
 
-TEST_CASE("an exception of a consumer is as if nothing of the batch was delivered") {
+TEST_CASE("after an exception of a consumer nothing of the batch counts as delivered") {
   TestConsumer consumer;
   consumer.answer({[](auto /*batch*/) -> Delivery { throw std::runtime_error("no line"); }});
   const TestQueue queue(small_options(), consumer.function());
@@ -295,7 +296,7 @@ TEST_CASE("an exception of a consumer is as if nothing of the batch was delivere
   CHECK(queue.figures().retried >= 1);
 }
 
-TEST_CASE("an exception that is no std::exception does not end the worker") {
+TEST_CASE("an exception other than std::exception does not end the worker") {
   TestConsumer consumer;
   consumer.answer({[](auto /*batch*/) -> Delivery { throw 7; }});
   const TestQueue queue(small_options(), consumer.function());

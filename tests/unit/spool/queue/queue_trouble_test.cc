@@ -1,4 +1,4 @@
-// A queue whose consumer, or whose disk, is in trouble, goes on as soon as that allows.
+// A queue whose consumer or disk fails, and how it recovers.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -36,7 +36,7 @@ TEST_CASE("a consumer that keeps a large batch does not keep the queue from its 
   hold_first(queue, consumer);
   REQUIRE(queue.put(2, 16) == 15);
   consumer.let_pass(1);
-  // It has fifteen: with those the queue must not be full before the high water mark is hit.
+  // It has fifteen: with those the queue must not be full before the high watermark is reached.
   REQUIRE(consumer.wait_until_begun(2));
   CHECK(queue.put(17, 100) == 84);
   consumer.open();
@@ -68,7 +68,7 @@ TEST_CASE("many consumers that keep their batches do not keep the queue from its
   CHECK(consumer.got().size() == 100);
 }
 
-TEST_CASE("a disk that takes nothing does not keep a consumer from what is in memory") {
+TEST_CASE("a disk that rejects everything does not stop delivery from memory") {
   const TemporaryFolder folder;
   HeldUpFiles files;
   TestConsumer consumer;
@@ -83,7 +83,7 @@ TEST_CASE("a disk that takes nothing does not keep a consumer from what is in me
   CHECK(queue.reports.count("No space left on device") >= 1);
 }
 
-TEST_CASE("a disk that cannot be used is told once, and the queue goes on in memory") {
+TEST_CASE("an unusable disk is reported once, and the queue continues in memory") {
   const TemporaryFolder folder;
   HeldUpFiles files;
   TestConsumer consumer;
@@ -98,7 +98,7 @@ TEST_CASE("a disk that cannot be used is told once, and the queue goes on in mem
   CHECK(queue.reports.count("no disk assistance") == 1);
 }
 
-TEST_CASE("a disk that can be used again is, though the queue in memory is full meanwhile") {
+TEST_CASE("a repaired disk is used again, even if the queue in memory is full") {
   for (const What what : {What::kRead, What::kAppend}) {
     const TemporaryFolder folder;
     HeldUpFiles files;
@@ -118,7 +118,7 @@ TEST_CASE("a disk that can be used again is, though the queue in memory is full 
   }
 }
 
-TEST_CASE("a disk queue that is full of what was delivered has its room again") {
+TEST_CASE("a disk queue that is full of delivered messages gets its space back") {
   const TemporaryFolder folder;
   QueueOptions options = disk_assisted(folder);
   options.type = QueueType::kDisk;
@@ -133,7 +133,7 @@ TEST_CASE("a disk queue that is full of what was delivered has its room again") 
   }
 }
 
-TEST_CASE("disk assistance that is full of what was delivered does not stop the queue") {
+TEST_CASE("a helper that is full of delivered messages does not stop the queue") {
   const TemporaryFolder folder;
   QueueOptions options = hurried(folder);
   options.max_file_size = 1024;
@@ -164,7 +164,7 @@ TEST_CASE("a message that is too large for the disk is delivered from memory") {
   CHECK(consumer.wait_until_got(15));
 }
 
-TEST_CASE("at the end a message that is too large for the disk is lost alone, and told") {
+TEST_CASE("at the end only the message that is too large for the disk is lost, and reported") {
   const TemporaryFolder folder;
   QueueOptions options = hurried(folder);
   options.max_file_size = options.max_disk_space = 2048;
@@ -209,7 +209,7 @@ TEST_CASE("a disk that fails while the queue ends does not bring its workers bac
   CHECK(how.saved + how.lost + consumer.got().size() == queue.figures().enqueued);
 }
 
-TEST_CASE("who only enqueues does not undo what another process has read") {
+TEST_CASE("an enqueue-only queue does not undo the progress of another process") {
   const TemporaryFolder folder;
   QueueOptions options = disk_assisted(folder);
   options.type = QueueType::kDisk;
@@ -218,7 +218,7 @@ TEST_CASE("who only enqueues does not undo what another process has read") {
   const TestQueue feeding(options, {});
   REQUIRE(feeding.put(1, 5) == 5);
   {
-    // As another process would.
+    // Like another process.
     const auto whole = complete(options);
     REQUIRE(whole);
     const auto lock = spool.lock(Roles::kReader);
@@ -239,7 +239,7 @@ TEST_CASE("who only enqueues does not undo what another process has read") {
   CHECK(*after == *before);
 }
 
-TEST_CASE("what is on the disk comes first, also where it cannot be read at once") {
+TEST_CASE("messages on disk are delivered first, even if they cannot be read at first") {
   const TemporaryFolder folder;
   const QueueOptions options = disk_assisted(folder);
   REQUIRE(leave_on_disk(options, 1, 3) == 3);
@@ -249,7 +249,7 @@ TEST_CASE("what is on the disk comes first, also where it cannot be read at once
   const TestEngine queue(options, consumer.function(), files);
   CHECK(queue.put(4, 5) == 2);
   const std::size_t before = files.refused();
-  // It is tried again, with nothing delivered.
+  // It is tried again, and nothing is delivered.
   while (files.refused() == before) std::this_thread::yield();
   CHECK(consumer.got().empty());
   files.allow();

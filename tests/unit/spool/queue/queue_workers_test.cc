@@ -1,4 +1,4 @@
-// Workers: how many there are, how fast they go, and how long they are waited for.
+// Workers: how many there are, how fast they work, and how long the queue waits for them.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -27,20 +27,20 @@ TEST_CASE("the pool grows by one for each queue.workerthreadminimummessages") {
   options.worker_threads = 3;
   options.worker_thread_minimum_messages = 4;
   const TestQueue queue(options, consumer.function());
-  // One waits in the worker's hands.
+  // One is with the worker.
   hold_first(queue, consumer);
   REQUIRE(queue.put(2, 4) == 3);
   CHECK(queue.figures().workers == 1);
   REQUIRE(queue.put(5, 5) == 1);
   REQUIRE(consumer.wait_until_begun(2));
   CHECK(queue.figures().workers == 2);
-  // Not more than there may be.
+  // The maximum.
   REQUIRE(queue.put(6, 20) == 15);
   REQUIRE(consumer.wait_until_begun(3));
   CHECK(queue.figures().workers == 3);
   consumer.open();
   CHECK(consumer.wait_until_got(20));
-  CHECK(consumer.most_at_once() == 3);
+  CHECK(consumer.max_at_once() == 3);
 }
 
 TEST_CASE("by default there is one more worker for each part of the size") {
@@ -52,7 +52,7 @@ TEST_CASE("by default there is one more worker for each part of the size") {
   CHECK(options->worker_thread_minimum_messages == 5);
 }
 
-TEST_CASE("workers end after queue.timeoutworkerthreadshutdown, and come again") {
+TEST_CASE("workers end after queue.timeoutworkerthreadshutdown, and are started again") {
   TestConsumer consumer;
   consumer.close();
   QueueOptions options = small_options();
@@ -72,7 +72,7 @@ TEST_CASE("workers end after queue.timeoutworkerthreadshutdown, and come again")
   CHECK(consumer.got().size() == 27);
 }
 
-TEST_CASE("idle workers that are not to end do not, and are used again") {
+TEST_CASE("idle workers without a timeout stay, and are reused") {
   const TestConsumer consumer;
   const TestQueue queue(small_options(), consumer.function());
   for (int i = 1; i <= 200; ++i) {
@@ -82,7 +82,7 @@ TEST_CASE("idle workers that are not to end do not, and are used again") {
   CHECK(queue.figures().workers == 1);
 }
 
-TEST_CASE("queue.dequeueslowdown is what passes from one batch to the next") {
+TEST_CASE("queue.dequeueslowdown is the time from one batch to the next") {
   TestConsumer consumer;
   QueueOptions options = small_options();
   options.dequeue_slowdown = 10ms;
@@ -93,7 +93,7 @@ TEST_CASE("queue.dequeueslowdown is what passes from one batch to the next") {
   CHECK(time_now() - begin >= 40ms);
 }
 
-TEST_CASE("queue.dequeueslowdown does not hold up the end") {
+TEST_CASE("queue.dequeueslowdown does not delay the end") {
   TestConsumer consumer;
   QueueOptions options = small_options();
   options.dequeue_slowdown = 1h;
@@ -104,7 +104,7 @@ TEST_CASE("queue.dequeueslowdown does not hold up the end") {
   CHECK(consumer.got() == numbers(1, 3));
 }
 
-TEST_CASE("who enqueues into a full queue waits for queue.timeoutenqueue, and is refused then") {
+TEST_CASE("a producer waits for a full queue for queue.timeoutenqueue, and is then refused") {
   TestConsumer consumer;
   consumer.close();
   QueueOptions options = hurried();
@@ -121,7 +121,7 @@ TEST_CASE("who enqueues into a full queue waits for queue.timeoutenqueue, and is
   CHECK(queue.figures().enqueued == 20);
 }
 
-TEST_CASE("who enqueues into a full queue goes on as soon as there is room") {
+TEST_CASE("a producer that waits for a full queue continues as soon as there is room") {
   TestConsumer consumer;
   consumer.close();
   QueueOptions options = hurried();
@@ -137,7 +137,7 @@ TEST_CASE("who enqueues into a full queue goes on as soon as there is room") {
   CHECK(queue.figures().max_size <= 20);
 }
 
-TEST_CASE("who waits for room has an answer when the queue ends") {
+TEST_CASE("a producer that waits for room gets an answer when the queue ends") {
   TestConsumer consumer;
   consumer.close();
   QueueOptions options = hurried();
@@ -156,7 +156,7 @@ TEST_CASE("who waits for room has an answer when the queue ends") {
   CHECK_FALSE(full.get());
 }
 
-TEST_CASE("a queue in memory goes on delivering for queue.timeoutshutdown") {
+TEST_CASE("a queue in memory continues to deliver for queue.timeoutshutdown") {
   TestConsumer consumer;
   consumer.close();
   QueueOptions options = small_options();
@@ -170,7 +170,7 @@ TEST_CASE("a queue in memory goes on delivering for queue.timeoutshutdown") {
   CHECK(queue.figures().delivered == queue.figures().enqueued);
 }
 
-TEST_CASE("a consumer that heeds its stop token is not left behind, and what it had is not lost") {
+TEST_CASE("a consumer that respects its stop token is not abandoned, and loses nothing") {
   const TemporaryFolder folder;
   QueueOptions options = disk_assisted(folder);
   options.type = QueueType::kDisk;
@@ -188,7 +188,7 @@ TEST_CASE("a consumer that heeds its stop token is not left behind, and what it 
   CHECK(rest_of(options) == numbers(1, 3));
 }
 
-TEST_CASE("a consumer that ignores stop token and time-outs is left behind, and that is reported") {
+TEST_CASE("a consumer that ignores its stop token and timeouts is abandoned, and reported") {
   TestConsumer consumer(TestConsumer::Stop::kIgnored);
   consumer.close();
   {
@@ -201,12 +201,12 @@ TEST_CASE("a consumer that ignores stop token and time-outs is left behind, and 
     CHECK(queue.figures().workers == 0);
     CHECK(queue.reports.count("1 consumers do not end") == 1);
   }
-  // It goes on when the queue is long gone, and hurts nobody.
+  // It continues after the queue is gone, without harm.
   consumer.open();
   CHECK(consumer.wait_until_forgotten());
 }
 
-TEST_CASE("of a disk queue, what a consumer that was left behind had comes again") {
+TEST_CASE("a disk queue delivers the messages of an abandoned consumer again") {
   const TemporaryFolder folder;
   QueueOptions options = disk_assisted(folder);
   options.type = QueueType::kDisk;
@@ -224,7 +224,7 @@ TEST_CASE("of a disk queue, what a consumer that was left behind had comes again
   CHECK(consumer.wait_until_forgotten());
 }
 
-TEST_CASE("workers without a consumer at work are not left behind, however short the time-outs") {
+TEST_CASE("workers without a running consumer are not abandoned, however short the timeouts") {
   QueueOptions options = small_options();
   options.worker_threads = 4;
   options.worker_thread_minimum_messages = 1;
@@ -240,7 +240,7 @@ TEST_CASE("workers without a consumer at work are not left behind, however short
   }
 }
 
-TEST_CASE("the destructor ends the queue too, and the second call of shutdown says the same") {
+TEST_CASE("the destructor ends the queue, and a second shutdown() returns the same") {
   TestConsumer consumer;
   consumer.close();
   {

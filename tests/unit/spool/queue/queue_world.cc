@@ -18,7 +18,7 @@ using base::Result;
 
 constexpr auto kLongest = 60s;
 
-/// A file whose appends the disk may hold up or refuse.
+/// A file whose appends can be blocked, or made to fail.
 class HeldUpFile final : public File {
  public:
   HeldUpFile(HeldUpFiles& files, std::unique_ptr<File> real)
@@ -69,7 +69,7 @@ Delivery TestConsumer::State::consume(std::span<const Message> batch, const std:
   std::unique_lock lock(mutex);
   ++begun;
   batch_sizes.push_back(batch.size());
-  most_at_once = std::max(most_at_once, ++at_once);
+  max_at_once = std::max(max_at_once, ++at_once);
   changed.notify_all();
   const auto may_go = [&] { return !is_closed || passes > 0; };
   if (ignores_stop) {
@@ -142,9 +142,9 @@ std::size_t TestConsumer::begun() const {
   return state_->begun;
 }
 
-std::size_t TestConsumer::most_at_once() const {
+std::size_t TestConsumer::max_at_once() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->most_at_once;
+  return state_->max_at_once;
 }
 
 bool TestConsumer::wait_until_got(std::size_t messages) const {
@@ -301,7 +301,7 @@ TestEngine::TestEngine(const QueueOptions& options, const Consumer& consumer,
   REQUIRE(whole);
   const SpoolFiles spool(files, options.spool_directory, options.filename,
                          options.sync_queue_files);
-  // Never held up.
+  // Never blocked.
   const auto found = DiskStore::is_there(
       SpoolFiles(base::FileSystem::real(), options.spool_directory, options.filename, false));
   REQUIRE(found);
@@ -330,8 +330,8 @@ std::size_t TestEngine::put(int first, int last) const {
   return taken;
 }
 
-bool TestEngine::wait_until_at(DaPlace place) const {
-  return eventually([&] { return engine->da_place() == place; });
+bool TestEngine::wait_until_at(ShufflerState state) const {
+  return eventually([&] { return engine->shuffler_state() == state; });
 }
 
 std::vector<std::string> files_in(const TemporaryFolder& folder) {

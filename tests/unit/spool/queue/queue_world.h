@@ -1,5 +1,5 @@
-// What the tests of whole queues share: a consumer that can be held up, a disk that can be held up
-// and can refuse, and waiting for what other threads bring about.
+// Shared by the tests of whole queues: a consumer and a disk that can be blocked, a disk that can
+// fail, and waiting for other threads.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -24,11 +24,11 @@ namespace quarry::spool {
 
 /// "FIRST", "FIRST+1", … "LAST".
 std::vector<std::string> numbers(int first, int last);
-/// Messages with these for contents.
+/// Messages with these contents.
 std::vector<Message> messages(int first, int last);
 
-/// A consumer that notes what it gets. While it is closed it is held up with the batch that it has;
-/// asked to stop it then gives the batch back, unless it is stubborn.
+/// Records what it gets. While it is closed it blocks with its batch; asked to stop, it gives the
+/// batch back, unless it is stubborn.
 class TestConsumer {
  public:
   enum class Stop : std::uint8_t { kHeeded, kIgnored };
@@ -41,20 +41,20 @@ class TestConsumer {
 
   void close();
   void open();
-  /// Lets so many more batches pass while it is closed.
+  /// Lets this many more batches pass while it is closed.
   void let_pass(std::size_t batches);
-  /// What it does with the batches to come, first, while it is open: in their order.
+  /// The results for the next batches while it is open, in order.
   void answer(std::vector<std::function<Delivery(std::span<const Message>)>> answers);
 
   std::vector<std::string> got() const;
   std::vector<std::size_t> batch_sizes() const;
-  /// Calls that have begun, with or without an end.
+  /// Calls that have begun, ended or not.
   std::size_t begun() const;
-  /// Calls at the same time, at the most.
-  std::size_t most_at_once() const;
+  /// Maximum number of concurrent calls.
+  std::size_t max_at_once() const;
   bool wait_until_got(std::size_t messages) const;
   bool wait_until_begun(std::size_t batches) const;
-  /// No queue has the consumer any more, not even a thread that was left behind.
+  /// No queue uses the consumer any more, not even an abandoned thread.
   bool wait_until_forgotten() const;
 
  private:
@@ -69,7 +69,7 @@ class TestConsumer {
     std::vector<std::size_t> batch_sizes;
     std::size_t begun = 0;
     std::size_t at_once = 0;
-    std::size_t most_at_once = 0;
+    std::size_t max_at_once = 0;
 
     Delivery consume(std::span<const Message> batch, const std::stop_token& stop);
     Delivery take(std::span<const Message> batch, std::unique_lock<std::mutex>& lock);
@@ -92,20 +92,20 @@ class Reports {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-/// The machine's files, but that what is done to them may be held up, or refused.
+/// The machine's files, but operations can be blocked, or made to fail.
 class HeldUpFiles final : public base::FileSystem {
  public:
   enum class What : std::uint8_t { kRead, kMake, kAppend, kRemove };
 
-  /// WHAT waits until it is let go.
+  /// Blocks WHAT until it is released.
   void hold_up(What what);
   void let_go();
-  /// Something waits.
+  /// Whether an operation is blocked.
   bool wait_until_held_up() const;
-  /// WHAT is refused from now on, as it would be on a full disk.
+  /// Lets WHAT fail from now on, as on a full disk.
   void refuse(What what);
   void allow();
-  /// How many times something was refused.
+  /// The number of operations that failed.
   std::size_t refused() const;
 
   base::Result<std::unique_ptr<base::File>> open(const std::filesystem::path& path,
@@ -117,7 +117,7 @@ class HeldUpFiles final : public base::FileSystem {
   base::Result<void> make_folder(const std::filesystem::path& folder) override;
   base::Result<void> sync_directory(const std::filesystem::path& folder) override;
 
-  /// Called before WHAT is done.
+  /// Called before WHAT.
   base::Result<void> pass(What what);
 
  private:
@@ -130,27 +130,27 @@ class HeldUpFiles final : public base::FileSystem {
   std::size_t refusals_ = 0;
 };
 
-/// The default options, but for what CHANGE does.
+/// The default options, modified by CHANGE.
 template <typename Change>
 QueueOptions with(Change change) {
   QueueOptions options;
   change(options);
   return options;
 }
-/// Options with short ways: size 20, marks at 10 and 4, one worker, batches of one message, and
-/// time-outs that no test gets to by mistake.
+/// Options for short tests: size 20, marks at 10 and 4, one worker, batches of one message, and
+/// timeouts that no test reaches by mistake.
 QueueOptions small_options();
-/// The same, and its end waits for nobody.
+/// The same, but shutdown waits for nothing.
 QueueOptions hurried();
 /// The same with files in FOLDER: disk-assisted.
 QueueOptions disk_assisted(const TemporaryFolder& folder);
 
-/// A started queue, and what it tells.
+/// A started queue, and its reports.
 struct TestQueue {
   TestQueue(const QueueOptions& options, const Consumer& consumer,
             base::FileSystem& files = base::FileSystem::real());
 
-  /// Enqueues the numbers FIRST to LAST, one by one. How many were taken.
+  /// Enqueues the numbers FIRST to LAST, one by one. Returns how many were accepted.
   std::size_t put(int first, int last, Delay delay = Delay::kNone) const;
   Statistics figures() const { return queue->statistics(); }
   bool is_disk_assisted() const { return figures().is_disk_assisted; }
@@ -159,7 +159,7 @@ struct TestQueue {
   std::unique_ptr<Queue> queue;
 };
 
-/// A disk-assisted queue whose inside can be looked at. Ends with the object.
+/// A disk-assisted queue with access to its internals. Ends with the object.
 struct TestEngine {
   TestEngine(const QueueOptions& options, const Consumer& consumer,
              base::FileSystem& files = base::FileSystem::real(),
@@ -169,26 +169,25 @@ struct TestEngine {
   TestEngine& operator=(const TestEngine&) = delete;
 
   std::size_t put(int first, int last) const;
-  bool wait_until_at(DaPlace place) const;
+  bool wait_until_at(ShufflerState state) const;
 
   Reports reports;
   std::shared_ptr<Figures> figures = std::make_shared<Figures>();
   std::shared_ptr<Engine> engine;
 };
 
-/// Gives CONSUMER, which is closed, message 1 of QUEUE (TestQueue, TestEngine): it is held up with
-/// that.
+/// Gives CONSUMER, which is closed, message 1 of QUEUE (TestQueue, TestEngine), so that it blocks.
 template <typename Queue>
 void hold_first(const Queue& queue, const TestConsumer& consumer) {
   REQUIRE(queue.put(1, 1) == 1);
   REQUIRE(consumer.wait_until_begun(1));
 }
 
-/// The names in FOLDER, without those of locks.
+/// The names of the files in FOLDER, except locks.
 std::vector<std::string> files_in(const TemporaryFolder& folder);
-/// Leaves the numbers FIRST to LAST in OPTIONS' files. How many were saved.
+/// Saves the numbers FIRST to LAST in OPTIONS' files. Returns how many were saved.
 std::uint64_t leave_on_disk(const QueueOptions& options, int first, int last);
-/// Delivers everything that OPTIONS' files have, and returns it.
+/// Delivers and returns everything in OPTIONS' files.
 std::vector<std::string> rest_of(QueueOptions options);
 
 }  // namespace quarry::spool

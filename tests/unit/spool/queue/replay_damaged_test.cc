@@ -1,4 +1,4 @@
-// What `quarry spool replay` finds in segments that were set aside.
+// What `quarry spool replay` recovers from segments that were set aside.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using quarry::base::ErrorCode;
 
 namespace {
 
-const SpoolPlace kPlace{.folder = "/spool", .name = kName};
+const SpoolLocation kPlace{.folder = "/spool", .name = kName};
 const std::string kAside = segment_file(2) + ".damaged";
 
 /// The bytes of a segment with messages 1 to COUNT.
@@ -25,13 +25,13 @@ std::string segment_of(std::size_t count) {
   return bytes;
 }
 
-/// A folder in which a segment with BYTES was set aside, and what a replay makes of it.
+/// A directory with BYTES as a segment that was set aside, and the result of a replay.
 struct Salvage {
   explicit Salvage(const std::string& bytes) : system(MemoryFileSystem::Image{{kAside, bytes}}) {}
 
   bool replay() {
     const auto count = replay_spool(
-        kPlace, [this](const std::string& line) { told += line + "\n"; }, system);
+        kPlace, [this](const std::string& line) { reported += line + "\n"; }, system);
     if (!count) error = count.error().message;
     return count.has_value();
   }
@@ -39,26 +39,26 @@ struct Salvage {
   bool is_left_alone() const { return system.image().contains(kAside); }
 
   MemoryFileSystem system;
-  std::string told;
+  std::string reported;
   std::string error;
 };
 
 }  // namespace
 
-TEST_CASE("a segment whose header is damaged anywhere gives back all of its messages") {
+TEST_CASE("all messages of a segment with a damaged header are recovered") {
   for (std::size_t at = 0; at < 28; ++at) {
     CAPTURE(at);
     std::string bytes = segment_of(20);
     bytes[at] = static_cast<char>(bytes[at] ^ 0x11);
     Salvage salvage(bytes);
     REQUIRE(salvage.replay());
-    CHECK(has(salvage.told, kAside + ": 20 messages were found though its header is damaged"));
+    CHECK(has(salvage.reported, kAside + ": 20 messages were found though its header is damaged"));
     CHECK_FALSE(salvage.is_left_alone());
     CHECK(salvage.rest() == numbered_messages(1, 20));
   }
 }
 
-TEST_CASE("a segment whose beginning is gone, or zeros, gives back what is behind it") {
+TEST_CASE("messages after a missing or zeroed beginning of a segment are recovered") {
   const std::string whole = segment_of(20);
   const std::size_t records = whole.size() - kSegmentHeader;
   Salvage zeros(std::string(100, '\0') + whole.substr(100));
@@ -71,7 +71,7 @@ TEST_CASE("a segment whose beginning is gone, or zeros, gives back what is behin
   CHECK(gone.rest() == numbered_messages(1, 20));
 }
 
-TEST_CASE("zeros in the middle of a segment do not hide what is behind them") {
+TEST_CASE("zeros in the middle of a segment do not hide later messages") {
   const std::string whole = segment_of(200);
   std::string bytes = whole;
   bytes.replace(1000, 1500, 1500, '\0');
@@ -82,7 +82,7 @@ TEST_CASE("zeros in the middle of a segment do not hide what is behind them") {
   CHECK(rest == numbered_messages(201 - rest.size(), 200));
 }
 
-TEST_CASE("damage behind a damaged header costs what it hits") {
+TEST_CASE("damage after a damaged header loses only the messages that it hits") {
   std::string bytes = segment_of(20);
   bytes[2] = bytes[150] = '?';
   Salvage salvage(bytes);
@@ -93,7 +93,7 @@ TEST_CASE("damage behind a damaged header costs what it hits") {
   CHECK(got.back() == numbered(20));
 }
 
-TEST_CASE("messages of any content are found, without a header, and no others") {
+TEST_CASE("without a header, messages of any content are found, and no others") {
   std::vector<Message> sent;
   for (const std::string& content :
        {std::string(), std::string(500, '\0'), std::string("\x01\0\0\0\0", 5), segment_of(3),
@@ -107,20 +107,20 @@ TEST_CASE("messages of any content are found, without a header, and no others") 
   CHECK(salvage.rest() == sent);
 }
 
-TEST_CASE("what holds no message is left alone, and said so") {
+TEST_CASE("a segment without messages is left alone, and reported") {
   std::string noise = "QSPOOL";
   for (unsigned i = 0; i < 50000; ++i) noise += static_cast<char>(i * 2654435761U >> 24 & 3);
   for (const std::string& bytes :
        {std::string(), std::string("a text\n"), std::string(100000, '\0'), noise}) {
     Salvage salvage(bytes);
     REQUIRE(salvage.replay());
-    CHECK(has(salvage.told, "no message can be found though its header is damaged"));
+    CHECK(has(salvage.reported, "no message can be found though its header is damaged"));
     CHECK(salvage.is_left_alone());
     CHECK(salvage.rest().empty());
   }
 }
 
-TEST_CASE("a segment that takes too long to look at is kept, with what was not found") {
+TEST_CASE("a segment that takes too long to search is kept") {
   std::string full_of_lengths;
   while (full_of_lengths.size() < 70000) full_of_lengths += "\0\x80\0\0"s;
   std::string bytes(kSegmentHeader, '\0');
@@ -131,13 +131,14 @@ TEST_CASE("a segment that takes too long to look at is kept, with what was not f
   Salvage salvage(bytes);
   REQUIRE(salvage.replay());
   const std::string rest = segment_file(2) + ".rest";
-  CHECK(has(salvage.told, "it takes too long to look at all of it; it is kept as /spool/" + rest));
+  CHECK(has(salvage.reported,
+            "it takes too long to look at all of it; it is kept as /spool/" + rest));
   CHECK(salvage.system.image().at(rest) == bytes);
   CHECK_FALSE(salvage.is_left_alone());
   CHECK(salvage.rest() == numbered_messages(1, 2));
 }
 
-TEST_CASE("a segment under the name of another gives back all of its messages") {
+TEST_CASE("all messages of a segment with another's name are recovered") {
   std::string bytes = encode(SegmentHeader{.number = 5, .first = 100});
   for (std::size_t i = 1; i <= 4; ++i) encode(bytes, 5, 99 + i, numbered(i));
   Salvage salvage(bytes);
@@ -145,7 +146,7 @@ TEST_CASE("a segment under the name of another gives back all of its messages") 
   CHECK(salvage.rest() == numbered_messages(1, 4));
 }
 
-TEST_CASE("a replay that fails anywhere can be repeated, and puts nothing there twice") {
+TEST_CASE("a replay that fails anywhere can be repeated without duplicates") {
   std::string bytes = segment_of(20);
   bytes[40] ^= 1;
   bool is_done = false;

@@ -1,4 +1,4 @@
-// A disk queue's files in memory, and what a test does with them.
+// A disk queue's files in memory, and helpers for tests.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -18,19 +18,19 @@ inline std::string segment_file(std::uint64_t number) {
   return segment_name(kName, number);
 }
 
-/// The NUMBER-th message of a test.
+/// Message number NUMBER of a test.
 inline Message numbered(std::size_t number) {
   return {.content = "message " + std::to_string(number),
           .severity = static_cast<std::uint8_t>(number % 8)};
 }
 
-/// The store on FILES, and what it told.
+/// The store on FILES, and its reports.
 struct StoreWorld {
   explicit StoreWorld(MemoryFileSystem& system, QueueOptions options = {}, bool synced = false,
                       const std::string& name = kName)
       : files(system, "/spool", name, synced) {
-    auto opened =
-        DiskStore::open(files, options, [this](const std::string& line) { told += line + "\n"; });
+    auto opened = DiskStore::open(files, options,
+                                  [this](const std::string& line) { reported += line + "\n"; });
     if (opened) {
       store = std::move(*opened);
     } else {
@@ -38,7 +38,7 @@ struct StoreWorld {
     }
   }
 
-  /// Pushes messages FIRST to LAST, each by itself. Returns how many were taken.
+  /// Pushes messages FIRST to LAST, one by one. Returns how many were accepted.
   std::size_t push(std::size_t first, std::size_t last) {
     for (std::size_t i = first; i <= last; ++i) {
       Message message = numbered(i);
@@ -51,7 +51,7 @@ struct StoreWorld {
     return last + 1 - first;
   }
 
-  /// Takes everything there is, batch by batch, and settles it.
+  /// Takes and settles everything, batch by batch.
   std::vector<Message> drain(std::size_t batch_size = 7) {
     std::vector<Message> all;
     while (true) {
@@ -65,7 +65,7 @@ struct StoreWorld {
 
   SpoolFiles files;
   std::unique_ptr<DiskStore> store;
-  std::string told;
+  std::string reported;
   std::string error;
 };
 
@@ -75,7 +75,7 @@ inline std::vector<Message> numbered_messages(std::size_t first, std::size_t las
   return all;
 }
 
-/// Segments of some five messages.
+/// Segments of about five messages.
 inline QueueOptions small_segments() {
   QueueOptions options;
   options.max_file_size = 150;

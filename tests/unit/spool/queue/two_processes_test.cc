@@ -1,4 +1,4 @@
-// A queue that one process writes to and another one reads from, here with an object for each.
+// A queue that one process writes and another one reads, here with an object for each.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -26,7 +26,7 @@ QueueOptions on_disk(const TemporaryFolder& folder) {
   return options;
 }
 
-/// Who reads.
+/// The reader.
 struct TestDrain {
   explicit TestDrain(const QueueOptions& options) {
     auto opened =
@@ -35,9 +35,9 @@ struct TestDrain {
     drain = std::move(*opened);
   }
 
-  std::vector<std::string> take(std::size_t most) const {
+  std::vector<std::string> take(std::size_t max) const {
     std::vector<std::string> got;
-    const auto messages = drain->next(most);
+    const auto messages = drain->next(max);
     REQUIRE_MESSAGE(messages, messages.error().message);
     for (const Message& message : *messages) got.push_back(message.content);
     drain->settle(got.size());
@@ -48,8 +48,8 @@ struct TestDrain {
   std::unique_ptr<Drain> drain;
 };
 
-/// The machine's files. Whenever somebody looks for more of them, somebody else has just put some
-/// more there, but not for ever.
+/// The machine's files. Whenever they are listed, another process has just added some, up to a
+/// limit.
 class FedFiles final : public quarry::base::FileSystem {
  public:
   explicit FedFiles(const TestQueue& feeder) : feeder_(feeder) {}
@@ -68,7 +68,7 @@ class FedFiles final : public quarry::base::FileSystem {
   }
   quarry::base::Result<std::vector<std::string>> list(
       const std::filesystem::path& folder) override {
-    if (fed_ < kMost) {
+    if (fed_ < kMax) {
       ++fed_;
       feeder_.put(fed_, fed_);
     }
@@ -82,7 +82,7 @@ class FedFiles final : public quarry::base::FileSystem {
   }
 
  private:
-  static constexpr int kMost = 1000;
+  static constexpr int kMax = 1000;
   quarry::base::FileSystem& real_ = quarry::base::FileSystem::real();
   const TestQueue& feeder_;
   int fed_ = 0;
@@ -90,7 +90,7 @@ class FedFiles final : public quarry::base::FileSystem {
 
 }  // namespace
 
-TEST_CASE("queue.size bounds what waits for another process that delivers") {
+TEST_CASE("queue.size limits the messages that wait for another process to deliver") {
   const TemporaryFolder folder;
   const QueueOptions options = on_disk(folder);
   const TestQueue queue(options, {});
@@ -101,14 +101,14 @@ TEST_CASE("queue.size bounds what waits for another process that delivers") {
   CHECK(queue.figures().full == 2);
   const TestDrain reader(options);
   CHECK(reader.take(5) == numbers(1, 5));
-  // At the next look, even where how far it is was to be written down but once a segment.
+  // At the next poll, even if the position is otherwise stored only once per segment.
   CHECK(reader.take(0).empty());
   CHECK(queue.put(21, 40) == 5);
   CHECK(queue.figures().on_disk == 20);
   CHECK(reader.take(100) == numbers(6, 25));
 }
 
-TEST_CASE("a producer waits for another process that delivers, and goes on soon after it has") {
+TEST_CASE("a producer waits for another process to deliver, and continues soon afterwards") {
   const TemporaryFolder folder;
   QueueOptions options = on_disk(folder);
   options.timeout_enqueue = kEternal;
@@ -117,18 +117,18 @@ TEST_CASE("a producer waits for another process that delivers, and goes on soon 
   auto put = std::async(std::launch::async, [&] { return queue.put(1, 200); });
   const TestDrain reader(options);
   std::vector<std::string> got;
-  std::size_t most = 0;
+  std::size_t max = 0;
   CHECK(eventually([&] {
-    most = std::max<std::size_t>(most, queue.figures().on_disk);
+    max = std::max<std::size_t>(max, queue.figures().on_disk);
     for (std::string& one : reader.take(7)) got.push_back(std::move(one));
     return got.size() >= 200;
   }));
   CHECK(put.get() == 200);
   CHECK(got == numbers(1, 200));
-  CHECK(most <= 20);
+  CHECK(max <= 20);
 }
 
-TEST_CASE("what is left of an earlier process counts, and a purge makes room") {
+TEST_CASE("messages of an earlier process count, and a purge makes room") {
   const TemporaryFolder folder;
   const QueueOptions options = on_disk(folder);
   REQUIRE(leave_on_disk(options, 1, 15) == 15);
@@ -138,7 +138,7 @@ TEST_CASE("what is left of an earlier process counts, and a purge makes room") {
   CHECK(queue.put(21, 50) == 20);
 }
 
-TEST_CASE("a purge ends beside somebody who enqueues without a pause") {
+TEST_CASE("a purge ends even if a producer enqueues without a pause") {
   const TemporaryFolder folder;
   QueueOptions options = on_disk(folder);
   options.size = 100000;
@@ -147,7 +147,7 @@ TEST_CASE("a purge ends beside somebody who enqueues without a pause") {
   FedFiles files(queue);
   const auto removed = purge_spool({options.spool_directory, options.filename}, {}, files);
   REQUIRE_MESSAGE(removed, removed.error().message);
-  // Some were put there before it had a first look.
+  // Some were added before its first poll.
   CHECK(*removed >= 50);
   CHECK(*removed < 60);
   CHECK(files.fed() < 100);
@@ -155,7 +155,7 @@ TEST_CASE("a purge ends beside somebody who enqueues without a pause") {
   CHECK(rest.take(2000).size() == 50 + static_cast<std::size_t>(files.fed()) - *removed);
 }
 
-TEST_CASE("what was taken and not settled is settled in its order, and comes again if it is not") {
+TEST_CASE("a drain settles messages in order, and returns unsettled ones again") {
   const TemporaryFolder folder;
   const QueueOptions options = on_disk(folder);
   REQUIRE(leave_on_disk(options, 1, 20) == 20);
@@ -173,7 +173,7 @@ TEST_CASE("what was taken and not settled is settled in its order, and comes aga
   CHECK(reader.take(100) == numbers(8, 20));
 }
 
-TEST_CASE("who delivers elsewhere makes room below queue.discardmark too") {
+TEST_CASE("delivery by another process makes room below queue.discardmark, too") {
   const TemporaryFolder folder;
   QueueOptions options = on_disk(folder);
   options.discard_mark = 10;
@@ -187,17 +187,17 @@ TEST_CASE("who delivers elsewhere makes room below queue.discardmark too") {
   CHECK(queue.put(11, 30) == 4);
 }
 
-TEST_CASE("a message that queue.maxdiskspace can never have room for is refused by its size") {
+TEST_CASE("a message that can never fit into queue.maxdiskspace is refused for its size") {
   for (const QueueType type : {QueueType::kDisk, QueueType::kMemory}) {
     const TemporaryFolder folder;
     QueueOptions options = on_disk(folder);
     options.type = type;
     options.max_file_size = options.max_disk_space = 1024;
-    const std::size_t most = most_content(options);
-    CHECK(most == 1024 - 44);
+    const std::size_t max = max_content(options);
+    CHECK(max == 1024 - 44);
     const TestQueue queue(options, {});
-    CHECK(queue.queue->enqueue({.content = std::string(most, 'x')}));
-    const auto refused = queue.queue->enqueue({.content = std::string(most + 1, 'x')});
+    CHECK(queue.queue->enqueue({.content = std::string(max, 'x')}));
+    const auto refused = queue.queue->enqueue({.content = std::string(max + 1, 'x')});
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::kLimit);
     CHECK(refused.error().message.contains("queue.maxdiskspace"));

@@ -18,7 +18,7 @@ std::string record_of(const Message& message) {
 
 }  // namespace
 
-TEST_CASE("a record is read as it was written, whatever is in it") {
+TEST_CASE("a record is decoded as it was encoded, whatever its content") {
   for (const std::string& content : {std::string(), std::string("x"), std::string(3, '\0'),
                                      std::string(70000, 'y'), record_of(kMessage)}) {
     const std::string bytes = record_of({.content = content, .severity = 0});
@@ -30,7 +30,7 @@ TEST_CASE("a record is read as it was written, whatever is in it") {
   }
 }
 
-TEST_CASE("a record that is cut off anywhere is cut off, not damaged, and tells what it needs") {
+TEST_CASE("a truncated record is cut off, not damaged, and says how many bytes it needs") {
   const std::string bytes = record_of(kMessage);
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     CAPTURE(size);
@@ -50,14 +50,14 @@ TEST_CASE("a record with any bit flipped is damaged") {
   }
 }
 
-TEST_CASE("a record is none in another place, and zeros are none anywhere") {
+TEST_CASE("a record is invalid in another position, and zeros are invalid anywhere") {
   const std::string bytes = record_of(kMessage);
   CHECK(decode_record(bytes, 7, 1001).state == RecordState::kDamaged);
   CHECK(decode_record(bytes, 8, 1000).state == RecordState::kDamaged);
   CHECK(decode_record(std::string(64, '\0'), 7, 1000).state == RecordState::kDamaged);
 }
 
-TEST_CASE("a segment's header says what it is, and what is wrong with it") {
+TEST_CASE("a segment's header is decoded, or its error reported") {
   const std::string bytes = encode(SegmentHeader{.number = 42, .first = 1ULL << 50});
   REQUIRE(bytes.size() == kSegmentHeader);
   const auto header = decode_header(bytes);
@@ -78,7 +78,7 @@ TEST_CASE("a segment's header says what it is, and what is wrong with it") {
   CHECK(other.error().message.find("format 9") != std::string::npos);
 }
 
-TEST_CASE("the number of a segment is in its name, and other files have none") {
+TEST_CASE("the number of a segment is in its name, and other names have none") {
   CHECK(segment_name("q", 42) == "q.00000042");
   CHECK(segment_number("q", "q.00000042") == 42);
   CHECK(segment_number("q", "q.123456789") == 123456789);

@@ -1,4 +1,4 @@
-// What a subscription gives up: it is kept, listed, and comes back when somebody asks for it.
+// Dead letters: they are kept, listed, and replayed on request.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -24,13 +24,13 @@ std::vector<StreamedMessage> dead_letters(Subscription& subscription) {
 
 SubscriptionOptions three_attempts() {
   SubscriptionOptions options;
-  options.most_attempts = 3;
+  options.max_attempts = 3;
   return options;
 }
 
 }  // namespace
 
-TEST_CASE("a message that fails too often becomes a dead letter with all that is known of it") {
+TEST_CASE("a message that fails too often becomes a dead letter with all its fields") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto start = world.clock.time;
@@ -39,7 +39,7 @@ TEST_CASE("a message that fails too often becomes a dead letter with all that is
   for (int attempt = 1; attempt <= 3; ++attempt) {
     REQUIRE(take_ids(*mail, 1) == ids(1, 1));
     CHECK(dead_letters(*mail).empty());
-    settle(*mail, 1, 1, Outcome::kLater, "refused " + std::to_string(attempt));
+    settle(*mail, 1, 1, Outcome::kRetry, "refused " + std::to_string(attempt));
     world.clock.pass(1h);
   }
   CHECK(drain(*mail) == ids(2, 3));
@@ -60,12 +60,11 @@ TEST_CASE("a message that fails too often becomes a dead letter with all that is
   CHECK(figures.delivered == 2);
 }
 
-TEST_CASE(
-    "who looks while the first dead letter is being put away sees the subscription without it") {
+TEST_CASE("the status during the first dead letter shows the subscription without it") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto mail = world.subscribe("mail", three_attempts());
-  // The first file of their stream is there, and their subscription not yet.
+  // The first file of their stream exists, and their subscription does not yet.
   const auto ours = files.open("/spool/s.stream", base::FileUse::kRead);
   const auto theirs = files.open("/spool/s.mail.dead.stream", base::FileUse::kMake);
   REQUIRE(ours);
@@ -74,13 +73,13 @@ TEST_CASE(
   const auto size = (*ours)->read_at(0, bytes);
   REQUIRE(size);
   REQUIRE((*theirs)->append({bytes.data(), *size}));
-  const auto status = stream_status(world.options.place, files);
+  const auto status = stream_status(world.options.location, files);
   REQUIRE(status);
   REQUIRE(status->subscriptions.size() == 1);
   CHECK(status->subscriptions[0].dead == 0);
 }
 
-TEST_CASE("dead letters come back into their subscription alone, as they were, when replayed") {
+TEST_CASE("replayed dead letters return unchanged, to their subscription only") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto start = world.clock.time;
@@ -146,14 +145,14 @@ TEST_CASE("a message whose delivery kills the process is given up after its atte
     REQUIRE((taken && taken->size() == 1));
     CHECK(taken->front().id == (life < 3 ? 1 : 2));
     if (life < 3) attempts = taken->front().attempts;
-    // What the kernel has when the process is killed just now.
+    // The kernel's view if the process is killed now.
     image = found.image();
     if (life == 3) CHECK(mail->statistics().dead == 1);
   }
   CHECK(attempts == 3);
 }
 
-TEST_CASE("an error is kept whole up to its bound, and not cut within a character") {
+TEST_CASE("an error is stored up to its maximum length, and not cut within a character") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto mail = world.subscribe("mail");
@@ -161,6 +160,6 @@ TEST_CASE("an error is kept whole up to its bound, and not cut within a characte
   REQUIRE(take_ids(*mail).size() == 1);
   std::string error(255, 'x');
   error += "\xc3\xa4 and more";
-  settle(*mail, 1, 1, Outcome::kLater, error);
+  settle(*mail, 1, 1, Outcome::kRetry, error);
   CHECK(mail->statistics().last_error == std::string(255, 'x'));
 }

@@ -1,4 +1,4 @@
-// A stream's files as version 8387f36 has left them: see make_stream.cc.
+// A stream's files as written by version 8387f36: see make_stream.cc.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -52,9 +52,9 @@ TEST_CASE(
     "a stream that an earlier version has left has its messages, subscriptions and dead letters") {
   MemoryFileSystem files(kFiles);
   StreamOptions options = stream_options();
-  options.place.name = "events";
+  options.location.name = "events";
   const StreamWorld world(files, options);
-  CHECK(world.told == "");
+  CHECK(world.reported == "");
   CHECK(world.stream->subscriptions() == std::vector<std::string>{"hook", "mail"});
   const auto mail = world.subscribe("mail");
   const SubscriptionStatistics before = mail->statistics();

@@ -1,5 +1,5 @@
-// Messages that other processes put into a stream: what is acknowledged, when, and whom it harms when
-// one of them does what it must not.
+// Hand-overs from other processes: what is acknowledged, and when, and whom a misbehaving client
+// affects.
 #include "quarry/spool/hand_over.h"
 
 #include <doctest/doctest.h>
@@ -43,7 +43,7 @@ std::string frame_of(std::string_view body) {
   return frame;
 }
 
-/// A stream on FILES, with one subscription, that takes messages over a socket.
+/// A stream on FILES, with one subscription, and a hand-over server.
 struct Server {
   explicit Server(quarry::base::FileSystem& files, const HandOverOptions& options = {})
       : world(files) {
@@ -63,7 +63,7 @@ struct Server {
 
 }  // namespace
 
-TEST_CASE("what is handed over is in the stream, with its key, under the id that is returned") {
+TEST_CASE("a message that is handed over is in the stream with its key and the returned id") {
   MemoryFileSystem files;
   Server server(files);
   CHECK(server.client().hand_over(numbered_messages(1, 3)) == 1);
@@ -78,7 +78,7 @@ TEST_CASE("what is handed over is in the stream, with its key, under the id that
   CHECK(taken->at(4).severity == 2);
 }
 
-TEST_CASE("nothing is acknowledged before the disk has it, and then it survives a power cut") {
+TEST_CASE("messages are acknowledged only when they are on disk and survive a power cut") {
   MemoryFileSystem files;
   Server server(files);
   const RawClient client(server.path);
@@ -101,7 +101,7 @@ TEST_CASE("nothing is acknowledged before the disk has it, and then it survives 
   CHECK(drain(*after.subscribe("mail")) == ids(1, 50));
 }
 
-TEST_CASE("where the disk does not sync the answer is why, and the next one may be taken") {
+TEST_CASE("if a sync fails, the client gets the error, and the next request may succeed") {
   MemoryFileSystem files;
   Server server(files);
   std::atomic<bool> is_full{true};
@@ -118,7 +118,7 @@ TEST_CASE("where the disk does not sync the answer is why, and the next one may 
   CHECK(drain(*server.mail) == ids(1, 1));
 }
 
-TEST_CASE("requests that come while the disk syncs go there together, with one sync") {
+TEST_CASE("requests that arrive during a sync are written together, with one sync") {
   MemoryFileSystem files;
   Server server(files);
   std::mutex mutex;
@@ -155,7 +155,7 @@ TEST_CASE("requests that come while the disk syncs go there together, with one s
   CHECK(drain(*server.mail) == ids(1, 41));
 }
 
-TEST_CASE("a client that lies is dropped without an answer, and others are served") {
+TEST_CASE("a client with an invalid request is disconnected, and others are served") {
   MemoryFileSystem files;
   Server server(files);
   std::string whole = request(1, 2);
@@ -187,22 +187,22 @@ TEST_CASE("a client that lies is dropped without an answer, and others are serve
   }
 }
 
-TEST_CASE("a client that stops in the middle, or says nothing, is dropped in time") {
+TEST_CASE("a client that stalls or is idle is disconnected in time") {
   MemoryFileSystem files;
   HandOverOptions options;
   options.time_out = 50ms;
-  options.most_clients = 2;
+  options.max_clients = 2;
   Server server(files, options);
   const RawClient stopped(server.path);
   stopped.send(request(1, 5).substr(0, 20));
   const RawClient quiet(server.path);
-  // There is no place for a third one until then.
+  // There is no room for a third client until then.
   CHECK(server.client().hand_over(numbered_messages(1, 1)) == 1);
   CHECK(stopped.is_dropped());
   CHECK(quiet.is_dropped());
 }
 
-TEST_CASE("a request in single bytes, and one after the other on a connection, are taken") {
+TEST_CASE("a request in single bytes, and several on one connection, are accepted") {
   MemoryFileSystem files;
   Server server(files);
   const RawClient client(server.path);
@@ -213,17 +213,17 @@ TEST_CASE("a request in single bytes, and one after the other on a connection, a
   CHECK(answer_in(client.read()) == 5);
 }
 
-TEST_CASE("clients that flood the server get no more of its memory than all may have together") {
+TEST_CASE("clients that flood the server cannot exceed the memory limit for all clients") {
   MemoryFileSystem files;
   HandOverOptions options;
-  options.most_bytes = kMostHandOver + 64;
+  options.max_request_bytes = kMaxHandOver + 64;
   Server server(files, options);
   const std::vector<NewMessage> large{{.content = std::string(12 << 20, 'x')}};
   const std::string whole = request_frame(large).value();
-  // It has taken the room, and will not send the rest.
+  // It occupies the memory, and will not send the rest.
   const RawClient holder(server.path);
   holder.send(std::string_view(whole).substr(0, 1 << 20));
-  // So nothing of another one is read, beyond what the kernel keeps.
+  // So nothing is read from another one, beyond the kernel's buffers.
   const RawClient second(server.path);
   REQUIRE(::fcntl(second.fd(), F_SETFL, O_NONBLOCK) == 0);
   second.send(whole);
@@ -234,7 +234,7 @@ TEST_CASE("clients that flood the server get no more of its memory than all may 
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] { served += server.client().hand_over(large).has_value() ? 1 : 0; });
   }
-  // A small one has room beside it.
+  // A small request still has room.
   CHECK(server.client().hand_over(numbered_messages(1, 1)));
   holder.send(std::string_view(whole).substr(1 << 20));
   CHECK(answer_in(holder.read()));
@@ -243,7 +243,7 @@ TEST_CASE("clients that flood the server get no more of its memory than all may 
   CHECK(served == 3);
 }
 
-TEST_CASE("a call ends in time, with an error that tells whether something may have been taken") {
+TEST_CASE("a call ends in time, with an error that says whether messages may be in the stream") {
   const TemporaryFolder folder;
   const std::string path = folder.string() + "/socket";
   const auto error = [&](const std::vector<NewMessage>& messages) {
@@ -253,9 +253,9 @@ TEST_CASE("a call ends in time, with an error that tells whether something may h
   };
   CHECK(error(numbered_messages(1, 1)) == ErrorCode::kNotFound);
   CHECK(error({}) == ErrorCode::kLimit);
-  CHECK(error({{.content = std::string(kMostHandOver, 'x')}}) == ErrorCode::kLimit);
+  CHECK(error({{.content = std::string(kMaxHandOver, 'x')}}) == ErrorCode::kLimit);
   const quarry::base::Fd listener = listen_at(path);
-  // Nobody accepts.
+  // The listener never accepts.
   CHECK(error(numbered_messages(1, 1)) == ErrorCode::kBusy);
   CHECK(error({{.content = std::string(4 << 20, 'x')}}) == ErrorCode::kBusy);
 }
@@ -268,7 +268,7 @@ TEST_CASE("what a process has acknowledged that is killed at any operation is in
     REQUIRE(fuse_length < 500);
     const TemporaryFolder folder;
     StreamOptions options = stream_options();
-    options.place.folder = folder.path() / "spool";
+    options.location.folder = folder.path() / "spool";
     const std::string path = folder.string() + "/socket";
     quarry::base::Fd listener = listen_at(path);
     const pid_t child = ::fork();

@@ -1,4 +1,4 @@
-// Both ends of a hand-over in a test, and a client that does what it likes.
+// Client and server of a hand-over in a test, and a raw client.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ inline base::Fd listen_at(const std::string& path) {
   return std::move(*fd);
 }
 
-/// A connection whose owner writes any bytes.
+/// A connection that can send arbitrary bytes.
 class RawClient {
  public:
   explicit RawClient(const std::string& path) {
@@ -38,7 +38,7 @@ class RawClient {
   void send(std::string_view bytes) const {
     while (!bytes.empty()) {
       const ssize_t count = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (count <= 0) return;  // dropped already
+      if (count <= 0) return;  // disconnected already
       bytes.remove_prefix(static_cast<std::size_t>(count));
     }
   }
@@ -47,7 +47,7 @@ class RawClient {
     pollfd one{.fd = fd(), .events = POLLIN, .revents = 0};
     return ::poll(&one, 1, static_cast<int>(time.count())) == 1;
   }
-  /// One answer, or what comes of it until the other end closes; waits for five seconds at most.
+  /// Reads one answer, or what there is until the server disconnects; for five seconds at most.
   std::string read() const {
     std::string bytes;
     std::array<char, 512> buffer;
@@ -62,7 +62,7 @@ class RawClient {
     }
     return bytes;
   }
-  /// The other end closes without an answer.
+  /// Whether the server disconnects without an answer.
   bool is_dropped() const {
     std::array<char, 1> byte;
     return has_news(std::chrono::seconds(5)) && ::recv(fd(), byte.data(), 1, 0) <= 0;

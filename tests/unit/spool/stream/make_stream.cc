@@ -1,8 +1,8 @@
-// Makes a stream for the tests of `quarry spool`, and may go on holding it:
+// Creates a stream for the tests of `quarry spool`, and may hold it:
 //
 //   make-stream FOLDER         `events`, 5 messages, two subscriptions: `mail` has delivered the
-//                              first, given up the second and the third, and will try the fourth
-//                              later; `hook` is paused
+//                              first, given up the second and third, and will retry the fourth;
+//                              `hook` is paused
 //   make-stream FOLDER hold    opens that, prints a line, and holds it until standard input ends
 #include <cstdio>
 #include <string>
@@ -28,7 +28,7 @@ bool make(Stream& stream) {
       {.sequence = 1},
       {.sequence = 2, .outcome = Outcome::kGivenUp, .error = "550 no such user"},
       {.sequence = 3, .outcome = Outcome::kGivenUp, .error = "550 no such user"},
-      {.sequence = 4, .outcome = Outcome::kLater, .error = "451 try again"}};
+      {.sequence = 4, .outcome = Outcome::kRetry, .error = "451 try again"}};
   return (*mail)->settle(settled).has_value();
 }
 
@@ -38,7 +38,8 @@ int main(int count, char** arguments) {
   if (count < 2) return 2;
   const bool is_to_hold = count > 2 && arguments[2] == std::string_view("hold");
   const auto report = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
-  const auto stream = Stream::open({.place = {.folder = arguments[1], .name = "events"}}, report);
+  const auto stream =
+      Stream::open({.location = {.folder = arguments[1], .name = "events"}}, report);
   if (!stream) return 1;
   if (!is_to_hold) return make(**stream) ? 0 : 1;
   std::puts("holding");

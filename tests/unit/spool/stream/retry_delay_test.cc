@@ -7,7 +7,7 @@
 using namespace quarry::spool;
 using namespace std::chrono_literals;
 
-TEST_CASE("a delay grows with each try, up to the most that it may be") {
+TEST_CASE("a delay grows with each attempt, up to the maximum") {
   const RetryDelay retry{.base = 1s, .factor = 2, .most = 60s, .jitter = 0};
   CHECK(retry.after(1, 0) == 1s);
   CHECK(retry.after(2, 0) == 2s);
@@ -16,7 +16,7 @@ TEST_CASE("a delay grows with each try, up to the most that it may be") {
   CHECK(retry.after(4'000'000'000, 0) == 60s);
 }
 
-TEST_CASE("the jitter takes a part off, and never all") {
+TEST_CASE("the jitter subtracts a part of the delay, and never all") {
   const RetryDelay retry{.base = 10s, .factor = 1, .most = 10s, .jitter = 0.5};
   CHECK(retry.after(1, 0) == 10s);
   CHECK(retry.after(1, 0.5) == 7500ms);
@@ -25,7 +25,7 @@ TEST_CASE("the jitter takes a part off, and never all") {
   CHECK(wild.after(1, 0.999) == 1ms);
 }
 
-TEST_CASE("a delay that would not grow, or be none, is refused by the name of what is wrong") {
+TEST_CASE("an invalid delay is refused with the name of the member") {
   const auto wrong = [](const RetryDelay& retry) {
     const auto checked = retry.check();
     return checked ? std::string() : checked.error().message.substr(0, 4);

@@ -1,6 +1,6 @@
-// A machine that stops at any moment of a stream's life: every operation on files is recorded, and
-// played again with any part of what was not synced lost. Nothing that was acknowledged is lost, and
-// nothing that was settled for good comes again.
+// A crash of the machine at any moment: every file operation of a stream is recorded, and replayed
+// with any part of the unsynced data lost. No acknowledged message may be lost, and none that was
+// durably settled delivered again.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,12 +20,12 @@ namespace {
 
 using Ids = std::set<std::uint64_t>;
 
-/// What was known to the subscriber by the time that so many operations had been done.
+/// What was acknowledged to the subscriber after a number of operations.
 struct Promise {
   std::size_t operations = 0;
   std::uint64_t appended = 0;  // messages 1 to this
   Ids done;                    // the call has returned
-  Ids asked;                   // it has begun at least
+  Ids asked;                   // the call has at least begun
   Ids dead;
 };
 
@@ -51,8 +51,8 @@ SubscriptionOptions options_of(bool synced) {
   return options;
 }
 
-/// A life with everything in it: segments that fill and go, a message that is late, one that is given
-/// up, one that is given back, another subscription behind, a restart.
+/// A scenario with everything: segments that fill and are removed, a message that is retried, one
+/// that is given up, one that is returned, a slow subscription, a restart.
 class Life {
  public:
   explicit Life(bool synced) : options_(options_of(synced)), world_(files_) {
@@ -67,7 +67,7 @@ class Life {
     settle({{.sequence = 1}, {.sequence = 3}});
     append(25);
     take(6);
-    settle({{.sequence = 2, .outcome = Outcome::kLater, .error = "away"},
+    settle({{.sequence = 2, .outcome = Outcome::kRetry, .error = "away"},
             {.sequence = 4, .outcome = Outcome::kGivenUp, .error = "gone"},
             {.sequence = 5, .outcome = Outcome::kReturned}});
     settle({{.sequence = 6}, {.sequence = 7}, {.sequence = 8}});
@@ -127,7 +127,7 @@ struct Found {
   std::vector<std::uint64_t> given;
   std::uint64_t unreadable = 0;
   Ids dead;
-  std::string told;
+  std::string reported;
 };
 
 Found find(const MemoryFileSystem::Image& image, bool synced) {
@@ -142,19 +142,18 @@ Found find(const MemoryFileSystem::Image& image, bool synced) {
         [&](const StreamedMessage& message) { return found.dead.insert(message.id).second; }));
     found.given = drain(*mail);
     found.unreadable = mail->statistics().unreadable;
-    // And it can go on.
+    // And it can continue.
     const std::uint64_t next = world.stream->next_id();
     world.append(next, next + 1);
     CHECK(drain(*mail) == ids(next, next + 1));
   }
-  found.told = world.told;
+  found.reported = world.reported;
   return found;
 }
 
-/// Checks FOUND against PROMISE, which was made before the stop. IS_SETTLED: what was settled is so
-/// for good.
+/// Checks FOUND against PROMISE, made before the crash. IS_SETTLED: settlements were durable.
 void check(const Found& found, const Promise& promise, bool is_settled) {
-  CAPTURE(found.told);
+  CAPTURE(found.reported);
   const Ids given(found.given.begin(), found.given.end());
   CHECK(given.size() == found.given.size());
   CHECK(found.unreadable == 0);
@@ -173,14 +172,14 @@ bool is_thorough() {
   return std::getenv("QUARRY_TEST_CASES") != nullptr;
 }
 
-/// Bytes from one point within a write to the next at which the process is killed: each byte of
-/// short writes, which are the journals', if that is asked for.
+/// Number of bytes from one point within a write at which the process is killed to the next: one
+/// for short writes, as in the journals, if requested.
 std::size_t stride(std::size_t bytes_written) {
   if (!is_thorough()) return bytes_written < 200 ? 11 : 101;
   return bytes_written < 200 ? 1 : 37;
 }
 
-/// Stops the machine after each operation of a life.
+/// Crashes the machine after each operation of a scenario.
 void stop_everywhere(bool synced) {
   const Recording recording = Life(synced).run();
   std::mt19937 random(1);
@@ -202,11 +201,11 @@ void stop_everywhere(bool synced) {
 
 }  // namespace
 
-TEST_CASE("a machine that stops anywhere loses nothing acknowledged, and repeats nothing settled") {
+TEST_CASE("a crash of the machine loses nothing acknowledged, and repeats nothing settled") {
   stop_everywhere(true);
 }
 
-TEST_CASE("with settlements that are not synced some come again, and still nothing is lost") {
+TEST_CASE("without synced settlements some messages are repeated, but none is lost") {
   stop_everywhere(false);
 }
 
@@ -225,8 +224,8 @@ TEST_CASE("a process killed within any write repeats nothing settled, synced or 
         CAPTURE(size);
         const Found found = find(image, synced);
         check(found, recording.at(count), true);
-        CHECK(found.told.find("damaged") == std::string::npos);
-        CHECK(found.told.find("cannot be read") == std::string::npos);
+        CHECK(found.reported.find("damaged") == std::string::npos);
+        CHECK(found.reported.find("cannot be read") == std::string::npos);
       }
     }
   }

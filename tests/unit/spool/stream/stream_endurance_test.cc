@@ -1,4 +1,4 @@
-// A stream with a destination that is away for long, and one with many threads.
+// A stream with a destination that is down for long, and one with many threads.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -18,19 +18,19 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// $QUARRY_TEST_MESSAGES asks for more, or fewer.
+/// $QUARRY_TEST_MESSAGES sets another number.
 std::uint64_t messages_wanted() {
   const char* const wanted = std::getenv("QUARRY_TEST_MESSAGES");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 100000;
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kKeepsFreedMemory = true;  // a sanitizer does, for a while
+constexpr bool kKeepsFreedMemory = true;  // true with a sanitizer, for a while
 #else
 constexpr bool kKeepsFreedMemory = false;
 #endif
 
-/// Bytes of memory that this process has.
+/// Bytes of memory that this process uses.
 std::size_t resident() {
   std::ifstream file("/proc/self/statm");
   std::size_t all = 0;
@@ -39,20 +39,20 @@ std::size_t resident() {
   return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Whether it has hardly more of it than BEFORE: shows something from a million messages on, which
-/// are more than a hundred million bytes.
+/// Whether memory has hardly grown since BEFORE: significant from a million messages on, which are
+/// more than a hundred million bytes.
 bool has_grown_little(std::size_t before) {
   return kKeepsFreedMemory || resident() < before + (std::size_t{24} << 20);
 }
 
 StreamOptions unsynced_in(const TemporaryFolder& folder) {
   StreamOptions options = stream_options(false);
-  options.place.folder = folder.path();
+  options.location.folder = folder.path();
   options.max_file_size = 1 << 20;
   return options;
 }
 
-/// All that SUBSCRIPTION gives is settled as OUTCOME. How many.
+/// Settles all messages of SUBSCRIPTION with OUTCOME. Returns how many.
 std::uint64_t settle_all(Subscription& subscription, Outcome outcome) {
   std::uint64_t count = 0;
   while (true) {
@@ -70,7 +70,7 @@ std::uint64_t settle_all(Subscription& subscription, Outcome outcome) {
 
 }  // namespace
 
-TEST_CASE("a destination that is away for long costs disk, not memory, and delays no other") {
+TEST_CASE("a destination that is down for long costs disk, not memory, and delays no other") {
   const TemporaryFolder folder;
   StreamWorld world(quarry::base::FileSystem::real(), unsynced_in(folder));
   auto away = world.subscribe("away");
@@ -84,7 +84,7 @@ TEST_CASE("a destination that is away for long costs disk, not memory, and delay
   for (std::uint64_t sent = 0; sent < all; sent += kAtOnce) {
     REQUIRE(world.stream->append(messages));
     // It tries, and fails, all the time.
-    settle_all(*away, Outcome::kLater);
+    settle_all(*away, Outcome::kRetry);
     world.clock.pass(1s);
     delivered += settle_all(*well, Outcome::kDone);
     CHECK(delivered == sent + kAtOnce);
@@ -94,7 +94,7 @@ TEST_CASE("a destination that is away for long costs disk, not memory, and delay
   CHECK(figures.postponed <= SubscriptionOptions().window);
   CHECK(world.stream->bytes() > all * content.size());
   CHECK(has_grown_little(before));
-  // Nor does it when it is back, with a new process.
+  // Nor when it is back, with a new process.
   world.reopen();
   world.clock.pass(24h);
   away = world.subscribe("away");
@@ -131,7 +131,7 @@ TEST_CASE(
       for (const auto& message : *taken) {
         const bool is_tried = message.attempts > 1 || message.id % 10 != 0;
         settled.push_back({.sequence = message.sequence,
-                           .outcome = is_tried ? Outcome::kDone : Outcome::kLater,
+                           .outcome = is_tried ? Outcome::kDone : Outcome::kRetry,
                            .delay = 1ms});
         if (is_tried) ++counts.at(i).at(message.id);
         if (is_tried) ++done.at(i);

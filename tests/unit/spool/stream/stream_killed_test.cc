@@ -1,5 +1,5 @@
-// A process that is killed (SIGKILL) before each single operation on files that a life of a stream
-// does. What it was told is written to a pipe.
+// A process that is killed (SIGKILL) before each single file operation of a stream. It writes to a
+// pipe what was acknowledged.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,25 +18,25 @@ namespace {
 
 constexpr std::uint64_t kKilledMessages = 30;
 
-void tell(int pipe, char what, std::uint64_t number) {
+void send_event(int pipe, char what, std::uint64_t number) {
   const std::array<char, 2> record{what, static_cast<char>(number)};
   (void)!::write(pipe, record.data(), record.size());
 }
 
-/// Takes a batch of SUBSCRIPTION and settles each message by itself; every seventh is given up.
+/// Takes a batch of SUBSCRIPTION and settles the messages one by one; every seventh is given up.
 void deliver(Subscription& subscription, int pipe) {
   const auto taken = subscription.take(4);
   for (std::size_t i = 0; taken && i < taken->size(); ++i) {
     const StreamedMessage& message = taken->at(i);
     const bool is_bad = message.id % 7 == 0;
-    tell(pipe, 'a', message.id);
+    send_event(pipe, 'a', message.id);
     const Settlement one{.sequence = message.sequence,
                          .outcome = is_bad ? Outcome::kGivenUp : Outcome::kDone};
-    if (subscription.settle(std::span(&one, 1))) tell(pipe, is_bad ? 'g' : 'd', message.id);
+    if (subscription.settle(std::span(&one, 1))) send_event(pipe, is_bad ? 'g' : 'd', message.id);
   }
 }
 
-/// What the process does that is killed. It never returns.
+/// The process that is killed. Never returns.
 [[noreturn]] void live(const StreamOptions& options, int fuse_length, int pipe) {
   Fuse fuse(fuse_length);
   KillingFiles files(fuse);
@@ -45,17 +45,17 @@ void deliver(Subscription& subscription, int pipe) {
     if (!stream) ::_exit(3);
     const auto mail = (*stream)->subscribe("mail");
     if (!mail) ::_exit(3);
-    tell(pipe, 's', 0);
+    send_event(pipe, 's', 0);
     for (std::uint64_t number = 1; number <= kKilledMessages; number += 5) {
       std::vector<NewMessage> messages;
       for (std::uint64_t i = 0; i < 5; ++i) messages.push_back(numbered_message(number + i));
       if (!(*stream)->append(messages)) ::_exit(3);
-      for (std::uint64_t i = 0; i < 5; ++i) tell(pipe, 't', number + i);
+      for (std::uint64_t i = 0; i < 5; ++i) send_event(pipe, 't', number + i);
       deliver(**mail, pipe);
     }
     for (int i = 0; i < 3; ++i) deliver(**mail, pipe);
   }
-  tell(pipe, 'e', 0);
+  send_event(pipe, 'e', 0);
   ::_exit(0);
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("a stream whose process is killed at any operation has everything, and
     CAPTURE(fuse_length);
     const TemporaryFolder folder;
     StreamOptions options = stream_options(false);
-    options.place.folder = folder.path();
+    options.location.folder = folder.path();
     const Account account = account_of(options, fuse_length);
     is_ended = account.is_ended;
     if (!account.is_subscribed) continue;
@@ -108,7 +108,7 @@ TEST_CASE("a stream whose process is killed at any operation has everything, and
       if (account.done.contains(id)) CHECK_FALSE(again.contains(id));
       if (account.given_up.contains(id)) CHECK((dead.contains(id) && !again.contains(id)));
     }
-    CHECK(world.told.find("damaged") == std::string::npos);
+    CHECK(world.reported.find("damaged") == std::string::npos);
     REQUIRE(fuse_length < 5000);
   }
   CHECK(fuse_length > 80);

@@ -1,4 +1,4 @@
-// A stream's own code, in every interleaving of its threads up to a bound, as schedules_test.cc has it
+// A stream's real code, in every interleaving of its threads up to a bound, like schedules_test.cc
 // for the queue.
 #include <doctest/doctest.h>
 
@@ -21,8 +21,9 @@ struct StillClock : quarry::base::Clock {
 /// A stream with one subscription in a schedule.
 struct StreamLife {
   StreamLife() {
-    auto opened = Stream::open({.place = {.folder = "/spool", .name = "s"}, .max_file_size = 1024},
-                               {}, {.files = system, .clock = clock, .random = [] { return 0.0; }});
+    auto opened =
+        Stream::open({.location = {.folder = "/spool", .name = "s"}, .max_file_size = 1024}, {},
+                     {.files = system, .clock = clock, .random = [] { return 0.0; }});
     stream = std::move(*opened);
     mail = *stream->subscribe("mail");
   }
@@ -30,7 +31,7 @@ struct StreamLife {
     const std::vector<NewMessage> messages(count, {.content = std::string(300, 'x')});
     schedule::require(stream->append(messages).has_value(), "not appended");
   }
-  /// Delivers what there is to be taken now.
+  /// Delivers the messages that can be taken now.
   void deliver() {
     const auto taken = mail->take(3);
     schedule::require(taken.has_value(), "not taken");
@@ -40,7 +41,7 @@ struct StreamLife {
       schedule::require(mail->settle(std::span(&one, 1)).has_value(), "not settled");
     }
   }
-  /// Until COUNT messages have come.
+  /// Waits until COUNT messages were delivered.
   void deliver_all(std::size_t count) {
     while (got.size() < count) {
       schedule::require(mail->wait(kEternal), "it was not woken");
@@ -82,7 +83,7 @@ void in_all_streams(int preemptions, const schedule::Scenario& scenario) {
 
 }  // namespace
 
-TEST_CASE("in all schedules: who takes while others append loses none, and is woken for each") {
+TEST_CASE("in all schedules: a take during appends loses no message, and is woken for each") {
   in_all_streams(2, [] {
     StreamLife life;
     Thread appender([&] {
@@ -95,7 +96,7 @@ TEST_CASE("in all schedules: who takes while others append loses none, and is wo
   });
 }
 
-TEST_CASE("in all schedules: those who append together have ids of their own") {
+TEST_CASE("in all schedules: concurrent appends get distinct ids") {
   in_all_streams(2, [] {
     StreamLife life;
     Thread one([&] { life.append(1); });
@@ -107,7 +108,7 @@ TEST_CASE("in all schedules: those who append together have ids of their own") {
   });
 }
 
-TEST_CASE("in all schedules: two that take from one subscription get each message once") {
+TEST_CASE("in all schedules: two consumers of one subscription get each message once") {
   in_all_streams(2, [] {
     StreamLife life;
     life.append(5);

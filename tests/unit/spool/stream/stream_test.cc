@@ -1,4 +1,4 @@
-// A stream while all is well: its subscriptions, what they share, and what they know over a restart.
+// A stream in normal operation: subscriptions, what they share, and restarts.
 #include "quarry/spool/stream.h"
 
 #include <doctest/doctest.h>
@@ -35,7 +35,7 @@ TEST_CASE("a subscription gets each message once, in order, with its id, time an
   CHECK(mail->statistics().delivered == 4);
 }
 
-TEST_CASE("ids go on over restarts, also when everything was delivered") {
+TEST_CASE("ids continue across restarts, even if everything was delivered") {
   MemoryFileSystem files;
   StreamWorld world(files);
   world.subscribe("mail");
@@ -47,7 +47,7 @@ TEST_CASE("ids go on over restarts, also when everything was delivered") {
   CHECK(world.stream->next_id() == 6);
 }
 
-TEST_CASE("what is settled by itself stays settled over a restart, and only that") {
+TEST_CASE("single settlements persist across a restart, and only these") {
   MemoryFileSystem files;
   StreamWorld world(files);
   auto mail = world.subscribe("mail");
@@ -55,7 +55,7 @@ TEST_CASE("what is settled by itself stays settled over a restart, and only that
   CHECK(take_ids(*mail) == ids(1, 5));
   settle(*mail, 2, 2);
   settle(*mail, 4, 4);
-  settle(*mail, 5, 5, Outcome::kLater, "try again");
+  settle(*mail, 5, 5, Outcome::kRetry, "try again");
   world.reopen();
   mail = world.subscribe("mail");
   CHECK(take_ids(*mail) == std::vector<std::uint64_t>{1, 3});
@@ -65,16 +65,16 @@ TEST_CASE("what is settled by itself stays settled over a restart, and only that
   CHECK(mail->statistics().delivered == 5);
 }
 
-TEST_CASE("attempts are counted over a restart, but not those that were given back") {
+TEST_CASE("attempts are counted across a restart, but not those that were returned") {
   MemoryFileSystem files;
   StreamWorld world(files);
   auto mail = world.subscribe("mail");
   world.append(1, 1);
   REQUIRE(take_ids(*mail).size() == 1);
-  settle(*mail, 1, 1, Outcome::kLater, "refused");
+  settle(*mail, 1, 1, Outcome::kRetry, "refused");
   world.clock.pass(1h);
   REQUIRE(take_ids(*mail).size() == 1);
-  // In hand when the stream ends.
+  // In flight when the stream ends.
   world.reopen();
   mail = world.subscribe("mail");
   auto taken = mail->take(1);
@@ -106,8 +106,7 @@ TEST_CASE("ten subscriptions share one copy on the disk") {
   }
 }
 
-TEST_CASE(
-    "segments go when all subscriptions have passed them, and one that is removed holds none") {
+TEST_CASE("segments are removed when all remaining subscriptions have passed them") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto fast = world.subscribe("fast");
@@ -130,13 +129,13 @@ TEST_CASE(
   CHECK(world.stream->subscriptions() == std::vector<std::string>{"fast", "slow"});
 }
 
-TEST_CASE("a message that waits holds its segment, and those behind it are delivered") {
+TEST_CASE("a postponed message keeps its segment, and later ones are delivered") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto mail = world.subscribe("mail");
   world.append(1, 100);
   REQUIRE(take_ids(*mail, 100).size() == 100);
-  settle(*mail, 1, 1, Outcome::kLater, "greylisted");
+  settle(*mail, 1, 1, Outcome::kRetry, "greylisted");
   settle(*mail, 2, 100);
   const std::size_t held = segments_in(files).size();
   CHECK(held > 4);
@@ -148,7 +147,7 @@ TEST_CASE("a message that waits holds its segment, and those behind it are deliv
   CHECK(segments_in(files).size() == 1);
 }
 
-TEST_CASE("a new subscription begins at the end, or at what is still there") {
+TEST_CASE("a new subscription begins at the end, or at the oldest message") {
   MemoryFileSystem files;
   StreamWorld world(files);
   world.subscribe("holder");
@@ -160,11 +159,11 @@ TEST_CASE("a new subscription begins at the end, or at what is still there") {
   world.append(11, 12);
   CHECK(drain(*late) == ids(11, 12));
   CHECK(drain(*early) == ids(1, 12));
-  // What it is now does not change where one is that is there.
+  // Options do not change the position of an existing subscription.
   CHECK(drain(*world.subscribe("late", all)).empty());
 }
 
-TEST_CASE("a window that is full of postponed messages holds back the others, and no more memory") {
+TEST_CASE("a window full of postponed messages holds back the others without using memory") {
   MemoryFileSystem files;
   StreamWorld world(files);
   SubscriptionOptions narrow;
@@ -173,7 +172,7 @@ TEST_CASE("a window that is full of postponed messages holds back the others, an
   world.append(1, 30);
   CHECK(take_ids(*mail) == ids(1, 10));
   CHECK(take_ids(*mail).empty());
-  settle(*mail, 1, 10, Outcome::kLater);
+  settle(*mail, 1, 10, Outcome::kRetry);
   CHECK(take_ids(*mail).empty());
   CHECK(mail->statistics().postponed == 10);
   CHECK(mail->statistics().waiting == 30);
@@ -183,7 +182,7 @@ TEST_CASE("a window that is full of postponed messages holds back the others, an
   CHECK(take_ids(*mail) == ids(11, 19));
 }
 
-TEST_CASE("a batch ends with its bytes, and the next one begins behind it") {
+TEST_CASE("a batch is limited by its bytes, and the next one continues after it") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto mail = world.subscribe("mail");
@@ -191,15 +190,15 @@ TEST_CASE("a batch ends with its bytes, and the next one begins behind it") {
   REQUIRE(world.stream->append(large));
   CHECK(take_ids(*mail) == ids(1, 3));
   CHECK(take_ids(*mail) == ids(4, 6));
-  settle(*mail, 1, 6, Outcome::kLater);
+  settle(*mail, 1, 6, Outcome::kRetry);
   world.clock.pass(1h);
-  // Of what comes again, too.
+  // Of retries, too.
   CHECK(take_ids(*mail).size() < 6);
   CHECK(mail->statistics().waiting == 7);
   CHECK(mail->statistics().unreadable == 0);
 }
 
-TEST_CASE("in order a postponed message holds back all behind it, whatever batch they came in") {
+TEST_CASE("in order a postponed message holds back all later ones, in any batch") {
   MemoryFileSystem files;
   StreamWorld world(files);
   SubscriptionOptions ordered;
@@ -207,12 +206,12 @@ TEST_CASE("in order a postponed message holds back all behind it, whatever batch
   const auto mail = world.subscribe("mail", ordered);
   world.append(1, 6);
   CHECK(take_ids(*mail, 4) == ids(1, 4));
-  // Nobody else may begin on what comes behind.
+  // No other consumer may begin with later messages.
   CHECK(take_ids(*mail).empty());
   settle(*mail, 1, 1);
-  settle(*mail, 2, 2, Outcome::kLater, "away");
+  settle(*mail, 2, 2, Outcome::kRetry, "away");
   CHECK(take_ids(*mail).empty());
-  CHECK(mail->statistics().in_hand == 0);
+  CHECK(mail->statistics().in_flight == 0);
   world.clock.pass(1h);
   const auto taken = mail->take(2);
   REQUIRE((taken && taken->size() == 2));
@@ -224,7 +223,7 @@ TEST_CASE("in order a postponed message holds back all behind it, whatever batch
   CHECK(take_ids(*mail) == ids(4, 6));
 }
 
-TEST_CASE("delays grow with each failure, and the subscriber may ask for one of his own") {
+TEST_CASE("delays grow with each failure, and a settlement may override the delay") {
   MemoryFileSystem files;
   StreamWorld world(files);
   SubscriptionOptions options;
@@ -238,19 +237,19 @@ TEST_CASE("delays grow with each failure, and the subscriber may ask for one of 
     return take_ids(*mail).size() == 1;
   };
   REQUIRE(take_ids(*mail).size() == 1);
-  settle(*mail, 1, 1, Outcome::kLater);
+  settle(*mail, 1, 1, Outcome::kRetry);
   CHECK(comes_after(10s));
-  settle(*mail, 1, 1, Outcome::kLater);
+  settle(*mail, 1, 1, Outcome::kRetry);
   CHECK(comes_after(30s));
   world.random = 0.5;
-  settle(*mail, 1, 1, Outcome::kLater);
+  settle(*mail, 1, 1, Outcome::kRetry);
   CHECK(comes_after(45s));
-  const Settlement asked{.sequence = 1, .outcome = Outcome::kLater, .delay = 7s};
+  const Settlement asked{.sequence = 1, .outcome = Outcome::kRetry, .delay = 7s};
   REQUIRE(mail->settle(std::span(&asked, 1)));
   CHECK(comes_after(7s));
 }
 
-TEST_CASE("pausing holds everything but what is in hand, also over a restart") {
+TEST_CASE("a pause stops everything except messages in flight, also across a restart") {
   MemoryFileSystem files;
   StreamWorld world(files);
   auto mail = world.subscribe("mail");
@@ -269,19 +268,19 @@ TEST_CASE("pausing holds everything but what is in hand, also over a restart") {
   CHECK(drain(*mail) == ids(2, 4));
 }
 
-TEST_CASE("purging forgets what waits and what is in hand, and nothing that comes later") {
+TEST_CASE("a purge deletes messages that wait or are in flight, and no later ones") {
   MemoryFileSystem files;
   StreamWorld world(files);
   auto mail = world.subscribe("mail");
   world.append(1, 50);
   REQUIRE(take_ids(*mail, 5).size() == 5);
   settle(*mail, 1, 1);
-  settle(*mail, 2, 2, Outcome::kLater);
+  settle(*mail, 2, 2, Outcome::kRetry);
   const auto purged = mail->purge();
   REQUIRE(purged);
   CHECK(*purged == 49);
-  // The answer for one that was forgotten comes too late to matter.
-  settle(*mail, 3, 3, Outcome::kLater);
+  // A settlement of a deleted message has no effect.
+  settle(*mail, 3, 3, Outcome::kRetry);
   world.clock.pass(1h);
   CHECK(take_ids(*mail).empty());
   world.append(51, 52);
@@ -290,7 +289,7 @@ TEST_CASE("purging forgets what waits and what is in hand, and nothing that come
   CHECK(segments_in(files).size() <= 2);
 }
 
-TEST_CASE("statistics tell what waits, how old the oldest is, and what went wrong last") {
+TEST_CASE("statistics show waiting messages, the age of the oldest, and the last error") {
   MemoryFileSystem files;
   StreamWorld world(files);
   const auto start = world.clock.time;
@@ -306,10 +305,10 @@ TEST_CASE("statistics tell what waits, how old the oldest is, and what went wron
   CHECK(mail->statistics().oldest == start);
   REQUIRE(take_ids(*mail, 3).size() == 3);
   settle(*mail, 1, 1);
-  settle(*mail, 2, 2, Outcome::kLater, "451 try again");
+  settle(*mail, 2, 2, Outcome::kRetry, "451 try again");
   const SubscriptionStatistics figures = mail->statistics();
   CHECK(figures.waiting == 4);
-  CHECK(figures.in_hand == 1);
+  CHECK(figures.in_flight == 1);
   CHECK(figures.postponed == 1);
   CHECK(figures.head_attempts == 1);
   CHECK(figures.oldest == start);
@@ -322,7 +321,7 @@ TEST_CASE("statistics tell what waits, how old the oldest is, and what went wron
   CHECK(later.last_error == "451 try again");
   CHECK(later.waiting == 3);
   CHECK(later.delivered == 2);
-  const auto status = stream_status(world.options.place, files);
+  const auto status = stream_status(world.options.location, files);
   REQUIRE(status);
   CHECK(status->is_held);
   REQUIRE(status->subscriptions.size() == 1);
@@ -330,7 +329,7 @@ TEST_CASE("statistics tell what waits, how old the oldest is, and what went wron
   CHECK(status->subscriptions[0].oldest == start);
 }
 
-TEST_CASE("a name, a window or a folder that cannot be is refused") {
+TEST_CASE("an invalid name, window or directory is refused") {
   MemoryFileSystem files;
   StreamWorld world(files);
   for (const char* name : {"", "a.b", "a/b", "a b", "\xc3\xa4"}) {
@@ -346,18 +345,18 @@ TEST_CASE("a name, a window or a folder that cannot be is refused") {
   const NewMessage large{.content = "x", .key = std::string(300, 'k')};
   CHECK_FALSE(world.stream->append(std::span(&large, 1)));
   StreamOptions dotted = stream_options();
-  dotted.place.name = "a.b";
+  dotted.location.name = "a.b";
   CHECK_FALSE(Stream::open(dotted, {}, {.files = files}));
 }
 
-TEST_CASE("a stream has one holder, and is no queue") {
+TEST_CASE("a stream has one holder, and is not a queue") {
   MemoryFileSystem files;
   const StreamWorld world(files);
   const auto second = Stream::open(world.options, {}, {.files = files});
   REQUIRE_FALSE(second);
   CHECK(second.error().code == ErrorCode::kBusy);
-  CHECK(is_stream(world.options.place, files).value_or(false));
-  const SpoolPlace other{.folder = "/spool", .name = "t"};
+  CHECK(is_stream(world.options.location, files).value_or(false));
+  const SpoolLocation other{.folder = "/spool", .name = "t"};
   CHECK_FALSE(is_stream(other, files).value_or(true));
   QueueOptions queue;
   queue.type = QueueType::kDisk;
@@ -365,7 +364,7 @@ TEST_CASE("a stream has one holder, and is no queue") {
   queue.filename = "t";
   { REQUIRE(Queue::start(queue, {}, {}, files).value()->enqueue({.content = "x"})); }
   StreamOptions over = stream_options();
-  over.place = other;
+  over.location = other;
   const auto taken = Stream::open(over, {}, {.files = files});
   REQUIRE_FALSE(taken);
   CHECK(taken.error().code == ErrorCode::kInvalid);

@@ -1,4 +1,4 @@
-// Files of a stream that are damaged, full or gone.
+// Streams with damaged, full or missing files.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::string last_file(const MemoryFileSystem& files, const std::string& prefix) 
   return last;
 }
 
-/// FILES with a bit of NAME flipped, so many bytes from its beginning.
+/// FILES with a bit of NAME flipped, at an offset.
 MemoryFileSystem::Image damaged(const MemoryFileSystem& files, const std::string& name,
                                 std::size_t offset) {
   auto image = files.image();
@@ -35,8 +35,8 @@ MemoryFileSystem::Image damaged(const MemoryFileSystem& files, const std::string
   return image;
 }
 
-bool is_told(const StreamWorld& world, const std::string& what) {
-  return world.told.find(what) != std::string::npos;
+bool is_reported(const StreamWorld& world, const std::string& what) {
+  return world.reported.find(what) != std::string::npos;
 }
 
 std::size_t count_of(const MemoryFileSystem& files, const std::string& part) {
@@ -49,7 +49,7 @@ std::size_t count_of(const MemoryFileSystem& files, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a journal damaged behind its state repeats what was settled there, and is kept") {
+TEST_CASE("a journal damaged after its state repeats what was settled there, and is kept") {
   MemoryFileSystem files;
   MemoryFileSystem::Image image;
   {
@@ -63,12 +63,12 @@ TEST_CASE("a journal damaged behind its state repeats what was settled there, an
   }
   MemoryFileSystem found(image);
   const StreamWorld world(found);
-  CHECK(is_told(world, "damaged"));
+  CHECK(is_reported(world, "damaged"));
   CHECK(drain(*world.subscribe("mail")) == std::vector<std::uint64_t>{5, 6, 7, 8, 9, 10});
   CHECK(count_of(found, ".damaged") == 1);
 }
 
-TEST_CASE("without a journal that can be read everything in the segments is delivered") {
+TEST_CASE("without a readable journal everything in the segments is delivered") {
   MemoryFileSystem files;
   MemoryFileSystem::Image image;
   {
@@ -81,11 +81,12 @@ TEST_CASE("without a journal that can be read everything in the segments is deli
   }
   MemoryFileSystem found(image);
   const StreamWorld world(found);
-  CHECK(is_told(world, "the journal of mail is damaged"));
+  CHECK(is_reported(world, "the journal of mail is damaged"));
   CHECK(drain(*world.subscribe("mail")) == ids(1, 10));
 }
 
-TEST_CASE("of a damaged segment the rest is told, counted and kept, and the next one delivered") {
+TEST_CASE(
+    "the rest of a damaged segment is reported, counted and kept, and the next one delivered") {
   MemoryFileSystem files;
   StreamWorld world(files);
   auto mail = world.subscribe("mail");
@@ -99,15 +100,15 @@ TEST_CASE("of a damaged segment the rest is told, counted and kept, and the next
   CHECK(lost > 0);
   CHECK(got.size() + lost == 60);
   CHECK(got.back() == 60);
-  CHECK(is_told(again, "damaged"));
+  CHECK(is_reported(again, "damaged"));
   CHECK(count_of(found, "s.00000001.damaged") == 1);
   CHECK(mail->statistics().waiting == 0);
 }
 
-TEST_CASE("damage in the segment that is being written holds up nothing that comes later") {
+TEST_CASE("damage in the current segment does not block later messages") {
   const TemporaryFolder folder;
   StreamOptions options = stream_options();
-  options.place.folder = folder.path();
+  options.location.folder = folder.path();
   StreamWorld world(quarry::base::FileSystem::real(), options);
   const auto mail = world.subscribe("mail");
   world.append(1, 3);
@@ -118,8 +119,7 @@ TEST_CASE("damage in the segment that is being written holds up nothing that com
   CHECK(mail->statistics().waiting == 0);
 }
 
-TEST_CASE(
-    "what comes after messages that the machine has lost has ids of its own, and is delivered") {
+TEST_CASE("messages after those lost in a crash get new ids, and are delivered") {
   MemoryFileSystem files;
   MemoryFileSystem::Image image;
   {
@@ -128,7 +128,7 @@ TEST_CASE(
     world.append(1, 5);
     CHECK(drain(*mail) == ids(1, 5));
     image = files.image();
-    // It was not synced, and what was settled was.
+    // It was not synced, but the settlement was.
     REQUIRE(image.erase("s.00000001") == 1);
   }
   MemoryFileSystem found(image);
@@ -137,7 +137,7 @@ TEST_CASE(
   CHECK(drain(*world.subscribe("mail")) == ids(6, 7));
 }
 
-TEST_CASE("a message that cannot be read when it is to come again counts as lost") {
+TEST_CASE("a message that is unreadable when it is retried counts as lost") {
   MemoryFileSystem files;
   MemoryFileSystem::Image image;
   {
@@ -145,7 +145,7 @@ TEST_CASE("a message that cannot be read when it is to come again counts as lost
     const auto mail = world.subscribe("mail");
     world.append(1, 3);
     REQUIRE(take_ids(*mail).size() == 3);
-    settle(*mail, 1, 3, Outcome::kLater, "away");
+    settle(*mail, 1, 3, Outcome::kRetry, "away");
     image = damaged(files, "s.00000001", 40);
   }
   MemoryFileSystem found(image);
@@ -158,7 +158,7 @@ TEST_CASE("a message that cannot be read when it is to come again counts as lost
   CHECK(mail->statistics().waiting == 0);
 }
 
-TEST_CASE("a full disk takes nothing, and what is delivered meanwhile makes room") {
+TEST_CASE("a full disk accepts nothing, and delivery makes room") {
   MemoryFileSystem files;
   StreamWorld world(files);
   SubscriptionOptions synced;
@@ -190,7 +190,7 @@ TEST_CASE("a full disk takes nothing, and what is delivered meanwhile makes room
   }
   CHECK(got == ids(1, 60));
   CHECK(segments_in(files).size() < before);
-  // With room again the journal has everything.
+  // With room again the journal is complete.
   files.before = {};
   const auto id = world.stream->append(std::span(&more, 1));
   REQUIRE(id);
@@ -200,7 +200,7 @@ TEST_CASE("a full disk takes nothing, and what is delivered meanwhile makes room
   CHECK(drain(*world.subscribe("mail")).empty());
 }
 
-TEST_CASE("what was settled on a full disk is known after a restart, once there was room again") {
+TEST_CASE("settlements on a full disk persist once there is room again") {
   MemoryFileSystem files;
   StreamWorld world(files);
   auto mail = world.subscribe("mail");
@@ -217,7 +217,7 @@ TEST_CASE("what was settled on a full disk is known after a restart, once there 
   CHECK(drain(*world.subscribe("mail")) == ids(5, 5));
 }
 
-TEST_CASE("any operation that fails once is told to the caller, and nothing is lost for it") {
+TEST_CASE("any operation that fails once is reported to the caller, and nothing is lost") {
   std::uint64_t operations = 1000;
   for (std::uint64_t failing = 1; failing < operations; ++failing) {
     CAPTURE(failing);
@@ -247,7 +247,7 @@ TEST_CASE("any operation that fails once is told to the caller, and nothing is l
     world.reopen();
     mail = world.subscribe("mail");
     const auto rest = drain(*mail);
-    // What an append that failed has left there may come, too.
+    // Messages of a failed append may be delivered, too.
     CHECK(rest.size() + done.size() >= appended);
     for (const std::uint64_t id : done) CHECK(std::ranges::find(rest, id) == rest.end());
     REQUIRE(failing < 999);
@@ -255,24 +255,25 @@ TEST_CASE("any operation that fails once is told to the caller, and nothing is l
   CHECK(operations > 50);
 }
 
-TEST_CASE("nothing is taken or settled once the folder has gone, even with another in its place") {
+TEST_CASE(
+    "nothing is accepted or settled once the directory is gone, even if another one replaces it") {
   const TemporaryFolder folder;
   StreamOptions options = stream_options();
-  options.place.folder = folder.path() / "spool";
+  options.location.folder = folder.path() / "spool";
   StreamWorld world(quarry::base::FileSystem::real(), options);
   const auto mail = world.subscribe("mail");
   world.append(1, 3);
-  std::filesystem::rename(options.place.folder, folder.path() / "moved");
-  std::filesystem::create_directory(options.place.folder);
+  std::filesystem::rename(options.location.folder, folder.path() / "moved");
+  std::filesystem::create_directory(options.location.folder);
   const NewMessage more = numbered_message(4);
   const auto refused = world.stream->append(std::span(&more, 1));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::kNotFound);
   CHECK_FALSE(mail->take(1));
-  CHECK(std::filesystem::is_empty(options.place.folder));
+  CHECK(std::filesystem::is_empty(options.location.folder));
 }
 
-TEST_CASE("a stream whose bytes are bounded takes no more until some are delivered") {
+TEST_CASE("a stream at its size limit accepts no more until some messages are delivered") {
   MemoryFileSystem files;
   StreamOptions options = stream_options();
   options.max_disk_space = 4096;

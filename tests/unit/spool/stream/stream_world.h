@@ -14,7 +14,7 @@
 
 namespace quarry::spool {
 
-/// Stands still until it is moved.
+/// Stands still until the test moves it.
 struct MovedClock : base::Clock {
   base::UnixMillis now() const override { return time; }
   void pass(milliseconds by) { time.value += by.count(); }
@@ -22,35 +22,35 @@ struct MovedClock : base::Clock {
 };
 
 inline StreamOptions stream_options(bool synced = true) {
-  return {.place = {.folder = "/spool", .name = "s"},
+  return {.location = {.folder = "/spool", .name = "s"},
           .max_file_size = 1024,
           .max_disk_space = 0,
           .sync = synced};
 }
 
-/// Each message by its number, some forty bytes with their record.
+/// Each message contains its number; about forty bytes with its record.
 inline NewMessage numbered_message(std::uint64_t number) {
   return {.content = "message " + std::to_string(number), .key = "k" + std::to_string(number)};
 }
 
-/// A stream that may be ended and opened again. All that it tells is in `told`.
+/// A stream that can be closed and opened again. Its reports are in `reported`.
 struct StreamWorld {
   explicit StreamWorld(base::FileSystem& system, StreamOptions how = stream_options())
       : files(system), options(std::move(how)) {
     open();
   }
 
-  /// Whether it could be opened; else why not in `told`.
+  /// Whether it could be opened; if not, `reported` has the reason.
   bool try_open() {
     auto opened =
-        Stream::open(options, [this](const std::string& line) { told += line + "\n"; },
+        Stream::open(options, [this](const std::string& line) { reported += line + "\n"; },
                      {.files = files, .clock = clock, .random = [this] { return random; }});
-    if (!opened) told += opened.error().message + "\n";
+    if (!opened) reported += opened.error().message + "\n";
     if (opened) stream = std::move(*opened);
     return opened.has_value();
   }
   void open() {
-    CAPTURE(told);
+    CAPTURE(reported);
     REQUIRE(try_open());
   }
   void reopen() {
@@ -77,13 +77,13 @@ struct StreamWorld {
   StreamOptions options;
   MovedClock clock;
   double random = 0;
-  std::string told;
+  std::string reported;
   std::unique_ptr<Stream> stream;
 };
 
-/// The ids that SUBSCRIPTION gives out now, MOST at most.
-inline std::vector<std::uint64_t> take_ids(Subscription& subscription, std::size_t most = 1000) {
-  const auto taken = subscription.take(most);
+/// The ids that SUBSCRIPTION returns now, at most MAX.
+inline std::vector<std::uint64_t> take_ids(Subscription& subscription, std::size_t max = 1000) {
+  const auto taken = subscription.take(max);
   REQUIRE(taken);
   std::vector<std::uint64_t> ids;
   for (const StreamedMessage& message : *taken) ids.push_back(message.id);
@@ -96,7 +96,7 @@ inline std::vector<std::uint64_t> ids(std::uint64_t first, std::uint64_t last) {
   return all;
 }
 
-/// Settles the messages FIRST to LAST, which are in hand.
+/// Settles the messages FIRST to LAST, which are in flight.
 inline void settle(Subscription& subscription, std::uint64_t first, std::uint64_t last,
                    Outcome outcome = Outcome::kDone, const std::string& error = "") {
   std::vector<Settlement> all;
@@ -106,7 +106,7 @@ inline void settle(Subscription& subscription, std::uint64_t first, std::uint64_
   REQUIRE(subscription.settle(all));
 }
 
-/// Takes and settles everything that SUBSCRIPTION gives now.
+/// Takes and settles all messages that SUBSCRIPTION returns now.
 inline std::vector<std::uint64_t> drain(Subscription& subscription) {
   std::vector<std::uint64_t> all;
   while (true) {

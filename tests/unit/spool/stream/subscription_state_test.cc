@@ -31,7 +31,7 @@ const std::vector<Event>& all_kinds() {
 
 }  // namespace
 
-TEST_CASE("an event, and a state after it, are what they were when they are read again") {
+TEST_CASE("events and states are decoded as they were encoded") {
   SubscriptionState live(at(1));
   SubscriptionState replayed(at(1));
   for (const Event& event : all_kinds()) {
@@ -47,7 +47,7 @@ TEST_CASE("an event, and a state after it, are what they were when they are read
   }
 }
 
-TEST_CASE("bytes that were cut short or have more behind them are neither event nor state") {
+TEST_CASE("truncated or overlong bytes are neither event nor state") {
   for (const Event& event : all_kinds()) {
     const std::string bytes = encode(event);
     for (std::size_t size = 0; size < bytes.size(); ++size) {
@@ -63,12 +63,12 @@ TEST_CASE("bytes that were cut short or have more behind them are neither event 
   }
 }
 
-TEST_CASE("a journal that claims more open messages than there may be is not believed") {
+TEST_CASE("a journal with more open messages than allowed is rejected") {
   CHECK_FALSE(decode_event(encode(Taken{at(1), at(1ULL << 40)})));
   CHECK_FALSE(decode_event(encode(Taken{at(9), at(5)})));
 }
 
-TEST_CASE("what is settled twice, or was never taken, is counted once, or not at all") {
+TEST_CASE("a second settlement, or one of a message that was not taken, is ignored") {
   SubscriptionState state(at(1));
   state.apply(Taken{at(1), at(3)});
   for (int i = 0; i < 2; ++i) state.apply(Done{1});
@@ -77,10 +77,10 @@ TEST_CASE("what is settled twice, or was never taken, is counted once, or not at
   CHECK(state.delivered() == 1);
   CHECK(state.given_up() == 0);
   CHECK(state.open().size() == 1);
-  CHECK(state.in_hand() == 1);
+  CHECK(state.in_flight() == 1);
 }
 
-TEST_CASE("messages that wait are due in their order of time, or of the stream") {
+TEST_CASE("waiting messages are due in order of time, or of the stream") {
   SubscriptionState state(at(1));
   state.apply(Taken{at(1), at(5)});
   state.apply(Postponed{.sequence = 1, .due = 300, .delay = 300, .time = 0, .error = ""});
@@ -91,14 +91,14 @@ TEST_CASE("messages that wait are due in their order of time, or of the stream")
   CHECK(state.due(100, 9, true).empty());
   CHECK(state.due(300, 9, true) == std::vector<std::uint64_t>{1, 2, 3});
   CHECK(state.due(300, 2, true) == std::vector<std::uint64_t>{1, 2});
-  // In order nobody is woken for what has to wait for the first.
+  // With in_order nothing is due that has to wait for the first.
   CHECK(state.next_due(false) == 0);
   CHECK(state.next_due(true) == 300);
   state.apply(TakenAgain{1});
   CHECK_FALSE(state.next_due(true));
 }
 
-TEST_CASE("a clock that is put back by a day holds up nothing for a day") {
+TEST_CASE("a clock that is set back by a day does not delay messages for a day") {
   SubscriptionState state(at(1));
   state.apply(Taken{at(1), at(2)});
   const std::int64_t day = 86'400'000;
@@ -108,7 +108,7 @@ TEST_CASE("a clock that is put back by a day holds up nothing for a day") {
   CHECK(state.due(day, 9, false).size() == 1);
 }
 
-TEST_CASE("an envelope gives back what was put into it, and other bytes are none") {
+TEST_CASE("an envelope is decoded as it was encoded, and other bytes are rejected") {
   const Envelope envelope{.key = "key",
                           .only = "mail",
                           .error = "why",
@@ -136,16 +136,16 @@ TEST_CASE("an envelope gives back what was put into it, and other bytes are none
   CHECK_FALSE(open_envelope("a line of text that some queue carries"));
 }
 
-TEST_CASE("a journal that says of a message twice that it was taken makes two of none") {
+TEST_CASE("a journal in which a message is taken twice does not duplicate it") {
   SubscriptionState state(at(1));
   state.apply(Taken{at(1), at(3)});
   state.apply(Postponed{.sequence = 1, .due = 2000, .delay = 1000, .time = 1000, .error = "away"});
   state.apply(Taken{at(1), at(3)});
   CHECK(state.open().size() == 2);
   CHECK(state.postponed() == 0);
-  CHECK(state.in_hand() == 2);
+  CHECK(state.in_flight() == 2);
 
-  // The second one under the number of the first: the state is none.
+  // The second has the number of the first: the state is invalid.
   std::string bytes = state.encode();
   const std::size_t each =
       (bytes.size() - SubscriptionState(at(3)).encode().size() - state.last_error().size()) / 2;
@@ -153,10 +153,10 @@ TEST_CASE("a journal that says of a message twice that it was taken makes two of
   CHECK_FALSE(SubscriptionState::decode(bytes));
 }
 
-TEST_CASE("whatever a journal says, no more messages are open than a window may have") {
+TEST_CASE("whatever a journal says, no more messages are open than the maximum window") {
   SubscriptionState state(at(1));
   for (std::uint64_t i = 0; i < 3; ++i) {
-    state.apply(Taken{at(1 + i * kMostWindow), at(1 + (i + 1) * kMostWindow)});
+    state.apply(Taken{at(1 + i * kMaxWindow), at(1 + (i + 1) * kMaxWindow)});
   }
-  CHECK(state.open().size() == kMostWindow);
+  CHECK(state.open().size() == kMaxWindow);
 }

@@ -1,4 +1,4 @@
-// Secrets of destinations, and what is signed with them.
+// Reads the secrets of destinations, and signs with them.
 #pragma once
 
 #include <string>
@@ -10,8 +10,7 @@ namespace quarry::courier {
 
 /// HMAC-SHA256 (RFC 2104) of BODY with SECRET, in hexadecimal.
 std::string signature_of(std::string_view secret, std::string_view body);
-/// The first line of the file PATH, without its end. Errors: kNotFound, kIo; kInvalid: it is empty,
-/// or longer than a secret is.
+/// The first line of the file at PATH. Errors: kNotFound, kIo, kInvalid (empty or too long).
 base::Result<std::string> read_secret(const std::string& path);
 
 }  // namespace quarry::courier

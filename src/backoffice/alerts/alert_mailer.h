@@ -1,4 +1,4 @@
-// Empties the outbox: mail after mail is claimed, made, handed to a sender, and settled.
+// Works off the outbox: claims, composes and sends the mails one by one, and records the outcome.
 #pragma once
 
 #include <optional>
@@ -11,23 +11,23 @@
 
 namespace quarry::backoffice {
 
-class OutboxRun {
+class AlertMailer {
  public:
-  /// None is owned. Counts into REPORT.
-  OutboxRun(repository::Repository& repository, const AlertOptions& options,
-            const MailSettings& settings, MailSender& sender, AlertReport& report)
+  /// The arguments are not owned. Counts into REPORT.
+  AlertMailer(repository::Repository& repository, const AlertOptions& options,
+              const MailSettings& settings, MailSender& sender, AlertReport& report)
       : repository_(repository),
         options_(options),
         settings_(settings),
         sender_(sender),
         report_(report) {}
 
-  /// Until none is due, the run is over, or nothing can be sent at present. No Snapshot may be
-  /// alive; a Receipt only of a rehearsal.
+  /// Runs until no mail is due, the run is over, or nothing can be sent now. No Snapshot may be
+  /// alive, and no Receipt except that of a rehearsal.
   base::Result<void> run();
 
  private:
-  enum class Outcome { kDone, kPutOff, kGivenUp };
+  enum class Outcome { kDone, kDeferred, kGivenUp };
   struct Attempt {
     repository::OutgoingMail mail;
     Outcome outcome = Outcome::kDone;
@@ -35,12 +35,13 @@ class OutboxRun {
 
   repository::MailTime now() const;
   base::Result<bool> has_due();
-  base::Result<std::optional<repository::OutgoingMail>> settle_and_claim(bool wants_more);
-  base::Result<void> settle();
+  base::Result<std::optional<repository::OutgoingMail>> record_and_claim(bool wants_more);
+  base::Result<void> record_outcome();
   template <typename Action>
   base::Result<void> in_transaction(Action&& action);
-  base::Result<std::optional<Letter>> make_letter(const repository::OutgoingMail& mail);
-  base::Result<std::optional<Letter>> make_letter_in_snapshot(const repository::OutgoingMail& mail);
+  base::Result<std::optional<RenderedMail>> render(const repository::OutgoingMail& mail);
+  base::Result<std::optional<RenderedMail>> render_in_snapshot(
+      const repository::OutgoingMail& mail);
   Outcome attempt(const repository::OutgoingMail& mail);
   Outcome failure(const repository::OutgoingMail& mail, const base::Error& error);
 
@@ -49,12 +50,12 @@ class OutboxRun {
   const MailSettings& settings_;
   MailSender& sender_;
   AlertReport& report_;
-  std::optional<Attempt> last_;  // not yet settled
+  std::optional<Attempt> last_;  // outcome not recorded yet
   int failures_in_a_row_ = 0;
   bool can_go_on_ = true;
 };
 
-/// Notes TEXT among what went wrong, unless that is long already.
+/// Adds TEXT to the report's complaints, unless there are too many.
 void complain(AlertReport& report, std::string text);
 
 }  // namespace quarry::backoffice

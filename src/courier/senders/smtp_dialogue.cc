@@ -6,10 +6,10 @@
 namespace quarry::courier {
 namespace {
 
-constexpr std::size_t kMostShown = 400;
-constexpr std::size_t kMostLine = 2000;
+constexpr std::size_t kMaxShown = 400;
+constexpr std::size_t kMaxLine = 2000;
 
-// A login is wanted, or was refused: for the administrator to mend, not the mail's fault.
+// Login required, or refused: the administrator has to fix this, the mail is not at fault.
 constexpr int kLoginWanted = 530;
 constexpr int kLoginRefused = 535;
 
@@ -24,13 +24,13 @@ void SmtpDialogue::sent(std::string_view command) {
   if (command.starts_with("MAIL ")) {
     stage_ = Stage::kMail;
   } else if (command.starts_with("RCPT ")) {
-    // Each answer goes to the command that was sent last.
+    // A reply belongs to the last command.
     if (stage_ == Stage::kRecipient) ++next_recipient_;
     stage_ = Stage::kRecipient;
   } else if (command.starts_with("DATA")) {
     stage_ = Stage::kData;
   } else {
-    // A QUIT, say.
+    // QUIT, for example.
     stage_ = Stage::kOther;
   }
 }
@@ -39,9 +39,9 @@ std::optional<SmtpDialogue::Answer> SmtpDialogue::answer_of(std::string_view lin
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
   const auto status = base::parse_number<int>(line.substr(0, 3));
   if (!status || line.size() < 3) return std::nullopt;
-  // More lines follow.
+  // A continuation line.
   if (line.size() > 3 && line[3] == '-') return std::nullopt;
-  return Answer{*status, base::printable(line.substr(0, kMostLine), kMostShown)};
+  return Answer{*status, base::printable(line.substr(0, kMaxLine), kMaxShown)};
 }
 
 void SmtpDialogue::received(std::string_view line) {
@@ -67,34 +67,34 @@ void SmtpDialogue::received(std::string_view line) {
       break;
     case Stage::kMessage:
       if (is_positive)
-        is_taken_ = true;
+        is_accepted_ = true;
       else
         refusal_ = std::move(*answer);
       break;
   }
 }
 
-RecipientFate SmtpDialogue::fate_of(const Answer& answer) {
+RecipientResult SmtpDialogue::result_of(const Answer& answer) {
   const bool is_ours = answer.status == kLoginWanted || answer.status == kLoginRefused;
   const bool is_final = answer.status >= 500 && !is_ours;
-  return {is_final ? MailFate::kRefused : MailFate::kLater, answer.text};
+  return {is_final ? MailOutcome::kRefused : MailOutcome::kDeferred, answer.text};
 }
 
 MailReport SmtpDialogue::report(const std::string& error) const {
   MailReport report;
   for (const auto& answer : recipients_) {
-    RecipientFate fate;
-    // What a recipient was refused for says more than what became of the mail then.
+    RecipientResult result;
+    // The reason for refusing a recipient says more than the outcome of the mail.
     if (answer && answer->status >= 400) {
-      fate = fate_of(*answer);
-    } else if (is_taken_ && answer) {
-      fate.fate = MailFate::kSent;
+      result = result_of(*answer);
+    } else if (is_accepted_ && answer) {
+      result.outcome = MailOutcome::kSent;
     } else if (refusal_) {
-      fate = fate_of(*refusal_);
+      result = result_of(*refusal_);
     } else {
-      fate.why = error.empty() ? "the server has said nothing of this recipient" : error;
+      result.why = error.empty() ? "the server has said nothing of this recipient" : error;
     }
-    report.recipients.push_back(std::move(fate));
+    report.recipients.push_back(std::move(result));
   }
   return report;
 }

@@ -1,4 +1,4 @@
-#include "log_way.h"
+#include "log_sender.h"
 
 #include <fmt/core.h>
 #include <sys/socket.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kSyslogSocket = "/dev/log";
 constexpr const char* kJournalSocket = "/run/systemd/journal/socket";
 
-/// "Mmm dd hh:mm:ss", of this machine's time.
+/// "Mmm dd hh:mm:ss", in local time.
 std::string syslog_time() {
   constexpr std::array<const char*, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -30,12 +30,12 @@ std::string syslog_time() {
 
 }  // namespace
 
-LogWay::LogWay(const DestinationOptions& options) : options_(options) {
+LogSender::LogSender(const DestinationOptions& options) : options_(options) {
   if (!options_.socket.empty()) return;
   options_.socket = options_.type == DestinationType::kJournald ? kJournalSocket : kSyslogSocket;
 }
 
-base::Result<void> LogWay::connect() {
+base::Result<void> LogSender::connect() {
   QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(options_.socket));
   socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket_) return base::fail_errno("socket");
@@ -45,38 +45,38 @@ base::Result<void> LogWay::connect() {
   return error;
 }
 
-std::string LogWay::datagram_of(const Letter& letter) const {
-  const std::string& json = letter.message.content;  // has no line ends
+std::string LogSender::datagram_of(const OutgoingEvent& outgoing) const {
+  const std::string& json = outgoing.message.content;  // a single line
   if (options_.type == DestinationType::kJournald) {
     return fmt::format(
         "PRIORITY={}\nSYSLOG_FACILITY={}\nSYSLOG_IDENTIFIER={}\nQUARRY_EVENT={}\n"
         "QUARRY_DELIVERY={}\nMESSAGE={}\n",
-        LOG_INFO, options_.facility >> 3, options_.tag, event::type_of(letter.event),
-        letter.message.id, json);
+        LOG_INFO, options_.facility >> 3, options_.tag, event::type_of(outgoing.event),
+        outgoing.message.id, json);
   }
   return fmt::format("<{}>{} {}[{}]: {}", options_.facility | LOG_INFO, syslog_time(), options_.tag,
                      ::getpid(), json);
 }
 
-Delivered LogWay::deliver(const Letter& letter) {
-  const std::string datagram = datagram_of(letter);
-  // A daemon that was started again has another socket.
+DeliveryResult LogSender::deliver(const OutgoingEvent& outgoing) {
+  const std::string datagram = datagram_of(outgoing);
+  // Reconnect once, because a restarted daemon has a new socket.
   for (int attempt = 0;; ++attempt) {
     if (!socket_) {
       const auto connected = connect();
-      if (!connected) return later(connected.error().message);
+      if (!connected) return retry_later(connected.error().message);
     }
-    // A daemon that does not read for so long is as good as away.
+    // A daemon that does not read within this time counts as down.
     const timeval patience{.tv_sec = 5, .tv_usec = 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (::send(socket_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0) return {};
     if (errno == EMSGSIZE) {
-      return given_up(
+      return give_up(
           fmt::format("{} takes no message of {} bytes", options_.socket, datagram.size()));
     }
     const auto error = base::fail_errno(options_.socket);
     socket_.reset();
-    if (attempt > 0) return later(error.error().message);
+    if (attempt > 0) return retry_later(error.error().message);
   }
 }
 

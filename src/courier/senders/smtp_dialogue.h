@@ -1,5 +1,5 @@
-// What an SMTP server has answered to which command (RFC 5321), as libcurl tells it line by line:
-// libcurl itself only returns the last status, which need not be the one that mattered.
+// Tracks which SMTP command got which reply (RFC 5321), from libcurl's debug output: libcurl itself
+// only returns the last status, which may not be the relevant one.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ namespace quarry::courier {
 
 class SmtpDialogue {
  public:
-  /// A mail to so many RECIPIENTS begins.
+  /// Starts a mail to this number of RECIPIENTS.
   void begin(std::size_t recipients);
-  /// COMMAND was sent. Nothing of it is kept: it may hold a password.
+  /// COMMAND was sent. It is not stored, because it may contain a password.
   void sent(std::string_view command);
-  /// A line of an answer has come.
+  /// A line of a reply was received.
   void received(std::string_view line);
 
-  /// Whether the server has begun to take the message: without its last answer nobody knows what
-  /// became of it.
+  /// Whether the server has begun to receive the message. Then the outcome is unknown without its
+  /// final reply.
   bool has_begun_message() const { return stage_ == Stage::kMessage; }
-  /// What became of the mail, where everything has gone well (ERROR is ""), or ended with ERROR.
+  /// The outcome of the mail, which succeeded (ERROR is "") or failed with ERROR.
   MailReport report(const std::string& error) const;
 
  private:
@@ -35,13 +35,13 @@ class SmtpDialogue {
   };
 
   static std::optional<Answer> answer_of(std::string_view line);
-  static RecipientFate fate_of(const Answer& answer);
+  static RecipientResult result_of(const Answer& answer);
 
   Stage stage_ = Stage::kOther;
   std::size_t next_recipient_ = 0;
   std::vector<std::optional<Answer>> recipients_;
-  std::optional<Answer> refusal_;  // of the mail as a whole
-  bool is_taken_ = false;
+  std::optional<Answer> refusal_;  // for the mail as a whole
+  bool is_accepted_ = false;
 };
 
 }  // namespace quarry::courier

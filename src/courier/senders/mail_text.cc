@@ -7,9 +7,9 @@
 namespace quarry::courier {
 namespace {
 
-constexpr std::size_t kMostSubject = 180;
+constexpr std::size_t kMaxSubject = 180;
 
-/// "Name:     value" lines; what has no value is left out.
+/// Lines "Name:     value"; empty values are skipped.
 class Lines {
  public:
   void add(std::string_view name, std::string_view value) {
@@ -106,15 +106,15 @@ struct Text {
 
 std::string subject_of(const event::Event& event) {
   const auto& head = event.head;
-  // A test is of no repository.
+  // A test has no project.
   const std::string& of = head.project_name.empty() ? head.repository : head.project_name;
   std::string subject = of.empty() ? "" : fmt::format("[{}] ", of);
   subject += std::visit(Subject(), event.record);
-  // One line of it.
+  // Only its first line.
   subject.resize(std::min(subject.size(), subject.find_first_of("\r\n")));
   std::ranges::replace_if(
       subject, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, ' ');
-  return event::cut(subject, kMostSubject);
+  return event::cut(subject, kMaxSubject);
 }
 
 std::string text_of(const event::Event& event) {

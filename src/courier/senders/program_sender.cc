@@ -1,4 +1,4 @@
-#include "program_way.h"
+#include "program_sender.h"
 
 #include <fmt/core.h>
 
@@ -13,13 +13,13 @@ constexpr int kPermanently = 100;
 
 }  // namespace
 
-Delivered ProgramWay::deliver(const Letter& letter) {
-  base::Command command{options_.command, small_environment(), letter.message.content,
+DeliveryResult ProgramSender::deliver(const OutgoingEvent& outgoing) {
+  base::Command command{options_.command, small_environment(), outgoing.message.content,
                         options_.delivery_timeout()};
-  command.environment.push_back(fmt::format("QUARRY_EVENT={}", event::type_of(letter.event)));
-  command.environment.push_back(fmt::format("QUARRY_DELIVERY={}", letter.message.id));
+  command.environment.push_back(fmt::format("QUARRY_EVENT={}", event::type_of(outgoing.event)));
+  command.environment.push_back(fmt::format("QUARRY_DELIVERY={}", outgoing.message.id));
   const auto ended = base::run_command(command, is_interrupted_);
-  if (!ended) return later(ended.error().message);
+  if (!ended) return retry_later(ended.error().message);
   if (!ended->output.empty()) {
     base::log(base::LogLevel::kNotice, "[{}] {}: {}", options_.name, options_.command[0],
               base::printable(ended->output, command.max_output));
@@ -29,7 +29,8 @@ Delivered ProgramWay::deliver(const Letter& letter) {
   if (ended->is_success()) return {};
   const bool is_exit = ended->how == base::CommandEnd::How::kExited;
   std::string why = fmt::format("{}: {}", options_.command[0], ended->in_words());
-  return is_exit && ended->code == kPermanently ? given_up(std::move(why)) : later(std::move(why));
+  return is_exit && ended->code == kPermanently ? give_up(std::move(why))
+                                                : retry_later(std::move(why));
 }
 
 }  // namespace quarry::courier

@@ -1,4 +1,4 @@
-#include "outbox_run.h"
+#include "alert_mailer.h"
 
 #include <fmt/core.h>
 
@@ -21,19 +21,19 @@ using repository::OutgoingMail;
 
 namespace {
 
-// Longer than any sender tries; one that was killed has its mail sent again then.
+// Longer than any attempt takes; after that the mail of a killed run is sent again.
 constexpr MailTime kClaim = std::chrono::minutes(5);
 constexpr MailTime kFirstDelay = std::chrono::minutes(1);
-constexpr MailTime kLongestDelay = std::chrono::hours(1);
+constexpr MailTime kMaxDelay = std::chrono::hours(1);
 constexpr MailTime kLifetime = std::chrono::days(5);
-// One after another: it is not the mails, then.
+// Consecutive failures that suggest a problem with the sender, not with the mails.
 constexpr int kMaxFailures = 3;
 constexpr std::size_t kMaxComplaints = 10;
-// That a mail was sent must not be forgotten because somebody writes for long.
-constexpr int kTriesToSettle = 6;
+// Retried, so that a sent mail is not sent again just because a writer holds the lock for long.
+constexpr int kMaxRecordAttempts = 6;
 
 MailTime delay_after(std::int64_t attempts) {
-  return std::min(kLongestDelay, kFirstDelay * (1 << std::clamp<std::int64_t>(attempts, 0, 10)));
+  return std::min(kMaxDelay, kFirstDelay * (1 << std::clamp<std::int64_t>(attempts, 0, 10)));
 }
 
 }  // namespace
@@ -42,16 +42,17 @@ void complain(AlertReport& report, std::string text) {
   if (report.complaints.size() < kMaxComplaints) report.complaints.push_back(std::move(text));
 }
 
-MailTime OutboxRun::now() const {
+MailTime AlertMailer::now() const {
   return MailTime(options_.clock->now().value / 1000);
 }
 
 template <typename Action>
-Result<void> OutboxRun::in_transaction(Action&& action) {
+Result<void> AlertMailer::in_transaction(Action&& action) {
   if (options_.is_rehearsal) return action();
   for (int tries = 1;; ++tries) {
     auto receipt = repository_.receive();
-    if (!receipt && receipt.error().code == ErrorCode::kBusy && last_ && tries < kTriesToSettle) {
+    if (!receipt && receipt.error().code == ErrorCode::kBusy && last_ &&
+        tries < kMaxRecordAttempts) {
       continue;
     }
     if (!receipt) return std::unexpected(receipt.error());
@@ -60,20 +61,20 @@ Result<void> OutboxRun::in_transaction(Action&& action) {
   }
 }
 
-Result<void> OutboxRun::settle() {
+Result<void> AlertMailer::record_outcome() {
   MailOutbox outbox(repository_);
   if (!last_) return {};
-  if (last_->outcome == Outcome::kPutOff) {
+  if (last_->outcome == Outcome::kDeferred) {
     return outbox.defer(last_->mail, now() + delay_after(last_->mail.attempts));
   }
   return outbox.remove(last_->mail);
 }
 
-Result<std::optional<OutgoingMail>> OutboxRun::settle_and_claim(bool wants_more) {
+Result<std::optional<OutgoingMail>> AlertMailer::record_and_claim(bool wants_more) {
   std::optional<OutgoingMail> mail;
   if (!last_ && !wants_more) return mail;
   const auto step = [&]() -> Result<void> {
-    QUARRY_TRY(settle());
+    QUARRY_TRY(record_outcome());
     if (!wants_more) return {};
     QUARRY_TRY_ASSIGN(mail, MailOutbox(repository_).claim(now(), now() + kClaim));
     return {};
@@ -83,29 +84,29 @@ Result<std::optional<OutgoingMail>> OutboxRun::settle_and_claim(bool wants_more)
   return mail;
 }
 
-Result<bool> OutboxRun::has_due() {
+Result<bool> AlertMailer::has_due() {
   if (options_.is_rehearsal) return true;
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
   return MailOutbox(repository_).has_due(now());
 }
 
-Result<void> OutboxRun::run() {
+Result<void> AlertMailer::run() {
   QUARRY_TRY_ASSIGN(const bool has_any, has_due());
   if (!has_any) return {};
   while (true) {
     const bool wants_more = can_go_on_ && !(options_.is_over && options_.is_over());
-    QUARRY_TRY_ASSIGN(const auto mail, settle_and_claim(wants_more));
+    QUARRY_TRY_ASSIGN(const auto mail, record_and_claim(wants_more));
     if (!mail) return {};
     last_ = Attempt{*mail, attempt(*mail)};
   }
 }
 
-Result<std::optional<Letter>> OutboxRun::make_letter(const OutgoingMail& mail) {
+Result<std::optional<RenderedMail>> AlertMailer::render(const OutgoingMail& mail) {
   std::vector<AlertEvent> events;
   for (const repository::AlertReference& reference : mail.about) {
-    // The mail may have waited for days, and he may have lost a right since.
+    // The subscriber may have lost the right since the mail was queued.
     if (!may_see(mail.capabilities, reference)) continue;
-    // A moderator has decided meanwhile.
+    // Skip what a moderator has approved meanwhile.
     if (reference.needs_moderator && !repository_.is_private(reference.rid)) continue;
     QUARRY_TRY_ASSIGN(
         auto event, repository::Alerts(repository_).event(reference, mail.kind == MailKind::kPost));
@@ -114,17 +115,17 @@ Result<std::optional<Letter>> OutboxRun::make_letter(const OutgoingMail& mail) {
   return compose(mail, events, settings_, options_.clock->now());
 }
 
-Result<std::optional<Letter>> OutboxRun::make_letter_in_snapshot(const OutgoingMail& mail) {
-  if (options_.is_rehearsal) return make_letter(mail);
+Result<std::optional<RenderedMail>> AlertMailer::render_in_snapshot(const OutgoingMail& mail) {
+  if (options_.is_rehearsal) return render(mail);
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
-  return make_letter(mail);
+  return render(mail);
 }
 
-OutboxRun::Outcome OutboxRun::failure(const OutgoingMail& mail, const base::Error& error) {
+AlertMailer::Outcome AlertMailer::failure(const OutgoingMail& mail, const base::Error& error) {
   const bool is_old = now() - mail.made > kLifetime;
   const bool is_given_up = error.code == ErrorCode::kDenied || is_old;
   ++(is_given_up ? report_.given_up : report_.failed);
-  // That a letter is refused says nothing of others.
+  // A refused mail says nothing about the others.
   if (error.code == ErrorCode::kDenied) {
     failures_in_a_row_ = 0;
   } else if (++failures_in_a_row_ >= kMaxFailures || error.code == ErrorCode::kBusy) {
@@ -132,19 +133,19 @@ OutboxRun::Outcome OutboxRun::failure(const OutgoingMail& mail, const base::Erro
   }
   complain(report_, fmt::format("mail to {}: {} ({})", base::printable(mail.address), error.message,
                                 is_given_up ? "given up" : "to be tried again"));
-  return is_given_up ? Outcome::kGivenUp : Outcome::kPutOff;
+  return is_given_up ? Outcome::kGivenUp : Outcome::kDeferred;
 }
 
-OutboxRun::Outcome OutboxRun::attempt(const OutgoingMail& mail) {
+AlertMailer::Outcome AlertMailer::attempt(const OutgoingMail& mail) {
   if (!is_mail_address(mail.address)) {
     return failure(mail, {ErrorCode::kDenied, "this is no address"});
   }
-  auto made = make_letter_in_snapshot(mail);
-  // An artifact that cannot be read must not be in the way of all others' mails.
+  auto made = render_in_snapshot(mail);
+  // An unreadable artifact must not block the mails of others.
   if (!made) return failure(mail, made.error());
-  const std::optional<Letter> letter = std::move(*made);
-  if (!letter) return Outcome::kDone;
-  if (const auto sent = sender_.send(*letter); !sent) return failure(mail, sent.error());
+  const std::optional<RenderedMail> rendered = std::move(*made);
+  if (!rendered) return Outcome::kDone;
+  if (const auto sent = sender_.send(*rendered); !sent) return failure(mail, sent.error());
   failures_in_a_row_ = 0;
   ++report_.sent;
   return Outcome::kDone;

@@ -1,4 +1,4 @@
-#include "file_way.h"
+#include "file_sender.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -11,7 +11,7 @@
 namespace quarry::courier {
 namespace {
 
-/// Whether the file in PATH ends in the middle of a line: whoever wrote it was killed.
+/// Whether the file at PATH ends in the middle of a line, because its writer was killed.
 bool ends_in_half_a_line(const std::string& path, const struct stat& status) {
   if (!S_ISREG(status.st_mode) || status.st_size == 0) return false;
   const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -21,31 +21,31 @@ bool ends_in_half_a_line(const std::string& path, const struct stat& status) {
 
 }  // namespace
 
-base::Result<void> FileWay::open() {
+base::Result<void> FileSender::open() {
   constexpr mode_t kMode = 0640;
-  // A pipe that nobody reads would be waited for, and this process could not be stopped.
+  // Opening a pipe without a reader would block, and the courier could not be stopped.
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
   file_.reset(::open(options_.path.c_str(), kFlags, kMode));
   if (!file_) return base::fail_errno(fmt::format("cannot open {}", options_.path));
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0) return base::fail_errno(options_.path);
-  // The event of that line is delivered again; it must not be a part of it.
+  // The interrupted event will be delivered again, so start a new line.
   if (!ends_in_half_a_line(options_.path, status) || ::write(file_.get(), "\n", 1) == 1) return {};
   auto error = base::fail_errno(fmt::format("cannot write to {}", options_.path));
   file_.reset();
   return error;
 }
 
-bool FileWay::wait_until_ready(std::chrono::steady_clock::time_point end) const {
-  constexpr int kLookMs = 200;
+bool FileSender::wait_until_ready(std::chrono::steady_clock::time_point end) const {
+  constexpr int kPollMs = 200;
   while (std::chrono::steady_clock::now() < end && !is_interrupted_()) {
     pollfd ready{file_.get(), POLLOUT, 0};
-    if (::poll(&ready, 1, kLookMs) > 0) return true;
+    if (::poll(&ready, 1, kPollMs) > 0) return true;
   }
   return false;
 }
 
-base::Result<void> FileWay::append(std::string_view line) {
+base::Result<void> FileSender::append(std::string_view line) {
   if (!file_) QUARRY_TRY(open());
   struct stat before {};
   if (::fstat(file_.get(), &before) != 0) return base::fail_errno(options_.path);
@@ -58,7 +58,7 @@ base::Result<void> FileWay::append(std::string_view line) {
     if (written > 0 || (written < 0 && errno == EINTR)) continue;
     if (written < 0 && errno == EAGAIN && wait_until_ready(end)) continue;
     auto error = base::fail_errno(fmt::format("cannot write to {}", options_.path));
-    // Half a line is nobody's.
+    // Remove the partial line.
     if (line.size() < size && ::ftruncate(file_.get(), before.st_size) != 0) {
       has_half_a_line_ = true;
       file_.reset();
@@ -69,17 +69,17 @@ base::Result<void> FileWay::append(std::string_view line) {
   return {};
 }
 
-Delivered FileWay::deliver(const Letter& letter) {
+DeliveryResult FileSender::deliver(const OutgoingEvent& outgoing) {
   const char* const before = has_half_a_line_ ? "\n" : "";
-  const auto done = append(before + letter.message.content + "\n");
+  const auto done = append(before + outgoing.message.content + "\n");
   if (!done && is_interrupted_()) return {.outcome = spool::Outcome::kReturned};
-  return done ? Delivered{} : later(done.error().message);
+  return done ? DeliveryResult{} : retry_later(done.error().message);
 }
 
-base::Result<void> FileWay::finish() {
+base::Result<void> FileSender::finish() {
   if (!is_dirty_ || !file_) return {};
   is_dirty_ = false;
-  // What cannot be synced, a pipe say, has nothing to lose.
+  // Files that cannot be synced, such as pipes, have nothing to lose.
   if (::fdatasync(file_.get()) == 0 || errno == EINVAL || errno == EROFS) return {};
   auto error = base::fail_errno(fmt::format("cannot sync {}", options_.path));
   file_.reset();

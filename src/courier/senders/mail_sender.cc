@@ -1,4 +1,4 @@
-#include "mail_way.h"
+#include "mail_sender.h"
 
 #include <fmt/core.h>
 #include <sysexits.h>
@@ -18,13 +18,13 @@
 namespace quarry::courier {
 namespace {
 
-/// The part of ADDRESS behind the @.
+/// The part of ADDRESS after the @.
 std::string domain_of(const std::string& address) {
   const std::size_t at = address.rfind('@');
   return at == std::string::npos ? "localhost" : address.substr(at + 1);
 }
 
-/// Those of sendmail(8) that say that another try is of no use.
+/// Whether sendmail(8)'s exit code means a permanent failure.
 bool is_final_exit(int code) {
   constexpr auto kFinal = std::to_array<int>({EX_DATAERR, EX_NOUSER, EX_NOHOST, EX_UNAVAILABLE});
   return std::ranges::find(kFinal, code) != kFinal.end();
@@ -35,7 +35,7 @@ bool is_final_exit(int code) {
 std::vector<std::string> recipients_of(const event::Event& event,
                                        const DestinationOptions& options) {
   if (const auto* notice = std::get_if<event::Notice>(&event.record)) return {notice->address};
-  // A test, of who asked for it.
+  // A test goes to the sender.
   if (options.is_to_submitter()) return {options.from};
   return options.to;
 }
@@ -46,7 +46,7 @@ std::string compose_mail(const event::Event& event, const DestinationOptions& op
   for (const std::string& each : recipients_of(event, options)) message.add_recipient(each);
   message.set_subject(subject_of(event));
   message.set_date(event.head.time);
-  // The same for the same event: who gets it twice can tell.
+  // Derived from the event's key, so that recipients can recognize duplicates.
   const std::string id = signature_of("quarry", event.head.key).substr(0, 40);
   message.set_message_id(fmt::format("{}@{}", id, domain_of(options.from)));
   message.set_token_header("Auto-Submitted", "auto-generated");
@@ -55,10 +55,10 @@ std::string compose_mail(const event::Event& event, const DestinationOptions& op
   return message.text(MailMessage::LineEnd::kLf);
 }
 
-base::Result<std::unique_ptr<Way>> MailWay::make(const DestinationOptions& options,
-                                                 Interrupted is_interrupted) {
-  std::unique_ptr<MailWay> way(new MailWay(options, std::move(is_interrupted)));
-  if (!options.sendmail.empty()) return way;
+base::Result<std::unique_ptr<Sender>> MailSender::make(const DestinationOptions& options,
+                                                       Interrupted is_interrupted) {
+  std::unique_ptr<MailSender> sender(new MailSender(options, std::move(is_interrupted)));
+  if (!options.sendmail.empty()) return sender;
   SmtpOptions smtp{.start_tls = options.start_tls, .user = options.user};
   if (!options.url.empty()) smtp.url = options.url;
   if (!options.password_file.empty()) {
@@ -67,59 +67,60 @@ base::Result<std::unique_ptr<Way>> MailWay::make(const DestinationOptions& optio
   smtp.ca_file = options.ca_file;
   smtp.timeout = options.delivery_timeout();
   smtp.connect_timeout = std::min(smtp.connect_timeout, smtp.timeout);
-  smtp.is_interrupted = way->is_interrupted_;
-  way->sender_ = std::make_unique<SmtpSender>(std::move(smtp));
-  return way;
+  smtp.is_interrupted = sender->is_interrupted_;
+  sender->smtp_ = std::make_unique<SmtpSender>(std::move(smtp));
+  return sender;
 }
 
-Delivered MailWay::deliver(const Letter& letter) {
-  const std::string message = compose_mail(letter.event, options_);
-  const auto recipients = recipients_of(letter.event, options_);
-  return sender_ ? over_smtp(letter.message.id, recipients, message)
-                 : through_sendmail(recipients, message);
+DeliveryResult MailSender::deliver(const OutgoingEvent& outgoing) {
+  const std::string message = compose_mail(outgoing.event, options_);
+  const auto recipients = recipients_of(outgoing.event, options_);
+  return smtp_ ? over_smtp(outgoing.message.id, recipients, message)
+               : through_sendmail(recipients, message);
 }
 
-Delivered MailWay::over_smtp(std::uint64_t id, const std::vector<std::string>& recipients,
-                             const std::string& message) {
+DeliveryResult MailSender::over_smtp(std::uint64_t id, const std::vector<std::string>& recipients,
+                                     const std::string& message) {
   Mail mail{options_.from, {}, message};
-  std::set<std::string>& settled = settled_[id];
+  std::set<std::string>& finished = finished_[id];
   for (const std::string& each : recipients) {
-    if (!settled.contains(each)) mail.recipients.push_back(each);
+    if (!finished.contains(each)) mail.recipients.push_back(each);
   }
-  const MailReport report = sender_->send(mail);
-  if (report.is_any_later() && is_interrupted_()) return {.outcome = spool::Outcome::kReturned};
+  const MailReport report = smtp_->send(mail);
+  if (report.is_any_deferred() && is_interrupted_()) return {.outcome = spool::Outcome::kReturned};
   bool is_sent_to_some = mail.recipients.size() < recipients.size();
   for (std::size_t i = 0; i < report.recipients.size(); ++i) {
-    const RecipientFate& fate = report.recipients[i];
-    if (fate.fate == MailFate::kLater) continue;
-    if (fate.fate == MailFate::kSent) is_sent_to_some = true;
-    if (fate.fate == MailFate::kRefused) {
+    const RecipientResult& result = report.recipients[i];
+    if (result.outcome == MailOutcome::kDeferred) continue;
+    if (result.outcome == MailOutcome::kSent) is_sent_to_some = true;
+    if (result.outcome == MailOutcome::kRefused) {
       base::log(base::LogLevel::kWarning, "[{}] {} does not get event {}: {}", options_.name,
-                base::printable(mail.recipients[i]), id, fate.why);
+                base::printable(mail.recipients[i]), id, result.why);
     }
-    settled.insert(mail.recipients[i]);
+    finished.insert(mail.recipients[i]);
   }
-  if (report.is_any_later()) return later(report.why());
-  settled_.erase(id);
-  return is_sent_to_some ? Delivered{} : given_up(report.why());
+  if (report.is_any_deferred()) return retry_later(report.why());
+  finished_.erase(id);
+  return is_sent_to_some ? DeliveryResult{} : give_up(report.why());
 }
 
-Delivered MailWay::through_sendmail(const std::vector<std::string>& recipients,
-                                    const std::string& message) {
+DeliveryResult MailSender::through_sendmail(const std::vector<std::string>& recipients,
+                                            const std::string& message) {
   base::Command command{{options_.sendmail, "-i", "-f", options_.from, "--"},
                         small_environment(),
                         message,
                         options_.delivery_timeout()};
   for (const std::string& each : recipients) command.words.push_back(each);
   const auto ended = base::run_command(command, is_interrupted_);
-  if (!ended) return later(ended.error().message);
+  if (!ended) return retry_later(ended.error().message);
   if (ended->how == base::CommandEnd::How::kInterrupted)
     return {.outcome = spool::Outcome::kReturned};
   if (ended->is_success()) return {};
   const bool is_exit = ended->how == base::CommandEnd::How::kExited;
   std::string why = fmt::format("{}: {}: {}", options_.sendmail, ended->in_words(),
                                 base::printable(ended->output));
-  return is_exit && is_final_exit(ended->code) ? given_up(std::move(why)) : later(std::move(why));
+  return is_exit && is_final_exit(ended->code) ? give_up(std::move(why))
+                                               : retry_later(std::move(why));
 }
 
 }  // namespace quarry::courier

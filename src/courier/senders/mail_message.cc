@@ -22,7 +22,7 @@ std::string as_utf8(const std::string& text) {
   return valid.get();
 }
 
-/// TEXT on one line: whatever would end a header is a blank.
+/// TEXT on one line: characters that would end a header become blanks.
 std::string on_one_line(const std::string& text) {
   std::string line = as_utf8(text);
   for (char& c : line) {
@@ -31,7 +31,7 @@ std::string on_one_line(const std::string& text) {
   return line;
 }
 
-/// TEXT, with what is beyond ASCII as it is written in a URL.
+/// TEXT with non-ASCII bytes percent-encoded.
 std::string in_ascii(const std::string& text) {
   std::string ascii;
   for (const char c : text) {
@@ -44,7 +44,7 @@ std::string in_ascii(const std::string& text) {
   return ascii;
 }
 
-/// Of the control characters, those that belong into a text.
+/// TEXT without control characters, except those of plain text.
 std::string body_text(const std::string& text) {
   std::string body;
   for (const char c : as_utf8(text)) {
@@ -108,7 +108,7 @@ void MailMessage::set_body(const std::string& text) {
       g_mime_stream_mem_new_with_buffer(body.data(), body.size()));
   const std::unique_ptr<GMimeDataWrapper, ReleaseObject> content(
       g_mime_data_wrapper_new_with_stream(stream.get(), GMIME_CONTENT_ENCODING_DEFAULT));
-  // Always the same charset, and not the smallest that has all the characters.
+  // Always UTF-8, instead of the smallest charset that fits.
   const std::unique_ptr<GMimeTextPart, ReleaseObject> part(g_mime_text_part_new());
   g_mime_text_part_set_charset(part.get(), "utf-8");
   g_mime_part_set_content(GMIME_PART(part.get()), content.get());

@@ -1,4 +1,4 @@
-#include "webhook.h"
+#include "webhook_sender.h"
 
 #include <fmt/core.h>
 
@@ -10,12 +10,12 @@
 namespace quarry::courier {
 namespace {
 
-constexpr std::size_t kMostReply = std::size_t{1} << 20;
+constexpr std::size_t kMaxReply = std::size_t{1} << 20;
 constexpr std::size_t kShownReply = 120;
-constexpr long kMostRedirects = 3;
-constexpr std::chrono::milliseconds kMostRetryAfter{86'400'000};
+constexpr long kMaxRedirects = 3;
+constexpr std::chrono::milliseconds kMaxRetryAfter{86'400'000};
 
-/// Of URL what may be told: the rest may be a secret.
+/// The part of URL that may be logged; the rest may contain a secret.
 std::string origin_of(const std::string& url) {
   const std::size_t host = url.find("://") + 3;
   std::string_view authority = std::string_view(url).substr(host);
@@ -32,54 +32,56 @@ bool is_final_status(long status) {
   return std::ranges::find(kFinal, status) != kFinal.end();
 }
 
-base::Result<std::unique_ptr<Way>> Webhook::make(const DestinationOptions& options,
-                                                 Interrupted is_interrupted) {
+base::Result<std::unique_ptr<Sender>> WebhookSender::make(const DestinationOptions& options,
+                                                          Interrupted is_interrupted) {
   std::string secret;
   if (!options.secret_file.empty()) {
     QUARRY_TRY_ASSIGN(secret, read_secret(options.secret_file));
   }
-  std::unique_ptr<Webhook> way(new Webhook(options, std::move(secret), std::move(is_interrupted)));
-  if (way->handle_ == nullptr) {
+  std::unique_ptr<WebhookSender> sender(
+      new WebhookSender(options, std::move(secret), std::move(is_interrupted)));
+  if (sender->handle_ == nullptr) {
     return base::fail(base::ErrorCode::kIo, "libcurl does not start");
   }
-  way->prepare();
-  return way;
+  sender->prepare();
+  return sender;
 }
 
-Webhook::Webhook(const DestinationOptions& options, std::string secret, Interrupted is_interrupted)
+WebhookSender::WebhookSender(const DestinationOptions& options, std::string secret,
+                             Interrupted is_interrupted)
     : options_(options),
       secret_(std::move(secret)),
       is_interrupted_(std::move(is_interrupted)),
       handle_(curl_easy_init()) {}
 
-Webhook::~Webhook() {
+WebhookSender::~WebhookSender() {
   curl_easy_cleanup(handle_);
 }
 
-/// What goes beyond a bound ends the transfer; its status is known by then.
-std::size_t Webhook::receive(char* bytes, std::size_t size, std::size_t count, void* self) {
-  auto& webhook = *static_cast<Webhook*>(self);
+/// A body that exceeds the limit aborts the transfer; the status is known by then.
+std::size_t WebhookSender::receive(char* bytes, std::size_t size, std::size_t count, void* self) {
+  auto& sender = *static_cast<WebhookSender*>(self);
   const std::size_t length = size * count;
-  const std::size_t room = kShownReply - std::min(kShownReply, webhook.beginning_.size());
-  webhook.beginning_.append(bytes, std::min(length, room));
-  webhook.received_ += length;
-  return webhook.received_ > kMostReply ? 0 : length;
+  const std::size_t room = kShownReply - std::min(kShownReply, sender.beginning_.size());
+  sender.beginning_.append(bytes, std::min(length, room));
+  sender.received_ += length;
+  return sender.received_ > kMaxReply ? 0 : length;
 }
 
-int Webhook::look(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/, curl_off_t /*unused*/,
-                  curl_off_t /*unused*/) {
-  return static_cast<Webhook*>(self)->is_interrupted_() ? 1 : 0;
+int WebhookSender::check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
+                                     curl_off_t /*unused*/, curl_off_t /*unused*/) {
+  return static_cast<WebhookSender*>(self)->is_interrupted_() ? 1 : 0;
 }
 
-void Webhook::prepare() {
+void WebhookSender::prepare() {
   const auto timeout = static_cast<long>(options_.delivery_timeout().count());
   curl_easy_setopt(handle_, CURLOPT_URL, options_.url.c_str());
   curl_easy_setopt(handle_, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(handle_, CURLOPT_REDIR_PROTOCOLS_STR,
                    options_.url.starts_with("https:") ? "https" : "http,https");
   curl_easy_setopt(handle_, CURLOPT_FOLLOWLOCATION, options_.allow_redirects ? 1L : 0L);
-  curl_easy_setopt(handle_, CURLOPT_MAXREDIRS, kMostRedirects);
-  // As a POST, to wherever it goes.
+  curl_easy_setopt(handle_, CURLOPT_MAXREDIRS, kMaxRedirects);
+  // Redirected requests stay POST requests.
   curl_easy_setopt(handle_, CURLOPT_POSTREDIR, static_cast<long>(CURL_REDIR_POST_ALL));
   curl_easy_setopt(handle_, CURLOPT_PROXY, "");
   curl_easy_setopt(handle_, CURLOPT_POST, 1L);
@@ -88,9 +90,9 @@ void Webhook::prepare() {
   curl_easy_setopt(handle_, CURLOPT_CONNECTTIMEOUT_MS, timeout);
   curl_easy_setopt(handle_, CURLOPT_TIMEOUT_MS, timeout);
   curl_easy_setopt(handle_, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(handle_, CURLOPT_XFERINFOFUNCTION, &Webhook::look);
+  curl_easy_setopt(handle_, CURLOPT_XFERINFOFUNCTION, &WebhookSender::check_interrupted);
   curl_easy_setopt(handle_, CURLOPT_XFERINFODATA, this);
-  curl_easy_setopt(handle_, CURLOPT_WRITEFUNCTION, &Webhook::receive);
+  curl_easy_setopt(handle_, CURLOPT_WRITEFUNCTION, &WebhookSender::receive);
   curl_easy_setopt(handle_, CURLOPT_WRITEDATA, this);
   curl_easy_setopt(handle_, CURLOPT_ERRORBUFFER, message_.data());
   if (!options_.ca_file.empty()) {
@@ -99,30 +101,30 @@ void Webhook::prepare() {
   }
 }
 
-curl_slist* Webhook::headers_of(const Letter& letter) const {
+curl_slist* WebhookSender::headers_of(const OutgoingEvent& outgoing) const {
   curl_slist* headers = nullptr;
   const auto add = [&headers](const std::string& header) {
     curl_slist* longer = curl_slist_append(headers, header.c_str());
     if (longer != nullptr) headers = longer;
   };
   add("Content-Type: application/json");
-  // Without it libcurl waits for a `100 Continue` before a long body.
+  // Otherwise libcurl waits for `100 Continue` before it sends a long body.
   add("Expect:");
-  add(fmt::format("X-Quarry-Event: {}", event::type_of(letter.event)));
-  add(fmt::format("X-Quarry-Delivery: {}", letter.message.id));
+  add(fmt::format("X-Quarry-Event: {}", event::type_of(outgoing.event)));
+  add(fmt::format("X-Quarry-Delivery: {}", outgoing.message.id));
   if (!secret_.empty()) {
-    add("X-Quarry-Signature: sha256=" + signature_of(secret_, letter.message.content));
+    add("X-Quarry-Signature: sha256=" + signature_of(secret_, outgoing.message.content));
   }
   for (const std::string& header : options_.headers) add(header);
   return headers;
 }
 
-Delivered Webhook::deliver(const Letter& letter) {
+DeliveryResult WebhookSender::deliver(const OutgoingEvent& outgoing) {
   struct ListEnd {
     void operator()(curl_slist* list) const { curl_slist_free_all(list); }
   };
-  const std::unique_ptr<curl_slist, ListEnd> headers(headers_of(letter));
-  const std::string& body = letter.message.content;
+  const std::unique_ptr<curl_slist, ListEnd> headers(headers_of(outgoing));
+  const std::string& body = outgoing.message.content;
   message_[0] = '\0';
   received_ = 0;
   beginning_.clear();
@@ -134,26 +136,26 @@ Delivered Webhook::deliver(const Letter& letter) {
   return answer_of(code);
 }
 
-Delivered Webhook::answer_of(CURLcode code) {
+DeliveryResult WebhookSender::answer_of(CURLcode code) {
   long status = 0;
   curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
   const bool is_answered = code == CURLE_OK || (code == CURLE_WRITE_ERROR && status != 0);
   if (!is_answered) {
     if (code == CURLE_ABORTED_BY_CALLBACK) return {.outcome = spool::Outcome::kReturned};
     const char* why = message_[0] != '\0' ? message_.data() : curl_easy_strerror(code);
-    return later(fmt::format("{}: {}", origin_of(options_.url), base::printable(why)));
+    return retry_later(fmt::format("{}: {}", origin_of(options_.url), base::printable(why)));
   }
   if (status >= 200 && status < 300) return {};
   std::string why = fmt::format("{}: HTTP status {}", origin_of(options_.url), status);
   if (!beginning_.empty()) why += ": " + base::printable(beginning_, kShownReply);
-  if (is_final_status(status)) return given_up(std::move(why));
-  Delivered delivered = later(std::move(why));
+  if (is_final_status(status)) return give_up(std::move(why));
+  DeliveryResult result = retry_later(std::move(why));
   curl_off_t seconds = 0;
   if (curl_easy_getinfo(handle_, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0) {
-    const std::chrono::seconds asked(std::min<curl_off_t>(seconds, kMostRetryAfter.count() / 1000));
-    delivered.delay = asked;
+    const std::chrono::seconds asked(std::min<curl_off_t>(seconds, kMaxRetryAfter.count() / 1000));
+    result.delay = asked;
   }
-  return delivered;
+  return result;
 }
 
 }  // namespace quarry::courier

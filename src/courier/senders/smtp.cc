@@ -15,17 +15,17 @@ namespace quarry::courier {
 
 namespace {
 
-constexpr std::size_t kMostAddress = 320;  // RFC 5321: 64 before the @, 255 behind it
+constexpr std::size_t kMaxAddress = 320;  // RFC 5321: 64 before the @, 255 after it
 
-/// What is none could smuggle commands into the dialogue.
+/// Anything else could smuggle SMTP commands into the session.
 bool is_address(std::string_view text) {
-  return !text.empty() && text.size() <= kMostAddress && std::ranges::none_of(text, [](char c) {
+  return !text.empty() && text.size() <= kMaxAddress && std::ranges::none_of(text, [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return byte <= ' ' || byte == 0x7f || c == '<' || c == '>';
   });
 }
 
-/// TEXT with CRLF at the end of each line.
+/// TEXT with CRLF line endings.
 std::string with_network_lines(std::string_view text) {
   std::string lines;
   lines.reserve(text.size() + text.size() / 32 + 2);
@@ -40,7 +40,7 @@ std::string with_network_lines(std::string_view text) {
 }
 
 MailReport refused(const Mail& mail, const std::string& why) {
-  return {std::vector<RecipientFate>(mail.recipients.size(), {MailFate::kRefused, why})};
+  return {std::vector<RecipientResult>(mail.recipients.size(), {MailOutcome::kRefused, why})};
 }
 
 struct ListEnd {
@@ -52,17 +52,17 @@ using List = std::unique_ptr<curl_slist, ListEnd>;
 
 bool MailReport::is_sent_to_all() const {
   return std::ranges::all_of(recipients,
-                             [](const auto& each) { return each.fate == MailFate::kSent; });
+                             [](const auto& each) { return each.outcome == MailOutcome::kSent; });
 }
 
-bool MailReport::is_any_later() const {
-  return std::ranges::any_of(recipients,
-                             [](const auto& each) { return each.fate == MailFate::kLater; });
+bool MailReport::is_any_deferred() const {
+  return std::ranges::any_of(
+      recipients, [](const auto& each) { return each.outcome == MailOutcome::kDeferred; });
 }
 
 std::string MailReport::why() const {
   const auto at = std::ranges::find_if(
-      recipients, [](const auto& each) { return each.fate != MailFate::kSent; });
+      recipients, [](const auto& each) { return each.outcome != MailOutcome::kSent; });
   return at == recipients.end() ? std::string() : at->why;
 }
 
@@ -75,13 +75,13 @@ struct SmtpSender::State {
 
   void prepare();
   void prepare_tls();
-  /// One try.
+  /// A single attempt.
   MailReport attempt(const Mail& mail, curl_slist* recipients, bool on_new_connection);
   bool was_connection_new() const;
 
   static std::size_t read(char* buffer, std::size_t size, std::size_t count, void* self);
   static int trace(CURL*, curl_infotype type, char* bytes, std::size_t size, void* self);
-  static int look(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
+  static int check_interrupted(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
   static std::size_t forget(char*, std::size_t size, std::size_t count, void*) {
     return size * count;
   }
@@ -89,13 +89,13 @@ struct SmtpSender::State {
   SmtpOptions options;
   CURL* handle;
   SmtpDialogue dialogue;
-  std::string lines;  // the message as it is sent
+  std::string lines;  // the message in its network format
   std::size_t read_up_to = 0;
   std::array<char, CURL_ERROR_SIZE> message{};
 };
 
 SmtpSender::State::~State() {
-  // libcurl says QUIT, and would wait minutes for a server that hangs.
+  // libcurl sends QUIT, and would wait minutes for a server that hangs.
   curl_socket_t socket = CURL_SOCKET_BAD;
   if (handle != nullptr && curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK &&
       socket != CURL_SOCKET_BAD) {
@@ -120,8 +120,8 @@ int SmtpSender::State::trace(CURL* /*unused*/, curl_infotype type, char* bytes, 
   return 0;
 }
 
-int SmtpSender::State::look(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
-                            curl_off_t /*unused*/, curl_off_t /*unused*/) {
+int SmtpSender::State::check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
+                                         curl_off_t /*unused*/, curl_off_t /*unused*/) {
   const auto& asked = static_cast<State*>(self)->options.is_interrupted;
   return asked && asked() ? 1 : 0;
 }
@@ -161,9 +161,9 @@ void SmtpSender::State::prepare() {
   curl_easy_setopt(handle, CURLOPT_READDATA, this);
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &State::forget);
   curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &State::look);
+  curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &State::check_interrupted);
   curl_easy_setopt(handle, CURLOPT_XFERINFODATA, this);
-  // The dialogue is told to this function alone: nothing is printed.
+  // Only to have the debug function called; nothing is printed.
   curl_easy_setopt(handle, CURLOPT_VERBOSE, 1L);
   curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, &State::trace);
   curl_easy_setopt(handle, CURLOPT_DEBUGDATA, this);
@@ -200,11 +200,11 @@ SmtpSender::SmtpSender(SmtpOptions options) : state_(std::make_unique<State>(std
 SmtpSender::~SmtpSender() = default;
 
 MailReport SmtpSender::send(const Mail& mail) {
-  if (mail.message.size() > kMostMail) {
-    return refused(mail, fmt::format("a mail of more than {} bytes", kMostMail));
+  if (mail.message.size() > kMaxMail) {
+    return refused(mail, fmt::format("a mail of more than {} bytes", kMaxMail));
   }
-  if (mail.recipients.size() > kMostRecipients) {
-    return refused(mail, fmt::format("a mail to more than {} recipients", kMostRecipients));
+  if (mail.recipients.size() > kMaxRecipients) {
+    return refused(mail, fmt::format("a mail to more than {} recipients", kMaxRecipients));
   }
   if (mail.recipients.empty()) return {};
   if (!mail.from.empty() && !is_address(mail.from)) {
@@ -212,32 +212,32 @@ MailReport SmtpSender::send(const Mail& mail) {
   }
   MailReport report = refused(mail, "it is no address");
   Mail sent{mail.from, {}, mail.message};
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> indices;
   List recipients;
   for (std::size_t i = 0; i < mail.recipients.size(); ++i) {
     if (!is_address(mail.recipients[i])) continue;
     curl_slist* longer = curl_slist_append(recipients.get(), mail.recipients[i].c_str());
     if (longer == nullptr || state_->handle == nullptr) {
-      return {std::vector<RecipientFate>(mail.recipients.size(),
-                                         {MailFate::kLater, "libcurl has no memory"})};
+      return {std::vector<RecipientResult>(mail.recipients.size(),
+                                           {MailOutcome::kDeferred, "libcurl has no memory"})};
     }
-    // The list begins where it did, unless it was empty.
+    // Appending to a list keeps its head, unless the list was empty.
     (void)recipients.release();
     recipients.reset(longer);
     sent.recipients.push_back(mail.recipients[i]);
-    places.push_back(i);
+    indices.push_back(i);
   }
-  if (places.empty()) return report;
+  if (indices.empty()) return report;
   state_->lines = with_network_lines(mail.message);
   MailReport taken = state_->attempt(sent, recipients.get(), false);
-  // A server may have ended a connection that was not used for a while.
-  if (taken.is_any_later() && !state_->was_connection_new() &&
+  // The server may have closed a connection that was idle: retry on a new one.
+  if (taken.is_any_deferred() && !state_->was_connection_new() &&
       !state_->dialogue.has_begun_message()) {
     taken = state_->attempt(sent, recipients.get(), true);
   }
   state_->lines = {};
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    report.recipients[places[i]] = std::move(taken.recipients[i]);
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    report.recipients[indices[i]] = std::move(taken.recipients[i]);
   }
   return report;
 }

@@ -6,8 +6,7 @@
 
 namespace quarry::courier {
 
-/// The variables of this process that a program may rely on: PATH (a usual one if it is not set),
-/// HOME, USER, LANG, TZ, TMPDIR.
+/// PATH (or a default), HOME, USER, LANG, TZ and TMPDIR of this process.
 std::vector<std::string> small_environment();
 
 }  // namespace quarry::courier

@@ -1,4 +1,4 @@
-// An event as people read it.
+// Formats events as text for people.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace quarry::courier {
 
-/// One line: "[project] check-in by ann: what she said".
+/// One line: "[project] check-in by ann: comment".
 std::string subject_of(const event::Event& event);
-/// Lines that say everything that there is to say of it.
+/// All details of the event, as lines.
 std::string text_of(const event::Event& event);
 
 }  // namespace quarry::courier

@@ -1,4 +1,4 @@
-#include "discretion.h"
+#include "redaction.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@ namespace quarry::backoffice {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
-// What may stand around a path or an address, and is no part of it.
+// Characters that delimit a path or an address.
 constexpr std::string_view kMarks = "\"'`<>()[]{},;:=|";
 
 bool is_edge(char c) {
@@ -24,12 +24,12 @@ std::string replaced(std::string_view text, std::string_view what, std::string_v
   return made.append(text);
 }
 
-/// A word between edges.
-std::string discreet(std::string_view word) {
+/// WORD (without delimiters), redacted.
+std::string redact_word(std::string_view word) {
   if (word.size() < 2) return std::string(word);
   if (word.starts_with('/')) {
     const std::size_t last = word.rfind('/');
-    // "//host/path" is the rest of a URL; and its user may be one's address.
+    // "//host/path" is the rest of a URL, which may contain a user's mail address.
     if (!word.starts_with("//")) return "..." + std::string(word.substr(last));
     const std::size_t at = word.find('@');
     return at == std::string_view::npos ? std::string(word)
@@ -40,13 +40,13 @@ std::string discreet(std::string_view word) {
 
 }  // namespace
 
-std::string for_others(std::string_view message, std::string_view path, std::string_view name) {
+std::string redact(std::string_view message, std::string_view path, std::string_view name) {
   const std::string named = replaced(message, path, name);
   std::string made;
   std::string_view rest = named;
   while (!rest.empty()) {
     const auto end = static_cast<std::size_t>(std::ranges::find_if(rest, is_edge) - rest.begin());
-    made += discreet(rest.substr(0, end));
+    made += redact_word(rest.substr(0, end));
     rest.remove_prefix(end);
     if (rest.empty()) break;
     made += rest.front();

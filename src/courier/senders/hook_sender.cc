@@ -1,4 +1,4 @@
-#include "hook_way.h"
+#include "hook_sender.h"
 
 #include <fmt/core.h>
 #include <sysexits.h>
@@ -17,13 +17,13 @@ using base::fail;
 
 namespace {
 
-/// Blanks are for the author to quote: fossil splits words there, too.
+/// Blanks are allowed: the author has to quote them, and fossil splits words at them, too.
 bool is_for_shell(std::string_view name) {
   return name.find_first_of("$`\"'\\;&|<>()*?[]{}!#~\n\r") != std::string_view::npos ||
          name.find('\0') != std::string_view::npos;
 }
 
-/// What a hook that calls fossil needs, beside the small one.
+/// small_environment() plus the variables that fossil needs.
 std::vector<std::string> hook_environment() {
   const std::vector<std::string> small = small_environment();
   return base::fossil_environment(base::pointers_to(small).data());
@@ -54,23 +54,23 @@ base::Result<std::string> hook_line(const event::Hook& hook, const std::string& 
   return line;
 }
 
-HookWay::HookWay(const CourierOptions& options, Interrupted is_interrupted)
+HookSender::HookSender(const CourierOptions& options, Interrupted is_interrupted)
     : options_(options),
       fossil_(base::find_program(options.fossil)),
       is_interrupted_(std::move(is_interrupted)) {
   if (fossil_.empty()) fossil_ = options.fossil;
 }
 
-Delivered HookWay::deliver(const Letter& letter) {
-  const auto* hook = std::get_if<event::Hook>(&letter.event.record);
+DeliveryResult HookSender::deliver(const OutgoingEvent& outgoing) {
+  const auto* hook = std::get_if<event::Hook>(&outgoing.event.record);
   if (hook == nullptr) return {};
   const auto line = hook_line(*hook, fossil_);
-  if (!line) return given_up(line.error().message);
-  const std::string& repository = letter.event.head.repository;
+  if (!line) return give_up(line.error().message);
+  const std::string& repository = outgoing.event.head.repository;
   const base::Command command{
       {"/bin/sh", "-c", *line}, hook_environment(), hook->input, options_.hook_timeout};
   const auto ended = base::run_command(command, is_interrupted_);
-  if (!ended) return later(ended.error().message);
+  if (!ended) return retry_later(ended.error().message);
   if (!ended->output.empty()) {
     base::log(base::LogLevel::kNotice, "[hooks] {}: {}", base::printable(repository),
               base::printable(ended->output, command.max_output));
@@ -78,8 +78,8 @@ Delivered HookWay::deliver(const Letter& letter) {
   if (ended->how == base::CommandEnd::How::kInterrupted)
     return {.outcome = spool::Outcome::kReturned};
   std::string why = fmt::format("a hook of {}: {}", base::printable(repository), ended->in_words());
-  if (ended->how != base::CommandEnd::How::kExited) return given_up(std::move(why));
-  if (ended->code == EX_TEMPFAIL) return later(std::move(why));
+  if (ended->how != base::CommandEnd::How::kExited) return give_up(std::move(why));
+  if (ended->code == EX_TEMPFAIL) return retry_later(std::move(why));
   if (ended->code != 0) base::log(base::LogLevel::kWarning, "[hooks] {}", why);
   return {};
 }

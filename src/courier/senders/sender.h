@@ -1,0 +1,53 @@
+// Delivers events to a destination; one class per type. Used only in the destination's thread.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "quarry/base/result.h"
+#include "quarry/event/event.h"
+#include "quarry/spool/subscription.h"
+
+namespace quarry::courier {
+
+/// An event to deliver.
+struct OutgoingEvent {
+  const spool::StreamedMessage& message;
+  const event::Event& event;
+};
+
+/// The outcome of a delivery.
+struct DeliveryResult {
+  spool::Outcome outcome = spool::Outcome::kDone;
+  std::string why = {};  // set for kRetry and kGivenUp
+  std::optional<std::chrono::milliseconds> delay = std::nullopt;
+};
+
+inline DeliveryResult retry_later(std::string why) {
+  return {spool::Outcome::kRetry, std::move(why)};
+}
+inline DeliveryResult give_up(std::string why) {
+  return {spool::Outcome::kGivenUp, std::move(why)};
+}
+
+/// Whether to abort the current delivery; polled meanwhile.
+using Interrupted = std::function<bool()>;
+
+class Sender {
+ public:
+  Sender() = default;
+  virtual ~Sender() = default;
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+
+  /// Delivers the event. kReturned: interrupted.
+  virtual DeliveryResult deliver(const OutgoingEvent& outgoing) = 0;
+  /// Makes the deliveries durable; called before they are settled.
+  virtual base::Result<void> finish() { return {}; }
+  /// Reopens files, which may have been rotated.
+  virtual void reopen() {}
+};
+
+}  // namespace quarry::courier
