@@ -1,5 +1,5 @@
-// The words of a pool about its change-set queues: `changes` and `changes.…`. They stand in the
-// configuration of quarryd, and on the command line of quarry-changes, which is told them one by one.
+// The directives of a pool for its change-set queues: `changes` and `changes.…`. They are used in
+// the configuration of quarryd, and with `--set` on the command line of quarry-changes.
 #pragma once
 
 #include <array>
@@ -10,12 +10,12 @@
 
 namespace quarry::app {
 
-/// What these words set, where they stand alone.
+/// The options that these directives set, without the rest of a pool's options.
 struct QueueWords {
   changes::PoolOptions changes = {};
 };
 
-/// Move types, or none.
+/// A list of move types, or "none".
 struct MoveTypes {
   using Value = std::array<bool, changes::kMoveTypes>;
   static base::Result<void> put(Value& target, const std::string& value) {
@@ -25,7 +25,7 @@ struct MoveTypes {
   static master::Shown show(const Value& types) { return {changes::text_of(types)}; }
 };
 
-/// Who may do something.
+/// Which users may do something.
 struct Who {
   static base::Result<void> put(changes::Allowed& target, const std::string& value) {
     QUARRY_TRY_ASSIGN(target, changes::Allowed::parse(value));
@@ -34,7 +34,7 @@ struct Who {
   static master::Shown show(const changes::Allowed& allowed) { return {allowed.text()}; }
 };
 
-/// What becomes of a gate's verdict when the branch has moved on meanwhile.
+/// Whether a gate's verdict is still accepted after the branch has moved on.
 struct StaleVerdict {
   static base::Result<void> put(bool& is_accepted, const std::string& value) {
     if (value != "again" && value != "accept") {
@@ -47,7 +47,7 @@ struct StaleVerdict {
   static master::Shown show(bool is_accepted) { return {is_accepted ? "accept" : "again"}; }
 };
 
-/// Those of a SECTION that has them as its member `changes`.
+/// The directives for a SECTION type with a member `changes`.
 template <typename Section>
 constexpr auto changes_directives() {
   using changes::Deed;

@@ -15,9 +15,9 @@ namespace {
 constexpr std::chrono::seconds kKnownFor{60};
 constexpr std::chrono::seconds kAddressKnownFor{2};
 constexpr std::size_t kMostAddresses = 1'000;
-constexpr std::size_t kMostText = 4'096;  // of one setting; a pipe takes all of them at once
+constexpr std::size_t kMostText = 4'096;  // of a setting; all of them fit into a pipe at once
 
-/// The project's code, its name and its address, each with a zero behind it.
+/// The project's code, its name and its address, each terminated by a NUL.
 std::string texts_of(const std::filesystem::path& file) {
   const auto repository = repository::Repository::open(file);
   if (!repository) return {};
@@ -64,7 +64,7 @@ const event::Head& EventHeads::of(const std::filesystem::path& file) {
   std::string_view rest = all;
   for (std::string* text : {&known.head.project_code, &known.head.project_name, &known.head.url}) {
     const std::size_t end = rest.find('\0');
-    if (end == rest.npos) return known.head;  // it is asked again the next time
+    if (end == rest.npos) return known.head;  // incomplete, so read again the next time
     *text = rest.substr(0, end);
     rest.remove_prefix(end + 1);
   }

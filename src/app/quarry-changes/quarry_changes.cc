@@ -1,4 +1,4 @@
-// quarry-changes: the daemons of change-set queues. Started by the master for each pool that has
+// quarry-changes: the daemons of change-set queues, started by the master for each pool with
 // queues, and by `quarry queue run`.
 #include <fmt/core.h>
 
@@ -95,7 +95,7 @@ changes::GateOptions gate_of(const changes::PoolOptions& options,
 
 event::Event event_of(app::EventHeads& heads, const changes::QueueOptions& queue,
                       const changes::Job& job, changes::Stage from, changes::Stage to) {
-  // The same where it is told twice.
+  // From the history, so that an event that is sent again has the same key.
   const base::UnixMillis time =
       job.history.empty() ? base::system_clock().now() : job.history.back().time;
   event::Event told;
@@ -113,7 +113,8 @@ event::Event event_of(app::EventHeads& heads, const changes::QueueOptions& queue
   return told;
 }
 
-/// TOLD for who submitted it, if it is over and has not landed, and there is an address of him.
+/// The notice for the submitter, if EVENT's change set is finished without having landed, and the
+/// submitter has a mail address.
 std::optional<event::Event> notice_of(app::EventHeads& heads, const changes::QueueOptions& queue,
                                       const event::Event& told, changes::Stage from,
                                       changes::Stage to) {
@@ -127,7 +128,8 @@ std::optional<event::Event> notice_of(app::EventHeads& heads, const changes::Que
   return notice;
 }
 
-/// Tells the courier of a move. Where it cannot be told, the queue goes on: the log has it.
+/// Reports moves to the courier. If the courier does not accept one, that is logged and the queue
+/// continues.
 changes::Report report_to(const app::ChangesCommandLine& line, const fs::path& folder) {
   if (line.courier.empty()) return {};
   return [courier = line.courier, has_notices = line.has_notices,
@@ -164,7 +166,7 @@ std::vector<changes::QueueOptions> queues_as(const changes::PoolOptions& options
 
 using ListQueues = std::function<std::optional<std::vector<app::ServedQueue>>()>;
 
-/// Serves the queues of LIST, and where they COME AND GO, those that it gives later.
+/// Serves the queues of LIST, and updates them from it if IS_DYNAMIC.
 base::Result<void> serve(const app::ChangesCommandLine& line, const changes::PoolOptions& options,
                          const ListQueues& list, bool come_and_go) {
   changes::DaemonOptions daemon;
@@ -213,13 +215,13 @@ int run(const app::ChangesCommandLine& line) {
   return done ? 0 : failed(done.error());
 }
 
-/// They are waited for by the daemons.
+/// Blocks the signals that the daemons wait for.
 void block_signals() {
   sigset_t signals;
   ::sigemptyset(&signals);
   for (const int each : {SIGTERM, SIGINT, SIGQUIT}) ::sigaddset(&signals, each);
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
-  // A gate, or the courier, may be gone when it is written to.
+  // Writes to a gate or courier that has exited must fail instead of killing this process.
   std::signal(SIGPIPE, SIG_IGN);
 }
 

@@ -18,10 +18,11 @@ using base::Result;
 
 namespace {
 
-// Most do not wait for long; of those that do, no more are kept, and not for ever.
+// Limits of the contents kept for landing, which usually follows soon.
 constexpr std::size_t kMostKept = 128;
 constexpr std::chrono::minutes kKeptFor{10};
-// Bytes of a tarball that is read together with others: all that is in them lies there at once.
+// Maximum size of a tarball that is read together with others, because they are all extracted at
+// once.
 constexpr std::uint64_t kMostTogether = std::uint64_t{1} << 20;
 
 }  // namespace
@@ -34,7 +35,7 @@ TarballChecker::TarballChecker(changes::TarballLimits limits, changes::Rights ri
       folder_(std::move(folder)),
       readers_(std::move(readers)) {}
 
-/// Keeps CONTENT for whoever lands it, if that is likely to be soon.
+/// Keeps CONTENT for the process that lands it, unless too many are kept already.
 void TarballChecker::keep(const changes::ChangeSetName& name,
                           const changes::ChangeSetContent& content) {
   if (kept_.size() >= kMostKept) {
@@ -63,7 +64,7 @@ Result<changes::Meta> TarballChecker::judge(const changes::ChangeSetName& name,
                                             const changes::Submission& submission) {
   const changes::Meta& meta = content.meta();
   if (meta.type != name.type) {
-    // Else a rollback, say, would come in under the name of a change.
+    // Otherwise a rollback, for example, could be submitted as a change.
     return fail(ErrorCode::kInvalid, fmt::format("##movetype: {}, but it was submitted as {}",
                                                  word_of(meta.type), word_of(name.type)));
   }
@@ -75,8 +76,8 @@ Result<changes::Meta> TarballChecker::judge(const changes::ChangeSetName& name,
   return meta;
 }
 
-/// Sets METAS of those of CASES, which are of one submitter, that can be read together. What is
-/// large, or wrong in any way, is left for check().
+/// Sets METAS for CASES, which are of one submitter, as far as they can be read together. Large or
+/// invalid tarballs are left to check().
 void TarballChecker::check_together(std::span<const Case* const> cases,
                                     std::span<std::optional<Result<changes::Meta>>* const> metas) {
   std::vector<base::Fd> files;
@@ -103,7 +104,7 @@ std::vector<Result<changes::Meta>> TarballChecker::check_all(std::span<const Cas
   std::map<std::string, std::vector<std::size_t>> by_submitter;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string& submitter = cases[i].submission.submitter;
-    // Logins that several people have are nobody's.
+    // Several people use these logins, so their tarballs are not read together.
     if (submitter.empty() || submitter == "nobody" || submitter == "anonymous") continue;
     by_submitter[submitter].push_back(i);
   }

@@ -78,7 +78,7 @@ int run_compact(const CompactArguments& arguments) {
   if (!repository) return failed(repository.error());
   const int code = run(**repository, arguments);
   (*repository)->checkpoint();
-  // What was done until then is done.
+  // Interrupted, but what was compacted so far is committed.
   if (Interruption::signal() != 0) return end_by(Interruption::signal());
   return code;
 }

@@ -1,6 +1,5 @@
-// quarry: everything that a person does to a repository, or asks a server, from a command line.
-// What the command line takes is here, but for that of peers, and the commands are in files of their
-// own.
+// quarry: the command line for repositories and for the server. Most options are defined here; the
+// commands are implemented in separate files.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -118,7 +117,7 @@ void add_backoffice(CLI::App& command, Run& run) {
   command.add_option("--courier", arguments.courier, "the socket of the courier, for events");
   command.add_option("-c,--config", arguments.config,
                      "the server's configuration, which says where the courier and peers are");
-  // What a server says.
+  // Set by the server only.
   command.add_flag("--automatic", arguments.is_automatic)->group("");
   command.add_flag("--folder", arguments.is_folder)->group("");
   command.add_option("--number", arguments.number)->group("");
@@ -175,7 +174,7 @@ void add_top(CLI::App& command, Run& run) {
   command.add_option("--interval", top.interval, "seconds between two looks, from 0.1 to 3600")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0))
-      // Which neither is less nor more than anything.
+      // NaN passes every range check.
       ->check([](const std::string& text) {
         return std::isnan(std::stod(text)) ? "not a number" : "";
       });
@@ -197,7 +196,7 @@ SpoolArguments& add_spool_command(CLI::App& spool, Run& run, const char* name,
   return arguments;
 }
 
-/// The queue.* parameters that are about WANTED, as options.
+/// Adds the queue.* parameters WANTED as options.
 void add_queue_parameters(CLI::App& command, SpoolArguments& arguments,
                           std::initializer_list<const char*> wanted) {
   for (const std::string name : wanted) {
@@ -338,8 +337,8 @@ constexpr Command kCommands[] = {
     {"queue", "look after a queue of change sets, here or on a server", add_queue},
 };
 
-/// All commands, and what may follow those that are among WORDS: to know what may follow every one
-/// would take longer than most of them take for their work.
+/// Adds all commands, but options only for those in WORDS, because defining all options takes
+/// longer than most commands.
 void add_commands(CLI::App& app, Run& run, const std::vector<std::string>& words) {
   for (const Command& each : kCommands) {
     CLI::App* command = app.add_subcommand(each.name, each.description);
@@ -349,8 +348,8 @@ void add_commands(CLI::App& app, Run& run, const std::vector<std::string>& words
 
 }  // namespace
 
-/// What is opened first would be taken for a stream that was closed. What is written to a closed
-/// standard output must not seem to be written: it would be forgotten.
+/// Opens closed standard streams, so that no file gets their numbers. A closed standard output
+/// becomes a descriptor that cannot be written, because writes to /dev/null would seem to succeed.
 void open_standard_streams() {
   const bool is_closed = ::fcntl(STDOUT_FILENO, F_GETFD) < 0;
   int fd = 0;

@@ -24,7 +24,7 @@ base::Result<base::Fd> go_to_background() {
   do {
     size = ::read(pipe.reading.get(), &byte, 1);
   } while (size < 0 && errno == EINTR);
-  // Nothing was written: it has ended, and said why.
+  // Without a byte the child has failed, and has printed why.
   ::_exit(size == 1 ? 0 : 1);
 }
 

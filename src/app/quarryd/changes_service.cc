@@ -33,7 +33,7 @@ std::vector<std::string> changes_arguments(const master::PoolConfig& pool,
   if (!courier.socket.empty()) words.insert(words.end(), {"--courier", courier.socket});
   if (courier.has_notices) words.emplace_back("--notices");
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    // Which is why the program is started.
+    // `changes` itself is implied by starting the program.
     if (wanted[i].name == "changes" || wanted[i].values == usual[i].values) continue;
     for (const std::string& value : wanted[i].values) {
       words.insert(words.end(), {"--set", fmt::format("{}={}", wanted[i].name, value)});
@@ -56,9 +56,9 @@ std::vector<master::Service> changes_services(const master::PoolConfig& pool,
     service.kind = master::ServiceKind::kJob;
     service.run_as = pool.run_as;
     service.process = pool.process;
-    service.process.catch_output = true;  // that is how the log hears of it
+    service.process.catch_output = true;  // so that its output is logged
     service.processes.max_children = 1;
-    // Each holds what only one may hold: a queue's pid file.
+    // Never two at a time, because each holds the queue's pid file.
     service.starts_alone = true;
     std::vector<std::string> words = changes_arguments(pool, options, courier);
     words.insert(words.begin(), {"quarry-changes", kind});

@@ -28,7 +28,7 @@ base::Result<void> reach(const Reached& reached) {
   if (!reached.repository.empty() && !may(F_OK, reached.repository)) {
     return base::fail_errno(fmt::format("cannot reach its repository {}", reached.repository));
   }
-  // Names are looked up in it, which is not listed.
+  // Files in it are opened by name, so search permission is enough.
   if (!reached.repositories.empty() && !may(X_OK, reached.repositories)) {
     return base::fail_errno(
         fmt::format("cannot enter the folder of its repositories {}", reached.repositories));
@@ -48,7 +48,7 @@ base::Result<void> try_child(const master::ProcessSettings& settings,
                              const std::optional<master::Credentials>& run_as,
                              const Reached& reached) {
   QUARRY_TRY_ASSIGN(const std::string failure, base::run_in_child([&] {
-                      // What is only warned of is told when it happens.
+                      // Suppress warnings: they are logged when the child really starts.
                       base::set_log_level(base::LogLevel::kAlert);
                       const auto done = begin(settings, run_as, reached);
                       return done ? std::string() : done.error().message;

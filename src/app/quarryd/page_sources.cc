@@ -21,15 +21,17 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Repositories whose queues are counted, and how long that goes on.
+// Limits for counting queues: number of repositories, and time.
 constexpr std::size_t kMostRepositories = 1000;
 constexpr std::chrono::milliseconds kLongestLook{200};
-// Between two looks at files: at least so long, and so many times what the last has taken.
+// The interval between two reads of files: at least this long, and at least this many times the
+// duration of the last read.
 constexpr std::chrono::milliseconds kBetweenLooks{3000};
 constexpr int kRest = 20;
 constexpr auto kNotForThisUser = "Its files cannot be read by the user of this pool.";
 
-/// What LOOK, which may take a while, has found lately.
+/// Calls READ, which may be slow, at most once per interval, and returns its last result in
+/// between.
 template <typename View>
 std::function<View()> rarely(std::function<View()> look) {
   struct Last {
@@ -46,12 +48,12 @@ std::function<View()> rarely(std::function<View()> look) {
   };
 }
 
-/// A pool that has queues of change sets.
+/// A pool with queues of change sets.
 struct PoolWithQueues {
   master::PoolConfig pool;
   changes::PoolOptions options;
 
-  /// Nothing: POOL has none.
+  /// Nothing if POOL has no queues.
   static std::optional<PoolWithQueues> of(const master::PoolConfig& pool) {
     const auto options = worker_options_in(pool);
     if (!options.changes.is_enabled || !pool.process.chroot.empty()) return std::nullopt;
@@ -109,8 +111,8 @@ pages::QueuesView look_at_queues(const PoolWithQueues& of, steady_clock::time_po
   return view;
 }
 
-/// The queues of several pools, of which one look goes into as many as there is time for, and the next
-/// begins with the others.
+/// Reads the queues of several pools: as many as possible in the time limit, and the others the
+/// next time.
 class QueuesInTurn {
  public:
   explicit QueuesInTurn(std::vector<PoolWithQueues> pools) : pools_(std::move(pools)) {
@@ -165,7 +167,7 @@ pages::CourierView look_at_courier(const std::filesystem::path& folder) {
 
 std::string own_words(std::string_view text) {
   text = text.substr(0, text.find('\n'));
-  // "https://chat.example: HTTP status 500: what the server said".
+  // Format: "https://chat.example: HTTP status 500: the server's response".
   constexpr std::string_view kBetween = ": ";
   const std::size_t first = text.find(kBetween);
   if (first == std::string_view::npos) return base::printable(text);
@@ -184,7 +186,7 @@ pages::ServerSources page_sources(const master::Config& config, const master::Po
   }
   if (!pool.status_all || overview == nullptr) return sources;
   sources.pools = [overview = std::move(overview)] { return overview->read(); };
-  // The files of all others are elsewhere.
+  // In a chroot the files of other pools cannot be reached.
   if (!pool.process.chroot.empty()) return sources;
   std::vector<PoolWithQueues> all;
   for (const master::PoolConfig& each : config.pools) {

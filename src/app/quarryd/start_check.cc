@@ -19,7 +19,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// The addresses of a configuration, bound while this lives.
+/// Binds the addresses of a configuration, and releases them in the destructor.
 class Places {
  public:
   enum class InUse { kIsFailure, kIsIgnored };
@@ -27,7 +27,7 @@ class Places {
   Places(const std::vector<std::string>& inheritable, InUse in_use)
       : inheritable_(inheritable), in_use_(in_use) {}
 
-  /// Each bound like the server would, and beside those before it.
+  /// Binds each as the server would, while the previous ones are still bound.
   void bind_all(const master::Config& config) {
     bind(config.global.control, config.global.control_place, {.mode = 0600});
     if (config.http) bind(config.http->listen, config.http->listen_place, {});
@@ -42,7 +42,7 @@ class Places {
     }
   }
   const Lines& not_free() const { return not_free_; }
-  /// Whether the socket at PATH is one of these: made as the configuration says.
+  /// Whether the socket at PATH was created here, and so has its final owner and mode.
   bool has_made(const std::string& path) const {
     return std::ranges::find(held_, path, &master::Listener::asked_for) != held_.end();
   }
@@ -124,17 +124,17 @@ class Check {
     Reached reached;
     if (pool.listen && pool.listen->is_unix()) {
       reached.socket = pool.listen->path();
-      // Of another, the owner and mode will be changed by a reload.
+      // A reload may change owner and mode of an existing socket.
       reached.is_socket_made = places.has_made(pool.listen->str());
     }
     note("[http]", try_child(http.process, http.run_as ? http.run_as : pool.run_as, reached));
   }
 
-  /// Fewer than these cannot be enough, whatever else the libraries need.
+  /// Checks for a minimum of descriptors; libraries may need more.
   void check_descriptors() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    // Where the limit cannot be raised as far as is wanted, it is the highest allowed one.
+    // If the limit cannot be raised to the configured value, it is raised to the maximum.
     const std::uint64_t most = ::geteuid() == 0 ? UINT64_MAX : limit.rlim_max;
     const std::uint64_t allowed =
         std::min<std::uint64_t>(config_.global.limits.files.value_or(limit.rlim_cur), most);
@@ -145,7 +145,7 @@ class Check {
   }
 
   std::uint64_t descriptors_needed() const {
-    // The standard ones, the event loop, its signals, and one more in the midst of each start.
+    // Standard streams, event loop, signals, and one more during each start of a child.
     std::uint64_t needed = 6;
     if (config_.global.log.target != base::LogTarget::kStderr) ++needed;
     if (config_.global.control) ++needed;

@@ -74,7 +74,7 @@ class LocalQueue : public QueuePlace {
   Result<void> act(changes::Action action, const std::string& id,
                    const std::string& text) override {
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, id));
-    // Who may write into these folders may do all that is done in them.
+    // No permission check, because a user who can write to these folders can do everything.
     QUARRY_TRY(changes::act(directories_, place.name.id, {action, login_, text}, now(), {}));
     pull(changes::Trigger::kQueue);
     return {};
@@ -114,7 +114,7 @@ class LocalQueue : public QueuePlace {
   std::string login_;
 };
 
-/// Root would leave files that the queue's daemons cannot write.
+/// As root, this process would create files that the queue's daemons cannot write.
 Result<void> become_queue_owner(const fs::path& folder) {
   if (::geteuid() != 0) return {};
   QUARRY_TRY_ASSIGN(const auto owner, master::owner_of(folder));
@@ -124,7 +124,7 @@ Result<void> become_queue_owner(const fs::path& folder) {
 }  // namespace
 
 std::string own_login() {
-  // Behind sudo and su it is he who counts.
+  // With sudo, the user who called it.
   const char* const sudo = std::getenv("SUDO_USER");
   if (::getuid() == 0 && sudo != nullptr && *sudo != '\0') return sudo;
   const passwd* const user = ::getpwuid(::getuid());

@@ -1,4 +1,4 @@
-// A queue that lies in folders here.
+// A queue in local folders.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace quarry::app {
 
-/// The queue of REPOSITORY, a file. As root, this process becomes its owner. Errors: kNotFound: there
-/// is no queue; kDenied.
+/// Opens the queue of the repository file REPOSITORY. If run as root, the process changes to the
+/// owner's user. Errors: kNotFound if there is no queue; kDenied.
 base::Result<std::unique_ptr<QueuePlace>> local_queue(const QueueArguments& arguments,
                                                       const std::string& repository);
 
-/// Who runs this program, as histories name him.
+/// The login of the calling user, as recorded in histories.
 std::string own_login();
 
 }  // namespace quarry::app

@@ -1,4 +1,4 @@
-// quarry queue …: looks at a queue of change sets, and does what people may do to what is in it.
+// quarry queue …: shows and changes a queue of change sets.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -22,7 +22,7 @@ using base::fail;
 using base::Result;
 using changes::Action;
 
-/// ACTION with the queue of ARGUMENTS.
+/// Calls ACTION with the queue of ARGUMENTS.
 template <typename Action>
 int with_queue(const QueueArguments& arguments, Action&& action) {
   const Interruption interruption;
@@ -35,7 +35,7 @@ void print_json(const std::string& document) {
   fmt::print("{}{}", document, document.ends_with('\n') ? "" : "\n");
 }
 
-/// The branches that are frozen, of the JSON of a queue.
+/// The frozen branches in a queue's JSON.
 std::vector<std::string> frozen_in(const std::string& text) {
   std::vector<std::string> branches;
   const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -57,7 +57,7 @@ Result<void> show_queue(const QueueArguments& arguments, QueuePlace& place, bool
   }
   QUARRY_TRY_ASSIGN(const auto view, changes::queue_view_of(document));
   fmt::print("{}", is_list ? list_text(view) : status_text(view, frozen_in(document)));
-  // Not among what a program may read line by line.
+  // On standard error, so that programs can parse standard output.
   if (is_list) fmt::print(stderr, "{}", more_text(view));
   return {};
 }
@@ -79,7 +79,7 @@ int act(const QueueArguments& arguments, Action action) {
   });
 }
 
-/// The whole ids of those that ARGUMENTS name.
+/// The full ids of the change sets in ARGUMENTS.
 Result<std::vector<changes::ChangeSetId>> whole_ids(const QueueArguments& arguments,
                                                     QueuePlace& place) {
   std::vector<changes::ChangeSetId> ids;

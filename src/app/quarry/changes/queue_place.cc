@@ -26,7 +26,7 @@ using nlohmann::json;
 
 constexpr std::string_view kActionType = "application/x-quarry-action";
 
-/// ID's path below the queue.
+/// The URL path of the change set ID below that of the queue.
 Result<std::string> path_of(const std::string& id) {
   if (!id.empty() && id.size() <= 16 && base::is_hex(id)) return "/" + id;
   return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no id of a change set, nor its beginning",

@@ -46,7 +46,7 @@ void add(std::string& text, const char* name, const std::string& value) {
   if (!value.empty()) text += fmt::format("{:<12} {}\n", name, printable(value, kMostText));
 }
 
-/// The lines of MORE, each with BEFORE before it.
+/// Adds the lines of MORE with the prefix BEFORE.
 void add_lines(std::string& text, const std::string& more, const char* before) {
   for (std::size_t at = 0; at < more.size();) {
     const std::size_t end = std::min(more.find('\n', at), more.size());

@@ -1,5 +1,5 @@
-// quarry submit: makes a change set of what has changed in a check-out, or of files that are named,
-// sends it to a server's queue, and prints its id.
+// quarry submit: builds a change set from the changes of a check-out or from named files, sends it
+// to a server's queue, and prints its id.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -29,7 +29,8 @@ using base::Result;
 
 constexpr std::size_t kMostTarball = std::size_t{1} << 30;
 
-/// Those of CHANGED that NAMES, seen from FOLDER, are, or hold. Error: a name changes nothing.
+/// The elements of CHANGED that match NAMES, which are files or folders relative to FOLDER. Error:
+/// a name matches nothing.
 Result<std::vector<ChangedFile>> chosen(const std::vector<ChangedFile>& changed,
                                         const std::vector<std::string>& names,
                                         const fs::path& folder) {
@@ -121,7 +122,7 @@ Result<int> submit(const SubmitArguments& arguments) {
     fmt::print("{}\n", id.str());
     return kDone;
   }
-  // Whoever is ended while it waits has the id.
+  // Print the id first, for users who interrupt the wait.
   fmt::print(stderr, "quarry: submitted {}\n", id.str());
   const auto most = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.timeout * 1000));
   QUARRY_TRY_ASSIGN(const auto view, wait_until_over(

@@ -23,7 +23,7 @@ using WaitClock = std::chrono::steady_clock;
 
 constexpr milliseconds kFirstPause{20};
 constexpr milliseconds kLongestPause{1'000};
-// A server that is being restarted comes back.
+// How long a server may be unreachable, for example during a restart.
 constexpr milliseconds kRetryTime{60'000};
 
 void tell_stage(const JobView& view) {

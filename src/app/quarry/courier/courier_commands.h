@@ -1,4 +1,4 @@
-// The commands of `quarry courier`. They return an exit code.
+// The `quarry courier` commands. They return an exit code.
 #pragma once
 
 #include <string>

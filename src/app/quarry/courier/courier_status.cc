@@ -1,5 +1,5 @@
-// quarry courier status|forget: what waits for each destination, read from the courier's files, and
-// the end of one that is no more.
+// quarry courier status|forget: shows what waits for each destination, read from the courier's
+// files, and deletes the queue of a removed destination.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using base::ErrorCode;
 using base::Result;
 using spool::SubscriptionStatistics;
 
-/// What a subscription delivers to; "gone": no destination of the configuration.
+/// The type of the destination NAME; "gone" if the configuration does not contain it.
 std::string type_of(const courier::CourierConfig& config, const std::string& name) {
   if (name == courier::kHooksName) return config.options.hooks ? "hooks" : "gone";
   const auto at = std::ranges::find(config.destinations, name, &courier::DestinationOptions::name);

@@ -1,5 +1,4 @@
-// quarry courier test NAME: hands an event over that only one destination gets, and waits for what
-// becomes of it.
+// quarry courier test NAME: sends an event to a single destination, and waits for the result.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -29,7 +28,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kHandOverTime{10'000};
 constexpr milliseconds kLook{50};
 
-/// Whether the message ID is among those that VISIT shows; it is kept then.
+/// The message ID, if it is among those that VISIT shows.
 template <typename Visit>
 Result<std::optional<spool::StreamedMessage>> find(std::uint64_t id, Visit&& visit) {
   std::optional<spool::StreamedMessage> found;
@@ -50,7 +49,7 @@ Result<std::uint64_t> hand_over(const courier::CourierConfig& config, const std:
   return spool::HandOver(config.options.socket, kHandOverTime).hand_over({&message, 1});
 }
 
-/// What the files say last of why NAME gets nothing.
+/// Why NAME receives nothing, according to the courier's files.
 std::string last_error(const courier::CourierConfig& config, const std::string& name) {
   const auto status = spool::stream_status(place_of(config));
   if (!status) return {};

@@ -20,7 +20,7 @@ namespace {
 using base::Result;
 using transport::RemoteUrl;
 
-/// The URL and the password that fossil has stored under the name of PEER's remote.
+/// The URL and password that fossil has stored for PEER's remote.
 Result<RemoteUrl> remembered(repository::Repository& repository,
                              const backoffice::PeerOptions& peer) {
   RemoteKeys keys;
@@ -38,7 +38,7 @@ Result<RemoteUrl> remembered(repository::Repository& repository,
   return url;
 }
 
-/// ssh would ask for a password at the terminal that the server was started from.
+/// Otherwise ssh could ask for a password on the terminal from which the server was started.
 void ask_nobody(std::vector<std::string>& command) {
   if (command.empty() || std::filesystem::path(command.front()).filename() != "ssh") return;
   command.insert(command.begin() + 1, "-oBatchMode=yes");

@@ -1,4 +1,4 @@
-// quarry peer run|sync: one sync with a peer, by the server where it is due, or by hand at once.
+// quarry peer run|sync: syncs with a peer, for the server when it is due, or at once for a user.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -28,9 +28,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using What = PeerReport::What;
 
-// For a hand-over, which waits for the courier's disk.
+// Timeout for handing over events, which waits for the courier's disk.
 constexpr seconds kHandOverTimeout{20};
-// Until a repository is looked for again that cannot be opened.
+// Delay before a repository that cannot be opened is tried again.
 constexpr milliseconds kAfterTrouble{60'000};
 constexpr std::size_t kMostShown = 500;
 
@@ -59,7 +59,7 @@ std::string line_of_success(const PeerReport& report, bool tells_all) {
                      report.figures.artifacts_received);
 }
 
-/// What the log, or (TELLS_ALL) a person, has to know of REPORT; "": nothing.
+/// The line about REPORT for the log, or (TELLS_ALL) for a user; "" if there is nothing to report.
 std::string line_of(const PeerReport& report, bool tells_all) {
   const backoffice::PeerState& state = report.state;
   if (report.what == What::kDone) return line_of_success(report, tells_all);
@@ -85,7 +85,7 @@ void tell_courier(const PeerRunArguments& arguments, Repository& file, const bas
   if (!told) fmt::print(stderr, "{}\n", told.error().message);
 }
 
-/// For the server: what there is to do for others now, and when this is to run again.
+/// Tells the server which other jobs the received artifacts make due.
 void tell_server(const PeerRunArguments& arguments, const control::Channel& master,
                  const PeerReport& report) {
   const bool has_come = report.what == What::kDone && report.figures.artifacts_received > 0;
@@ -107,7 +107,8 @@ Result<void> run(const PeerRunArguments& arguments, const control::Channel& mast
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(arguments.file));
   QUARRY_TRY_ASSIGN(const PeerReport report,
                     backoffice::sync_with_peer(*file, peer_sync_options(arguments.peer, *file)));
-  // What has failed is noted, and not this process's failure: the master would start others later.
+  // Success even if the sync failed, which is recorded: after failures the master would delay other
+  // peers.
   if (const std::string line = line_of(report, false); !line.empty()) {
     fmt::print(stderr, "peer {} of {}: {}\n", arguments.peer.name, arguments.file, line);
   }
@@ -119,7 +120,7 @@ Result<void> run(const PeerRunArguments& arguments, const control::Channel& mast
   return {};
 }
 
-/// By hand: whether it is due or not.
+/// For a user: syncs even if it is not due.
 Result<void> sync_now(const ConfiguredPeer& peer) {
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(peer.file));
   auto options = peer_sync_options(peer.options, *file);
@@ -175,7 +176,7 @@ int run_peer_sync(const PeerArguments& arguments) {
   int code = kDone;
   for (const ConfiguredPeer& peer : *peers) {
     if (Interruption::signal() != 0) return end_by(Interruption::signal());
-    // One that fails keeps none of the others from theirs.
+    // Continue with the others if one fails.
     if (const auto done = sync_now(peer); !done) code = failed(done.error());
   }
   return Interruption::signal() != 0 ? end_by(Interruption::signal()) : code;

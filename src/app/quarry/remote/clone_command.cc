@@ -1,7 +1,7 @@
-// quarry clone: makes a repository that has what another one has.
+// quarry clone: creates a repository with the contents of another one.
 //
-// It is made beside its place, under another name, and moved there when it is whole: FILE is there
-// whole or not at all.
+// The clone is written to a temporary file and renamed when it is complete, so that FILE never
+// exists incompletely.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ std::string folder_of(const std::string& file) {
   return folder.empty() ? "." : folder;
 }
 
-/// The unfinished file, removed with its companions unless it was moved to its place.
+/// The temporary file, removed with its companions unless it was renamed.
 class Unfinished {
  public:
   explicit Unfinished(const std::string& file)
@@ -40,20 +40,20 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
 
   const std::string& path() const { return path_; }
-  /// ERROR in the name of FILE, which is the one that the caller knows.
+  /// ERROR with FILE instead of the temporary name.
   base::Error told(base::Error error, const std::string& file) const {
     const std::size_t at = error.message.find(path_);
     if (at != std::string::npos) error.message.replace(at, path_.size(), file);
     return error;
   }
-  /// Never over a file that came meanwhile. The file is closed.
+  /// Renames the closed file, unless FILE exists by now.
   base::Result<void> move_to(const std::string& file) {
     const base::Fd made(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
     if (!made || ::fsync(made.get()) != 0) return base::fail_errno(file);
     if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
       return base::fail_errno(file);
     }
-    // Who may not read the folder cannot sync it either: the file is there all the same.
+    // If the folder cannot be read, it cannot be synced either. The file exists anyway.
     (void)base::FileSystem::real().sync_directory(folder_of(file));
     return {};
   }
@@ -68,7 +68,7 @@ std::string admin_of(const CloneArguments& arguments, const transport::RemoteUrl
   return is_a_person ? url.user : login_of_caller();
 }
 
-/// What a clone has of its own: its administrator's PASSWORD, and where it came from.
+/// Writes the clone's own settings: the administrator's PASSWORD, and the URL.
 base::Result<void> settle(repository::Repository& clone, const std::string& admin,
                           const std::string& password, const transport::RemoteUrl& url,
                           const RemoteArguments& arguments) {
@@ -78,7 +78,7 @@ base::Result<void> settle(repository::Repository& clone, const std::string& admi
   return receipt.commit();
 }
 
-/// Makes the clone in FILE. Returns its administrator's password.
+/// Fills the clone in FILE. Returns its administrator's password.
 base::Result<std::string> fill(const std::string& file, const std::string& admin,
                                const transport::RemoteUrl& url, const RemoteArguments& arguments) {
   QUARRY_TRY(repository::init_for_clone(file, admin));
@@ -106,7 +106,7 @@ base::Result<std::string> fill(const std::string& file, const std::string& admin
   return password;
 }
 
-/// Whether FILE can be made where it is to be.
+/// Checks that FILE can be created.
 base::Result<void> check_folder(const std::string& file) {
   if (::access(folder_of(file).c_str(), W_OK | X_OK) == 0) return {};
   return base::fail_errno(file);

@@ -21,9 +21,9 @@ namespace {
 using sync::ClientFigures;
 using transport::RemoteUrl;
 
-/// Seconds. Clocks that are this far apart, and a reply that is so long on its way, are usual.
+/// Seconds. Smaller differences are usual, because of clocks and slow replies.
 constexpr std::int64_t kMostSkew = 10;
-/// How often somebody at a terminal may try a password.
+/// How many passwords a user on a terminal may try.
 constexpr int kMostPasswords = 3;
 
 std::string line_of(const ClientFigures& figures) {
@@ -33,7 +33,7 @@ std::string line_of(const ClientFigures& figures) {
       figures.bytes_received);
 }
 
-/// SKEW: seconds that the server's clock is ahead.
+/// SKEW: how many seconds the server's clock is ahead.
 void warn_of_clocks(std::int64_t skew) {
   if (std::abs(skew) <= kMostSkew) return;
   fmt::print(stderr,
@@ -46,7 +46,7 @@ std::string question_for(const RemoteUrl& url) {
   return fmt::format("password for {} at {}: ", url.user, url.host);
 }
 
-/// Somebody at a terminal, or none.
+/// Reports to the user, who may be on a terminal.
 class Person final : public transport::PeerWatch {
  public:
   explicit Person(const RemoteArguments& arguments)
@@ -63,14 +63,14 @@ class Person final : public transport::PeerWatch {
   }
   base::Result<std::string> next_password(const RemoteUrl& url, const base::Error& why,
                                           int tries) override {
-    // Without a terminal what the server said is the thing to know.
+    // Without a terminal, the server's error is what matters.
     if (tries == kMostPasswords || !arguments_.password_file.empty() || !has_terminal()) {
       return std::unexpected(why);
     }
     report(why.message);
     return ask_for_password(question_for(url));
   }
-  /// Who waits at a terminal tries again himself.
+  /// No retries: the user can repeat the command.
   bool wait(std::chrono::milliseconds, const base::Error&) override { return false; }
 
  private:
@@ -90,7 +90,7 @@ transport::TransportOptions transport_options(const RemoteArguments& arguments,
   auto words = transport::split_words(arguments.ssh_command);
   if (!words.empty()) options.ssh_command = std::move(words);
   options.is_interrupted = [] { return Interruption::signal() != 0; };
-  // This very program, so that nothing else has to be there.
+  // For file: URLs, this program, so that no other one has to be installed.
   std::error_code code;
   if (auto self = std::filesystem::read_symlink("/proc/self/exe", code); !code) {
     options.local_program = self;
@@ -110,7 +110,7 @@ base::Result<RemoteUrl> remote_url(const std::string& url) {
 
 base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& arguments,
                                      const std::string& kept) {
-  // Who reaches a file, or a machine by ssh, has all rights there.
+  // No login is needed for a file, or over ssh: the client has all capabilities.
   if (!url.is_http() || url.user.empty()) return {};
   if (!arguments.password_file.empty()) {
     QUARRY_TRY_ASSIGN(url.password, password_from_file(arguments.password_file));

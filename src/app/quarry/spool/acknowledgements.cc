@@ -20,7 +20,7 @@ using base::fail;
 using base::Result;
 
 constexpr std::size_t kMostDigits = 18;
-// More messages than anybody has written: sums do not overflow.
+// More messages than can exist, so that sums do not overflow.
 constexpr std::uint64_t kMostMessages = std::uint64_t{1} << 62;
 
 std::string name_of(int fd) {
@@ -42,7 +42,7 @@ std::string Acknowledgements::name() const {
   return name_of(fd_);
 }
 
-/// Goes on with the line that has begun.
+/// Parses the next character of a line.
 Result<void> Acknowledgements::add(char next) {
   const bool is_end = next == '\n';
   if (!is_end) line_ += next;

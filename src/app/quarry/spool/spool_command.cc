@@ -1,5 +1,5 @@
-// quarry spool status|list|export|replay|purge: the files of a disk queue, whether a process uses
-// them or not. Those of a stream are looked after in spool_stream.cc.
+// quarry spool status|list|export|replay|purge: works on the files of a disk queue, whether a
+// process uses them or not. For streams, see spool_stream.cc.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -47,7 +47,7 @@ Result<void> status(const SpoolArguments& arguments) {
   return {};
 }
 
-/// Shows each message as SHOW prints it; false from that: nobody reads.
+/// Prints each message as SHOW formats it, until the reader has gone.
 template <typename Show>
 Result<void> show_all(const SpoolArguments& arguments, Show&& show) {
   QUARRY_TRY(spool::visit_spool(
@@ -85,7 +85,7 @@ Result<void> purge(const SpoolArguments& arguments) {
 }
 
 using SpoolAction = Result<void> (*)(const SpoolArguments&);
-/// What is done with a queue, or with a stream, by what the files are.
+/// Calls the function for a queue or for a stream, depending on the files.
 Result<void> by_kind(const SpoolArguments& arguments, SpoolAction on_queue, SpoolAction on_stream) {
   QUARRY_TRY_ASSIGN(const bool is_stream, spool::is_stream(place_of(arguments)));
   if (is_stream) return on_stream(arguments);

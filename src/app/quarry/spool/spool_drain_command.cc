@@ -1,6 +1,6 @@
-// quarry spool drain: the end of the pipe that is read from. What was written is settled, which is
-// to say forgotten, once its reader has taken it: by what the kernel knows of standard output (see
-// spool_output.h), or by what the reader says itself (see acknowledgements.h).
+// quarry spool drain: the reading end of the pipe. Messages that were written are deleted once the
+// reader has taken them, according to the kernel (see spool_output.h), or has acknowledged them
+// (see acknowledgements.h).
 #include <fmt/core.h>
 #include <limits.h>
 #include <unistd.h>
@@ -38,15 +38,15 @@ using base::fail;
 using base::Result;
 using spool::Message;
 
-// Who follows looks again after so many milliseconds where nothing tells him of changes.
+// Milliseconds between checks for new messages with --follow, if notifications do not work.
 constexpr int kLookAgain = 500;
-// How often to look how far a reader is: soon at first.
+// Milliseconds between checks how much was read: frequent at first.
 constexpr int kFirstLook = 1;
 constexpr int kLastLook = 64;
-// How long the clock on the wall is trusted.
+// Milliseconds after which the wall clock is read again, because it may be changed.
 constexpr int kLookAtClock = 60'000;
 
-/// What is written, and how far that is done with.
+/// Writes messages, and deletes those that were taken.
 class Draining {
  public:
   Draining(const SpoolArguments& arguments, const spool::QueueOptions& options, spool::Drain& drain,
@@ -60,7 +60,8 @@ class Draining {
         end_(arguments.is_null ? '\0' : '\n'),
         follows_(arguments.follow) {}
 
-  /// Until there is no more, or a signal comes. What was not taken then comes again.
+  /// Runs until there are no more messages, or until a signal. Messages not taken by then stay in
+  /// the queue.
   Result<void> run();
 
  private:
@@ -76,13 +77,13 @@ class Draining {
   Result<void> wait(int ms);
   std::unexpected<base::Error> gone(int number) const;
 
-  /// Messages that may be written before others are settled.
+  /// How many messages may be written before others are released.
   std::size_t room() const {
     const std::size_t ahead = acknowledgements_ ? ends_.size() : 0;
     return options_.dequeue_batch_size -
            std::min(ahead + next_.size(), options_.dequeue_batch_size);
   }
-  /// Of the messages in ends_ those before BYTES.
+  /// How many messages in ends_ end before BYTES.
   std::size_t whole_before(std::uint64_t bytes) const {
     return static_cast<std::size_t>(std::ranges::upper_bound(ends_, bytes) - ends_.begin());
   }
@@ -98,14 +99,14 @@ class Draining {
 
   std::vector<Message> next_;  // to be written
   Clock::time_point next_since_;
-  std::deque<std::uint64_t> ends_;  // where in the output messages end that are not settled
-  std::uint64_t written_ = 0;       // bytes, in all
+  std::deque<std::uint64_t> ends_;  // output offsets after each message not released yet
+  std::uint64_t written_ = 0;       // bytes, total
   int until_look_ = kFirstLook;
   bool is_done_ = false;
   bool was_told_of_window_ = false;
 };
 
-/// Whoever should read what is written does not any more, or a file takes no more of it.
+/// The error if the reader has exited, or a file cannot be written any more.
 std::unexpected<base::Error> Draining::gone(int number) const {
   const std::size_t left = whole_before(written_);
   std::string message = fmt::format("standard output: {}", std::strerror(number));
@@ -119,7 +120,7 @@ std::unexpected<base::Error> Draining::gone(int number) const {
   return fail(ErrorCode::kIo, std::move(message));
 }
 
-/// Settles what is done with.
+/// Releases the messages that the reader has taken.
 Result<void> Draining::settle() {
   if (acknowledgements_) return settle_acknowledged();
   QUARRY_TRY_ASSIGN(const std::uint64_t taken, output_.taken(written_));
@@ -146,7 +147,7 @@ Result<void> Draining::settle_acknowledged() {
   return {};
 }
 
-/// Those that are missing may still come. Errors: kIo, they cannot.
+/// Missing acknowledgements may still arrive. Error: kIo if they cannot.
 Result<void> Draining::check_acknowledgements() const {
   if (!acknowledgements_ || !acknowledgements_->has_ended() || ends_.empty()) return {};
   return fail(ErrorCode::kIo, fmt::format("{}: it has ended: {} messages that were written were "
@@ -154,7 +155,7 @@ Result<void> Draining::check_acknowledgements() const {
                                           acknowledgements_->name(), ends_.size()));
 }
 
-/// Waits for MS milliseconds at most, while the reader may come on, or go.
+/// Waits for at most MS milliseconds, and handles acknowledgements and the end of the reader.
 Result<void> Draining::wait(int ms) {
   QUARRY_TRY(check_acknowledgements());
   const bool is_read = ends_.empty();
@@ -162,7 +163,7 @@ Result<void> Draining::wait(int ms) {
     ms = ms < 0 ? until_look_ : std::min(ms, until_look_);
     until_look_ = std::min(2 * until_look_, kLastLook);
   }
-  // Who has read everything may close it, and acknowledge that later.
+  // A reader that has read everything may close the pipe and acknowledge later.
   const bool may_go = is_read || !acknowledgements_;
   std::array<pollfd, 3> sources{{{follows_ ? watch_.fd() : -1, POLLIN, 0},
                                  {may_go ? output_.fd() : -1, 0, 0},
@@ -191,8 +192,8 @@ Result<void> Draining::wait_for_window() {
   return {};
 }
 
-/// Takes what is to be written next. True: it is to be written now, there are enough, or no more
-/// will come in time.
+/// Gets the next messages. True if they should be written now, because there are enough or the time
+/// to wait for more is over.
 Result<bool> Draining::gather() {
   const std::size_t most = room();
   if (most > 0) {
@@ -206,7 +207,7 @@ Result<bool> Draining::gather() {
   return Clock::now() - next_since_ >= options_.min_dequeue_batch_timeout;
 }
 
-/// One round: writes something, or waits for something.
+/// One round: writes or waits.
 Result<void> Draining::go_on() {
   watch_.forget();
   QUARRY_TRY(check_acknowledgements());
@@ -228,8 +229,8 @@ Result<void> Draining::go_on() {
   return is_done_ ? Result<void>{} : wait(follows_ ? kLookAgain : -1);
 }
 
-/// Writes what is next, until a signal comes. Never in a write that blocks: whoever reads may have
-/// stopped, and may wait for his acknowledgements to be read before he reads on.
+/// Writes the next messages, until a signal arrives. Must never block in write(), because the
+/// reader may have stopped, or may wait until its acknowledgements are read.
 Result<void> Draining::write() {
   std::string text;
   for (const Message& message : next_) {
@@ -262,7 +263,7 @@ Result<void> Draining::write() {
 Result<void> Draining::run() {
   Result<void> done;
   while (done && !is_done_ && signals_.received() == 0) done = go_on();
-  // What was acknowledged before a signal came, or before what is wrong.
+  // Read acknowledgements that arrived before the signal or error.
   std::array<pollfd, 1> last{{{acknowledgements_ ? acknowledgements_->fd() : -1, POLLIN, 0}}};
   signals_.wait(last, 0);
   if (done && last[0].revents != 0) done = acknowledgements_->read();
@@ -272,8 +273,7 @@ Result<void> Draining::run() {
   return done ? finished : done;
 }
 
-/// Waits until FOLDER is there, for who is to follow what comes; a feed makes it. Errors:
-/// kNotFound.
+/// With --follow, waits until FOLDER exists; a feed creates it. Error: kNotFound.
 Result<void> wait_for_folder(const SpoolArguments& arguments, StopSignals& signals) {
   bool was_told = false;
   std::error_code error;

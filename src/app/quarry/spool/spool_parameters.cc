@@ -15,14 +15,14 @@ using base::Result;
 using spool::QueueOptions;
 using spool::QueueType;
 
-/// What is not given.
+/// The defaults.
 QueueOptions defaults(QueueType type) {
   QueueOptions options;
   options.type = type;
   if (type == QueueType::kDisk) options.size = spool::kAnySize;
-  // Who reads a pipe can wait, and nobody else is there.
+  // A pipe can wait, and there are no other producers.
   options.full_delay_mark = options.size;
-  // A pipe loses nothing by itself: who is in a hurry says so.
+  // A pipe loses nothing unless a timeout is set.
   options.timeout_enqueue = spool::kEternal;
   options.timeout_shutdown = spool::kEternal;
   options.save_on_shutdown = true;
@@ -31,7 +31,7 @@ QueueOptions defaults(QueueType type) {
   return options;
 }
 
-/// Who speaks of water marks wants them to count; else every line is safe as soon as it is read.
+/// Watermarks only make sense in memory; by default each line is stored as soon as it is read.
 Result<QueueType> type_of(const SpoolArguments& arguments) {
   QueueOptions options;
   const bool has_marks =
@@ -44,7 +44,7 @@ Result<QueueType> type_of(const SpoolArguments& arguments) {
   return fail(ErrorCode::kInvalid, "queue.type = direct: must be disk or memory");
 }
 
-/// What would be of no effect is refused.
+/// Rejects parameters that would have no effect.
 Result<void> check_use(const SpoolArguments& arguments, const QueueOptions& options) {
   if (options.type != QueueType::kDisk) return {};
   for (const char* name : {"highwatermark", "lowwatermark"}) {

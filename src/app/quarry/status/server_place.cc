@@ -7,7 +7,7 @@ namespace {
 
 base::Result<base::SocketAddress> address_of(const ServerPlace& place) {
   if (place.socket.empty()) return master::control_socket_in(place.config);
-  // A name alone is a file here, not a port.
+  // A plain name is a file in the current folder, not a port.
   const bool has_folder = place.socket.find('/') != std::string::npos;
   return base::SocketAddress::parse(has_folder ? place.socket : "./" + place.socket);
 }

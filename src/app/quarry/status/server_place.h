@@ -1,4 +1,4 @@
-// Which running server a command is about.
+// The control socket of the running server that a command is about.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace quarry::app {
 
-/// Where nothing else is said.
+/// The default for --config.
 inline constexpr const char* kUsualConfig = "/etc/quarry/quarry.conf";
 
 struct ServerPlace {
   std::string socket;
   std::string config = kUsualConfig;
 
-  /// What the server answers to QUESTION. Errors: as control::ask(), and that the configuration
-  /// does not say where to ask.
+  /// Sends QUESTION to the server and returns its answer. Errors: those of control::ask(), and that
+  /// the configuration has no control socket.
   base::Result<std::string> ask(control::Question question) const;
 };
 

@@ -1,4 +1,4 @@
-// The commands of `quarry` that ask a running server. They return an exit code.
+// The `quarry` commands that query a running server. They return an exit code.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ int run_status(const StatusArguments& arguments);
 struct TopArguments {
   ServerPlace server;
   double interval = 1;      // seconds
-  std::uint64_t count = 0;  // of frames; 0: no end
+  std::uint64_t count = 0;  // number of updates; 0: no limit
 };
 int run_top(const TopArguments& arguments);
 

@@ -22,7 +22,7 @@ std::string amount(StatusObject object, const char* name) {
   return short_amount(static_cast<double>(object.number(name)));
 }
 
-/// What an operator should know of POOL and no column says.
+/// Notes on POOL that are not in other columns.
 std::string note_of(StatusObject pool, std::int64_t now) {
   std::string note;
   const auto add = [&](const std::string& more) { note += (note.empty() ? "" : "; ") + more; };
@@ -50,7 +50,7 @@ std::string tenths(double value) {
   return fmt::format("{:.1f}", value);
 }
 
-/// What a pool did between two looks.
+/// A pool's activity between two samples.
 struct Activity {
   StatusObject pool;
   std::optional<StatusObject> before;

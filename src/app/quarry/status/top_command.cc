@@ -1,4 +1,4 @@
-// quarry top: what a running server does, live.
+// quarry top: shows live what a running server does.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -31,7 +31,7 @@ base::Result<Look> look_at(const ServerPlace& place) {
   return Look{std::move(server), at};
 }
 
-/// The order that KEY asks for; nothing for other keys.
+/// The order that KEY selects; nothing for other keys.
 std::optional<Order> order_of(char key) {
   switch (key) {
     case 'r':
@@ -51,14 +51,14 @@ class Top {
  public:
   Top(const TopArguments& arguments, Look first) : arguments_(arguments), last_(std::move(first)) {}
 
-  /// The signal that ended it; 0 for the key, the count, or that nobody reads.
+  /// Returns the signal that ended it; 0 after the key, the last update, or if the reader has gone.
   int run() {
-    // What happens in a second takes two looks; a screen should not be empty until then.
+    // Rates need two samples; show a screen before the second one.
     if (terminal_.is_terminal() && !show()) return 0;
     for (std::uint64_t shown = 0; shown == 0 || shown != arguments_.count; ++shown) {
       if (!wait()) return signal_;
       look();
-      // In a terminal it may come back; a program that reads should hear of it.
+      // On a terminal, keep trying; otherwise exit, so that a script notices.
       if (!trouble_.empty() && !terminal_.is_terminal()) break;
       if (!show()) break;
     }
@@ -79,7 +79,7 @@ class Top {
     return terminal_.show(lines);
   }
 
-  /// Until it is time for the next look. False: this is the end.
+  /// Waits until the next sample is due. False if the program should end.
   bool wait() {
     const auto end = steady_clock::now() + duration<double>(arguments_.interval);
     for (;;) {
@@ -90,7 +90,7 @@ class Top {
       if (signal_ != 0 || input.key == 'q') return false;
       if (const auto order = order_of(input.key)) order_ = *order;
       if (steady_clock::now() >= end) return true;
-      // The order is another now, or the window's size.
+      // The order or the window's size has changed.
       if (!show()) return false;
     }
   }
@@ -124,7 +124,7 @@ int run_top(const TopArguments& arguments) {
     trouble = top.trouble();
   }
   if (signal == 0) return trouble.empty() ? kDone : failed({.message = trouble});
-  // Now that the terminal is as it was.
+  // After the terminal is restored.
   return end_by(signal);
 }
 
