@@ -11,7 +11,7 @@
 namespace quarry::app {
 
 /// The options that these directives set, without the rest of a pool's options.
-struct QueueWords {
+struct QueueDirectiveOptions {
   changes::PoolOptions changes = {};
 };
 
@@ -26,7 +26,7 @@ struct MoveTypes {
 };
 
 /// Which users may do something.
-struct Who {
+struct AllowedUsers {
   static base::Result<void> put(changes::Allowed& target, const std::string& value) {
     QUARRY_TRY_ASSIGN(target, changes::Allowed::parse(value));
     return {};
@@ -82,15 +82,15 @@ constexpr auto changes_directives() {
       {"changes.gate_memory", Size(), QUARRY_FIELD(changes.gate.memory)},
       {"changes.gate_disk", Size(), QUARRY_FIELD(changes.gate.disk)},
       {"changes.gate_processes", Number<1, 100000>(), QUARRY_FIELD(changes.gate.processes)},
-      {"changes.submit", Who(), QUARRY_FIELD(changes.rights.of(Deed::kSubmit))},
-      {"changes.emergency", Who(), QUARRY_FIELD(changes.rights.of(Deed::kEmergency))},
-      {"changes.author", Who(), QUARRY_FIELD(changes.rights.of(Deed::kAuthor))},
-      {"changes.approve", Who(), QUARRY_FIELD(changes.rights.of(Deed::kApprove))},
-      {"changes.rollback", Who(), QUARRY_FIELD(changes.rights.of(Deed::kRollback))},
-      {"changes.hold", Who(), QUARRY_FIELD(changes.rights.of(Deed::kHold))},
-      {"changes.retry", Who(), QUARRY_FIELD(changes.rights.of(Deed::kRetry))},
-      {"changes.abandon", Who(), QUARRY_FIELD(changes.rights.of(Deed::kAbandon))},
-      {"changes.freeze", Who(), QUARRY_FIELD(changes.rights.of(Deed::kFreeze))},
+      {"changes.submit", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kSubmit))},
+      {"changes.emergency", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kEmergency))},
+      {"changes.author", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kAuthor))},
+      {"changes.approve", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kApprove))},
+      {"changes.rollback", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kRollback))},
+      {"changes.hold", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kHold))},
+      {"changes.retry", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kRetry))},
+      {"changes.abandon", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kAbandon))},
+      {"changes.freeze", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kFreeze))},
   });
 }
 

@@ -16,7 +16,7 @@ std::expected<ChangesCommandLine, int> parse_changes_command_line(int argc, char
   cli.add_option("KIND", line.kind, "which of them: prequeue, queueing or execution")
       ->required()
       ->check(CLI::IsMember({"prequeue", "queueing", "execution"}));
-  cli.add_option("PLACE", line.place, "the repository file, or with --folder a folder of them")
+  cli.add_option("PLACE", line.path, "the repository file, or with --folder a folder of them")
       ->required();
   auto* folder = cli.add_flag("--folder", line.is_folder, "serve all repositories below PLACE");
   cli.add_option("--queue", line.queue, "the queue's folder (default: PLACE.changes)")

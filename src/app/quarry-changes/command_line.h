@@ -9,7 +9,7 @@ namespace quarry::app {
 
 struct ChangesCommandLine {
   std::string kind;
-  std::string place;  // a repository, or a folder of repositories
+  std::string path;   // a repository, or a folder of repositories
   std::string queue;  // the queue's folder, for a single repository
   std::string courier;
   bool has_notices = false;

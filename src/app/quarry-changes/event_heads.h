@@ -24,20 +24,20 @@ class EventHeads {
   std::string address_of(const std::filesystem::path& file, const std::string& login);
 
  private:
-  struct Known {
+  struct CachedHead {
     event::Head head;
     std::chrono::steady_clock::time_point until;
   };
   std::string served_name(const std::filesystem::path& file) const;
 
   std::filesystem::path folder_;
-  std::map<std::filesystem::path, Known> known_;
+  std::map<std::filesystem::path, CachedHead> heads_;
   /// Cached briefly, because many change sets of one user may fail at once.
-  struct Address {
+  struct CachedAddress {
     std::string address;
     std::chrono::steady_clock::time_point until;
   };
-  std::map<std::pair<std::filesystem::path, std::string>, Address> addresses_;
+  std::map<std::pair<std::filesystem::path, std::string>, CachedAddress> addresses_;
 };
 
 }  // namespace quarry::app

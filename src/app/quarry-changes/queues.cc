@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".fossil";
-constexpr int kMostDepth = 16;
+constexpr int kMaxDepth = 16;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ std::optional<std::vector<ServedQueue>> queues_below(const fs::path& folder,
     const fs::path& path = at->path();
     std::error_code ignored;
     if (at->is_directory(ignored)) {
-      if (path.extension() == ".changes" || at.depth() >= kMostDepth) {
+      if (path.extension() == ".changes" || at.depth() >= kMaxDepth) {
         at.disable_recursion_pending();
       }
       continue;

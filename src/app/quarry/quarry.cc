@@ -31,11 +31,11 @@
 namespace quarry::app {
 namespace {
 
-void add_place_options(CLI::App& command, ServerPlace& place) {
+void add_control_options(CLI::App& command, ServerControl& server) {
   auto* by_socket =
-      command.add_option("--socket", place.socket, "the control socket of the server");
+      command.add_option("--socket", server.socket, "the control socket of the server");
   command
-      .add_option("-c,--config", place.config,
+      .add_option("-c,--config", server.config,
                   "the server's configuration, which says where that is")
       ->capture_default_str()
       ->excludes(by_socket);
@@ -163,14 +163,14 @@ void add_compact(CLI::App& command, Run& run) {
 void add_status(CLI::App& command, Run& run) {
   auto& status = arguments_of(command, run, run_status);
   command.add_option("POOL", status.pools, "the pools to tell of (default: all)");
-  add_place_options(command, status.server);
+  add_control_options(command, status.server);
   command.add_flag("--full", status.is_full, "with all workers");
   command.add_flag("--json", status.as_json, "as JSON");
 }
 
 void add_top(CLI::App& command, Run& run) {
   auto& top = arguments_of(command, run, run_top);
-  add_place_options(command, top.server);
+  add_control_options(command, top.server);
   command.add_option("--interval", top.interval, "seconds between two looks, from 0.1 to 3600")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0))

@@ -24,7 +24,7 @@ int run_rebuild(const RebuildArguments& arguments) {
                                [] { return Interruption::signal() != 0; });
   }();
   // The transaction was rolled back: the file is unchanged, without a journal beside it.
-  if (!rebuilt && Interruption::signal() != 0) return end_by(Interruption::signal());
+  if (!rebuilt && Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
   if (!rebuilt) return failed(rebuilt.error());
   for (const std::string& what : rebuilt->unreadable) fmt::print("{}\n", what);
   if (const std::size_t count = rebuilt->unreadable.size(); count > 0) {

@@ -28,7 +28,7 @@ base::Result<base::Fd> go_to_background() {
   ::_exit(size == 1 ? 0 : 1);
 }
 
-void be_in_background(base::Fd waiting) {
+void detach_from_terminal(base::Fd waiting) {
   const base::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     ::dup2(nowhere.get(), standard);

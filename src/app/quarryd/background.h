@@ -13,6 +13,6 @@ namespace quarry::app {
 base::Result<base::Fd> go_to_background();
 /// Called when the server is ready: detaches from the terminal, and lets the process that waits at
 /// the other end of WAITING exit.
-void be_in_background(base::Fd waiting);
+void detach_from_terminal(base::Fd waiting);
 
 }  // namespace quarry::app

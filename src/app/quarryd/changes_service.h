@@ -17,7 +17,7 @@
 namespace quarry::app {
 
 /// Where the daemons send events.
-struct EventsTo {
+struct EventTarget {
   std::string socket;        // the courier's socket; "": none
   bool has_notices = false;  // whether submitters are notified by mail
 };
@@ -28,11 +28,11 @@ bool has_changes(const master::PoolConfig& pool, const changes::PoolOptions& opt
 /// The services for POOL; empty if it has no queues.
 std::vector<master::Service> changes_services(const master::PoolConfig& pool,
                                               const changes::PoolOptions& options,
-                                              const EventsTo& courier);
+                                              const EventTarget& courier);
 
 /// The arguments of such a daemon, without program name and kind.
 std::vector<std::string> changes_arguments(const master::PoolConfig& pool,
                                            const changes::PoolOptions& options,
-                                           const EventsTo& courier);
+                                           const EventTarget& courier);
 
 }  // namespace quarry::app

@@ -204,7 +204,7 @@ scoreboard::RefusalTallies tallies_before(const std::shared_ptr<scoreboard::Refu
 }
 
 /// The address that SERVICE listens on, for the log.
-std::string place_of(const Service& service) {
+std::string address_text(const Service& service) {
   const auto& address = service.listener.address();
   return address ? address->str() : "nothing";
 }
@@ -255,16 +255,16 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
       };
     }
     const auto options = worker_options_in(pool);
-    base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, place_of(service));
+    base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, address_text(service));
     const auto& address = service.listener.address();
     if (of_front && address) {
       QUARRY_TRY_ASSIGN(front, http_service(config, pool, *address, pages, of_front, inherited));
-      base::log(base::LogLevel::kNotice, "serving http://{}/", place_of(*front));
+      base::log(base::LogLevel::kNotice, "serving http://{}/", address_text(*front));
     }
     std::optional<Service> status;
     if (pool.status_listen) {
       QUARRY_TRY_ASSIGN(status, status_service(pool, service, pages, sources, inherited));
-      base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, place_of(*status));
+      base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, address_text(*status));
     }
     const std::string courier_socket =
         courier ? courier->listener.address()->path() : std::string();

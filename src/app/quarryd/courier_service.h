@@ -26,7 +26,7 @@ struct CourierSocket {
   base::SocketAddress address;
   base::ListenOptions options;
   std::optional<master::Credentials> runs_as;
-  std::string place;
+  std::string location;
 };
 /// The socket for [courier] in CONFIG; nothing if there is no such section. Error: the user does
 /// not exist.

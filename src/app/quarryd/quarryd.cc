@@ -83,7 +83,7 @@ void add_activated_sockets(std::vector<master::InheritedSocket>& inherited) {
 /// Reports all addresses that are in use, not only the first.
 int failed_to_compose(const master::Config& config, const std::vector<std::string>& inheritable,
                       const base::Error& error) {
-  const auto taken = app::not_free(config, inheritable);
+  const auto taken = app::bind_failures(config, inheritable);
   if (taken.empty()) return failed(error.message);
   for (const std::string& each : taken) failed(each);
   return kFailed;
@@ -95,7 +95,7 @@ bool goes_to_background(const CommandLine& line, const master::Config& config) {
 
 /// Blocks these signals until the master handles them, because they may arrive as soon as a socket
 /// listens.
-void hold_signals() {
+void block_signals() {
   sigset_t held;
   ::sigemptyset(&held);
   for (const int number : {SIGUSR1, SIGUSR2, SIGHUP}) ::sigaddset(&held, number);
@@ -121,7 +121,7 @@ int run(const master::Config& config, const CommandLine& line,
     base::log(base::LogLevel::kError, "{}: this goes to standard error", log.error().message);
   }
   for (const std::string& notice : notices) base::log(base::LogLevel::kNotice, "{}", notice);
-  hold_signals();
+  block_signals();
   master::limit_process(config.global.limits, config.global.priority);
   std::vector<master::InheritedSocket> inherited;
   if (handover) inherited = std::move(handover->sockets);
@@ -152,7 +152,7 @@ int run(const master::Config& config, const CommandLine& line,
     ::unlink(old_pid_file.c_str());
   }
   if (!folder.empty()) reload.notes[kFolderNote] = folder.string();
-  if (waiting) reload.on_ready = [waiting] { app::be_in_background(std::move(*waiting)); };
+  if (waiting) reload.on_ready = [waiting] { app::detach_from_terminal(std::move(*waiting)); };
   for (master::Service& service : *services) {
     service.kept_descriptors.push_back(base::log_descriptor());
   }
@@ -180,7 +180,7 @@ app::StartConditions conditions_of(const CommandLine& line, const master::Config
 
 /// Whether a start would succeed. Prints what would prevent it.
 bool could_start(const CommandLine& line, const master::Config& config) {
-  const auto found = app::obstacles(config, conditions_of(line, config));
+  const auto found = app::start_errors(config, conditions_of(line, config));
   for (const std::string& each : found) fmt::print(stderr, "{}\n", each);
   return found.empty();
 }

@@ -22,7 +22,7 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
-std::size_t usual_children() {
+std::size_t default_children() {
   return std::max<std::size_t>(4, std::size_t{2} * std::thread::hardware_concurrency());
 }
 
@@ -94,7 +94,7 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   }
   QUARRY_TRY_ASSIGN(pool.listen, base::SocketAddress::parse((folder.path() / "pool").string()));
   pool.listen_options.mode = 0600;
-  pool.processes.max_children = options.children > 0 ? options.children : usual_children();
+  pool.processes.max_children = options.children > 0 ? options.children : default_children();
   if (options.running_as_root) {
     QUARRY_TRY_ASSIGN(const auto owner, owner_to_become(path));
     // After a reload the folder may have been removed by a cleanup of /tmp; the sockets are still

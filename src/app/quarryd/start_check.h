@@ -25,12 +25,12 @@ struct StartConditions {
 };
 
 /// Everything that would prevent a start with CONFIG, one line each; empty if it would succeed.
-std::vector<std::string> obstacles(const master::Config& config, const StartConditions& start);
+std::vector<std::string> start_errors(const master::Config& config, const StartConditions& start);
 
 /// The addresses in CONFIG that cannot be bound now, without INHERITABLE ones: the place in the
 /// configuration and the reason, one line each.
-std::vector<std::string> not_free(const master::Config& config,
-                                  const std::vector<std::string>& inheritable);
+std::vector<std::string> bind_failures(const master::Config& config,
+                                       const std::vector<std::string>& inheritable);
 
 /// Whether CONFIG works without a terminal. Error: kInvalid.
 base::Result<void> check_background(const master::Config& config);

@@ -136,9 +136,9 @@ int poll(const BackofficeArguments& arguments) {
 
 /// Runs for a server: one repository, those in a folder with a number, or all in a folder.
 int run_for_server(const BackofficeArguments& arguments, const control::Channel& master) {
-  const std::string& place = arguments.files.front();
-  std::vector<fs::path> files{place};
-  if (arguments.is_folder) files = repositories_in(place, arguments.number);
+  const std::string& path = arguments.files.front();
+  std::vector<fs::path> files{path};
+  if (arguments.is_folder) files = repositories_in(path, arguments.number);
   if (arguments.is_folder && !arguments.number) {
     std::vector<std::string> names;
     for (const fs::path& file : files) names.push_back(file.string());

@@ -47,8 +47,8 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
   return jobs;
 }
 
-void tell_failures(const BackofficeArguments& arguments, repository::Repository& repository,
-                   const backoffice::RunReport& report) {
+void report_failures(const BackofficeArguments& arguments, repository::Repository& repository,
+                     const backoffice::RunReport& report) {
   if (report.failures.empty()) return;
   // The first is the command's own error.
   for (std::size_t i = 1; i < report.failures.size(); ++i) {

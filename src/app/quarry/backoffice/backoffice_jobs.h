@@ -13,7 +13,7 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
                                       repository::Repository& repository);
 
 /// Reports the failures in REPOSITORY on standard error, and to the courier if there is one.
-void tell_failures(const BackofficeArguments& arguments, repository::Repository& repository,
-                   const backoffice::RunReport& report);
+void report_failures(const BackofficeArguments& arguments, repository::Repository& repository,
+                     const backoffice::RunReport& report);
 
 }  // namespace quarry::app

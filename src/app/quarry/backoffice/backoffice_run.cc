@@ -100,7 +100,7 @@ base::Result<void> BackofficeRun::work(repository::Repository& repository) {
   const auto took = std::chrono::duration<double, std::milli>(steady_clock::now() - begin);
   trace(fmt::format("{}: done after {:.1f} ms", repository.path().string(), took.count()));
   note(repository, report);
-  tell_failures(arguments_, repository, report);
+  report_failures(arguments_, repository, report);
   if (report.failures.empty()) return {};
   const backoffice::Failure& first = report.failures.front();
   return base::fail(first.error.code, fmt::format("{}: {}: {}", repository.path().string(),

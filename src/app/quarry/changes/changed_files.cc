@@ -61,7 +61,7 @@ fs::path root_of(fs::path folder) {
 }
 
 /// `fossil changes` scans the files and updates the check-out database.
-Result<void> look_at_files(const Checkout& checkout) {
+Result<void> scan_files(const Checkout& checkout) {
   QUARRY_TRY_ASSIGN(const std::string text, ask_fossil(checkout.root, {"changes", "--classify"}));
   std::size_t at = 0;
   while (at < text.size()) {
@@ -110,7 +110,7 @@ Result<std::optional<Checkout>> checkout_at(const fs::path& folder) {
 }
 
 Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
-  QUARRY_TRY(look_at_files(checkout));
+  QUARRY_TRY(scan_files(checkout));
   QUARRY_TRY_ASSIGN(
       const Rows rows,
       ask_database(checkout.root,

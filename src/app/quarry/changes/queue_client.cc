@@ -23,7 +23,7 @@ using base::fail;
 using base::Result;
 using nlohmann::json;
 
-constexpr std::size_t kMostReply = std::size_t{64} << 20;
+constexpr std::size_t kMaxReply = std::size_t{64} << 20;
 
 /// The string member NAME of the JSON object TEXT; "" if there is none.
 std::string member_of(const std::string& text, const char* name) {
@@ -80,7 +80,7 @@ Result<QueueClient> QueueClient::open(const ServerArguments& arguments) {
     QUARRY_TRY_ASSIGN(url.password, password_from_file(arguments.password_file));
   }
   transport::TransportOptions options;
-  options.max_reply = kMostReply;
+  options.max_reply = kMaxReply;
   options.ca_file = arguments.ca_file;
   options.is_interrupted = [] { return Interruption::signal() != 0; };
   QueueClient client(std::move(url), std::move(options));

@@ -15,7 +15,7 @@
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "quarry/base/spawn.h"
-#include "queue_place.h"
+#include "queue_access.h"
 
 namespace quarry::app {
 namespace {

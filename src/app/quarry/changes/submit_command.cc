@@ -27,7 +27,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-constexpr std::size_t kMostTarball = std::size_t{1} << 30;
+constexpr std::size_t kMaxTarball = std::size_t{1} << 30;
 
 /// The elements of CHANGED that match NAMES, which are files or folders relative to FOLDER. Error:
 /// a name matches nothing.
@@ -108,7 +108,7 @@ Result<std::string> tarball_of(const changes::Meta& meta, const std::vector<Chan
                           return content_of(path);
                         }});
   }
-  return packed(meta, contents, kMostTarball);
+  return packed(meta, contents, kMaxTarball);
 }
 
 Result<int> submit(const SubmitArguments& arguments) {
@@ -124,7 +124,8 @@ Result<int> submit(const SubmitArguments& arguments) {
   }
   // Print the id first, for users who interrupt the wait.
   fmt::print(stderr, "quarry: submitted {}\n", id.str());
-  const auto most = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.timeout * 1000));
+  const auto max_wait =
+      std::chrono::milliseconds(static_cast<std::int64_t>(arguments.timeout * 1000));
   QUARRY_TRY_ASSIGN(const auto view, wait_until_over(
                                          [&]() -> Result<changes::JobView> {
                                            QUARRY_TRY_ASSIGN(
@@ -132,8 +133,8 @@ Result<int> submit(const SubmitArguments& arguments) {
                                                client.get(fmt::format("/{}", id.str())));
                                            return changes::job_view_of(text);
                                          },
-                                         most));
-  return tell_outcome(view);
+                                         max_wait));
+  return print_outcome(view);
 }
 
 }  // namespace

@@ -17,6 +17,6 @@ class Interruption {
 };
 
 /// Ends the process with SIGNAL's default action, so that the parent sees why it ended.
-int end_by(int signal);
+int exit_by_signal(int signal);
 
 }  // namespace quarry::app

@@ -10,7 +10,7 @@
 namespace quarry::app {
 namespace {
 
-constexpr std::size_t kMostOfCell = 120;
+constexpr std::size_t kMaxCell = 120;
 constexpr std::string_view kGap = "  ";
 
 /// In characters; wide characters count as one.
@@ -30,7 +30,7 @@ Table::Table(std::vector<std::string> heads) {
 }
 
 void Table::add(std::vector<std::string> cells) {
-  for (std::string& cell : cells) cell = base::printable(cell, kMostOfCell);
+  for (std::string& cell : cells) cell = base::printable(cell, kMaxCell);
   cells.resize(is_figure_.size());
   rows_.push_back(std::move(cells));
 }

@@ -10,7 +10,7 @@
 #include "common/report.h"
 #include "common/table.h"
 #include "courier_configuration.h"
-#include "courier_place.h"
+#include "courier_spool.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
 #include "quarry/spool/stream.h"
@@ -60,7 +60,7 @@ void print_table(const courier::CourierConfig& config, const spool::StreamStatus
 
 Result<void> show_status(const CourierArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
-  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(place_of(config)));
+  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool_of(config)));
   if (!arguments.as_json) {
     print_table(config, status);
     return {};
@@ -81,7 +81,7 @@ Result<void> forget(const CourierArguments& arguments) {
                       fmt::format("{} is a destination of {}: remove it there first",
                                   base::printable(name), arguments.config));
   }
-  auto stream = spool::Stream::open({.place = place_of(config)}, report);
+  auto stream = spool::Stream::open({.place = spool_of(config)}, report);
   if (!stream && stream.error().code == ErrorCode::kBusy) {
     return base::fail(ErrorCode::kBusy, "the courier is running: stop it first");
   }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "quarry/backoffice/peer_options.h"
-#include "status/server_place.h"
+#include "status/server_control.h"
 
 namespace quarry::app {
 
@@ -23,7 +23,7 @@ struct PeerRunArguments {
 int run_peer_run(const PeerRunArguments& arguments);
 
 struct PeerArguments {
-  std::string config = kUsualConfig;
+  std::string config = kDefaultConfig;
   std::vector<std::string> names;  // of peers, or paths of repository files
   bool as_json = false;
 };

@@ -10,7 +10,7 @@
 #include "common/exit_codes.h"
 #include "common/table.h"
 #include "peer_commands.h"
-#include "peer_place.h"
+#include "peer_sync_options.h"
 #include "quarry/backoffice/peers.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"

@@ -29,19 +29,19 @@ std::string folder_of(const std::string& file) {
 }
 
 /// The temporary file, removed with its companions unless it was renamed.
-class Unfinished {
+class TemporaryClone {
  public:
-  explicit Unfinished(const std::string& file)
+  explicit TemporaryClone(const std::string& file)
       : path_(fmt::format("{}.clone-{}", file, ::getpid())) {}
-  ~Unfinished() {
+  ~TemporaryClone() {
     for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((path_ + suffix).c_str());
   }
-  Unfinished(const Unfinished&) = delete;
-  Unfinished& operator=(const Unfinished&) = delete;
+  TemporaryClone(const TemporaryClone&) = delete;
+  TemporaryClone& operator=(const TemporaryClone&) = delete;
 
   const std::string& path() const { return path_; }
   /// ERROR with FILE instead of the temporary name.
-  base::Error told(base::Error error, const std::string& file) const {
+  base::Error with_file_name(base::Error error, const std::string& file) const {
     const std::size_t at = error.message.find(path_);
     if (at != std::string::npos) error.message.replace(at, path_.size(), file);
     return error;
@@ -69,9 +69,9 @@ std::string admin_of(const CloneArguments& arguments, const transport::RemoteUrl
 }
 
 /// Writes the clone's own settings: the administrator's PASSWORD, and the URL.
-base::Result<void> settle(repository::Repository& clone, const std::string& admin,
-                          const std::string& password, const transport::RemoteUrl& url,
-                          const RemoteArguments& arguments) {
+base::Result<void> write_settings(repository::Repository& clone, const std::string& admin,
+                                  const std::string& password, const transport::RemoteUrl& url,
+                                  const RemoteArguments& arguments) {
   QUARRY_TRY_ASSIGN(repository::Receipt receipt, clone.receive());
   QUARRY_TRY(receipt.set_password(admin, password));
   QUARRY_TRY(remember(receipt, url, arguments));
@@ -97,7 +97,7 @@ base::Result<std::string> fill(const std::string& file, const std::string& admin
                     talk(*clone, url, arguments, std::move(options)));
   std::string password = random_password();
   if (password.empty()) return base::fail(base::ErrorCode::kIo, "no random numbers to be had");
-  QUARRY_TRY(settle(*clone, admin, password, reached, arguments));
+  QUARRY_TRY(write_settings(*clone, admin, password, reached, arguments));
   QUARRY_TRY(clone->make_durable());
   if (!arguments.quiet) {
     fmt::print("project-id: {}\nserver-id:  {}\n", clone->settings().project_code(),
@@ -121,11 +121,11 @@ base::Result<void> run(const CloneArguments& arguments) {
   QUARRY_TRY(check_folder(arguments.file));
   QUARRY_TRY(complete_password(url, arguments.remote, {}));
   const std::string admin = admin_of(arguments, url);
-  Unfinished unfinished(arguments.file);
-  const auto password = fill(unfinished.path(), admin, url, arguments.remote);
-  if (!password) return std::unexpected(unfinished.told(password.error(), arguments.file));
+  TemporaryClone temporary(arguments.file);
+  const auto password = fill(temporary.path(), admin, url, arguments.remote);
+  if (!password) return std::unexpected(temporary.with_file_name(password.error(), arguments.file));
   if (Interruption::signal() != 0) return base::fail(base::ErrorCode::kIo, "interrupted");
-  QUARRY_TRY(unfinished.move_to(arguments.file));
+  QUARRY_TRY(temporary.move_to(arguments.file));
   if (!arguments.remote.quiet) {
     fmt::print("admin-user: {} (password is \"{}\")\n", admin, *password);
   }
@@ -137,7 +137,7 @@ base::Result<void> run(const CloneArguments& arguments) {
 int run_clone(const CloneArguments& arguments) {
   const Interruption interruption;
   const auto done = run(arguments);
-  if (Interruption::signal() != 0) return end_by(Interruption::signal());
+  if (Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
   return done ? kDone : failed(done.error());
 }
 

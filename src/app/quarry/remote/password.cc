@@ -70,24 +70,24 @@ std::string_view value_of_password(int argc, char** argv, int i) {
 }
 
 /// Turns off echo on a terminal while the object exists.
-class Silence {
+class EchoOff {
  public:
-  explicit Silence(int fd) : fd_(fd) {
+  explicit EchoOff(int fd) : fd_(fd) {
     if (::tcgetattr(fd_, &before_) != 0) return;
     termios silent = before_;
     silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
-    is_silent_ = ::tcsetattr(fd_, TCSAFLUSH, &silent) == 0;
+    is_off_ = ::tcsetattr(fd_, TCSAFLUSH, &silent) == 0;
   }
-  ~Silence() {
-    if (is_silent_) ::tcsetattr(fd_, TCSAFLUSH, &before_);
+  ~EchoOff() {
+    if (is_off_) ::tcsetattr(fd_, TCSAFLUSH, &before_);
   }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
+  EchoOff(const EchoOff&) = delete;
+  EchoOff& operator=(const EchoOff&) = delete;
 
  private:
   int fd_;
   termios before_{};
-  bool is_silent_ = false;
+  bool is_off_ = false;
 };
 
 /// False if a signal arrived. Signals are blocked outside of ppoll(), because one just before it
@@ -148,7 +148,7 @@ base::Result<std::string> ask_for_password(const std::string& question) {
   }
   std::string line;
   {
-    const Silence silence(terminal.get());
+    const EchoOff echo_off(terminal.get());
     (void)!::write(terminal.get(), question.data(), question.size());
     char byte = 0;
     while (wait_for_key(terminal.get()) && ::read(terminal.get(), &byte, 1) == 1 && byte != '\n') {

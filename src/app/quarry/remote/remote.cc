@@ -22,9 +22,9 @@ using sync::ClientFigures;
 using transport::RemoteUrl;
 
 /// Seconds. Smaller differences are usual, because of clocks and slow replies.
-constexpr std::int64_t kMostSkew = 10;
+constexpr std::int64_t kMaxSkew = 10;
 /// How many passwords a user on a terminal may try.
-constexpr int kMostPasswords = 3;
+constexpr int kMaxPasswordTries = 3;
 
 std::string line_of(const ClientFigures& figures) {
   return fmt::format(
@@ -35,7 +35,7 @@ std::string line_of(const ClientFigures& figures) {
 
 /// SKEW: how many seconds the server's clock is ahead.
 void warn_of_clocks(std::int64_t skew) {
-  if (std::abs(skew) <= kMostSkew) return;
+  if (std::abs(skew) <= kMaxSkew) return;
   fmt::print(stderr,
              "quarry: the server's clock is {} s {} of this machine's: the dates of what is made "
              "on one of them will be wrong\n",
@@ -47,9 +47,9 @@ std::string question_for(const RemoteUrl& url) {
 }
 
 /// Reports to the user, who may be on a terminal.
-class Person final : public transport::PeerWatch {
+class UserWatch final : public transport::PeerWatch {
  public:
-  explicit Person(const RemoteArguments& arguments)
+  explicit UserWatch(const RemoteArguments& arguments)
       : arguments_(arguments), progress_(arguments.quiet) {}
 
   void progressed(const ClientFigures& figures) override { progress_.say(line_of(figures)); }
@@ -64,7 +64,7 @@ class Person final : public transport::PeerWatch {
   base::Result<std::string> next_password(const RemoteUrl& url, const base::Error& why,
                                           int tries) override {
     // Without a terminal, the server's error is what matters.
-    if (tries == kMostPasswords || !arguments_.password_file.empty() || !has_terminal()) {
+    if (tries == kMaxPasswordTries || !arguments_.password_file.empty() || !has_terminal()) {
       return std::unexpected(why);
     }
     report(why.message);
@@ -126,13 +126,13 @@ base::Result<RemoteUrl> talk(repository::Repository& repository, RemoteUrl url,
   options.with_private = arguments.with_private;
   options.with_unversioned =
       arguments.with_unversioned || repository.settings().get_bool("uv-sync", false);
-  Person person(arguments);
+  UserWatch user(arguments);
   transport::Peer peer(repository,
                        {.url = std::move(url),
                         .transport = transport_options(arguments, repository),
                         .sync = std::move(options),
                         .retry = {}},
-                       person);
+                       user);
   QUARRY_TRY_ASSIGN(auto outcome, peer.sync());
   if (!outcome.moved_to) return outcome.url;
   fmt::print(stderr, "quarry: the repository has moved to {}\n", *outcome.moved_to);

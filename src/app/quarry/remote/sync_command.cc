@@ -133,7 +133,7 @@ int run_sync(const SyncArguments& arguments) {
   } else if (const auto done = sync_one(arguments); !done && Interruption::signal() == 0) {
     code = failed(done.error());
   }
-  return Interruption::signal() != 0 ? end_by(Interruption::signal()) : code;
+  return Interruption::signal() != 0 ? exit_by_signal(Interruption::signal()) : code;
 }
 
 }  // namespace quarry::app

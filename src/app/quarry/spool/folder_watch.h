@@ -20,7 +20,7 @@ class FolderWatch {
     ::inotify_add_watch(fd_.get(), folder.c_str(), events);
   }
   int fd() const { return fd_.get(); }
-  void forget() {
+  void clear() {
     std::array<char, 4096> events;
     while (::read(fd_.get(), events.data(), events.size()) > 0) {
     }

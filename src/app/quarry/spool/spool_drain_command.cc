@@ -39,18 +39,19 @@ using base::Result;
 using spool::Message;
 
 // Milliseconds between checks for new messages with --follow, if notifications do not work.
-constexpr int kLookAgain = 500;
+constexpr int kFollowInterval = 500;
 // Milliseconds between checks how much was read: frequent at first.
-constexpr int kFirstLook = 1;
-constexpr int kLastLook = 64;
+constexpr int kFirstPollDelay = 1;
+constexpr int kMaxPollDelay = 64;
 // Milliseconds after which the wall clock is read again, because it may be changed.
-constexpr int kLookAtClock = 60'000;
+constexpr int kClockInterval = 60'000;
 
 /// Writes messages, and deletes those that were taken.
-class Draining {
+class DrainLoop {
  public:
-  Draining(const SpoolArguments& arguments, const spool::QueueOptions& options, spool::Drain& drain,
-           std::optional<Acknowledgements> acknowledgements, StopSignals& signals)
+  DrainLoop(const SpoolArguments& arguments, const spool::QueueOptions& options,
+            spool::Drain& drain, std::optional<Acknowledgements> acknowledgements,
+            StopSignals& signals)
       : options_(options),
         drain_(drain),
         signals_(signals),
@@ -71,8 +72,8 @@ class Draining {
   Result<void> wait_for_window();
   Result<bool> gather();
   Result<void> write();
-  Result<void> settle();
-  Result<void> settle_acknowledged();
+  Result<void> release_taken();
+  Result<void> release_acknowledged();
   Result<void> check_acknowledgements() const;
   Result<void> wait(int ms);
   std::unexpected<base::Error> gone(int number) const;
@@ -101,13 +102,13 @@ class Draining {
   Clock::time_point next_since_;
   std::deque<std::uint64_t> ends_;  // output offsets after each message not released yet
   std::uint64_t written_ = 0;       // bytes, total
-  int until_look_ = kFirstLook;
+  int poll_delay_ = kFirstPollDelay;
   bool is_done_ = false;
-  bool was_told_of_window_ = false;
+  bool has_reported_window_ = false;
 };
 
 /// The error if the reader has exited, or a file cannot be written any more.
-std::unexpected<base::Error> Draining::gone(int number) const {
+std::unexpected<base::Error> DrainLoop::gone(int number) const {
   const std::size_t left = whole_before(written_);
   std::string message = fmt::format("standard output: {}", std::strerror(number));
   if (left > 0 && output_.has_reader()) {
@@ -121,18 +122,18 @@ std::unexpected<base::Error> Draining::gone(int number) const {
 }
 
 /// Releases the messages that the reader has taken.
-Result<void> Draining::settle() {
-  if (acknowledgements_) return settle_acknowledged();
+Result<void> DrainLoop::release_taken() {
+  if (acknowledgements_) return release_acknowledged();
   QUARRY_TRY_ASSIGN(const std::uint64_t taken, output_.taken(written_));
   const std::size_t count = whole_before(taken);
   if (count == 0) return {};
   drain_.settle(count);
   ends_.erase(ends_.begin(), ends_.begin() + static_cast<std::ptrdiff_t>(count));
-  until_look_ = kFirstLook;
+  poll_delay_ = kFirstPollDelay;
   return {};
 }
 
-Result<void> Draining::settle_acknowledged() {
+Result<void> DrainLoop::release_acknowledged() {
   const std::uint64_t count = acknowledgements_->count();
   const std::size_t written = whole_before(written_);
   if (count > written) {
@@ -148,7 +149,7 @@ Result<void> Draining::settle_acknowledged() {
 }
 
 /// Missing acknowledgements may still arrive. Error: kIo if they cannot.
-Result<void> Draining::check_acknowledgements() const {
+Result<void> DrainLoop::check_acknowledgements() const {
   if (!acknowledgements_ || !acknowledgements_->has_ended() || ends_.empty()) return {};
   return fail(ErrorCode::kIo, fmt::format("{}: it has ended: {} messages that were written were "
                                           "not acknowledged, and come again",
@@ -156,12 +157,12 @@ Result<void> Draining::check_acknowledgements() const {
 }
 
 /// Waits for at most MS milliseconds, and handles acknowledgements and the end of the reader.
-Result<void> Draining::wait(int ms) {
+Result<void> DrainLoop::wait(int ms) {
   QUARRY_TRY(check_acknowledgements());
   const bool is_read = ends_.empty();
   if (!is_read && !acknowledgements_) {
-    ms = ms < 0 ? until_look_ : std::min(ms, until_look_);
-    until_look_ = std::min(2 * until_look_, kLastLook);
+    ms = ms < 0 ? poll_delay_ : std::min(ms, poll_delay_);
+    poll_delay_ = std::min(2 * poll_delay_, kMaxPollDelay);
   }
   // A reader that has read everything may close the pipe and acknowledge later.
   const bool may_go = is_read || !acknowledgements_;
@@ -170,31 +171,31 @@ Result<void> Draining::wait(int ms) {
                                  {acknowledgements_ ? acknowledgements_->fd() : -1, POLLIN, 0}}};
   if (!signals_.wait(sources, ms)) return {};
   if (sources[2].revents != 0) QUARRY_TRY(acknowledgements_->read());
-  QUARRY_TRY(settle());
+  QUARRY_TRY(release_taken());
   const bool is_gone = (sources[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
   if (is_gone) return gone(EPIPE);
   return {};
 }
 
 /// Waits for the hours in which messages are delivered.
-Result<void> Draining::wait_for_window() {
+Result<void> DrainLoop::wait_for_window() {
   const auto left = [this] { return spool::until_window(options_, spool::local_time()); };
   while (left().count() > 0 && signals_.received() == 0) {
-    if (!std::exchange(was_told_of_window_, true)) {
+    if (!std::exchange(has_reported_window_, true)) {
       report(fmt::format("waiting for {:02}:00 (queue.dequeuetimebegin)",
                          options_.dequeue_time_begin));
     }
     const std::chrono::milliseconds time = left();
-    QUARRY_TRY(wait(static_cast<int>(std::min<std::int64_t>(time.count(), kLookAtClock))));
-    watch_.forget();
+    QUARRY_TRY(wait(static_cast<int>(std::min<std::int64_t>(time.count(), kClockInterval))));
+    watch_.clear();
   }
-  was_told_of_window_ = false;
+  has_reported_window_ = false;
   return {};
 }
 
 /// Gets the next messages. True if they should be written now, because there are enough or the time
 /// to wait for more is over.
-Result<bool> Draining::gather() {
+Result<bool> DrainLoop::gather() {
   const std::size_t most = room();
   if (most > 0) {
     QUARRY_TRY_ASSIGN(auto messages, drain_.next(most));
@@ -208,8 +209,8 @@ Result<bool> Draining::gather() {
 }
 
 /// One round: writes or waits.
-Result<void> Draining::go_on() {
-  watch_.forget();
+Result<void> DrainLoop::go_on() {
+  watch_.clear();
   QUARRY_TRY(check_acknowledgements());
   QUARRY_TRY(wait_for_window());
   if (signals_.received() != 0) return {};
@@ -223,15 +224,15 @@ Result<void> Draining::go_on() {
   if (!next_.empty()) {
     const auto until = next_since_ + options_.min_dequeue_batch_timeout;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-    return wait(static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kLookAgain)));
+    return wait(static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kFollowInterval)));
   }
   is_done_ = ends_.empty() && !follows_;
-  return is_done_ ? Result<void>{} : wait(follows_ ? kLookAgain : -1);
+  return is_done_ ? Result<void>{} : wait(follows_ ? kFollowInterval : -1);
 }
 
 /// Writes the next messages, until a signal arrives. Must never block in write(), because the
 /// reader may have stopped, or may wait until its acknowledgements are read.
-Result<void> Draining::write() {
+Result<void> DrainLoop::write() {
   std::string text;
   for (const Message& message : next_) {
     (text += message.content) += end_;
@@ -251,23 +252,23 @@ Result<void> Draining::write() {
     if (count < 0) {
       const int number = errno;
       output_.write_failed();
-      QUARRY_TRY(settle());
+      QUARRY_TRY(release_taken());
       return gone(number);
     }
     left.remove_prefix(static_cast<std::size_t>(count));
     written_ += static_cast<std::uint64_t>(count);
   }
-  return settle();
+  return release_taken();
 }
 
-Result<void> Draining::run() {
+Result<void> DrainLoop::run() {
   Result<void> done;
   while (done && !is_done_ && signals_.received() == 0) done = go_on();
   // Read acknowledgements that arrived before the signal or error.
   std::array<pollfd, 1> last{{{acknowledgements_ ? acknowledgements_->fd() : -1, POLLIN, 0}}};
   signals_.wait(last, 0);
   if (done && last[0].revents != 0) done = acknowledgements_->read();
-  const auto settled = settle();
+  const auto settled = release_taken();
   if (done) done = settled;
   const auto finished = drain_.finish();
   return done ? finished : done;
@@ -275,7 +276,7 @@ Result<void> Draining::run() {
 
 /// With --follow, waits until FOLDER exists; a feed creates it. Error: kNotFound.
 Result<void> wait_for_folder(const SpoolArguments& arguments, StopSignals& signals) {
-  bool was_told = false;
+  bool has_reported = false;
   std::error_code error;
   while (std::filesystem::status(arguments.folder, error).type() ==
          std::filesystem::file_type::not_found) {
@@ -283,10 +284,10 @@ Result<void> wait_for_folder(const SpoolArguments& arguments, StopSignals& signa
       return fail(ErrorCode::kNotFound,
                   fmt::format("{}: there is no such folder", arguments.folder));
     }
-    if (!std::exchange(was_told, true)) {
+    if (!std::exchange(has_reported, true)) {
       report(fmt::format("{}: there is no such folder yet: waiting for it", arguments.folder));
     }
-    if (!signals.wait(kLookAgain)) break;
+    if (!signals.wait(kFollowInterval)) break;
   }
   return {};
 }
@@ -302,7 +303,7 @@ Result<void> drain(const SpoolArguments& arguments, StopSignals& signals) {
   if (signals.received() != 0) return {};
   QUARRY_TRY_ASSIGN(const auto drain,
                     spool::Drain::open({arguments.folder, arguments.filename}, options, report));
-  return Draining(arguments, options, *drain, std::move(acknowledgements), signals).run();
+  return DrainLoop(arguments, options, *drain, std::move(acknowledgements), signals).run();
 }
 
 }  // namespace
@@ -311,7 +312,7 @@ int run_spool_drain(const SpoolArguments& arguments) {
   StopSignals signals;
   const auto done = drain(arguments, signals);
   if (!done) return failed(done.error());
-  return signals.received() != 0 ? end_by(signals.received()) : kDone;
+  return signals.received() != 0 ? exit_by_signal(signals.received()) : kDone;
 }
 
 }  // namespace quarry::app

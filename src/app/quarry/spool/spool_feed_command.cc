@@ -31,11 +31,11 @@ using spool::Message;
 
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 // Milliseconds between checks that the folder still exists, if notifications do not work.
-constexpr int kLongestWait = 5000;
+constexpr int kMaxInputWait = 5000;
 // Milliseconds until a full or locked queue is tried again.
-constexpr int kTryAgain = 100;
+constexpr int kRetryInterval = 100;
 // A process that is ending holds the lock of the queue for a moment.
-constexpr int kMostOpenings = 20;
+constexpr int kMaxOpenAttempts = 20;
 
 /// A feed waits at queue.fulldelaymark, as if the queue were full, because it reads a pipe, and
 /// there are no other producers.
@@ -59,9 +59,9 @@ Result<void> stop_at_full_delay_mark(spool::QueueOptions& options) {
 /// Splits input into messages. Messages that are too long are reported and skipped.
 class LineReader {
  public:
-  /// MOST: maximum size of a message in bytes.
-  LineReader(char end, std::uint8_t severity, std::size_t most)
-      : end_(end), severity_(severity), most_(most) {}
+  /// MAX_SIZE: maximum size of a message in bytes.
+  LineReader(char end, std::uint8_t severity, std::size_t max_size)
+      : end_(end), severity_(severity), max_size_(max_size) {}
 
   /// Returns the messages that BYTES complete.
   std::vector<Message> take(std::string_view bytes) {
@@ -86,7 +86,7 @@ class LineReader {
  private:
   void add(std::string_view part) {
     if (is_too_long_) return;
-    if (part.size() <= most_ - begun_.size()) {
+    if (part.size() <= max_size_ - begun_.size()) {
       begun_ += part;
       return;
     }
@@ -94,8 +94,8 @@ class LineReader {
     ++left_out_;
     begun_ = {};
     report(fmt::format(
-        "standard input: line {} has more than {} bytes{}: it is left out", count_ + 1, most_,
-        most_ < spool::kMostContent ? ", all that queue.maxdiskspace has room for" : ""));
+        "standard input: line {} has more than {} bytes{}: it is left out", count_ + 1, max_size_,
+        max_size_ < spool::kMostContent ? ", all that queue.maxdiskspace has room for" : ""));
   }
   void end_line(std::vector<Message>& messages) {
     ++count_;
@@ -105,7 +105,7 @@ class LineReader {
 
   char end_;
   std::uint8_t severity_;
-  std::size_t most_;
+  std::size_t max_size_;
   std::string begun_;
   bool is_too_long_ = false;  // the incomplete line
   std::uint64_t count_ = 0;
@@ -113,10 +113,11 @@ class LineReader {
 };
 
 /// Puts messages into the queue, and waits if it is full.
-class Feeding {
+class QueueFeeder {
  public:
   /// PATIENCE: how long to wait for space. IS_ON_DISK: all messages are on disk.
-  Feeding(spool::Queue& queue, StopSignals& signals, spool::milliseconds patience, bool is_on_disk)
+  QueueFeeder(spool::Queue& queue, StopSignals& signals, spool::milliseconds patience,
+              bool is_on_disk)
       : queue_(queue), signals_(signals), patience_(patience), is_on_disk_(is_on_disk) {}
 
   /// Puts MESSAGES into the queue, and waits for space if necessary. Errors: kBusy if a signal
@@ -162,10 +163,10 @@ class Feeding {
                       is_full_disk ? error.message : "the queue has been full", patience_.count());
       return false;
     }
-    if (is_full_disk && !std::exchange(was_told_, true)) {
+    if (is_full_disk && !std::exchange(has_reported_, true)) {
       report(error.message + ": waiting for room");
     }
-    signals_.wait(is_full_disk ? kTryAgain : 0);
+    signals_.wait(is_full_disk ? kRetryInterval : 0);
     if (signals_.received() == 0) return true;
     error = {ErrorCode::kBusy, "asked to end"};
     return false;
@@ -175,7 +176,7 @@ class Feeding {
   StopSignals& signals_;
   spool::milliseconds patience_;
   bool is_on_disk_;
-  bool was_told_ = false;
+  bool has_reported_ = false;
   std::uint64_t discarded_ = 0;
 };
 
@@ -185,33 +186,33 @@ Result<std::unique_ptr<spool::Queue>> start_queue(const spool::QueueOptions& opt
   for (int tries = 1;; ++tries) {
     auto queue = spool::Queue::start(options, {}, report);
     const bool is_busy = !queue && queue.error().code == ErrorCode::kBusy;
-    if (!is_busy || tries == kMostOpenings || signals.received() != 0) return queue;
-    signals.wait(kTryAgain);
+    if (!is_busy || tries == kMaxOpenAttempts || signals.received() != 0) return queue;
+    signals.wait(kRetryInterval);
   }
 }
 
 /// Waits for input. False after a signal. Error: kNotFound if the queue's files are gone.
-Result<bool> wait_for_input(const Feeding& feeding, FolderWatch& watch, StopSignals& signals) {
+Result<bool> wait_for_input(const QueueFeeder& feeder, FolderWatch& watch, StopSignals& signals) {
   while (true) {
     std::array<pollfd, 2> sources{{{STDIN_FILENO, POLLIN, 0}, {watch.fd(), POLLIN, 0}}};
-    if (!signals.wait(sources, kLongestWait)) return false;
+    if (!signals.wait(sources, kMaxInputWait)) return false;
     if (sources[0].revents != 0) return true;
-    watch.forget();
-    QUARRY_TRY(feeding.check_files());
+    watch.clear();
+    QUARRY_TRY(feeder.check_files());
   }
 }
 
-Result<void> feed_all(Feeding& feeding, LineReader& lines, FolderWatch& watch,
+Result<void> feed_all(QueueFeeder& feeder, LineReader& lines, FolderWatch& watch,
                       StopSignals& signals) {
   std::vector<char> buffer(kReadAtOnce);
   while (true) {
-    QUARRY_TRY_ASSIGN(const bool has_input, wait_for_input(feeding, watch, signals));
+    QUARRY_TRY_ASSIGN(const bool has_input, wait_for_input(feeder, watch, signals));
     if (!has_input) return {};
     const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
     if (count < 0 && errno != EINTR && errno != EAGAIN) return base::fail_errno("standard input");
-    if (count == 0) return feeding.put(lines.rest());
+    if (count == 0) return feeder.put(lines.rest());
     if (count < 0) continue;
-    QUARRY_TRY(feeding.put(lines.take({buffer.data(), static_cast<std::size_t>(count)})));
+    QUARRY_TRY(feeder.put(lines.take({buffer.data(), static_cast<std::size_t>(count)})));
   }
 }
 
@@ -232,19 +233,19 @@ Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
   const spool::milliseconds patience = options.timeout_enqueue;
   QUARRY_TRY(stop_at_full_delay_mark(options));
   // Wait in short steps, to notice signals.
-  options.timeout_enqueue = std::min(patience, spool::milliseconds(kTryAgain));
+  options.timeout_enqueue = std::min(patience, spool::milliseconds(kRetryInterval));
   QUARRY_TRY_ASSIGN(const auto queue, start_queue(options, signals));
   FolderWatch watch(arguments.folder, IN_DELETE_SELF | IN_MOVE_SELF | IN_DELETE | IN_MOVED_FROM);
   LineReader lines(arguments.is_null ? '\0' : '\n', arguments.severity,
                    spool::most_content(options));
-  Feeding feeding(*queue, signals, patience, options.type == spool::QueueType::kDisk);
-  auto fed = feed_all(feeding, lines, watch, signals);
+  QueueFeeder feeder(*queue, signals, patience, options.type == spool::QueueType::kDisk);
+  auto fed = feed_all(feeder, lines, watch, signals);
   // The shutdown may wait for space on the disk; another signal ends it.
-  if (signals.received() != 0) signals.let_go();
+  if (signals.received() != 0) signals.restore_default();
   const spool::Ending ending = queue->shutdown();
-  if (feeding.discarded() > 0) {
+  if (feeder.discarded() > 0) {
     report(fmt::format("{} of {} lines were discarded: queue.discardmark was reached",
-                       feeding.discarded(), lines.count()));
+                       feeder.discarded(), lines.count()));
   }
   return outcome(std::move(fed), ending, lines);
 }
@@ -255,7 +256,7 @@ int run_spool_feed(const SpoolArguments& arguments) {
   StopSignals signals;
   const auto done = feed(arguments, signals);
   if (!done) return failed(done.error());
-  return signals.received() != 0 ? end_by(signals.received()) : kDone;
+  return signals.received() != 0 ? exit_by_signal(signals.received()) : kDone;
 }
 
 }  // namespace quarry::app

@@ -70,8 +70,8 @@ void print_subscriptions(const spool::StreamStatus& status) {
 template <typename Show>
 Result<void> show_stream(const SpoolArguments& arguments, Show&& show) {
   const auto visitor = [&](const StreamedMessage& message) { return print(show(message)); };
-  if (arguments.dead.empty()) return spool::visit_stream(place_of(arguments), "", visitor, report);
-  return spool::visit_dead_letters(place_of(arguments), arguments.dead, visitor, report);
+  if (arguments.dead.empty()) return spool::visit_stream(spool_of(arguments), "", visitor, report);
+  return spool::visit_dead_letters(spool_of(arguments), arguments.dead, visitor, report);
 }
 
 /// The subscription of STREAM that --dead names; does not create it.
@@ -91,13 +91,13 @@ Result<std::unique_ptr<spool::Stream>> open(const SpoolArguments& arguments) {
                 fmt::format("{}: of a stream only dead letters are replayed or purged (--dead)",
                             arguments.folder));
   }
-  return spool::Stream::open({.place = place_of(arguments)}, report);
+  return spool::Stream::open({.place = spool_of(arguments)}, report);
 }
 
 }  // namespace
 
 Result<void> show_stream_status(const SpoolArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(place_of(arguments)));
+  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool_of(arguments)));
   if (arguments.as_json) {
     nlohmann::json all = {{"messages", status.messages},
                           {"bytes", status.bytes},

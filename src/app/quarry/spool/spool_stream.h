@@ -8,7 +8,7 @@
 
 namespace quarry::app {
 
-inline spool::SpoolPlace place_of(const SpoolArguments& arguments) {
+inline spool::SpoolPlace spool_of(const SpoolArguments& arguments) {
   return {arguments.folder, arguments.filename};
 }
 

@@ -19,7 +19,7 @@ namespace quarry::app {
 class StopSignals {
  public:
   /// Maximum number of descriptors to wait for at once.
-  static constexpr std::size_t kMostSources = 4;
+  static constexpr std::size_t kMaxSources = 4;
 
   /// Must be created before any thread is started, so that all threads block the signals.
   StopSignals() {
@@ -33,11 +33,11 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
   ~StopSignals() = default;
 
-  /// Waits until one of SOURCES (at most kMostSources; -1: unused) is ready, which is stored in its
+  /// Waits until one of SOURCES (at most kMaxSources; -1: unused) is ready, which is stored in its
   /// revents, until a signal arrives, or for MS milliseconds (-1: no limit). Returns whether no
   /// signal has arrived.
   bool wait(std::span<pollfd> sources, int ms) {
-    std::array<pollfd, kMostSources + 1> all{};
+    std::array<pollfd, kMaxSources + 1> all{};
     all[0] = {fd_.get(), POLLIN, 0};
     std::ranges::copy(sources, all.begin() + 1);
     if (::poll(all.data(), sources.size() + 1, ms) < 0) all = {};
@@ -50,7 +50,7 @@ class StopSignals {
   /// The signal that was received; 0 if none.
   int received() const { return received_; }
   /// Restores the signals' default action, which ends the process.
-  void let_go() { ::sigprocmask(SIG_UNBLOCK, &watched_, nullptr); }
+  void restore_default() { ::sigprocmask(SIG_UNBLOCK, &watched_, nullptr); }
 
  private:
   void take_signal() {

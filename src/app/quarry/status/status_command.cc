@@ -9,7 +9,7 @@
 
 #include "common/exit_codes.h"
 #include "quarry/base/escape.h"
-#include "server_place.h"
+#include "server_control.h"
 #include "status_commands.h"
 #include "status_document.h"
 #include "status_view.h"

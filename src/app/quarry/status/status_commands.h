@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "server_place.h"
+#include "server_control.h"
 
 namespace quarry::app {
 
 struct StatusArguments {
-  ServerPlace server;
+  ServerControl server;
   std::vector<std::string> pools;  // empty: all
   bool as_json = false;
   bool is_full = false;
@@ -23,7 +23,7 @@ struct StatusArguments {
 int run_status(const StatusArguments& arguments);
 
 struct TopArguments {
-  ServerPlace server;
+  ServerControl server;
   double interval = 1;      // seconds
   std::uint64_t count = 0;  // number of updates; 0: no limit
 };

@@ -66,8 +66,8 @@ struct Activity {
   }
 };
 
-std::vector<Activity> activities(const std::optional<Look>& before, const Look& after,
-                                 Order order) {
+std::vector<Activity> activities(const std::optional<StatusSample>& before,
+                                 const StatusSample& after, Order order) {
   std::vector<Activity> found;
   for (const StatusDocument& pool : StatusObject(after.server).list("pools")) {
     found.push_back({.pool = pool, .before = {}});
@@ -180,8 +180,8 @@ Lines child_lines(StatusObject pool) {
   return table.lines();
 }
 
-Lines activity_lines(const std::optional<Look>& before, const Look& after, Order order,
-                     std::int64_t now) {
+Lines activity_lines(const std::optional<StatusSample>& before, const StatusSample& after,
+                     Order order, std::int64_t now) {
   Table table({"POOL", ">CHILDREN", ">ACTIVE", ">QUEUE", ">REQ/S", ">CLONE/S", ">PULL/S", ">PUSH/S",
                ">SYNC/S", ">IN/S", ">OUT/S", "NOTE"});
   for (const Activity& one : activities(before, after, order)) {

@@ -29,14 +29,14 @@ Lines child_lines(StatusObject pool);
 enum class Order { kRequests, kBytes, kActive, kName };
 
 /// A status of the server, and when it was read, in seconds of a steady clock.
-struct Look {
+struct StatusSample {
   StatusDocument server;
   double at = 0;
 };
 
 /// A table of the pools with their rates between two samples (0 without BEFORE), and one of the
 /// busy children, those with the longest requests first. NOW as above.
-Lines activity_lines(const std::optional<Look>& before, const Look& after, Order order,
-                     std::int64_t now);
+Lines activity_lines(const std::optional<StatusSample>& before, const StatusSample& after,
+                     Order order, std::int64_t now);
 
 }  // namespace quarry::app

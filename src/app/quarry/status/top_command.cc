@@ -10,7 +10,7 @@
 
 #include "common/exit_codes.h"
 #include "common/interruption.h"
-#include "server_place.h"
+#include "server_control.h"
 #include "status_commands.h"
 #include "status_view.h"
 #include "terminal.h"
@@ -24,11 +24,11 @@ using std::chrono::steady_clock;
 
 constexpr const char* kKeys = "q: quit   first: r requests, b bytes, a active, n name";
 
-base::Result<Look> look_at(const ServerPlace& place) {
-  QUARRY_TRY_ASSIGN(const auto answer, place.ask(control::Question::kFullStatus));
+base::Result<StatusSample> take_sample(const ServerControl& server) {
+  QUARRY_TRY_ASSIGN(const auto answer, server.ask(control::Question::kFullStatus));
   const double at = duration<double>(steady_clock::now().time_since_epoch()).count();
-  QUARRY_TRY_ASSIGN(auto server, parse_status(answer));
-  return Look{std::move(server), at};
+  QUARRY_TRY_ASSIGN(auto document, parse_status(answer));
+  return StatusSample{std::move(document), at};
 }
 
 /// The order that KEY selects; nothing for other keys.
@@ -49,7 +49,8 @@ std::optional<Order> order_of(char key) {
 
 class Top {
  public:
-  Top(const TopArguments& arguments, Look first) : arguments_(arguments), last_(std::move(first)) {}
+  Top(const TopArguments& arguments, StatusSample first)
+      : arguments_(arguments), last_(std::move(first)) {}
 
   /// Returns the signal that ended it; 0 after the key, the last update, or if the reader has gone.
   int run() {
@@ -57,7 +58,7 @@ class Top {
     if (terminal_.is_terminal() && !show()) return 0;
     for (std::uint64_t shown = 0; shown == 0 || shown != arguments_.count; ++shown) {
       if (!wait()) return signal_;
-      look();
+      sample();
       // On a terminal, keep trying; otherwise exit, so that a script notices.
       if (!trouble_.empty() && !terminal_.is_terminal()) break;
       if (!show()) break;
@@ -95,16 +96,16 @@ class Top {
     }
   }
 
-  void look() {
-    auto next = look_at(arguments_.server);
+  void sample() {
+    auto next = take_sample(arguments_.server);
     trouble_ = next ? "" : next.error().message;
     if (!next) return;
     before_ = std::exchange(last_, std::move(*next));
   }
 
   const TopArguments& arguments_;
-  Look last_;
-  std::optional<Look> before_;
+  StatusSample last_;
+  std::optional<StatusSample> before_;
   Order order_ = Order::kRequests;
   int signal_ = 0;
   std::string trouble_;
@@ -114,7 +115,7 @@ class Top {
 }  // namespace
 
 int run_top(const TopArguments& arguments) {
-  auto first = look_at(arguments.server);
+  auto first = take_sample(arguments.server);
   if (!first) return failed(first.error());
   int signal = 0;
   std::string trouble;
@@ -125,7 +126,7 @@ int run_top(const TopArguments& arguments) {
   }
   if (signal == 0) return trouble.empty() ? kDone : failed({.message = trouble});
   // After the terminal is restored.
-  return end_by(signal);
+  return exit_by_signal(signal);
 }
 
 }  // namespace quarry::app

@@ -9,11 +9,11 @@
 namespace quarry::app {
 
 /// The default for --config.
-inline constexpr const char* kUsualConfig = "/etc/quarry/quarry.conf";
+inline constexpr const char* kDefaultConfig = "/etc/quarry/quarry.conf";
 
-struct ServerPlace {
+struct ServerControl {
   std::string socket;
-  std::string config = kUsualConfig;
+  std::string config = kDefaultConfig;
 
   /// Sends QUESTION to the server and returns its answer. Errors: those of control::ask(), and that
   /// the configuration has no control socket.

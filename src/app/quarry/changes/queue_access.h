@@ -14,11 +14,11 @@
 namespace quarry::app {
 
 /// Maximum size of the tarball of a rollback, which contains no files.
-inline constexpr std::size_t kMostRollback = std::size_t{16} << 20;
+inline constexpr std::size_t kMaxRollback = std::size_t{16} << 20;
 
-class QueuePlace {
+class QueueAccess {
  public:
-  virtual ~QueuePlace() = default;
+  virtual ~QueueAccess() = default;
 
   /// The queue as JSON, limited to the change sets that are WANTED.
   virtual base::Result<std::string> list(const ListArguments& wanted) = 0;
@@ -27,7 +27,7 @@ class QueuePlace {
   /// What a change set waits for, as a sentence.
   virtual base::Result<std::string> why(const std::string& id) = 0;
   /// All change sets that a rollback of IDS would roll back.
-  virtual base::Result<std::vector<changes::ChangeSetId>> what_goes_with(
+  virtual base::Result<std::vector<changes::ChangeSetId>> rollback_closure(
       const std::vector<changes::ChangeSetId>& ids) = 0;
   virtual base::Result<void> act(changes::Action action, const std::string& id,
                                  const std::string& text) = 0;
@@ -39,7 +39,7 @@ class QueuePlace {
 /// Opens the queue that ARGUMENTS name: on a server, of a local repository, or else of the open
 /// check-out. If run as root, the process changes to the user that owns a local repository. Errors:
 /// kInvalid, kNotFound; those of QueueClient::open().
-base::Result<std::unique_ptr<QueuePlace>> queue_place(const QueueArguments& arguments);
+base::Result<std::unique_ptr<QueueAccess>> open_queue(const QueueArguments& arguments);
 
 /// The local repository that ARGUMENTS name.
 base::Result<std::string> repository_of(const QueueArguments& arguments);

@@ -13,7 +13,7 @@ namespace quarry::app {
 /// Error: kInvalid if the configuration is invalid or has no courier.
 base::Result<courier::CourierConfig> courier_config_of(const CourierArguments& arguments);
 
-inline spool::SpoolPlace place_of(const courier::CourierConfig& config) {
+inline spool::SpoolPlace spool_of(const courier::CourierConfig& config) {
   return {config.options.spool_directory, courier::kStreamName};
 }
 

@@ -1,4 +1,4 @@
-#include "peer_place.h"
+#include "peer_sync_options.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ Result<RemoteUrl> remembered(repository::Repository& repository,
 }
 
 /// Otherwise ssh could ask for a password on the terminal from which the server was started.
-void ask_nobody(std::vector<std::string>& command) {
+void disable_prompts(std::vector<std::string>& command) {
   if (command.empty() || std::filesystem::path(command.front()).filename() != "ssh") return;
   command.insert(command.begin() + 1, "-oBatchMode=yes");
 }
@@ -73,7 +73,7 @@ backoffice::PeerSyncOptions peer_sync_options(const backoffice::PeerOptions& pee
             RemoteArguments arguments;
             arguments.ca_file = ca_file;
             auto made = transport_options(arguments, file);
-            ask_nobody(made.ssh_command);
+            disable_prompts(made.ssh_command);
             return made;
           }};
   options.is_interrupted = [] { return Interruption::signal() != 0; };
