@@ -59,10 +59,10 @@ Result<void> check_use(const SpoolArguments& arguments, const QueueOptions& opti
 }
 
 std::string default_of(std::string_view parameter) {
-  if (parameter == "type") return "disk, but memory where a water mark is given";
+  if (parameter == "type") return "memory if a watermark is given, otherwise disk";
   const std::string disk = spool::value_of(defaults(QueueType::kDisk), parameter);
   const std::string memory = spool::value_of(defaults(QueueType::kMemory), parameter);
-  return disk == memory ? disk : fmt::format("disk: {}; memory: {}", disk, memory);
+  return disk == memory ? disk : fmt::format("{} on disk, {} in memory", disk, memory);
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ SpoolHelp spool_help(std::string_view parameter) {
   SpoolHelp help{.value = std::string(found->value),
                  .description = std::string(found->description)};
   if (parameter == "type") help.value = "disk|memory";
-  help.description += fmt::format(" ({})", default_of(parameter));
+  help.description += fmt::format(" (default: {})", default_of(parameter));
   return help;
 }
 
