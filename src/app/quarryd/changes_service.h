@@ -4,7 +4,7 @@
 // Their command line has the repositories to serve, and each directive that differs from its
 // default (changes_directives.h):
 //
-//   quarry-changes KIND [--courier SOCKET] [--notices] [--set WORD=VALUE]… (FILE | --folder FOLDER)
+//   quarry-changes KIND [--courier SOCKET] [--notices] [--set NAME=VALUE]… (FILE | --folder FOLDER)
 #pragma once
 
 #include <string>

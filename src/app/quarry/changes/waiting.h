@@ -10,9 +10,9 @@
 
 namespace quarry::app {
 
-/// Polls with LOOK until the change set is finished, at most for MAX_WAIT (0: no limit). Prints changes
-/// of its stage on standard error if that is a terminal. Errors: permanent errors of LOOK; kBusy
-/// after the time limit or a signal.
+/// Polls with LOOK until the change set is finished, at most for MAX_WAIT (0: no limit). Prints
+/// changes of its stage on standard error if that is a terminal. Errors: permanent errors of LOOK;
+/// kBusy after the time limit or a signal.
 base::Result<changes::JobView> wait_until_over(
     const std::function<base::Result<changes::JobView>()>& look,
     std::chrono::milliseconds max_wait);

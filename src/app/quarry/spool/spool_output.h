@@ -1,5 +1,5 @@
-// Standard output of a drain, and how much of it the reader has taken. A drain deletes a message only
-// after it was taken.
+// Standard output of a drain, and how much of it the reader has taken. A drain only deletes messages
+// that were taken.
 //
 //   a pipe            what is not unread in the kernel was taken, also after the reader has exited
 //   a socket          what is not unread (UNIX) or unconfirmed by the other host (TCP) was taken;
