@@ -1,5 +1,5 @@
-// The words of a pool about its change-set queues: `changes` and `changes.…`. They stand in the
-// configuration of quarryd, and on the command line of quarry-changes, which is told them one by one.
+// The directives of a pool for its change-set queues: `changes` and `changes.…`. They are used in
+// the configuration of quarryd, and with `--set` on the command line of quarry-changes.
 #pragma once
 
 #include <array>
@@ -10,12 +10,12 @@
 
 namespace quarry::app {
 
-/// What these words set, where they stand alone.
-struct QueueWords {
+/// The options that these directives set, without the rest of a pool's options.
+struct QueueDirectiveOptions {
   changes::PoolOptions changes = {};
 };
 
-/// Move types, or none.
+/// A list of move types, or "none".
 struct MoveTypes {
   using Value = std::array<bool, changes::kMoveTypes>;
   static base::Result<void> put(Value& target, const std::string& value) {
@@ -25,8 +25,8 @@ struct MoveTypes {
   static master::Shown show(const Value& types) { return {changes::text_of(types)}; }
 };
 
-/// Who may do something.
-struct Who {
+/// Which users may do something.
+struct AllowedUsers {
   static base::Result<void> put(changes::Allowed& target, const std::string& value) {
     QUARRY_TRY_ASSIGN(target, changes::Allowed::parse(value));
     return {};
@@ -34,7 +34,7 @@ struct Who {
   static master::Shown show(const changes::Allowed& allowed) { return {allowed.text()}; }
 };
 
-/// What becomes of a gate's verdict when the branch has moved on meanwhile.
+/// Whether a gate's verdict is still accepted after the branch has moved on.
 struct StaleVerdict {
   static base::Result<void> put(bool& is_accepted, const std::string& value) {
     if (value != "again" && value != "accept") {
@@ -47,7 +47,7 @@ struct StaleVerdict {
   static master::Shown show(bool is_accepted) { return {is_accepted ? "accept" : "again"}; }
 };
 
-/// Those of a SECTION that has them as its member `changes`.
+/// The directives for a SECTION type with a member `changes`.
 template <typename Section>
 constexpr auto changes_directives() {
   using changes::Deed;
@@ -82,15 +82,15 @@ constexpr auto changes_directives() {
       {"changes.gate_memory", Size(), QUARRY_FIELD(changes.gate.memory)},
       {"changes.gate_disk", Size(), QUARRY_FIELD(changes.gate.disk)},
       {"changes.gate_processes", Number<1, 100000>(), QUARRY_FIELD(changes.gate.processes)},
-      {"changes.submit", Who(), QUARRY_FIELD(changes.rights.of(Deed::kSubmit))},
-      {"changes.emergency", Who(), QUARRY_FIELD(changes.rights.of(Deed::kEmergency))},
-      {"changes.author", Who(), QUARRY_FIELD(changes.rights.of(Deed::kAuthor))},
-      {"changes.approve", Who(), QUARRY_FIELD(changes.rights.of(Deed::kApprove))},
-      {"changes.rollback", Who(), QUARRY_FIELD(changes.rights.of(Deed::kRollback))},
-      {"changes.hold", Who(), QUARRY_FIELD(changes.rights.of(Deed::kHold))},
-      {"changes.retry", Who(), QUARRY_FIELD(changes.rights.of(Deed::kRetry))},
-      {"changes.abandon", Who(), QUARRY_FIELD(changes.rights.of(Deed::kAbandon))},
-      {"changes.freeze", Who(), QUARRY_FIELD(changes.rights.of(Deed::kFreeze))},
+      {"changes.submit", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kSubmit))},
+      {"changes.emergency", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kEmergency))},
+      {"changes.author", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kAuthor))},
+      {"changes.approve", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kApprove))},
+      {"changes.rollback", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kRollback))},
+      {"changes.hold", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kHold))},
+      {"changes.retry", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kRetry))},
+      {"changes.abandon", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kAbandon))},
+      {"changes.freeze", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kFreeze))},
   });
 }
 

@@ -33,7 +33,7 @@ using master::Timeout;
 constexpr std::string_view kCourier = "courier";
 constexpr std::string_view kDestination = "destination ";
 
-/// Names between commas.
+/// Names separated by commas.
 struct Names {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
     target = master::split_list(value);
@@ -75,7 +75,7 @@ struct Addresses : Names {
   }
 };
 
-/// Addresses, or the submitter alone.
+/// Addresses, or `submitter` alone.
 struct Recipients : Addresses {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
     if (value != courier::kSubmitter) return Addresses::put(target, value);
@@ -138,7 +138,7 @@ struct CommandWords {
   }
 };
 
-/// One a line.
+/// The directive may be repeated, one header each.
 struct Headers {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
     QUARRY_TRY(courier::check_header(value));

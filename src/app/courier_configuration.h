@@ -1,7 +1,8 @@
-// The words of [courier] and [destination NAME]: for quarryd, which checks them and starts the
-// courier; for the courier itself; and for `quarry courier`, which asks it.
+// The directives of [courier] and [destination NAME]. Used by quarryd, which checks them and starts
+// the courier; by the courier itself; and by `quarry courier`.
 //
-// Each word is written once: with its kind of value and where it goes; its default is there.
+// Each directive is defined in one place: its type, and the field that it sets. The field has the
+// default value.
 #pragma once
 
 #include <filesystem>
@@ -15,18 +16,18 @@
 
 namespace quarry::app {
 
-/// What the words of the section called NAME go into; null: it is none of the courier's.
+/// The options object for the section NAME; null if it is not a section of the courier.
 std::shared_ptr<master::CarriedOptions> courier_section(const std::string& name);
-/// What the sections of CONFIG say; nothing: there is no [courier].
+/// The options in CONFIG's sections; nothing if there is no [courier] section.
 std::optional<courier::CourierConfig> courier_config_in(const master::Config& config);
-/// Whether one of the destinations in CONFIG writes to who submitted a change set.
+/// Whether a destination in CONFIG writes to the submitters of change sets.
 bool writes_to_submitters(const master::Config& config);
-/// What is wrong between the sections, "FILE:LINE: …" each.
+/// Errors across the sections, each as "FILE:LINE: …".
 std::vector<std::string> courier_mistakes(const master::Config& config);
 
-/// The courier's part of the configuration file, or all that is wrong with it.
+/// The courier's part of the configuration file, or all errors in it.
 struct CourierReading {
-  courier::CourierConfig config;  // only to be used when there is no mistake
+  courier::CourierConfig config;  // valid only if there are no mistakes
   std::vector<std::string> mistakes;
 };
 CourierReading read_courier_config(const std::filesystem::path& path);

@@ -1,4 +1,4 @@
-// The words of a pool about its web pages: `pages` and `pages.…`.
+// The directives of a pool for its web pages: `pages` and `pages.…`.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace quarry::app {
 
-/// Who makes them.
+/// The program that makes the pages.
 struct PagesSource {
   static base::Result<void> put(pages::Source& source, const std::string& value) {
     if (value != "fossil" && value != "off") {
@@ -23,7 +23,7 @@ struct PagesSource {
   }
 };
 
-/// Those of a SECTION that has them as its member `pages`.
+/// The directives for a SECTION type with a member `pages`.
 template <typename Section>
 constexpr auto pages_directives() {
   using master::Directive;

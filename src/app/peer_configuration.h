@@ -1,5 +1,6 @@
-// The words of [peer NAME]: for quarryd, which checks them and starts the syncs, and for `quarry
-// peer`. Each word is written once: with its kind of value and where it goes; its default is there.
+// The directives of [peer NAME], for quarryd, which checks them and starts the syncs, and for
+// `quarry peer`. Each directive is defined in one place: its type, and the field that it sets. The
+// field has the default value.
 #pragma once
 
 #include <cstdint>
@@ -14,28 +15,29 @@
 namespace quarry::app {
 
 struct PeerSectionOptions {
-  std::string pool;  // whose user syncs, and whose repository it is; "": there is only one pool
-  std::string repository;  // its name in the pool's folder, or its file; "": the pool's only one
+  std::string pool;        // pool that has the repository and whose user syncs; "": the only pool
+  std::string repository;  // name in the pool's folder, or a path; "": the pool's only repository
   backoffice::PeerOptions peer;
 };
 
-/// What the words of the section called NAME go into; null: it is no peer's.
+/// The options object for the section NAME; null if it is not a peer's section.
 std::shared_ptr<master::CarriedOptions> peer_section(const std::string& name);
 
-/// A peer, with all that the rest of the configuration says of it.
+/// A peer with what the rest of the configuration says about it.
 struct ConfiguredPeer {
   backoffice::PeerOptions options;
   std::string pool;
-  std::filesystem::path file;  // of its repository
-  /// What the pool serves that under, where it does: "" is the name of its only one.
+  std::filesystem::path file;  // the repository file
+  /// The name that the pool serves the repository by, if IS_SERVED; "" if it is the only one.
   std::string name;
   bool is_served = false;
-  std::uint32_t number = 0;  // what workers call it to the master: the same after a reload
+  std::uint32_t number =
+      0;  // identifies the peer in messages to the master; does not change on a reload
 };
 
-/// The peers of CONFIG, in their order, and what is wrong with them, "FILE:LINE: …" each.
+/// The peers in CONFIG, in file order, and the errors, each as "FILE:LINE: …".
 struct PeersReading {
-  std::vector<ConfiguredPeer> peers;  // only to be used when there is no mistake
+  std::vector<ConfiguredPeer> peers;  // valid only if there are no mistakes
   std::vector<std::string> mistakes;
 };
 PeersReading peers_in(const master::Config& config);

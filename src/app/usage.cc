@@ -18,7 +18,7 @@ namespace {
 constexpr int kWrongUsage = 2;
 constexpr std::size_t kLongestShown = 200;
 
-/// What a user of fossil, git or php-fpm may look for here.
+/// Commands of fossil, git or php-fpm that users may try here.
 struct OtherName {
   std::string_view word;
   std::string_view ours;
@@ -37,7 +37,7 @@ constexpr std::array kOtherNames = {
     OtherName{"test-integrity", "quarry verify"},
 };
 
-/// How many letters have to be changed, put in, taken out or swapped with the next (restricted
+/// The number of letters to change, insert, delete or swap with the next one (restricted
 /// Damerau-Levenshtein distance).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> steps(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -59,14 +59,14 @@ std::string shown(std::string_view word) {
   return base::printable(base::without_credentials(word), kLongestShown);
 }
 
-/// The command of APP that was named last, down to which its words were understood.
+/// The innermost subcommand of APP that was parsed.
 const CLI::App& innermost(const CLI::App& app) {
   const CLI::App* found = &app;
   while (!found->get_subcommands().empty()) found = found->get_subcommands().front();
   return *found;
 }
 
-/// "quarry spool feed", say.
+/// For example "quarry spool feed".
 std::string full_name(const CLI::App& command) {
   const CLI::App* const parent = command.get_parent();
   return parent != nullptr ? full_name(*parent) + " " + command.get_name() : command.get_name();

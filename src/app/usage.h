@@ -1,9 +1,9 @@
-// What is wrong with a command line, told to whoever wrote it.
+// Error messages for a wrong command line.
 //
 //   quarry: there is no command "sycn": did you mean sync? (quarry --help)
 //   quarryd: there is no option --server: did you mean --serve? (quarryd --help)
 //
-// Used by both programs, where CLI11 could make nothing of their words.
+// Used by all programs, for the errors that CLI11 reports.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,15 +13,15 @@
 
 namespace quarry::app {
 
-/// The one of KNOWN that was most likely meant by WORD: with the fewest letters wrong, missing, too
-/// many or swapped, and not half of them. Empty where none is like it.
+/// The element of KNOWN that WORD most likely means: the one with the fewest wrong, missing,
+/// additional or swapped letters. Empty if more than a third of the letters differ in each.
 std::string likeliest(std::string_view word, std::span<const std::string> known);
 
-/// The line (without its end) that says what is wrong: APP's parse has thrown ERROR. URLs that it
-/// shows have no password.
+/// The error message, without a newline, for the ERROR that APP's parse has thrown. Passwords in
+/// URLs are removed.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error);
 
-/// Answers --help and --version (returns 0), or complains on standard error (returns 2).
+/// Prints --help or --version and returns 0, or prints an error on standard error and returns 2.
 int end_of_parse(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace quarry::app

@@ -8,25 +8,24 @@ namespace quarry::app {
 
 std::expected<ChangesCommandLine, int> parse_changes_command_line(int argc, char** argv) {
   ChangesCommandLine line;
-  CLI::App cli(
-      "The daemons of change-set queues: what is submitted is looked at, put in order, and "
-      "landed.",
-      "quarry-changes");
+  CLI::App cli("Run a daemon for change-set queues: check submissions, order them, or land them",
+               "quarry-changes");
   cli.set_version_flag("--version", "quarry-changes " QUARRY_VERSION);
-  cli.add_option("KIND", line.kind, "which of them: prequeue, queueing or execution")
+  cli.add_option("KIND", line.kind, "Kind of daemon: prequeue, queueing or execution")
       ->required()
       ->check(CLI::IsMember({"prequeue", "queueing", "execution"}));
-  cli.add_option("PLACE", line.place, "the repository file, or with --folder a folder of them")
+  cli.add_option("PATH", line.path, "Repository file, or with --folder a folder of repositories")
       ->required();
-  auto* folder = cli.add_flag("--folder", line.is_folder, "serve all repositories below PLACE");
-  cli.add_option("--queue", line.queue, "the queue's folder (default: PLACE.changes)")
+  auto* folder = cli.add_flag("--folder", line.is_folder, "Serve all repositories below PATH");
+  cli.add_option("--queue", line.queue, "Folder of the queue (default: PATH.changes)")
       ->excludes(folder);
-  cli.add_option("--set", line.settings, "WORD=VALUE, as in quarry.conf(5)")
+  cli.add_option("--set", line.settings,
+                 "Directive of quarry.conf(5), as DIRECTIVE=VALUE; may be repeated")
       ->allow_extra_args(false);
-  cli.add_option("--courier", line.courier, "the socket of the courier, for events");
+  cli.add_option("--courier", line.courier, "Path of the courier's socket, for events");
   cli.add_flag("--notices", line.has_notices,
-               "tell it as well where to write to who submitted what did not land");
-  cli.add_flag("--once", line.is_once, "end when nothing is left to do");
+               "Also send notices for submitters whose change sets did not land");
+  cli.add_flag("--once", line.is_once, "Exit when there is nothing left to do");
   try {
     cli.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -9,8 +9,8 @@ namespace quarry::app {
 
 struct ChangesCommandLine {
   std::string kind;
-  std::string place;  // a repository, or a folder of them
-  std::string queue;  // the queue's folder, of a repository
+  std::string path;   // a repository, or a folder of repositories
+  std::string queue;  // the queue's folder, for a single repository
   std::string courier;
   bool has_notices = false;
   std::vector<std::string> settings;
@@ -18,7 +18,7 @@ struct ChangesCommandLine {
   bool is_once = false;
 };
 
-/// What ARGV asks for; or the exit code, after --help, --version or an error, each of which is answered.
+/// Parses ARGV. Returns the exit code after --help, --version or an error, which has been printed.
 std::expected<ChangesCommandLine, int> parse_changes_command_line(int argc, char** argv);
 
 }  // namespace quarry::app

@@ -12,12 +12,12 @@
 namespace quarry::app {
 namespace {
 
-constexpr std::chrono::seconds kKnownFor{60};
-constexpr std::chrono::seconds kAddressKnownFor{2};
-constexpr std::size_t kMostAddresses = 1'000;
-constexpr std::size_t kMostText = 4'096;  // of one setting; a pipe takes all of them at once
+constexpr std::chrono::seconds kHeadTtl{60};
+constexpr std::chrono::seconds kAddressTtl{2};
+constexpr std::size_t kMaxAddresses = 1'000;
+constexpr std::size_t kMaxText = 4'096;  // of a setting; all of them fit into a pipe at once
 
-/// The project's code, its name and its address, each with a zero behind it.
+/// The project's code, its name and its address, each terminated by a NUL.
 std::string texts_of(const std::filesystem::path& file) {
   const auto repository = repository::Repository::open(file);
   if (!repository) return {};
@@ -26,7 +26,7 @@ std::string texts_of(const std::filesystem::path& file) {
   for (const std::string& each :
        {std::string(settings.project_code()), settings.get("project-name").value_or(""),
         settings.get("email-url").value_or("")}) {
-    all += each.substr(0, std::min(each.find('\0'), kMostText)) + '\0';
+    all += each.substr(0, std::min(each.find('\0'), kMaxText)) + '\0';
   }
   return all;
 }
@@ -40,10 +40,10 @@ std::string EventHeads::served_name(const std::filesystem::path& file) const {
 
 std::string EventHeads::address_of(const std::filesystem::path& file, const std::string& login) {
   const auto now = std::chrono::steady_clock::now();
-  if (addresses_.size() > kMostAddresses) addresses_.clear();
-  Address& known = addresses_[{file, login}];
-  if (now < known.until) return known.address;
-  known.address =
+  if (addresses_.size() > kMaxAddresses) addresses_.clear();
+  CachedAddress& cached = addresses_[{file, login}];
+  if (now < cached.until) return cached.address;
+  cached.address =
       base::run_in_child([&] {
         const auto repository = repository::Repository::open(file);
         if (!repository) return std::string();
@@ -51,25 +51,26 @@ std::string EventHeads::address_of(const std::filesystem::path& file, const std:
         if (!snapshot) return std::string();
         return repository::personal_address(**repository, login).value_or(std::string());
       }).value_or(std::string());
-  known.until = now + kAddressKnownFor;
-  return known.address;
+  cached.until = now + kAddressTtl;
+  return cached.address;
 }
 
 const event::Head& EventHeads::of(const std::filesystem::path& file) {
   const auto now = std::chrono::steady_clock::now();
-  Known& known = known_[file];
-  if (now < known.until) return known.head;
-  known.head.repository = served_name(file);
+  CachedHead& cached = heads_[file];
+  if (now < cached.until) return cached.head;
+  cached.head.repository = served_name(file);
   const std::string all = base::run_in_child([&] { return texts_of(file); }).value_or("");
   std::string_view rest = all;
-  for (std::string* text : {&known.head.project_code, &known.head.project_name, &known.head.url}) {
+  for (std::string* text :
+       {&cached.head.project_code, &cached.head.project_name, &cached.head.url}) {
     const std::size_t end = rest.find('\0');
-    if (end == rest.npos) return known.head;  // it is asked again the next time
+    if (end == rest.npos) return cached.head;  // incomplete, so read again the next time
     *text = rest.substr(0, end);
     rest.remove_prefix(end + 1);
   }
-  known.until = now + kKnownFor;
-  return known.head;
+  cached.until = now + kHeadTtl;
+  return cached.head;
 }
 
 }  // namespace quarry::app

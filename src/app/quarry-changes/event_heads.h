@@ -1,4 +1,4 @@
-// What events say of the project that a queue belongs to.
+// The project's data in the head of an event about a queue.
 #pragma once
 
 #include <chrono>
@@ -11,33 +11,33 @@
 
 namespace quarry::app {
 
-/// Reads it in a process of its own, which ends at once: SQLite must not have been open in one that
-/// forks. It is read anew after a while.
+/// Reads the data in a short-lived child process, because a process that has used SQLite must not
+/// fork later. Results are cached for a while.
 class EventHeads {
  public:
-  /// FOLDER: that the repositories are served from; "": there is one.
+  /// FOLDER: the folder of repositories that is served; "" if a single repository is served.
   explicit EventHeads(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// Of the repository FILE. Where it cannot be read, what is known without that.
+  /// The head for the repository FILE. If it cannot be read, the last known data is used.
   const event::Head& of(const std::filesystem::path& file);
-  /// Where LOGIN, of that repository, may be written to; empty: nowhere.
+  /// The mail address of the repository's user LOGIN; empty if there is none.
   std::string address_of(const std::filesystem::path& file, const std::string& login);
 
  private:
-  struct Known {
+  struct CachedHead {
     event::Head head;
     std::chrono::steady_clock::time_point until;
   };
   std::string served_name(const std::filesystem::path& file) const;
 
   std::filesystem::path folder_;
-  std::map<std::filesystem::path, Known> known_;
-  /// For moments alone: many may fail at once.
-  struct Address {
+  std::map<std::filesystem::path, CachedHead> heads_;
+  /// Cached briefly, because many change sets of one user may fail at once.
+  struct CachedAddress {
     std::string address;
     std::chrono::steady_clock::time_point until;
   };
-  std::map<std::pair<std::filesystem::path, std::string>, Address> addresses_;
+  std::map<std::pair<std::filesystem::path, std::string>, CachedAddress> addresses_;
 };
 
 }  // namespace quarry::app

@@ -1,4 +1,4 @@
-// quarry-changes: the daemons of change-set queues. Started by the master for each pool that has
+// quarry-changes: the daemons of change-set queues, started by the master for each pool with
 // queues, and by `quarry queue run`.
 #include <fmt/core.h>
 
@@ -48,9 +48,9 @@ int failed(const base::Error& error) {
 }
 
 base::Result<changes::PoolOptions> options_of(const app::ChangesCommandLine& line) {
-  static constexpr auto kWords = app::changes_directives<app::QueueWords>();
-  const std::span<const master::Directive<app::QueueWords>> table(kWords);
-  app::QueueWords words;
+  static constexpr auto kWords = app::changes_directives<app::QueueDirectiveOptions>();
+  const std::span<const master::Directive<app::QueueDirectiveOptions>> table(kWords);
+  app::QueueDirectiveOptions words;
   for (const std::string& each : line.settings) {
     const std::size_t equals = std::min(each.find('='), each.size());
     const std::string value = each.substr(std::min(equals + 1, each.size()));
@@ -95,48 +95,51 @@ changes::GateOptions gate_of(const changes::PoolOptions& options,
 
 event::Event event_of(app::EventHeads& heads, const changes::QueueOptions& queue,
                       const changes::Job& job, changes::Stage from, changes::Stage to) {
-  // The same where it is told twice.
+  // From the history, so that an event that is sent again has the same key.
   const base::UnixMillis time =
       job.history.empty() ? base::system_clock().now() : job.history.back().time;
-  event::Event told;
-  told.head = heads.of(queue.repository);
-  told.head.key = fmt::format("{}/change-set/{}/{}/{}", told.head.project_code, job.name.id.str(),
-                              word_of(to), time.value);
-  told.head.time = time;
-  told.record =
+  event::Event event;
+  event.head = heads.of(queue.repository);
+  event.head.key = fmt::format("{}/change-set/{}/{}/{}", event.head.project_code, job.name.id.str(),
+                               word_of(to), time.value);
+  event.head.time = time;
+  event.record =
       event::ChangeSet{.id = std::string(job.name.id.str()),
                        .branch = job.meta.target,
                        .submitter = job.submitter,
                        .stage = std::string(word_of(to)),
                        .from = from == to ? std::string() : std::string(word_of(from)),
                        .detail = job.history.empty() ? std::string() : job.history.back().why};
-  return told;
+  return event;
 }
 
-/// TOLD for who submitted it, if it is over and has not landed, and there is an address of him.
+/// The notice for the submitter, if EVENT's change set is finished without having landed, and the
+/// submitter has a mail address.
 std::optional<event::Event> notice_of(app::EventHeads& heads, const changes::QueueOptions& queue,
-                                      const event::Event& told, changes::Stage from,
+                                      const event::Event& event, changes::Stage from,
                                       changes::Stage to) {
   if (from == to || to == changes::Stage::kDone || !changes::is_over(to)) return std::nullopt;
-  const auto& change_set = std::get<event::ChangeSet>(told.record);
+  const auto& change_set = std::get<event::ChangeSet>(event.record);
   std::string address = heads.address_of(queue.repository, change_set.submitter);
   if (address.empty()) return std::nullopt;
-  event::Event notice = told;
+  event::Event notice = event;
   notice.head.key += "/notice";
   notice.record = event::Notice{.address = std::move(address), .change_set = change_set};
   return notice;
 }
 
-/// Tells the courier of a move. Where it cannot be told, the queue goes on: the log has it.
+/// Reports moves to the courier. If the courier does not accept one, that is logged and the queue
+/// continues.
 changes::Report report_to(const app::ChangesCommandLine& line, const fs::path& folder) {
   if (line.courier.empty()) return {};
   return [courier = line.courier, has_notices = line.has_notices,
           heads = std::make_shared<app::EventHeads>(folder)](
              const changes::QueueOptions& queue, const changes::Job& job, changes::Stage from,
              changes::Stage to) {
-    const event::Event told = event_of(*heads, queue, job, from, to);
-    std::vector<spool::NewMessage> messages = {{event::to_message(told), told.head.key}};
-    if (const auto notice = has_notices ? notice_of(*heads, queue, told, from, to) : std::nullopt) {
+    const event::Event event = event_of(*heads, queue, job, from, to);
+    std::vector<spool::NewMessage> messages = {{event::to_message(event), event.head.key}};
+    if (const auto notice =
+            has_notices ? notice_of(*heads, queue, event, from, to) : std::nullopt) {
       messages.push_back({event::to_message(*notice), notice->head.key});
     }
     const auto handed = spool::HandOver(courier, kHandOverTime).hand_over(messages);
@@ -164,15 +167,15 @@ std::vector<changes::QueueOptions> queues_as(const changes::PoolOptions& options
 
 using ListQueues = std::function<std::optional<std::vector<app::ServedQueue>>()>;
 
-/// Serves the queues of LIST, and where they COME AND GO, those that it gives later.
+/// Serves the queues of LIST, and updates them from it if IS_DYNAMIC.
 base::Result<void> serve(const app::ChangesCommandLine& line, const changes::PoolOptions& options,
-                         const ListQueues& list, bool come_and_go) {
+                         const ListQueues& list, bool is_dynamic) {
   changes::DaemonOptions daemon;
   daemon.scan_interval = options.scan;
   daemon.is_once = line.is_once;
   daemon.report =
-      report_to(line, line.is_folder ? fs::absolute(line.place).lexically_normal() : fs::path());
-  if (come_and_go) {
+      report_to(line, line.is_folder ? fs::absolute(line.path).lexically_normal() : fs::path());
+  if (is_dynamic) {
     daemon.find_queues = [&] {
       return list().transform([&](const auto& served) { return queues_as(options, served); });
     };
@@ -202,24 +205,24 @@ base::Result<void> serve(const app::ChangesCommandLine& line, const changes::Poo
 int run(const app::ChangesCommandLine& line) {
   const auto options = options_of(line);
   if (!options) return failed(options.error());
-  const fs::path place = fs::absolute(line.place).lexically_normal();
+  const fs::path path = fs::absolute(line.path).lexically_normal();
   const auto list = [&]() -> std::optional<std::vector<app::ServedQueue>> {
-    if (line.is_folder) return app::queues_below(place, *options);
+    if (line.is_folder) return app::queues_below(path, *options);
     const fs::path base =
-        line.queue.empty() ? changes::queue_base(*options, place, "") : fs::path(line.queue);
-    return std::vector<app::ServedQueue>{{.repository = place, .base = base}};
+        line.queue.empty() ? changes::queue_base(*options, path, "") : fs::path(line.queue);
+    return std::vector<app::ServedQueue>{{.repository = path, .base = base}};
   };
   const auto done = serve(line, *options, list, line.is_folder && !line.is_once);
   return done ? 0 : failed(done.error());
 }
 
-/// They are waited for by the daemons.
+/// Blocks the signals that the daemons wait for.
 void block_signals() {
   sigset_t signals;
   ::sigemptyset(&signals);
   for (const int each : {SIGTERM, SIGINT, SIGQUIT}) ::sigaddset(&signals, each);
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
-  // A gate, or the courier, may be gone when it is written to.
+  // Writes to a gate or courier that has exited must fail instead of killing this process.
   std::signal(SIGPIPE, SIG_IGN);
 }
 

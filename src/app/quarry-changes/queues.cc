@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".fossil";
-constexpr int kMostDepth = 16;
+constexpr int kMaxDepth = 16;
 
 }  // namespace
 
@@ -23,11 +23,11 @@ std::optional<std::vector<ServedQueue>> queues_below(const fs::path& folder,
   std::error_code error;
   fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
   for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
-    // A queue's own folders hold no repositories, and many files.
+    // Skip a queue's own folders: they contain no repositories, but many files.
     const fs::path& path = at->path();
     std::error_code ignored;
     if (at->is_directory(ignored)) {
-      if (path.extension() == ".changes" || at.depth() >= kMostDepth) {
+      if (path.extension() == ".changes" || at.depth() >= kMaxDepth) {
         at.disable_recursion_pending();
       }
       continue;

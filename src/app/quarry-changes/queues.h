@@ -1,4 +1,4 @@
-// The queues that a daemon of quarry-changes looks after.
+// The queues that a quarry-changes daemon serves.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,8 @@ struct ServedQueue {
   friend bool operator==(const ServedQueue&, const ServedQueue&) = default;
 };
 
-/// Those of the repositories below FOLDER that have one: whose folder somebody has made. Nothing: they
-/// cannot all be seen, for something is in the way, or has just been changed.
+/// The queues of the repositories below FOLDER, which are those with an existing queue folder.
+/// Nothing if the folders cannot be listed completely, because of an error or a concurrent change.
 std::optional<std::vector<ServedQueue>> queues_below(const std::filesystem::path& folder,
                                                      const changes::PoolOptions& options);
 

@@ -18,11 +18,12 @@ using base::Result;
 
 namespace {
 
-// Most do not wait for long; of those that do, no more are kept, and not for ever.
-constexpr std::size_t kMostKept = 128;
+// Limits of the contents kept for landing, which usually follows soon.
+constexpr std::size_t kMaxKept = 128;
 constexpr std::chrono::minutes kKeptFor{10};
-// Bytes of a tarball that is read together with others: all that is in them lies there at once.
-constexpr std::uint64_t kMostTogether = std::uint64_t{1} << 20;
+// Maximum size of a tarball that is read together with others, because they are all extracted at
+// once.
+constexpr std::uint64_t kMaxTogether = std::uint64_t{1} << 20;
 
 }  // namespace
 
@@ -34,10 +35,10 @@ TarballChecker::TarballChecker(changes::TarballLimits limits, changes::Rights ri
       folder_(std::move(folder)),
       readers_(std::move(readers)) {}
 
-/// Keeps CONTENT for whoever lands it, if that is likely to be soon.
+/// Keeps CONTENT for the process that lands it, unless too many are kept already.
 void TarballChecker::keep(const changes::ChangeSetName& name,
                           const changes::ChangeSetContent& content) {
-  if (kept_.size() >= kMostKept) {
+  if (kept_.size() >= kMaxKept) {
     const auto now = std::chrono::steady_clock::now();
     std::erase_if(kept_, [&](const Kept& each) {
       if (now - each.since < kKeptFor) return !changes::has_content(folder_, each.name);
@@ -45,7 +46,7 @@ void TarballChecker::keep(const changes::ChangeSetName& name,
       return true;
     });
   }
-  if (kept_.size() >= kMostKept || !changes::keep_content(content, folder_, name)) return;
+  if (kept_.size() >= kMaxKept || !changes::keep_content(content, folder_, name)) return;
   kept_.push_back({.name = name, .since = std::chrono::steady_clock::now()});
 }
 
@@ -63,7 +64,7 @@ Result<changes::Meta> TarballChecker::judge(const changes::ChangeSetName& name,
                                             const changes::Submission& submission) {
   const changes::Meta& meta = content.meta();
   if (meta.type != name.type) {
-    // Else a rollback, say, would come in under the name of a change.
+    // Otherwise a rollback, for example, could be submitted as a change.
     return fail(ErrorCode::kInvalid, fmt::format("##movetype: {}, but it was submitted as {}",
                                                  word_of(meta.type), word_of(name.type)));
   }
@@ -75,8 +76,8 @@ Result<changes::Meta> TarballChecker::judge(const changes::ChangeSetName& name,
   return meta;
 }
 
-/// Sets METAS of those of CASES, which are of one submitter, that can be read together. What is
-/// large, or wrong in any way, is left for check().
+/// Sets METAS for CASES, which are of one submitter, as far as they can be read together. Large or
+/// invalid tarballs are left to check().
 void TarballChecker::check_together(std::span<const Case* const> cases,
                                     std::span<std::optional<Result<changes::Meta>>* const> metas) {
   std::vector<base::Fd> files;
@@ -88,8 +89,8 @@ void TarballChecker::check_together(std::span<const Case* const> cases,
     files.push_back(std::move(file));
   }
   changes::TarballLimits limits = limits_;
-  limits.tarball = std::min(limits.tarball, kMostTogether);
-  limits.expanded = std::min(limits.expanded, 4 * kMostTogether);
+  limits.tarball = std::min(limits.tarball, kMaxTogether);
+  limits.expanded = std::min(limits.expanded, 4 * kMaxTogether);
   const auto read = readers_->read_together(numbers, limits, folder_);
   if (!read) return;
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -103,17 +104,17 @@ std::vector<Result<changes::Meta>> TarballChecker::check_all(std::span<const Cas
   std::map<std::string, std::vector<std::size_t>> by_submitter;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string& submitter = cases[i].submission.submitter;
-    // Logins that several people have are nobody's.
+    // Several people use these logins, so their tarballs are not read together.
     if (submitter.empty() || submitter == "nobody" || submitter == "anonymous") continue;
     by_submitter[submitter].push_back(i);
   }
-  for (const auto& [submitter, places] : by_submitter) {
-    if (places.size() < 2 || places.size() > changes::TarballReaders::kMost) continue;
+  for (const auto& [submitter, indexes] : by_submitter) {
+    if (indexes.size() < 2 || indexes.size() > changes::TarballReaders::kMost) continue;
     std::vector<const Case*> theirs;
     std::vector<std::optional<Result<changes::Meta>>*> metas;
-    for (const std::size_t place : places) {
-      theirs.push_back(&cases[place]);
-      metas.push_back(&found[place]);
+    for (const std::size_t index : indexes) {
+      theirs.push_back(&cases[index]);
+      metas.push_back(&found[index]);
     }
     check_together(theirs, metas);
   }

@@ -1,4 +1,5 @@
-// What the prequeue daemon asks of each tarball: what it is, and whether he who sent it may do that.
+// The prequeue daemon's check of a tarball: whether it is valid, and whether its submitter has the
+// permissions for it.
 #pragma once
 
 #include <chrono>
@@ -17,14 +18,14 @@ namespace quarry::app {
 
 class TarballChecker : public changes::Checker {
  public:
-  /// FOLDER: for what is in a tarball, while it is looked at.
+  /// FOLDER: for the extracted contents of a tarball during the check.
   TarballChecker(changes::TarballLimits limits, changes::Rights rights,
                  std::filesystem::path folder, std::shared_ptr<changes::TarballReaders> readers);
 
   base::Result<changes::Meta> check(const changes::ChangeSetName& name,
                                     const std::filesystem::path& tarball,
                                     const changes::Submission& submission) override;
-  /// Those of one submitter are read together.
+  /// Tarballs of one submitter are read together.
   std::vector<base::Result<changes::Meta>> check_all(std::span<const Case> cases) override;
 
  private:
@@ -37,9 +38,9 @@ class TarballChecker : public changes::Checker {
   changes::TarballLimits limits_;
   changes::Rights rights_;
   std::filesystem::path folder_;
-  std::shared_ptr<changes::TarballReaders> readers_;  // those of all queues
+  std::shared_ptr<changes::TarballReaders> readers_;  // shared by all queues
 
-  /// What was kept of those that may not have been landed yet.
+  /// An extracted content that may not have been landed yet.
   struct Kept {
     changes::ChangeSetName name;
     std::chrono::steady_clock::time_point since;

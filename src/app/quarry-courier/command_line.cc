@@ -8,10 +8,9 @@ namespace quarry::app {
 
 std::expected<std::string, int> parse_courier_command_line(int argc, char** argv) {
   std::string path;
-  CLI::App cli("Delivers events: to webhooks, by mail, to programs, logs and files.",
-               "quarry-courier");
+  CLI::App cli("Deliver events to webhooks, mail, programs, logs and files", "quarry-courier");
   cli.set_version_flag("--version", "quarry-courier " QUARRY_VERSION);
-  cli.add_option("-c,--config", path, "The configuration file of quarryd")->required();
+  cli.add_option("-c,--config", path, "Configuration file of quarryd")->required();
   try {
     cli.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,4 +1,4 @@
-// quarry alerts: mail to a repository's subscribers, sent now, and what is still to be told.
+// quarry alerts: sends pending mail to a repository's subscribers, and lists pending notifications.
 #include <fmt/core.h>
 
 #include <memory>
@@ -20,7 +20,7 @@ using backoffice::AlertReport;
 using repository::Repository;
 using Step = base::Result<AlertReport> (*)(Repository&, const backoffice::AlertOptions&);
 
-// Rows at a time.
+// Rows per query.
 constexpr std::size_t kRows = 1000;
 
 /// Returns the exit code.

@@ -1,5 +1,5 @@
-// The commands of `quarry` that work on a repository here, a file each; others are in remote/,
-// spool/ and status/. What they return is an exit code (common/exit_codes.h).
+// The `quarry` commands that work on a local repository, one file each; others are in the folders
+// beside this header. They return an exit code (common/exit_codes.h).
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct InitArguments {
 int run_init(const InitArguments& arguments);
 
 struct HttpArguments {
-  std::string path;         // a repository or a folder of them
-  bool is_trusted = false;  // every request may do everything: who asks could read the file too
+  std::string path;         // a repository, or a folder of repositories
+  bool is_trusted = false;  // all capabilities, because the client could also open the file itself
 };
-/// Both `http` and `test-http`.
+/// For both `http` and `test-http`.
 int run_http(const HttpArguments& arguments);
 
 struct VerifyArguments {
@@ -35,7 +35,7 @@ int run_rebuild(const RebuildArguments& arguments);
 
 struct CompactArguments {
   std::string file;
-  double budget = 0;  // seconds; 0: as long as it takes
+  double budget = 0;  // seconds; 0: no limit
   bool vacuum = false;
   bool quiet = false;
 };
@@ -48,9 +48,9 @@ int run_lease(const LeaseArguments& arguments);
 
 struct AlertsArguments {
   std::string file;
-  bool digest = false;   // instead of alerts
-  bool renewal = false;  // notices of subscriptions that will end, too
-  bool is_test = false;  // print, and count nothing as sent
+  bool digest = false;   // send the digest instead of alerts
+  bool renewal = false;  // also notify about subscriptions that end soon
+  bool is_test = false;  // print the mails, and do not mark them as sent
 };
 int run_alerts_send(const AlertsArguments& arguments);
 int run_alerts_pending(const AlertsArguments& arguments);

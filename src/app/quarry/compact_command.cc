@@ -35,8 +35,8 @@ base::Result<repository::CompactedSlice> compact(repository::Compaction& compact
        .is_whole = true});
 }
 
-void tell(const std::string& file, const repository::CompactedSlice& slice,
-          std::int64_t free_space) {
+void print_result(const std::string& file, const repository::CompactedSlice& slice,
+                  std::int64_t free_space) {
   if (slice.examined == 0) {
     fmt::print("{}: nothing has come since it was compacted\n", file);
   } else {
@@ -60,7 +60,7 @@ int run(repository::Repository& repository, const CompactArguments& arguments) {
     if (const auto done = compaction.vacuum(); !done) return failed(done.error());
   }
   const auto free_space = compaction.free_space();
-  if (!arguments.quiet) tell(arguments.file, *slice, free_space.value_or(0));
+  if (!arguments.quiet) print_result(arguments.file, *slice, free_space.value_or(0));
   for (const std::string& what : slice->damage) fmt::print("{}\n", what);
   if (slice->damaged == 0) return kDone;
   const bool is_one = slice->damaged == 1;
@@ -78,8 +78,8 @@ int run_compact(const CompactArguments& arguments) {
   if (!repository) return failed(repository.error());
   const int code = run(**repository, arguments);
   (*repository)->checkpoint();
-  // What was done until then is done.
-  if (Interruption::signal() != 0) return end_by(Interruption::signal());
+  // Interrupted, but what was compacted so far is committed.
+  if (Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
   return code;
 }
 

@@ -1,5 +1,5 @@
-// quarry http: answers one request, for who starts a program per request (inetd, a web server's
-// CGI). quarry test-http: what fossil's clients start over ssh; who may start it may do everything.
+// quarry http: answers one request, for programs that start a process per request (inetd, a web
+// server's CGI). quarry test-http: the same for fossil's clients over ssh, with all capabilities.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <pwd.h>
@@ -38,9 +38,10 @@ using http::Refusal;
 
 constexpr std::chrono::seconds kReadTimeout{120};
 
-/// What is wrong, and where the file lies, is for the log, and for who could look (IS_TRUSTED).
+/// The full error message is logged. The client only receives it if it IS_TRUSTED, because it may
+/// contain paths.
 Refusal refusal_of(const base::Error& error, bool is_trusted) {
-  // Scanners ask for much that is not there.
+  // Scanners request many files that do not exist.
   const bool is_absent = error.code == ErrorCode::kNotFound;
   base::log(is_absent ? base::LogLevel::kDebug : base::LogLevel::kError, "{}", error.message);
   Refusal refusal = worker::refusal_of(error);
@@ -48,13 +49,13 @@ Refusal refusal_of(const base::Error& error, bool is_trusted) {
   return refusal;
 }
 
-/// Of whoever started this program.
+/// The login of the calling user.
 std::string process_login() {
   const passwd* const user = ::getpwuid(::getuid());
   return user != nullptr ? user->pw_name : std::to_string(::getuid());
 }
 
-/// What is served: a file, or a folder of them.
+/// Answers requests for a repository, or for a folder of repositories.
 class Service {
  public:
   Service(std::filesystem::path path, bool all_rights)
@@ -70,7 +71,7 @@ class Service {
     return web_reply(request, reply.error().status, "text/plain; charset=utf-8",
                      reply.error().text + "\n");
   }
-  /// What is left to do once an answer is sent.
+  /// Work that can wait until the answer is sent.
   void tidy_up() {
     if (repository_) repository_->keep_log_short();
   }
@@ -129,7 +130,7 @@ class Service {
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
 
-  /// Where nobody has made the folder of a queue, there is none.
+  /// A queue exists only if an administrator has created its folder.
   OrRefusal<std::string> answer_queue(const WebRequest& request, const worker::Target& target,
                                       repository::Repository& repository) const {
     const std::string name = target.name ? target.name->str() : "";
@@ -197,11 +198,11 @@ class Service {
   std::filesystem::path path_;
   bool is_folder_;
   sync::SessionOptions options_;
-  std::optional<repository::RepositoryName> name_;  // of the repository that is open, in a folder
+  std::optional<repository::RepositoryName> name_;  // of the open repository, in a folder
   std::unique_ptr<repository::Repository> repository_;
 };
 
-/// False: nobody reads any more.
+/// False if the reader has gone.
 bool send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
@@ -212,16 +213,16 @@ bool send(std::string_view bytes) {
   return true;
 }
 
-/// Root would leave files beside a repository that its owner cannot write.
+/// As root, this process would create files beside a repository that its owner cannot write.
 base::Result<void> become_repository_owner(const std::filesystem::path& path) {
   if (::geteuid() != 0) return {};
   const auto owner = master::owner_of(path);
-  // What is not there is answered as HTTP has it.
+  // A missing file is answered later, with an HTTP status.
   if (!owner || owner->uid == 0) return {};
   return master::become(*owner);
 }
 
-/// Of who is started by inetd, standard error may be the connection.
+/// If inetd started the process, standard error may be the connection.
 void keep_log_out_of_replies() {
   struct stat output {};
   struct stat errors {};
@@ -262,7 +263,7 @@ int answer_one(const std::filesystem::path& path) {
 
 int answer_all(const std::filesystem::path& path) {
   Service service(path, /*all_rights=*/true);
-  // Between two requests of a client lie its own work and its user's thoughts.
+  // No timeout between requests, because the client works or asks its user meanwhile.
   RequestReader reader(STDIN_FILENO, service.max_body(), std::chrono::seconds(0));
   while (true) {
     const auto request = reader.next();

@@ -1,4 +1,4 @@
-// quarry init: makes a repository.
+// quarry init: creates a repository.
 #include <fmt/core.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// quarry lease: who has a repository's background work in hand.
+// quarry lease: shows which process does a repository's background work.
 #include <fmt/core.h>
 #include <sys/types.h>
 
@@ -17,7 +17,7 @@
 namespace quarry::app {
 namespace {
 
-// The end of the year 9999: what comes later has no date.
+// The end of the year 9999: later times cannot be formatted as dates.
 constexpr std::int64_t kLastTime = 253'402'300'799;
 
 bool is_alive(std::int64_t pid) {

@@ -1,6 +1,5 @@
-// quarry: everything that a person does to a repository, or asks a server, from a command line.
-// What the command line takes is here, but for that of peers, and the commands are in files of their
-// own.
+// quarry: the command line for repositories and for the server. Most options are defined here; the
+// commands are implemented in separate files.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -32,59 +31,61 @@
 namespace quarry::app {
 namespace {
 
-void add_place_options(CLI::App& command, ServerPlace& place) {
+void add_control_options(CLI::App& command, ServerControl& server) {
   auto* by_socket =
-      command.add_option("--socket", place.socket, "the control socket of the server");
+      command.add_option("--socket", server.socket, "Path of the server's control socket");
   command
-      .add_option("-c,--config", place.config,
-                  "the server's configuration, which says where that is")
+      .add_option("-c,--config", server.config,
+                  "The server's configuration, which names the control socket")
       ->capture_default_str()
       ->excludes(by_socket);
 }
 
 void add_remote_options(CLI::App& command, RemoteArguments& arguments) {
   command.add_option("--password-file", arguments.password_file,
-                     "take the password from the first line of this file (-: standard input)");
+                     "File with the password in its first line (-: standard input)");
   command.add_option("--ca-file", arguments.ca_file,
-                     "believe these authorities' certificates (PEM) instead of the system's");
+                     "File of CA certificates (PEM) to trust instead of the system's");
   command.add_option("--ssh-command", arguments.ssh_command,
-                     "ssh and its first arguments (default: ssh -e none -T)");
-  command.add_flag("--once", arguments.once, "do not remember the URL");
+                     "ssh command and its first arguments (default: ssh -e none -T)");
+  command.add_flag("--once", arguments.once, "Do not save the URL");
   command.add_flag("--save-password", arguments.save_password,
-                   "remember the password too, readable for who can read the repository");
-  command.add_flag("--private", arguments.with_private, "private branches as well");
-  command.add_flag("--uv", arguments.with_unversioned, "unversioned files as well");
-  command.add_flag("--quiet", arguments.quiet, "print nothing but errors");
+                   "Save the password, readable for everybody who can read the repository");
+  command.add_flag("--private", arguments.with_private, "Include private branches");
+  command.add_flag("--uv", arguments.with_unversioned, "Include unversioned files");
+  command.add_flag("--quiet", arguments.quiet, "Print only errors");
 }
 
 void add_init(CLI::App& command, Run& run) {
   auto& init = arguments_of(command, run, run_init);
-  command.add_option("FILE", init.file, "the repository file to make")->required();
-  command.add_option("--project-name", init.project_name, "name of the project");
-  command.add_option("--user", init.user, "login of the first user (default: your own)");
+  command.add_option("FILE", init.file, "Repository file to create")->required();
+  command.add_option("--project-name", init.project_name, "Name of the project");
+  command.add_option("--user", init.user, "Login of the first user (default: your own)");
   command.add_option("--password", init.password,
-                     "password of that user (default: a random one, printed)");
+                     "Password of the first user (default: a random one, which is printed)");
 }
 
 void add_clone(CLI::App& command, Run& run) {
   auto& clone = arguments_of(command, run, run_clone);
-  command.add_option("URL", clone.remote.url, "http:, https:, ssh: or file: URL")->required();
-  command.add_option("FILE", clone.file, "the repository file to make")->required();
+  command
+      .add_option("URL", clone.remote.url, "URL of the repository (http:, https:, ssh: or file:)")
+      ->required();
+  command.add_option("FILE", clone.file, "Repository file to create")->required();
   command.add_option("--admin-user", clone.admin_user,
-                     "login of its administrator (default: the URL's user, or your own)");
+                     "Login of the administrator (default: the URL's user, or your own)");
   add_remote_options(command, clone.remote);
 }
 
 void add_sync(CLI::App& command, Run& run) {
   auto& sync = arguments_of(command, run, run_sync);
-  command.add_option("REPO", sync.file, "the repository file")->required();
+  command.add_option("REPO", sync.file, "Repository file")->required();
   auto* url = command.add_option(
       "URL", sync.remote.url,
-      "http:, https:, ssh: or file: URL, or the name of a remote (default: that of the last sync)");
-  command.add_flag("--all", sync.all, "with every remote that is remembered")->excludes(url);
-  command.add_flag("--push", sync.push, "only send (default: both ways)");
-  command.add_flag("--pull", sync.pull, "only receive (default: both ways)");
-  command.add_flag("--verily", sync.verily, "name everything, for where something was overlooked");
+      "URL (http:, https:, ssh: or file:) or name of a remote (default: URL of the last sync)");
+  command.add_flag("--all", sync.all, "Sync with every remote of the repository")->excludes(url);
+  command.add_flag("--push", sync.push, "Only send (default: send and receive)");
+  command.add_flag("--pull", sync.pull, "Only receive (default: send and receive)");
+  command.add_flag("--verily", sync.verily, "List all artifacts, to find any that were missed");
   add_remote_options(command, sync.remote);
 }
 
@@ -92,33 +93,34 @@ template <bool is_trusted>
 void add_http(CLI::App& command, Run& run) {
   auto& http = arguments_of(command, run, run_http);
   http.is_trusted = is_trusted;
-  command.add_option("REPO", http.path, "a repository file, or a folder of them")->required();
+  command.add_option("REPO", http.path, "Repository file, or folder of repositories")->required();
 }
 
 void add_verify(CLI::App& command, Run& run) {
   auto& verify = arguments_of(command, run, run_verify);
-  command.add_option("FILE", verify.file, "the repository file to check")->required();
-  command.add_flag("--quiet", verify.quiet, "print faults only");
+  command.add_option("FILE", verify.file, "Repository file to check")->required();
+  command.add_flag("--quiet", verify.quiet, "Print only faults");
 }
 
 void add_backoffice(CLI::App& command, Run& run) {
   auto& arguments = arguments_of(command, run, run_backoffice);
-  command.add_option("FILE", arguments.files, "the repository files")->required();
+  command.add_option("FILE", arguments.files, "Repository files")->required();
   command.add_option("--poll", arguments.poll,
-                     "go on, and look about every so many seconds what has changed");
+                     "Keep running, with this interval between checks for changes, in seconds");
   command
       .add_option("--min", arguments.min,
-                  "of --poll: every so many seconds also what has not changed (0: never)")
+                  "With --poll: interval of runs of an unchanged repository, in seconds (0: never)")
       ->capture_default_str();
-  command.add_flag("--nodelay", arguments.no_delay, "run at once or not at all");
-  command.add_flag("--nolease", arguments.no_lease, "run whoever has the lease");
-  command.add_flag("--compact", arguments.compacts, "store old versions as deltas on newer ones");
-  command.add_option("--logfile", arguments.log_file, "append a line for each run to this file");
-  command.add_flag("--trace", arguments.trace, "say on standard error what is done");
-  command.add_option("--courier", arguments.courier, "the socket of the courier, for events");
-  command.add_option("-c,--config", arguments.config,
-                     "the server's configuration, which says where the courier and peers are");
-  // What a server says.
+  command.add_flag("--nodelay", arguments.no_delay, "Run at once or not at all");
+  command.add_flag("--nolease", arguments.no_lease, "Run without checking the lease");
+  command.add_flag("--compact", arguments.compacts,
+                   "Also store old versions as deltas on newer ones");
+  command.add_option("--logfile", arguments.log_file,
+                     "File to which a line is appended for each run");
+  command.add_flag("--trace", arguments.trace, "Print each step on standard error");
+  command.add_option("--courier", arguments.courier, "Path of the courier's socket, for events");
+  command.add_option("-c,--config", arguments.config, "The server's configuration (has no effect)");
+  // Set by the server only.
   command.add_flag("--automatic", arguments.is_automatic)->group("");
   command.add_flag("--folder", arguments.is_folder)->group("");
   command.add_option("--number", arguments.number)->group("");
@@ -127,59 +129,62 @@ void add_backoffice(CLI::App& command, Run& run) {
 
 void add_lease(CLI::App& command, Run& run) {
   auto& lease = arguments_of(command, run, run_lease);
-  command.add_option("FILE", lease.file, "the repository file")->required();
+  command.add_option("FILE", lease.file, "Repository file")->required();
 }
 
 void add_alerts(CLI::App& alerts, Run& run) {
   alerts.require_subcommand(1);
-  CLI::App* sending = alerts.add_subcommand("send", "send what is pending, now");
+  CLI::App* sending = alerts.add_subcommand("send", "Send pending mail now");
   auto& sent = arguments_of(*sending, run, run_alerts_send);
-  sending->add_option("FILE", sent.file, "the repository file")->required();
-  sending->add_flag("--digest", sent.digest, "the digest, instead of alerts");
-  sending->add_flag("--renewal", sent.renewal, "notices of subscriptions that will end, too");
-  sending->add_flag("--test", sent.is_test, "print the mails, and count nothing as sent");
-  CLI::App* listing = alerts.add_subcommand("pending", "list what is still to be told");
+  sending->add_option("FILE", sent.file, "Repository file")->required();
+  sending->add_flag("--digest", sent.digest, "Send the digest instead of alerts");
+  sending->add_flag("--renewal", sent.renewal,
+                    "Also notify subscribers whose subscriptions end soon");
+  sending->add_flag("--test", sent.is_test, "Print the mails, and do not mark them as sent");
+  CLI::App* listing = alerts.add_subcommand("pending", "List pending notifications");
   auto& listed = arguments_of(*listing, run, run_alerts_pending);
-  listing->add_option("FILE", listed.file, "the repository file")->required();
+  listing->add_option("FILE", listed.file, "Repository file")->required();
 }
 
 void add_rebuild(CLI::App& command, Run& run) {
   auto& rebuild = arguments_of(command, run, run_rebuild);
-  command.add_option("FILE", rebuild.file, "the repository file to rebuild")->required();
-  command.add_flag("--quiet", rebuild.quiet, "print errors only");
+  command.add_option("FILE", rebuild.file, "Repository file to rebuild")->required();
+  command.add_flag("--quiet", rebuild.quiet, "Print only errors");
 }
 
 void add_compact(CLI::App& command, Run& run) {
   auto& compact = arguments_of(command, run, run_compact);
-  command.add_option("FILE", compact.file, "the repository file to compact")->required();
+  command.add_option("FILE", compact.file, "Repository file to compact")->required();
   command
-      .add_option("--budget", compact.budget,
-                  "end after so many seconds; the next time goes on there (default: 0, when done)")
+      .add_option(
+          "--budget", compact.budget,
+          "Time limit in seconds, after which the next run continues (default: 0, no limit)")
       ->check(CLI::Range(0.0, 1e6));
-  command.add_flag("--vacuum", compact.vacuum,
-                   "then give the free pages back to the disk: writes the whole file anew");
-  command.add_flag("--quiet", compact.quiet, "print errors only");
+  command.add_flag("--vacuum", compact.vacuum, "Then rewrite the whole file without free pages");
+  command.add_flag("--quiet", compact.quiet, "Print only errors");
 }
 
 void add_status(CLI::App& command, Run& run) {
   auto& status = arguments_of(command, run, run_status);
-  command.add_option("POOL", status.pools, "the pools to tell of (default: all)");
-  add_place_options(command, status.server);
-  command.add_flag("--full", status.is_full, "with all workers");
-  command.add_flag("--json", status.as_json, "as JSON");
+  command.add_option("POOL", status.pools, "Pools to show (default: all)");
+  add_control_options(command, status.server);
+  command.add_flag("--full", status.is_full, "Also show all workers");
+  command.add_flag("--json", status.as_json, "Print JSON");
 }
 
 void add_top(CLI::App& command, Run& run) {
   auto& top = arguments_of(command, run, run_top);
-  add_place_options(command, top.server);
-  command.add_option("--interval", top.interval, "seconds between two looks, from 0.1 to 3600")
+  add_control_options(command, top.server);
+  command
+      .add_option("--interval", top.interval,
+                  "Interval between updates in seconds, from 0.1 to 3600")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0))
-      // Which neither is less nor more than anything.
+      // NaN passes every range check.
       ->check([](const std::string& text) {
         return std::isnan(std::stod(text)) ? "not a number" : "";
       });
-  command.add_option("--count", top.count, "end after so many (default: go on)")
+  command.add_option("--count", top.count, "Number of updates (default: no limit)")
       ->check(CLI::Range(1, 1000000000));
 }
 
@@ -187,8 +192,8 @@ SpoolArguments& add_spool_command(CLI::App& spool, Run& run, const char* name,
                                   const char* description, int (*action)(const SpoolArguments&)) {
   CLI::App* command = spool.add_subcommand(name, description);
   auto& arguments = arguments_of(*command, run, action);
-  command->add_option("DIR", arguments.folder, "the folder of the queue's files")->required();
-  command->add_option("--filename", arguments.filename, "what their names begin with")
+  command->add_option("DIR", arguments.folder, "Folder of the queue's files")->required();
+  command->add_option("--filename", arguments.filename, "Prefix of the files' names")
       ->capture_default_str()
       ->check([](const std::string& given) {
         const bool is_good = !given.empty() && given.find('/') == std::string::npos;
@@ -197,7 +202,7 @@ SpoolArguments& add_spool_command(CLI::App& spool, Run& run, const char* name,
   return arguments;
 }
 
-/// The queue.* parameters that are about WANTED, as options.
+/// Adds the queue.* parameters WANTED as options.
 void add_queue_parameters(CLI::App& command, SpoolArguments& arguments,
                           std::initializer_list<const char*> wanted) {
   for (const std::string name : wanted) {
@@ -216,52 +221,54 @@ void add_queue_parameters(CLI::App& command, SpoolArguments& arguments,
 void add_dead_option(CLI::App& spool, const char* name, SpoolArguments& arguments) {
   spool.get_subcommand(name)
       ->add_option("--dead", arguments.dead,
-                   "of a stream: what this subscription of it has given up")
+                   "Use the dead letters of this subscription of a stream")
       ->type_name("SUBSCRIPTION");
 }
 
 void add_spool(CLI::App& spool, Run& run) {
   spool.require_subcommand(1);
-  auto& status = add_spool_command(spool, run, "status", "tell how full it is", run_spool_status);
-  spool.get_subcommand("status")->add_flag("--json", status.as_json, "as JSON");
+  auto& status = add_spool_command(spool, run, "status", "Show the number and size of messages",
+                                   run_spool_status);
+  spool.get_subcommand("status")->add_flag("--json", status.as_json, "Print JSON");
   auto& listed = add_spool_command(
-      spool, run, "list", "tell what waits: number, severity, bytes, beginning", run_spool_list);
+      spool, run, "list", "List messages: number, severity, size, beginning", run_spool_list);
   add_dead_option(spool, "list", listed);
-  auto& exported = add_spool_command(spool, run, "export", "print what waits, and leave it there",
+  auto& exported = add_spool_command(spool, run, "export", "Print all messages, and keep them",
                                      run_spool_export);
   CLI::App* exporting = spool.get_subcommand("export");
-  exporting->add_flag("-0,--null", exported.is_null, "end messages with NUL instead of newline");
-  exporting->add_flag("--json", exported.as_json, "as JSON, one object a line");
+  exporting->add_flag("-0,--null", exported.is_null, "End messages with NUL instead of newline");
+  exporting->add_flag("--json", exported.as_json, "Print JSON, one object per line");
   add_dead_option(spool, "export", exported);
   auto& replayed = add_spool_command(
-      spool, run, "replay",
-      "put what can be read in segments set aside, or dead letters, back into the queue",
+      spool, run, "replay", "Put messages from damaged files, or dead letters, back into the queue",
       run_spool_replay);
   add_dead_option(spool, "replay", replayed);
-  auto& purged = add_spool_command(spool, run, "purge", "remove what waits", run_spool_purge);
+  auto& purged = add_spool_command(spool, run, "purge", "Delete all messages", run_spool_purge);
   add_dead_option(spool, "purge", purged);
 
   auto& fed = add_spool_command(spool, run, "feed",
-                                "put lines of standard input there; ends when all are safe",
-                                run_spool_feed);
+                                "Store each line of standard input as a message", run_spool_feed);
   CLI::App* feeding = spool.get_subcommand("feed");
-  feeding->add_flag("-0,--null", fed.is_null, "messages end with NUL instead of newline");
-  feeding->add_option("--severity", fed.severity, "of all of them, 0 (most) to 7")
+  feeding->add_flag("-0,--null", fed.is_null, "Messages end with NUL instead of newline");
+  feeding
+      ->add_option("--severity", fed.severity,
+                   "Severity of all messages, from 0 (most important) to 7")
       ->default_str(std::to_string(fed.severity))
       ->check(CLI::Range(0, 7));
   add_queue_parameters(*feeding, fed,
                        {"type", "size", "highwatermark", "lowwatermark", "fulldelaymark",
                         "discardmark", "discardseverity", "samplinginterval", "maxfilesize",
                         "maxdiskspace", "syncqueuefiles", "timeoutenqueue", "timeoutshutdown"});
-  auto& drained = add_spool_command(spool, run, "drain",
-                                    "print what waits, and forget what was read", run_spool_drain);
+  auto& drained = add_spool_command(
+      spool, run, "drain", "Print messages, and delete those that were read", run_spool_drain);
   CLI::App* draining = spool.get_subcommand("drain");
-  draining->add_flag("-0,--null", drained.is_null, "end messages with NUL instead of newline");
-  draining->add_flag("-f,--follow", drained.follow, "wait for more");
+  draining->add_flag("-0,--null", drained.is_null, "End messages with NUL instead of newline");
+  draining->add_flag("-f,--follow", drained.follow, "Wait for more messages");
   draining
-      ->add_option("--ack", drained.acknowledgements,
-                   "a descriptor that tells what is done with, in a line for each message, or with "
-                   "a number for so many (default: what the reader has taken is)")
+      ->add_option(
+          "--ack", drained.acknowledgements,
+          "Descriptor to read acknowledgements from: an empty line for each message, or a number "
+          "of messages (default: messages count as done when the reader has taken them)")
       ->type_name("FD")
       ->check([](const std::string& given) {
         const bool is_input = given != "1" && given != "2" && !given.starts_with('-');
@@ -278,30 +285,30 @@ CourierArguments& add_courier_command(CLI::App& courier, Run& run, const char* n
                                       int (*action)(const CourierArguments&)) {
   CLI::App* command = courier.add_subcommand(name, description);
   auto& arguments = arguments_of(*command, run, action);
-  command->add_option("-c,--config", arguments.config, "the server's configuration")
+  command->add_option("-c,--config", arguments.config, "The server's configuration")
       ->capture_default_str();
   return arguments;
 }
 
 void add_courier(CLI::App& courier, Run& run) {
   courier.require_subcommand(1);
-  auto& status = add_courier_command(courier, run, "status", "tell what waits for each destination",
+  auto& status = add_courier_command(courier, run, "status", "Show the state of each destination",
                                      run_courier_status);
-  courier.get_subcommand("status")->add_flag("--json", status.as_json, "as JSON");
+  courier.get_subcommand("status")->add_flag("--json", status.as_json, "Print JSON");
   auto& test = add_courier_command(courier, run, "test",
-                                   "send an event to one destination, and tell what became of it",
+                                   "Send an event to one destination, and show the result",
                                    run_courier_test);
   CLI::App* testing = courier.get_subcommand("test");
-  testing->add_option("NAME", test.destination, "the destination")->required();
-  testing->add_option("--timeout", test.timeout, "how many seconds to wait")
+  testing->add_option("NAME", test.destination, "Name of the destination")->required();
+  testing->add_option("--timeout", test.timeout, "Maximum time to wait in seconds")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 86400.0));
   auto& forget = add_courier_command(
       courier, run, "forget",
-      "remove what waits for a destination that is no longer in the configuration",
+      "Delete a destination that is no longer in the configuration, with its events",
       run_courier_forget);
   courier.get_subcommand("forget")
-      ->add_option("NAME", forget.destination, "what it was called")
+      ->add_option("NAME", forget.destination, "Name of the destination")
       ->required();
 }
 
@@ -312,34 +319,31 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"init", "make a new repository", add_init},
-    {"clone", "make a copy of a repository that syncs with it", add_clone},
-    {"sync", "exchange what is new with another repository of the project", add_sync},
-    {"http", "answer one HTTP request on standard input, or as a CGI program", add_http<false>},
-    {"test-http",
-     "the same with all rights, for request after request: what clients start over ssh",
+    {"init", "Create a repository", add_init},
+    {"clone", "Clone a repository", add_clone},
+    {"sync", "Exchange new artifacts with another repository of the project", add_sync},
+    {"http", "Answer one HTTP request from standard input, or as a CGI program", add_http<false>},
+    {"test-http", "Answer requests with all capabilities; started by clients over ssh",
      add_http<true>},
-    {"verify", "check every hash, every delta, and the derived tables; changes nothing",
-     add_verify},
-    {"rebuild", "compute every derived table from the artifacts; all or nothing", add_rebuild},
-    {"compact", "store old versions as deltas on newer ones; others may use the file meanwhile",
+    {"verify", "Check all artifacts and derived tables, without changes", add_verify},
+    {"rebuild", "Recompute all derived tables from the artifacts, in one transaction", add_rebuild},
+    {"compact", "Store old versions as deltas on newer ones, while others use the file",
      add_compact},
-    {"backoffice", "do what is to be done for repositories when nobody waits: mail, hooks, …",
+    {"backoffice", "Do the background work of repositories: events, hooks, mail, maintenance",
      add_backoffice},
-    {"peer", "repositories that sync with others by themselves", add_peer},
-    {"lease", "show who has the background work in hand: fossil's backoffice or another",
-     add_lease},
-    {"alerts", "mail to the subscribers of a repository", add_alerts},
-    {"status", "tell how a running server is", add_status},
-    {"top", "show what a running server does, live", add_top},
-    {"spool", "look after the files of a queue, or use one", add_spool},
-    {"courier", "look after the delivery of events", add_courier},
-    {"submit", "send what has changed to a server's queue, to be landed on a branch", add_submit},
-    {"queue", "look after a queue of change sets, here or on a server", add_queue},
+    {"peer", "Sync with the peers of the configuration, and show their state", add_peer},
+    {"lease", "Show which process holds the lease for the background work", add_lease},
+    {"alerts", "Send mail alerts to the subscribers of a repository", add_alerts},
+    {"status", "Show the status of a running server", add_status},
+    {"top", "Show the activity of a running server, live", add_top},
+    {"spool", "Use a durable queue, or inspect its files", add_spool},
+    {"courier", "Show and test the delivery of events", add_courier},
+    {"submit", "Submit a change set to a server's queue, which lands it on a branch", add_submit},
+    {"queue", "Show or change a queue of change sets, local or on a server", add_queue},
 };
 
-/// All commands, and what may follow those that are among WORDS: to know what may follow every one
-/// would take longer than most of them take for their work.
+/// Adds all commands, but options only for those in WORDS, because defining all options takes
+/// longer than most commands.
 void add_commands(CLI::App& app, Run& run, const std::vector<std::string>& words) {
   for (const Command& each : kCommands) {
     CLI::App* command = app.add_subcommand(each.name, each.description);
@@ -349,8 +353,8 @@ void add_commands(CLI::App& app, Run& run, const std::vector<std::string>& words
 
 }  // namespace
 
-/// What is opened first would be taken for a stream that was closed. What is written to a closed
-/// standard output must not seem to be written: it would be forgotten.
+/// Opens closed standard streams, so that no file gets their numbers. A closed standard output
+/// becomes a descriptor that cannot be written, because writes to /dev/null would seem to succeed.
 void open_standard_streams() {
   const bool is_closed = ::fcntl(STDOUT_FILENO, F_GETFD) < 0;
   int fd = 0;
@@ -373,9 +377,8 @@ int main(int argc, char** argv) {
   app::open_standard_streams();
   const std::vector<std::string> words(argv, argv + argc);
   app::hide_secrets(argc, argv);
-  CLI::App cli{
-      "quarry: make, clone, sync and check Fossil repositories, and look at the server of them",
-      "quarry"};
+  CLI::App cli{"Create, clone, sync and check Fossil repositories, and inspect their server",
+               "quarry"};
   cli.set_version_flag("--version", std::string("quarry ") + QUARRY_VERSION);
   cli.require_subcommand(1);
   app::Run run;

@@ -1,4 +1,4 @@
-// quarry rebuild: computes the derived tables of a repository from nothing.
+// quarry rebuild: recomputes a repository's derived tables.
 #include <fmt/core.h>
 
 #include <string>
@@ -23,8 +23,8 @@ int run_rebuild(const RebuildArguments& arguments) {
     return repository::rebuild(arguments.file, {}, show,
                                [] { return Interruption::signal() != 0; });
   }();
-  // Undone: the file is as it was, and no journal is beside it.
-  if (!rebuilt && Interruption::signal() != 0) return end_by(Interruption::signal());
+  // The transaction was rolled back: the file is unchanged, without a journal beside it.
+  if (!rebuilt && Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
   if (!rebuilt) return failed(rebuilt.error());
   for (const std::string& what : rebuilt->unreadable) fmt::print("{}\n", what);
   if (const std::size_t count = rebuilt->unreadable.size(); count > 0) {

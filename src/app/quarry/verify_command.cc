@@ -1,4 +1,4 @@
-// quarry verify: looks for faults in a repository.
+// quarry verify: checks a repository for faults.
 #include <fmt/core.h>
 
 #include <string>

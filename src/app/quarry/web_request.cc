@@ -35,7 +35,7 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// Who is at the other end of FD, or of the ssh that started this process.
+/// The address of the peer on FD, or of the ssh client.
 std::string address_of(int fd) {
   const std::string ssh = variable("SSH_CONNECTION");
   if (!ssh.empty()) return ssh.substr(0, ssh.find(' '));
@@ -51,7 +51,7 @@ std::string address_of(int fd) {
   return ::inet_ntop(peer.ss_family, address, text.data(), text.size());
 }
 
-/// Where the head in TEXT ends, the empty line included; npos where it does not.
+/// The length of the head in TEXT, with the empty line; npos if it is incomplete.
 std::size_t end_of_head(std::string_view text) {
   const std::size_t crlf = text.find("\r\n\r\n");
   const std::size_t lf = text.find("\n\n");
@@ -63,7 +63,7 @@ std::string_view query_of(std::string_view target) {
   return target.substr(std::min(target.find('?'), target.size() - 1) + 1);
 }
 
-/// HEAD, which refuse_head() has let in; the value of Content-Length goes into LENGTH.
+/// Parses HEAD, which refuse_head() has accepted, and stores Content-Length in LENGTH.
 OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
   WebRequest request;
   const std::string_view first = http::take_line(head);
@@ -71,7 +71,7 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
   request.method = first.substr(0, space);
   std::string_view target = first.substr(space + 1, first.rfind(' ') - space - 1);
   request.uri = target;
-  // Of an absolute URL, which proxies are sent, the path.
+  // Requests to proxies have an absolute URL: use its path.
   if (!target.starts_with('/')) {
     const std::size_t scheme = target.find("://");
     const std::size_t path =
@@ -94,8 +94,8 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
     if (http::same_name(name, "Cookie")) request.cookie = value;
     if (http::same_name(name, "Accept")) request.accept = value;
     if (http::same_name(name, "X-Quarry-Date")) request.date = value;
-    // Over ssh fossil's client takes, and fossil gives, the head of a CGI program: it is no
-    // HTTP/1.0, after which the connection would be closed.
+    // Over ssh, fossil's client expects a CGI head, as fossil sends it, because after an HTTP/1.0
+    // reply it would close the connection.
     if (http::same_name(name, "X-Fossil-Transport")) request.has_http_head = value != "SSH";
   }
   return request;

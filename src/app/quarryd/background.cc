@@ -24,11 +24,11 @@ base::Result<base::Fd> go_to_background() {
   do {
     size = ::read(pipe.reading.get(), &byte, 1);
   } while (size < 0 && errno == EINTR);
-  // Nothing was written: it has ended, and said why.
+  // Without a byte the child has failed, and has printed why.
   ::_exit(size == 1 ? 0 : 1);
 }
 
-void be_in_background(base::Fd waiting) {
+void detach_from_terminal(base::Fd waiting) {
   const base::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     ::dup2(nowhere.get(), standard);

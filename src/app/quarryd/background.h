@@ -1,5 +1,5 @@
-// Going to the background, as daemons did before there were service managers: the command returns
-// when the server is ready, with 0, or with 1 when it could not start.
+// Starts quarryd in the background, as a traditional daemon: the command returns when the server is
+// ready, with 0, or with 1 if it could not start.
 #pragma once
 
 #include "quarry/base/fd.h"
@@ -7,10 +7,12 @@
 
 namespace quarry::app {
 
-/// Makes the process that serves, in a session of its own; the one that called waits for it in here
-/// and ends. Returns in the new process: what be_in_background() is given. Errors: kIo.
+/// Forks the process that serves, in a new session. The calling process waits in here until the new
+/// one is ready, and exits. In the new process, returns the descriptor for be_in_background().
+/// Error: kIo.
 base::Result<base::Fd> go_to_background();
-/// The server is ready: lets the terminal go, and the process that waits at the end of WAITING end.
-void be_in_background(base::Fd waiting);
+/// Called when the server is ready: detaches from the terminal, and lets the process that waits at
+/// the other end of WAITING exit.
+void detach_from_terminal(base::Fd waiting);
 
 }  // namespace quarry::app

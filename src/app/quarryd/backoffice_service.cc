@@ -16,7 +16,7 @@
 namespace quarry::app {
 namespace {
 
-// Of no name: number_of() of a name may be it, too, and then all of them are looked at.
+// Means all repositories. If number_of() of a name has this value too, they all have a run.
 constexpr std::uint32_t kAllRepositories = 0;
 
 constexpr std::chrono::milliseconds kGraceTime{60'000};
@@ -55,9 +55,9 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   service.kind = master::ServiceKind::kJob;
   service.run_as = pool.run_as;
   service.process = pool.process;
-  service.process.catch_output = true;  // that is how the log hears of it
+  service.process.catch_output = true;  // so that its output is logged
   service.processes.max_children = options.max_children;
-  // One that sleeps is not to be ended before its time has come.
+  // A process that sleeps until its lease begins must not be killed before that.
   service.longest_run = std::max(options.longest_run, 2 * options.lease_time + kGraceTime);
   const auto program_for =
       [path = program_beside("quarry", QUARRY_PROGRAM_FOLDER), pool = pool_service.name,
@@ -77,7 +77,8 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
                                          .most_paused = options.max_sleepers};
   const auto every = std::chrono::duration_cast<std::chrono::seconds>(options.interval);
   if (every.count() > 0) {
-    // Where others are to be told of what comes, it has to be known what was there before.
+    // With a courier, run at the start to record the current state, so that later events can be
+    // found.
     service.on_request->of_itself.push_back(
         {.number = kAllRepositories, .every = every, .at_start = !courier.empty()});
   }

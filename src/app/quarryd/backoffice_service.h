@@ -1,5 +1,5 @@
-// What a pool's repositories have done for them when nobody waits: `quarry backoffice`, which the
-// master starts when a worker says that a run is due, and now and then by itself.
+// The background work of a pool's repositories: the master starts `quarry backoffice` when a worker
+// reports that a run is due, and periodically.
 #pragma once
 
 #include <chrono>
@@ -13,9 +13,9 @@
 
 namespace quarry::app {
 
-/// The job service of POOL, whose service is POOL_SERVICE. COURIER is the socket of the courier; "":
-/// there is none. Nothing where the pool wants none, or cannot have one, which
-/// the log then has.
+/// The job service for POOL, whose own service is POOL_SERVICE. COURIER is the courier's socket; ""
+/// if there is none. Nothing if the pool does not want a backoffice, or cannot have one, which is
+/// logged.
 std::optional<master::Service> backoffice_service(const master::PoolConfig& pool,
                                                   const master::Service& pool_service,
                                                   const worker::BackgroundOptions& options,

@@ -24,17 +24,17 @@ bool has_changes(const master::PoolConfig& pool, const changes::PoolOptions& opt
 
 std::vector<std::string> changes_arguments(const master::PoolConfig& pool,
                                            const changes::PoolOptions& options,
-                                           const EventsTo& courier) {
-  static constexpr auto kWords = changes_directives<QueueWords>();
-  const std::span<const master::Directive<QueueWords>> table(kWords);
-  const auto usual = master::shown_in(table, QueueWords{});
-  const auto wanted = master::shown_in(table, QueueWords{options});
+                                           const EventTarget& courier) {
+  static constexpr auto kWords = changes_directives<QueueDirectiveOptions>();
+  const std::span<const master::Directive<QueueDirectiveOptions>> table(kWords);
+  const auto defaults = master::shown_in(table, QueueDirectiveOptions{});
+  const auto wanted = master::shown_in(table, QueueDirectiveOptions{options});
   std::vector<std::string> words;
   if (!courier.socket.empty()) words.insert(words.end(), {"--courier", courier.socket});
   if (courier.has_notices) words.emplace_back("--notices");
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    // Which is why the program is started.
-    if (wanted[i].name == "changes" || wanted[i].values == usual[i].values) continue;
+    // `changes` itself is implied by starting the program.
+    if (wanted[i].name == "changes" || wanted[i].values == defaults[i].values) continue;
     for (const std::string& value : wanted[i].values) {
       words.insert(words.end(), {"--set", fmt::format("{}={}", wanted[i].name, value)});
     }
@@ -47,7 +47,7 @@ std::vector<std::string> changes_arguments(const master::PoolConfig& pool,
 
 std::vector<master::Service> changes_services(const master::PoolConfig& pool,
                                               const changes::PoolOptions& options,
-                                              const EventsTo& courier) {
+                                              const EventTarget& courier) {
   std::vector<master::Service> services;
   if (!has_changes(pool, options)) return services;
   for (const char* kind : {"prequeue", "queueing", "execution"}) {
@@ -56,9 +56,9 @@ std::vector<master::Service> changes_services(const master::PoolConfig& pool,
     service.kind = master::ServiceKind::kJob;
     service.run_as = pool.run_as;
     service.process = pool.process;
-    service.process.catch_output = true;  // that is how the log hears of it
+    service.process.catch_output = true;  // so that its output is logged
     service.processes.max_children = 1;
-    // Each holds what only one may hold: a queue's pid file.
+    // Never two at a time, because each holds the queue's pid file.
     service.starts_alone = true;
     std::vector<std::string> words = changes_arguments(pool, options, courier);
     words.insert(words.begin(), {"quarry-changes", kind});

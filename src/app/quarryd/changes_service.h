@@ -1,10 +1,10 @@
-// The daemons of a pool's change-set queues: `quarry-changes prequeue`, `queueing` and `execution`,
-// one process each, which look after the queues of all repositories of the pool.
+// The daemons for a pool's change-set queues: `quarry-changes prequeue`, `queueing` and
+// `execution`, one process each, for the queues of all repositories of the pool.
 //
-// They are told on their command line what to look after, and each word of the configuration that is
-// not as it would be anyway (changes_directives.h):
+// Their command line has the repositories to serve, and each directive that differs from its
+// default (changes_directives.h):
 //
-//   quarry-changes KIND [--courier SOCKET] [--notices] [--set WORD=VALUE]… (FILE | --folder FOLDER)
+//   quarry-changes KIND [--courier SOCKET] [--notices] [--set NAME=VALUE]… (FILE | --folder FOLDER)
 #pragma once
 
 #include <string>
@@ -16,23 +16,23 @@
 
 namespace quarry::app {
 
-/// The courier, and what it is told.
-struct EventsTo {
-  std::string socket;        // "": there is none
-  bool has_notices = false;  // it writes to submitters
+/// Where the daemons send events.
+struct EventTarget {
+  std::string socket;        // the courier's socket; "": none
+  bool has_notices = false;  // whether submitters are notified by mail
 };
 
-/// Whether POOL can have queues; if it wants some and cannot, the log has it.
+/// Whether POOL can have queues. If it is configured to have some and cannot, that is logged.
 bool has_changes(const master::PoolConfig& pool, const changes::PoolOptions& options);
 
-/// The services of POOL; none where it wants none, or cannot have any.
+/// The services for POOL; empty if it has no queues.
 std::vector<master::Service> changes_services(const master::PoolConfig& pool,
                                               const changes::PoolOptions& options,
-                                              const EventsTo& courier);
+                                              const EventTarget& courier);
 
-/// What such a daemon is started with, without its name and kind.
+/// The arguments of such a daemon, without program name and kind.
 std::vector<std::string> changes_arguments(const master::PoolConfig& pool,
                                            const changes::PoolOptions& options,
-                                           const EventsTo& courier);
+                                           const EventTarget& courier);
 
 }  // namespace quarry::app

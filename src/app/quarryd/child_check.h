@@ -1,4 +1,4 @@
-// Whether a child could begin: tried out, in a process that becomes what the child would become.
+// Checks whether a child could start, in a process with the child's user, limits and chroot.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,18 @@
 
 namespace quarry::app {
 
-/// What a child works with, by paths within its chroot; "": none.
-struct Reached {
-  std::string socket;           // that it connects to
-  bool is_socket_made = false;  // whether it is there, with the owner and mode that it will have
+/// The files that a child needs, as paths within its chroot; "": not needed.
+struct ChildFiles {
+  std::string socket;           // the pool's socket to connect to
+  bool is_socket_made = false;  // whether the socket exists already, with its final owner and mode
   std::string repository;
-  std::string repositories;  // the folder
+  std::string repositories;  // the folder of repositories
 };
 
-/// Whether a child with SETTINGS can become RUN_AS, and then reaches REACHED. Errors: what would
-/// keep it from its work.
+/// Whether a child with SETTINGS can become RUN_AS and then access FILES. Error: what would
+/// prevent it from working.
 base::Result<void> try_child(const master::ProcessSettings& settings,
                              const std::optional<master::Credentials>& run_as,
-                             const Reached& reached);
+                             const ChildFiles& files);
 
 }  // namespace quarry::app

@@ -9,31 +9,32 @@ namespace quarry::app {
 std::expected<CommandLine, int> parse_command_line(int argc, char** argv) {
   CommandLine line;
   line.words.assign(argv, argv + argc);
-  CLI::App cli("Serves Fossil repositories: FastCGI to a web server, or HTTP by itself.",
+  CLI::App cli("Serve Fossil repositories, over FastCGI behind a web server or over HTTP",
                "quarryd");
   cli.set_version_flag("--version", "quarryd " QUARRY_VERSION);
-  auto* config = cli.add_option("-c,--config", line.config, "The configuration file");
-  auto* serve = cli.add_option("--serve", line.serve,
-                               "Serve this .fossil file, or this folder of them, without a file");
-  cli.add_option("--http", line.http, "Where --serve listens")->capture_default_str()->needs(serve);
-  cli.add_option("--children", line.children, "How many workers --serve starts")
+  auto* config = cli.add_option("-c,--config", line.config, "Configuration file");
+  auto* serve =
+      cli.add_option("--serve", line.serve,
+                     "Repository or folder of repositories to serve without a configuration file");
+  cli.add_option("--http", line.http, "Address of --serve")->capture_default_str()->needs(serve);
+  cli.add_option("--children", line.children,
+                 "Number of workers of --serve (default: two per processor, at least four)")
       ->check(CLI::Range(1, 10000))
       ->needs(serve);
-  cli.add_flag("--changes", line.has_changes,
-               "With --serve: take change sets, and land them on branches in order")
+  cli.add_flag("--changes", line.has_changes, "With --serve: also accept change sets")
       ->needs(serve);
   cli.add_flag("--no-pages", line.has_no_pages,
-               "With --serve: no web pages, though fossil, which makes them, is installed")
+               "With --serve: no web pages, even if fossil is installed")
       ->needs(serve);
-  cli.add_flag("-t,--test", line.test, "Check the configuration and end; -tt also prints it whole");
+  cli.add_flag("-t,--test", line.test, "Check the configuration and exit; -tt also prints it");
   auto* background =
       cli.add_flag("-D,--daemonize", line.daemonize, "Go to the background when ready");
   cli.add_flag("-F,--nodaemonize", line.in_foreground,
-               "Stay in the foreground, whatever the configuration says")
+               "Stay in the foreground, even if the configuration has daemonize")
       ->needs(config)
       ->excludes(background->needs(config));
   cli.add_option("-p,--prefix", line.prefix,
-                 "The folder that relative paths in the configuration are relative to")
+                 "Folder to which relative paths in the configuration refer")
       ->check(CLI::ExistingDirectory)
       ->needs(config);
   serve->excludes(config);

@@ -37,7 +37,7 @@ worker::StatusOptions status_options(const master::PoolConfig& pool,
           sources};
 }
 
-/// For the pools that may show all; null: there are none. Errors: kIo.
+/// The shared figures for the pools with `status_all`; null if there are none. Error: kIo.
 base::Result<std::shared_ptr<scoreboard::Overview>> overview_for(const master::Config& config) {
   if (std::ranges::none_of(config.pools, &master::PoolConfig::status_all)) return nullptr;
   return scoreboard::Overview::create(config.pools.size());
@@ -54,7 +54,7 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool,
   options.background.look = [lease_time = options.background.lease_time](auto& repository) {
     return look_for_work(repository, lease_time);
   };
-  // There is nobody to be asked; see backoffice_service().
+  // A pool with a chroot has no such services; see backoffice_service().
   if (!pool.process.chroot.empty()) options.background.is_enabled = false;
   if (!pool.process.chroot.empty()) options.changes.is_enabled = false;
   return options;
@@ -68,7 +68,8 @@ base::Result<void> open_access_log(const master::AccessLogConfig& config,
   return {};
 }
 
-/// Whether it can be written, which otherwise would only be seen when somebody needs it.
+/// Checks that the slow log can be written, because otherwise the error would only appear at the
+/// first slow request.
 base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
   if (log.path.empty()) return {};
   const base::Fd file(::open(log.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
@@ -76,7 +77,7 @@ base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
   return base::fail_errno(fmt::format("cannot open the slow log {}", log.path));
 }
 
-/// OPENED, unless it is an error without which everything else can go on.
+/// Returns OPENED; but on a reload an error is only logged, and the server goes on without the log.
 base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
   if (opened || start == Start::kFirst) return opened;
   base::log(base::LogLevel::kError, "{}: going on without it", opened.error().message);
@@ -111,7 +112,7 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, worker::Worke
       return shared->reopen(base::Reopening::kMakesFile);
     };
   }
-  // Held by the closure, as the descriptor by the service.
+  // The closure owns the connections, whose descriptor the service keeps open in its children.
   const auto connections = pages ? pages->connections : nullptr;
   if (pages) {
     options.pages_passing = connections->passing.get();
@@ -124,7 +125,7 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, worker::Worke
   return service;
 }
 
-/// The pages about POOL, whose service is OBSERVED, on an address of their own.
+/// The service for POOL's status pages on a separate address. OBSERVED: the pool's service.
 base::Result<Service> status_service(const master::PoolConfig& pool, const Service& observed,
                                      const std::optional<PagesService>& pages,
                                      const pages::ServerSources& sources, Inherited& inherited) {
@@ -147,7 +148,7 @@ base::Result<Service> status_service(const master::PoolConfig& pool, const Servi
   return service;
 }
 
-/// The HTTP front before POOL, which listens on POOL_ADDRESS.
+/// The HTTP front for POOL, which listens on POOL_ADDRESS.
 base::Result<Service> http_service(const master::Config& config, const master::PoolConfig& pool,
                                    const base::SocketAddress& pool_address,
                                    const std::optional<PagesService>& pages,
@@ -178,7 +179,7 @@ base::Result<Service> http_service(const master::Config& config, const master::P
     if (has_index) options.pool_paths.emplace_back("/");
     options.has_folders = has_index;
   }
-  // It has to have ended by itself when the master's patience is over.
+  // The front must exit by itself before the master kills it.
   options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);
   service.run = [options = std::move(options), connections](ChildContext&) {
     return gateway::run(options);
@@ -186,14 +187,14 @@ base::Result<Service> http_service(const master::Config& config, const master::P
   return service;
 }
 
-/// Of the HTTP front, where it is before POOL; null: it is not. Errors: kIo.
+/// The refusals of the HTTP front, if it serves POOL, or null. Error: kIo.
 base::Result<std::shared_ptr<scoreboard::RefusalTally>> tally_of_front(
     const master::Config& config, const master::PoolConfig& pool) {
   if (!config.http || &pool != &config.pool_of_http()) return nullptr;
   return scoreboard::RefusalTally::create(scoreboard::Refuser::kFront);
 }
 
-/// Of all who refuse something before a pool's workers.
+/// The refusals of all processes in front of a pool's workers.
 scoreboard::RefusalTallies tallies_before(const std::shared_ptr<scoreboard::RefusalTally>& front,
                                           const std::optional<PagesService>& pages) {
   scoreboard::RefusalTallies tallies;
@@ -202,8 +203,8 @@ scoreboard::RefusalTallies tallies_before(const std::shared_ptr<scoreboard::Refu
   return tallies;
 }
 
-/// Where SERVICE listens, for the log.
-std::string place_of(const Service& service) {
+/// The address that SERVICE listens on, for the log.
+std::string address_text(const Service& service) {
   const auto& address = service.listener.address();
   return address ? address->str() : "nothing";
 }
@@ -215,7 +216,7 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
   master::Control control;
   control.config = std::move(about);
   if (!config.global.control) return control;
-  // Whoever may use the file is asked for a second time when a connection is there.
+  // The mode is the first check; the peer's credentials are checked for each connection.
   constexpr mode_t kOwnerAlone = 0600;
   auto listener = master::Listener::open(*config.global.control, {.mode = kOwnerAlone}, &inherited);
   if (!listener) {
@@ -254,16 +255,16 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
       };
     }
     const auto options = worker_options_in(pool);
-    base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, place_of(service));
+    base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, address_text(service));
     const auto& address = service.listener.address();
     if (of_front && address) {
       QUARRY_TRY_ASSIGN(front, http_service(config, pool, *address, pages, of_front, inherited));
-      base::log(base::LogLevel::kNotice, "serving http://{}/", place_of(*front));
+      base::log(base::LogLevel::kNotice, "serving http://{}/", address_text(*front));
     }
     std::optional<Service> status;
     if (pool.status_listen) {
       QUARRY_TRY_ASSIGN(status, status_service(pool, service, pages, sources, inherited));
-      base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, place_of(*status));
+      base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, address_text(*status));
     }
     const std::string courier_socket =
         courier ? courier->listener.address()->path() : std::string();
@@ -279,7 +280,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     if (status) services.push_back(std::move(*status));
   }
   if (courier) services.push_back(std::move(*courier));
-  // Last, so that the workers are there when the first request comes.
+  // The front comes last, so that workers are running when the first request arrives.
   if (front) services.push_back(std::move(*front));
   return services;
 }

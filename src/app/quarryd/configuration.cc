@@ -34,7 +34,8 @@ master::ReadingOptions with_words(master::ReadingOptions options) {
   return options;
 }
 
-/// Why the gates of POOL could never run; "": they may. Its queue's daemons have its user's rights.
+/// Why POOL's gates could never run; "" if they can. The daemons of its queues run as the pool's
+/// user.
 std::string gate_mistake(const master::PoolConfig& pool) {
   const changes::PoolOptions options = worker_options_in(pool).changes;
   if (!options.is_enabled || options.gate.program.empty()) return {};
@@ -65,7 +66,7 @@ std::vector<std::string> gate_mistakes(const master::Config& config) {
 }
 
 master::ConfigReading checked(master::ConfigReading reading) {
-  // Where a pool is wrong, what is said of its repositories would be, too.
+  // Errors in a pool would cause misleading errors about its peers and gates.
   auto peers =
       reading.mistakes.empty() ? peers_in(reading.config).mistakes : std::vector<std::string>();
   auto gates =

@@ -1,6 +1,6 @@
-// The configuration of quarryd with all its words: those of the master, and those that workers
-// (worker_directives.h), the HTTP front (gateway_directives.h), the courier
-// (courier_configuration.h) and peers (peer_configuration.h) give a meaning to.
+// The configuration of quarryd with all directives: those of the master, of workers
+// (worker_directives.h), of the HTTP front (gateway_directives.h), of the courier
+// (courier_configuration.h) and of peers (peer_configuration.h).
 #pragma once
 
 #include <filesystem>
@@ -12,15 +12,15 @@
 
 namespace quarry::app {
 
-/// As master::read_config() and master::parse_config(), which see.
+/// See master::read_config() and master::parse_config().
 master::ConfigReading read_configuration(const std::filesystem::path& path,
                                          master::ReadingOptions options = {});
 master::ConfigReading parse_configuration(std::string_view text, const std::string& path,
                                           master::ReadingOptions options = {});
 
-/// What the words of POOL say of its workers; all else is not set.
+/// The worker options that POOL's directives set; other fields have their defaults.
 worker::WorkerOptions worker_options_in(const master::PoolConfig& pool);
-/// What those of HTTP say of the front.
+/// The options of the HTTP front that HTTP's directives set.
 gateway::GatewayOptions gateway_options_in(const master::HttpConfig& http);
 
 }  // namespace quarry::app

@@ -1,4 +1,5 @@
-// The courier as a service of the master: quarry-courier, one process, which others hand events to.
+// The courier as a service of the master: one quarry-courier process, to which others hand over
+// events.
 #pragma once
 
 #include <filesystem>
@@ -15,22 +16,24 @@
 
 namespace quarry::app {
 
-/// The program called NAME: beside this one, as it was built, or in FOLDER, where it is installed.
+/// The path of the program NAME: beside this program, if it is there, or in FOLDER, where it is
+/// installed.
 std::filesystem::path program_beside(const std::string& name, const std::filesystem::path& folder);
 
-/// Where the courier listens, whose its socket is, as whom it runs (nothing: as the master), and
-/// FILE:LINE of its section.
+/// The courier's socket and its owner, the user that the courier runs as (nothing: the master's
+/// user), and FILE:LINE of its section.
 struct CourierSocket {
   base::SocketAddress address;
   base::ListenOptions options;
   std::optional<master::Credentials> runs_as;
-  std::string place;
+  std::string location;
 };
-/// That of the [courier] in CONFIG; nothing: there is none. Errors: there is no such user.
+/// The socket for [courier] in CONFIG; nothing if there is no such section. Error: the user does
+/// not exist.
 base::Result<std::optional<CourierSocket>> courier_socket(const master::Config& config);
 
-/// The service of the [courier] in CONFIG, which was read from PATH, with its socket bound. Nothing:
-/// there is none. Errors: there is no such user, or the socket cannot be bound.
+/// The service for [courier] in CONFIG, which was read from PATH, with its socket bound; nothing if
+/// there is no such section. Errors: the user does not exist, or the socket cannot be bound.
 base::Result<std::optional<master::Service>> courier_service(
     const master::Config& config, const std::filesystem::path& path,
     std::vector<master::InheritedSocket>& inherited);

@@ -1,6 +1,7 @@
-// The words of [http] that the HTTP front gives a meaning to: its bounds and time-outs.
+// The directives of [http] for the HTTP front: its limits and timeouts.
 //
-// Each word is written once: with its kind of value and where it goes; its default is there.
+// Each directive is defined in one place: its type, and the field that it sets. The field has the
+// default value.
 #pragma once
 
 #include <span>

@@ -21,37 +21,40 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Repositories whose queues are counted, and how long that goes on.
-constexpr std::size_t kMostRepositories = 1000;
-constexpr std::chrono::milliseconds kLongestLook{200};
-// Between two looks at files: at least so long, and so many times what the last has taken.
-constexpr std::chrono::milliseconds kBetweenLooks{3000};
-constexpr int kRest = 20;
+// Limits for counting queues: number of repositories, and time.
+constexpr std::size_t kMaxRepositories = 1000;
+constexpr std::chrono::milliseconds kMaxReadTime{200};
+// The interval between two reads of files: at least this long, and at least this many times the
+// duration of the last read.
+constexpr std::chrono::milliseconds kMinInterval{3000};
+constexpr int kIntervalFactor = 20;
 constexpr auto kNotForThisUser = "Its files cannot be read by the user of this pool.";
 
-/// What LOOK, which may take a while, has found lately.
+/// Calls READ, which may be slow, at most once per interval, and returns its last result in
+/// between.
 template <typename View>
-std::function<View()> rarely(std::function<View()> look) {
+std::function<View()> cached(std::function<View()> read) {
   struct Last {
     std::optional<View> view;
     steady_clock::time_point again;
   };
-  return [look = std::move(look), last = std::make_shared<Last>()] {
+  return [read = std::move(read), last = std::make_shared<Last>()] {
     const auto begin = steady_clock::now();
     if (last->view && begin < last->again) return *last->view;
-    last->view = look();
+    last->view = read();
     const auto end = steady_clock::now();
-    last->again = end + std::max<steady_clock::duration>(kBetweenLooks, kRest * (end - begin));
+    last->again =
+        end + std::max<steady_clock::duration>(kMinInterval, kIntervalFactor * (end - begin));
     return *last->view;
   };
 }
 
-/// A pool that has queues of change sets.
+/// A pool with queues of change sets.
 struct PoolWithQueues {
   master::PoolConfig pool;
   changes::PoolOptions options;
 
-  /// Nothing: POOL has none.
+  /// Nothing if POOL has no queues.
   static std::optional<PoolWithQueues> of(const master::PoolConfig& pool) {
     const auto options = worker_options_in(pool);
     if (!options.changes.is_enabled || !pool.process.chroot.empty()) return std::nullopt;
@@ -67,7 +70,7 @@ struct Served {
 std::vector<Served> served_by(const master::PoolConfig& pool) {
   if (!pool.repository.empty()) return {{pool.repository, ""}};
   std::vector<Served> served;
-  for (const auto& name : repository::names_below(pool.repositories, kMostRepositories)) {
+  for (const auto& name : repository::names_below(pool.repositories, kMaxRepositories)) {
     if (auto found = repository::locate(pool.repositories, name)) {
       served.push_back({std::move(found->path), name.str()});
     }
@@ -75,13 +78,13 @@ std::vector<Served> served_by(const master::PoolConfig& pool) {
   return served;
 }
 
-pages::QueuesView look_at_queues(const PoolWithQueues& of, steady_clock::time_point deadline) {
+pages::QueuesView read_queues(const PoolWithQueues& of, steady_clock::time_point deadline) {
   changes::ViewOptions counts_alone;
   counts_alone.max_waiting = counts_alone.max_over = 0;
   std::array<std::uint64_t, changes::kStages> counts{};
   pages::QueuesView view;
   const auto served = served_by(of.pool);
-  view.is_cut = served.size() == kMostRepositories;
+  view.is_cut = served.size() == kMaxRepositories;
   for (const Served& each : served) {
     const auto base = changes::queue_base(of.options, each.file, each.name);
     std::error_code error;
@@ -109,20 +112,20 @@ pages::QueuesView look_at_queues(const PoolWithQueues& of, steady_clock::time_po
   return view;
 }
 
-/// The queues of several pools, of which one look goes into as many as there is time for, and the next
-/// begins with the others.
-class QueuesInTurn {
+/// Reads the queues of several pools: as many as possible in the time limit, and the others the
+/// next time.
+class RoundRobinQueues {
  public:
-  explicit QueuesInTurn(std::vector<PoolWithQueues> pools) : pools_(std::move(pools)) {
+  explicit RoundRobinQueues(std::vector<PoolWithQueues> pools) : pools_(std::move(pools)) {
     for (const PoolWithQueues& each : pools_) {
       views_.push_back({each.pool.name, {.problem = "Nobody has looked yet."}});
     }
   }
 
-  std::vector<pages::PoolQueues> look() {
-    const auto deadline = steady_clock::now() + kLongestLook;
+  std::vector<pages::PoolQueues> read() {
+    const auto deadline = steady_clock::now() + kMaxReadTime;
     for (std::size_t i = 0; i < pools_.size() && steady_clock::now() < deadline; ++i) {
-      views_[next_].view = look_at_queues(pools_[next_], deadline);
+      views_[next_].view = read_queues(pools_[next_], deadline);
       next_ = (next_ + 1) % pools_.size();
     }
     return views_;
@@ -139,7 +142,7 @@ std::optional<std::int64_t> age_of(const std::optional<base::UnixMillis>& time) 
   return std::max<std::int64_t>(0, base::system_clock().now().value - time->value);
 }
 
-pages::CourierView look_at_courier(const std::filesystem::path& folder) {
+pages::CourierView read_courier(const std::filesystem::path& folder) {
   const auto status = spool::stream_status({folder, courier::kStreamName});
   pages::CourierView view;
   if (!status) {
@@ -165,7 +168,7 @@ pages::CourierView look_at_courier(const std::filesystem::path& folder) {
 
 std::string own_words(std::string_view text) {
   text = text.substr(0, text.find('\n'));
-  // "https://chat.example: HTTP status 500: what the server said".
+  // Format: "https://chat.example: HTTP status 500: the server's response".
   constexpr std::string_view kBetween = ": ";
   const std::size_t first = text.find(kBetween);
   if (first == std::string_view::npos) return base::printable(text);
@@ -179,23 +182,23 @@ pages::ServerSources page_sources(const master::Config& config, const master::Po
   if (pool.status_path.empty()) return sources;
   sources.refusals = std::move(refusals);
   if (const auto own = PoolWithQueues::of(pool)) {
-    sources.queues = rarely<pages::QueuesView>(
-        [own = *own] { return look_at_queues(own, steady_clock::now() + kLongestLook); });
+    sources.queues = cached<pages::QueuesView>(
+        [own = *own] { return read_queues(own, steady_clock::now() + kMaxReadTime); });
   }
   if (!pool.status_all || overview == nullptr) return sources;
   sources.pools = [overview = std::move(overview)] { return overview->read(); };
-  // The files of all others are elsewhere.
+  // In a chroot the files of other pools cannot be reached.
   if (!pool.process.chroot.empty()) return sources;
   std::vector<PoolWithQueues> all;
   for (const master::PoolConfig& each : config.pools) {
     if (auto with_queues = PoolWithQueues::of(each)) all.push_back(*std::move(with_queues));
   }
-  sources.all_queues = rarely<std::vector<pages::PoolQueues>>(
-      [queues = std::make_shared<QueuesInTurn>(std::move(all))] { return queues->look(); });
+  sources.all_queues = cached<std::vector<pages::PoolQueues>>(
+      [queues = std::make_shared<RoundRobinQueues>(std::move(all))] { return queues->read(); });
   if (const auto courier = courier_config_in(config)) {
-    sources.courier = rarely<pages::CourierView>(
+    sources.courier = cached<pages::CourierView>(
         [folder = std::filesystem::path(courier->options.spool_directory)] {
-          return look_at_courier(folder);
+          return read_courier(folder);
         });
   }
   return sources;

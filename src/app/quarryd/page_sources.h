@@ -1,4 +1,4 @@
-// Where a pool's workers get what the operator's page shows beside the pool's board.
+// Where a pool's workers get the data for the operator's page that is not on the pool's scoreboard.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,14 @@
 
 namespace quarry::app {
 
-/// Of POOL in CONFIG, with REFUSALS, those of the processes before its workers. OVERVIEW, where not
-/// null, the other pools and the courier are shown only where the pool may show all.
+/// The sources for POOL in CONFIG. REFUSALS: those of the processes in front of its workers.
+/// OVERVIEW is null, or the shared figures of all pools: other pools and the courier are shown only
+/// if the pool has `status_all`.
 pages::ServerSources page_sources(const master::Config& config, const master::PoolConfig& pool,
                                   std::shared_ptr<scoreboard::Overview> overview,
                                   scoreboard::RefusalTallies refusals);
 
-/// As much of TEXT, the last error of a destination, as was not written by a program or a server that
+/// The part of TEXT, a destination's last error, that does not come from the program or server that
 /// it was delivered to: what was done, and how it failed.
 std::string own_words(std::string_view text);
 

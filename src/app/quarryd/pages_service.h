@@ -1,4 +1,4 @@
-// The process of a pool that has its web pages made.
+// The service that makes a pool's web pages.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace quarry::app {
 
-/// It, and the way to it for those who pass connections on: shared by the closures of all services
-/// that have an end of it.
+/// The service, and the socket pair through which connections are passed to it. Shared by the
+/// closures of all services that use one of its ends.
 struct PagesService {
   master::Service service;
   std::shared_ptr<base::PassedConnections> connections;
@@ -22,7 +22,7 @@ struct PagesService {
   std::shared_ptr<const scoreboard::RefusalTally> refusals;
 };
 
-/// Nothing where POOL, with OPTIONS, has none. Errors: kIo.
+/// Nothing if POOL, with OPTIONS, has no pages. Error: kIo.
 base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
                                                         const worker::WorkerOptions& options);
 

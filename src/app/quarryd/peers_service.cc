@@ -17,11 +17,11 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A sync ends by itself when its time is over; this is how long it may then take to report it.
+// How long a sync may take to report its result after its time limit.
 constexpr milliseconds kReportTime{60'000};
 
-/// The words that carry out PEER, of which there may be OTHERS of the same repository. None is a
-/// secret: all may read them.
+/// The command line that syncs with PEER, one of ALL peers. It contains no secrets, because every
+/// user can read it.
 std::vector<std::string> arguments_for(const ConfiguredPeer& peer,
                                        const std::vector<ConfiguredPeer>& all,
                                        const std::string& courier) {
@@ -88,8 +88,8 @@ std::optional<master::Service> peers_service(const master::PoolConfig& pool,
   service.kind = master::ServiceKind::kJob;
   service.run_as = pool.run_as;
   service.process = pool.process;
-  service.process.catch_output = true;  // that is how the log hears of it
-  // Of no peer there is more than one, and none waits for another one that hangs.
+  service.process.catch_output = true;  // so that its output is logged
+  // One process per peer, so that a peer that hangs does not delay the others.
   service.processes.max_children = peers.size();
   service.starts_alone = true;
   std::map<std::uint32_t, std::vector<std::string>> words;

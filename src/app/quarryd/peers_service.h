@@ -1,9 +1,9 @@
-// The syncs of a pool's repositories with their peers: `quarry peer run`, a process for each sync,
-// which the master starts when a peer's time has come (the process before has said when), and when a
-// worker says that something came which the peer has not had.
+// The syncs of a pool's repositories with their peers. The master starts `quarry peer run`, a
+// process for each sync, when a peer is due (the previous process has set the time), and when a
+// worker reports new content that the peer does not have.
 //
-// They are no job of the backoffice: that is one process a repository and minute, under a lease, and
-// a peer that hangs would keep mail and hooks waiting.
+// They are not jobs of the backoffice, which is one process per repository and minute, under a
+// lease: a peer that hangs would delay mail and hooks.
 #pragma once
 
 #include <optional>
@@ -17,15 +17,15 @@
 
 namespace quarry::app {
 
-/// Those of CONFIG's peers whose repositories are POOL's.
+/// The peers in CONFIG of POOL's repositories.
 std::vector<ConfiguredPeer> peers_of(const master::Config& config, const master::PoolConfig& pool);
-/// What workers of their pool call PEERS.
+/// The numbers by which the pool's workers identify PEERS.
 worker::PeerNumbers peer_numbers(const std::vector<ConfiguredPeer>& peers);
 
-/// As in the log: "peers www".
+/// The service's name in the log, for example "peers www".
 std::string peers_service_name(const std::string& pool);
-/// The job service of PEERS, which are POOL's, whose service is POOL_SERVICE. COURIER is the socket of
-/// the courier; "": there is none. Nothing where there are no peers.
+/// The job service for PEERS of POOL, whose own service is POOL_SERVICE. COURIER is the courier's
+/// socket; "" if there is none. Nothing if there are no peers.
 std::optional<master::Service> peers_service(const master::PoolConfig& pool,
                                              const master::Service& pool_service,
                                              const std::vector<ConfiguredPeer>& peers,

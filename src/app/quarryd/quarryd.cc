@@ -1,5 +1,5 @@
-// quarryd: the server. Reads the configuration (or makes one for --serve), binds what is to be
-// bound, and hands over to the master.
+// quarryd: the server. Reads the configuration (or creates one for --serve), binds the sockets, and
+// runs the master.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -50,11 +50,11 @@ int failed(const std::string& message) {
   return kFailed;
 }
 
-/// What the master needs to become this program again, and what one before it left.
+/// What the master needs to execute this program again, and what the previous one has handed over.
 master::Reload reload_of(const CommandLine& line, std::optional<master::Handover>& handover) {
   master::Reload reload;
   std::error_code error;
-  // Now, since the name of a file that was replaced is another.
+  // Read now, because the link's target changes when the file is replaced.
   reload.program = std::filesystem::read_symlink("/proc/self/exe", error);
   reload.arguments = line.words;
   reload.on_hangup = line.serve.empty();
@@ -67,7 +67,7 @@ master::Reload reload_of(const CommandLine& line, std::optional<master::Handover
   return reload;
 }
 
-/// The sockets that a service manager has opened are known by where they listen.
+/// Sockets from a service manager are identified by their addresses.
 void add_activated_sockets(std::vector<master::InheritedSocket>& inherited) {
   for (base::Fd& fd : base::activated_sockets()) {
     const auto address = base::local_address(fd);
@@ -80,10 +80,10 @@ void add_activated_sockets(std::vector<master::InheritedSocket>& inherited) {
   }
 }
 
-/// All addresses that are taken are told, not only the first.
+/// Reports all addresses that are in use, not only the first.
 int failed_to_compose(const master::Config& config, const std::vector<std::string>& inheritable,
                       const base::Error& error) {
-  const auto taken = app::not_free(config, inheritable);
+  const auto taken = app::bind_failures(config, inheritable);
   if (taken.empty()) return failed(error.message);
   for (const std::string& each : taken) failed(each);
   return kFailed;
@@ -93,8 +93,9 @@ bool goes_to_background(const CommandLine& line, const master::Config& config) {
   return line.daemonize || (config.global.daemonize && !line.in_foreground);
 }
 
-/// Until the master takes them: whoever sees a socket that listens may send them already.
-void hold_signals() {
+/// Blocks these signals until the master handles them, because they may arrive as soon as a socket
+/// listens.
+void block_signals() {
   sigset_t held;
   ::sigemptyset(&held);
   for (const int number : {SIGUSR1, SIGUSR2, SIGHUP}) ::sigaddset(&held, number);
@@ -104,7 +105,7 @@ void hold_signals() {
 int run(const master::Config& config, const CommandLine& line,
         std::optional<master::Handover>& handover, const std::filesystem::path& folder = {},
         const std::vector<std::string>& notices = {}) {
-  // Shared, since std::function wants to be copied.
+  // Shared, because std::function requires copyable captures.
   std::shared_ptr<base::Fd> waiting;
   if (goes_to_background(line, config) && !handover) {
     if (const auto ready = app::check_background(config); !ready) {
@@ -120,13 +121,13 @@ int run(const master::Config& config, const CommandLine& line,
     base::log(base::LogLevel::kError, "{}: this goes to standard error", log.error().message);
   }
   for (const std::string& notice : notices) base::log(base::LogLevel::kNotice, "{}", notice);
-  hold_signals();
+  block_signals();
   master::limit_process(config.global.limits, config.global.priority);
   std::vector<master::InheritedSocket> inherited;
   if (handover) inherited = std::move(handover->sockets);
   add_activated_sockets(inherited);
   if (!config.global.pid_file.empty()) {
-    // Before another's sockets are found to be in the way, which says less.
+    // Checked first, because "already running" is clearer than "address in use".
     const auto free = master::check_pid_file(config.global.pid_file, ::getpid());
     if (!free && start == app::Start::kFirst) return failed(free.error().message);
   }
@@ -139,7 +140,7 @@ int run(const master::Config& config, const CommandLine& line,
   const auto about = std::filesystem::absolute(line.config + line.serve).string();
   auto control = app::open_control(config, about, inherited);
   if (!control) return failed(control.error().message);
-  // Of pools that are no more.
+  // Sockets of pools that were removed.
   for (const master::InheritedSocket& socket : inherited) {
     if (socket.is_ours && socket.address.starts_with('/')) ::unlink(socket.address.c_str());
   }
@@ -151,7 +152,7 @@ int run(const master::Config& config, const CommandLine& line,
     ::unlink(old_pid_file.c_str());
   }
   if (!folder.empty()) reload.notes[kFolderNote] = folder.string();
-  if (waiting) reload.on_ready = [waiting] { app::be_in_background(std::move(*waiting)); };
+  if (waiting) reload.on_ready = [waiting] { app::detach_from_terminal(std::move(*waiting)); };
   for (master::Service& service : *services) {
     service.kept_descriptors.push_back(base::log_descriptor());
   }
@@ -161,7 +162,8 @@ int run(const master::Config& config, const CommandLine& line,
   return done ? 0 : failed(done.error().message);
 }
 
-/// A master that runs --test before it reloads says which sockets it will hand over.
+/// When a master runs --test before a reload, it passes the addresses of its sockets in the
+/// environment.
 app::StartConditions conditions_of(const CommandLine& line, const master::Config& config) {
   app::StartConditions start;
   start.in_background = goes_to_background(line, config);
@@ -176,9 +178,9 @@ app::StartConditions conditions_of(const CommandLine& line, const master::Config
   return start;
 }
 
-/// Whether a start would succeed; what is in its way is said.
+/// Whether a start would succeed. Prints what would prevent it.
 bool could_start(const CommandLine& line, const master::Config& config) {
-  const auto found = app::obstacles(config, conditions_of(line, config));
+  const auto found = app::start_errors(config, conditions_of(line, config));
   for (const std::string& each : found) fmt::print(stderr, "{}\n", each);
   return found.empty();
 }
@@ -194,7 +196,7 @@ int run_config(const CommandLine& line, std::optional<master::Handover>& handove
   if (line.test > 0) {
     for (const std::string& notice : reading.notices) fmt::print(stderr, "{}\n", notice);
     if (!could_start(line, reading.config)) return kFailed;
-    // Of a dump standard output holds nothing else.
+    // Standard output contains only the dump.
     if (line.test > 1) fmt::print("{}", master::dump(reading.config));
     fmt::print(line.test > 1 ? stderr : stdout, "configuration file {} test is successful\n",
                line.config);
@@ -240,7 +242,7 @@ int run_command_line(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Now, while TZ is there: it is not, in children whose environment is cleared.
+  // Read TZ now, because the environment of children may be cleared.
   ::tzset();
   try {
     return run_command_line(argc, argv);

@@ -22,7 +22,7 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
-std::size_t usual_children() {
+std::size_t default_children() {
   return std::max<std::size_t>(4, std::size_t{2} * std::thread::hardware_concurrency());
 }
 
@@ -41,7 +41,7 @@ base::Result<PrivateFolder> PrivateFolder::create() {
   std::error_code error;
   const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
   std::string name = ((error ? "/tmp" : parent) / "quarryd-XXXXXX").string();
-  // mkdtemp(3) makes it with mode 0700.
+  // mkdtemp(3) creates it with mode 0700.
   if (::mkdtemp(name.data()) == nullptr) return base::fail_errno("cannot make " + name);
   PrivateFolder folder;
   folder.path_ = name;
@@ -94,10 +94,11 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   }
   QUARRY_TRY_ASSIGN(pool.listen, base::SocketAddress::parse((folder.path() / "pool").string()));
   pool.listen_options.mode = 0600;
-  pool.processes.max_children = options.children > 0 ? options.children : usual_children();
+  pool.processes.max_children = options.children > 0 ? options.children : default_children();
   if (options.running_as_root) {
     QUARRY_TRY_ASSIGN(const auto owner, owner_to_become(path));
-    // After a reload somebody may have cleared it away: the sockets are still there.
+    // After a reload the folder may have been removed by a cleanup of temporary files. The sockets
+    // are still open.
     if (::chown(folder.path().c_str(), owner.uid, owner.gid) != 0 && errno != ENOENT) {
       return base::fail_errno(fmt::format("cannot give {} away", folder.path().string()));
     }
@@ -111,7 +112,7 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   config.pools.push_back(std::move(pool));
   config.http.emplace();
   config.http->listen = options.http;
-  // Without a configuration, nobody should have to write one to see what went wrong.
+  // Log the front's output, because without a configuration file the user cannot turn that on.
   config.http->process.catch_output = true;
   return config;
 }

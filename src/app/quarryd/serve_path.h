@@ -1,4 +1,5 @@
-// quarryd --serve PATH: a configuration for a file or folder of repositories, without a file.
+// quarryd --serve PATH: a configuration for a repository or a folder of repositories, without a
+// file.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +12,11 @@
 
 namespace quarry::app {
 
-/// A folder that only its owner can enter, removed with all that is in it.
+/// A folder that only its owner can enter, removed with its contents at the end.
 class PrivateFolder {
  public:
   static base::Result<PrivateFolder> create();
-  /// PATH, which create() of the program before this one made.
+  /// Takes over PATH, which the previous program's create() made before a reload.
   static PrivateFolder adopt(const std::filesystem::path& path);
   PrivateFolder(PrivateFolder&& other) noexcept;
   PrivateFolder& operator=(PrivateFolder&&) = delete;
@@ -30,15 +31,15 @@ class PrivateFolder {
 struct ServeOptions {
   std::filesystem::path path;
   base::SocketAddress http;
-  std::size_t children = 0;  // 0: as many as the machine calls for
+  std::size_t children = 0;  // 0: derived from the number of processors
   bool running_as_root = false;
   bool has_changes = false;  // queues of change sets
-  bool has_pages = true;     // fossil's, where it is installed
+  bool has_pages = true;     // fossil's pages, if it is installed
 };
 
-/// One pool over OPTIONS.path, on a socket in FOLDER (which is given to the pool's user), behind
-/// the HTTP front. As root, the children become the owner of what they serve. Errors: kNotFound,
-/// kInvalid, kIo.
+/// A pool that serves OPTIONS.path on a socket in FOLDER (which is given to the pool's user),
+/// behind the HTTP front. If run as root, the children run as the owner of what they serve. Errors:
+/// kNotFound, kInvalid, kIo.
 base::Result<master::Config> config_to_serve(const ServeOptions& options,
                                              const PrivateFolder& folder);
 

@@ -19,15 +19,15 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// The addresses of a configuration, bound while this lives.
-class Places {
+/// Binds the addresses of a configuration, and releases them in the destructor.
+class BoundAddresses {
  public:
   enum class InUse { kIsFailure, kIsIgnored };
 
-  Places(const std::vector<std::string>& inheritable, InUse in_use)
+  BoundAddresses(const std::vector<std::string>& inheritable, InUse in_use)
       : inheritable_(inheritable), in_use_(in_use) {}
 
-  /// Each bound like the server would, and beside those before it.
+  /// Binds each as the server would, while the previous ones are still bound.
   void bind_all(const master::Config& config) {
     bind(config.global.control, config.global.control_place, {.mode = 0600});
     if (config.http) bind(config.http->listen, config.http->listen_place, {});
@@ -36,19 +36,19 @@ class Places {
       bind(pool.status_listen, pool.status_listen_place, pool.listen_options);
     }
     if (const auto socket = courier_socket(config); !socket) {
-      not_free_.push_back("[courier]: " + socket.error().message);
+      failures_.push_back("[courier]: " + socket.error().message);
     } else if (*socket) {
-      bind((*socket)->address, (*socket)->place, (*socket)->options);
+      bind((*socket)->address, (*socket)->location, (*socket)->options);
     }
   }
-  const Lines& not_free() const { return not_free_; }
-  /// Whether the socket at PATH is one of these: made as the configuration says.
+  const Lines& bind_failures() const { return failures_; }
+  /// Whether the socket at PATH was created here, and so has its final owner and mode.
   bool has_made(const std::string& path) const {
     return std::ranges::find(held_, path, &master::Listener::asked_for) != held_.end();
   }
 
  private:
-  void bind(const std::optional<base::SocketAddress>& address, const std::string& place,
+  void bind(const std::optional<base::SocketAddress>& address, const std::string& location,
             const base::ListenOptions& options) {
     if (!address || std::ranges::find(inheritable_, address->str()) != inheritable_.end()) return;
     auto listener = master::Listener::open(*address, options);
@@ -59,13 +59,13 @@ class Places {
     const bool is_in_use = listener.error().code == base::ErrorCode::kBusy;
     if (is_in_use && in_use_ == InUse::kIsIgnored) return;
     const std::string& why = listener.error().message;
-    not_free_.push_back(place.empty() ? why : fmt::format("{}: {}", place, why));
+    failures_.push_back(location.empty() ? why : fmt::format("{}: {}", location, why));
   }
 
   const std::vector<std::string>& inheritable_;
   InUse in_use_;
   std::vector<master::Listener> held_;
-  Lines not_free_;
+  Lines failures_;
 };
 
 class Check {
@@ -77,11 +77,11 @@ class Check {
     if (start_.in_background) note("daemonize", check_background(config_));
     check_logs();
     check_pid_file();
-    Places places(start_.inheritable,
-                  start_.master ? Places::InUse::kIsFailure : Places::InUse::kIsIgnored);
-    places.bind_all(config_);
-    std::ranges::copy(places.not_free(), std::back_inserter(found_));
-    check_children(places);
+    BoundAddresses addresses(start_.inheritable, start_.master ? BoundAddresses::InUse::kIsFailure
+                                                               : BoundAddresses::InUse::kIsIgnored);
+    addresses.bind_all(config_);
+    std::ranges::copy(addresses.bind_failures(), std::back_inserter(found_));
+    check_children(addresses);
     check_descriptors();
     return std::move(found_);
   }
@@ -111,33 +111,33 @@ class Check {
     if (!is_others || start_.master) note("pid", pid_file);
   }
 
-  void check_children(const Places& places) {
+  void check_children(const BoundAddresses& addresses) {
     for (const master::PoolConfig& pool : config_.pools) {
-      Reached reached;
-      reached.repository = pool.repository;
-      reached.repositories = pool.repositories;
-      note(fmt::format("[{}]", pool.name), try_child(pool.process, pool.run_as, reached));
+      ChildFiles files;
+      files.repository = pool.repository;
+      files.repositories = pool.repositories;
+      note(fmt::format("[{}]", pool.name), try_child(pool.process, pool.run_as, files));
     }
     if (!config_.http || config_.pools.empty()) return;
     const master::HttpConfig& http = *config_.http;
     const master::PoolConfig& pool = config_.pool_of_http();
-    Reached reached;
+    ChildFiles files;
     if (pool.listen && pool.listen->is_unix()) {
-      reached.socket = pool.listen->path();
-      // Of another, the owner and mode will be changed by a reload.
-      reached.is_socket_made = places.has_made(pool.listen->str());
+      files.socket = pool.listen->path();
+      // A reload may change owner and mode of an existing socket.
+      files.is_socket_made = addresses.has_made(pool.listen->str());
     }
-    note("[http]", try_child(http.process, http.run_as ? http.run_as : pool.run_as, reached));
+    note("[http]", try_child(http.process, http.run_as ? http.run_as : pool.run_as, files));
   }
 
-  /// Fewer than these cannot be enough, whatever else the libraries need.
+  /// Checks for a minimum of descriptors; libraries may need more.
   void check_descriptors() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    // Where the limit cannot be raised as far as is wanted, it is the highest allowed one.
-    const std::uint64_t most = ::geteuid() == 0 ? UINT64_MAX : limit.rlim_max;
+    // If the limit cannot be raised to the configured value, it is raised to the maximum.
+    const std::uint64_t max_files = ::geteuid() == 0 ? UINT64_MAX : limit.rlim_max;
     const std::uint64_t allowed =
-        std::min<std::uint64_t>(config_.global.limits.files.value_or(limit.rlim_cur), most);
+        std::min<std::uint64_t>(config_.global.limits.files.value_or(limit.rlim_cur), max_files);
     const std::uint64_t needed = descriptors_needed();
     if (needed <= allowed) return;
     found_.push_back(fmt::format(
@@ -145,7 +145,7 @@ class Check {
   }
 
   std::uint64_t descriptors_needed() const {
-    // The standard ones, the event loop, its signals, and one more in the midst of each start.
+    // Standard streams, event loop, signals, and one more during each start of a child.
     std::uint64_t needed = 6;
     if (config_.global.log.target != base::LogTarget::kStderr) ++needed;
     if (config_.global.control) ++needed;
@@ -174,14 +174,14 @@ class Check {
 
 }  // namespace
 
-Lines obstacles(const master::Config& config, const StartConditions& start) {
+Lines start_errors(const master::Config& config, const StartConditions& start) {
   return Check(config, start).run();
 }
 
-Lines not_free(const master::Config& config, const std::vector<std::string>& inheritable) {
-  Places places(inheritable, Places::InUse::kIsFailure);
-  places.bind_all(config);
-  return places.not_free();
+Lines bind_failures(const master::Config& config, const std::vector<std::string>& inheritable) {
+  BoundAddresses addresses(inheritable, BoundAddresses::InUse::kIsFailure);
+  addresses.bind_all(config);
+  return addresses.bind_failures();
 }
 
 base::Result<void> check_background(const master::Config& config) {

@@ -1,7 +1,8 @@
-// The words of a pool that its workers give a meaning to: repository.…, sync.…, backoffice.…,
-// changes.…, time-outs.
+// The directives of a pool for its workers: repository.…, sync.…, backoffice.…, changes.…, and
+// timeouts.
 //
-// Each word is written once: with its kind of value and where it goes; its default is there.
+// Each directive is defined in one place: its type, and the field that it sets. The field has the
+// default value.
 #pragma once
 
 #include <span>

@@ -193,44 +193,49 @@ constexpr std::array kCorruption = {
 using O = QueueOptions;
 
 constexpr std::array kEntries = {
-    choice<&O::type, kTypes>({"type", "memory|disk|direct", "where messages wait"}),
-    number<&O::size, 1>({"size", "MESSAGES", "how many there may be"}),
+    choice<&O::type, kTypes>({"type", "memory|disk|direct", "Where messages are kept"}),
+    number<&O::size, 1>({"size", "MESSAGES", "Maximum number of messages"}),
     mark<&O::high_watermark, 1, kHighWatermarkPercent>(
-        {"highwatermark", "MESSAGES", "from so many in memory on, they go to the disk"}),
+        {"highwatermark", "MESSAGES",
+         "Number in memory at which the queue starts to write to the disk"}),
     mark<&O::low_watermark, 0, kLowWatermarkPercent>(
-        {"lowwatermark", "MESSAGES", "until so few are left in memory"}),
+        {"lowwatermark", "MESSAGES",
+         "Number in memory at which the queue stops writing to the disk"}),
     mark<&O::full_delay_mark, 1, kFullDelayMarkPercent>(
-        {"fulldelaymark", "MESSAGES", "from so many on, who can wait does"}),
+        {"fulldelaymark", "MESSAGES", "Number of messages at which producers start to wait"}),
     mark<&O::light_delay_mark, 1, kLightDelayMarkPercent>(
-        {"lightdelaymark", "MESSAGES", "from so many on, who can wait does, for a second"}),
+        {"lightdelaymark", "MESSAGES",
+         "Number of messages at which producers start to wait, for a second at most"}),
     mark<&O::discard_mark, 1, kDiscardMarkPercent>(
-        {"discardmark", "MESSAGES", "from so many on, what matters least is discarded"}),
+        {"discardmark", "MESSAGES",
+         "Number of messages at which less important ones are discarded"}),
     number<&O::discard_severity, 0, 8>(
-        {"discardseverity", "0-8", "what matters so little, or less; 8: nothing"}),
+        {"discardseverity", "0-8", "Lowest severity number that is discarded; 8: none"}),
     number<&O::sampling_interval, 0>(
-        {"samplinginterval", "NUMBER", "of so many messages one is taken; 0: all are"}),
+        {"samplinginterval", "NUMBER", "Keep one of this number of messages; 0: all"}),
     bytes<&O::max_file_size, kMinFileSize>(
-        {"maxfilesize", "BYTES", "of one file, at least 1k; k, m, g"}),
+        {"maxfilesize", "BYTES", "Maximum size of one file, at least 1k; k, m, g"}),
     bytes<&O::max_disk_space, 0>(
-        {"maxdiskspace", "BYTES", "of all files, not below maxfilesize; k, m, g"}),
+        {"maxdiskspace", "BYTES", "Maximum size of all files, at least maxfilesize; k, m, g"}),
     number<&O::checkpoint_interval, 0>(
         {"checkpointinterval", "MESSAGES",
-         "write down how far reading is after so many; 0: after each file"}),
-    toggle<&O::sync_queue_files>({"syncqueuefiles", "on|off", "survive that the machine stops"}),
+         "Number of messages after which the position is saved; 0: after each file"}),
+    toggle<&O::sync_queue_files>(
+        {"syncqueuefiles", "on|off", "Sync files, to survive a crash of the machine"}),
     toggle<&O::save_on_shutdown>(
-        {"saveonshutdown", "on|off", "put on the disk what is left at the end"}),
+        {"saveonshutdown", "on|off", "Save messages in memory at the end"}),
     choice<&O::on_corruption, kCorruption>(
-        {"oncorruption", "safe|ignore", "keep damaged files, or not"}),
-    number<&O::worker_threads, 1, 256>({"workerthreads", "NUMBER", "consumers at a time"}),
+        {"oncorruption", "safe|ignore", "Whether damaged files are kept or deleted"}),
+    number<&O::worker_threads, 1, 256>({"workerthreads", "NUMBER", "Maximum number of workers"}),
     mark<&O::worker_thread_minimum_messages, 1, [] { return "size/workerthreads"; }>(
-        {"workerthreadminimummessages", "MESSAGES", "for one more of them"}),
+        {"workerthreadminimummessages", "MESSAGES", "Number of messages for each further worker"}),
     number<&O::dequeue_batch_size, 1, 1'000'000>(
-        {"dequeuebatchsize", "MESSAGES", "that are delivered at once, at most"}),
+        {"dequeuebatchsize", "MESSAGES", "Maximum number of messages delivered at once"}),
     number<&O::min_dequeue_batch_size, 0, 1'000'000>(
-        {"mindequeuebatchsize", "MESSAGES", "that are waited for before they are delivered"}),
+        {"mindequeuebatchsize", "MESSAGES", "Minimum number of messages delivered at once"}),
     time<&O::min_dequeue_batch_timeout>(
-        {"mindequeuebatchsize.timeout", "MS", "how long they are waited for"}),
-    Entry{{"dequeueslowdown", "MICROSECONDS", "from one batch to the next"},
+        {"mindequeuebatchsize.timeout", "MS", "Maximum time to wait for the minimum"}),
+    Entry{{"dequeueslowdown", "MICROSECONDS", "Pause between batches"},
           [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
             QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, 0, kMaxMessages));
             o.dequeue_slowdown = std::chrono::microseconds(value);
@@ -238,15 +243,16 @@ constexpr std::array kEntries = {
           },
           [](const QueueOptions& o) { return std::to_string(o.dequeue_slowdown.count()); }},
     number<&O::dequeue_time_begin, 0, 23>(
-        {"dequeuetimebegin", "HOUR", "from then on messages are delivered, 0 to 23"}),
+        {"dequeuetimebegin", "HOUR", "Hour at which delivery starts, 0 to 23"}),
     number<&O::dequeue_time_end, 0, kNoDequeueTimeEnd>(
-        {"dequeuetimeend", "HOUR", "until then, 0 to 24; 25: at any time"}),
-    time<&O::timeout_enqueue>({"timeoutenqueue", "MS", "how long to wait for a full queue"}),
-    time<&O::timeout_shutdown>({"timeoutshutdown", "MS", "how long workers may go on at the end"}),
+        {"dequeuetimeend", "HOUR", "Hour at which delivery ends, 0 to 24; 25: no restriction"}),
+    time<&O::timeout_enqueue>({"timeoutenqueue", "MS", "Maximum time to wait for a full queue"}),
+    time<&O::timeout_shutdown>(
+        {"timeoutshutdown", "MS", "Time for workers to continue at the end"}),
     time<&O::timeout_action_completion>(
-        {"timeoutactioncompletion", "MS", "how much longer with what they have"}),
+        {"timeoutactioncompletion", "MS", "Time for workers to finish their batches after that"}),
     time<&O::timeout_worker_thread_shutdown, -1>(
-        {"timeoutworkerthreadshutdown", "MS", "idle workers end after it; -1: never"}),
+        {"timeoutworkerthreadshutdown", "MS", "Time after which idle workers end; -1: never"}),
 };
 
 const Entry* find(std::string_view name) {

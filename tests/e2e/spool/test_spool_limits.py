@@ -116,7 +116,7 @@ def test_least_that_all_files_may_have_is_told(spool):
     assert done.returncode != 0
     assert b"queue.maxfilesize (1048576) must not be above queue.maxdiskspace (65536)" in done.stderr
     told = subprocess.run([*spool.command("feed")[:3], "--help"], capture_output=True, timeout=60, check=True).stdout
-    assert b"of all files, not below maxfilesize" in told and b"of one file, at least 1k" in told
+    assert b"size of all files, at least maxfilesize" in told and b"size of one file, at least 1k" in told
 
 
 def test_options_that_would_have_no_effect_are_refused(spool):
@@ -198,11 +198,11 @@ def test_help_tells_the_defaults_that_are_true(spool):
                               check=True).stdout
         # An option's description may be on the next line; its last parentheses hold the default.
         options = re.findall(r"^  --([a-z.]+) [^ ]+\s+([^\n]+)\n", text, re.MULTILINE)
-        return {name: said.rsplit("(", 1)[1].rstrip(")") for name, said in options if said.endswith(")")}
+        return {name: said.rsplit("(default: ", 1)[1].rstrip(")") for name, said in options if said.endswith(")")}
 
     feed, drain = told("feed"), told("drain")
     assert feed == {
-        "type": "disk, but memory where a water mark is given", "size": "disk: no limit; memory: 10000",
+        "type": "memory if a watermark is given, otherwise disk", "size": "no limit on disk, 10000 in memory",
         "highwatermark": "90 % of the size", "lowwatermark": "70 % of the size", "fulldelaymark": "the size",
         "discardmark": "80 % of the size", "discardseverity": "8", "samplinginterval": "0", "maxfilesize": "1m",
         "maxdiskspace": "no limit", "syncqueuefiles": "off", "timeoutenqueue": "for ever", "timeoutshutdown": "for ever"}

@@ -1,6 +1,6 @@
-// quarry backoffice: what is to be done for a repository when nobody waits. Once for one repository;
-// or for several, each in a process of its own, so that one that fails is no other's trouble; now and
-// then, with --poll. The server starts it with words of its own.
+// quarry backoffice: runs a repository's background jobs, once or repeatedly (--poll). Several
+// repositories are handled in separate processes, so that a failure in one does not affect the
+// others. The server starts it with additional options.
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -26,10 +26,10 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::steady_clock;
 
-// Deeper folders are not looked into: a symbolic link may lead round in circles.
+// Limits the depth, because symbolic links may form cycles.
 constexpr int kDeepestFolder = 8;
 
-/// The repositories in FOLDER that are served, under names of the NUMBER, if there is one.
+/// The served repositories in FOLDER, only those with NUMBER if it is given.
 std::vector<fs::path> repositories_in(const fs::path& folder, std::optional<std::uint32_t> number) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -48,7 +48,7 @@ std::vector<fs::path> repositories_in(const fs::path& folder, std::optional<std:
   return found;
 }
 
-/// A change of the repository in PATH is to be seen in one of these.
+/// Size and modification time of the repository and its log, which change with every commit.
 std::string state_of(const std::string& path) {
   std::string state;
   for (const char* suffix : {"", "-wal"}) {
@@ -60,7 +60,7 @@ std::string state_of(const std::string& path) {
   return state;
 }
 
-/// Runs this program once for FILE, in a process of its own, and waits for it. Its exit code.
+/// Runs this program for FILE in a separate process, and returns its exit code.
 int run_apart(const BackofficeArguments& arguments, const std::string& file) {
   std::vector<std::string> words{"quarry", "backoffice",
                                  arguments.is_automatic ? "--nodelay" : "--nolease"};
@@ -86,7 +86,7 @@ int run_apart(const BackofficeArguments& arguments, const std::string& file) {
   }
   int status = 0;
   while (::waitpid(*pid, &status, 0) < 0) {
-    // It has the same terminal, and ends by the same signal; or it is told.
+    // Ctrl-C reaches the child, too; other signals are passed on.
     if (Interruption::signal() != 0) ::kill(*pid, SIGTERM);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
@@ -101,11 +101,11 @@ int run_each(const BackofficeArguments& arguments, const std::vector<std::string
   return code;
 }
 
-/// Sleeps, unless somebody wants this to end.
+/// Sleeps for TIME or until a signal arrives.
 void wait_for(std::chrono::seconds time) {
   const auto end = steady_clock::now() + time;
   while (Interruption::signal() == 0 && steady_clock::now() < end) {
-    // A signal ends it: not by restarting what was interrupted.
+    // A signal interrupts the sleep, which is not restarted.
     const timespec step{1, 0};
     ::nanosleep(&step, nullptr);
   }
@@ -122,8 +122,8 @@ int poll(const BackofficeArguments& arguments) {
       Seen& last = seen[file];
       const bool is_due = arguments.min > 0 &&
                           steady_clock::now() - last.ran >= std::chrono::seconds(arguments.min);
-      // As the run finds it: what comes while it works is seen the next time. So is what it writes
-      // itself; that run has nothing to do, and writes nothing.
+      // The state before the run: commits during the run cause another one. So do the run's own,
+      // but the second run has nothing to do and writes nothing.
       const std::string state = state_of(file);
       if (last.ran != steady_clock::time_point() && !is_due && last.state == state) continue;
       run_apart(arguments, file);
@@ -134,11 +134,11 @@ int poll(const BackofficeArguments& arguments) {
   return kDone;
 }
 
-/// The words of a server: a repository, or those in a folder that the number may mean, or all.
+/// Runs for a server: one repository, those in a folder with a number, or all in a folder.
 int run_for_server(const BackofficeArguments& arguments, const control::Channel& master) {
-  const std::string& place = arguments.files.front();
-  std::vector<fs::path> files{place};
-  if (arguments.is_folder) files = repositories_in(place, arguments.number);
+  const std::string& path = arguments.files.front();
+  std::vector<fs::path> files{path};
+  if (arguments.is_folder) files = repositories_in(path, arguments.number);
   if (arguments.is_folder && !arguments.number) {
     std::vector<std::string> names;
     for (const fs::path& file : files) names.push_back(file.string());

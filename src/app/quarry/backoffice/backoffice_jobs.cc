@@ -12,10 +12,10 @@
 namespace quarry::app {
 namespace {
 
-// For a hand-over, which waits for the courier's disk.
+// Timeout for handing over events, which waits for the courier's disk.
 constexpr std::chrono::seconds kCourierPatience{20};
 
-/// As the repository in PATH is served.
+/// The name by which the repository in PATH is served.
 std::string served_name(const BackofficeArguments& arguments, const std::filesystem::path& path) {
   if (!arguments.is_folder) return path.stem().string();
   return path.lexically_relative(arguments.files.front()).replace_extension().string();
@@ -47,8 +47,8 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
   return jobs;
 }
 
-void tell_failures(const BackofficeArguments& arguments, repository::Repository& repository,
-                   const backoffice::RunReport& report) {
+void report_failures(const BackofficeArguments& arguments, repository::Repository& repository,
+                     const backoffice::RunReport& report) {
   if (report.failures.empty()) return;
   // The first is the command's own error.
   for (std::size_t i = 1; i < report.failures.size(); ++i) {

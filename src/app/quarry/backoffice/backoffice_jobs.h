@@ -1,4 +1,4 @@
-// Which jobs a run has, and with what.
+// The jobs of a backoffice run.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@ namespace quarry::app {
 std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
                                       repository::Repository& repository);
 
-/// Tells standard error what has failed in REPOSITORY, and the courier, where there is one.
-void tell_failures(const BackofficeArguments& arguments, repository::Repository& repository,
-                   const backoffice::RunReport& report);
+/// Reports the failures in REPOSITORY on standard error, and to the courier if there is one.
+void report_failures(const BackofficeArguments& arguments, repository::Repository& repository,
+                     const backoffice::RunReport& report);
 
 }  // namespace quarry::app

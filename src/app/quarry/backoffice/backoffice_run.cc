@@ -25,20 +25,20 @@ bool is_interrupted() {
   return Interruption::signal() != 0;
 }
 
-/// Waits for TIME, or until somebody asks this process to end, or, where IS_ANSWERED is asked for,
-/// until the master has answered. Whether it is still wanted.
+/// Waits for TIME, a signal or, with WANTS_ANSWER, the master's answer. Returns whether the run
+/// should go on.
 bool sleep_for(milliseconds time, const control::Channel& master, bool wants_answer) {
   const auto end = steady_clock::now() + time;
   while (!is_interrupted()) {
     const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
     if (left.count() <= 0) return true;
     pollfd answer{master.fd(), POLLIN, 0};
-    // A signal between the look and the wait is seen a second later.
+    // A signal just before the wait is noticed after a second.
     const auto step = std::min(left, milliseconds(1000));
     if (::poll(&answer, 1, static_cast<int>(step.count())) <= 0) continue;
     control::Message message{};
     const auto received = master.receive(&message);
-    // Without a master there is nobody to wait for.
+    // The master has exited, so there will be no answer.
     if (received == control::Received::kClosed) return !wants_answer;
     if (wants_answer && received == control::Received::kMessage) return true;
   }
@@ -51,8 +51,8 @@ void BackofficeRun::trace(const std::string& message) const {
   if (arguments_.trace) fmt::print(stderr, "backoffice {}: {}\n", ::getpid(), message);
 }
 
-/// Sleeps until the turn may have come, in nobody's way: without the file, and without the master's
-/// place, if there is one.
+/// Sleeps until the lease may be free, with the repository closed, and without occupying one of the
+/// master's slots.
 bool BackofficeRun::pause(std::chrono::seconds time) const {
   trace(fmt::format("sleeps for {} s", time.count()));
   if (master_.fd() < 0) return sleep_for(time, master_, false);
@@ -100,14 +100,14 @@ base::Result<void> BackofficeRun::work(repository::Repository& repository) {
   const auto took = std::chrono::duration<double, std::milli>(steady_clock::now() - begin);
   trace(fmt::format("{}: done after {:.1f} ms", repository.path().string(), took.count()));
   note(repository, report);
-  tell_failures(arguments_, repository, report);
+  report_failures(arguments_, repository, report);
   if (report.failures.empty()) return {};
   const backoffice::Failure& first = report.failures.front();
   return base::fail(first.error.code, fmt::format("{}: {}: {}", repository.path().string(),
                                                   first.job, first.error.message));
 }
 
-/// A line in the file that was asked for, or that the repository's settings name.
+/// Appends a line to the log file on the command line or in the repository's settings.
 void BackofficeRun::note(repository::Repository& repository,
                          const backoffice::RunReport& report) const {
   std::string path = arguments_.log_file;

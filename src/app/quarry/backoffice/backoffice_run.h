@@ -1,4 +1,4 @@
-// One run of a repository's background work, when its turn has come.
+// A run of a repository's background work, once it may take the lease.
 #pragma once
 
 #include <filesystem>
@@ -14,13 +14,13 @@ namespace quarry::app {
 
 class BackofficeRun {
  public:
-  /// MASTER is closed where no server has started this. Both must outlive it.
+  /// MASTER is closed if the process was not started by a server. Both must outlive the object.
   BackofficeRun(const BackofficeArguments& arguments, const control::Channel& master)
       : arguments_(arguments), master_(master) {}
 
-  /// Does what is to be done in FILE, now or when its time has come; nothing where others see to it,
-  /// or where somebody has asked this process to end. Error: it cannot be opened or written, or a
-  /// job has failed, the first of which is the error.
+  /// Runs the jobs for FILE, now or when its lease begins. Does nothing if other processes do the
+  /// work or this process was interrupted. Error: the file cannot be opened or written, or the
+  /// first job that failed.
   base::Result<void> run(const std::filesystem::path& file);
 
  private:

@@ -23,11 +23,11 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// Fields between '|', in lines.
+/// Lines of fields that are separated by '|'.
 using Rows = std::vector<std::vector<std::string>>;
 
-/// What SQL, which gives one column of fields joined with '|', gives in the check-out at ROOT. (What
-/// stands between columns is the program's business.)
+/// Runs SQL in the check-out at ROOT. SQL must return a single column with the fields joined by
+/// '|', because the separator of columns depends on the version of fossil.
 Result<Rows> ask_database(const fs::path& root, const std::string& sql) {
   QUARRY_TRY_ASSIGN(const std::string text, ask_fossil(root, {"sql", "--readonly", "-list", sql}));
   Rows rows;
@@ -60,8 +60,8 @@ fs::path root_of(fs::path folder) {
   }
 }
 
-/// `fossil changes` looks at the files, and notes in its database what it finds.
-Result<void> look_at_files(const Checkout& checkout) {
+/// `fossil changes` scans the files and updates the check-out database.
+Result<void> scan_files(const Checkout& checkout) {
   QUARRY_TRY_ASSIGN(const std::string text, ask_fossil(checkout.root, {"changes", "--classify"}));
   std::size_t at = 0;
   while (at < text.size()) {
@@ -77,7 +77,7 @@ Result<void> look_at_files(const Checkout& checkout) {
   return {};
 }
 
-/// PATH's name in a repository whose files are below ROOT.
+/// The name in the repository of the file PATH, if ROOT is the check-out's root.
 Result<std::string> name_below(const fs::path& root, const fs::path& path) {
   std::string name = path.lexically_relative(root).generic_string();
   while (name.ends_with('/')) name.pop_back();
@@ -110,7 +110,7 @@ Result<std::optional<Checkout>> checkout_at(const fs::path& folder) {
 }
 
 Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
-  QUARRY_TRY(look_at_files(checkout));
+  QUARRY_TRY(scan_files(checkout));
   QUARRY_TRY_ASSIGN(
       const Rows rows,
       ask_database(checkout.root,
@@ -118,7 +118,7 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
                    "hex(coalesce(origname, pathname)) || '|' || (rid <> 0) FROM vfile "
                    "WHERE vid = (SELECT value FROM vvar WHERE name = 'checkout') AND "
                    "(chnged OR deleted OR rid = 0 OR coalesce(origname, pathname) <> pathname)"));
-  // Under the name that is there now: where a file was moved to the place of another, it wins.
+  // By current name: if a file was renamed to the name of another one, it replaces that.
   std::map<std::string, bool> is_deletion;
   std::vector<std::string> gone;
   for (const auto& row : rows) {
@@ -126,7 +126,7 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
     QUARRY_TRY_ASSIGN(std::string name, unhex(row[1]));
     QUARRY_TRY_ASSIGN(std::string before, unhex(row[2]));
     const bool is_deleted = row[0] == "1";
-    // What was added and removed, or moved, since the check-in is not there to be removed.
+    // Files added since the check-in do not exist in the repository, so they need no deletion.
     const bool was_there = row[3] == "1";
     if (was_there && (is_deleted || before != name)) gone.push_back(std::move(before));
     if (is_deleted) continue;

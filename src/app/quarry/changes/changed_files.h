@@ -1,4 +1,4 @@
-// The files that a change set is made of: what has changed in an open check-out, or what was named.
+// The files of a change set: the changes in an open check-out, or the files on the command line.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 namespace quarry::app {
 
 struct ChangedFile {
-  std::string name;  // in the repository
+  std::string name;  // name in the repository
   std::filesystem::path path;
   bool is_deletion = false;
 };
@@ -20,25 +20,25 @@ struct ChangedFile {
 struct Checkout {
   std::filesystem::path root;
   std::filesystem::path repository;
-  std::string check_in;  // that it was made from
+  std::string check_in;  // the check-in that is checked out
 };
 
-/// The check-out that FOLDER lies in; nothing: none. Errors: those of ask_fossil().
+/// The check-out that contains FOLDER, if any. Errors: see ask_fossil().
 base::Result<std::optional<Checkout>> checkout_at(const std::filesystem::path& folder);
 
-/// What `fossil commit` would commit in CHECKOUT. Errors: kInvalid: a file is missing, or in
-/// conflict.
+/// The changes that `fossil commit` would commit in CHECKOUT. Error: kInvalid if a file is missing
+/// or has a conflict.
 base::Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout);
 
-/// The files NAMES, each as it is seen from FOLDER; their names in the repository are those below
-/// ROOT. AS_DELETIONS: they are to be removed, whether they are there or not. Errors: kNotFound,
-/// kInvalid.
+/// The files NAMES, relative to FOLDER; their names in the repository are relative to ROOT.
+/// AS_DELETIONS: they are to be removed, and need not exist. Errors: kNotFound, kInvalid.
 base::Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& names,
                                                    const std::filesystem::path& folder,
                                                    const std::filesystem::path& root,
                                                    bool as_deletions);
 
-/// 'x', 'l' or 0, as the file at PATH is; and its content. Errors: kIo, kInvalid: it is no file.
+/// The permission of the file at PATH ('x', 'l' for a symbolic link, or 0), and its content.
+/// Errors: kIo, or kInvalid if it is neither a file nor a symbolic link.
 base::Result<char> permission_of(const std::filesystem::path& path);
 base::Result<std::string> content_of(const std::filesystem::path& path);
 

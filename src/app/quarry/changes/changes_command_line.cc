@@ -10,17 +10,17 @@ namespace {
 
 void add_server_options(CLI::App& command, ServerArguments& server, bool is_needed) {
   auto* url = command.add_option("--to", server.url,
-                                 "the repository's URL on the server (http: or https:)");
+                                 "URL of the repository on the server (http: or https:)");
   if (is_needed) url->required();
-  command.add_option("--user", server.user, "who you are there (default: the URL's user)")
+  command.add_option("--user", server.user, "Login on the server (default: the URL's user)")
       ->needs(url);
   command
       .add_option("--password-file", server.password_file,
-                  "take the password from the first line of this file (-: standard input)")
+                  "File with the password in its first line (-: standard input)")
       ->needs(url);
   command
       .add_option("--ca-file", server.ca_file,
-                  "believe these authorities' certificates (PEM) instead of the system's")
+                  "File of CA certificates (PEM) to trust instead of the system's")
       ->needs(url);
 }
 
@@ -31,52 +31,55 @@ QueueArguments& add_command(CLI::App& queue, Run& run, const char* name, const c
   add_server_options(*command, arguments.server, /*is_needed=*/false);
   auto* file = command
                    ->add_option("-R,--repository", arguments.repository,
-                                "the repository file (default: that of the open check-out)")
+                                "Repository file (default: that of the open check-out)")
                    ->excludes("--to");
   command
       ->add_option("--queue", arguments.folder,
-                   "the queue's folder (default: FILE.changes beside the repository)")
+                   "Folder of the queue (default: FILE.changes beside the repository)")
       ->needs(file);
   return arguments;
 }
 
 void add_json(CLI::App& queue, const char* name, QueueArguments& arguments) {
-  queue.get_subcommand(name)->add_flag("--json", arguments.as_json, "as JSON");
+  queue.get_subcommand(name)->add_flag("--json", arguments.as_json, "Print JSON");
 }
 
 void add_id(CLI::App& queue, const char* name, QueueArguments& arguments) {
   queue.get_subcommand(name)
-      ->add_option("CSID", arguments.id, "the change set: its id, or the beginning of it")
+      ->add_option("CSID", arguments.id, "Id of the change set, or a unique prefix of it")
       ->required();
 }
 
 void add_looking(CLI::App& queue, Run& run) {
-  auto& status =
-      add_command(queue, run, "status", "tell how many change sets are where", run_queue_status);
+  auto& status = add_command(queue, run, "status", "Show the number of change sets in each folder",
+                             run_queue_status);
   add_json(queue, "status", status);
-  auto& list = add_command(queue, run, "list", "list what waits, in order, and what is over",
-                           run_queue_list);
+  auto& list = add_command(queue, run, "list",
+                           "List waiting change sets in order, then finished ones", run_queue_list);
   add_json(queue, "list", list);
   CLI::App& listing = *queue.get_subcommand("list");
-  listing.add_option("--branch", list.list.branch, "of this branch alone");
+  listing.add_option("--branch", list.list.branch, "Only list change sets for this branch");
   listing.add_option("--state", list.list.states,
-                     "in these folders alone (pending,run, say), or what is waiting, or over");
-  listing.add_option("-n,--limit", list.list.limit, "so many of each kind at the most")
+                     "Only list these folders (such as pending,run), or: waiting, over");
+  listing
+      .add_option("-n,--limit", list.list.limit,
+                  "Maximum number of waiting and of finished change sets")
       ->capture_default_str()
       ->check(CLI::Range(0, 2'000));
-  listing.add_option("--after", list.list.after, "go on where an earlier list has ended");
-  auto& show = add_command(queue, run, "show", "tell all about a change set", run_queue_show);
+  listing.add_option("--after", list.list.after, "Continue a list at the position that it printed");
+  auto& show =
+      add_command(queue, run, "show", "Show everything about a change set", run_queue_show);
   add_id(queue, "show", show);
   add_json(queue, "show", show);
-  auto& log = add_command(queue, run, "log", "tell what happened to a change set", run_queue_log);
+  auto& log = add_command(queue, run, "log", "Show the history of a change set", run_queue_log);
   add_id(queue, "log", log);
   add_json(queue, "log", log);
-  auto& why = add_command(queue, run, "why", "tell what a change set waits for", run_queue_why);
+  auto& why = add_command(queue, run, "why", "Show what a change set waits for", run_queue_why);
   add_id(queue, "why", why);
   add_json(queue, "why", why);
   queue.get_subcommand("why")
       ->add_option("--needs-approval", why.needs_approval,
-                   "move types that need one, as configured (changes.needs_approval)")
+                   "Move type that needs an approval (see changes.needs_approval); may be repeated")
       ->needs("--repository")
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"RB", "EM", "BF", "DC"}));
@@ -90,45 +93,49 @@ void add_action(CLI::App& queue, Run& run, const char* name, const char* descrip
 }
 
 void add_doing(CLI::App& queue, Run& run) {
-  add_action(queue, run, "hold", "let a change set wait until it is released", run_queue_hold,
-             "--why", "the reason");
-  add_action(queue, run, "release", "let a change set go on that is held", run_queue_release,
-             "--why", "the reason");
-  add_action(queue, run, "abandon", "take a change set out of the queue", run_queue_abandon,
-             "--why", "the reason");
-  add_action(queue, run, "terminate", "stop the execution of a change set", run_queue_terminate,
-             "--why", "the reason");
-  add_action(queue, run, "retry", "try a change set again that has failed", run_queue_retry,
-             "--why", "the reason");
-  add_action(queue, run, "approve", "approve a change set of somebody else", run_queue_approve,
-             "--ref", "a reference: of a ticket, say");
+  add_action(queue, run, "hold", "Stop a change set from being executed until it is released",
+             run_queue_hold, "--why", "Reason");
+  add_action(queue, run, "release", "Let a held change set continue", run_queue_release, "--why",
+             "Reason");
+  add_action(queue, run, "abandon", "Remove a change set from the queue", run_queue_abandon,
+             "--why", "Reason");
+  add_action(queue, run, "terminate", "Stop the execution of a change set", run_queue_terminate,
+             "--why", "Reason");
+  add_action(queue, run, "retry", "Try a failed change set again", run_queue_retry, "--why",
+             "Reason");
+  add_action(queue, run, "approve", "Approve a change set of another user", run_queue_approve,
+             "--ref", "Reference, for example to a ticket");
   auto& rollback =
-      add_command(queue, run, "rollback", "take change sets back, with all that depends on them",
+      add_command(queue, run, "rollback", "Roll change sets back, with all that depend on them",
                   run_queue_rollback);
   CLI::App* taking_back = queue.get_subcommand("rollback");
-  taking_back->add_option("CSID", rollback.ids, "the change sets, or the beginnings of their ids")
+  taking_back
+      ->add_option("CSID", rollback.ids, "Ids of the change sets, or unique prefixes of them")
       ->required();
-  taking_back->add_flag("--dry-run", rollback.dry_run, "only tell which those are");
-  taking_back->add_option("--why", rollback.text, "the reason");
+  taking_back->add_flag("--dry-run", rollback.dry_run, "Only list the change sets");
+  taking_back->add_option("--why", rollback.text, "Reason");
   add_json(queue, "rollback", rollback);
   auto& freeze =
-      add_command(queue, run, "freeze", "let all that is for a branch wait", run_queue_freeze);
+      add_command(queue, run, "freeze", "Stop all change sets for a branch", run_queue_freeze);
   queue.get_subcommand("freeze")->add_option("BRANCH", freeze.branch)->required();
-  auto& thaw = add_command(queue, run, "thaw", "let it go on", run_queue_thaw);
+  auto& thaw =
+      add_command(queue, run, "thaw", "Let the change sets for a branch continue", run_queue_thaw);
   queue.get_subcommand("thaw")->add_option("BRANCH", thaw.branch)->required();
 }
 
 void add_run(CLI::App& queue, Run& run) {
   CLI::App* command = queue.add_subcommand(
-      "run", "do what is to be done in a queue here, where no server does (from cron)");
+      "run", "Process a local queue that no server processes, for use with cron");
   auto& arguments = arguments_of(*command, run, run_queue_run);
   command->add_option("-R,--repository", arguments.repository,
-                      "the repository file (default: that of the open check-out)");
+                      "Repository file (default: that of the open check-out)");
   command->add_option("--queue", arguments.folder,
-                      "the queue's folder (default: FILE.changes beside the repository)");
-  command->add_option("--set", arguments.settings, "WORD=VALUE, as in quarry.conf(5)")
+                      "Folder of the queue (default: FILE.changes beside the repository)");
+  command
+      ->add_option("--set", arguments.settings,
+                   "Directive of quarry.conf(5), as DIRECTIVE=VALUE; may be repeated")
       ->allow_extra_args(false);
-  command->add_flag("--once", arguments.once, "end when nothing is left to do")->required();
+  command->add_flag("--once", arguments.once, "Exit when there is nothing left to do")->required();
 }
 
 }  // namespace
@@ -136,30 +143,34 @@ void add_run(CLI::App& queue, Run& run) {
 void add_submit(CLI::App& command, Run& run) {
   auto& submit = arguments_of(command, run, run_submit);
   add_server_options(command, submit.server, /*is_needed=*/true);
-  command.add_option("--target", submit.target, "the branch that it is for")->required();
-  command.add_option("--comment", submit.comment, "of the check-in")->required();
-  command
-      .add_option("--type", submit.type, "the move type: development change, bug fix, emergency")
+  command.add_option("--target", submit.target, "Branch to land on")->required();
+  command.add_option("--comment", submit.comment, "Comment of the check-in")->required();
+  command.add_option("--type", submit.type, "Move type: development change, bug fix, emergency")
       ->capture_default_str()
       ->check(CLI::IsMember({"DC", "BF", "EM"}));
   command
       .add_option("--depends", submit.dependencies,
-                  "ids of change sets that have to have landed before")
+                  "Id of a change set that must land first; may be repeated")
       ->allow_extra_args(false);
-  command.add_option("--approval", submit.approval, "a reference of who allowed it");
-  command.add_option("--author", submit.author, "whose check-in it is (default: yours)");
+  command.add_option("--approval", submit.approval, "Reference to an approval");
+  command.add_option("--author", submit.author, "Author of the check-in (default: you)");
   auto* base = command.add_option(
       "--base", submit.base,
-      "the check-in that it was made from (default: that of the open check-out)");
-  command.add_flag("--on-tip", submit.on_tip, "take the files as they are, whatever the tip has")
-      ->excludes(base);
-  command.add_option("--delete", submit.deletions, "files to remove, outside of a check-out")
+      "Check-in that the changes are based on (default: that of the open check-out)");
+  command.add_flag("--on-tip", submit.on_tip, "Replace the files of the tip")->excludes(base);
+  command
+      .add_option("--delete", submit.deletions,
+                  "File to remove, outside of a check-out; may be repeated")
       ->allow_extra_args(false);
-  command.add_option("FILES", submit.files,
-                     "of the check-out's changes these alone; outside of one, what to submit");
-  auto* wait = command.add_flag("--wait", submit.waits,
-                                "wait for the outcome: the exit code is 0 where it has landed");
-  command.add_option("--timeout", submit.timeout, "of --wait, in seconds (default: for ever)")
+  command.add_option(
+      "FILES", submit.files,
+      "Changed files to submit (default: all); outside of a check-out, the files to submit");
+  auto* wait =
+      command.add_flag("--wait", submit.waits,
+                       "Wait for the outcome; the exit status is 0 if the change set has landed");
+  command
+      .add_option("--timeout", submit.timeout,
+                  "Maximum time of --wait in seconds (default: no limit)")
       ->needs(wait)
       ->check(CLI::Range(0.1, 1e9));
 }

@@ -1,13 +1,13 @@
-// The words of `quarry submit` and `quarry queue`.
+// The command line of `quarry submit` and `quarry queue`.
 #pragma once
 
 #include "common/command_line.h"
 
 namespace quarry::app {
 
-/// Adds them to COMMAND; see arguments_of() for RUN.
+/// Adds the options to COMMAND; for RUN see arguments_of().
 void add_submit(CLI::App& command, Run& run);
-/// Likewise, with the commands under it.
+/// Adds the subcommands and their options.
 void add_queue(CLI::App& queue, Run& run);
 
 }  // namespace quarry::app

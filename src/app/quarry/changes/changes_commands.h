@@ -1,4 +1,4 @@
-// The commands of `quarry` about change sets. They return an exit code.
+// The `quarry` commands for change sets. They return an exit code.
 #pragma once
 
 #include <string>
@@ -16,33 +16,33 @@ struct SubmitArguments {
   std::string author;
   std::string approval;
   std::string base;
-  bool on_tip = false;  // no base: the files are taken as they are
+  bool on_tip = false;  // no base: the files replace those of the tip
   std::vector<std::string> dependencies;
   std::vector<std::string> files;
   std::vector<std::string> deletions;
   bool waits = false;
-  double timeout = 0;  // seconds that --wait waits; 0: for ever
+  double timeout = 0;  // of --wait, in seconds; 0: no timeout
 };
 int run_submit(const SubmitArguments& arguments);
 
-/// Which change sets of a queue are listed.
+/// The selection of change sets to list.
 struct ListArguments {
-  std::string branch;  // of that alone
-  std::string states;  // folders with commas between them
-  std::string after;   // a bookmark's text
+  std::string branch;  // only this branch
+  std::string states;  // folder names, separated by commas
+  std::string after;   // position where the previous list ended
   std::size_t limit = 50;
 };
 
 struct QueueArguments {
-  ServerArguments server;  // or
-  std::string repository;  // here
-  std::string folder;      // of its queue, where it is not beside it
-  std::string id;          // or its beginning
+  ServerArguments server;  // a queue on a server, or
+  std::string repository;  // a local one
+  std::string folder;      // the queue's folder, if it is not beside the repository
+  std::string id;          // or a prefix of it
   std::vector<std::string> ids;
   std::string branch;
-  std::string text;                         // why, or an approval's reference
+  std::string text;                         // a reason, or an approval's reference
   std::vector<std::string> needs_approval;  // move types
-  std::vector<std::string> settings;        // WORD=VALUE
+  std::vector<std::string> settings;        // DIRECTIVE=VALUE
   bool as_json = false;
   bool dry_run = false;
   bool once = false;

@@ -1,5 +1,5 @@
-// The `fossil` program, asked about the check-out that a command is run in: it alone knows its own
-// check-out database, whatever its version.
+// Queries a check-out with the `fossil` program, because the schema of the check-out database
+// depends on its version.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace quarry::app {
 
-/// What `fossil ARGUMENTS` prints, run in FOLDER. Errors: kNotFound: there is no such program;
-/// kInvalid: it failed, and what it says; kLimit: it prints too much; kIo.
+/// Runs `fossil ARGUMENTS` in FOLDER and returns its output. Errors: kNotFound if the program is
+/// not installed; kInvalid with its message if it failed; kLimit if the output is too long; kIo.
 base::Result<std::string> ask_fossil(const std::filesystem::path& folder,
                                      std::vector<std::string> arguments);
 

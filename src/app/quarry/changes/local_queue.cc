@@ -29,7 +29,7 @@ using base::fail;
 using base::Result;
 using changes::ChangeSetId;
 
-class LocalQueue : public QueuePlace {
+class LocalQueue : public QueueAccess {
  public:
   LocalQueue(fs::path base, changes::Rules rules, std::string login)
       : directories_(base::FileSystem::real(), std::move(base)),
@@ -64,7 +64,7 @@ class LocalQueue : public QueuePlace {
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, id));
     return changes::why_waits(directories_, rules_, place.name.id, now());
   }
-  Result<std::vector<ChangeSetId>> what_goes_with(const std::vector<ChangeSetId>& ids) override {
+  Result<std::vector<ChangeSetId>> rollback_closure(const std::vector<ChangeSetId>& ids) override {
     QUARRY_TRY_ASSIGN(const auto places,
                       changes::what_goes_with(directories_, ids, rules_.max_taken_back));
     std::vector<ChangeSetId> all;
@@ -74,7 +74,7 @@ class LocalQueue : public QueuePlace {
   Result<void> act(changes::Action action, const std::string& id,
                    const std::string& text) override {
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, id));
-    // Who may write into these folders may do all that is done in them.
+    // No permission check, because a user who can write to these folders can do everything.
     QUARRY_TRY(changes::act(directories_, place.name.id, {action, login_, text}, now(), {}));
     pull(changes::Trigger::kQueue);
     return {};
@@ -85,7 +85,7 @@ class LocalQueue : public QueuePlace {
     return {};
   }
   Result<ChangeSetId> submit(const changes::Meta& meta) override {
-    QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMostRollback));
+    QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMaxRollback));
     const changes::ChangeSetName name{.id = ChangeSetId::random(),
                                       .tai = changes::tai64n(now()),
                                       .pid = ::getpid(),
@@ -114,7 +114,7 @@ class LocalQueue : public QueuePlace {
   std::string login_;
 };
 
-/// Root would leave files that the queue's daemons cannot write.
+/// As root, this process would create files that the queue's daemons cannot write.
 Result<void> become_queue_owner(const fs::path& folder) {
   if (::geteuid() != 0) return {};
   QUARRY_TRY_ASSIGN(const auto owner, master::owner_of(folder));
@@ -124,15 +124,15 @@ Result<void> become_queue_owner(const fs::path& folder) {
 }  // namespace
 
 std::string own_login() {
-  // Behind sudo and su it is he who counts.
+  // With sudo, the user who called it.
   const char* const sudo = std::getenv("SUDO_USER");
   if (::getuid() == 0 && sudo != nullptr && *sudo != '\0') return sudo;
   const passwd* const user = ::getpwuid(::getuid());
   return user != nullptr ? user->pw_name : std::to_string(::getuid());
 }
 
-Result<std::unique_ptr<QueuePlace>> local_queue(const QueueArguments& arguments,
-                                                const std::string& repository) {
+Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments,
+                                                 const std::string& repository) {
   const fs::path base = arguments.folder.empty()
                             ? changes::queue_base({}, fs::absolute(repository), "")
                             : fs::path(arguments.folder);
@@ -148,7 +148,7 @@ Result<std::unique_ptr<QueuePlace>> local_queue(const QueueArguments& arguments,
   }
   const std::string login = own_login();
   QUARRY_TRY(become_queue_owner(base));
-  return std::unique_ptr<QueuePlace>(std::make_unique<LocalQueue>(base, rules, login));
+  return std::unique_ptr<QueueAccess>(std::make_unique<LocalQueue>(base, rules, login));
 }
 
 }  // namespace quarry::app

@@ -1,19 +1,19 @@
-// A queue that lies in folders here.
+// A queue in local folders.
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "queue_place.h"
+#include "queue_access.h"
 
 namespace quarry::app {
 
-/// The queue of REPOSITORY, a file. As root, this process becomes its owner. Errors: kNotFound: there
-/// is no queue; kDenied.
-base::Result<std::unique_ptr<QueuePlace>> local_queue(const QueueArguments& arguments,
-                                                      const std::string& repository);
+/// Opens the queue of the repository file REPOSITORY. If run as root, the process changes to the
+/// owner's user. Errors: kNotFound if there is no queue; kDenied.
+base::Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments,
+                                                       const std::string& repository);
 
-/// Who runs this program, as histories name him.
+/// The login of the calling user, as recorded in histories.
 std::string own_login();
 
 }  // namespace quarry::app

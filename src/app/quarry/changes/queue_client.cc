@@ -23,9 +23,9 @@ using base::fail;
 using base::Result;
 using nlohmann::json;
 
-constexpr std::size_t kMostReply = std::size_t{64} << 20;
+constexpr std::size_t kMaxReply = std::size_t{64} << 20;
 
-/// The member NAME of the object TEXT; "": there is none.
+/// The string member NAME of the JSON object TEXT; "" if there is none.
 std::string member_of(const std::string& text, const char* name) {
   const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) return {};
@@ -46,14 +46,14 @@ std::unexpected<base::Error> refused(const std::string& url, const transport::Ht
       fmt::format("{}: HTTP status {}: no queue of change sets is there", url, reply.status));
 }
 
-/// Path and query of URL, as the first line of a request has them.
+/// The request target of URL: path and query.
 std::string target_of(const std::string& url) {
   const std::size_t host = url.find("://") + 3;
   const std::size_t path = url.find('/', host);
   return path == std::string::npos ? "/" : url.substr(path);
 }
 
-/// So that two requests of the same moment are two.
+/// Makes two requests at the same time different, because the server refuses repeated ones.
 std::string random_word() {
   std::random_device device;
   return fmt::format("{:08x}{:08x}", device(), device());
@@ -80,7 +80,7 @@ Result<QueueClient> QueueClient::open(const ServerArguments& arguments) {
     QUARRY_TRY_ASSIGN(url.password, password_from_file(arguments.password_file));
   }
   transport::TransportOptions options;
-  options.max_reply = kMostReply;
+  options.max_reply = kMaxReply;
   options.ca_file = arguments.ca_file;
   options.is_interrupted = [] { return Interruption::signal() != 0; };
   QueueClient client(std::move(url), std::move(options));
@@ -94,9 +94,9 @@ Result<QueueClient> QueueClient::open(const ServerArguments& arguments) {
   return client;
 }
 
-/// A password is kept as a hash with the project's code in it, which servers tell everybody.
+/// Gets the project code, which is part of the hash of a password. It is not secret.
 Result<void> QueueClient::learn_project_code() {
-  // What follows is for servers that tell of the queue in any case.
+  // waiting and over keep the reply of a server short that does not support ask=project.
   const std::string url = base_ + ".json?ask=project&waiting=0&over=0";
   QUARRY_TRY_ASSIGN(const auto reply,
                     transport::exchange({.url = url, .headers = {}, .body = {}}, options_));

@@ -1,5 +1,5 @@
-// The queue of a repository on a server, over http or https: requests signed as
-// quarry/sync/signed_request.h has it. The password itself never travels.
+// A repository's queue on a server, over http or https. Requests are signed (see
+// quarry/sync/signed_request.h); the password is never sent.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@
 
 namespace quarry::app {
 
-/// Options of the command line.
+/// Command-line options.
 struct ServerArguments {
   std::string url;
-  std::string user;  // "": that of the URL
+  std::string user;  // "": the user in the URL
   std::string password_file;
   std::string ca_file;
 };
 
 class QueueClient {
  public:
-  /// The server at ARGUMENTS.url, with its user's password from where they say, or asked for.
-  /// Errors: kInvalid, kNotFound, kDenied, kIo.
+  /// Connects to the server at ARGUMENTS.url. The password comes from the given file, or the user
+  /// is asked. Errors: kInvalid, kNotFound, kDenied, kIo.
   static base::Result<QueueClient> open(const ServerArguments& arguments);
 
-  /// What is at PATH ("/ab12.json", or "" for the queue) with QUERY. Returns the JSON. Errors: what
-  /// the server says, as kNotFound, kDenied, kInvalid, kConflict, kBusy, kNoSpace or kIo.
+  /// Requests PATH ("/ab12.json", or "" for the queue) with QUERY, and returns the JSON. Errors:
+  /// the server's, as kNotFound, kDenied, kInvalid, kConflict, kBusy, kNoSpace or kIo.
   base::Result<std::string> get(std::string_view path, std::string_view query = {}) const;
   base::Result<std::string> post(std::string_view path, std::string_view query,
                                  std::string_view content_type, std::string_view body) const;
@@ -39,7 +39,7 @@ class QueueClient {
   base::Result<void> learn_project_code();
 
   transport::RemoteUrl url_;
-  std::string base_;  // of the queue, without a slash at its end
+  std::string base_;  // the queue's URL, without a slash at the end
   transport::TransportOptions options_;
   std::string project_code_;
 };

@@ -1,4 +1,4 @@
-// quarry queue …: looks at a queue of change sets, and does what people may do to what is in it.
+// quarry queue …: shows and changes a queue of change sets.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -11,7 +11,7 @@
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "quarry/base/escape.h"
-#include "queue_place.h"
+#include "queue_access.h"
 #include "queue_text.h"
 
 namespace quarry::app {
@@ -22,20 +22,20 @@ using base::fail;
 using base::Result;
 using changes::Action;
 
-/// ACTION with the queue of ARGUMENTS.
+/// Calls ACTION with the queue of ARGUMENTS.
 template <typename Action>
 int with_queue(const QueueArguments& arguments, Action&& action) {
   const Interruption interruption;
-  auto place = queue_place(arguments);
-  if (!place) return failed(place.error());
-  return exit_code_of(action(**place));
+  auto queue = open_queue(arguments);
+  if (!queue) return failed(queue.error());
+  return exit_code_of(action(**queue));
 }
 
 void print_json(const std::string& document) {
   fmt::print("{}{}", document, document.ends_with('\n') ? "" : "\n");
 }
 
-/// The branches that are frozen, of the JSON of a queue.
+/// The frozen branches in a queue's JSON.
 std::vector<std::string> frozen_in(const std::string& text) {
   std::vector<std::string> branches;
   const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -47,23 +47,23 @@ std::vector<std::string> frozen_in(const std::string& text) {
   return branches;
 }
 
-Result<void> show_queue(const QueueArguments& arguments, QueuePlace& place, bool is_list) {
+Result<void> show_queue(const QueueArguments& arguments, QueueAccess& queue, bool is_list) {
   ListArguments wanted = arguments.list;
   if (!is_list) wanted.limit = 0;
-  QUARRY_TRY_ASSIGN(const std::string document, place.list(wanted));
+  QUARRY_TRY_ASSIGN(const std::string document, queue.list(wanted));
   if (arguments.as_json) {
     print_json(document);
     return {};
   }
   QUARRY_TRY_ASSIGN(const auto view, changes::queue_view_of(document));
   fmt::print("{}", is_list ? list_text(view) : status_text(view, frozen_in(document)));
-  // Not among what a program may read line by line.
+  // On standard error, so that programs can parse standard output.
   if (is_list) fmt::print(stderr, "{}", more_text(view));
   return {};
 }
 
-Result<void> show_one(const QueueArguments& arguments, QueuePlace& place, bool is_log) {
-  QUARRY_TRY_ASSIGN(const std::string document, place.show(arguments.id));
+Result<void> show_one(const QueueArguments& arguments, QueueAccess& queue, bool is_log) {
+  QUARRY_TRY_ASSIGN(const std::string document, queue.show(arguments.id));
   if (arguments.as_json) {
     print_json(document);
     return {};
@@ -74,26 +74,26 @@ Result<void> show_one(const QueueArguments& arguments, QueuePlace& place, bool i
 }
 
 int act(const QueueArguments& arguments, Action action) {
-  return with_queue(arguments, [&](QueuePlace& place) {
-    return place.act(action, arguments.id, arguments.text);
+  return with_queue(arguments, [&](QueueAccess& queue) {
+    return queue.act(action, arguments.id, arguments.text);
   });
 }
 
-/// The whole ids of those that ARGUMENTS name.
+/// The full ids of the change sets in ARGUMENTS.
 Result<std::vector<changes::ChangeSetId>> whole_ids(const QueueArguments& arguments,
-                                                    QueuePlace& place) {
+                                                    QueueAccess& queue) {
   std::vector<changes::ChangeSetId> ids;
   for (const std::string& each : arguments.ids) {
-    QUARRY_TRY_ASSIGN(const std::string document, place.show(each));
+    QUARRY_TRY_ASSIGN(const std::string document, queue.show(each));
     QUARRY_TRY_ASSIGN(const auto view, changes::job_view_of(document));
     ids.push_back(view.job.name.id);
   }
   return ids;
 }
 
-Result<void> tell_closure(const QueueArguments& arguments,
-                          const std::vector<changes::ChangeSetId>& ids, QueuePlace& place) {
-  QUARRY_TRY_ASSIGN(const auto closure, place.what_goes_with(ids));
+Result<void> print_closure(const QueueArguments& arguments,
+                           const std::vector<changes::ChangeSetId>& ids, QueueAccess& queue) {
+  QUARRY_TRY_ASSIGN(const auto closure, queue.rollback_closure(ids));
   if (arguments.as_json) {
     nlohmann::json list = nlohmann::json::array();
     for (const changes::ChangeSetId& id : closure) list.push_back(id.str());
@@ -102,7 +102,7 @@ Result<void> tell_closure(const QueueArguments& arguments,
   }
   changes::QueueView view;
   for (const changes::ChangeSetId& id : closure) {
-    QUARRY_TRY_ASSIGN(const std::string document, place.show(std::string(id.str())));
+    QUARRY_TRY_ASSIGN(const std::string document, queue.show(std::string(id.str())));
     QUARRY_TRY_ASSIGN(auto one, changes::job_view_of(document));
     view.jobs.push_back(std::move(one));
   }
@@ -110,14 +110,14 @@ Result<void> tell_closure(const QueueArguments& arguments,
   return {};
 }
 
-Result<void> roll_back(const QueueArguments& arguments, QueuePlace& place) {
-  QUARRY_TRY_ASSIGN(const auto ids, whole_ids(arguments, place));
-  if (arguments.dry_run) return tell_closure(arguments, ids, place);
+Result<void> roll_back(const QueueArguments& arguments, QueueAccess& queue) {
+  QUARRY_TRY_ASSIGN(const auto ids, whole_ids(arguments, queue));
+  if (arguments.dry_run) return print_closure(arguments, ids, queue);
   changes::Meta meta;
   meta.type = changes::MoveType::kRollback;
   meta.dependencies = ids;
   meta.comment = arguments.text;
-  QUARRY_TRY_ASSIGN(const auto id, place.submit(meta));
+  QUARRY_TRY_ASSIGN(const auto id, queue.submit(meta));
   if (arguments.as_json) {
     fmt::print("{{\"id\":\"{}\"}}\n", id.str());
   } else {
@@ -130,26 +130,27 @@ Result<void> roll_back(const QueueArguments& arguments, QueuePlace& place) {
 
 int run_queue_status(const QueueArguments& arguments) {
   return with_queue(arguments,
-                    [&](QueuePlace& place) { return show_queue(arguments, place, false); });
+                    [&](QueueAccess& queue) { return show_queue(arguments, queue, false); });
 }
 
 int run_queue_list(const QueueArguments& arguments) {
   return with_queue(arguments,
-                    [&](QueuePlace& place) { return show_queue(arguments, place, true); });
+                    [&](QueueAccess& queue) { return show_queue(arguments, queue, true); });
 }
 
 int run_queue_show(const QueueArguments& arguments) {
   return with_queue(arguments,
-                    [&](QueuePlace& place) { return show_one(arguments, place, false); });
+                    [&](QueueAccess& queue) { return show_one(arguments, queue, false); });
 }
 
 int run_queue_log(const QueueArguments& arguments) {
-  return with_queue(arguments, [&](QueuePlace& place) { return show_one(arguments, place, true); });
+  return with_queue(arguments,
+                    [&](QueueAccess& queue) { return show_one(arguments, queue, true); });
 }
 
 int run_queue_why(const QueueArguments& arguments) {
-  return with_queue(arguments, [&](QueuePlace& place) -> Result<void> {
-    QUARRY_TRY_ASSIGN(const std::string why, place.why(arguments.id));
+  return with_queue(arguments, [&](QueueAccess& queue) -> Result<void> {
+    QUARRY_TRY_ASSIGN(const std::string why, queue.why(arguments.id));
     if (arguments.as_json) {
       fmt::print("{}\n", nlohmann::json{{"why", why}}.dump());
     } else {
@@ -184,17 +185,17 @@ int run_queue_approve(const QueueArguments& arguments) {
 }
 
 int run_queue_rollback(const QueueArguments& arguments) {
-  return with_queue(arguments, [&](QueuePlace& place) { return roll_back(arguments, place); });
+  return with_queue(arguments, [&](QueueAccess& queue) { return roll_back(arguments, queue); });
 }
 
 int run_queue_freeze(const QueueArguments& arguments) {
   return with_queue(arguments,
-                    [&](QueuePlace& place) { return place.freeze(arguments.branch, true); });
+                    [&](QueueAccess& queue) { return queue.freeze(arguments.branch, true); });
 }
 
 int run_queue_thaw(const QueueArguments& arguments) {
   return with_queue(arguments,
-                    [&](QueuePlace& place) { return place.freeze(arguments.branch, false); });
+                    [&](QueueAccess& queue) { return queue.freeze(arguments.branch, false); });
 }
 
 }  // namespace quarry::app

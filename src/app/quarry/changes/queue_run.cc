@@ -1,5 +1,5 @@
-// quarry queue run --once: the three daemons of a queue, one after the other, each until it has
-// nothing to do: for cron, where no server runs them.
+// quarry queue run --once: runs the three daemons of a queue one after another, each until it has
+// nothing left to do. For cron, if no server runs them.
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -15,7 +15,7 @@
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "quarry/base/spawn.h"
-#include "queue_place.h"
+#include "queue_access.h"
 
 namespace quarry::app {
 namespace {

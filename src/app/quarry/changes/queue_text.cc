@@ -18,7 +18,7 @@ using changes::JobView;
 using changes::Stage;
 
 constexpr std::size_t kShortId = 8;
-constexpr std::size_t kMostText = 4'000;
+constexpr std::size_t kMaxText = 4'000;
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
@@ -43,14 +43,14 @@ std::string expected_text(const JobView& view) {
 }
 
 void add(std::string& text, const char* name, const std::string& value) {
-  if (!value.empty()) text += fmt::format("{:<12} {}\n", name, printable(value, kMostText));
+  if (!value.empty()) text += fmt::format("{:<12} {}\n", name, printable(value, kMaxText));
 }
 
-/// The lines of MORE, each with BEFORE before it.
+/// Adds the lines of MORE with the prefix BEFORE.
 void add_lines(std::string& text, const std::string& more, const char* before) {
   for (std::size_t at = 0; at < more.size();) {
     const std::size_t end = std::min(more.find('\n', at), more.size());
-    text += fmt::format("{}{}\n", before, printable(more.substr(at, end - at), kMostText));
+    text += fmt::format("{}{}\n", before, printable(more.substr(at, end - at), kMaxText));
     at = end + 1;
   }
 }
@@ -132,7 +132,7 @@ std::string log_text(const JobView& view) {
   std::string text;
   for (const changes::HistoryLine& line : view.job.history) {
     text +=
-        fmt::format("{} {} {}\n", time_text(line.time), line.state, printable(line.why, kMostText));
+        fmt::format("{} {} {}\n", time_text(line.time), line.state, printable(line.why, kMaxText));
   }
   if (!view.output.empty()) text += "\n";
   add_lines(text, view.output, "");

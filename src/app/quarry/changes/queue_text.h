@@ -8,13 +8,13 @@
 
 namespace quarry::app {
 
-/// One line a group of stages, and the branches that are frozen.
+/// One line for each group of stages, then the frozen branches.
 std::string status_text(const changes::QueueView& view, const std::vector<std::string>& frozen);
 std::string list_text(const changes::QueueView& view);
-/// How to see what that has left out; "": nothing.
+/// How to list the change sets that list_text() left out; "" if there are none.
 std::string more_text(const changes::QueueView& view);
 std::string change_set_text(const changes::JobView& view);
-/// The history alone.
+/// Only the history.
 std::string log_text(const changes::JobView& view);
 
 }  // namespace quarry::app

@@ -11,13 +11,13 @@ using base::fail;
 using base::Result;
 
 Result<std::string> packed(const changes::Meta& meta, std::span<const changes::FileToSubmit> files,
-                           std::size_t most) {
+                           std::size_t max_size) {
   std::string tarball;
   QUARRY_TRY(changes::write_tarball(
       [&](std::string_view bytes) -> Result<void> {
-        if (tarball.size() + bytes.size() > most) {
+        if (tarball.size() + bytes.size() > max_size) {
           return fail(ErrorCode::kLimit,
-                      fmt::format("the change set is larger than {} bytes", most));
+                      fmt::format("the change set is larger than {} bytes", max_size));
         }
         tarball += bytes;
         return {};

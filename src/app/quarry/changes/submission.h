@@ -1,4 +1,4 @@
-// A change set on its way to a queue: packed, and sent.
+// Packs a change set and sends it to a queue.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,12 @@
 
 namespace quarry::app {
 
-/// The tarball of META with FILES. Errors: those of write_tarball(); kLimit: more than MOST bytes.
+/// Builds the tarball of META with FILES. Errors: those of write_tarball(); kLimit if it is larger
+/// than MAX_SIZE bytes.
 base::Result<std::string> packed(const changes::Meta& meta,
-                                 std::span<const changes::FileToSubmit> files, std::size_t most);
-/// Sends TARBALL; returns the id that the server gives it. Errors: those of QueueClient::post().
+                                 std::span<const changes::FileToSubmit> files,
+                                 std::size_t max_size);
+/// Sends TARBALL; returns its id on the server. Errors: those of QueueClient::post().
 base::Result<changes::ChangeSetId> send(const QueueClient& client, changes::MoveType type,
                                         std::string_view tarball);
 

@@ -1,5 +1,5 @@
-// quarry submit: makes a change set of what has changed in a check-out, or of files that are named,
-// sends it to a server's queue, and prints its id.
+// quarry submit: builds a change set from the changes of a check-out or from named files, sends it
+// to a server's queue, and prints its id.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -27,9 +27,10 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-constexpr std::size_t kMostTarball = std::size_t{1} << 30;
+constexpr std::size_t kMaxTarball = std::size_t{1} << 30;
 
-/// Those of CHANGED that NAMES, seen from FOLDER, are, or hold. Error: a name changes nothing.
+/// The elements of CHANGED that match NAMES, which are files or folders relative to FOLDER. Error:
+/// a name matches nothing.
 Result<std::vector<ChangedFile>> chosen(const std::vector<ChangedFile>& changed,
                                         const std::vector<std::string>& names,
                                         const fs::path& folder) {
@@ -107,7 +108,7 @@ Result<std::string> tarball_of(const changes::Meta& meta, const std::vector<Chan
                           return content_of(path);
                         }});
   }
-  return packed(meta, contents, kMostTarball);
+  return packed(meta, contents, kMaxTarball);
 }
 
 Result<int> submit(const SubmitArguments& arguments) {
@@ -121,9 +122,10 @@ Result<int> submit(const SubmitArguments& arguments) {
     fmt::print("{}\n", id.str());
     return kDone;
   }
-  // Whoever is ended while it waits has the id.
+  // Print the id first, for users who interrupt the wait.
   fmt::print(stderr, "quarry: submitted {}\n", id.str());
-  const auto most = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.timeout * 1000));
+  const auto max_wait =
+      std::chrono::milliseconds(static_cast<std::int64_t>(arguments.timeout * 1000));
   QUARRY_TRY_ASSIGN(const auto view, wait_until_over(
                                          [&]() -> Result<changes::JobView> {
                                            QUARRY_TRY_ASSIGN(
@@ -131,8 +133,8 @@ Result<int> submit(const SubmitArguments& arguments) {
                                                client.get(fmt::format("/{}", id.str())));
                                            return changes::job_view_of(text);
                                          },
-                                         most));
-  return tell_outcome(view);
+                                         max_wait));
+  return print_outcome(view);
 }
 
 }  // namespace

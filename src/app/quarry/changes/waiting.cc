@@ -23,10 +23,10 @@ using WaitClock = std::chrono::steady_clock;
 
 constexpr milliseconds kFirstPause{20};
 constexpr milliseconds kLongestPause{1'000};
-// A server that is being restarted comes back.
+// How long a server may be unreachable, for example during a restart.
 constexpr milliseconds kRetryTime{60'000};
 
-void tell_stage(const JobView& view) {
+void print_stage(const JobView& view) {
   if (::isatty(STDERR_FILENO) == 0) return;
   const std::string place = view.place > 0 ? fmt::format(", place {}", view.place) : std::string();
   fmt::print(stderr, "quarry: {}: {}{}\n", view.job.name.id.str(), word_of(view.stage), place);
@@ -38,25 +38,26 @@ std::string last_reason(const JobView& view) {
 
 }  // namespace
 
-Result<JobView> wait_until_over(const std::function<Result<JobView>()>& look, milliseconds most) {
+Result<JobView> wait_until_over(const std::function<Result<JobView>()>& look,
+                                milliseconds max_wait) {
   const auto begin = WaitClock::now();
-  auto heard = begin;
-  std::optional<changes::Stage> told;
+  auto last_reply = begin;
+  std::optional<changes::Stage> printed_stage;
   milliseconds pause = kFirstPause;
   for (;;) {
     auto view = look();
     if (view && changes::is_over(view->stage)) return view;
     if (view) {
-      heard = WaitClock::now();
-      if (told != view->stage) tell_stage(*view);
-      told = view->stage;
-    } else if (!transport::may_pass(view.error()) || WaitClock::now() - heard > kRetryTime) {
+      last_reply = WaitClock::now();
+      if (printed_stage != view->stage) print_stage(*view);
+      printed_stage = view->stage;
+    } else if (!transport::may_pass(view.error()) || WaitClock::now() - last_reply > kRetryTime) {
       return view;
     }
     if (Interruption::signal() != 0) {
       return base::fail(base::ErrorCode::kBusy, "interrupted: the change set stays in the queue");
     }
-    if (most.count() > 0 && WaitClock::now() - begin > most) {
+    if (max_wait.count() > 0 && WaitClock::now() - begin > max_wait) {
       return base::fail(base::ErrorCode::kBusy,
                         "the change set is still in the queue: quarry queue show tells how it is");
     }
@@ -65,7 +66,7 @@ Result<JobView> wait_until_over(const std::function<Result<JobView>()>& look, mi
   }
 }
 
-int tell_outcome(const JobView& view) {
+int print_outcome(const JobView& view) {
   const std::string_view id = view.job.name.id.str();
   if (view.stage == changes::Stage::kDone) {
     fmt::print("{} landed{}\n", id,

@@ -1,5 +1,4 @@
-// Waiting for what becomes of a change set: asked again and again, since that is all that the queue
-// offers, and told as a person reads it.
+// Waits until a change set is finished, by polling, because the queue does not offer notifications.
 #pragma once
 
 #include <chrono>
@@ -11,13 +10,14 @@
 
 namespace quarry::app {
 
-/// Looks with LOOK until the change set is over, at most for so long (0: for ever). Says on standard
-/// error where it is, where that changes and somebody looks. Errors: those of LOOK that do not pass
-/// by themselves; kBusy: the time is over, or a signal came.
+/// Polls with LOOK until the change set is finished, at most for MAX_WAIT (0: no limit). Prints
+/// changes of its stage on standard error if that is a terminal. Errors: permanent errors of LOOK;
+/// kBusy after the time limit or a signal.
 base::Result<changes::JobView> wait_until_over(
-    const std::function<base::Result<changes::JobView>()>& look, std::chrono::milliseconds most);
+    const std::function<base::Result<changes::JobView>()>& look,
+    std::chrono::milliseconds max_wait);
 
-/// Prints what became of it; returns the exit code: 0 where it landed.
-int tell_outcome(const changes::JobView& view);
+/// Prints the outcome; returns the exit code, 0 if it has landed.
+int print_outcome(const changes::JobView& view);
 
 }  // namespace quarry::app

@@ -1,5 +1,4 @@
-// How the commands of `quarry` are put together: each has words of its own, and one function that does
-// what they say.
+// How a `quarry` command is defined: its options, and the function that runs it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,10 +7,11 @@
 
 namespace quarry::app {
 
-/// What the command line asks for; its result is the exit code.
+/// Runs the command that was parsed; returns the exit code.
 using Run = std::function<int()>;
 
-/// Where COMMAND's words go. It sets RUN to ACTION on them when it is named.
+/// Returns the object that COMMAND's options write to. If the command is given, RUN is set to call
+/// ACTION with it.
 template <typename Arguments>
 Arguments& arguments_of(CLI::App& command, Run& run, int (*action)(const Arguments&)) {
   auto arguments = std::make_shared<Arguments>();

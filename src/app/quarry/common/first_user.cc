@@ -19,7 +19,7 @@ std::string random_password() {
   while (password.size() < 10) {
     unsigned char byte = 0;
     if (RAND_bytes(&byte, 1) != 1) return {};
-    // Bytes beyond the last whole multiple would make some letters likelier.
+    // Rejection sampling: larger bytes would make some letters more likely.
     if (byte < 256 / kAlphabet.size() * kAlphabet.size())
       password += kAlphabet[byte % kAlphabet.size()];
   }

@@ -1,13 +1,14 @@
-// The administrator of a repository that is made or cloned.
+// The administrator of a new or cloned repository.
 #pragma once
 
 #include <string>
 
 namespace quarry::app {
 
-/// Who runs this program.
+/// The login of the calling user.
 std::string login_of_caller();
-/// Ten letters and digits, without those that look alike. Empty: no random numbers are to be had.
+/// Ten letters and digits, without characters that look alike. Empty if there are no random
+/// numbers.
 std::string random_password();
 
 }  // namespace quarry::app

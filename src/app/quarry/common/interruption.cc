@@ -47,7 +47,7 @@ int Interruption::signal() {
   return noted;
 }
 
-int end_by(int signal) {
+int exit_by_signal(int signal) {
   set(signal, SIG_DFL, 0);
   sigset_t that;
   ::sigemptyset(&that);

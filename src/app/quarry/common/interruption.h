@@ -1,10 +1,10 @@
-// Ctrl-C and its like, for a command that has something to tidy up first.
+// Handles SIGINT and the like for a command that has to clean up before it exits.
 #pragma once
 
 namespace quarry::app {
 
-/// While it lives, the first SIGINT, SIGTERM or SIGHUP is noted and interrupts what waits (system
-/// calls return EINTR); a second one ends the process at once. Those that are ignored stay so.
+/// While an object exists, the first SIGINT, SIGTERM or SIGHUP is recorded and interrupts system
+/// calls (EINTR); the second one kills the process. Ignored signals stay ignored.
 class Interruption {
  public:
   Interruption();
@@ -12,11 +12,11 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
-  /// The signal that came; 0 for none.
+  /// The signal that was received; 0 if none.
   static int signal();
 };
 
-/// Ends the process by SIGNAL, as a program ends that does not care.
-int end_by(int signal);
+/// Ends the process with SIGNAL's default action, so that the parent sees why it ended.
+int exit_by_signal(int signal);
 
 }  // namespace quarry::app

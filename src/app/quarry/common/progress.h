@@ -1,4 +1,4 @@
-// How far a long command is, on a line of the terminal that is written over and over.
+// A progress line on the terminal.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,8 @@
 
 namespace quarry::app {
 
-/// Shows nothing where standard error is no terminal, or IS_QUIET. The line goes with its owner.
+/// Shows nothing if standard error is not a terminal or IS_QUIET is set. The destructor erases the
+/// line.
 class Progress {
  public:
   explicit Progress(bool is_quiet);
@@ -15,14 +16,14 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void show(std::size_t done, std::size_t total);
-  /// Something else than counting is under way.
+  /// Shows a text instead of a progress bar.
   void say(const std::string& what);
-  /// Something else is printed next.
+  /// Erases the line before other output.
   void clear();
 
  private:
   bool is_on_;
-  bool is_shown_ = false;  // a line stands there
+  bool is_shown_ = false;  // a line is displayed
   std::size_t percent_ = 101;
 };
 

@@ -1,4 +1,4 @@
-// What a command says on the way.
+// Messages of a command while it runs.
 #pragma once
 
 #include <fmt/core.h>
@@ -8,7 +8,7 @@
 
 namespace quarry::app {
 
-/// Says LINE on standard error, as of this program.
+/// Prints LINE on standard error, with the program's name.
 inline void report(const std::string& line) {
   fmt::print(stderr, "quarry: {}\n", line);
 }

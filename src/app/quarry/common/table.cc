@@ -10,10 +10,10 @@
 namespace quarry::app {
 namespace {
 
-constexpr std::size_t kMostOfCell = 120;
+constexpr std::size_t kMaxCell = 120;
 constexpr std::string_view kGap = "  ";
 
-/// In characters; those that take two places of a terminal are counted as one.
+/// In characters; wide characters count as one.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
@@ -30,7 +30,7 @@ Table::Table(std::vector<std::string> heads) {
 }
 
 void Table::add(std::vector<std::string> cells) {
-  for (std::string& cell : cells) cell = base::printable(cell, kMostOfCell);
+  for (std::string& cell : cells) cell = base::printable(cell, kMaxCell);
   cells.resize(is_figure_.size());
   rows_.push_back(std::move(cells));
 }

@@ -1,4 +1,4 @@
-// Columns of text for a terminal, and figures as people read them.
+// Tables for a terminal, and short forms of numbers and times.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,14 @@
 
 namespace quarry::app {
 
-/// Cells may hold anything: control characters, among them those that a terminal obeys, are escaped
-/// and long ones are cut.
+/// Cells may contain any bytes: control characters are escaped, and long cells are cut.
 class Table {
  public:
-  /// A HEAD that begins with '>' is of a column of figures, whose cells end below each other.
+  /// A head that begins with '>' makes a column right-aligned.
   explicit Table(std::vector<std::string> heads);
-  /// As many CELLS as there are heads.
+  /// Adds a row with one cell for each head.
   void add(std::vector<std::string> cells);
-  /// Each without its end, and without spaces at it.
+  /// The lines, without newlines and trailing spaces.
   std::vector<std::string> lines() const;
 
  private:
@@ -27,11 +26,11 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// "0", "12", "1.2K", "34M": of three or four characters.
+/// A number in three or four characters: "0", "12", "1.2K", "34M".
 std::string short_amount(double amount);
 /// "350us", "12.3ms", "4.5s", "3m20s", "5h10m", "4d3h".
 std::string short_time(std::uint64_t micros);
-/// How long ago TIME was, as short_time writes it; "-" without a TIME.
+/// The time since TIME in the format of short_time; "-" without a TIME.
 std::string age(const std::optional<base::UnixMillis>& time);
 
 }  // namespace quarry::app

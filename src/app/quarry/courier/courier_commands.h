@@ -1,14 +1,14 @@
-// The commands of `quarry courier`. They return an exit code.
+// The `quarry courier` commands. They return an exit code.
 #pragma once
 
 #include <string>
 
-#include "status/server_place.h"
+#include "status/server_control.h"
 
 namespace quarry::app {
 
 struct CourierArguments {
-  std::string config = kUsualConfig;
+  std::string config = kDefaultConfig;
   std::string destination;
   double timeout = 30;  // seconds
   bool as_json = false;

@@ -1,5 +1,5 @@
-// quarry courier status|forget: what waits for each destination, read from the courier's files, and
-// the end of one that is no more.
+// quarry courier status|forget: shows what waits for each destination, read from the courier's
+// files, and deletes the queue of a removed destination.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include "common/report.h"
 #include "common/table.h"
 #include "courier_configuration.h"
-#include "courier_place.h"
+#include "courier_spool.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
 #include "quarry/spool/stream.h"
@@ -22,7 +22,7 @@ using base::ErrorCode;
 using base::Result;
 using spool::SubscriptionStatistics;
 
-/// What a subscription delivers to; "gone": no destination of the configuration.
+/// The type of the destination NAME; "gone" if the configuration does not contain it.
 std::string type_of(const courier::CourierConfig& config, const std::string& name) {
   if (name == courier::kHooksName) return config.options.hooks ? "hooks" : "gone";
   const auto at = std::ranges::find(config.destinations, name, &courier::DestinationOptions::name);
@@ -60,7 +60,7 @@ void print_table(const courier::CourierConfig& config, const spool::StreamStatus
 
 Result<void> show_status(const CourierArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
-  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(place_of(config)));
+  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool_of(config)));
   if (!arguments.as_json) {
     print_table(config, status);
     return {};
@@ -81,7 +81,7 @@ Result<void> forget(const CourierArguments& arguments) {
                       fmt::format("{} is a destination of {}: remove it there first",
                                   base::printable(name), arguments.config));
   }
-  auto stream = spool::Stream::open({.location = place_of(config)}, report);
+  auto stream = spool::Stream::open({.location = spool_of(config)}, report);
   if (!stream && stream.error().code == ErrorCode::kBusy) {
     return base::fail(ErrorCode::kBusy, "the courier is running: stop it first");
   }

@@ -1,5 +1,4 @@
-// quarry courier test NAME: hands an event over that only one destination gets, and waits for what
-// becomes of it.
+// quarry courier test NAME: sends an event to a single destination, and waits for the result.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -10,7 +9,7 @@
 
 #include "common/exit_codes.h"
 #include "common/report.h"
-#include "courier_place.h"
+#include "courier_spool.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
 #include "quarry/event/event.h"
@@ -29,7 +28,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kHandOverTime{10'000};
 constexpr milliseconds kLook{50};
 
-/// Whether the message ID is among those that VISIT shows; it is kept then.
+/// The message ID, if it is among those that VISIT shows.
 template <typename Visit>
 Result<std::optional<spool::StreamedMessage>> find(std::uint64_t id, Visit&& visit) {
   std::optional<spool::StreamedMessage> found;
@@ -50,9 +49,9 @@ Result<std::uint64_t> hand_over(const courier::CourierConfig& config, const std:
   return spool::HandOver(config.options.socket, kHandOverTime).hand_over({&message, 1});
 }
 
-/// What the files say last of why NAME gets nothing.
+/// Why NAME receives nothing, according to the courier's files.
 std::string last_error(const courier::CourierConfig& config, const std::string& name) {
-  const auto status = spool::stream_status(place_of(config));
+  const auto status = spool::stream_status(spool_of(config));
   if (!status) return {};
   const auto at =
       std::ranges::find(status->subscriptions, name, &spool::SubscriptionStatistics::name);
@@ -62,12 +61,12 @@ std::string last_error(const courier::CourierConfig& config, const std::string& 
 }
 
 Result<void> wait_for(const courier::CourierConfig& config, const std::string& name,
-                      std::uint64_t id, milliseconds most) {
-  const auto place = place_of(config);
-  const auto end = Clock::now() + most;
+                      std::uint64_t id, milliseconds max_wait) {
+  const auto spool = spool_of(config);
+  const auto end = Clock::now() + max_wait;
   for (;;) {
     QUARRY_TRY_ASSIGN(const auto waiting, find(id, [&](const spool::StreamVisitor& visitor) {
-                        return spool::visit_stream(place, name, visitor, report);
+                        return spool::visit_stream(spool, name, visitor, report);
                       }));
     if (!waiting) break;
     if (Clock::now() > end) {
@@ -77,7 +76,7 @@ Result<void> wait_for(const courier::CourierConfig& config, const std::string& n
     std::this_thread::sleep_for(kLook);
   }
   QUARRY_TRY_ASSIGN(const auto dead, find(id, [&](const spool::StreamVisitor& visitor) {
-                      return spool::visit_dead_letters(place, name, visitor, report);
+                      return spool::visit_dead_letters(spool, name, visitor, report);
                     }));
   if (!dead) return {};
   return fail(ErrorCode::kIo,
@@ -98,8 +97,8 @@ Result<void> test(const CourierArguments& arguments) {
                                              "running?",
                                              id.error().message));
   }
-  const auto most = milliseconds(static_cast<std::int64_t>(arguments.timeout * 1000));
-  QUARRY_TRY(wait_for(config, name, *id, most));
+  const auto max_wait = milliseconds(static_cast<std::int64_t>(arguments.timeout * 1000));
+  QUARRY_TRY(wait_for(config, name, *id, max_wait));
   fmt::print("{} has event {}\n", name, *id);
   return {};
 }

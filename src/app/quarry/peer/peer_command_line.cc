@@ -10,15 +10,15 @@
 namespace quarry::app {
 namespace {
 
-/// TIME is in milliseconds on the command line.
+/// On the command line TIME is in milliseconds.
 void add_time(CLI::App& command, const char* name, std::chrono::milliseconds& time) {
   command.add_option_function<std::int64_t>(
       name, [&time](std::int64_t given) { time = std::chrono::milliseconds(given); });
 }
 
-/// What a server says.
+/// The hidden command that the server starts.
 void add_peer_run(CLI::App& peer, Run& run) {
-  CLI::App* command = peer.add_subcommand("run", "sync with a peer, where it is due")->group("");
+  CLI::App* command = peer.add_subcommand("run", "Sync with a peer if it is due")->group("");
   auto& arguments = arguments_of(*command, run, run_peer_run);
   backoffice::PeerOptions& options = arguments.peer;
   command->add_option("FILE", arguments.file)->required();
@@ -48,7 +48,7 @@ PeerArguments& add_peer_command(CLI::App& peer, Run& run, const char* name, cons
                                 int (*action)(const PeerArguments&)) {
   CLI::App* command = peer.add_subcommand(name, description);
   auto& arguments = arguments_of(*command, run, action);
-  command->add_option("-c,--config", arguments.config, "the server's configuration")
+  command->add_option("-c,--config", arguments.config, "The server's configuration")
       ->capture_default_str();
   return arguments;
 }
@@ -57,17 +57,17 @@ PeerArguments& add_peer_command(CLI::App& peer, Run& run, const char* name, cons
 
 void add_peer(CLI::App& peer, Run& run) {
   peer.require_subcommand(1);
-  auto& synced = add_peer_command(
-      peer, run, "sync", "sync with peers of the configuration now, due or not", run_peer_sync);
-  peer.get_subcommand("sync")->add_option("NAME", synced.names, "the peers (default: all)");
-  auto& shown = add_peer_command(peer, run, "status",
-                                 "tell when there was a sync with each peer, and what failed",
-                                 run_peer_status);
+  auto& synced = add_peer_command(peer, run, "sync", "Sync with peers of the configuration at once",
+                                  run_peer_sync);
+  peer.get_subcommand("sync")->add_option("NAME", synced.names,
+                                          "Peers to sync with (default: all)");
+  auto& shown =
+      add_peer_command(peer, run, "status", "Show the state of each peer", run_peer_status);
   CLI::App* status = peer.get_subcommand("status");
-  status->add_option("FILE", shown.names,
-                     "repository files, to show all that they remember (default: the peers of the "
-                     "configuration)");
-  status->add_flag("--json", shown.as_json, "as JSON");
+  status->add_option(
+      "FILE", shown.names,
+      "Repository files whose recorded peers are shown (default: the peers of the configuration)");
+  status->add_flag("--json", shown.as_json, "Print JSON");
   add_peer_run(peer, run);
 }
 

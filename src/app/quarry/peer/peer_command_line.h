@@ -1,11 +1,11 @@
-// The words of `quarry peer`.
+// The command line of `quarry peer`.
 #pragma once
 
 #include "common/command_line.h"
 
 namespace quarry::app {
 
-/// Adds them to PEER; see arguments_of() for RUN.
+/// Adds the subcommands to PEER; for RUN see arguments_of().
 void add_peer(CLI::App& peer, Run& run);
 
 }  // namespace quarry::app

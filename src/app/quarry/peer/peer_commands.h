@@ -1,4 +1,4 @@
-// The commands of `quarry peer`. They return an exit code (common/exit_codes.h).
+// The `quarry peer` commands. They return an exit code (common/exit_codes.h).
 #pragma once
 
 #include <cstdint>
@@ -7,24 +7,24 @@
 #include <vector>
 
 #include "quarry/backoffice/peer_options.h"
-#include "status/server_place.h"
+#include "status/server_control.h"
 
 namespace quarry::app {
 
-/// What the server says when it has a repository synced with one of its peers.
+/// The arguments with which the server starts a sync of a repository with a peer.
 struct PeerRunArguments {
   std::string file;
   backoffice::PeerOptions peer;
-  std::string courier;                      // its socket
-  std::string served_name;                  // of the repository, for events; "": its file's
-  std::optional<std::uint32_t> backoffice;  // what the server calls the repository
-  std::vector<std::uint32_t> siblings;      // and its other peers
+  std::string courier;      // path of its socket
+  std::string served_name;  // the repository's name in events; "": the name of its file
+  std::optional<std::uint32_t> backoffice;  // the repository's number in messages to the master
+  std::vector<std::uint32_t> siblings;      // the numbers of the repository's other peers
 };
 int run_peer_run(const PeerRunArguments& arguments);
 
 struct PeerArguments {
-  std::string config = kUsualConfig;
-  std::vector<std::string> names;  // of peers, or repository files
+  std::string config = kDefaultConfig;
+  std::vector<std::string> names;  // of peers, or paths of repository files
   bool as_json = false;
 };
 int run_peer_sync(const PeerArguments& arguments);

@@ -1,5 +1,5 @@
-// quarry peer status: how it is with the peers of a configuration, or with all that repositories
-// have known, read from the repositories themselves.
+// quarry peer status: shows the state of the configured peers, or of all peers recorded in
+// repositories.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include "common/exit_codes.h"
 #include "common/table.h"
 #include "peer_commands.h"
-#include "peer_place.h"
+#include "peer_sync_options.h"
 #include "quarry/backoffice/peers.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
@@ -23,14 +23,14 @@ using base::Result;
 using nlohmann::json;
 using repository::Repository;
 
-/// A peer as it is shown.
+/// A row of the output.
 struct Shown {
   std::string name;
   std::string file;
-  std::string direction;  // "": the repository alone does not know it
+  std::string direction;  // "" if unknown, because the repository does not record it
   PeerState state;
-  std::string trouble;  // why the repository cannot be read
-  /// In milliseconds since 1970 when there will be a sync, as far as it is known; 0: at once.
+  std::string trouble;  // error when opening the repository
+  /// Time of the next sync in milliseconds since 1970, if known; 0: now.
   std::optional<std::int64_t> next;
 
   bool is_running() const {
@@ -50,7 +50,7 @@ Result<PeerState> read_state(Repository& repository, const std::string& row) {
   return PeerState::parse(repository.settings().get(row).value_or(""));
 }
 
-/// As PEER's row has it, and the repository's mark.
+/// Fills SHOWN from PEER's row and the mark in its repository.
 Result<void> look(const ConfiguredPeer& peer, Shown& shown) {
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(peer.file));
   QUARRY_TRY_ASSIGN(shown.state, read_state(*file, backoffice::peer_row(peer.options.name)));

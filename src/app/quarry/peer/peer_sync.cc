@@ -1,4 +1,4 @@
-// quarry peer run|sync: one sync with a peer, by the server where it is due, or by hand at once.
+// quarry peer run|sync: syncs with a peer, for the server when it is due, or at once for a user.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "peer_commands.h"
-#include "peer_place.h"
+#include "peer_sync_options.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/base/duration.h"
 #include "quarry/base/escape.h"
@@ -28,11 +28,11 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using What = PeerReport::What;
 
-// For a hand-over, which waits for the courier's disk.
+// Timeout for handing over events, which waits for the courier's disk.
 constexpr seconds kHandOverTimeout{20};
-// Until a repository is looked for again that cannot be opened.
+// Delay before a repository that cannot be opened is tried again.
 constexpr milliseconds kAfterTrouble{60'000};
-constexpr std::size_t kMostShown = 500;
+constexpr std::size_t kMaxShown = 500;
 
 std::string counted(std::int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -42,14 +42,14 @@ std::string in_seconds(milliseconds time) {
   return base::in_words(std::chrono::ceil<seconds>(time));
 }
 
-std::string line_of_success(const PeerReport& report, bool tells_all) {
+std::string line_of_success(const PeerReport& report, bool is_verbose) {
   const std::string& moved_to = report.state.moved_to;
   std::string line;
-  if (!moved_to.empty() && (report.is_news || tells_all)) {
+  if (!moved_to.empty() && (report.is_news || is_verbose)) {
     line = fmt::format("the repository has moved to {}: change its url",
-                       base::printable(moved_to, kMostShown));
+                       base::printable(moved_to, kMaxShown));
   }
-  if (report.past_failures == 0 && !tells_all) return line;
+  if (report.past_failures == 0 && !is_verbose) return line;
   if (!line.empty()) line += "; ";
   line += report.past_failures > 0
               ? fmt::format("synced again after {}", counted(report.past_failures, "failure"))
@@ -59,21 +59,21 @@ std::string line_of_success(const PeerReport& report, bool tells_all) {
                      report.figures.artifacts_received);
 }
 
-/// What the log, or (TELLS_ALL) a person, has to know of REPORT; "": nothing.
-std::string line_of(const PeerReport& report, bool tells_all) {
+/// The line about REPORT for the log, or (IS_VERBOSE) for a user; "" if there is nothing to report.
+std::string line_of(const PeerReport& report, bool is_verbose) {
   const backoffice::PeerState& state = report.state;
-  if (report.what == What::kDone) return line_of_success(report, tells_all);
-  if (report.what == What::kFailed && (report.is_news || tells_all)) {
+  if (report.what == What::kDone) return line_of_success(report, is_verbose);
+  if (report.what == What::kFailed && (report.is_news || is_verbose)) {
     return fmt::format("{} ({} in a row, the next try is in {})",
-                       base::printable(report.error->message, kMostShown),
+                       base::printable(report.error->message, kMaxShown),
                        counted(state.failures, "failure"), in_seconds(report.wait));
   }
-  if (!tells_all) return "";
+  if (!is_verbose) return "";
   if (report.what == What::kInterrupted) return "interrupted";
   return fmt::format("process {} syncs with it already", state.runner ? state.runner->pid : 0);
 }
 
-void tell_courier(const PeerRunArguments& arguments, Repository& file, const base::Error& error) {
+void notify_courier(const PeerRunArguments& arguments, Repository& file, const base::Error& error) {
   const std::string name =
       arguments.served_name.empty() ? file.path().stem().string() : arguments.served_name;
   const backoffice::PublishOptions options{
@@ -85,9 +85,9 @@ void tell_courier(const PeerRunArguments& arguments, Repository& file, const bas
   if (!told) fmt::print(stderr, "{}\n", told.error().message);
 }
 
-/// For the server: what there is to do for others now, and when this is to run again.
-void tell_server(const PeerRunArguments& arguments, const control::Channel& master,
-                 const PeerReport& report) {
+/// Tells the server which other jobs the received artifacts make due.
+void notify_server(const PeerRunArguments& arguments, const control::Channel& master,
+                   const PeerReport& report) {
   const bool has_come = report.what == What::kDone && report.figures.artifacts_received > 0;
   if (has_come && arguments.backoffice) {
     master.send({control::Verb::kBackoffice, *arguments.backoffice});
@@ -107,26 +107,27 @@ Result<void> run(const PeerRunArguments& arguments, const control::Channel& mast
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(arguments.file));
   QUARRY_TRY_ASSIGN(const PeerReport report,
                     backoffice::sync_with_peer(*file, peer_sync_options(arguments.peer, *file)));
-  // What has failed is noted, and not this process's failure: the master would start others later.
+  // Success even if the sync failed, which is recorded: after failures the master would delay other
+  // peers.
   if (const std::string line = line_of(report, false); !line.empty()) {
     fmt::print(stderr, "peer {} of {}: {}\n", arguments.peer.name, arguments.file, line);
   }
   if (report.what == What::kFailed && report.is_news && !arguments.courier.empty()) {
-    tell_courier(arguments, *file, *report.error);
+    notify_courier(arguments, *file, *report.error);
   }
-  tell_server(arguments, master, report);
+  notify_server(arguments, master, report);
   run_again(master, report.wait);
   return {};
 }
 
-/// By hand: whether it is due or not.
+/// For a user: syncs even if it is not due.
 Result<void> sync_now(const ConfiguredPeer& peer) {
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(peer.file));
   auto options = peer_sync_options(peer.options, *file);
   options.is_forced = true;
   options.on_message = [&peer](const std::string& message) {
     fmt::print(stderr, "quarry: {} says: {}\n", peer.options.name,
-               base::printable(message, kMostShown));
+               base::printable(message, kMaxShown));
   };
   QUARRY_TRY_ASSIGN(const PeerReport report, backoffice::sync_with_peer(*file, options));
   const std::string line = fmt::format("{}: {}", peer.options.name, line_of(report, true));
@@ -174,11 +175,11 @@ int run_peer_sync(const PeerArguments& arguments) {
   if (!peers) return failed(peers.error());
   int code = kDone;
   for (const ConfiguredPeer& peer : *peers) {
-    if (Interruption::signal() != 0) return end_by(Interruption::signal());
-    // One that fails keeps none of the others from theirs.
+    if (Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
+    // Continue with the others if one fails.
     if (const auto done = sync_now(peer); !done) code = failed(done.error());
   }
-  return Interruption::signal() != 0 ? end_by(Interruption::signal()) : code;
+  return Interruption::signal() != 0 ? exit_by_signal(Interruption::signal()) : code;
 }
 
 }  // namespace quarry::app

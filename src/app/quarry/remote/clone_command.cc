@@ -1,7 +1,7 @@
-// quarry clone: makes a repository that has what another one has.
+// quarry clone: creates a repository with the contents of another one.
 //
-// It is made beside its place, under another name, and moved there when it is whole: FILE is there
-// whole or not at all.
+// The clone is written to a temporary file and renamed when it is complete, so that FILE never
+// exists incompletely.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <stdio.h>
@@ -28,32 +28,32 @@ std::string folder_of(const std::string& file) {
   return folder.empty() ? "." : folder;
 }
 
-/// The unfinished file, removed with its companions unless it was moved to its place.
-class Unfinished {
+/// The temporary file, removed with its companions unless it was renamed.
+class TemporaryClone {
  public:
-  explicit Unfinished(const std::string& file)
+  explicit TemporaryClone(const std::string& file)
       : path_(fmt::format("{}.clone-{}", file, ::getpid())) {}
-  ~Unfinished() {
+  ~TemporaryClone() {
     for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((path_ + suffix).c_str());
   }
-  Unfinished(const Unfinished&) = delete;
-  Unfinished& operator=(const Unfinished&) = delete;
+  TemporaryClone(const TemporaryClone&) = delete;
+  TemporaryClone& operator=(const TemporaryClone&) = delete;
 
   const std::string& path() const { return path_; }
-  /// ERROR in the name of FILE, which is the one that the caller knows.
-  base::Error told(base::Error error, const std::string& file) const {
+  /// ERROR with FILE instead of the temporary name.
+  base::Error with_file_name(base::Error error, const std::string& file) const {
     const std::size_t at = error.message.find(path_);
     if (at != std::string::npos) error.message.replace(at, path_.size(), file);
     return error;
   }
-  /// Never over a file that came meanwhile. The file is closed.
+  /// Renames the closed file, unless FILE exists by now.
   base::Result<void> move_to(const std::string& file) {
     const base::Fd made(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
     if (!made || ::fsync(made.get()) != 0) return base::fail_errno(file);
     if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
       return base::fail_errno(file);
     }
-    // Who may not read the folder cannot sync it either: the file is there all the same.
+    // If the folder cannot be read, it cannot be synced either. The file exists anyway.
     (void)base::FileSystem::real().sync_directory(folder_of(file));
     return {};
   }
@@ -68,17 +68,17 @@ std::string admin_of(const CloneArguments& arguments, const transport::RemoteUrl
   return is_a_person ? url.user : login_of_caller();
 }
 
-/// What a clone has of its own: its administrator's PASSWORD, and where it came from.
-base::Result<void> settle(repository::Repository& clone, const std::string& admin,
-                          const std::string& password, const transport::RemoteUrl& url,
-                          const RemoteArguments& arguments) {
+/// Writes the clone's own settings: the administrator's PASSWORD, and the URL.
+base::Result<void> write_settings(repository::Repository& clone, const std::string& admin,
+                                  const std::string& password, const transport::RemoteUrl& url,
+                                  const RemoteArguments& arguments) {
   QUARRY_TRY_ASSIGN(repository::Receipt receipt, clone.receive());
   QUARRY_TRY(receipt.set_password(admin, password));
   QUARRY_TRY(remember(receipt, url, arguments));
   return receipt.commit();
 }
 
-/// Makes the clone in FILE. Returns its administrator's password.
+/// Fills the clone in FILE. Returns its administrator's password.
 base::Result<std::string> fill(const std::string& file, const std::string& admin,
                                const transport::RemoteUrl& url, const RemoteArguments& arguments) {
   QUARRY_TRY(repository::init_for_clone(file, admin));
@@ -97,7 +97,7 @@ base::Result<std::string> fill(const std::string& file, const std::string& admin
                     talk(*clone, url, arguments, std::move(options)));
   std::string password = random_password();
   if (password.empty()) return base::fail(base::ErrorCode::kIo, "no random numbers to be had");
-  QUARRY_TRY(settle(*clone, admin, password, reached, arguments));
+  QUARRY_TRY(write_settings(*clone, admin, password, reached, arguments));
   QUARRY_TRY(clone->make_durable());
   if (!arguments.quiet) {
     fmt::print("project-id: {}\nserver-id:  {}\n", clone->settings().project_code(),
@@ -106,7 +106,7 @@ base::Result<std::string> fill(const std::string& file, const std::string& admin
   return password;
 }
 
-/// Whether FILE can be made where it is to be.
+/// Checks that FILE can be created.
 base::Result<void> check_folder(const std::string& file) {
   if (::access(folder_of(file).c_str(), W_OK | X_OK) == 0) return {};
   return base::fail_errno(file);
@@ -121,11 +121,11 @@ base::Result<void> run(const CloneArguments& arguments) {
   QUARRY_TRY(check_folder(arguments.file));
   QUARRY_TRY(complete_password(url, arguments.remote, {}));
   const std::string admin = admin_of(arguments, url);
-  Unfinished unfinished(arguments.file);
-  const auto password = fill(unfinished.path(), admin, url, arguments.remote);
-  if (!password) return std::unexpected(unfinished.told(password.error(), arguments.file));
+  TemporaryClone temporary(arguments.file);
+  const auto password = fill(temporary.path(), admin, url, arguments.remote);
+  if (!password) return std::unexpected(temporary.with_file_name(password.error(), arguments.file));
   if (Interruption::signal() != 0) return base::fail(base::ErrorCode::kIo, "interrupted");
-  QUARRY_TRY(unfinished.move_to(arguments.file));
+  QUARRY_TRY(temporary.move_to(arguments.file));
   if (!arguments.remote.quiet) {
     fmt::print("admin-user: {} (password is \"{}\")\n", admin, *password);
   }
@@ -137,7 +137,7 @@ base::Result<void> run(const CloneArguments& arguments) {
 int run_clone(const CloneArguments& arguments) {
   const Interruption interruption;
   const auto done = run(arguments);
-  if (Interruption::signal() != 0) return end_by(Interruption::signal());
+  if (Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
   return done ? kDone : failed(done.error());
 }
 

@@ -29,8 +29,8 @@ using base::fail;
 constexpr std::array<unsigned char, 16> kMask = {0xa7, 0x21, 0x31, 0xe3, 0x2a, 0x50, 0x2c, 0x86,
                                                  0x4c, 0xa4, 0x52, 0x25, 0xff, 0x49, 0x35, 0x85};
 
-/// What may be a password within ARGUMENT, if that has a URL: from the first colon to the last @,
-/// since a password may have either. A port and what follows may look so, too.
+/// The part of ARGUMENT that may be a password if it contains a URL: from the first colon to the
+/// last @, because a password may contain both. This also matches some ports and paths.
 std::string_view password_in(std::string_view argument) {
   const std::size_t scheme = argument.find("://");
   if (scheme == std::string_view::npos) return {};
@@ -40,8 +40,8 @@ std::string_view password_in(std::string_view argument) {
   return argument.substr(colon + 1, at - colon - 1);
 }
 
-/// The values in the query of ARGUMENT, if that is a URL with one, from the first on; where nothing
-/// is named all of it.
+/// The values in the query string of ARGUMENT, if it is a URL with one: everything after the first
+/// "=", or all of it if there is none.
 std::string_view query_values_in(std::string_view argument) {
   const std::size_t scheme = argument.find("://");
   if (scheme == std::string_view::npos) return {};
@@ -51,7 +51,7 @@ std::string_view query_values_in(std::string_view argument) {
   return query.substr(query.find('=') + 1);  // npos + 1 is 0
 }
 
-/// PART, of ARGUMENT: one star, whatever its length, and the rest of the argument moved up.
+/// Replaces PART of ARGUMENT with a single star, to hide its length, and moves the rest up.
 void overwrite(char* argument, std::string_view part) {
   if (part.empty()) return;
   char* const begin = argument + (part.data() - argument);
@@ -61,7 +61,7 @@ void overwrite(char* argument, std::string_view part) {
   std::memset(begin + 1 + rest, 0, part.size() - 1);
 }
 
-/// The password that argument I is, or has, as the option `--password`.
+/// The value of `--password` in argument I.
 std::string_view value_of_password(int argc, char** argv, int i) {
   constexpr std::string_view kOption = "--password";
   const std::string_view word = argv[i];
@@ -69,29 +69,29 @@ std::string_view value_of_password(int argc, char** argv, int i) {
   return i > 1 && i < argc && argv[i - 1] == kOption ? word : std::string_view();
 }
 
-/// A terminal that does not show what is typed, while it lives.
-class Silence {
+/// Turns off echo on a terminal while the object exists.
+class EchoOff {
  public:
-  explicit Silence(int fd) : fd_(fd) {
+  explicit EchoOff(int fd) : fd_(fd) {
     if (::tcgetattr(fd_, &before_) != 0) return;
     termios silent = before_;
     silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
-    is_silent_ = ::tcsetattr(fd_, TCSAFLUSH, &silent) == 0;
+    is_off_ = ::tcsetattr(fd_, TCSAFLUSH, &silent) == 0;
   }
-  ~Silence() {
-    if (is_silent_) ::tcsetattr(fd_, TCSAFLUSH, &before_);
+  ~EchoOff() {
+    if (is_off_) ::tcsetattr(fd_, TCSAFLUSH, &before_);
   }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
+  EchoOff(const EchoOff&) = delete;
+  EchoOff& operator=(const EchoOff&) = delete;
 
  private:
   int fd_;
   termios before_{};
-  bool is_silent_ = false;
+  bool is_off_ = false;
 };
 
-/// False: a signal has come instead. It is let in nowhere but in the wait: noted just before, it
-/// would interrupt nothing.
+/// False if a signal arrived. Signals are blocked outside of ppoll(), because one just before it
+/// would not interrupt it.
 bool wait_for_key(int fd) {
   sigset_t all, before;
   ::sigfillset(&all);
@@ -148,13 +148,13 @@ base::Result<std::string> ask_for_password(const std::string& question) {
   }
   std::string line;
   {
-    const Silence silence(terminal.get());
+    const EchoOff echo_off(terminal.get());
     (void)!::write(terminal.get(), question.data(), question.size());
     char byte = 0;
     while (wait_for_key(terminal.get()) && ::read(terminal.get(), &byte, 1) == 1 && byte != '\n') {
       line += byte;
     }
-    // A signal: half a password is none.
+    // A signal: the password is incomplete.
     if (byte != '\n') line.clear();
   }
   (void)!::write(terminal.get(), "\n", 1);

@@ -1,5 +1,5 @@
-// Passwords of people: asked for, read from a file, kept in a repository, and kept out of the list
-// of processes.
+// Users' passwords: asked for on the terminal, read from a file, stored in a repository, and hidden
+// from the list of processes.
 #pragma once
 
 #include <string>
@@ -9,23 +9,23 @@
 
 namespace quarry::app {
 
-/// Overwrites the passwords of URLs, the values in their queries (which may be tokens), and the
-/// password of --password, among the arguments of this process, which everybody can read. Of
-/// passwords in URLs it warns on standard error: there are better ways.
+/// Overwrites secrets in the arguments of this process, which everybody can read: passwords in
+/// URLs, the values in their query strings (which may be tokens), and the value of --password.
+/// Prints a warning if a URL contains a password.
 void hide_secrets(int argc, char** argv);
 
 /// The first line of FILE; "-" is standard input.
 base::Result<std::string> password_from_file(const std::string& file);
-/// Whether there is somebody to ask.
+/// Whether there is a terminal to ask on.
 bool has_terminal();
-/// Asks on the terminal, without showing what is typed. Error: kInvalid where there is no terminal.
+/// Asks on the terminal, without echo. Error: kInvalid if there is no terminal.
 base::Result<std::string> ask_for_password(const std::string& question);
 
-/// The form in which Fossil keeps a password in the setting `last-sync-pw`: unreadable at a glance,
-/// and nothing more. In hex: one byte R, then each byte of the password, exclusive-or'd with R and
-/// with the next of sixteen fixed bytes.
+/// Encodes a password as Fossil does for the setting `last-sync-pw`: obscured, not encrypted. In
+/// hex: a byte R, then each byte of the password, exclusive-or'd with R and with the next of
+/// sixteen fixed bytes.
 std::string obscure(std::string_view password);
-/// The inverse; empty for what obscure() did not make.
+/// The inverse of obscure(); empty if TEXT is not its output.
 std::string unobscure(std::string_view text);
 
 }  // namespace quarry::app

@@ -21,10 +21,10 @@ namespace {
 using sync::ClientFigures;
 using transport::RemoteUrl;
 
-/// Seconds. Clocks that are this far apart, and a reply that is so long on its way, are usual.
-constexpr std::int64_t kMostSkew = 10;
-/// How often somebody at a terminal may try a password.
-constexpr int kMostPasswords = 3;
+/// Seconds. Smaller differences are usual, because of clocks and slow replies.
+constexpr std::int64_t kMaxSkew = 10;
+/// How many passwords a user on a terminal may try.
+constexpr int kMaxPasswordTries = 3;
 
 std::string line_of(const ClientFigures& figures) {
   return fmt::format(
@@ -33,9 +33,9 @@ std::string line_of(const ClientFigures& figures) {
       figures.bytes_received);
 }
 
-/// SKEW: seconds that the server's clock is ahead.
+/// SKEW: how many seconds the server's clock is ahead.
 void warn_of_clocks(std::int64_t skew) {
-  if (std::abs(skew) <= kMostSkew) return;
+  if (std::abs(skew) <= kMaxSkew) return;
   fmt::print(stderr,
              "quarry: the server's clock is {} s {} of this machine's: the dates of what is made "
              "on one of them will be wrong\n",
@@ -46,10 +46,10 @@ std::string question_for(const RemoteUrl& url) {
   return fmt::format("password for {} at {}: ", url.user, url.host);
 }
 
-/// Somebody at a terminal, or none.
-class Person final : public transport::PeerWatch {
+/// Reports to the user, who may be on a terminal.
+class UserWatch final : public transport::PeerWatch {
  public:
-  explicit Person(const RemoteArguments& arguments)
+  explicit UserWatch(const RemoteArguments& arguments)
       : arguments_(arguments), progress_(arguments.quiet) {}
 
   void progressed(const ClientFigures& figures) override { progress_.say(line_of(figures)); }
@@ -63,14 +63,14 @@ class Person final : public transport::PeerWatch {
   }
   base::Result<std::string> next_password(const RemoteUrl& url, const base::Error& why,
                                           int tries) override {
-    // Without a terminal what the server said is the thing to know.
-    if (tries == kMostPasswords || !arguments_.password_file.empty() || !has_terminal()) {
+    // Without a terminal, the server's error is what matters.
+    if (tries == kMaxPasswordTries || !arguments_.password_file.empty() || !has_terminal()) {
       return std::unexpected(why);
     }
     report(why.message);
     return ask_for_password(question_for(url));
   }
-  /// Who waits at a terminal tries again himself.
+  /// No retries: the user can repeat the command.
   bool wait(std::chrono::milliseconds, const base::Error&) override { return false; }
 
  private:
@@ -90,7 +90,7 @@ transport::TransportOptions transport_options(const RemoteArguments& arguments,
   auto words = transport::split_words(arguments.ssh_command);
   if (!words.empty()) options.ssh_command = std::move(words);
   options.is_interrupted = [] { return Interruption::signal() != 0; };
-  // This very program, so that nothing else has to be there.
+  // For file: URLs, this program, so that no other one has to be installed.
   std::error_code code;
   if (auto self = std::filesystem::read_symlink("/proc/self/exe", code); !code) {
     options.local_program = self;
@@ -110,7 +110,7 @@ base::Result<RemoteUrl> remote_url(const std::string& url) {
 
 base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& arguments,
                                      const std::string& kept) {
-  // Who reaches a file, or a machine by ssh, has all rights there.
+  // No login is needed for a file, or over ssh: the client has all capabilities.
   if (!url.is_http() || url.user.empty()) return {};
   if (!arguments.password_file.empty()) {
     QUARRY_TRY_ASSIGN(url.password, password_from_file(arguments.password_file));
@@ -126,13 +126,13 @@ base::Result<RemoteUrl> talk(repository::Repository& repository, RemoteUrl url,
   options.with_private = arguments.with_private;
   options.with_unversioned =
       arguments.with_unversioned || repository.settings().get_bool("uv-sync", false);
-  Person person(arguments);
+  UserWatch user(arguments);
   transport::Peer peer(repository,
                        {.url = std::move(url),
                         .transport = transport_options(arguments, repository),
                         .sync = std::move(options),
                         .retry = {}},
-                       person);
+                       user);
   QUARRY_TRY_ASSIGN(auto outcome, peer.sync());
   if (!outcome.moved_to) return outcome.url;
   fmt::print(stderr, "quarry: the repository has moved to {}\n", *outcome.moved_to);

@@ -1,5 +1,5 @@
-// What `quarry sync` and `quarry clone` share: the other side, who logs in there, how it is
-// reached, and what a person is told meanwhile.
+// Shared by `quarry sync` and `quarry clone`: the remote's URL, the login, the connection, and the
+// messages for the user.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace quarry::app {
 
-/// Options of the command line.
+/// Command-line options.
 struct RemoteArguments {
   std::string url;
   std::string password_file;
@@ -26,28 +26,28 @@ struct RemoteArguments {
   bool quiet = false;
 };
 
-/// ARGUMENTS.url; a path in it becomes absolute.
+/// Parses URL; a relative path in it becomes absolute.
 base::Result<transport::RemoteUrl> remote_url(const std::string& url);
-/// The password of URL's user, put into URL: from a file, KEPT, or by asking. Where nobody logs in
-/// nothing happens.
+/// Adds the password of URL's user: from a file, KEPT, or by asking. Does nothing if the URL needs
+/// no login.
 base::Result<void> complete_password(transport::RemoteUrl& url, const RemoteArguments& arguments,
                                      const std::string& kept);
-/// How servers are reached from REPOSITORY; file: by this very program.
+/// How to connect to servers from REPOSITORY; for file: URLs, through this program.
 transport::TransportOptions transport_options(const RemoteArguments& arguments,
                                               repository::Repository& repository);
-/// Talks to the server at URL until everything is said, and tells how far it is, and what the
-/// server has for people. A password that the server does not take is asked for again, where there
-/// is somebody to ask. Returns the URL to remember, with the password that was taken.
+/// Syncs with the server at URL until it is done, and shows progress and the server's messages. If
+/// the server rejects the password and there is a terminal, asks again. Returns the URL to
+/// remember, with the accepted password.
 base::Result<transport::RemoteUrl> talk(repository::Repository& repository,
                                         transport::RemoteUrl url, const RemoteArguments& arguments,
                                         sync::ClientOptions options);
-/// The settings in which a repository keeps a URL, and what its user is known by there.
+/// The settings in which a repository stores a URL and the password for it.
 struct RemoteKeys {
   std::string url = "last-sync-url";
   std::string password = "last-sync-pw";
 };
 
-/// Keeps URL in the repository, as fossil does, for the next sync without one.
+/// Stores URL in the repository, as fossil does, as the default for the next sync.
 base::Result<void> remember(repository::Receipt& receipt, const transport::RemoteUrl& url,
                             const RemoteArguments& arguments, const RemoteKeys& keys = {});
 

@@ -1,4 +1,4 @@
-// The commands of `quarry` that talk to another repository. They return an exit code.
+// The `quarry` commands that connect to another repository. They return an exit code.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct SyncArguments {
   bool push = false;
   bool pull = false;
   bool verily = false;
-  bool all = false;  // with every remote that is remembered
+  bool all = false;  // with every stored remote
 };
 int run_sync(const SyncArguments& arguments);
 

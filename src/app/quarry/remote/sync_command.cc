@@ -1,4 +1,4 @@
-// quarry sync: brings a repository and another one of the same project to the same state.
+// quarry sync: syncs a repository with another one of the same project.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -19,15 +19,15 @@
 namespace quarry::app {
 namespace {
 
-/// Where to: what the command line says, by its URL or the name of a remote, or where the last sync
-/// went.
+/// The other repository: a URL or the name of a remote on the command line, or the URL of the last
+/// sync.
 struct Destination {
   transport::RemoteUrl url;
   RemoteKeys keys;
-  bool is_known = false;  // what is remembered of it holds on
+  bool is_known = false;  // what is stored about it is still valid
 };
 
-/// How fossil keeps the remote that the command line names; nothing where it names none.
+/// The settings of the remote NAME; nothing if there is none.
 std::optional<RemoteKeys> keys_of_named(repository::Repository& file, const std::string& name) {
   RemoteKeys keys{.url = "sync-url:" + name, .password = "sync-pw:" + name};
   if (!name.empty() && file.settings().get(keys.url)) return keys;
@@ -46,7 +46,7 @@ base::Result<Destination> destination(repository::Repository& file,
                       "there was no sync before, so a URL has to be given");
   }
   QUARRY_TRY_ASSIGN(to.url, remote_url(is_remembered ? known : given));
-  // Both as this program writes them: fossil may have written the last one.
+  // Compare normalized URLs, because fossil may have stored the last one.
   const auto remembered = known.empty() ? std::nullopt : std::optional(remote_url(known));
   to.is_known = remembered && remembered->has_value() &&
                 (*remembered)->without_password() == to.url.without_password();
@@ -74,8 +74,8 @@ base::Result<void> sync_one(const SyncArguments& arguments) {
   return receipt.commit();
 }
 
-/// Where fossil's `sync --all` goes: each remote by its name, and where the last sync went, if that is
-/// none of them.
+/// The destinations of fossil's `sync --all`: each remote by name, and the URL of the last sync if
+/// it is not one of them.
 base::Result<std::vector<std::string>> all_remotes(const std::string& path) {
   constexpr std::string_view kRow = "sync-url:";
   QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(path));
@@ -95,7 +95,7 @@ base::Result<std::vector<std::string>> all_remotes(const std::string& path) {
   return names;
 }
 
-/// One that fails keeps none of the others from theirs.
+/// Continues with the others if one fails.
 int sync_all(const SyncArguments& arguments) {
   const auto names = all_remotes(arguments.file);
   if (!names) return failed(names.error());
@@ -125,7 +125,7 @@ int run_sync(const SyncArguments& arguments) {
                "does both (quarry sync --help)\n");
     return kWrongUsage;
   }
-  // What is asked for a password shows what is typed again before it ends.
+  // So that after a signal the password prompt restores the terminal's echo.
   const Interruption interruption;
   int code = kDone;
   if (arguments.all) {
@@ -133,7 +133,7 @@ int run_sync(const SyncArguments& arguments) {
   } else if (const auto done = sync_one(arguments); !done && Interruption::signal() == 0) {
     code = failed(done.error());
   }
-  return Interruption::signal() != 0 ? end_by(Interruption::signal()) : code;
+  return Interruption::signal() != 0 ? exit_by_signal(Interruption::signal()) : code;
 }
 
 }  // namespace quarry::app

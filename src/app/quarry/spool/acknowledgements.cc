@@ -19,9 +19,9 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-constexpr std::size_t kMostDigits = 18;
-// More messages than anybody has written: sums do not overflow.
-constexpr std::uint64_t kMostMessages = std::uint64_t{1} << 62;
+constexpr std::size_t kMaxDigits = 18;
+// More messages than can exist, so that sums do not overflow.
+constexpr std::uint64_t kMaxMessages = std::uint64_t{1} << 62;
 
 std::string name_of(int fd) {
   return fd == STDIN_FILENO ? "standard input" : fmt::format("descriptor {}", fd);
@@ -42,21 +42,21 @@ std::string Acknowledgements::name() const {
   return name_of(fd_);
 }
 
-/// Goes on with the line that has begun.
+/// Parses the next character of a line.
 Result<void> Acknowledgements::add(char next) {
   const bool is_end = next == '\n';
   if (!is_end) line_ += next;
   const bool is_digit = next >= '0' && next <= '9';
-  if ((!is_end && !is_digit) || line_.size() > kMostDigits) {
+  if ((!is_end && !is_digit) || line_.size() > kMaxDigits) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("{}: \"{}\" acknowledges nothing: a line must be empty, or a number of "
                             "messages",
-                            name(), base::printable(line_, kMostDigits + 1)));
+                            name(), base::printable(line_, kMaxDigits + 1)));
   }
   if (!is_end) return {};
   const std::uint64_t value = base::parse_number<std::uint64_t>(line_).value_or(1);
   line_.clear();
-  count_ = value < kMostMessages - count_ ? count_ + value : kMostMessages;
+  count_ = value < kMaxMessages - count_ ? count_ + value : kMaxMessages;
   return {};
 }
 

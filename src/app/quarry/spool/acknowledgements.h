@@ -1,7 +1,7 @@
-// What who reads the messages of a drain says to be done with, on a descriptor of its own: a line
-// for each message, which is empty; or a line with a number (decimal, 18 digits at most), for so
-// many messages, in the order in which they were written. The end of the stream says that nothing
-// is done with any more.
+// Acknowledgements from the program that reads the output of a drain, on a separate descriptor. An
+// empty line acknowledges one message; a line with a number (decimal, at most 18 digits)
+// acknowledges this number of messages, in the order in which they were written. After the end of
+// the stream, nothing more is acknowledged.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace quarry::app {
 
 class Acknowledgements {
  public:
-  /// From FD, which stays the caller's. Errors: kIo, kInvalid, it is not open for reading.
+  /// FD is not owned. Errors: kIo, or kInvalid if it is not open for reading.
   static base::Result<Acknowledgements> open(int fd);
 
-  /// To wait for; -1: it has ended.
+  /// The descriptor to poll; -1 after the end.
   int fd() const { return has_ended_ ? -1 : fd_; }
   bool has_ended() const { return has_ended_; }
-  /// Reads what is there (waits, if there is nothing). Returns how many messages it is for. Errors:
-  /// kInvalid, a line is none of the protocol's; what came before it counts (see count()).
+  /// Reads the available data, and waits if there is none. The messages are added to count().
+  /// Error: kInvalid if a line is malformed; the lines before it still count.
   base::Result<void> read();
-  /// Messages that were acknowledged, and not taken off here yet.
+  /// Messages that were acknowledged and not yet taken.
   std::uint64_t count() const { return count_; }
   void take(std::uint64_t count) { count_ -= count; }
   /// "descriptor 3"
@@ -34,7 +34,7 @@ class Acknowledgements {
 
   int fd_;
   bool has_ended_ = false;
-  std::string line_;  // that has begun
+  std::string line_;  // the incomplete last line
   std::uint64_t count_ = 0;
 };
 

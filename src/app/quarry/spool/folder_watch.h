@@ -1,4 +1,4 @@
-// Tells of changes in a folder, as something to wait for.
+// A descriptor that becomes readable when a folder changes.
 #pragma once
 
 #include <sys/inotify.h>
@@ -14,13 +14,13 @@ namespace quarry::app {
 
 class FolderWatch {
  public:
-  /// EVENTS: those of inotify(7). Where it cannot be watched nothing is told.
+  /// EVENTS: see inotify(7). If the folder cannot be watched, there are no notifications.
   FolderWatch(const std::string& folder, std::uint32_t events)
       : fd_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
     ::inotify_add_watch(fd_.get(), folder.c_str(), events);
   }
   int fd() const { return fd_.get(); }
-  void forget() {
+  void clear() {
     std::array<char, 4096> events;
     while (::read(fd_.get(), events.data(), events.size()) > 0) {
     }

@@ -1,5 +1,5 @@
-// quarry spool status|list|export|replay|purge: the files of a disk queue, whether a process uses
-// them or not. Those of a stream are looked after in spool_stream.cc.
+// quarry spool status|list|export|replay|purge: works on the files of a disk queue, whether a
+// process uses them or not. For streams, see spool_stream.cc.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -26,7 +26,7 @@ nlohmann::json json_of(std::uint64_t number, const Message& message) {
 }
 
 Result<void> status(const SpoolArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const auto status, spool::spool_status(place_of(arguments)));
+  QUARRY_TRY_ASSIGN(const auto status, spool::spool_status(spool_of(arguments)));
   if (arguments.as_json) {
     fmt::print("{}\n", nlohmann::json{{"messages", status.messages},
                                       {"bytes", status.bytes},
@@ -47,11 +47,11 @@ Result<void> status(const SpoolArguments& arguments) {
   return {};
 }
 
-/// Shows each message as SHOW prints it; false from that: nobody reads.
+/// Prints each message as SHOW formats it, until the reader has gone.
 template <typename Show>
 Result<void> show_all(const SpoolArguments& arguments, Show&& show) {
   QUARRY_TRY(spool::visit_spool(
-      place_of(arguments),
+      spool_of(arguments),
       [&](std::uint64_t number, const Message& message) { return print(show(number, message)); },
       report));
   return {};
@@ -73,21 +73,21 @@ Result<void> export_all(const SpoolArguments& arguments) {
 }
 
 Result<void> replay(const SpoolArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const std::uint64_t count, spool::replay_spool(place_of(arguments), report));
+  QUARRY_TRY_ASSIGN(const std::uint64_t count, spool::replay_spool(spool_of(arguments), report));
   fmt::print("{} messages are in the queue again\n", count);
   return {};
 }
 
 Result<void> purge(const SpoolArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const std::uint64_t count, spool::purge_spool(place_of(arguments), report));
+  QUARRY_TRY_ASSIGN(const std::uint64_t count, spool::purge_spool(spool_of(arguments), report));
   fmt::print("{} messages were removed\n", count);
   return {};
 }
 
 using SpoolAction = Result<void> (*)(const SpoolArguments&);
-/// What is done with a queue, or with a stream, by what the files are.
+/// Calls the function for a queue or for a stream, depending on the files.
 Result<void> by_kind(const SpoolArguments& arguments, SpoolAction on_queue, SpoolAction on_stream) {
-  QUARRY_TRY_ASSIGN(const bool is_stream, spool::is_stream(place_of(arguments)));
+  QUARRY_TRY_ASSIGN(const bool is_stream, spool::is_stream(spool_of(arguments)));
   if (is_stream) return on_stream(arguments);
   if (arguments.dead.empty()) return on_queue(arguments);
   return base::fail(base::ErrorCode::kInvalid,

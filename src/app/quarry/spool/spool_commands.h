@@ -1,4 +1,4 @@
-// The commands of `quarry spool`. They return an exit code.
+// The `quarry spool` commands. They return an exit code.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace quarry::app {
 struct SpoolArguments {
   std::string folder;
   std::string filename = "queue";
-  std::string dead;  // the subscription whose dead letters are meant
+  std::string dead;  // the subscription whose dead letters are used
   bool as_json = false;
-  bool is_null = false;  // messages end in a NUL, not in a newline
+  bool is_null = false;  // messages end with NUL instead of newline
   bool follow = false;
   std::uint8_t severity = 6;
-  int acknowledgements = -1;  // the descriptor that they come on
-  /// queue.* without that, and the value.
+  int acknowledgements = -1;  // the descriptor to read them from
+  /// Names without the prefix "queue.", with their values.
   std::vector<std::pair<std::string, std::string>> parameters;
 };
 int run_spool_status(const SpoolArguments& arguments);

@@ -1,6 +1,6 @@
-// quarry spool drain: the end of the pipe that is read from. What was written is settled, which is
-// to say forgotten, once its reader has taken it: by what the kernel knows of standard output (see
-// spool_output.h), or by what the reader says itself (see acknowledgements.h).
+// quarry spool drain: the reading end of the pipe. Messages that were written are deleted once the
+// reader has taken them, according to the kernel (see spool_output.h), or has acknowledged them
+// (see acknowledgements.h).
 #include <fmt/core.h>
 #include <limits.h>
 #include <unistd.h>
@@ -38,19 +38,20 @@ using base::fail;
 using base::Result;
 using spool::Message;
 
-// Who follows looks again after so many milliseconds where nothing tells him of changes.
-constexpr int kLookAgain = 500;
-// How often to look how far a reader is: soon at first.
-constexpr int kFirstLook = 1;
-constexpr int kLastLook = 64;
-// How long the clock on the wall is trusted.
-constexpr int kLookAtClock = 60'000;
+// Milliseconds between checks for new messages with --follow, if notifications do not work.
+constexpr int kFollowInterval = 500;
+// Milliseconds between checks how much was read: frequent at first.
+constexpr int kFirstPollDelay = 1;
+constexpr int kMaxPollDelay = 64;
+// Milliseconds after which the wall clock is read again, because it may be changed.
+constexpr int kClockInterval = 60'000;
 
-/// What is written, and how far that is done with.
-class Draining {
+/// Writes messages, and deletes those that were taken.
+class DrainLoop {
  public:
-  Draining(const SpoolArguments& arguments, const spool::QueueOptions& options, spool::Drain& drain,
-           std::optional<Acknowledgements> acknowledgements, StopSignals& signals)
+  DrainLoop(const SpoolArguments& arguments, const spool::QueueOptions& options,
+            spool::Drain& drain, std::optional<Acknowledgements> acknowledgements,
+            StopSignals& signals)
       : options_(options),
         drain_(drain),
         signals_(signals),
@@ -60,7 +61,8 @@ class Draining {
         end_(arguments.is_null ? '\0' : '\n'),
         follows_(arguments.follow) {}
 
-  /// Until there is no more, or a signal comes. What was not taken then comes again.
+  /// Runs until there are no more messages, or until a signal. Messages not taken by then stay in
+  /// the queue.
   Result<void> run();
 
  private:
@@ -70,19 +72,19 @@ class Draining {
   Result<void> wait_for_window();
   Result<bool> gather();
   Result<void> write();
-  Result<void> settle();
-  Result<void> settle_acknowledged();
+  Result<void> release_taken();
+  Result<void> release_acknowledged();
   Result<void> check_acknowledgements() const;
   Result<void> wait(int ms);
   std::unexpected<base::Error> gone(int number) const;
 
-  /// Messages that may be written before others are settled.
+  /// How many messages may be written before others are released.
   std::size_t room() const {
     const std::size_t ahead = acknowledgements_ ? ends_.size() : 0;
     return options_.dequeue_batch_size -
            std::min(ahead + next_.size(), options_.dequeue_batch_size);
   }
-  /// Of the messages in ends_ those before BYTES.
+  /// How many messages in ends_ end before BYTES.
   std::size_t whole_before(std::uint64_t bytes) const {
     return static_cast<std::size_t>(std::ranges::upper_bound(ends_, bytes) - ends_.begin());
   }
@@ -98,15 +100,15 @@ class Draining {
 
   std::vector<Message> next_;  // to be written
   Clock::time_point next_since_;
-  std::deque<std::uint64_t> ends_;  // where in the output messages end that are not settled
-  std::uint64_t written_ = 0;       // bytes, in all
-  int until_look_ = kFirstLook;
+  std::deque<std::uint64_t> ends_;  // output offsets after each message not released yet
+  std::uint64_t written_ = 0;       // bytes, total
+  int poll_delay_ = kFirstPollDelay;
   bool is_done_ = false;
-  bool was_told_of_window_ = false;
+  bool has_reported_window_ = false;
 };
 
-/// Whoever should read what is written does not any more, or a file takes no more of it.
-std::unexpected<base::Error> Draining::gone(int number) const {
+/// The error if the reader has exited, or a file cannot be written any more.
+std::unexpected<base::Error> DrainLoop::gone(int number) const {
   const std::size_t left = whole_before(written_);
   std::string message = fmt::format("standard output: {}", std::strerror(number));
   if (left > 0 && output_.has_reader()) {
@@ -119,19 +121,19 @@ std::unexpected<base::Error> Draining::gone(int number) const {
   return fail(ErrorCode::kIo, std::move(message));
 }
 
-/// Settles what is done with.
-Result<void> Draining::settle() {
-  if (acknowledgements_) return settle_acknowledged();
+/// Releases the messages that the reader has taken.
+Result<void> DrainLoop::release_taken() {
+  if (acknowledgements_) return release_acknowledged();
   QUARRY_TRY_ASSIGN(const std::uint64_t taken, output_.taken(written_));
   const std::size_t count = whole_before(taken);
   if (count == 0) return {};
   drain_.settle(count);
   ends_.erase(ends_.begin(), ends_.begin() + static_cast<std::ptrdiff_t>(count));
-  until_look_ = kFirstLook;
+  poll_delay_ = kFirstPollDelay;
   return {};
 }
 
-Result<void> Draining::settle_acknowledged() {
+Result<void> DrainLoop::release_acknowledged() {
   const std::uint64_t count = acknowledgements_->count();
   const std::size_t written = whole_before(written_);
   if (count > written) {
@@ -146,54 +148,54 @@ Result<void> Draining::settle_acknowledged() {
   return {};
 }
 
-/// Those that are missing may still come. Errors: kIo, they cannot.
-Result<void> Draining::check_acknowledgements() const {
+/// Missing acknowledgements may still arrive. Error: kIo if they cannot.
+Result<void> DrainLoop::check_acknowledgements() const {
   if (!acknowledgements_ || !acknowledgements_->has_ended() || ends_.empty()) return {};
   return fail(ErrorCode::kIo, fmt::format("{}: it has ended: {} messages that were written were "
                                           "not acknowledged, and come again",
                                           acknowledgements_->name(), ends_.size()));
 }
 
-/// Waits for MS milliseconds at most, while the reader may come on, or go.
-Result<void> Draining::wait(int ms) {
+/// Waits for at most MS milliseconds, and handles acknowledgements and the end of the reader.
+Result<void> DrainLoop::wait(int ms) {
   QUARRY_TRY(check_acknowledgements());
   const bool is_read = ends_.empty();
   if (!is_read && !acknowledgements_) {
-    ms = ms < 0 ? until_look_ : std::min(ms, until_look_);
-    until_look_ = std::min(2 * until_look_, kLastLook);
+    ms = ms < 0 ? poll_delay_ : std::min(ms, poll_delay_);
+    poll_delay_ = std::min(2 * poll_delay_, kMaxPollDelay);
   }
-  // Who has read everything may close it, and acknowledge that later.
+  // A reader that has read everything may close the pipe and acknowledge later.
   const bool may_go = is_read || !acknowledgements_;
   std::array<pollfd, 3> sources{{{follows_ ? watch_.fd() : -1, POLLIN, 0},
                                  {may_go ? output_.fd() : -1, 0, 0},
                                  {acknowledgements_ ? acknowledgements_->fd() : -1, POLLIN, 0}}};
   if (!signals_.wait(sources, ms)) return {};
   if (sources[2].revents != 0) QUARRY_TRY(acknowledgements_->read());
-  QUARRY_TRY(settle());
+  QUARRY_TRY(release_taken());
   const bool is_gone = (sources[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
   if (is_gone) return gone(EPIPE);
   return {};
 }
 
 /// Waits for the hours in which messages are delivered.
-Result<void> Draining::wait_for_window() {
+Result<void> DrainLoop::wait_for_window() {
   const auto left = [this] { return spool::until_window(options_, spool::local_time()); };
   while (left().count() > 0 && signals_.received() == 0) {
-    if (!std::exchange(was_told_of_window_, true)) {
+    if (!std::exchange(has_reported_window_, true)) {
       report(fmt::format("waiting for {:02}:00 (queue.dequeuetimebegin)",
                          options_.dequeue_time_begin));
     }
     const std::chrono::milliseconds time = left();
-    QUARRY_TRY(wait(static_cast<int>(std::min<std::int64_t>(time.count(), kLookAtClock))));
-    watch_.forget();
+    QUARRY_TRY(wait(static_cast<int>(std::min<std::int64_t>(time.count(), kClockInterval))));
+    watch_.clear();
   }
-  was_told_of_window_ = false;
+  has_reported_window_ = false;
   return {};
 }
 
-/// Takes what is to be written next. True: it is to be written now, there are enough, or no more
-/// will come in time.
-Result<bool> Draining::gather() {
+/// Gets the next messages. True if they should be written now, because there are enough or the time
+/// to wait for more is over.
+Result<bool> DrainLoop::gather() {
   const std::size_t most = room();
   if (most > 0) {
     QUARRY_TRY_ASSIGN(auto messages, drain_.next(most));
@@ -206,9 +208,9 @@ Result<bool> Draining::gather() {
   return Clock::now() - next_since_ >= options_.min_dequeue_batch_timeout;
 }
 
-/// One round: writes something, or waits for something.
-Result<void> Draining::go_on() {
-  watch_.forget();
+/// One round: writes or waits.
+Result<void> DrainLoop::go_on() {
+  watch_.clear();
   QUARRY_TRY(check_acknowledgements());
   QUARRY_TRY(wait_for_window());
   if (signals_.received() != 0) return {};
@@ -222,15 +224,15 @@ Result<void> Draining::go_on() {
   if (!next_.empty()) {
     const auto until = next_since_ + options_.min_dequeue_batch_timeout;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-    return wait(static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kLookAgain)));
+    return wait(static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kFollowInterval)));
   }
   is_done_ = ends_.empty() && !follows_;
-  return is_done_ ? Result<void>{} : wait(follows_ ? kLookAgain : -1);
+  return is_done_ ? Result<void>{} : wait(follows_ ? kFollowInterval : -1);
 }
 
-/// Writes what is next, until a signal comes. Never in a write that blocks: whoever reads may have
-/// stopped, and may wait for his acknowledgements to be read before he reads on.
-Result<void> Draining::write() {
+/// Writes the next messages, until a signal arrives. Must never block in write(), because the
+/// reader may have stopped, or may wait until its acknowledgements are read.
+Result<void> DrainLoop::write() {
   std::string text;
   for (const Message& message : next_) {
     (text += message.content) += end_;
@@ -250,32 +252,31 @@ Result<void> Draining::write() {
     if (count < 0) {
       const int number = errno;
       output_.write_failed();
-      QUARRY_TRY(settle());
+      QUARRY_TRY(release_taken());
       return gone(number);
     }
     left.remove_prefix(static_cast<std::size_t>(count));
     written_ += static_cast<std::uint64_t>(count);
   }
-  return settle();
+  return release_taken();
 }
 
-Result<void> Draining::run() {
+Result<void> DrainLoop::run() {
   Result<void> done;
   while (done && !is_done_ && signals_.received() == 0) done = go_on();
-  // What was acknowledged before a signal came, or before what is wrong.
+  // Read acknowledgements that arrived before the signal or error.
   std::array<pollfd, 1> last{{{acknowledgements_ ? acknowledgements_->fd() : -1, POLLIN, 0}}};
   signals_.wait(last, 0);
   if (done && last[0].revents != 0) done = acknowledgements_->read();
-  const auto settled = settle();
+  const auto settled = release_taken();
   if (done) done = settled;
   const auto finished = drain_.finish();
   return done ? finished : done;
 }
 
-/// Waits until FOLDER is there, for who is to follow what comes; a feed makes it. Errors:
-/// kNotFound.
+/// With --follow, waits until FOLDER exists; a feed creates it. Error: kNotFound.
 Result<void> wait_for_folder(const SpoolArguments& arguments, StopSignals& signals) {
-  bool was_told = false;
+  bool has_reported = false;
   std::error_code error;
   while (std::filesystem::status(arguments.folder, error).type() ==
          std::filesystem::file_type::not_found) {
@@ -283,10 +284,10 @@ Result<void> wait_for_folder(const SpoolArguments& arguments, StopSignals& signa
       return fail(ErrorCode::kNotFound,
                   fmt::format("{}: there is no such folder", arguments.folder));
     }
-    if (!std::exchange(was_told, true)) {
+    if (!std::exchange(has_reported, true)) {
       report(fmt::format("{}: there is no such folder yet: waiting for it", arguments.folder));
     }
-    if (!signals.wait(kLookAgain)) break;
+    if (!signals.wait(kFollowInterval)) break;
   }
   return {};
 }
@@ -302,7 +303,7 @@ Result<void> drain(const SpoolArguments& arguments, StopSignals& signals) {
   if (signals.received() != 0) return {};
   QUARRY_TRY_ASSIGN(const auto drain,
                     spool::Drain::open({arguments.folder, arguments.filename}, options, report));
-  return Draining(arguments, options, *drain, std::move(acknowledgements), signals).run();
+  return DrainLoop(arguments, options, *drain, std::move(acknowledgements), signals).run();
 }
 
 }  // namespace
@@ -311,7 +312,7 @@ int run_spool_drain(const SpoolArguments& arguments) {
   StopSignals signals;
   const auto done = drain(arguments, signals);
   if (!done) return failed(done.error());
-  return signals.received() != 0 ? end_by(signals.received()) : kDone;
+  return signals.received() != 0 ? exit_by_signal(signals.received()) : kDone;
 }
 
 }  // namespace quarry::app

@@ -1,4 +1,4 @@
-// quarry spool feed: the end of the pipe that is written to.
+// quarry spool feed: the writing end of the pipe.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -30,23 +30,22 @@ using base::Result;
 using spool::Message;
 
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
-// Milliseconds after which who has nothing to do looks whether its folder is there, where nothing
-// tells that it is not.
-constexpr int kLongestWait = 5000;
-// Milliseconds after which a queue that has no room, or that another process has, is tried again.
-constexpr int kTryAgain = 100;
-// A process that ends with the queue has its lock for a moment.
-constexpr int kMostOpenings = 20;
+// Milliseconds between checks that the folder still exists, if notifications do not work.
+constexpr int kMaxInputWait = 5000;
+// Milliseconds until a full or locked queue is tried again.
+constexpr int kRetryInterval = 100;
+// A process that is ending holds the lock of the queue for a moment.
+constexpr int kMaxOpenAttempts = 20;
 
-/// From queue.fulldelaymark on who can wait does: that is who reads a pipe, and nobody else is
-/// there.
+/// A feed waits at queue.fulldelaymark, as if the queue were full, because it reads a pipe, and
+/// there are no other producers.
 Result<void> stop_at_full_delay_mark(spool::QueueOptions& options) {
   QUARRY_TRY_ASSIGN(spool::QueueOptions whole, spool::complete(options));
   if (options.discard_mark && *options.discard_mark > *whole.full_delay_mark) {
     return fail(ErrorCode::kInvalid, "queue.discardmark must not be above queue.fulldelaymark");
   }
   whole.size = *whole.full_delay_mark;
-  // Of the size that it had, and of no use here.
+  // Its default depends on the size, and it has no effect here.
   whole.light_delay_mark.reset();
   if (whole.type == spool::QueueType::kDisk) {
     whole.high_watermark.reset();
@@ -57,14 +56,14 @@ Result<void> stop_at_full_delay_mark(spool::QueueOptions& options) {
   return {};
 }
 
-/// Cuts what is read into messages, but for what is too long for one: that is told, and left out.
+/// Splits input into messages. Messages that are too long are reported and skipped.
 class LineReader {
  public:
-  /// MOST: bytes of one.
-  LineReader(char end, std::uint8_t severity, std::size_t most)
-      : end_(end), severity_(severity), most_(most) {}
+  /// MAX_SIZE: maximum size of a message in bytes.
+  LineReader(char end, std::uint8_t severity, std::size_t max_size)
+      : end_(end), severity_(severity), max_size_(max_size) {}
 
-  /// The messages that BYTES complete.
+  /// Returns the messages that BYTES complete.
   std::vector<Message> take(std::string_view bytes) {
     std::vector<Message> messages;
     for (std::size_t at = bytes.find(end_); at != std::string_view::npos; at = bytes.find(end_)) {
@@ -75,7 +74,7 @@ class LineReader {
     add(bytes);
     return messages;
   }
-  /// The last one, which has no end.
+  /// Returns the last message, which has no terminator.
   std::vector<Message> rest() {
     std::vector<Message> messages;
     if (!begun_.empty()) end_line(messages);
@@ -87,7 +86,7 @@ class LineReader {
  private:
   void add(std::string_view part) {
     if (is_too_long_) return;
-    if (part.size() <= most_ - begun_.size()) {
+    if (part.size() <= max_size_ - begun_.size()) {
       begun_ += part;
       return;
     }
@@ -95,8 +94,8 @@ class LineReader {
     ++left_out_;
     begun_ = {};
     report(fmt::format(
-        "standard input: line {} has more than {} bytes{}: it is left out", count_ + 1, most_,
-        most_ < spool::kMaxContent ? ", all that queue.maxdiskspace has room for" : ""));
+        "standard input: line {} has more than {} bytes{}: it is left out", count_ + 1, max_size_,
+        max_size_ < spool::kMaxContent ? ", all that queue.maxdiskspace has room for" : ""));
   }
   void end_line(std::vector<Message>& messages) {
     ++count_;
@@ -106,23 +105,23 @@ class LineReader {
 
   char end_;
   std::uint8_t severity_;
-  std::size_t most_;
+  std::size_t max_size_;
   std::string begun_;
-  bool is_too_long_ = false;  // the line that has begun
+  bool is_too_long_ = false;  // the incomplete line
   std::uint64_t count_ = 0;
   std::uint64_t left_out_ = 0;
 };
 
-/// The queue, as who has to put all of what he reads into it sees it.
-class Feeding {
+/// Puts messages into the queue, and waits if it is full.
+class QueueFeeder {
  public:
-  /// PATIENCE: how long to wait for room. IS_ON_DISK: that is where all messages are.
-  Feeding(spool::Queue& queue, StopSignals& signals, spool::milliseconds patience, bool is_on_disk)
+  /// PATIENCE: how long to wait for space. IS_ON_DISK: all messages are on disk.
+  QueueFeeder(spool::Queue& queue, StopSignals& signals, spool::milliseconds patience,
+              bool is_on_disk)
       : queue_(queue), signals_(signals), patience_(patience), is_on_disk_(is_on_disk) {}
 
-  /// Puts MESSAGES into the queue, and waits for room where there is none. Errors: kBusy (a signal
-  /// has come before all of them were taken), kLimit (no room for too long), and what the disk
-  /// says.
+  /// Puts MESSAGES into the queue, and waits for space if necessary. Errors: kBusy if a signal
+  /// arrived before all were taken, kLimit after waiting too long, and those of the disk.
   Result<void> put(std::vector<Message> messages) {
     std::span<Message> left(messages);
     auto since = Clock::now();
@@ -133,7 +132,7 @@ class Feeding {
       if (left.empty()) break;
       if (taken > 0) since = Clock::now();
       if (error.code == ErrorCode::kDiscarded) {
-        // What the marks discard is what was asked for.
+        // Discarding is what the user has configured.
         if (discarded_++ == 0) report("queue.discardmark is reached: lines are discarded");
         left = left.subspan(1);
         continue;
@@ -145,16 +144,16 @@ class Feeding {
     return {};
   }
 
-  /// Errors: kNotFound, its files are not where they were, and nobody would find what is in them.
-  /// What is in memory can wait for them to come again.
+  /// Error: kNotFound if the queue's files were moved or removed, because what is written then
+  /// would be lost. Messages in memory can wait until the files return.
   Result<void> check_files() const { return is_on_disk_ ? queue_.check_files() : Result<void>{}; }
   std::uint64_t discarded() const { return discarded_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Waits a moment, if there may be room after it. False: there is none for ERROR, which may tell
-  /// of a signal then.
+  /// Waits briefly if there may be space later. Otherwise returns false; after a signal, ERROR says
+  /// so.
   bool may_wait(base::Error& error, Clock::time_point since) {
     const bool is_full_disk = error.code == ErrorCode::kNoSpace;
     if (!is_full_disk && error.code != ErrorCode::kLimit) return false;
@@ -164,10 +163,10 @@ class Feeding {
                       is_full_disk ? error.message : "the queue has been full", patience_.count());
       return false;
     }
-    if (is_full_disk && !std::exchange(was_told_, true)) {
+    if (is_full_disk && !std::exchange(has_reported_, true)) {
       report(error.message + ": waiting for room");
     }
-    signals_.wait(is_full_disk ? kTryAgain : 0);
+    signals_.wait(is_full_disk ? kRetryInterval : 0);
     if (signals_.received() == 0) return true;
     error = {ErrorCode::kBusy, "asked to end"};
     return false;
@@ -177,48 +176,47 @@ class Feeding {
   StopSignals& signals_;
   spool::milliseconds patience_;
   bool is_on_disk_;
-  bool was_told_ = false;
+  bool has_reported_ = false;
   std::uint64_t discarded_ = 0;
 };
 
-/// The queue, if need be after a moment.
+/// Opens the queue, and retries if it is locked.
 Result<std::unique_ptr<spool::Queue>> start_queue(const spool::QueueOptions& options,
                                                   StopSignals& signals) {
   for (int tries = 1;; ++tries) {
     auto queue = spool::Queue::start(options, {}, report);
     const bool is_busy = !queue && queue.error().code == ErrorCode::kBusy;
-    if (!is_busy || tries == kMostOpenings || signals.received() != 0) return queue;
-    signals.wait(kTryAgain);
+    if (!is_busy || tries == kMaxOpenAttempts || signals.received() != 0) return queue;
+    signals.wait(kRetryInterval);
   }
 }
 
-/// Whether there is something to read; false where a signal has come. Errors: kNotFound, the
-/// queue's files have gone meanwhile.
-Result<bool> wait_for_input(const Feeding& feeding, FolderWatch& watch, StopSignals& signals) {
+/// Waits for input. False after a signal. Error: kNotFound if the queue's files are gone.
+Result<bool> wait_for_input(const QueueFeeder& feeder, FolderWatch& watch, StopSignals& signals) {
   while (true) {
     std::array<pollfd, 2> sources{{{STDIN_FILENO, POLLIN, 0}, {watch.fd(), POLLIN, 0}}};
-    if (!signals.wait(sources, kLongestWait)) return false;
+    if (!signals.wait(sources, kMaxInputWait)) return false;
     if (sources[0].revents != 0) return true;
-    watch.forget();
-    QUARRY_TRY(feeding.check_files());
+    watch.clear();
+    QUARRY_TRY(feeder.check_files());
   }
 }
 
-Result<void> feed_all(Feeding& feeding, LineReader& lines, FolderWatch& watch,
+Result<void> feed_all(QueueFeeder& feeder, LineReader& lines, FolderWatch& watch,
                       StopSignals& signals) {
   std::vector<char> buffer(kReadAtOnce);
   while (true) {
-    QUARRY_TRY_ASSIGN(const bool has_input, wait_for_input(feeding, watch, signals));
+    QUARRY_TRY_ASSIGN(const bool has_input, wait_for_input(feeder, watch, signals));
     if (!has_input) return {};
     const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
     if (count < 0 && errno != EINTR && errno != EAGAIN) return base::fail_errno("standard input");
-    if (count == 0) return feeding.put(lines.rest());
+    if (count == 0) return feeder.put(lines.rest());
     if (count < 0) continue;
-    QUARRY_TRY(feeding.put(lines.take({buffer.data(), static_cast<std::size_t>(count)})));
+    QUARRY_TRY(feeder.put(lines.take({buffer.data(), static_cast<std::size_t>(count)})));
   }
 }
 
-/// What became of all that was read, once the queue has ended: FED, or what else there is to say.
+/// The result after the shutdown: FED, or the messages that were lost or too long.
 Result<void> outcome(Result<void> fed, const spool::Ending& ending, const LineReader& lines) {
   if (ending.lost > 0) {
     const std::string lost = fmt::format("{} messages could not be kept", ending.lost);
@@ -234,20 +232,20 @@ Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
   QUARRY_TRY_ASSIGN(auto options, options_of(arguments));
   const spool::milliseconds patience = options.timeout_enqueue;
   QUARRY_TRY(stop_at_full_delay_mark(options));
-  // A signal is to be noticed meanwhile.
-  options.timeout_enqueue = std::min(patience, spool::milliseconds(kTryAgain));
+  // Wait in short steps, to notice signals.
+  options.timeout_enqueue = std::min(patience, spool::milliseconds(kRetryInterval));
   QUARRY_TRY_ASSIGN(const auto queue, start_queue(options, signals));
   FolderWatch watch(arguments.folder, IN_DELETE_SELF | IN_MOVE_SELF | IN_DELETE | IN_MOVED_FROM);
   LineReader lines(arguments.is_null ? '\0' : '\n', arguments.severity,
                    spool::max_content(options));
-  Feeding feeding(*queue, signals, patience, options.type == spool::QueueType::kDisk);
-  auto fed = feed_all(feeding, lines, watch, signals);
-  // The end may have to wait for room on the disk: another signal does not.
-  if (signals.received() != 0) signals.let_go();
+  QueueFeeder feeder(*queue, signals, patience, options.type == spool::QueueType::kDisk);
+  auto fed = feed_all(feeder, lines, watch, signals);
+  // The shutdown may wait for space on the disk; another signal ends it.
+  if (signals.received() != 0) signals.restore_default();
   const spool::Ending ending = queue->shutdown();
-  if (feeding.discarded() > 0) {
+  if (feeder.discarded() > 0) {
     report(fmt::format("{} of {} lines were discarded: queue.discardmark was reached",
-                       feeding.discarded(), lines.count()));
+                       feeder.discarded(), lines.count()));
   }
   return outcome(std::move(fed), ending, lines);
 }
@@ -258,7 +256,7 @@ int run_spool_feed(const SpoolArguments& arguments) {
   StopSignals signals;
   const auto done = feed(arguments, signals);
   if (!done) return failed(done.error());
-  return signals.received() != 0 ? end_by(signals.received()) : kDone;
+  return signals.received() != 0 ? exit_by_signal(signals.received()) : kDone;
 }
 
 }  // namespace quarry::app

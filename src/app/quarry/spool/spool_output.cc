@@ -11,7 +11,7 @@
 namespace quarry::app {
 namespace {
 
-/// Bytes that nobody has read, at most; -1: it does not say.
+/// Number of unread bytes; -1 if unknown.
 int unread_in_pipe(int fd) {
   int count = 0;
   return ::ioctl(fd, FIONREAD, &count) == 0 ? count : -1;
@@ -20,7 +20,7 @@ int unread_in_pipe(int fd) {
 int unread_in_socket(int fd) {
   int count = 0;
   if (::ioctl(fd, SIOCOUTQ, &count) != 0) return 0;
-  // The kernel throws away what was not read when the other end goes: that is not read either.
+  // When the other end closes, the kernel discards unread data, so the count is no longer valid.
   pollfd now{fd, 0, 0};
   ::poll(&now, 1, 0);
   return (now.revents & POLLERR) == 0 ? count : -1;
@@ -44,11 +44,11 @@ base::Result<std::uint64_t> SpoolOutput::taken(std::uint64_t written) {
     }
     return taken_ = written;
   }
-  // That a socket's other end left something unread is told once, maybe to the write that failed.
+  // The kernel reports unread data on a closed socket only once, maybe to the write that failed.
   if (has_failed_ && kind_ == Kind::kSocket) return taken_;
   const int unread = kind_ == Kind::kPipe ? unread_in_pipe(fd_) : unread_in_socket(fd_);
   if (unread < 0) return taken_;
-  // Others may write there, too.
+  // Other processes may write there, too.
   const std::uint64_t left = std::min(written, static_cast<std::uint64_t>(unread));
   return taken_ = std::max(taken_, written - left);
 }

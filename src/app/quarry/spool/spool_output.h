@@ -1,11 +1,11 @@
-// Standard output, as who must not forget what its reader has not taken sees it: how much that is.
+// Standard output of a drain, and how much of it the reader has taken. A drain only deletes messages
+// that were taken.
 //
-//   a pipe            the kernel tells what nobody has read yet, also once the reader has gone
-//   a socket          it tells what may not have been read (UNIX), or what the other machine
-//                     has not confirmed yet (TCP); once the connection is broken, or a write
-//                     has failed, nothing
-//   a file            what was written is there for good, or once it is synced
-//   a terminal, or    what was written is taken: nothing tells more
+//   a pipe            what is not unread in the kernel was taken, also after the reader has exited
+//   a socket          what is not unread (UNIX) or unconfirmed by the other host (TCP) was taken;
+//                     nothing more after the connection is broken or a write has failed
+//   a file            what was written was taken, once it is synced if that is configured
+//   a terminal, or    what was written was taken
 //   another device
 #pragma once
 
@@ -19,16 +19,16 @@ namespace quarry::app {
 
 class SpoolOutput {
  public:
-  /// FD is not owned. IS_SYNCED: what is in a file counts once it survives that the machine stops.
+  /// FD is not owned. IS_SYNCED: data in a file counts only after it is synced to disk.
   SpoolOutput(int fd, bool is_synced);
 
   int fd() const { return fd_; }
-  /// Somebody has to read what is written, and may go away.
+  /// Whether another process reads the output, and may exit.
   bool has_reader() const { return kind_ == Kind::kPipe || kind_ == Kind::kSocket; }
-  /// Of WRITTEN bytes so many, at least, have been taken for good, from the first on. Errors: what
-  /// the disk says.
+  /// Of WRITTEN bytes, how many have been taken at least, from the beginning. Errors: those of
+  /// fdatasync().
   base::Result<std::uint64_t> taken(std::uint64_t written);
-  /// A write has failed.
+  /// Records that a write has failed.
   void write_failed() { has_failed_ = true; }
 
  private:

@@ -15,14 +15,14 @@ using base::Result;
 using spool::QueueOptions;
 using spool::QueueType;
 
-/// What is not given.
+/// The defaults.
 QueueOptions defaults(QueueType type) {
   QueueOptions options;
   options.type = type;
   if (type == QueueType::kDisk) options.size = spool::kAnySize;
-  // Who reads a pipe can wait, and nobody else is there.
+  // A pipe can wait, and there are no other producers.
   options.full_delay_mark = options.size;
-  // A pipe loses nothing by itself: who is in a hurry says so.
+  // A pipe loses nothing unless a timeout is set.
   options.timeout_enqueue = spool::kEternal;
   options.timeout_shutdown = spool::kEternal;
   options.save_on_shutdown = true;
@@ -31,7 +31,7 @@ QueueOptions defaults(QueueType type) {
   return options;
 }
 
-/// Who speaks of water marks wants them to count; else every line is safe as soon as it is read.
+/// Watermarks only make sense in memory; by default each line is stored as soon as it is read.
 Result<QueueType> type_of(const SpoolArguments& arguments) {
   QueueOptions options;
   const bool has_marks =
@@ -44,7 +44,7 @@ Result<QueueType> type_of(const SpoolArguments& arguments) {
   return fail(ErrorCode::kInvalid, "queue.type = direct: must be disk or memory");
 }
 
-/// What would be of no effect is refused.
+/// Rejects parameters that would have no effect.
 Result<void> check_use(const SpoolArguments& arguments, const QueueOptions& options) {
   if (options.type != QueueType::kDisk) return {};
   for (const char* name : {"highwatermark", "lowwatermark"}) {
@@ -59,10 +59,10 @@ Result<void> check_use(const SpoolArguments& arguments, const QueueOptions& opti
 }
 
 std::string default_of(std::string_view parameter) {
-  if (parameter == "type") return "disk, but memory where a water mark is given";
+  if (parameter == "type") return "memory if a watermark is given, otherwise disk";
   const std::string disk = spool::value_of(defaults(QueueType::kDisk), parameter);
   const std::string memory = spool::value_of(defaults(QueueType::kMemory), parameter);
-  return disk == memory ? disk : fmt::format("disk: {}; memory: {}", disk, memory);
+  return disk == memory ? disk : fmt::format("{} on disk, {} in memory", disk, memory);
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ SpoolHelp spool_help(std::string_view parameter) {
   SpoolHelp help{.value = std::string(found->value),
                  .description = std::string(found->description)};
   if (parameter == "type") help.value = "disk|memory";
-  help.description += fmt::format(" ({})", default_of(parameter));
+  help.description += fmt::format(" (default: {})", default_of(parameter));
   return help;
 }
 

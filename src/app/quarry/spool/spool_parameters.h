@@ -1,5 +1,4 @@
-// The queue.* parameters of `quarry spool feed` and `drain`: what they are where nothing is given,
-// and what --help says of them.
+// The queue.* parameters of `quarry spool feed` and `drain`: their defaults and --help texts.
 #pragma once
 
 #include <string>
@@ -11,16 +10,16 @@
 
 namespace quarry::app {
 
-/// What a person is told of a parameter.
+/// The --help text of a parameter.
 struct SpoolHelp {
   std::string value;
-  std::string description;  // with the default
+  std::string description;  // including the default
 };
 SpoolHelp spool_help(std::string_view parameter);
 
 bool is_given(const SpoolArguments& arguments, std::string_view parameter);
 
-/// The options that ARGUMENTS ask for. Errors: kInvalid, also for what would be of no effect.
+/// The queue options for ARGUMENTS. Error: kInvalid, also for parameters that would have no effect.
 base::Result<spool::QueueOptions> options_of(const SpoolArguments& arguments);
 
 }  // namespace quarry::app

@@ -38,7 +38,7 @@ nlohmann::json json_of(const SubscriptionStatistics& one) {
           {"dead", one.dead},
           {"unreadable", one.unreadable},
           {"paused", one.is_paused},
-          // Whatever bytes it has.
+          // May contain any bytes.
           {"last_error", base::printable(one.last_error)},
           {"last_error_at", time_or_null(one.last_error_at)}};
 }
@@ -66,15 +66,15 @@ void print_subscriptions(const spool::StreamStatus& status) {
   for (const std::string& line : table.lines()) fmt::print("{}\n", line);
 }
 
-/// Shows what ARGUMENTS ask for as SHOW prints it.
+/// Prints the messages that ARGUMENTS select as SHOW formats them.
 template <typename Show>
 Result<void> show_stream(const SpoolArguments& arguments, Show&& show) {
   const auto visitor = [&](const StreamedMessage& message) { return print(show(message)); };
-  if (arguments.dead.empty()) return spool::visit_stream(place_of(arguments), "", visitor, report);
-  return spool::visit_dead_letters(place_of(arguments), arguments.dead, visitor, report);
+  if (arguments.dead.empty()) return spool::visit_stream(spool_of(arguments), "", visitor, report);
+  return spool::visit_dead_letters(spool_of(arguments), arguments.dead, visitor, report);
 }
 
-/// The subscription that --dead names, of STREAM; it is not made.
+/// The subscription of STREAM that --dead names; does not create it.
 Result<std::shared_ptr<spool::Subscription>> named(spool::Stream& stream,
                                                    const SpoolArguments& arguments) {
   const auto names = stream.subscriptions();
@@ -91,13 +91,13 @@ Result<std::unique_ptr<spool::Stream>> open(const SpoolArguments& arguments) {
                 fmt::format("{}: of a stream only dead letters are replayed or purged (--dead)",
                             arguments.folder));
   }
-  return spool::Stream::open({.location = place_of(arguments)}, report);
+  return spool::Stream::open({.location = spool_of(arguments)}, report);
 }
 
 }  // namespace
 
 Result<void> show_stream_status(const SpoolArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(place_of(arguments)));
+  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool_of(arguments)));
   if (arguments.as_json) {
     nlohmann::json all = {{"messages", status.messages},
                           {"bytes", status.bytes},

@@ -1,5 +1,5 @@
-// What `quarry spool` does with the files of a stream: its status with all subscriptions, its
-// messages, and what a subscription has given up (--dead).
+// The `quarry spool` commands for a stream: its status with all subscriptions, its messages, and
+// the dead letters of a subscription (--dead).
 #pragma once
 
 #include "quarry/base/result.h"
@@ -8,12 +8,12 @@
 
 namespace quarry::app {
 
-inline spool::SpoolLocation place_of(const SpoolArguments& arguments) {
+inline spool::SpoolLocation spool_of(const SpoolArguments& arguments) {
   return {arguments.folder, arguments.filename};
 }
 
-// Errors: kNotFound (no such subscription), what the disk says; of the last two kInvalid (without
-// --dead) and kBusy (a process has the stream), too.
+// Errors: kNotFound if there is no such subscription, and those of the disk; for the last two also
+// kInvalid without --dead, and kBusy if another process uses the stream.
 base::Result<void> show_stream_status(const SpoolArguments& arguments);
 base::Result<void> list_stream(const SpoolArguments& arguments);
 base::Result<void> export_stream(const SpoolArguments& arguments);

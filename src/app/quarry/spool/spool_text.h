@@ -7,13 +7,13 @@
 
 namespace quarry::app {
 
-/// Of a message's content in a list.
+/// Maximum length of a message's content in a list.
 inline constexpr std::size_t kShownContent = 80;
 
-/// Adds BYTES to LINE: as "content", or as "base64" where they are no UTF-8.
+/// Adds BYTES to LINE as "content", or as "base64" if they are not UTF-8.
 void add_bytes(nlohmann::json& line, std::string_view bytes);
 
-/// Prints TEXT as it is. False: nobody reads.
+/// Prints TEXT unchanged. False if the reader has gone.
 bool print(std::string_view text);
 
 }  // namespace quarry::app

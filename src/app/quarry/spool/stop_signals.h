@@ -1,6 +1,6 @@
-// The signals that ask a command to end, as something to wait for beside input: for a command with
-// threads, any of which a handler (see interruption.h) could interrupt instead of the one that
-// waits.
+// The signals that end a command, as a descriptor to poll together with input. For commands with
+// threads, where a signal handler (see interruption.h) could interrupt any thread instead of the
+// one that waits.
 #pragma once
 
 #include <poll.h>
@@ -18,10 +18,10 @@ namespace quarry::app {
 
 class StopSignals {
  public:
-  /// What may be waited for at once.
-  static constexpr std::size_t kMostSources = 4;
+  /// Maximum number of descriptors to wait for at once.
+  static constexpr std::size_t kMaxSources = 4;
 
-  /// Before any thread is started: they are to leave the signals alone.
+  /// Must be created before any thread is started, so that all threads block the signals.
   StopSignals() {
     ::sigemptyset(&watched_);
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&watched_, number);
@@ -33,11 +33,11 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
   ~StopSignals() = default;
 
-  /// Waits until something that SOURCES (kMostSources at most; -1: none) ask for is there, which
-  /// is noted in them, a signal comes, or MS milliseconds (-1: any) have passed. Returns whether no
-  /// signal has come.
+  /// Waits until one of SOURCES (at most kMaxSources; -1: unused) is ready, which is stored in its
+  /// revents, until a signal arrives, or for MS milliseconds (-1: no limit). Returns whether no
+  /// signal has arrived.
   bool wait(std::span<pollfd> sources, int ms) {
-    std::array<pollfd, kMostSources + 1> all{};
+    std::array<pollfd, kMaxSources + 1> all{};
     all[0] = {fd_.get(), POLLIN, 0};
     std::ranges::copy(sources, all.begin() + 1);
     if (::poll(all.data(), sources.size() + 1, ms) < 0) all = {};
@@ -45,12 +45,12 @@ class StopSignals {
     for (std::size_t i = 0; i < sources.size(); ++i) sources[i].revents = all[i + 1].revents;
     return received_ == 0;
   }
-  /// The same for MS milliseconds and nothing else.
+  /// Waits for MS milliseconds or a signal.
   bool wait(int ms) { return wait(std::span<pollfd>(), ms); }
-  /// 0: none has come.
+  /// The signal that was received; 0 if none.
   int received() const { return received_; }
-  /// From now on they end the process, as they would have without this.
-  void let_go() { ::sigprocmask(SIG_UNBLOCK, &watched_, nullptr); }
+  /// Restores the signals' default action, which ends the process.
+  void restore_default() { ::sigprocmask(SIG_UNBLOCK, &watched_, nullptr); }
 
  private:
   void take_signal() {

@@ -9,7 +9,7 @@
 
 #include "common/exit_codes.h"
 #include "quarry/base/escape.h"
-#include "server_place.h"
+#include "server_control.h"
 #include "status_commands.h"
 #include "status_document.h"
 #include "status_view.h"
@@ -21,7 +21,7 @@ void print(const Lines& lines) {
   for (const std::string& line : lines) fmt::print("{}\n", line);
 }
 
-/// Whether all pools that are asked for are among SERVER's.
+/// Checks that all requested pools exist.
 base::Result<void> check_names(const StatusArguments& arguments, StatusObject server) {
   std::vector<std::string> known;
   for (const StatusObject pool : server.list("pools")) known.push_back(pool.text("pool"));
@@ -34,7 +34,7 @@ base::Result<void> check_names(const StatusArguments& arguments, StatusObject se
   return {};
 }
 
-/// The entries of LIST whose pool, by POOL_OF, is asked for.
+/// The entries of LIST whose pool was requested.
 template <typename PoolOf>
 StatusDocument wanted(const StatusArguments& arguments, const StatusDocument& list,
                       PoolOf pool_of) {

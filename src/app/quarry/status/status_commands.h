@@ -1,4 +1,4 @@
-// The commands of `quarry` that ask a running server. They return an exit code.
+// The `quarry` commands that query a running server. They return an exit code.
 #pragma once
 
 #include <algorithm>
@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "server_place.h"
+#include "server_control.h"
 
 namespace quarry::app {
 
 struct StatusArguments {
-  ServerPlace server;
+  ServerControl server;
   std::vector<std::string> pools;  // empty: all
   bool as_json = false;
   bool is_full = false;
@@ -23,9 +23,9 @@ struct StatusArguments {
 int run_status(const StatusArguments& arguments);
 
 struct TopArguments {
-  ServerPlace server;
+  ServerControl server;
   double interval = 1;      // seconds
-  std::uint64_t count = 0;  // of frames; 0: no end
+  std::uint64_t count = 0;  // number of updates; 0: no limit
 };
 int run_top(const TopArguments& arguments);
 

@@ -1,8 +1,8 @@
-// The JSON document with which a master answers over its control socket (quarryd(8) has its names),
-// as `quarry status` and `quarry top` read it.
+// The JSON document that a master sends over its control socket (its fields are in quarryd(8)), as
+// `quarry status` and `quarry top` read it.
 //
-// The document is not trusted: whatever is missing or of another kind reads as 0 or "", and texts
-// may hold anything.
+// The document is not trusted: a member that is missing or has another type reads as 0 or "", and
+// strings may contain anything.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@
 
 namespace quarry::app {
 
-// The master's order is one for readers.
+// Keeps the master's order of members, which is meant for readers.
 using StatusDocument = nlohmann::ordered_json;
 
-/// TEXT as the master wrote it. Errors: kDenied (it says why it does not answer), kInvalid.
+/// Parses the master's answer. Errors: kDenied with the reason if the master refused, kInvalid.
 base::Result<StatusDocument> parse_status(const std::string& text);
 
-/// An object of a document, which must outlive it.
+/// A view of an object of a document, which must outlive it.
 class StatusObject {
  public:
   StatusObject(const StatusDocument& object) : object_(&object) {}  // NOLINT: it is a view
 
   std::uint64_t number(const char* name) const;
-  /// Seconds since 1970, small enough to be converted to microseconds.
+  /// Seconds since 1970, limited to a range that can be converted to microseconds.
   std::int64_t instant(const char* name) const;
   double fraction(const char* name) const;
   std::string text(const char* name) const;
-  /// The member NAME; null where there is none.
+  /// The member NAME; null if it is missing.
   const StatusDocument& member(const char* name) const;
-  /// The same, where it is an array, else an empty one.
+  /// The member NAME if it is an array, or else an empty array.
   const StatusDocument& list(const char* name) const;
 
  private:
@@ -41,8 +41,8 @@ class StatusObject {
 /// The pool that SERVICE ("backoffice www") works for.
 std::string pool_of_service(StatusObject service);
 
-/// How much the pool's figure NAME grew a second between BEFORE and AFTER, SECONDS apart. A pool
-/// that was started between them counts from 0; one that was reloaded goes on.
+/// By how much per second the pool's figure NAME grew between BEFORE and AFTER, SECONDS apart. A
+/// pool that was started in between counts from 0; a reload does not reset the figures.
 double rate_between(StatusObject before, StatusObject after, const char* name, double seconds);
 
 }  // namespace quarry::app

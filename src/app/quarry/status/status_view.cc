@@ -22,7 +22,7 @@ std::string amount(StatusObject object, const char* name) {
   return short_amount(static_cast<double>(object.number(name)));
 }
 
-/// What an operator should know of POOL and no column says.
+/// Notes on POOL that are not in other columns.
 std::string note_of(StatusObject pool, std::int64_t now) {
   std::string note;
   const auto add = [&](const std::string& more) { note += (note.empty() ? "" : "; ") + more; };
@@ -50,7 +50,7 @@ std::string tenths(double value) {
   return fmt::format("{:.1f}", value);
 }
 
-/// What a pool did between two looks.
+/// A pool's activity between two samples.
 struct Activity {
   StatusObject pool;
   std::optional<StatusObject> before;
@@ -66,8 +66,8 @@ struct Activity {
   }
 };
 
-std::vector<Activity> activities(const std::optional<Look>& before, const Look& after,
-                                 Order order) {
+std::vector<Activity> activities(const std::optional<StatusSample>& before,
+                                 const StatusSample& after, Order order) {
   std::vector<Activity> found;
   for (const StatusDocument& pool : StatusObject(after.server).list("pools")) {
     found.push_back({.pool = pool, .before = {}});
@@ -180,8 +180,8 @@ Lines child_lines(StatusObject pool) {
   return table.lines();
 }
 
-Lines activity_lines(const std::optional<Look>& before, const Look& after, Order order,
-                     std::int64_t now) {
+Lines activity_lines(const std::optional<StatusSample>& before, const StatusSample& after,
+                     Order order, std::int64_t now) {
   Table table({"POOL", ">CHILDREN", ">ACTIVE", ">QUEUE", ">REQ/S", ">CLONE/S", ">PULL/S", ">PUSH/S",
                ">SYNC/S", ">IN/S", ">OUT/S", "NOTE"});
   for (const Activity& one : activities(before, after, order)) {

@@ -15,8 +15,8 @@
 namespace quarry::app {
 namespace {
 
-// What every terminal since the VT100, or xterm where the second screen is concerned, understands.
-// Lines that are too long are cut by the terminal itself, which knows the width of characters.
+// Escape sequences that every terminal since the VT100 understands (xterm for the alternate
+// screen). Long lines are cut by the terminal, which knows the width of characters.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr std::string_view kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr std::string_view kHome = "\x1b[H";
@@ -39,7 +39,7 @@ std::size_t rows() {
   return is_known ? size.ws_row : 24;
 }
 
-/// One that prints what it is sent, and obeys nothing.
+/// A terminal without escape sequences.
 bool is_dumb() {
   const char* term = std::getenv("TERM");
   return term != nullptr && std::string_view(term) == "dumb";
@@ -85,7 +85,7 @@ bool Terminal::show(const std::vector<std::string>& lines) {
   for (std::size_t i = 0; i < shown; ++i) {
     frame += lines[i];
     if (is_terminal_) frame += kEndOfLine;
-    // Behind the last line of a full screen it would scroll.
+    // A newline after the last line of a full screen would scroll.
     if (!is_terminal_ || i + 1 < shown) frame += "\n";
   }
   if (is_terminal_) frame += kClearBelow;
@@ -98,7 +98,7 @@ Terminal::Input Terminal::wait(std::chrono::milliseconds time) {
   if (count <= 0) return {};
   if (sources[0].revents != 0) return {0, take_signal()};
   char key = 0;
-  // A terminal that is gone.
+  // The terminal has gone.
   if (::read(STDIN_FILENO, &key, 1) != 1) return {0, SIGHUP};
   return {key, 0};
 }

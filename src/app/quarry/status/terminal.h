@@ -1,4 +1,4 @@
-// A terminal that is drawn on line by line, and given back as it was.
+// A terminal for a full-screen display, which is restored at the end.
 #pragma once
 
 #include <termios.h>
@@ -12,8 +12,8 @@
 
 namespace quarry::app {
 
-/// Standard output: a terminal, or anything else, to which everything is written as plain lines.
-/// While it lives, SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGWINCH come to wait() alone.
+/// Standard output: a terminal, or anything else, to which plain lines are written. While the
+/// object exists, SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGWINCH are only delivered to wait().
 class Terminal {
  public:
   Terminal();
@@ -22,16 +22,16 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   bool is_terminal() const { return is_terminal_; }
-  /// Shows LINES in place of what was shown before, as many as there is room for, or prints them.
-  /// False: nobody reads any more.
+  /// Replaces the lines on the screen, as many as fit, or prints LINES if it is not a terminal.
+  /// False if the reader has gone.
   bool show(const std::vector<std::string>& lines);
 
   struct Input {
     char key = 0;    // 0: none
-    int signal = 0;  // that asks to end; 0: none
+    int signal = 0;  // the signal to end with; 0: none
   };
-  /// What comes within TIME; nothing (at once, where the terminal has another size now) if nothing
-  /// did.
+  /// The next key or signal within TIME, or nothing; also returns nothing when the terminal is
+  /// resized.
   Input wait(std::chrono::milliseconds time);
 
  private:
@@ -39,7 +39,7 @@ class Terminal {
   void leave();
   int take_signal();
 
-  termios before_{};  // before what fills it in
+  termios before_{};  // settings to restore
   bool is_terminal_;
   bool has_keys_;
   base::Fd signals_;

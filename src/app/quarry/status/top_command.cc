@@ -1,4 +1,4 @@
-// quarry top: what a running server does, live.
+// quarry top: shows live what a running server does.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 #include "common/exit_codes.h"
 #include "common/interruption.h"
-#include "server_place.h"
+#include "server_control.h"
 #include "status_commands.h"
 #include "status_view.h"
 #include "terminal.h"
@@ -24,14 +24,14 @@ using std::chrono::steady_clock;
 
 constexpr const char* kKeys = "q: quit   first: r requests, b bytes, a active, n name";
 
-base::Result<Look> look_at(const ServerPlace& place) {
-  QUARRY_TRY_ASSIGN(const auto answer, place.ask(control::Question::kFullStatus));
+base::Result<StatusSample> take_sample(const ServerControl& server) {
+  QUARRY_TRY_ASSIGN(const auto answer, server.ask(control::Question::kFullStatus));
   const double at = duration<double>(steady_clock::now().time_since_epoch()).count();
-  QUARRY_TRY_ASSIGN(auto server, parse_status(answer));
-  return Look{std::move(server), at};
+  QUARRY_TRY_ASSIGN(auto document, parse_status(answer));
+  return StatusSample{std::move(document), at};
 }
 
-/// The order that KEY asks for; nothing for other keys.
+/// The order that KEY selects; nothing for other keys.
 std::optional<Order> order_of(char key) {
   switch (key) {
     case 'r':
@@ -49,16 +49,17 @@ std::optional<Order> order_of(char key) {
 
 class Top {
  public:
-  Top(const TopArguments& arguments, Look first) : arguments_(arguments), last_(std::move(first)) {}
+  Top(const TopArguments& arguments, StatusSample first)
+      : arguments_(arguments), last_(std::move(first)) {}
 
-  /// The signal that ended it; 0 for the key, the count, or that nobody reads.
+  /// Returns the signal that ended it; 0 after the key, the last update, or if the reader has gone.
   int run() {
-    // What happens in a second takes two looks; a screen should not be empty until then.
+    // Rates need two samples; show a screen before the second one.
     if (terminal_.is_terminal() && !show()) return 0;
     for (std::uint64_t shown = 0; shown == 0 || shown != arguments_.count; ++shown) {
       if (!wait()) return signal_;
-      look();
-      // In a terminal it may come back; a program that reads should hear of it.
+      sample();
+      // On a terminal, keep trying; otherwise exit, so that a script notices.
       if (!trouble_.empty() && !terminal_.is_terminal()) break;
       if (!show()) break;
     }
@@ -79,7 +80,7 @@ class Top {
     return terminal_.show(lines);
   }
 
-  /// Until it is time for the next look. False: this is the end.
+  /// Waits until the next sample is due. False if the program should end.
   bool wait() {
     const auto end = steady_clock::now() + duration<double>(arguments_.interval);
     for (;;) {
@@ -90,21 +91,21 @@ class Top {
       if (signal_ != 0 || input.key == 'q') return false;
       if (const auto order = order_of(input.key)) order_ = *order;
       if (steady_clock::now() >= end) return true;
-      // The order is another now, or the window's size.
+      // The order or the window's size has changed.
       if (!show()) return false;
     }
   }
 
-  void look() {
-    auto next = look_at(arguments_.server);
+  void sample() {
+    auto next = take_sample(arguments_.server);
     trouble_ = next ? "" : next.error().message;
     if (!next) return;
     before_ = std::exchange(last_, std::move(*next));
   }
 
   const TopArguments& arguments_;
-  Look last_;
-  std::optional<Look> before_;
+  StatusSample last_;
+  std::optional<StatusSample> before_;
   Order order_ = Order::kRequests;
   int signal_ = 0;
   std::string trouble_;
@@ -114,7 +115,7 @@ class Top {
 }  // namespace
 
 int run_top(const TopArguments& arguments) {
-  auto first = look_at(arguments.server);
+  auto first = take_sample(arguments.server);
   if (!first) return failed(first.error());
   int signal = 0;
   std::string trouble;
@@ -124,8 +125,8 @@ int run_top(const TopArguments& arguments) {
     trouble = top.trouble();
   }
   if (signal == 0) return trouble.empty() ? kDone : failed({.message = trouble});
-  // Now that the terminal is as it was.
-  return end_by(signal);
+  // After the terminal is restored.
+  return exit_by_signal(signal);
 }
 
 }  // namespace quarry::app

@@ -22,13 +22,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A folder with one file in it, for the directives that name what must be there.
+/// A folder with one file in it, for directives that name existing files.
 class World {
  public:
   World() { std::ofstream(file()) << std::string("SQLite format 3\0", 16); }
   std::string folder() const { return folder_.string(); }
   std::string file() const { return (folder_ / "one.fossil").string(); }
-  /// The shortest pool that is right.
+  /// The shortest valid pool.
   std::string pool(const std::string& more = "") const {
     return "[www]\nlisten = /tmp/x.sock\nrepository = " + file() + "\n" + more;
   }
@@ -41,7 +41,7 @@ ConfigReading read(const std::string& text, bool root = false) {
   return parse_configuration(text, "q.conf", {.running_as_root = root});
 }
 
-/// The one mistake of TEXT, or all of them in one line.
+/// The errors in TEXT, in one line.
 std::string mistake(const std::string& text, bool root = false) {
   std::string all;
   for (const std::string& line : read(text, root).mistakes) all += line + "|";
@@ -102,7 +102,7 @@ TEST_CASE("the limits of the HTTP front are set in its options") {
   CHECK(options.max_connections_per_address == 9);
 }
 
-TEST_CASE("the spare servers of a dynamic pool have to fit together") {
+TEST_CASE("the spare servers of a dynamic pool must be consistent") {
   const World world;
   const auto dynamic = [&](const std::string& min, const std::string& max,
                            const std::string& more = "") {
@@ -179,7 +179,7 @@ TEST_CASE("each wrong value is reported with file and line") {
   CHECK(mistake("[global]\nlisten = 1\n" + world.pool()) == "q.conf:2: unknown directive listen");
 }
 
-TEST_CASE("a wrong line of a pool is one mistake, of that line") {
+TEST_CASE("a wrong line in a pool is reported once, with its line number") {
   const World world;
   for (const auto& [line, why] : std::vector<std::pair<std::string, std::string>>{
            {"pm.max_childrens = 3", "unknown directive pm.max_childrens"},
@@ -218,7 +218,7 @@ TEST_CASE("a wrong line of a pool is one mistake, of that line") {
   }
 }
 
-TEST_CASE("a wrong section is a mistake of the line where it is wrong") {
+TEST_CASE("an error in a section is reported with its line number") {
   const World world;
   const std::string b = "[b]\nuser = root\nrepositories = /\n";
   for (const auto& [section, line, why] : std::vector<std::tuple<std::string, int, std::string>>{
@@ -252,7 +252,7 @@ TEST_CASE("a wrong section is a mistake of the line where it is wrong") {
   }
 }
 
-TEST_CASE("variables of the environment may be in any value") {
+TEST_CASE("environment variables are expanded in any value") {
   const World world;
   ::setenv("QUARRY_TEST_CHILDREN", "7", 1);
   ::setenv("QUARRY_TEST_EMPTY", "", 1);
@@ -278,7 +278,7 @@ TEST_CASE("variables of the environment may be in any value") {
   }
 }
 
-TEST_CASE("a duration is a number of milliseconds up to days, and the same again in a dump") {
+TEST_CASE("durations from milliseconds to days are read, and printed in the same form by a dump") {
   const World world;
   for (const auto& [text, time, shown] :
        std::vector<std::tuple<std::string, std::chrono::milliseconds, std::string>>{
@@ -302,7 +302,7 @@ TEST_CASE("a duration is a number of milliseconds up to days, and the same again
         "q.conf:4: read_timeout: \"366d\" is too long: at most 365d");
 }
 
-TEST_CASE("with a prefix, paths may be relative to it, but for those inside a chroot") {
+TEST_CASE("with a prefix, paths may be relative to it, except those inside a chroot") {
   const World world;
   const std::string name = std::filesystem::path(world.file()).filename();
   const std::string text =
@@ -334,7 +334,7 @@ TEST_CASE("with a prefix, paths may be relative to it, but for those inside a ch
   CHECK(inside.mistakes[0] == "q.conf:5: repository: \"" + name + "\" is no absolute path");
 }
 
-TEST_CASE("what is missing or contradictory is reported where the section begins") {
+TEST_CASE("missing and contradictory directives are reported at the start of the section") {
   const World world;
   CHECK(mistake("") ==
         "q.conf: there is no pool: add a section such as [www] with listen and "
@@ -354,7 +354,7 @@ TEST_CASE("what is missing or contradictory is reported where the section begins
         "q.conf:4: [a] and [www] both listen on /tmp/x.sock");
 }
 
-TEST_CASE("the pages about a pool have paths as PHP-FPM allows them") {
+TEST_CASE("status paths have the same restrictions as in PHP-FPM") {
   const World world;
   const auto wrong = [&](const std::string& lines) { return mistake(world.pool(lines + "\n")); };
   for (const char* path : {"status", "/", "/a b", "/a?b", "/\xc3\xa4", "/<a>"}) {
@@ -383,7 +383,7 @@ TEST_CASE("the pages about a pool have paths as PHP-FPM allows them") {
   CHECK(read(world.pool()).config.pools[0].ping_path.empty());
 }
 
-TEST_CASE("the HTTP front needs an address and a pool that is there") {
+TEST_CASE("the HTTP front needs an address and an existing pool") {
   const World world;
   CHECK(mistake("[http]\n" + world.pool()) == "q.conf:1: [http] needs listen = ADDRESS:PORT");
   CHECK(mistake("[http]\nlisten = /x\n" + world.pool()) ==
@@ -396,7 +396,8 @@ TEST_CASE("the HTTP front needs an address and a pool that is there") {
   CHECK(mistake("[http]\nlisten = 127.0.0.1:80\npool = b\n" + two).empty());
 }
 
-TEST_CASE("a front that its pool would not let in is a mistake of the line that says who may") {
+TEST_CASE(
+    "a front that may not connect to its pool is reported at the line that restricts access") {
   const World world;
   const auto said = [&](const std::string& words) {
     return mistake(
@@ -416,7 +417,7 @@ TEST_CASE("a front that its pool would not let in is a mistake of the line that 
   CHECK(said("listen = 9000\n").empty());
 }
 
-TEST_CASE("what cannot be listened on at the same time is a mistake of the second pool") {
+TEST_CASE("addresses that conflict are reported at the second pool") {
   const World world;
   const std::string other = "[other]\nrepository = " + world.file() + "\n";
   CHECK(mistake(world.pool("pm.status_path = /s\npm.status_listen = 0.0.0.0:7\n") + other +
@@ -426,7 +427,7 @@ TEST_CASE("what cannot be listened on at the same time is a mistake of the secon
         "q.conf: pid: /tmp/x.sock is what [www] listens on");
 }
 
-TEST_CASE("as root a pool has to say whom to become, and otherwise not") {
+TEST_CASE("a pool needs a user if the server runs as root, and only then") {
   const World world;
   CHECK(mistake(world.pool(), true).starts_with("q.conf:1: [www] needs user = NAME"));
   CHECK(mistake(world.pool("user = root\n"), true).empty());
@@ -434,7 +435,7 @@ TEST_CASE("as root a pool has to say whom to become, and otherwise not") {
   CHECK_FALSE(read(world.pool("user = root\n"), false).config.pools[0].run_as);
 }
 
-TEST_CASE("all mistakes of a file are reported at once, in line order") {
+TEST_CASE("all errors in a file are reported at once, in line order") {
   const World world;
   CHECK(mistake("[global]\nx = 1\n[http]\nlisten = nowhere\n[p]\nlisten 3\nuser = nobody-here\n") ==
         "q.conf:2: unknown directive x|"
@@ -446,14 +447,14 @@ TEST_CASE("all mistakes of a file are reported at once, in line order") {
         "q.conf:7: user: there is no user \"nobody-here\"");
 }
 
-TEST_CASE("a file that cannot be read is a mistake that names it") {
+TEST_CASE("a file that cannot be read is reported by name") {
   const World world;
   CHECK(read_configuration(world.folder() + "/none.conf").mistakes.size() == 1);
   std::ofstream(world.folder() + "/q.conf") << world.pool();
   CHECK(read_configuration(world.folder() + "/q.conf").mistakes.empty());
 }
 
-TEST_CASE("a slow log needs a file, and an access list takes the place of the socket's owner") {
+TEST_CASE("a slow log needs a file, and an access list replaces the socket's owner") {
   const World world;
   CHECK(mistake(world.pool("request_slowlog_timeout = 5s\n")) ==
         "q.conf:4: request_slowlog_timeout needs slowlog = FILE beside it");
@@ -471,7 +472,7 @@ TEST_CASE("a slow log needs a file, and an access list takes the place of the so
   CHECK(reading.notices.size() == 1);
 }
 
-TEST_CASE("what only root can do is a notice otherwise, with file and line") {
+TEST_CASE("a directive that needs root is a notice for other users, with file and line") {
   const World world;
   const std::string text = world.pool("user = root\nlisten.owner = root\nprocess.priority = -1\n");
   CHECK(read(text, true).notices.empty());
@@ -483,7 +484,7 @@ TEST_CASE("what only root can do is a notice otherwise, with file and line") {
   CHECK(reading.notices[2].starts_with("q.conf:6: process.priority below 0 is ignored"));
 }
 
-TEST_CASE("with a chroot, repositories are looked for inside, and the front needs an address") {
+TEST_CASE("with a chroot, repositories are inside it, and the front needs a TCP address") {
   const World world;
   const std::string inside = "[www]\nuser = root\nlisten = /tmp/x.sock\nchroot = " + world.folder();
   CHECK(mistake(inside + "\nrepository = /one.fossil\n", true).empty());
@@ -493,8 +494,7 @@ TEST_CASE("with a chroot, repositories are looked for inside, and the front need
             .starts_with("q.conf:1: [http] has a chroot, from which /tmp/x.sock"));
 }
 
-TEST_CASE(
-    "files that are included are read where they stand, and named in what is wrong with them") {
+TEST_CASE("included files are read in place, and errors name them") {
   const World world;
   const auto write = [&](const std::string& name, const std::string& text) {
     std::ofstream(world.folder() + "/" + name) << text;
@@ -538,7 +538,7 @@ TEST_CASE(
   CHECK(mistake("[global]\ninclude =\n" + world.pool()) == "q.conf:2: include: it names no file");
 }
 
-TEST_CASE("a file that includes itself, directly or through others, is told once") {
+TEST_CASE("a file that includes itself, directly or indirectly, is reported once") {
   const World world;
   const std::string one = world.folder() + "/one.conf";
   const std::string two = world.folder() + "/two.conf";
@@ -551,12 +551,12 @@ TEST_CASE("a file that includes itself, directly or through others, is told once
   CHECK(reading.mistakes[1] == two + ":3: include: " + one + " includes itself");
 }
 
-TEST_CASE("a pool's name leaves $pool its meaning") {
+TEST_CASE("a pool's name cannot contain $") {
   CHECK(mistake("[a$pool]\nlisten = 9000\nrepository = /\n")
             .starts_with("q.conf:1: the name of a pool has no $"));
 }
 
-TEST_CASE("a dump reads as the same configuration, and says what was never written") {
+TEST_CASE("a dump is an equivalent configuration, and contains the defaults") {
   const World world;
   const std::string text =
       "[global]\nerror_log = syslog:/run/my.sock\nlog_level = alert\nprocess.priority = 3\n"
@@ -588,8 +588,7 @@ TEST_CASE("a dump reads as the same configuration, and says what was never writt
   CHECK(dump(again.config) == dumped);
 }
 
-TEST_CASE(
-    "the control socket is beside the pid file, unless it is said to be elsewhere or nowhere") {
+TEST_CASE("the control socket is beside the pid file, unless it is configured or turned off") {
   const World world;
   const auto place = [&](const std::string& words) {
     const auto reading = read("[global]\n" + words + world.pool());
@@ -605,7 +604,7 @@ TEST_CASE(
   CHECK(place("pid = /run/q.pid\ncontrol.socket = off\n") == "");
 }
 
-TEST_CASE("a control socket that cannot be is a mistake of its line") {
+TEST_CASE("an impossible control socket is reported at its line") {
   const World world;
   const std::string deep = "/" + std::string(120, 'd');
   CHECK(mistake("[global]\ncontrol.socket = q.control\n" + world.pool())
@@ -619,7 +618,7 @@ TEST_CASE("a control socket that cannot be is a mistake of its line") {
             .find("[global] and [www] both listen on /tmp/x.sock") != std::string::npos);
 }
 
-TEST_CASE("a peer is read with its repository, and with what is said of it nowhere") {
+TEST_CASE("a peer is read with its repository and its defaults") {
   const World world;
   const auto reading = read(
       world.pool("[peer there]\nurl = https://ann@example.org:8443/one\npassword_file = /etc/pw\n"
@@ -650,7 +649,7 @@ TEST_CASE("a peer is read with its repository, and with what is said of it nowhe
   CHECK(there.name == "");
   CHECK(peers[1].file == "/srv/y.fossil");
   CHECK_FALSE(peers[1].is_served);
-  // Within two minutes everything is everywhere, also where one was away.
+  // The defaults spread changes within two minutes, even after a peer was down.
   CHECK(peers[2].options.remote == "far");
   CHECK(peers[2].options.interval == 60s);
   CHECK(peers[2].options.retry_max_delay == 60s);
@@ -661,7 +660,7 @@ TEST_CASE("a peer is read with its repository, and with what is said of it nowhe
   CHECK(read(dumped).mistakes == std::vector<std::string>());
 }
 
-TEST_CASE("the repository of a peer is one of its pool's folder, or any other file") {
+TEST_CASE("a peer's repository is in its pool's folder, or any other file") {
   const World world;
   const std::string pools = "[a]\nlisten = /tmp/a.sock\nrepositories = " + world.folder() +
                             "\n[b]\nlisten = /tmp/b.sock\nrepository = " + world.file() + "\n";
@@ -684,7 +683,7 @@ TEST_CASE("the repository of a peer is one of its pool's folder, or any other fi
   CHECK(only.name == "");
 }
 
-TEST_CASE("what is wrong with a peer is a mistake of its line, without what may be a password") {
+TEST_CASE("an error in a peer is reported at its line, without a value that may be a password") {
   const World world;
   const auto of_peer = [&](const std::string& words, const std::string& name = "p") {
     return mistake(world.pool("[peer " + name + "]\n" + words));
@@ -729,7 +728,8 @@ TEST_CASE("what is wrong with a peer is a mistake of its line, without what may 
             .ends_with("[peer p] needs a pool: there are several"));
 }
 
-TEST_CASE("change sets are off, and their words have defaults that let nobody in by accident") {
+TEST_CASE(
+    "change sets are off by default, and their other defaults give nobody access by accident") {
   const World world;
   const auto options = worker_options_in(read(world.pool()).config.pools.at(0)).changes;
   CHECK_FALSE(options.is_enabled);
@@ -740,7 +740,7 @@ TEST_CASE("change sets are off, and their words have defaults that let nobody in
   CHECK(options.rights.of(quarry::changes::Deed::kApprove).text() == "a");
 }
 
-TEST_CASE("the words of change sets are read as they are dumped") {
+TEST_CASE("directives of change sets are dumped in the form in which they are read") {
   const World world;
   const std::string words =
       "changes = yes\nchanges.base = /var/queues\nchanges.max_size = 10M\nchanges.children = 4\n"
@@ -766,7 +766,7 @@ TEST_CASE("the words of change sets are read as they are dumped") {
   CHECK(dumped.find("changes.emergency = none") != std::string::npos);
 }
 
-TEST_CASE("a wrong word of change sets is named with what it should be") {
+TEST_CASE("a wrong directive of change sets is reported with the expected value") {
   const World world;
   const auto wrong = [&](const char* line) { return mistake(world.pool(line)); };
   CHECK(wrong("changes.gate_stale = yes").find("it is again") != std::string::npos);

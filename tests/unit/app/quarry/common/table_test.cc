@@ -5,7 +5,7 @@
 using namespace quarry::app;
 using Lines = std::vector<std::string>;
 
-TEST_CASE("columns are as wide as their widest cell, figures end below each other") {
+TEST_CASE("columns are as wide as their widest cell, and numbers are right-aligned") {
   Table table({"NAME", ">COUNT", "NOTE"});
   table.add({"www", "12", "x"});
   table.add({"a longer one", "123456", ""});
@@ -16,7 +16,7 @@ TEST_CASE("columns are as wide as their widest cell, figures end below each othe
                                "\xC3\xA4\xC3\xB6                 1  two letters"});
 }
 
-TEST_CASE("no cell can move the cursor, begin a line or fill the screen") {
+TEST_CASE("a cell cannot move the cursor, start a line or fill the screen") {
   Table table({"URI"});
   table.add({"/\x1b[2J\r\n\x9b\xC2\x9B"});
   table.add({std::string(5000, 'x')});
@@ -25,7 +25,7 @@ TEST_CASE("no cell can move the cursor, begin a line or fill the screen") {
   CHECK(lines[2].size() < 200);
 }
 
-TEST_CASE("amounts are short") {
+TEST_CASE("amounts are shortened to four characters") {
   CHECK(short_amount(0) == "0");
   CHECK(short_amount(0.25) == "0.2");
   CHECK(short_amount(7) == "7");
@@ -38,7 +38,7 @@ TEST_CASE("amounts are short") {
   CHECK(short_amount(1e30).ends_with("P"));
 }
 
-TEST_CASE("times are in the unit that fits") {
+TEST_CASE("times are shown in a suitable unit") {
   CHECK(short_time(0) == "0us");
   CHECK(short_time(999) == "999us");
   CHECK(short_time(1500) == "1.5ms");

@@ -27,7 +27,7 @@ quarry::base::Fd file_in(const TemporaryFolder& folder) {
 
 }  // namespace
 
-// In place of the C library's.
+// Replaces the C library's function.
 extern "C" int fdatasync(int fd) {
   if (disk.is_broken) {
     errno = EIO;
@@ -37,21 +37,21 @@ extern "C" int fdatasync(int fd) {
   return static_cast<int>(::syscall(SYS_fdatasync, fd));
 }
 
-TEST_CASE("what is in a file counts once it is synced, where that is asked for") {
+TEST_CASE("output to a file counts after it is synced, if syncing is enabled") {
   const TemporaryFolder folder;
   const auto file = file_in(folder);
   disk = {};
   SpoolOutput output(file.get(), true);
   CHECK(output.taken(100).value() == 100);
   CHECK(disk.synced == 1);
-  // Nothing new.
+  // No new output.
   CHECK(output.taken(100).value() == 100);
   CHECK(disk.synced == 1);
   CHECK(output.taken(150).value() == 150);
   CHECK(disk.synced == 2);
 }
 
-TEST_CASE("what a disk does not sync does not count") {
+TEST_CASE("output that could not be synced does not count") {
   const TemporaryFolder folder;
   const auto file = file_in(folder);
   disk = {.is_broken = true};
@@ -63,7 +63,7 @@ TEST_CASE("what a disk does not sync does not count") {
   CHECK(output.taken(100).value() == 100);
 }
 
-TEST_CASE("a file is not synced where nobody asks for it") {
+TEST_CASE("a file is not synced if syncing is disabled") {
   const TemporaryFolder folder;
   const auto file = file_in(folder);
   disk = {};

@@ -17,7 +17,9 @@ double requests_between(const StatusDocument& before, const StatusDocument& afte
 
 }  // namespace
 
-TEST_CASE("what is missing or of another kind is nothing, and what is no status is an error") {
+TEST_CASE(
+    "missing members and wrong types read as nothing, and a document that is not a status is an "
+    "error") {
   const auto odd = parse_status(
       R"({"pid":"x","elders":7,"generation":-3,"crashes":1e99,"start time":99999999999999999,"state":[],"pools":[1]})");
   REQUIRE(odd);
@@ -41,14 +43,15 @@ TEST_CASE("what is missing or of another kind is nothing, and what is no status 
   CHECK(refused.error().message == "quarryd says: not\\x1b[2J you");
 }
 
-TEST_CASE("a rate is what came between two looks, by their time") {
+TEST_CASE("a rate is the difference between two samples, divided by the time between them") {
   CHECK(requests_between(pool_with(1, 100), pool_with(1, 130), 2) == 15);
   CHECK(requests_between(pool_with(1, 1), pool_with(1, 2), 2) == 0.5);
   CHECK(rate_between(pool_with(1, 1), pool_with(1, 2), "pulls", 2) == 0);
 }
 
 TEST_CASE(
-    "a pool that was started anew counts anew, figures that shrank are none, and so is no time") {
+    "a restarted pool counts from 0, and rates are 0 for figures that shrank and for an empty "
+    "interval") {
   const StatusDocument before = pool_with(1, 100);
   CHECK(requests_between(before, pool_with(2, 6), 2) == 3);
   CHECK(requests_between(before, pool_with(2, 600), 2) == 300);

@@ -24,7 +24,7 @@ StatusDocument server_of(std::vector<StatusDocument> pools) {
   return server;
 }
 
-Look look(double at, std::vector<StatusDocument> pools) {
+StatusSample sample(double at, std::vector<StatusDocument> pools) {
   return {server_of(std::move(pools)), at};
 }
 
@@ -32,7 +32,7 @@ StatusDocument child(std::uint64_t pid, const char* state, std::uint64_t duratio
   return {{"pid", pid}, {"state", state}, {"request duration", duration}};
 }
 
-/// The first word of each line of the table of pools.
+/// The names in the table of pools, in order.
 std::string order_of(const Lines& lines) {
   std::string names;
   for (std::size_t i = 1; i < lines.size() && !lines[i].empty(); ++i) {
@@ -43,12 +43,12 @@ std::string order_of(const Lines& lines) {
 
 }  // namespace
 
-TEST_CASE("the pool that does most comes first, by what was asked for") {
-  const Look before = look(10, {pool("idle", 0, {}), pool("few", 5, {{"requests", 50}}),
-                                pool("many", 1, {{"requests", 7}})});
-  const Look after =
-      look(11, {pool("idle", 0, {}), pool("few", 5, {{"requests", 52}, {"bytes in", 4096}}),
-                pool("many", 1, {{"requests", 47}, {"bytes out", 10}})});
+TEST_CASE("the busiest pool comes first, by the selected order") {
+  const StatusSample before = sample(10, {pool("idle", 0, {}), pool("few", 5, {{"requests", 50}}),
+                                          pool("many", 1, {{"requests", 7}})});
+  const StatusSample after =
+      sample(11, {pool("idle", 0, {}), pool("few", 5, {{"requests", 52}, {"bytes in", 4096}}),
+                  pool("many", 1, {{"requests", 47}, {"bytes out", 10}})});
   CHECK(order_of(activity_lines(before, after, Order::kRequests, 0)) == "many few idle ");
   CHECK(order_of(activity_lines(before, after, Order::kBytes, 0)) == "few many idle ");
   CHECK(order_of(activity_lines(before, after, Order::kActive, 0)) == "few many idle ");
@@ -58,25 +58,25 @@ TEST_CASE("the pool that does most comes first, by what was asked for") {
   CHECK(lines[2].find(" 4.0K ") != std::string::npos);
 }
 
-TEST_CASE("without a look before, or of a pool that is new, nothing is known to have happened") {
-  const Look after = look(11, {pool("www", 0, {{"requests", 1000}})});
+TEST_CASE("without a previous sample, and for a new pool, rates are 0") {
+  const StatusSample after = sample(11, {pool("www", 0, {{"requests", 1000}})});
   CHECK(activity_lines(std::nullopt, after, Order::kRequests, 0)[1].find("1000") ==
         std::string::npos);
-  CHECK(activity_lines(look(10, {}), after, Order::kRequests, 0)[1].find("1000") ==
+  CHECK(activity_lines(sample(10, {}), after, Order::kRequests, 0)[1].find("1000") ==
         std::string::npos);
 }
 
-TEST_CASE("of the workers those at work are shown, the longest request first") {
+TEST_CASE("only busy workers are shown, the longest request first") {
   StatusDocument one = pool("www", 2, {});
   one["processes"] =
       std::vector{child(1, "Running", 5000), child(2, "Idle", 9000000), child(3, "Running", 7000)};
-  const Lines lines = activity_lines(std::nullopt, look(1, {one}), Order::kRequests, 0);
+  const Lines lines = activity_lines(std::nullopt, sample(1, {one}), Order::kRequests, 0);
   REQUIRE(lines.size() == 6);
   CHECK(lines[4].find("7.0ms") != std::string::npos);
   CHECK(lines[5].find("5.0ms") != std::string::npos);
 }
 
-TEST_CASE("a crash loop, elders and crashes are shown where there are any") {
+TEST_CASE("a crash loop, previous generations and crashes are shown if there are any") {
   StatusDocument server = server_of({pool("www", 0, {})});
   CHECK(server_lines(server, 100).size() == 1);
   CHECK(pool_lines(server, 100)[1].ends_with(" 0"));
@@ -91,7 +91,7 @@ TEST_CASE("a crash loop, elders and crashes are shown where there are any") {
       "starts again in 4.0s: a child exited; process.max holds 3 back; 2 of earlier generations"));
 }
 
-TEST_CASE("a service that runs on request is shown with what waits for a place") {
+TEST_CASE("a service that runs on request is shown with the jobs that wait for a slot") {
   StatusDocument server = server_of({});
   CHECK(job_lines(server).empty());
   server["services"] = std::vector<StatusDocument>{

@@ -1,4 +1,4 @@
-// Where a peer is, by the configuration or by what the repository remembers; and which there are.
+// Finds the configured peers, and how to connect to them.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace quarry::app {
 
-/// The peers of the configuration file CONFIG. Error kInvalid: it is wrong.
+/// The peers in the configuration file CONFIG. Error: kInvalid if it is invalid.
 base::Result<std::vector<ConfiguredPeer>> configured_peers(const std::string& config);
 
-/// How PEER of REPOSITORY is synced with by this process.
+/// The options with which this process syncs REPOSITORY with PEER.
 backoffice::PeerSyncOptions peer_sync_options(const backoffice::PeerOptions& peer,
                                               repository::Repository& repository);
 

@@ -1,4 +1,4 @@
-// Where the courier of a configuration keeps its events.
+// The courier's spool, as the configuration names it.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace quarry::app {
 
-/// Errors: kInvalid, the configuration is wrong, or has no courier.
+/// Error: kInvalid if the configuration is invalid or has no courier.
 base::Result<courier::CourierConfig> courier_config_of(const CourierArguments& arguments);
 
-inline spool::SpoolLocation place_of(const courier::CourierConfig& config) {
+inline spool::SpoolLocation spool_of(const courier::CourierConfig& config) {
   return {config.options.spool_directory, courier::kStreamName};
 }
 

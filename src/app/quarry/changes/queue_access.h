@@ -1,5 +1,4 @@
-// The queue that a command is about: here, in the folders beside its repository, or on a server. Both
-// answer the same questions, with the same JSON.
+// The queue that a command works on: a local one, or one on a server. Both return the same JSON.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +13,21 @@
 
 namespace quarry::app {
 
-/// Bytes of a rollback as a tarball, which has no files.
-inline constexpr std::size_t kMostRollback = std::size_t{16} << 20;
+/// Maximum size of the tarball of a rollback, which contains no files.
+inline constexpr std::size_t kMaxRollback = std::size_t{16} << 20;
 
-class QueuePlace {
+class QueueAccess {
  public:
-  virtual ~QueuePlace() = default;
+  virtual ~QueueAccess() = default;
 
-  /// As JSON: the queue, or what is WANTED of it.
+  /// The queue as JSON, limited to the change sets that are WANTED.
   virtual base::Result<std::string> list(const ListArguments& wanted) = 0;
-  /// As JSON: one change set, named by the beginning of its id.
+  /// A change set as JSON; ID may be a prefix.
   virtual base::Result<std::string> show(const std::string& id) = 0;
-  /// A sentence.
+  /// What a change set waits for, as a sentence.
   virtual base::Result<std::string> why(const std::string& id) = 0;
-  /// What would go with a rollback of IDS.
-  virtual base::Result<std::vector<changes::ChangeSetId>> what_goes_with(
+  /// All change sets that a rollback of IDS would roll back.
+  virtual base::Result<std::vector<changes::ChangeSetId>> rollback_closure(
       const std::vector<changes::ChangeSetId>& ids) = 0;
   virtual base::Result<void> act(changes::Action action, const std::string& id,
                                  const std::string& text) = 0;
@@ -37,12 +36,12 @@ class QueuePlace {
   virtual base::Result<changes::ChangeSetId> submit(const changes::Meta& meta) = 0;
 };
 
-/// That of ARGUMENTS: on a server, of a repository here, or, if they name neither, of the open
-/// check-out. As root, this process becomes the owner of a repository that is here. Errors: kInvalid,
-/// kNotFound; those of QueueClient::open().
-base::Result<std::unique_ptr<QueuePlace>> queue_place(const QueueArguments& arguments);
+/// Opens the queue that ARGUMENTS name: on a server, of a local repository, or else of the open
+/// check-out. If run as root, the process changes to the user that owns a local repository. Errors:
+/// kInvalid, kNotFound; those of QueueClient::open().
+base::Result<std::unique_ptr<QueueAccess>> open_queue(const QueueArguments& arguments);
 
-/// The repository of ARGUMENTS that is here.
+/// The local repository that ARGUMENTS name.
 base::Result<std::string> repository_of(const QueueArguments& arguments);
 
 }  // namespace quarry::app

@@ -1,4 +1,4 @@
-#include "queue_place.h"
+#include "queue_access.h"
 
 #include <fmt/core.h>
 
@@ -26,14 +26,14 @@ using nlohmann::json;
 
 constexpr std::string_view kActionType = "application/x-quarry-action";
 
-/// ID's path below the queue.
+/// The URL path of the change set ID below that of the queue.
 Result<std::string> path_of(const std::string& id) {
   if (!id.empty() && id.size() <= 16 && base::is_hex(id)) return "/" + id;
   return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no id of a change set, nor its beginning",
                                                base::printable(id)));
 }
 
-class ServerQueue : public QueuePlace {
+class ServerQueue : public QueueAccess {
  public:
   explicit ServerQueue(QueueClient client) : client_(std::move(client)) {}
 
@@ -56,7 +56,7 @@ class ServerQueue : public QueuePlace {
     }
     return fail(ErrorCode::kInvalid, "the server's answer says nothing of why");
   }
-  Result<std::vector<ChangeSetId>> what_goes_with(const std::vector<ChangeSetId>& ids) override {
+  Result<std::vector<ChangeSetId>> rollback_closure(const std::vector<ChangeSetId>& ids) override {
     std::vector<ChangeSetId> all;
     for (const ChangeSetId& id : ids) {
       QUARRY_TRY_ASSIGN(const std::string reply,
@@ -86,7 +86,7 @@ class ServerQueue : public QueuePlace {
     return {};
   }
   Result<ChangeSetId> submit(const changes::Meta& meta) override {
-    QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMostRollback));
+    QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMaxRollback));
     return send(client_, meta.type, tarball);
   }
 
@@ -104,10 +104,10 @@ Result<std::string> repository_of(const QueueArguments& arguments) {
               "this is no open check-out: name the repository (-R FILE) or the server (--to URL)");
 }
 
-Result<std::unique_ptr<QueuePlace>> queue_place(const QueueArguments& arguments) {
+Result<std::unique_ptr<QueueAccess>> open_queue(const QueueArguments& arguments) {
   if (!arguments.server.url.empty()) {
     QUARRY_TRY_ASSIGN(auto client, QueueClient::open(arguments.server));
-    return std::unique_ptr<QueuePlace>(std::make_unique<ServerQueue>(std::move(client)));
+    return std::unique_ptr<QueueAccess>(std::make_unique<ServerQueue>(std::move(client)));
   }
   QUARRY_TRY_ASSIGN(const std::string repository, repository_of(arguments));
   return local_queue(arguments, repository);

@@ -1,4 +1,4 @@
-#include "peer_place.h"
+#include "peer_sync_options.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ namespace {
 using base::Result;
 using transport::RemoteUrl;
 
-/// The URL and the password that fossil has stored under the name of PEER's remote.
+/// The URL and password that fossil has stored for PEER's remote.
 Result<RemoteUrl> remembered(repository::Repository& repository,
                              const backoffice::PeerOptions& peer) {
   RemoteKeys keys;
@@ -38,8 +38,8 @@ Result<RemoteUrl> remembered(repository::Repository& repository,
   return url;
 }
 
-/// ssh would ask for a password at the terminal that the server was started from.
-void ask_nobody(std::vector<std::string>& command) {
+/// Otherwise ssh could ask for a password on the terminal from which the server was started.
+void disable_prompts(std::vector<std::string>& command) {
   if (command.empty() || std::filesystem::path(command.front()).filename() != "ssh") return;
   command.insert(command.begin() + 1, "-oBatchMode=yes");
 }
@@ -73,7 +73,7 @@ backoffice::PeerSyncOptions peer_sync_options(const backoffice::PeerOptions& pee
             RemoteArguments arguments;
             arguments.ca_file = ca_file;
             auto made = transport_options(arguments, file);
-            ask_nobody(made.ssh_command);
+            disable_prompts(made.ssh_command);
             return made;
           }};
   options.is_interrupted = [] { return Interruption::signal() != 0; };
