@@ -59,16 +59,16 @@ void Loop::second_passed() {
   if (situation_.is_running) {
     for (const auto& one : services_) one->starter->second_passed();
   }
-  reloading_->press();
-  elders_.press();
+  reloading_->escalate();
+  previous_generation_.escalate();
 }
 
 void Loop::check_requests() {
   for (const auto& one : services_) {
     if (smallest_request_bound(one->service()).count() == 0) continue;
     check_request_bounds(one->children);
-    elders_.for_each_on_board(one->service().name, [&](Elder& elder) {
-      check_request_bounds(one->children, {elder.pid, *elder.slot, elder.slow_request});
+    previous_generation_.for_each_on_board(one->service().name, [&](PreviousChild& child) {
+      check_request_bounds(one->children, {child.pid, *child.slot, child.slow_request});
     });
   }
 }
@@ -97,7 +97,7 @@ void Loop::bury_the_dead() {
     if (reloading_->is_check(pid)) {
       status_of_check = status;
     } else {
-      bury(pid, status);
+      reap(pid, status);
     }
   }
   go_on_stopping();
@@ -113,10 +113,11 @@ void Loop::bury_the_dead() {
   }
 }
 
-void Loop::bury(pid_t pid, int status) {
-  if (const auto departed = elders_.bury(pid, status)) return bury_elder(*departed, status);
+void Loop::reap(pid_t pid, int status) {
+  if (const auto departed = previous_generation_.reap(pid, status))
+    return reap_previous_child(*departed, status);
   for (const auto& one : services_) {
-    const auto remains = one->children.bury(pid, status);
+    const auto remains = one->children.reap(pid, status);
     if (remains) return bury_child(*one, *remains, status);
   }
 }
@@ -140,12 +141,13 @@ void Loop::bury_child(RunningService& service, const Remains& remains, int statu
   }
 }
 
-void Loop::bury_elder(const Elders::Departed& departed, int status) {
+void Loop::reap_previous_child(const PreviousGeneration::Departed& departed, int status) {
   bool is_program = false;
   for (const auto& one : services_) {
     if (one->service().name != departed.service) continue;
     is_program = one->service().is_program();
-    one->children.bury_elder(departed.slot, elders_.count_of(departed.service));
+    one->children.reap_previous_child(departed.slot,
+                                      previous_generation_.count_of(departed.service));
     // It may be what the service's own child has waited for.
     if (situation_.is_running && one->service().starts_alone) one->starter->room_came();
   }
@@ -188,7 +190,7 @@ void Loop::reopen_logs() {
   base::log(LogLevel::kNotice, "the logs were opened again");
   for (const auto& one : services_) one->children.ask_to_reopen_logs();
   // They go on writing for as long as their requests take.
-  elders_.signal(SIGUSR1);
+  previous_generation_.signal(SIGUSR1);
 }
 
 LivingChildren Loop::living() const {
@@ -197,7 +199,7 @@ LivingChildren Loop::living() const {
     living[static_cast<std::size_t>(phase_of(one->service().kind))] += one->children.count();
   }
   // Fronts and pools alike, and finishing already.
-  living[static_cast<std::size_t>(StopPhase::kPools)] += elders_.count();
+  living[static_cast<std::size_t>(StopPhase::kPools)] += previous_generation_.count();
   return living;
 }
 
@@ -240,7 +242,8 @@ void Loop::carry_out(const StopOrder& order) {
     one->children.signal(order.way == StopWay::kQuit ? one->service().quit_signal() : by_force);
   }
   // They were asked to end when this generation began.
-  if (is_meant(StopPhase::kPools) && order.way != StopWay::kQuit) elders_.signal(by_force);
+  if (is_meant(StopPhase::kPools) && order.way != StopWay::kQuit)
+    previous_generation_.signal(by_force);
 }
 
 /// Each ends after the requests that it has, and another is started in its place.
@@ -267,7 +270,7 @@ void Loop::execute_again() {
   for (const auto& one : services_) {
     hand_over(one->children, situation_.generation, handover);
   }
-  elders_.hand_over(handover);
+  previous_generation_.hand_over(handover);
   const base::Error failure = master::execute_again(reload_.program, reload_.arguments, handover);
   take_back(handover);
   base::notify_service_manager("READY=1\nSTATUS=" + status_line_.next(services_, situation_));

@@ -43,7 +43,7 @@ Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload, Co
       process_max_(global_.process_max),
       job_places_(global_.backoffice_max),
       emergency_(global_.emergency_restart_threshold, global_.emergency_restart_interval),
-      elders_(std::move(reload_.elders), situation_),
+      previous_generation_(std::move(reload_.previous_children), situation_),
       stopping_(global_.process_control_timeout) {
   for (Service& service : services) {
     Children::Surroundings surroundings{
@@ -111,7 +111,7 @@ void Loop::listen_for_questions() {
   control_server_.emplace(base_.get(), control_.listener.fd(), [this](control::Question question) {
     MasterFacts facts = facts_;
     facts.crashes = emergency_.crashes(std::chrono::steady_clock::now());
-    return status_document(question, facts, situation_, services_, elders_);
+    return status_document(question, facts, situation_, services_, previous_generation_);
   });
 }
 
@@ -123,13 +123,13 @@ base::Result<void> Loop::set_up() {
   deadline_ = base::Event(base_.get(), -1, 0, [this] { time_to_stop_is_up(); });
   milliseconds smallest{0};
   for (const auto& one : services_) {
-    QUARRY_TRY(set_up_board(one->children, reload_.boards, elders_));
+    QUARRY_TRY(set_up_board(one->children, reload_.boards, previous_generation_));
     QUARRY_TRY(one->starter->set_up());
     const milliseconds bound = smallest_request_bound(one->service());
     if (bound.count() > 0) smallest = smallest.count() == 0 ? bound : std::min(smallest, bound);
   }
   reload_.boards.clear();  // of pools that are no more
-  elders_.go_on_listening(
+  previous_generation_.go_on_listening(
       base_.get(), [this](const std::string& from, const control::Message& message) {
         pass_to_jobs(from, message);  // all else was for the generation of who says it
       });
@@ -192,7 +192,7 @@ void Loop::give_up(const RunningService& service) {
 
 void Loop::tell_ready() {
   situation_.is_ready = true;
-  elders_.ask();
+  previous_generation_.ask();
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(), sum_of(living()));
   const auto status = [this] { return "STATUS=" + status_line_.next(services_, situation_); };
   base::notify_service_manager(fmt::format("READY=1\nMAINPID={}\n{}", ::getpid(), status()));

@@ -5,7 +5,7 @@
 //   pool/request_bounds.h    how long requests may take
 //   pool/emergency_restart.h crashes
 //   reload/reloading.h       when the master becomes a new one
-//   reload/elders.h          children of earlier generations
+//   reload/previous_generation.h children of earlier generations
 //   stopping.h               in which order all ends
 //
 // None of them knows the loop, and none but RunningService another one of them.
@@ -28,7 +28,7 @@
 #include "quarry/master/config.h"
 #include "quarry/master/master_options.h"
 #include "quarry/master/service.h"
-#include "reload/elders.h"
+#include "reload/previous_generation.h"
 #include "reload/reloading.h"
 #include "running_service.h"
 #include "status_document.h"
@@ -63,9 +63,9 @@ class Loop {
   /// Whether MESSAGE of the service called FROM is for one that runs on its request, and is told.
   bool pass_to_jobs(const std::string& from, const control::Message& message);
   void bury_the_dead();
-  void bury(pid_t pid, int status);
+  void reap(pid_t pid, int status);
   void bury_child(RunningService& service, const Remains& remains, int status);
-  void bury_elder(const Elders::Departed& departed, int status);
+  void reap_previous_child(const PreviousGeneration::Departed& departed, int status);
   void count_crash(int status);
   void on_emergency();
   void reopen_logs();
@@ -88,7 +88,7 @@ class Loop {
   ProcessMax process_max_;
   JobPlaces job_places_;
   EmergencyRestart emergency_;
-  Elders elders_;
+  PreviousGeneration previous_generation_;
   Stopping stopping_;
   StatusLine status_line_;
   MasterFacts facts_;

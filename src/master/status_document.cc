@@ -36,7 +36,7 @@ ordered_json described(const RunningService& service) {
 
 std::string status_document(control::Question question, const MasterFacts& facts,
                             const Situation& situation, const RunningServices& services,
-                            const Elders& elders) {
+                            const PreviousGeneration& previous) {
   ordered_json document = {
       {"version", QUARRY_VERSION},
       {"pid", ::getpid()},
@@ -53,9 +53,9 @@ std::string status_document(control::Question question, const MasterFacts& facts
       {"services", ordered_json::array()},
       {"pools", ordered_json::array()},
   };
-  for (const Elder& elder : elders.all()) {
+  for (const PreviousChild& child : previous.all()) {
     document["elders"].push_back(
-        {{"pid", elder.pid}, {"service", elder.service}, {"generation", elder.generation}});
+        {{"pid", child.pid}, {"service", child.service}, {"generation", child.generation}});
   }
   const bool is_full = question == control::Question::kFullStatus;
   for (const auto& one : services) {

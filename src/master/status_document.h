@@ -9,7 +9,7 @@
 
 #include "pool/situation.h"
 #include "quarry/control/question.h"
-#include "reload/elders.h"
+#include "reload/previous_generation.h"
 #include "running_service.h"
 
 namespace quarry::master {
@@ -27,6 +27,6 @@ struct MasterFacts {
 /// The answer to QUESTION: JSON, with the end of its line.
 std::string status_document(control::Question question, const MasterFacts& facts,
                             const Situation& situation, const RunningServices& services,
-                            const Elders& elders);
+                            const PreviousGeneration& previous);
 
 }  // namespace quarry::master

@@ -36,7 +36,7 @@ PoolSnapshot take_snapshot(const Board& board, const base::ListenQueue& queue) {
   snapshot.pool = board.pool();
   for (int looks = 0; looks < kMaxLooks && !snapshot.is_exact; ++looks) {
     const auto before = board.read_pool();
-    look(board, before.state.children + before.state.elders, snapshot);
+    look(board, before.state.children + before.state.previous_children, snapshot);
     snapshot.state = before.state;
     // A child that was buried meanwhile would be counted twice, or not at all.
     snapshot.is_exact =

@@ -97,7 +97,7 @@ bool PoolState::is_sound() const {
     return std::ranges::all_of(counts, [](std::uint64_t n) { return n <= kMostPlausible; });
   };
   return started > 0 && started <= wall_micros() + kClockSlack && next_start >= 0 && !pm.empty() &&
-         are_few({children, elders, held_back, max_active, limits.max_children,
+         are_few({children, previous_children, held_back, max_active, limits.max_children,
                   limits.start_servers, limits.min_spare_servers, limits.max_spare_servers}) &&
          are_plausible({generation, max_children_reached, process_max_reached, slow_requests,
                         max_listen_queue, backoffice_runs, backoffice_delayed, backoffice_failures,

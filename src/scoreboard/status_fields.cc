@@ -77,7 +77,7 @@ void add_own_fields(const PoolSnapshot& s, std::vector<Field>& fields) {
   add("max spare servers", s.state.limits.max_spare_servers);
   add("children", s.state.children);
   add("generation", s.state.generation);
-  add("children of earlier generations", s.state.elders);
+  add("children of earlier generations", s.state.previous_children);
   add("children held back", s.state.held_back);
   add("process max reached", s.state.process_max_reached);
   for (std::size_t i = 0; i < kStages; ++i) add(kStageFields[i], s.in_stage[i]);

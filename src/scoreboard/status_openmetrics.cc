@@ -93,7 +93,7 @@ void write_pool_metrics(const PoolSnapshot& s, Exposition& page) {
               state.children);
   page.metric("quarry_generation", kGauge, "Of the configuration.", state.generation);
   page.metric("quarry_elders", kGauge, "Children of earlier generations, which finish.",
-              state.elders);
+              state.previous_children);
   page.metric("quarry_children_held_back", kGauge,
               "Workers that process.max keeps from being started now.", state.held_back);
   page.metric("quarry_process_max_reached_total", kCounter,

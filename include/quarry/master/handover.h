@@ -44,7 +44,7 @@ struct CaughtOutput {
 };
 
 /// A child of an earlier generation, which finishes what it has begun.
-struct Elder {
+struct PreviousChild {
   pid_t pid = -1;
   std::string service;  // "pool www"
   std::uint64_t generation = 0;
@@ -79,7 +79,7 @@ struct InheritedBoard {
 struct Handover {
   std::uint64_t generation = 1;  // of the master that takes it: one more than that of the last
   std::vector<InheritedSocket> sockets;
-  std::vector<Elder> elders;
+  std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
   std::map<std::string, std::string> notes;  // what the program wants to know again
 };

@@ -23,7 +23,7 @@ struct Reload {
   std::function<void()> on_ready;
   /// Of the master before this one.
   std::uint64_t generation = 1;
-  std::vector<Elder> elders;
+  std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
 };
 

@@ -130,7 +130,7 @@ struct PoolState {
   std::uint64_t generation = 1;
   PoolLimits limits;
   std::uint64_t children = 0;
-  std::uint64_t elders = 0;                // of earlier generations, which finish
+  std::uint64_t previous_children = 0;     // of earlier generations, which finish
   std::uint64_t max_active = 0;            // at a time
   std::uint64_t max_children_reached = 0;  // times
   std::uint64_t process_max_reached = 0;  // times that process.max kept children from being started

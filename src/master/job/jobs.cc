@@ -78,7 +78,7 @@ bool Jobs::has_place() const {
 }
 
 bool Jobs::may_start() const {
-  return !respawn_timer_.is_timed() && !children_.is_awaiting_elder();
+  return !respawn_timer_.is_timed() && !children_.is_awaiting_previous_children();
 }
 
 // The child's word: it says what it likes as often as it likes, and is one child all the same.
@@ -182,7 +182,7 @@ void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
 
 void Jobs::second_passed() {
   ask_for_due();
-  children_.press_the_slow();  // not those who are told now
+  children_.escalate_slow();  // not those who are told now
   end_the_slow();
   places_.share_out();
 }

@@ -48,11 +48,11 @@ Children::Children(Service service, Surroundings surroundings)
     : service_(std::move(service)), surroundings_(std::move(surroundings)) {}
 
 void Children::stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots,
-                        const scoreboard::PoolState* former, std::size_t elders) {
+                        const scoreboard::PoolState* former, std::size_t previous_children) {
   board_ = std::move(board);
   slots_ = std::move(slots);
   watch_.begin(board_, service_, surroundings_.situation->generation, former);
-  watch_.elders(elders);
+  watch_.previous_children(previous_children);
 }
 
 bool Children::start(const StartOptions& options) {
@@ -130,7 +130,7 @@ bool Children::has_answered(const Child& child) const {
   return child.slot && board_.read(*child.slot).state.requests > 0;
 }
 
-std::optional<Remains> Children::bury(pid_t pid, int status) {
+std::optional<Remains> Children::reap(pid_t pid, int status) {
   const auto at = std::ranges::find_if(
       children_, [pid](const std::unique_ptr<Child>& child) { return child->pid == pid; });
   if (at == children_.end()) return std::nullopt;
@@ -163,9 +163,9 @@ std::optional<Remains> Children::bury(pid_t pid, int status) {
   return remains;
 }
 
-void Children::bury_elder(std::optional<std::size_t> slot, std::size_t elders) {
-  if (!slot) return watch_.elders(elders);
-  watch_.elder_ended(*slot, elders);
+void Children::reap_previous_child(std::optional<std::size_t> slot, std::size_t previous_children) {
+  if (!slot) return watch_.previous_children(previous_children);
+  watch_.previous_child_ended(*slot, previous_children);
   slots_.free(*slot);
 }
 
@@ -203,7 +203,7 @@ void Children::tell_to_end(const Service& service, Child& child) {
   ::kill(child.pid, service.quit_signal());
 }
 
-void Children::press_the_slow() {
+void Children::escalate_slow() {
   for (const auto& child : children_) {
     if (!child->told_to_end) continue;
     const auto waited = steady_clock::now() - *child->told_to_end;

@@ -97,7 +97,7 @@ class Children {
   void listen_to_jobs(JobListener listener) { job_listener_ = std::move(listener); }
   /// To be called once, before anything is started. SLOTS are those of BOARD that are free.
   void stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots,
-                const scoreboard::PoolState* former, std::size_t elders);
+                const scoreboard::PoolState* former, std::size_t previous_children);
   scoreboard::Board& board() { return board_; }
   const scoreboard::Board& board() const { return board_; }
   PoolWatch& watch() { return watch_; }
@@ -112,18 +112,20 @@ class Children {
     return surroundings_.bound == nullptr || surroundings_.bound->has_room();
   }
   /// There may be none beside those of earlier generations, of which one is left.
-  bool is_awaiting_elder() const { return service_.starts_alone && watch_.state().elders > 0; }
+  bool is_awaiting_previous_children() const {
+    return service_.starts_alone && watch_.state().previous_children > 0;
+  }
   /// Nothing where PID, which has ended with STATUS, is none of them.
-  std::optional<Remains> bury(pid_t pid, int status);
+  std::optional<Remains> reap(pid_t pid, int status);
   /// An elder has ended, which had SLOT of the board, and of which ELDERS are left.
-  void bury_elder(std::optional<std::size_t> slot, std::size_t elders);
+  void reap_previous_child(std::optional<std::size_t> slot, std::size_t previous_children);
 
   IdleChildren idle() const;
   void signal(int number) const;
   void ask_to_reopen_logs();
   static void tell_to_end(const Service& service, Child& child);
   /// Kills those that were told to end and have not within the time of a graceful stop.
-  void press_the_slow();
+  void escalate_slow();
 
  private:
   void tell_start_failure(std::string why);

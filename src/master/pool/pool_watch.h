@@ -45,9 +45,9 @@ class PoolWatch {
   /// A run has taken so long; FAILURE: how it ended, "": as it should.
   void job_ended(std::chrono::milliseconds took, std::string_view failure);
   /// How many children of earlier generations the pool has.
-  void elders(std::size_t count);
+  void previous_children(std::size_t count);
   /// The same, since the one in SLOT has ended.
-  void elder_ended(std::size_t slot, std::size_t count);
+  void previous_child_ended(std::size_t slot, std::size_t count);
 
   /// Once a second: looks at what has no event of its own, and empties those of SLOTS that no child
   /// has, and yet say something.

@@ -55,11 +55,12 @@ bool Scaling::begin() {
   carry_out({.start = initial}, {});
   if (situation_.is_running) watch_listener();
   const bool is_held_back = children_.watch().state().held_back > 0;  // which is no failure
-  return initial == 0 || children_.count() > 0 || is_held_back || children_.is_awaiting_elder();
+  return initial == 0 || children_.count() > 0 || is_held_back ||
+         children_.is_awaiting_previous_children();
 }
 
 void Scaling::second_passed() {
-  children_.press_the_slow();
+  children_.escalate_slow();
   maintain();
 }
 
@@ -108,7 +109,7 @@ void Scaling::carry_out(const Decision& decision, const IdleChildren& idle) {
   for (std::size_t i = 0; i < std::min(decision.stop, idle.children.size()); ++i) {
     Children::tell_to_end(service_, *idle.children[i]);
   }
-  for (std::size_t i = 0; i < decision.start && !children_.is_awaiting_elder(); ++i) {
+  for (std::size_t i = 0; i < decision.start && !children_.is_awaiting_previous_children(); ++i) {
     if (!children_.has_room()) return hold_back(decision.start - i);
     if (!children_.start({.child_accept = accept_write_.get()})) break;
   }

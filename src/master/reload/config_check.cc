@@ -69,7 +69,7 @@ void ConfigCheck::Run::take_output() {
   }
 }
 
-void ConfigCheck::press() const {
+void ConfigCheck::escalate() const {
   if (steady_clock::now() - run_->started > kLongest) kill();
 }
 

@@ -31,7 +31,7 @@ class ConfigCheck {
 
   pid_t pid() const { return run_->pid; }
   /// Kills it if it takes too long. To be called every second.
-  void press() const;
+  void escalate() const;
   void kill() const;
   /// Of the process that has ended with STATUS: whether all is right. What it has said is told to
   /// the log where it is not.

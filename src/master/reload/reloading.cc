@@ -39,8 +39,8 @@ AfterCheck Reloading::check_ended(int status) {
   return is_emergency_ ? AfterCheck::kReplaceChildren : AfterCheck::kNothing;
 }
 
-void Reloading::press() const {
-  if (check_) check_->press();
+void Reloading::escalate() const {
+  if (check_) check_->escalate();
 }
 
 void Reloading::abandon() const {

@@ -6,7 +6,7 @@
 // What it takes over is in handover.h: the listening sockets, which stay open all the time, the
 // scoreboards (succession.h), and the children, which stay this process's. The new master starts
 // its own children first, and then asks the elders to finish: idle ones end at once, others after
-// their request, within process_control_timeout (elders.h). A reload in the middle of another is
+// their request, within process_control_timeout (previous_generation.h). A reload in the middle of another is
 // checked once more; one in the middle of a stop is none. Where execve(2) fails, everything goes on
 // as before.
 //
@@ -47,7 +47,7 @@ class Reloading {
   /// That process has ended with STATUS.
   AfterCheck check_ended(int status);
   /// Ends a check that takes too long. To be called every second.
-  void press() const;
+  void escalate() const;
   /// The master stops: what is checked is of no use.
   void abandon() const;
 

@@ -18,8 +18,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "elders.h"
 #include "pool/children.h"
+#include "previous_generation.h"
 #include "quarry/base/result.h"
 #include "quarry/master/handover.h"
 
@@ -33,6 +33,6 @@ void hand_over(const Children& service, std::uint64_t generation, Handover& hand
 /// Puts SERVICE on the board that the master before left among INHERITED, or on a new one. Errors:
 /// kIo, kLimit.
 base::Result<void> set_up_board(Children& service, std::vector<InheritedBoard>& inherited,
-                                Elders& elders);
+                                PreviousGeneration& previous);
 
 }  // namespace quarry::master

@@ -165,7 +165,7 @@ json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
                  {"runs that failed", state.backoffice_failures},
                  {"runs that had to wait", state.backoffice_delayed},
                  {"generation (1 and one for each reload)", state.generation},
-                 {"children of earlier generations", state.elders},
+                 {"children of earlier generations", state.previous_children},
                  {"times that a crash loop was slowed down", state.restarts_backed_off}};
   if (pages == nullptr) return totals;
   totals["pages by"] = "fossil " + cut(pages->version());
@@ -216,7 +216,7 @@ std::string text_of(const json& document) {
 json json_of(const scoreboard::PoolOverview& pool, std::int64_t now, std::size_t most_stages) {
   json document = figures_of(pool, pool.pool.view(), pool.children, pool.queue());
   document["age"] = std::max<std::int64_t>(0, (now - pool.monotonic_now) / 1000);
-  document["old"] = pool.state.elders;
+  document["old"] = pool.state.previous_children;
   document["generation"] = pool.state.generation;
   document["runs"] = pool.state.backoffice_runs;
   document["failures"] = pool.state.backoffice_failures;

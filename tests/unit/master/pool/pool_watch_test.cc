@@ -161,14 +161,14 @@ TEST_CASE("a pool goes on counting where the master before left it, in its own n
 TEST_CASE("an elder is active beside the children, and its figures stay when it has ended") {
   WatchWorld world;
   world.watch.child_started(1);
-  world.watch.elders(1);
+  world.watch.previous_children(1);
   world.request(0, false);
   world.request(2, false);
   world.look();
   CHECK(world.told().max_active == 2);
   world.request(2);
-  world.watch.elder_ended(2, 0);
-  CHECK(world.told().elders == 0);
+  world.watch.previous_child_ended(2, 0);
+  CHECK(world.told().previous_children == 0);
   CHECK(world.told().children == 1);
   CHECK(world.told().past.clones == 1);
   CHECK(world.board().read(2).state.pid == 0);

@@ -32,11 +32,11 @@ Handover handed_over(Handover& handover) {
   ::setenv(kHandoverVariable, std::to_string(written->release()).c_str(), 1);
   for (auto& socket : handover.sockets) socket.fd.release();
   for (auto& board : handover.boards) board.fd.release();
-  for (auto& elder : handover.elders) {
-    elder.control.release();
-    if (!elder.output) continue;
-    elder.output->out.fd.release();
-    elder.output->err.fd.release();
+  for (auto& child : handover.previous_children) {
+    child.control.release();
+    if (!child.output) continue;
+    child.output->out.fd.release();
+    child.output->err.fd.release();
   }
   auto taken = take_handover();
   REQUIRE(taken);
@@ -88,28 +88,29 @@ TEST_CASE("a board arrives with its layout, its writer and its pool's figures") 
 
 TEST_CASE("an elder arrives with its slot and what it printed half, or without either") {
   Handover handover;
-  handover.elders.push_back({.pid = 12,
-                             .service = "pool www",
-                             .generation = 3,
-                             .asked_at = 4,
-                             .control = some_fd(),
-                             .slot = 5,
-                             .output = CaughtOutput{{some_fd(), "half \xC3"}, {}, false}});
-  handover.elders.push_back({.pid = 13, .service = "gateway", .control = {}});
+  handover.previous_children.push_back(
+      {.pid = 12,
+       .service = "pool www",
+       .generation = 3,
+       .asked_at = 4,
+       .control = some_fd(),
+       .slot = 5,
+       .output = CaughtOutput{{some_fd(), "half \xC3"}, {}, false}});
+  handover.previous_children.push_back({.pid = 13, .service = "gateway", .control = {}});
   const Handover taken = handed_over(handover);
-  REQUIRE(taken.elders.size() == 2);
-  const Elder& elder = taken.elders[0];
-  CHECK(elder.pid == 12);
-  CHECK(elder.generation == 3);
-  CHECK(elder.asked_at == 4);
-  CHECK(elder.slot == 5);
-  REQUIRE(elder.output);
-  CHECK(is_closed_on_exec(elder.output->out.fd.get()));
-  CHECK(elder.output->out.rest == "half \xC3");
-  CHECK_FALSE(elder.output->err.fd);
-  CHECK_FALSE(elder.output->is_decorated);
-  CHECK_FALSE(taken.elders[1].slot);
-  CHECK_FALSE(taken.elders[1].output);
+  REQUIRE(taken.previous_children.size() == 2);
+  const PreviousChild& child = taken.previous_children[0];
+  CHECK(child.pid == 12);
+  CHECK(child.generation == 3);
+  CHECK(child.asked_at == 4);
+  CHECK(child.slot == 5);
+  REQUIRE(child.output);
+  CHECK(is_closed_on_exec(child.output->out.fd.get()));
+  CHECK(child.output->out.rest == "half \xC3");
+  CHECK_FALSE(child.output->err.fd);
+  CHECK_FALSE(child.output->is_decorated);
+  CHECK_FALSE(taken.previous_children[1].slot);
+  CHECK_FALSE(taken.previous_children[1].output);
 }
 
 TEST_CASE("figures of another size come with the layout that they belong to, and as none") {
@@ -147,16 +148,16 @@ TEST_CASE("what is lent comes back as it was") {
   Handover handover;
   handover.sockets.push_back({"/run/www.sock", Fd(socket.get()), true});
   handover.boards.push_back({"pool www", Fd(board.get()), {}, {}, {}});
-  handover.elders.push_back({.pid = 1,
-                             .service = "pool www",
-                             .control = {},
-                             .output = CaughtOutput{{Fd(out.get())}, {}, true}});
+  handover.previous_children.push_back({.pid = 1,
+                                        .service = "pool www",
+                                        .control = {},
+                                        .output = CaughtOutput{{Fd(out.get())}, {}, true}});
   REQUIRE(write_handover(handover));
   for (const Fd* fd : {&socket, &board, &out}) CHECK_FALSE(is_closed_on_exec(fd->get()));
   take_back(handover);
   for (const Fd* fd : {&socket, &board, &out}) CHECK(is_closed_on_exec(fd->get()));
   CHECK_FALSE(handover.sockets[0].fd);
-  CHECK_FALSE(handover.elders[0].output->out.fd);
+  CHECK_FALSE(handover.previous_children[0].output->out.fd);
 }
 
 TEST_CASE("what would not be read is not handed over") {

@@ -23,7 +23,7 @@
 
 namespace quarry::master {
 
-class Elders {
+class PreviousGeneration {
  public:
   /// Of a service, when it has ended.
   struct Departed {
@@ -35,8 +35,8 @@ class Elders {
   using OnMessage = std::function<void(const std::string& service, const control::Message&)>;
 
   /// ELDERS, which the master before left. SITUATION must outlive it.
-  Elders(std::vector<Elder> elders, const Situation& situation)
-      : elders_(std::move(elders)), situation_(situation) {}
+  PreviousGeneration(std::vector<PreviousChild> children, const Situation& situation)
+      : children_(std::move(children)), situation_(situation) {}
 
   /// Goes on catching what they print, and tells ON_MESSAGE what they say, with events of BASE,
   /// which must outlive it.
@@ -44,17 +44,18 @@ class Elders {
   /// Asks those that were not asked to end, and those that end last when the others have.
   void ask();
   /// Presses those that take too long. To be called every second.
-  void press();
+  void escalate();
   /// Nothing where PID, which has ended with STATUS, is none of them.
-  std::optional<Departed> bury(pid_t pid, int status);
+  std::optional<Departed> reap(pid_t pid, int status);
   void signal(int number) const;
 
-  bool is_empty() const { return elders_.empty(); }
-  std::size_t count() const { return elders_.size(); }
+  bool is_empty() const { return children_.empty(); }
+  std::size_t count() const { return children_.size(); }
   std::size_t count_of(const std::string& service) const;
-  const std::vector<Elder>& all() const { return elders_; }
+  const std::vector<PreviousChild>& all() const { return children_; }
   /// Those of SERVICE that stand on its board.
-  void for_each_on_board(const std::string& service, const std::function<void(Elder&)>& visit);
+  void for_each_on_board(const std::string& service,
+                         const std::function<void(PreviousChild&)>& visit);
   /// Those of SERVICE stand on another board than the one that it has now.
   void leave_board(const std::string& service);
   /// Lends HANDOVER all of them: see take_back().
@@ -70,7 +71,7 @@ class Elders {
   void read_control(Line& line, pid_t pid);
   void ask_those_who_may_end();
 
-  std::vector<Elder> elders_;
+  std::vector<PreviousChild> children_;
   bool is_asking_ = false;
   const Situation& situation_;
   std::map<pid_t, std::unique_ptr<ChildOutput>> outputs_;
