@@ -37,7 +37,7 @@ void Loop::take_signals() {
         break;
       case SIGQUIT:
         // Asked a second time, the person is in a hurry.
-        stop(situation_.is_running);
+        stop(master_state_.is_running);
         break;
       case SIGUSR1:
         reopen_logs();
@@ -56,7 +56,7 @@ void Loop::take_signals() {
 }
 
 void Loop::second_passed() {
-  if (situation_.is_running) {
+  if (master_state_.is_running) {
     for (const auto& one : services_) one->starter->second_passed();
   }
   reloading_->escalate();
@@ -123,7 +123,7 @@ void Loop::reap(pid_t pid, int status) {
 }
 
 void Loop::bury_child(RunningService& service, const Remains& remains, int status) {
-  if (!situation_.is_running) return;
+  if (!master_state_.is_running) return;
   if (!service.service().is_program()) count_crash(status);
   const auto is_short = [](const RunningService& one) {
     return one.children.watch().state().held_back > 0;
@@ -149,9 +149,9 @@ void Loop::reap_previous_child(const PreviousGeneration::Departed& departed, int
     one->children.reap_previous_child(departed.slot,
                                       previous_generation_.count_of(departed.service));
     // It may be what the service's own child has waited for.
-    if (situation_.is_running && one->service().starts_alone) one->starter->room_came();
+    if (master_state_.is_running && one->service().starts_alone) one->starter->room_came();
   }
-  if (situation_.is_running && !is_program) count_crash(status);
+  if (master_state_.is_running && !is_program) count_crash(status);
 }
 
 // Not of programs, which share nothing with the master's own children: whoever may ask for one that
@@ -204,13 +204,13 @@ LivingChildren Loop::living() const {
 }
 
 void Loop::stop(bool is_graceful) {
-  const bool is_first = situation_.is_running;
+  const bool is_first = master_state_.is_running;
   if (!(is_graceful ? stopping_.gracefully() : stopping_.at_once())) return;
   if (is_first) base::notify_service_manager("STOPPING=1\nSTATUS=stopping");
   base::log(LogLevel::kNotice, "stopping{}",
             is_graceful ? " after the requests in flight" : (is_first ? "" : " at once"));
   reloading_->abandon();
-  situation_.is_running = false;
+  master_state_.is_running = false;
   go_on_stopping();
 }
 
@@ -222,7 +222,7 @@ void Loop::time_to_stop_is_up() {
 }
 
 void Loop::go_on_stopping() {
-  if (situation_.is_running) return;
+  if (master_state_.is_running) return;
   while (const auto order = stopping_.next(living())) carry_out(*order);
   if (sum_of(living()) == 0) ::event_base_loopbreak(base_.get());
 }
@@ -263,17 +263,17 @@ CheckedProgram Loop::program_to_check() const {
 
 void Loop::execute_again() {
   Handover handover;
-  handover.generation = situation_.generation + 1;
+  handover.generation = master_state_.generation + 1;
   handover.notes = reload_.notes;
   hand_over(control_.listener, handover);
   for (const auto& one : services_) hand_over(one->service().listener, handover);
   for (const auto& one : services_) {
-    hand_over(one->children, situation_.generation, handover);
+    hand_over(one->children, master_state_.generation, handover);
   }
   previous_generation_.hand_over(handover);
   const base::Error failure = master::execute_again(reload_.program, reload_.arguments, handover);
   take_back(handover);
-  base::notify_service_manager("READY=1\nSTATUS=" + status_line_.next(services_, situation_));
+  base::notify_service_manager("READY=1\nSTATUS=" + status_line_.next(services_, master_state_));
   base::log(LogLevel::kError, "not reloaded: {}", failure.message);
 }
 

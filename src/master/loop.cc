@@ -37,23 +37,23 @@ Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload, Co
     : global_(std::move(global)),
       reload_(std::move(reload)),
       control_(std::move(control)),
-      situation_{.generation = reload_.generation,
-                 .process_control_timeout = global_.process_control_timeout},
+      master_state_{.generation = reload_.generation,
+                    .process_control_timeout = global_.process_control_timeout},
       base_(::event_base_new()),
       process_max_(global_.process_max),
       job_places_(global_.backoffice_max),
       emergency_(global_.emergency_restart_threshold, global_.emergency_restart_interval),
-      previous_generation_(std::move(reload_.previous_children), situation_),
+      previous_generation_(std::move(reload_.previous_children), master_state_),
       stopping_(global_.process_control_timeout) {
   for (Service& service : services) {
-    Children::Surroundings surroundings{
+    Children::Dependencies dependencies{
         .base = base_.get(),
-        .situation = &situation_,
+        .master_state = &master_state_,
         .bound = service.kind == ServiceKind::kPool ? &process_max_ : nullptr,
         .forget_others = [this](const Children& one) { return forget_others(services_, one); },
         .on_message = [this](const Service& from,
                              const control::Message& message) { on_message(from, message); }};
-    services_.push_back(std::make_unique<RunningService>(std::move(service), surroundings,
+    services_.push_back(std::make_unique<RunningService>(std::move(service), dependencies,
                                                          process_max_, job_places_));
   }
   let_pools_count_jobs();
@@ -111,7 +111,7 @@ void Loop::listen_for_questions() {
   control_server_.emplace(base_.get(), control_.listener.fd(), [this](control::Question question) {
     MasterFacts facts = facts_;
     facts.crashes = emergency_.crashes(std::chrono::steady_clock::now());
-    return status_document(question, facts, situation_, services_, previous_generation_);
+    return status_document(question, facts, master_state_, services_, previous_generation_);
   });
 }
 
@@ -119,7 +119,7 @@ base::Result<void> Loop::set_up() {
   if (!base_) return base::fail(base::ErrorCode::kIo, "cannot make an event loop");
   QUARRY_TRY(watch_signals());
   listen_for_questions();
-  reloading_.emplace(base_.get(), situation_, [this] { return program_to_check(); });
+  reloading_.emplace(base_.get(), master_state_, [this] { return program_to_check(); });
   deadline_ = base::Event(base_.get(), -1, 0, [this] { time_to_stop_is_up(); });
   milliseconds smallest{0};
   for (const auto& one : services_) {
@@ -158,14 +158,14 @@ base::Result<void> Loop::run() {
   if (!global_.pid_file.empty()) {
     const auto written = write_pid_file(global_.pid_file);
     // After a reload there are people to serve.
-    if (!written && situation_.generation == 1) return written;
+    if (!written && master_state_.generation == 1) return written;
     if (!written) base::log(LogLevel::kError, "{}", written.error().message);
   }
   start_services();
   every(kSecond, [this] { second_passed(); });
   // Where a service did not start, those that did are ended before the error is told.
-  if (situation_.is_running) tell_ready();
-  if (situation_.is_running || sum_of(living()) > 0) ::event_base_dispatch(base_.get());
+  if (master_state_.is_running) tell_ready();
+  if (master_state_.is_running || sum_of(living()) > 0) ::event_base_dispatch(base_.get());
   if (!global_.pid_file.empty()) ::unlink(global_.pid_file.c_str());
   base::log(LogLevel::kNotice, "stopped");
   if (failure_) return std::unexpected(*failure_);
@@ -177,8 +177,8 @@ base::Result<void> Loop::run() {
 void Loop::start_services() {
   for (const auto& one : services_) {
     const bool has_begun = one->starter->begin();
-    if (!has_begun && situation_.generation == 1) give_up(*one);
-    if (!situation_.is_running) return;
+    if (!has_begun && master_state_.generation == 1) give_up(*one);
+    if (!master_state_.is_running) return;
   }
 }
 
@@ -191,14 +191,14 @@ void Loop::give_up(const RunningService& service) {
 }
 
 void Loop::tell_ready() {
-  situation_.is_ready = true;
+  master_state_.is_ready = true;
   previous_generation_.ask();
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(), sum_of(living()));
-  const auto status = [this] { return "STATUS=" + status_line_.next(services_, situation_); };
+  const auto status = [this] { return "STATUS=" + status_line_.next(services_, master_state_); };
   base::notify_service_manager(fmt::format("READY=1\nMAINPID={}\n{}", ::getpid(), status()));
   if (base::has_service_manager() && global_.systemd_interval.count() > 0) {
     every(global_.systemd_interval, [this, status] {
-      if (situation_.is_running) base::notify_service_manager(status());
+      if (master_state_.is_running) base::notify_service_manager(status());
     });
   }
   if (const auto interval = base::watchdog_interval()) {

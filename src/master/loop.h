@@ -22,8 +22,8 @@
 #include "control_server.h"
 #include "job/job_places.h"
 #include "pool/emergency_restart.h"
+#include "pool/master_state.h"
 #include "pool/process_max.h"
-#include "pool/situation.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/master/config.h"
 #include "quarry/master/master_options.h"
@@ -83,7 +83,7 @@ class Loop {
   GlobalConfig global_;
   Reload reload_;
   Control control_;
-  Situation situation_;
+  MasterState master_state_;
   base::EventBasePtr base_;
   ProcessMax process_max_;
   JobPlaces job_places_;

@@ -13,8 +13,8 @@
 namespace quarry::master {
 
 struct RunningService {
-  /// BASE, SITUATION, BOUND and PLACES must outlive it.
-  RunningService(Service its_service, const Children::Surroundings& surroundings,
+  /// BASE, MASTER_STATE, BOUND and PLACES must outlive it.
+  RunningService(Service its_service, const Children::Dependencies& dependencies,
                  const ProcessMax& bound, JobPlaces& places);
 
   const Service& service() const { return children.service(); }

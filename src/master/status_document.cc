@@ -35,14 +35,14 @@ ordered_json described(const RunningService& service) {
 }  // namespace
 
 std::string status_document(control::Question question, const MasterFacts& facts,
-                            const Situation& situation, const RunningServices& services,
+                            const MasterState& master_state, const RunningServices& services,
                             const PreviousGeneration& previous) {
   ordered_json document = {
       {"version", QUARRY_VERSION},
       {"pid", ::getpid()},
       {"config", facts.config},
-      {"state", situation.is_running ? "running" : "stopping"},
-      {"generation", situation.generation},
+      {"state", master_state.is_running ? "running" : "stopping"},
+      {"generation", master_state.generation},
       {"start time", facts.process_began},
       {"generation start time", facts.generation_began},
       {"process max", facts.process_max},

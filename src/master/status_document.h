@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "pool/situation.h"
+#include "pool/master_state.h"
 #include "quarry/control/question.h"
 #include "reload/previous_generation.h"
 #include "running_service.h"
@@ -26,7 +26,7 @@ struct MasterFacts {
 
 /// The answer to QUESTION: JSON, with the end of its line.
 std::string status_document(control::Question question, const MasterFacts& facts,
-                            const Situation& situation, const RunningServices& services,
+                            const MasterState& master_state, const RunningServices& services,
                             const PreviousGeneration& previous);
 
 }  // namespace quarry::master

@@ -28,7 +28,7 @@ std::string short_pools(const RunningServices& services) {
 
 }  // namespace
 
-std::string StatusLine::next(const RunningServices& services, const Situation& situation) {
+std::string StatusLine::next(const RunningServices& services, const MasterState& master_state) {
   std::uint64_t active = 0;
   std::uint64_t idle = 0;
   std::uint64_t requests = 0;
@@ -55,7 +55,7 @@ std::string StatusLine::next(const RunningServices& services, const Situation& s
   return fmt::format(
       "Processes active: {}, idle: {}, Requests: {}, slow: {}, Traffic: {:.1f}req/sec; "
       "generation {}, {} pools{}",
-      active, idle, requests, slow, rate, situation.generation, pools, short_pools(services));
+      active, idle, requests, slow, rate, master_state.generation, pools, short_pools(services));
 }
 
 }  // namespace quarry::master

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "pool/situation.h"
+#include "pool/master_state.h"
 #include "running_service.h"
 
 namespace quarry::master {
@@ -15,7 +15,7 @@ namespace quarry::master {
 class StatusLine {
  public:
   /// Of all pools together, with the requests a second since the last such line.
-  std::string next(const RunningServices& services, const Situation& situation);
+  std::string next(const RunningServices& services, const MasterState& master_state);
 
  private:
   std::optional<std::chrono::steady_clock::time_point> told_at_;

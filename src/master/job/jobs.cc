@@ -13,10 +13,10 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-Jobs::Jobs(Children& children, event_base* base, const Situation& situation, JobPlaces& places)
+Jobs::Jobs(Children& children, event_base* base, const MasterState& master_state, JobPlaces& places)
     : children_(children),
       service_(children.service()),
-      situation_(situation),
+      master_state_(master_state),
       places_(places),
       respawn_timer_(base, -1, 0, [this] { places_.share_out(); }) {
   places_.join(*this);
@@ -124,7 +124,7 @@ Jobs::Waiting::const_iterator Jobs::first_to_start() const {
 }
 
 std::optional<JobTurn> Jobs::first_waiting() const {
-  if (!situation_.is_running || !has_place()) return std::nullopt;
+  if (!master_state_.is_running || !has_place()) return std::nullopt;
   if (const Child* first = first_resuming()) return JobTurn{false, first->stage_since};
   const auto next = first_to_start();
   if (next == waiting_.end()) return std::nullopt;

@@ -51,8 +51,8 @@ class Jobs final : public Starter, public JobPlaces::Taker {
     std::size_t paused = 0;
   };
 
-  /// Of CHILDREN, with events of BASE; both, SITUATION and PLACES must outlive it.
-  Jobs(Children& children, event_base* base, const Situation& situation, JobPlaces& places);
+  /// Of CHILDREN, with events of BASE; both, MASTER_STATE and PLACES must outlive it.
+  Jobs(Children& children, event_base* base, const MasterState& master_state, JobPlaces& places);
   ~Jobs() override { places_.leave(*this); }
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
@@ -105,7 +105,7 @@ class Jobs final : public Starter, public JobPlaces::Taker {
 
   Children& children_;
   const Service& service_;
-  const Situation& situation_;
+  const MasterState& master_state_;
   JobPlaces& places_;
   PoolWatch* pool_ = nullptr;
   RespawnPolicy respawn_;

@@ -44,14 +44,14 @@ control::Received take_messages(const control::Channel& channel,
   return control::Received::kNothing;
 }
 
-Children::Children(Service service, Surroundings surroundings)
-    : service_(std::move(service)), surroundings_(std::move(surroundings)) {}
+Children::Children(Service service, Dependencies dependencies)
+    : service_(std::move(service)), dependencies_(std::move(dependencies)) {}
 
 void Children::stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots,
                         const scoreboard::PoolState* former, std::size_t previous_children) {
   board_ = std::move(board);
   slots_ = std::move(slots);
-  watch_.begin(board_, service_, surroundings_.situation->generation, former);
+  watch_.begin(board_, service_, dependencies_.master_state->generation, former);
   watch_.previous_children(previous_children);
 }
 
@@ -65,10 +65,10 @@ bool Children::start(const StartOptions& options) {
     if (!slot) return false;
   }
   // Nobody is told that the server is ready while what begins with children has none that can run.
-  const Situation& situation = *surroundings_.situation;
-  const bool is_first = situation.generation == 1 && !situation.is_ready && children_.empty();
+  const MasterState& master_state = *dependencies_.master_state;
+  const bool is_first = master_state.generation == 1 && !master_state.is_ready && children_.empty();
   const ChildEnds ends{board_, slot, options.child_accept, is_first, options.program};
-  auto spawned = spawn(service_, ends, [&] { return surroundings_.forget_others(*this); });
+  auto spawned = spawn(service_, ends, [&] { return dependencies_.forget_others(*this); });
   if (!spawned) {
     tell_start_failure(std::move(spawned).error().message);
     if (slot) slots_.free(*slot);
@@ -82,13 +82,13 @@ bool Children::start(const StartOptions& options) {
   child->number = options.number;
   child->control = std::move(spawned->control);
   if (child->control.fd() >= 0) {
-    child->on_control = base::Event(surroundings_.base, child->control.fd(), EV_READ | EV_PERSIST,
+    child->on_control = base::Event(dependencies_.base, child->control.fd(), EV_READ | EV_PERSIST,
                                     [this, c = child.get()] { read_control(*c); });
     child->on_control.wait();
   }
   if (spawned->output) {
     child->output = std::make_unique<ChildOutput>(
-        surroundings_.base, fmt::format("[{}] child {}", service_.name, child->pid),
+        dependencies_.base, fmt::format("[{}] child {}", service_.name, child->pid),
         CaughtOutput{{std::move(spawned->output->out.reading)},
                      {std::move(spawned->output->err.reading)},
                      service_.process.decorate_output});
@@ -99,7 +99,7 @@ bool Children::start(const StartOptions& options) {
   }
   children_.push_back(std::move(child));
   watch_.child_started(children_.size());
-  if (surroundings_.bound != nullptr) surroundings_.bound->started();
+  if (dependencies_.bound != nullptr) dependencies_.bound->started();
   return true;
 }
 
@@ -115,7 +115,7 @@ void Children::tell_start_failure(std::string why) {
 void Children::read_control(Child& child) {
   const auto last = take_messages(child.control, [&](const control::Message& message) {
     if (job_listener_ && job_listener_(child, message)) return;
-    surroundings_.on_message(service_, message);
+    dependencies_.on_message(service_, message);
   });
   if (last == control::Received::kNothing) return;
   if (last == control::Received::kMalformed) {
@@ -152,14 +152,14 @@ std::optional<Remains> Children::reap(pid_t pid, int status) {
                       (service_.on_request || child.was_told_to_reopen || has_answered(child));
 
   if (child.output) child.output->finish();
-  const bool is_expected = !remains.has_failed || !surroundings_.situation->is_running;
+  const bool is_expected = !remains.has_failed || !dependencies_.master_state->is_running;
   base::log(is_expected ? LogLevel::kDebug : LogLevel::kWarning, "[{}] child {} {} after {:.3f} s",
             service_.name, pid, remains.how, static_cast<double>(death.lived.count()) / 1000);
 
   watch_.child_ended(child.slot, children_.size() - 1);
   if (child.slot) slots_.free(*child.slot);
   children_.erase(at);
-  if (surroundings_.bound != nullptr) surroundings_.bound->ended();
+  if (dependencies_.bound != nullptr) dependencies_.bound->ended();
   return remains;
 }
 
@@ -207,7 +207,7 @@ void Children::escalate_slow() {
   for (const auto& child : children_) {
     if (!child->told_to_end) continue;
     const auto waited = steady_clock::now() - *child->told_to_end;
-    if (waited < surroundings_.situation->process_control_timeout) continue;
+    if (waited < dependencies_.master_state->process_control_timeout) continue;
     base::log(LogLevel::kWarning, "[{}] child {} does not end, and is killed", service_.name,
               child->pid);
     ::kill(child->pid, SIGKILL);

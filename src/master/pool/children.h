@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "child/child_output.h"
+#include "master_state.h"
 #include "pool_watch.h"
 #include "process_max.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/control/channel.h"
 #include "quarry/master/service.h"
 #include "respawn_policy.h"
-#include "situation.h"
 
 namespace quarry::master {
 
@@ -72,9 +72,9 @@ struct Remains {
 class Children {
  public:
   /// What Children need of the others.
-  struct Surroundings {
+  struct Dependencies {
     event_base* base = nullptr;
-    const Situation* situation = nullptr;
+    const MasterState* master_state = nullptr;
     ProcessMax* bound = nullptr;  // null: these do not count
     /// See spawn().
     std::function<std::optional<scoreboard::Board>(const Children&)> forget_others;
@@ -83,7 +83,7 @@ class Children {
   };
   using JobListener = std::function<bool(Child&, const control::Message&)>;
 
-  Children(Service service, Surroundings surroundings);
+  Children(Service service, Dependencies dependencies);
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
@@ -109,7 +109,7 @@ class Children {
   bool start(const StartOptions& options);
   /// Whether process.max lets another one be started.
   bool has_room() const {
-    return surroundings_.bound == nullptr || surroundings_.bound->has_room();
+    return dependencies_.bound == nullptr || dependencies_.bound->has_room();
   }
   /// There may be none beside those of earlier generations, of which one is left.
   bool is_awaiting_previous_children() const {
@@ -134,7 +134,7 @@ class Children {
   bool has_answered(const Child& child) const;
 
   Service service_;
-  Surroundings surroundings_;
+  Dependencies dependencies_;
   JobListener job_listener_;
   scoreboard::Board board_;
   scoreboard::SlotAllocator slots_{0};

@@ -25,12 +25,12 @@ constexpr std::chrono::seconds kUntilOver{3};
 
 }  // namespace
 
-Scaling::Scaling(Children& children, event_base* base, const Situation& situation,
+Scaling::Scaling(Children& children, event_base* base, const MasterState& master_state,
                  const ProcessMax& bound)
     : children_(children),
       service_(children.service()),
       base_(base),
-      situation_(situation),
+      master_state_(master_state),
       bound_(bound),
       policy_(make_policy(service_.processes)),
       respawn_timer_(base, -1, 0, [this] { maintain(); }) {}
@@ -53,7 +53,7 @@ base::Result<void> Scaling::set_up() {
 bool Scaling::begin() {
   const std::size_t initial = policy_->initial();
   carry_out({.start = initial}, {});
-  if (situation_.is_running) watch_listener();
+  if (master_state_.is_running) watch_listener();
   const bool is_held_back = children_.watch().state().held_back > 0;  // which is no failure
   return initial == 0 || children_.count() > 0 || is_held_back ||
          children_.is_awaiting_previous_children();
@@ -65,7 +65,7 @@ void Scaling::second_passed() {
 }
 
 bool Scaling::may_start() const {
-  return situation_.is_running && !is_backing_off();
+  return master_state_.is_running && !is_backing_off();
 }
 
 void Scaling::maintain() {

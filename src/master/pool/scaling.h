@@ -29,8 +29,8 @@ namespace quarry::master {
 
 class Scaling final : public Starter {
  public:
-  /// Of CHILDREN, with events of BASE; both, and SITUATION and BOUND, must outlive it.
-  Scaling(Children& children, event_base* base, const Situation& situation,
+  /// Of CHILDREN, with events of BASE; both, and MASTER_STATE and BOUND, must outlive it.
+  Scaling(Children& children, event_base* base, const MasterState& master_state,
           const ProcessMax& bound);
 
   base::Result<void> set_up() override;
@@ -56,7 +56,7 @@ class Scaling final : public Starter {
   Children& children_;
   const Service& service_;
   event_base* base_;
-  const Situation& situation_;
+  const MasterState& master_state_;
   const ProcessMax& bound_;
   std::unique_ptr<PoolPolicy> policy_;
   RespawnPolicy respawn_;

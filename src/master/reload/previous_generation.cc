@@ -68,12 +68,13 @@ void PreviousGeneration::ask() {
   ask_those_who_may_end();
   if (children_.empty()) return;
   base::log(LogLevel::kNotice, "generation {}: {} children of earlier ones finish",
-            situation_.generation, children_.size());
+            master_state_.generation, children_.size());
 }
 
 void PreviousGeneration::escalate() {
   const std::int64_t now = scoreboard::monotonic_micros();
-  const std::int64_t grace = std::chrono::microseconds(situation_.process_control_timeout).count();
+  const std::int64_t grace =
+      std::chrono::microseconds(master_state_.process_control_timeout).count();
   for (PreviousChild& child : children_) {
     const std::int64_t late = now - child.asked_at - grace;
     if (child.asked_at == 0 || late < 0) continue;
@@ -91,7 +92,7 @@ std::optional<PreviousGeneration::Departed> PreviousGeneration::reap(pid_t pid, 
   const auto at = std::ranges::find(children_, pid, &PreviousChild::pid);
   if (at == children_.end()) return std::nullopt;
   const bool exited_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  base::log(exited_well || !situation_.is_running ? LogLevel::kDebug : LogLevel::kWarning,
+  base::log(exited_well || !master_state_.is_running ? LogLevel::kDebug : LogLevel::kWarning,
             "[{}] child {} of generation {} {}", at->service, pid, at->generation,
             how_it_ended(status));
   if (const auto output = outputs_.extract(pid)) output.mapped()->finish();

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "child/child_output.h"
-#include "pool/situation.h"
+#include "pool/master_state.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/control/channel.h"
 #include "quarry/master/handover.h"
@@ -34,9 +34,9 @@ class PreviousGeneration {
   /// What one of SERVICE says over its channel: trust nothing in it.
   using OnMessage = std::function<void(const std::string& service, const control::Message&)>;
 
-  /// ELDERS, which the master before left. SITUATION must outlive it.
-  PreviousGeneration(std::vector<PreviousChild> children, const Situation& situation)
-      : children_(std::move(children)), situation_(situation) {}
+  /// ELDERS, which the master before left. MASTER_STATE must outlive it.
+  PreviousGeneration(std::vector<PreviousChild> children, const MasterState& master_state)
+      : children_(std::move(children)), master_state_(master_state) {}
 
   /// Goes on catching what they print, and tells ON_MESSAGE what they say, with events of BASE,
   /// which must outlive it.
@@ -73,7 +73,7 @@ class PreviousGeneration {
 
   std::vector<PreviousChild> children_;
   bool is_asking_ = false;
-  const Situation& situation_;
+  const MasterState& master_state_;
   std::map<pid_t, std::unique_ptr<ChildOutput>> outputs_;
   std::map<pid_t, Line> lines_;
   OnMessage on_message_;

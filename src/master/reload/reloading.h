@@ -20,7 +20,7 @@
 #include <string>
 
 #include "config_check.h"
-#include "pool/situation.h"
+#include "pool/master_state.h"
 
 namespace quarry::master {
 
@@ -35,10 +35,10 @@ enum class AfterCheck {
 class Reloading {
  public:
   /// PROGRAM_TO_CHECK: what is executed, with the sockets that it would be handed then. BASE and
-  /// SITUATION must outlive it.
-  Reloading(event_base* base, const Situation& situation,
+  /// MASTER_STATE must outlive it.
+  Reloading(event_base* base, const MasterState& master_state,
             std::function<CheckedProgram()> program_to_check)
-      : base_(base), situation_(situation), program_to_check_(std::move(program_to_check)) {}
+      : base_(base), master_state_(master_state), program_to_check_(std::move(program_to_check)) {}
 
   /// Somebody wants a reload. IS_EMERGENCY: the children have to be replaced in any case.
   void ask(bool is_emergency);
@@ -53,7 +53,7 @@ class Reloading {
 
  private:
   event_base* base_;
-  const Situation& situation_;
+  const MasterState& master_state_;
   std::function<CheckedProgram()> program_to_check_;
   std::optional<ConfigCheck> check_;
   bool is_outdated_ = false;  // asked for again since the check began

@@ -6,7 +6,7 @@
 
 namespace quarry::master {
 
-struct Situation {
+struct MasterState {
   std::uint64_t generation = 1;  // 1: nobody was served before
   std::chrono::milliseconds process_control_timeout{0};
   bool is_ready = false;   // all services were started
