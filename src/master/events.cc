@@ -33,7 +33,7 @@ void Loop::take_signals() {
   while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
     switch (signal.ssi_signo) {
       case SIGCHLD:
-        bury_the_dead();
+        reap_ended_children();
         break;
       case SIGQUIT:
         // Asked a second time, the person is in a hurry.
@@ -89,7 +89,7 @@ bool Loop::pass_to_jobs(const std::string& from, const control::Message& message
   return false;
 }
 
-void Loop::bury_the_dead() {
+void Loop::reap_ended_children() {
   int status = 0;
   std::optional<int> status_of_check;
   for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
@@ -118,26 +118,26 @@ void Loop::reap(pid_t pid, int status) {
     return reap_previous_child(*departed, status);
   for (const auto& one : services_) {
     const auto remains = one->children.reap(pid, status);
-    if (remains) return bury_child(*one, *remains, status);
+    if (remains) return reap_child(*one, *remains, status);
   }
 }
 
-void Loop::bury_child(RunningService& service, const Remains& remains, int status) {
+void Loop::reap_child(RunningService& service, const Remains& remains, int status) {
   if (!master_state_.is_running) return;
   if (!service.service().is_program()) count_crash(status);
   const auto is_short = [](const RunningService& one) {
     return one.children.watch().state().held_back > 0;
   };
-  if (service.starter->child_ended(remains) == Place::kFree) {
+  if (service.starter->child_ended(remains) == Vacancy::kFree) {
     // A pool without any worker goes before the one whose worker has just ended: it serves nobody.
     for (const auto& one : services_) {
-      if (is_short(*one) && one->children.count() == 0) one->starter->room_came();
+      if (is_short(*one) && one->children.count() == 0) one->starter->room_available();
     }
-    service.starter->fill_place(remains);
+    service.starter->fill_vacancy(remains);
   }
   // A pool that had to do with less takes the place of another one's child.
   for (const auto& one : services_) {
-    if (is_short(*one)) one->starter->room_came();
+    if (is_short(*one)) one->starter->room_available();
   }
 }
 
@@ -149,7 +149,7 @@ void Loop::reap_previous_child(const PreviousGeneration::Departed& departed, int
     one->children.reap_previous_child(departed.slot,
                                       previous_generation_.count_of(departed.service));
     // It may be what the service's own child has waited for.
-    if (master_state_.is_running && one->service().starts_alone) one->starter->room_came();
+    if (master_state_.is_running && one->service().starts_alone) one->starter->room_available();
   }
   if (master_state_.is_running && !is_program) count_crash(status);
 }

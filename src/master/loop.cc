@@ -135,8 +135,8 @@ base::Result<void> Loop::set_up() {
       });
   every(kSecond, [this] {
     for (const auto& one : services_) {
-      one->children.look();
-      tell_of(*one);
+      one->children.refresh_figures();
+      publish_snapshot(*one);
     }
   });
   const milliseconds heartbeat = request_heartbeat(smallest);
@@ -144,7 +144,7 @@ base::Result<void> Loop::set_up() {
   return {};
 }
 
-void Loop::tell_of(const RunningService& one) {
+void Loop::publish_snapshot(const RunningService& one) {
   const Service& service = one.service();
   if (!service.on_snapshot) return;
   auto snapshot =
@@ -164,7 +164,7 @@ base::Result<void> Loop::run() {
   start_services();
   every(kSecond, [this] { second_passed(); });
   // Where a service did not start, those that did are ended before the error is told.
-  if (master_state_.is_running) tell_ready();
+  if (master_state_.is_running) notify_ready();
   if (master_state_.is_running || sum_of(living()) > 0) ::event_base_dispatch(base_.get());
   if (!global_.pid_file.empty()) ::unlink(global_.pid_file.c_str());
   base::log(LogLevel::kNotice, "stopped");
@@ -190,7 +190,7 @@ void Loop::give_up(const RunningService& service) {
   stop(false);
 }
 
-void Loop::tell_ready() {
+void Loop::notify_ready() {
   master_state_.is_ready = true;
   previous_generation_.ask();
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(), sum_of(living()));

@@ -48,12 +48,12 @@ class Loop {
   base::Result<void> watch_signals();
   void let_pools_count_jobs();
   /// To whoever wants to know (Service::on_snapshot).
-  static void tell_of(const RunningService& one);
+  static void publish_snapshot(const RunningService& one);
   void listen_for_questions();
   void every(std::chrono::milliseconds interval, base::Event::Action action);
   void start_services();
   void give_up(const RunningService& service);
-  void tell_ready();
+  void notify_ready();
 
   // What happens (events.cc).
   void take_signals();
@@ -62,9 +62,9 @@ class Loop {
   void on_message(const Service& from, const control::Message& message);
   /// Whether MESSAGE of the service called FROM is for one that runs on its request, and is told.
   bool pass_to_jobs(const std::string& from, const control::Message& message);
-  void bury_the_dead();
+  void reap_ended_children();
   void reap(pid_t pid, int status);
-  void bury_child(RunningService& service, const Remains& remains, int status);
+  void reap_child(RunningService& service, const Remains& remains, int status);
   void reap_previous_child(const PreviousGeneration::Departed& departed, int status);
   void count_crash(int status);
   void on_emergency();

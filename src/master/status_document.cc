@@ -18,9 +18,9 @@ ordered_json described(const RunningService& service) {
   for (const auto& child : service.children.living()) children.push_back(child->pid);
   ordered_json described = {{"service", service.service().name}, {"children", children}};
   if (service.service().figures) {
-    const ServiceFigures told = service.service().figures();
-    ordered_json& figures = described[told.name] = {{"about", told.about}};
-    for (const auto& [name, number] : told.numbers) figures[name] = number;
+    const ServiceFigures service_figures = service.service().figures();
+    ordered_json& figures = described[service_figures.name] = {{"about", service_figures.about}};
+    for (const auto& [name, number] : service_figures.numbers) figures[name] = number;
   }
   if (service.jobs == nullptr) return described;
   const Jobs::Figures figures = service.jobs->figures();

@@ -46,12 +46,12 @@ std::string StatusLine::next(const RunningServices& services, const MasterState&
   const auto now = steady_clock::now();
   double rate = 0;
   // A child that is gone may have counted what nobody believes.
-  if (told_at_ && requests > told_requests_) {
-    rate = static_cast<double>(requests - told_requests_) /
-           std::chrono::duration<double>(now - *told_at_).count();
+  if (last_at_ && requests > last_requests_) {
+    rate = static_cast<double>(requests - last_requests_) /
+           std::chrono::duration<double>(now - *last_at_).count();
   }
-  told_at_ = now;
-  told_requests_ = requests;
+  last_at_ = now;
+  last_requests_ = requests;
   return fmt::format(
       "Processes active: {}, idle: {}, Requests: {}, slow: {}, Traffic: {:.1f}req/sec; "
       "generation {}, {} pools{}",

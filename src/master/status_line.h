@@ -18,8 +18,8 @@ class StatusLine {
   std::string next(const RunningServices& services, const MasterState& master_state);
 
  private:
-  std::optional<std::chrono::steady_clock::time_point> told_at_;
-  std::uint64_t told_requests_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> last_at_;
+  std::uint64_t last_requests_ = 0;
 };
 
 }  // namespace quarry::master

@@ -60,7 +60,7 @@ class Stopping {
 
   std::chrono::milliseconds grace_;
   std::optional<StopWay> way_;
-  std::size_t told_ = 0;                 // so many phases were told, in this way
+  std::size_t phases_notified_ = 0;      // so many phases were told, in this way
   bool kills_before_receivers_ = false;  // they were terminated, and have not ended
 };
 

@@ -66,7 +66,7 @@ ChildOutput::Stream::Stream(event_base* base, const ChildOutput& owner, std::str
                             CaughtStream caught)
     : owner_(owner), name_(name), fd_(std::move(caught.fd)), lines_(kMaxLine) {
   if (!fd_) return;
-  lines_.add(caught.rest, [this](std::string_view line) { tell(line, false); });
+  lines_.add(caught.rest, [this](std::string_view line) { log_line(line, false); });
   const auto run = [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->read(); };
   event_.reset(::event_new(base, fd_.get(), EV_READ | EV_PERSIST, run, this));
   ::event_add(event_.get(), nullptr);
@@ -88,7 +88,7 @@ bool ChildOutput::Stream::read() {
       return false;
     }
     lines_.add({buffer.data(), static_cast<std::size_t>(size)},
-               [this](std::string_view line) { tell(line, false); });
+               [this](std::string_view line) { log_line(line, false); });
     total += static_cast<std::size_t>(size);
   }
   return true;
@@ -96,12 +96,12 @@ bool ChildOutput::Stream::read() {
 
 void ChildOutput::Stream::close() {
   if (!fd_) return;
-  if (const std::string rest = lines_.take_rest(); !rest.empty()) tell(rest, true);
+  if (const std::string rest = lines_.take_rest(); !rest.empty()) log_line(rest, true);
   event_.reset();
   fd_.reset();
 }
 
-void ChildOutput::Stream::tell(std::string_view line, bool is_last) const {
+void ChildOutput::Stream::log_line(std::string_view line, bool is_last) const {
   const std::string safe = base::printable(line, 4 * kMaxLine);
   if (!owner_.decorated_) return base::log_bare(base::LogLevel::kWarning, safe);
   base::log(base::LogLevel::kWarning, "{} said into {}: \"{}\"{}", owner_.label_, name_, safe,

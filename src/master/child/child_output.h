@@ -60,7 +60,7 @@ class ChildOutput {
     CaughtStream hand_over() const;
 
    private:
-    void tell(std::string_view line, bool is_last) const;
+    void log_line(std::string_view line, bool is_last) const;
 
     const ChildOutput& owner_;
     std::string_view name_;

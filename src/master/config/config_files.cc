@@ -156,7 +156,7 @@ std::string ConfigFiles::place_of(int line) const {
                      line % kLinesPerFile);
 }
 
-std::string ConfigFiles::told(int line, std::string_view message) const {
+std::string ConfigFiles::with_location(int line, std::string_view message) const {
   constexpr std::size_t kLongest = 1000;
   std::string text = place_of(line) + ": ";
   while (!message.empty()) {

@@ -24,7 +24,7 @@ struct ConfigFiles {
   std::string place_of(int line) const;
   /// "FILE:LINE: MESSAGE", as it may stand in a log and on a terminal, whatever a value holds that
   /// is quoted in it.
-  std::string told(int line, std::string_view message) const;
+  std::string with_location(int line, std::string_view message) const;
 };
 
 /// PATH and what it includes. What is wrong with any of them is among the mistakes.

@@ -63,7 +63,7 @@ class Checker {
   void in_line_order() {
     const auto put = [this](const Messages& from, std::vector<std::string>& to) {
       for (const auto& [line, message] : from) {
-        to.push_back(files_.told(line, message));
+        to.push_back(files_.with_location(line, message));
       }
     };
     put(mistakes_, reading_.mistakes);
@@ -82,10 +82,10 @@ class Checker {
   }
 
   /// Tells of those of DIRECTIVES that stand in the section, and that only root could do.
-  void tell_what_needs_root(const Lines& lines, std::vector<std::string> directives) {
+  void warn_of_what_needs_root(const Lines& lines, std::vector<std::string> directives) {
     if (running_as_root_) return;
     std::erase_if(directives, [&](const std::string& each) { return !lines.contains(each); });
-    tell_ignored(directives, findings(lines));
+    warn_of_ignored(directives, findings(lines));
   }
 
   void read_section(const base::IniSection& section) {
@@ -106,7 +106,7 @@ class Checker {
       const Lines lines = apply(section, http);
       http.listen_place = place_of(lines, "listen");
       check_user(lines, http.line, http.user, http.group, http.run_as);
-      tell_what_needs_root(lines, {"user", "group"});
+      warn_of_what_needs_root(lines, {"user", "group"});
       check_process(http.process, running_as_root_, findings(lines));
       if (!http.listen && !lines.contains("listen")) {
         report(http.line, "[http] needs listen = ADDRESS:PORT");
@@ -214,7 +214,7 @@ class Checker {
     check_slow_log(lines, pool);
     note_file(lines, pool.name, "access.log", pool.access.path);
     note_file(lines, pool.name, "slowlog", pool.slow_log.path);
-    tell_what_needs_root(lines, {"user", "group", "listen.owner", "listen.group"});
+    warn_of_what_needs_root(lines, {"user", "group", "listen.owner", "listen.group"});
     check_process(pool.process, running_as_root_, findings(lines));
     check_service(lines, pool);
     check_status(lines, pool);

@@ -41,9 +41,9 @@ bool collide(const SocketAddress& one, const SocketAddress& other) {
 
 std::optional<std::string> Listens::add(const SocketAddress& address, const std::string& section) {
   const auto other = std::ranges::find_if(
-      places_, [&](const Place& place) { return collide(place.address, address); });
-  if (other == places_.end()) {
-    places_.push_back({address, section});
+      entries_, [&](const ListenEntry& entry) { return collide(entry.address, address); });
+  if (other == entries_.end()) {
+    entries_.push_back({address, section});
     return std::nullopt;
   }
   if (other->address == address) {
@@ -54,8 +54,8 @@ std::optional<std::string> Listens::add(const SocketAddress& address, const std:
 }
 
 std::optional<std::string> Listens::listener_at(const std::string& path) const {
-  for (const Place& place : places_) {
-    if (place.address.is_unix() && place.address.path() == path) return place.section;
+  for (const ListenEntry& entry : entries_) {
+    if (entry.address.is_unix() && entry.address.path() == path) return entry.section;
   }
   return std::nullopt;
 }

@@ -22,11 +22,11 @@ class Listens {
   std::optional<std::string> listener_at(const std::string& path) const;
 
  private:
-  struct Place {
+  struct ListenEntry {
     base::SocketAddress address;
     std::string section;
   };
-  std::vector<Place> places_;
+  std::vector<ListenEntry> entries_;
 };
 
 /// Whether WHO may connect to a Unix socket that MAKER makes with OPTIONS, as far as the socket

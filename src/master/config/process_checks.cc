@@ -16,7 +16,7 @@ bool is_folder(const std::string& path) {
 
 }  // namespace
 
-void tell_ignored(const std::vector<std::string>& directives, const Findings& findings) {
+void warn_of_ignored(const std::vector<std::string>& directives, const Findings& findings) {
   for (const std::string& directive : directives) {
     findings.notice(directive,
                     fmt::format("{} is ignored: quarryd does not run as root", directive));

@@ -26,6 +26,6 @@ void check_priority(std::optional<int>& priority, bool running_as_root, const Fi
 /// between the other two.
 void check_spare_servers(ProcessLimits& limits, bool has_start, const Findings& findings);
 /// Tells of each of DIRECTIVES that only root could do.
-void tell_ignored(const std::vector<std::string>& directives, const Findings& findings);
+void warn_of_ignored(const std::vector<std::string>& directives, const Findings& findings);
 
 }  // namespace quarry::master

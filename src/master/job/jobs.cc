@@ -150,16 +150,16 @@ bool Jobs::take_place() {
   return true;
 }
 
-void Jobs::end_the_slow() {
+void Jobs::end_overdue_jobs() {
   if (service_.longest_run.count() == 0) return;
   for (const auto& child : children_.living()) {
     const auto ran = steady_clock::now() - child->stage_since;
     const bool waits_for_us = child->stage == JobStage::kResuming;
-    if (child->told_to_end || waits_for_us || ran < service_.longest_run) continue;
+    if (child->asked_to_end_at || waits_for_us || ran < service_.longest_run) continue;
     base::log(LogLevel::kWarning, "[{}] child {} is ended: number {} takes longer than {:.0f} s",
               service_.name, child->pid, child->number,
               std::chrono::duration<double>(service_.longest_run).count());
-    Children::tell_to_end(service_, *child);
+    Children::ask_to_end(service_, *child);
   }
 }
 
@@ -182,12 +182,12 @@ void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
 
 void Jobs::second_passed() {
   ask_for_due();
-  children_.escalate_slow();  // not those who are told now
-  end_the_slow();
+  children_.escalate_overdue();  // not those who are told now
+  end_overdue_jobs();
   places_.share_out();
 }
 
-Place Jobs::child_ended(const Remains& remains) {
+Vacancy Jobs::child_ended(const Remains& remains) {
   if (remains.has_failed) ++figures_.failed;
   if (pool_ != nullptr) pool_->job_ended(remains.ran, remains.has_failed ? remains.how : "");
   const milliseconds wait = respawn_.after(remains.death);
@@ -198,9 +198,9 @@ Place Jobs::child_ended(const Remains& remains) {
         fmt::format("a job {} after {} ms", remains.how, remains.death.lived.count()), wait);
     respawn_timer_.wait(wait);
   }
-  if (!respawn_timer_.is_timed()) return Place::kFree;
+  if (!respawn_timer_.is_timed()) return Vacancy::kFree;
   places_.share_out();  // it is nobody's here, and may be another service's
-  return Place::kKept;
+  return Vacancy::kReserved;
 }
 
 }  // namespace quarry::master

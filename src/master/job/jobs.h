@@ -67,9 +67,9 @@ class Jobs final : public Starter, public JobPlaces::Taker {
   base::Result<void> set_up() override { return {}; }
   bool begin() override { return true; }
   void second_passed() override;
-  Place child_ended(const Remains& remains) override;
-  void fill_place(const Remains&) override { places_.share_out(); }
-  void room_came() override { places_.share_out(); }
+  Vacancy child_ended(const Remains& remains) override;
+  void fill_vacancy(const Remains&) override { places_.share_out(); }
+  void room_available() override { places_.share_out(); }
   bool is_short() const override { return !waiting_.empty(); }
 
   std::size_t running() const override { return count_of(JobStage::kRunning); }
@@ -101,7 +101,7 @@ class Jobs final : public Starter, public JobPlaces::Taker {
   void count_delay();
   /// Puts REQUEST at the end of those who wait, unless its number is among them.
   void queue(Request request);
-  void end_the_slow();
+  void end_overdue_jobs();
 
   Children& children_;
   const Service& service_;

@@ -70,7 +70,7 @@ bool Children::start(const StartOptions& options) {
   const ChildEnds ends{board_, slot, options.child_accept, is_first, options.program};
   auto spawned = spawn(service_, ends, [&] { return dependencies_.forget_others(*this); });
   if (!spawned) {
-    tell_start_failure(std::move(spawned).error().message);
+    log_start_failure(std::move(spawned).error().message);
     if (slot) slots_.free(*slot);
     return false;
   }
@@ -103,12 +103,12 @@ bool Children::start(const StartOptions& options) {
   return true;
 }
 
-void Children::tell_start_failure(std::string why) {
+void Children::log_start_failure(std::string why) {
   const auto now = steady_clock::now();
-  const bool is_known = why == start_failure_ && now - told_failure_ < kBetweenFailures;
+  const bool is_known = why == start_failure_ && now - failure_logged_at_ < kBetweenFailures;
   start_failure_ = std::move(why);
   if (is_known) return;
-  told_failure_ = now;
+  failure_logged_at_ = now;
   base::log(LogLevel::kError, "[{}] {}", service_.name, start_failure_);
 }
 
@@ -140,7 +140,7 @@ std::optional<Remains> Children::reap(pid_t pid, int status) {
   Remains remains;
   remains.how = how_it_ended(status);
   remains.number = child.number;
-  remains.was_told = child.told_to_end.has_value();
+  remains.was_asked_to_end = child.asked_to_end_at.has_value();
   remains.has_failed = !has_ended_well(status);
   Death& death = remains.death;
   death.lived = std::chrono::duration_cast<milliseconds>(steady_clock::now() - child.started);
@@ -173,7 +173,7 @@ IdleChildren Children::idle() const {
   const std::int64_t now = scoreboard::monotonic_micros();
   std::vector<std::pair<milliseconds, Child*>> found;
   for (const auto& child : children_) {
-    if (child->told_to_end || !child->slot) continue;
+    if (child->asked_to_end_at || !child->slot) continue;
     const auto reading = board_.read(*child->slot);
     if (reading.is_torn || reading.state.stage != scoreboard::Stage::kAccepting) continue;
     // The child's word: it may be any number.
@@ -198,15 +198,15 @@ void Children::ask_to_reopen_logs() {
   signal(SIGUSR1);
 }
 
-void Children::tell_to_end(const Service& service, Child& child) {
-  child.told_to_end = steady_clock::now();
+void Children::ask_to_end(const Service& service, Child& child) {
+  child.asked_to_end_at = steady_clock::now();
   ::kill(child.pid, service.quit_signal());
 }
 
-void Children::escalate_slow() {
+void Children::escalate_overdue() {
   for (const auto& child : children_) {
-    if (!child->told_to_end) continue;
-    const auto waited = steady_clock::now() - *child->told_to_end;
+    if (!child->asked_to_end_at) continue;
+    const auto waited = steady_clock::now() - *child->asked_to_end_at;
     if (waited < dependencies_.master_state->process_control_timeout) continue;
     base::log(LogLevel::kWarning, "[{}] child {} does not end, and is killed", service_.name,
               child->pid);

@@ -38,7 +38,7 @@ struct Child {
   control::Channel control;
   base::Event on_control;  // after what it watches, so that it goes first
   /// When it was told to end although the master goes on.
-  std::optional<std::chrono::steady_clock::time_point> told_to_end;
+  std::optional<std::chrono::steady_clock::time_point> asked_to_end_at;
   std::unique_ptr<ChildOutput> output;  // null: not caught
   std::int64_t slow_request = 0;        // start of the request that the slow log has already
   bool was_told_to_reopen = false;      // its logs: who cannot, ends
@@ -65,7 +65,7 @@ struct Remains {
   std::string how;                   // "exited with code 1"
   std::uint32_t number = 0;          // of a job
   std::chrono::milliseconds ran{0};  // the same, since it had its turn
-  bool was_told = false;             // to end, although the master goes on
+  bool was_asked_to_end = false;     // to end, although the master goes on
   bool has_failed = false;           // it ended by a signal or with another code than 0
 };
 
@@ -103,7 +103,7 @@ class Children {
   PoolWatch& watch() { return watch_; }
   const PoolWatch& watch() const { return watch_; }
   /// Once a second.
-  void look() { watch_.look(slots_); }
+  void refresh_figures() { watch_.refresh(slots_); }
 
   /// False where there is no room for another one, or it cannot be started, which the log then has.
   bool start(const StartOptions& options);
@@ -123,12 +123,12 @@ class Children {
   IdleChildren idle() const;
   void signal(int number) const;
   void ask_to_reopen_logs();
-  static void tell_to_end(const Service& service, Child& child);
+  static void ask_to_end(const Service& service, Child& child);
   /// Kills those that were told to end and have not within the time of a graceful stop.
-  void escalate_slow();
+  void escalate_overdue();
 
  private:
-  void tell_start_failure(std::string why);
+  void log_start_failure(std::string why);
   void read_control(Child& child);
   /// A request.
   bool has_answered(const Child& child) const;
@@ -141,7 +141,7 @@ class Children {
   PoolWatch watch_;
   std::vector<std::unique_ptr<Child>> children_;
   std::string start_failure_;
-  std::chrono::steady_clock::time_point told_failure_;  // when the log had it last
+  std::chrono::steady_clock::time_point failure_logged_at_;  // when the log had it last
 };
 
 /// Tells ON_MESSAGE what has come over CHANNEL, up to a bound. Returns kNothing, unless CHANNEL is of

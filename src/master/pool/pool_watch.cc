@@ -96,7 +96,7 @@ void PoolWatch::take_over_from(std::size_t slot) {
   board_->retire(slot, state_);
 }
 
-void PoolWatch::look(const scoreboard::SlotAllocator& slots) {
+void PoolWatch::refresh(const scoreboard::SlotAllocator& slots) {
   std::uint64_t active = 0;
   for (std::size_t i = 0; i < board_->slot_count(); ++i) {
     const auto reading = board_->read(i);

@@ -51,7 +51,7 @@ class PoolWatch {
 
   /// Once a second: looks at what has no event of its own, and empties those of SLOTS that no child
   /// has, and yet say something.
-  void look(const scoreboard::SlotAllocator& slots);
+  void refresh(const scoreboard::SlotAllocator& slots);
 
  private:
   void take_over_from(std::size_t slot);

@@ -60,7 +60,7 @@ bool Scaling::begin() {
 }
 
 void Scaling::second_passed() {
-  children_.escalate_slow();
+  children_.escalate_overdue();
   maintain();
 }
 
@@ -75,27 +75,28 @@ void Scaling::maintain() {
   watch_listener();
 }
 
-Place Scaling::child_ended(const Remains& remains) {
-  const milliseconds wait = remains.was_told ? milliseconds(0) : respawn_.after(remains.death);
-  if (is_backing_off()) return Place::kKept;
-  if (wait.count() == 0) return Place::kFree;
+Vacancy Scaling::child_ended(const Remains& remains) {
+  const milliseconds wait =
+      remains.was_asked_to_end ? milliseconds(0) : respawn_.after(remains.death);
+  if (is_backing_off()) return Vacancy::kReserved;
+  if (wait.count() == 0) return Vacancy::kFree;
   base::log(LogLevel::kWarning, "[{}] children end too soon: the next start is in {} ms",
             service_.name, wait.count());
   children_.watch().backed_off(
       fmt::format("a child {} after {} ms", remains.how, remains.death.lived.count()), wait);
   respawn_timer_.wait(wait);
-  return Place::kKept;
+  return Vacancy::kReserved;
 }
 
-void Scaling::fill_place(const Remains& remains) {
-  if (!remains.was_told) {
+void Scaling::fill_vacancy(const Remains& remains) {
+  if (!remains.was_asked_to_end) {
     const IdleChildren idle = children_.idle();
     carry_out(policy_->after_death({children_.count(), idle.idle_for}), idle);
   }
   watch_listener();
 }
 
-void Scaling::room_came() {
+void Scaling::room_available() {
   policy_->is_woken_by_connections() && children_.count() == 0 ? on_connection() : maintain();
 }
 
@@ -107,7 +108,7 @@ bool Scaling::is_short() const {
 void Scaling::carry_out(const Decision& decision, const IdleChildren& idle) {
   give(decision.advice);
   for (std::size_t i = 0; i < std::min(decision.stop, idle.children.size()); ++i) {
-    Children::tell_to_end(service_, *idle.children[i]);
+    Children::ask_to_end(service_, *idle.children[i]);
   }
   for (std::size_t i = 0; i < decision.start && !children_.is_awaiting_previous_children(); ++i) {
     if (!children_.has_room()) return hold_back(decision.start - i);

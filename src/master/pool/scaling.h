@@ -36,9 +36,9 @@ class Scaling final : public Starter {
   base::Result<void> set_up() override;
   bool begin() override;
   void second_passed() override;
-  Place child_ended(const Remains& remains) override;
-  void fill_place(const Remains& remains) override;
-  void room_came() override;
+  Vacancy child_ended(const Remains& remains) override;
+  void fill_vacancy(const Remains& remains) override;
+  void room_available() override;
   bool is_short() const override;
 
  private:

@@ -11,7 +11,7 @@ namespace quarry::master {
 struct Remains;
 
 /// Whether a child's end has left a place for another.
-enum class Place { kFree, kKept };
+enum class Vacancy { kFree, kReserved };
 
 class Starter {
  public:
@@ -24,11 +24,11 @@ class Starter {
   virtual bool begin() = 0;
   virtual void second_passed() = 0;
   /// A child has ended; not while the master stops.
-  virtual Place child_ended(const Remains& remains) = 0;
+  virtual Vacancy child_ended(const Remains& remains) = 0;
   /// Takes the place of that child, if it is wanted.
-  virtual void fill_place(const Remains& remains) = 0;
+  virtual void fill_vacancy(const Remains& remains) = 0;
   /// There may be room under process.max, for a service that had to do with less.
-  virtual void room_came() = 0;
+  virtual void room_available() = 0;
   /// Whether it would have more children, if it could.
   virtual bool is_short() const = 0;
 };
