@@ -6,7 +6,7 @@
 //
 //   BoardHeader      magic, layout version, slot count and size, name of the pool
 //   PoolMemory       a sequence number, then a PoolState; written by the master
-//   HoldMemory       see holds.h; written by the children
+//   LeaseMemory       see leases.h; written by the children
 //   RefusalMemory    the last refusals, a Refusal each; written by the children
 //   SlotMemory[]     one a child: a sequence number, then a SlotState
 //   LoginMemory      see login_limiter.h; written by the children
@@ -33,7 +33,7 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
-#include "quarry/scoreboard/holds.h"
+#include "quarry/scoreboard/leases.h"
 #include "quarry/scoreboard/state.h"
 
 namespace quarry::scoreboard {
@@ -193,7 +193,7 @@ class Board {
   void retire(std::size_t index, const PoolState& state);
 
   /// What the children of the pool hold. The board must outlive it.
-  Holds holds() const;
+  Leases leases() const;
   /// The writing end of slot INDEX; for the child that the slot was given to.
   Slot slot(std::size_t index);
   /// Empties slot INDEX, whose child is dead. Master only.

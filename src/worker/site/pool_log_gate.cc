@@ -18,24 +18,24 @@ std::uint64_t pause_of(std::uint64_t file) {
 }  // namespace
 
 bool PoolLogGate::close(std::uint64_t file, milliseconds how_long) {
-  if (holds_.is_held(pause_of(file))) return false;
-  closed_ = holds_.take(file, how_long);
+  if (leases_.is_held(pause_of(file))) return false;
+  closed_ = leases_.take(file, how_long);
   return static_cast<bool>(closed_);
 }
 
 void PoolLogGate::open(std::uint64_t file, milliseconds pause) {
-  holds_.release(closed_);
+  leases_.release(closed_);
   closed_ = {};
   // It ends by itself.
-  if (pause.count() > 0) holds_.take(pause_of(file), pause);
+  if (pause.count() > 0) leases_.take(pause_of(file), pause);
 }
 
 void PoolLogGate::pass(std::uint64_t file) {
-  if (!holds_.is_held(file)) return;
+  if (!leases_.is_held(file)) return;
   const auto deadline = steady_clock::now() + longest_wait_;
   do {
     std::this_thread::sleep_for(kBetweenLooks);
-  } while (holds_.is_held(file) && steady_clock::now() < deadline);
+  } while (leases_.is_held(file) && steady_clock::now() < deadline);
 }
 
 }  // namespace quarry::worker

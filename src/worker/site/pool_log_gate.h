@@ -3,25 +3,25 @@
 #pragma once
 
 #include "quarry/repository/log_gate.h"
-#include "quarry/scoreboard/holds.h"
+#include "quarry/scoreboard/leases.h"
 
 namespace quarry::worker {
 
 class PoolLogGate : public repository::LogGate {
  public:
   /// LONGEST_WAIT: of pass(), whatever the board says, to which others can write.
-  explicit PoolLogGate(scoreboard::Holds holds,
+  explicit PoolLogGate(scoreboard::Leases leases,
                        std::chrono::milliseconds longest_wait = std::chrono::milliseconds(500))
-      : holds_(holds), longest_wait_(longest_wait) {}
+      : leases_(leases), longest_wait_(longest_wait) {}
 
   bool close(std::uint64_t file, std::chrono::milliseconds how_long) override;
   void open(std::uint64_t file, std::chrono::milliseconds pause) override;
   void pass(std::uint64_t file) override;
 
  private:
-  scoreboard::Holds holds_;
+  scoreboard::Leases leases_;
   std::chrono::milliseconds longest_wait_;
-  scoreboard::Hold closed_;
+  scoreboard::Lease closed_;
 };
 
 }  // namespace quarry::worker

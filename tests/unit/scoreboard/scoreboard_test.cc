@@ -129,7 +129,7 @@ TEST_CASE("a writer that died inside an update is reported as torn, and mended b
   // The slots begin after the header (128 bytes), the pool's state, the holds and the refusals; the
   // sequence number comes first in each.
   constexpr std::size_t kSlot =
-      128 + sizeof(PoolMemory) + sizeof(HoldMemory) + sizeof(RefusalMemory);
+      128 + sizeof(PoolMemory) + sizeof(LeaseMemory) + sizeof(RefusalMemory);
   constexpr std::size_t kMapped = kSlot + sizeof(SlotMemory);
   void* raw = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, board->fd(), 0);
   REQUIRE(raw != MAP_FAILED);

@@ -26,8 +26,8 @@ constexpr milliseconds kNoPause{0};
 TEST_CASE(
     "who comes to a closed gate passes when it is opened, and who wants another file at once") {
   const Board board = new_board();
-  PoolLogGate closer(board.holds());
-  PoolLogGate passer(board.holds(), std::chrono::minutes(1));
+  PoolLogGate closer(board.leases());
+  PoolLogGate passer(board.leases(), std::chrono::minutes(1));
   REQUIRE(closer.close(1, milliseconds(10000)));
   CHECK_FALSE(passer.close(1, milliseconds(5000)));
   passer.pass(2);
@@ -41,16 +41,16 @@ TEST_CASE(
 TEST_CASE("a gate whose closer is gone holds up nobody for long") {
   const Board board = new_board();
   // Whatever deadline it has.
-  REQUIRE(board.holds().take(1, std::chrono::hours(1)));
+  REQUIRE(board.leases().take(1, std::chrono::hours(1)));
   const auto began = steady_clock::now();
-  PoolLogGate(board.holds()).pass(1);
+  PoolLogGate(board.leases()).pass(1);
   CHECK(steady_clock::now() - began < std::chrono::minutes(1));
 }
 
 TEST_CASE("a gate that was closed in vain stays open for a while, for all the pool") {
   const Board board = new_board();
-  PoolLogGate one(board.holds());
-  PoolLogGate other(board.holds());
+  PoolLogGate one(board.leases());
+  PoolLogGate other(board.leases());
   REQUIRE(one.close(1, milliseconds(5000)));
   one.open(1, milliseconds(9000));
   other.pass(1);

@@ -17,31 +17,31 @@
 
 namespace quarry::scoreboard {
 
-struct alignas(64) HoldMemory {
+struct alignas(64) LeaseMemory {
   std::array<std::atomic<std::uint64_t>, 256> words;
 };
 
 /// A hold that was taken; false: it was not to be had.
-struct Hold {
-  std::size_t place = 0;
+struct Lease {
+  std::size_t index = 0;
   std::uint64_t word = 0;
   explicit operator bool() const { return word != 0; }
 };
 
-class Holds {
+class Leases {
  public:
   static constexpr std::chrono::milliseconds kLongest{10000};
 
   /// MEMORY stays the board's; null: nothing is held, and nothing can be.
-  explicit Holds(HoldMemory* memory) : memory_(memory) {}
+  explicit Leases(LeaseMemory* memory) : memory_(memory) {}
 
   /// For HOW_LONG, at most kLongest. Nobody else can have it meanwhile.
-  Hold take(std::uint64_t number, std::chrono::milliseconds how_long);
-  void release(const Hold& hold);
+  Lease take(std::uint64_t number, std::chrono::milliseconds how_long);
+  void release(const Lease& lease);
   bool is_held(std::uint64_t number) const;
 
  private:
-  HoldMemory* memory_;
+  LeaseMemory* memory_;
 };
 
 }  // namespace quarry::scoreboard

@@ -1,4 +1,4 @@
-#include "quarry/scoreboard/holds.h"
+#include "quarry/scoreboard/leases.h"
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -26,52 +26,52 @@ Board new_board() {
 
 TEST_CASE("what one holds another cannot have, until it is given back") {
   const Board board = new_board();
-  Holds one = board.holds();
-  Holds other = board.holds();
+  Leases one = board.leases();
+  Leases other = board.leases();
   CHECK_FALSE(other.is_held(7));
-  const Hold hold = one.take(7, Holds::kLongest);
-  REQUIRE(hold);
+  const Lease lease = one.take(7, Leases::kLongest);
+  REQUIRE(lease);
   CHECK(other.is_held(7));
   CHECK_FALSE(other.is_held(8));
-  CHECK_FALSE(other.take(7, Holds::kLongest));
-  one.release(hold);
+  CHECK_FALSE(other.take(7, Leases::kLongest));
+  one.release(lease);
   CHECK_FALSE(other.is_held(7));
-  CHECK(other.take(7, Holds::kLongest));
+  CHECK(other.take(7, Leases::kLongest));
 }
 
 TEST_CASE("a hold that its process takes to the grave ends at its deadline") {
   const Board board = new_board();
   const pid_t child = ::fork();
   if (child == 0) {
-    const bool is_had = static_cast<bool>(board.holds().take(7, milliseconds(300)));
+    const bool is_had = static_cast<bool>(board.leases().take(7, milliseconds(300)));
     if (is_had) ::raise(SIGKILL);
     ::_exit(1);
   }
   int status = 0;
   ::waitpid(child, &status, 0);
   REQUIRE(WIFSIGNALED(status));
-  CHECK(eventually([&] { return !board.holds().is_held(7); }));
-  CHECK(board.holds().take(7, milliseconds(300)));
+  CHECK(eventually([&] { return !board.leases().is_held(7); }));
+  CHECK(board.leases().take(7, milliseconds(300)));
 }
 
 TEST_CASE("a hold that is given back late leaves alone who has it by then") {
   const Board board = new_board();
-  Holds holds = board.holds();
-  const Hold late = holds.take(7, milliseconds(1));
+  Leases leases = board.leases();
+  const Lease late = leases.take(7, milliseconds(1));
   REQUIRE(late);
-  REQUIRE(eventually([&] { return !holds.is_held(7); }));
-  REQUIRE(holds.take(7, Holds::kLongest));
-  holds.release(late);
-  CHECK(holds.is_held(7));
+  REQUIRE(eventually([&] { return !leases.is_held(7); }));
+  REQUIRE(leases.take(7, Leases::kLongest));
+  leases.release(late);
+  CHECK(leases.is_held(7));
 }
 
 TEST_CASE("whatever is written over the holds, nothing is held for longer than the longest") {
-  auto memory = std::make_unique<HoldMemory>();
-  Holds holds(memory.get());
+  auto memory = std::make_unique<LeaseMemory>();
+  Leases leases(memory.get());
   for (const std::uint64_t word : {~std::uint64_t{0}, ~std::uint64_t{0} >> 1U, std::uint64_t{1}}) {
     for (auto& each : memory->words) each = word;
-    for (std::uint64_t number = 0; number < 1000; ++number) CHECK_FALSE(holds.is_held(number));
-    CHECK(holds.take(7, milliseconds(10)));
+    for (std::uint64_t number = 0; number < 1000; ++number) CHECK_FALSE(leases.is_held(number));
+    CHECK(leases.take(7, milliseconds(10)));
   }
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("of many that try at once one has it") {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 8; ++i) {
       threads.emplace_back([&] {
-        if (board.holds().take(7, Holds::kLongest)) ++had;
+        if (board.leases().take(7, Leases::kLongest)) ++had;
       });
     }
   }
@@ -90,7 +90,7 @@ TEST_CASE("of many that try at once one has it") {
 }
 
 TEST_CASE("without a board nothing is held, and nothing can be") {
-  Holds none = Board().holds();
+  Leases none = Board().leases();
   CHECK_FALSE(none.is_held(7));
   CHECK_FALSE(none.take(7, milliseconds(10)));
 }
