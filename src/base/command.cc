@@ -23,7 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds kLook{200};
+constexpr milliseconds kPollInterval{200};
 /// From SIGTERM to SIGKILL.
 constexpr milliseconds kPatience{2000};
 
@@ -40,7 +40,7 @@ class RunningCommand {
     const steady_clock::time_point end = steady_clock::now() + timeout;
     steady_clock::time_point kill_at = steady_clock::time_point::max();
     while (!has_ended()) {
-      look();
+      poll_briefly();
       const steady_clock::time_point now = steady_clock::now();
       if (now >= kill_at) ::kill(-pid_, SIGKILL);
       if (kill_at != steady_clock::time_point::max()) continue;
@@ -60,9 +60,9 @@ class RunningCommand {
   bool has_ended() { return ::waitpid(pid_, &status_, WNOHANG) != 0; }
 
   /// Waits a moment for the program's end, or its output.
-  void look() {
+  void poll_briefly() {
     std::array<pollfd, 2> ready{{{ending_.get(), POLLIN, 0}, {output_.get(), POLLIN, 0}}};
-    ::poll(ready.data(), ready.size(), static_cast<int>(kLook.count()));
+    ::poll(ready.data(), ready.size(), static_cast<int>(kPollInterval.count()));
     if (ready[1].revents != 0) read_output();
   }
 

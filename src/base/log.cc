@@ -153,11 +153,11 @@ Result<void> reopen_log(Reopening reopening) {
   return fail_errno(fmt::format("cannot reopen the log {}", log.options.path));
 }
 
-void let_reopening_be_told() {
-  sigset_t told;
-  ::sigemptyset(&told);
-  ::sigaddset(&told, SIGUSR1);
-  ::sigprocmask(SIG_UNBLOCK, &told, nullptr);
+void unblock_reopen_signal() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGUSR1);
+  ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 int log_descriptor() {

@@ -105,8 +105,8 @@ class Writer {
  public:
   Writer(json& to, bool cuts) : to_(to), cuts_(cuts) {}
 
-  void operator()(const char* name, const std::string& text, std::size_t most) const {
-    to_[name] = cuts_ ? cut(text, most) : text;
+  void operator()(const char* name, const std::string& text, std::size_t limit) const {
+    to_[name] = cuts_ ? cut(text, limit) : text;
   }
   void operator()(const char* name, std::uint64_t number) const { to_[name] = number; }
   void operator()(const char* name, base::UnixMillis time) const { to_[name] = shown(time); }
@@ -130,11 +130,11 @@ class Reader {
  public:
   explicit Reader(const json& from) : from_(from) {}
 
-  void operator()(const char* name, std::string& text, std::size_t most) {
+  void operator()(const char* name, std::string& text, std::size_t limit) {
     const json* value = find(name);
     if (value == nullptr) return;
     if (!value->is_string()) return note(ErrorCode::kInvalid, name, "is no text");
-    take(name, *value, text, most);
+    take(name, *value, text, limit);
   }
   void operator()(const char* name, std::uint64_t& number) {
     const json* value = find(name);
@@ -177,10 +177,10 @@ class Reader {
     const auto at = from_.find(name);
     return at == from_.end() ? nullptr : &*at;
   }
-  void take(const char* name, const json& value, std::string& text, std::size_t most) {
+  void take(const char* name, const json& value, std::string& text, std::size_t limit) {
     const auto& found = value.get_ref<const std::string&>();
-    if (found.size() > most) {
-      return note(ErrorCode::kLimit, name, fmt::format("is longer than {} bytes", most));
+    if (found.size() > limit) {
+      return note(ErrorCode::kLimit, name, fmt::format("is longer than {} bytes", limit));
     }
     text = found;
   }
@@ -229,10 +229,10 @@ Result<json> read_json(std::string_view text) {
 
 }  // namespace
 
-std::string cut(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return std::string(text);
-  if (most < kCutMark.size()) return {};
-  std::size_t end = most - kCutMark.size();
+std::string cut(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return std::string(text);
+  if (limit < kCutMark.size()) return {};
+  std::size_t end = limit - kCutMark.size();
   constexpr auto kIsContinued = [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
   };

@@ -16,18 +16,18 @@ class AddressCounts {
 
  public:
   /// One that is counted, until it is destroyed or let go; an empty one is nobody's.
-  class Place {
+  class Registration {
    public:
-    Place() = default;
-    Place(Place&& other) noexcept
+    Registration() = default;
+    Registration(Registration&& other) noexcept
         : counts_(std::exchange(other.counts_, nullptr)),
           entry_(std::exchange(other.entry_, nullptr)) {}
-    Place& operator=(Place&& other) noexcept {
+    Registration& operator=(Registration&& other) noexcept {
       std::swap(counts_, other.counts_);
       std::swap(entry_, other.entry_);
       return *this;
     }
-    ~Place() { leave(); }
+    ~Registration() { leave(); }
 
     void leave() {
       if (entry_ != nullptr && --entry_->second == 0) counts_->erase(counts_->find(entry_->first));
@@ -36,7 +36,7 @@ class AddressCounts {
     bool is_taken() const { return entry_ != nullptr; }
     /// Places of this one's address, itself included; 0 for an empty one.
     std::size_t of_address() const { return entry_ == nullptr ? 0 : entry_->second; }
-    bool same_address(const Place& other) const { return entry_ == other.entry_; }
+    bool same_address(const Registration& other) const { return entry_ == other.entry_; }
 
    private:
     friend class AddressCounts;
@@ -44,20 +44,20 @@ class AddressCounts {
     Counts::value_type* entry_ = nullptr;  // stays where it is while others come and go
   };
 
-  /// MOST: from one address, at a time; 0: no bound.
-  explicit AddressCounts(std::size_t most) : most_(most) {}
+  /// LIMIT: from one address, at a time; 0: no bound.
+  explicit AddressCounts(std::size_t limit) : limit_(limit) {}
   AddressCounts(const AddressCounts&) = delete;
   AddressCounts& operator=(const AddressCounts&) = delete;
 
   /// Counts one more of IP. It must not outlive this.
-  Place enter(std::string_view ip);
-  /// Whether there are more of PLACE's address than may be.
-  bool is_beyond_bound(const Place& place) const {
-    return most_ != 0 && place.of_address() > most_;
+  Registration enter(std::string_view ip);
+  /// Whether there are more of REGISTRATION's address than may be.
+  bool is_beyond_bound(const Registration& registration) const {
+    return limit_ != 0 && registration.of_address() > limit_;
   }
 
  private:
-  std::size_t most_;
+  std::size_t limit_;
   Counts counts_;
 };
 

@@ -25,8 +25,8 @@ constexpr milliseconds kTimeToAsk{1'000};
 constexpr std::size_t kMostOfFirstLine = 200;
 constexpr std::size_t kMostLingered = std::size_t{256} << 20;
 
-std::string_view contents(evbuffer* buffer, std::size_t most) {
-  const std::size_t size = std::min(evbuffer_get_length(buffer), most);
+std::string_view contents(evbuffer* buffer, std::size_t limit) {
+  const std::size_t size = std::min(evbuffer_get_length(buffer), limit);
   const auto* bytes = evbuffer_pullup(buffer, static_cast<ev_ssize_t>(size));
   return {reinterpret_cast<const char*>(bytes), bytes == nullptr ? 0 : size};
 }

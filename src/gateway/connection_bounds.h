@@ -28,7 +28,7 @@ class ConnectionBounds {
 
   /// NEWCOMER has connected, in PLACE from now on, unless it is a proxy or local. It may be refused,
   /// and others may be closed.
-  void arrived(Connection& newcomer, AddressCounts::Place& place);
+  void arrived(Connection& newcomer, AddressCounts::Registration& registration);
   /// A reply has gone out on EXCHANGE's connection.
   void replied(Exchange& exchange);
   /// Whether there is a place, or somebody to give way.
@@ -45,8 +45,9 @@ class ConnectionBounds {
  private:
   /// Who would be missed least of those that could give way to NEWCOMER; null: all keep up, or have
   /// just come. OF_ITS: only those of its address.
-  Connection* least_missed(const Connection* newcomer, const AddressCounts::Place* of_its) const;
-  void bound_address(Connection& newcomer, AddressCounts::Place& place);
+  Connection* least_missed(const Connection* newcomer,
+                           const AddressCounts::Registration* of_its) const;
+  void bound_address(Connection& newcomer, AddressCounts::Registration& registration);
   /// Closes others than NEWCOMER (null: any) while there are too many.
   void make_room(const Connection* newcomer);
   void look_again_soon();

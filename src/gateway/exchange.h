@@ -23,9 +23,9 @@ struct Exchange {
   /// Once a reply has begun to go out: bytes of it that have not come.
   std::optional<std::uint64_t> left;
   /// Of the connection, unless it is a proxy's or local.
-  AddressCounts::Place place;
+  AddressCounts::Registration registration;
   /// Of the request, where a proxy passes it on.
-  AddressCounts::Place request_place;
+  AddressCounts::Registration request_registration;
 };
 
 /// By what evhttp knows of them: their bufferevent.

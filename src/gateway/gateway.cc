@@ -97,7 +97,7 @@ int run(const GatewayOptions& wanted) {
       [](evutil_socket_t, short, void* stopped) { static_cast<Server*>(stopped)->stop(); },
       &server);
   const base::EventPtr reopening = on_signal(base.get(), SIGUSR1, reopen_log, nullptr);
-  base::let_reopening_be_told();
+  base::unblock_reopen_signal();
   if (const auto started = server.start(); !started || !quick || !graceful || !reopening) {
     base::log(LogLevel::kError, "{}",
               started ? "cannot watch for signals" : started.error().message);

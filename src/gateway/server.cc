@@ -173,7 +173,7 @@ void Server::on_gone(Connection& connection) {
 }
 
 void Server::on_arrived(Connection& connection) {
-  bounds_.arrived(connection, exchanges_.at(connection.bev()).place);
+  bounds_.arrived(connection, exchanges_.at(connection.bev()).registration);
   listen_or_not();
 }
 

@@ -43,7 +43,7 @@ Result<void> check_log_file(const std::string& path);
 Result<void> reopen_log(Reopening reopening);
 /// Lets SIGUSR1 come, by which the master tells a child to reopen its logs: it holds the signal
 /// back until the child has a handler.
-void let_reopening_be_told();
+void unblock_reopen_signal();
 /// What a child must keep open to write to the log.
 int log_descriptor();
 

@@ -165,8 +165,8 @@ bool covers(std::string_view pattern, std::string_view type);
 /// Whether PATTERN covers any type that there is.
 bool covers_any(std::string_view pattern);
 
-/// TEXT, or what MOST bytes have room for of it with "…" at the end, and no character halved.
-std::string cut(std::string_view text, std::size_t most);
+/// TEXT, or what LIMIT bytes have room for of it with "…" at the end, and no character halved.
+std::string cut(std::string_view text, std::size_t limit);
 
 /// EVENT as JSON, on one line without its end.
 std::string to_message(const Event& event);

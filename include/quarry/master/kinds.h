@@ -34,10 +34,10 @@ base::Result<void> put(Target& target, base::Result<Parsed> parsed) {
 }
 
 /// A whole number; one that is smaller than LEAST was never set.
-template <std::uint64_t least = 0, std::uint64_t most = kMaxCount>
+template <std::uint64_t least = 0, std::uint64_t max = kMaxCount>
 struct Number {
   static base::Result<void> put(auto& target, const std::string& value) {
-    return master::put(target, parse_number(value, least, most));
+    return master::put(target, parse_number(value, least, max));
   }
   static Shown show(std::integral auto number) {
     if (static_cast<std::uint64_t>(number) < least) return {};

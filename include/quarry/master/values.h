@@ -13,9 +13,9 @@
 
 namespace quarry::master {
 
-/// A whole number from LEAST to MOST.
+/// A whole number from LEAST to MAX.
 base::Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t least,
-                                         std::uint64_t most);
+                                         std::uint64_t max);
 /// Bytes: a number, with K, M or G for its binary multiples. At least 1.
 base::Result<std::uint64_t> parse_size(std::string_view text);
 /// Seconds: a number, with ms, s, m, h or d.

@@ -38,7 +38,8 @@ struct PoolOverview {
   base::QueueLength length;
   /// A digit of Stage for each child, up to kMostStages.
   FixedText<kMostStages + 8> stages{};
-  std::array<Refusal, kMostTold> refusals{};  // the newest first; what was at no time is none
+  std::array<Refusal, kMaxRecentRefusals>
+      refusals{};  // the newest first; what was at no time is none
 
   std::optional<base::QueueLength> queue() const {
     return has_length != 0 ? std::optional(length) : std::nullopt;

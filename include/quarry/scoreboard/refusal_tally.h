@@ -60,10 +60,10 @@ class RefusalTally {
 using RefusalTallies = std::vector<std::shared_ptr<const RefusalTally>>;
 
 /// What is told of OWN, the refusals of a pool's workers with the newest first, and of TALLIES, in
-/// which each has room that the others cannot take, the newest first: kMostTold at most.
-inline constexpr std::size_t kMostToldOfWorkers = 8;
-inline constexpr std::size_t kMostToldOfTally = 3;
-inline constexpr std::size_t kMostTold = kMostToldOfWorkers + 2 * kMostToldOfTally;
-std::vector<Refusal> told_refusals(std::span<const Refusal> own, const RefusalTallies& tallies);
+/// which each has room that the others cannot take, the newest first: kMaxRecentRefusals at most.
+inline constexpr std::size_t kMaxRecentOfWorkers = 8;
+inline constexpr std::size_t kMaxRecentOfTally = 3;
+inline constexpr std::size_t kMaxRecentRefusals = kMaxRecentOfWorkers + 2 * kMaxRecentOfTally;
+std::vector<Refusal> recent_refusals(std::span<const Refusal> own, const RefusalTallies& tallies);
 
 }  // namespace quarry::scoreboard

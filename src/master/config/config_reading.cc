@@ -313,11 +313,11 @@ class Checker {
   void check_process_max() {
     std::size_t first = 0;
     for (const PoolConfig& pool : reading_.config.pools) first += first_children(pool.processes);
-    const std::uint64_t most = reading_.config.global.process_max;
-    if (most == 0 || most >= first) return;
+    const std::uint64_t limit = reading_.config.global.process_max;
+    if (limit == 0 || limit >= first) return;
     notices_.emplace(max_line_, fmt::format("process.max: {} is less than the {} children that the "
                                             "pools start with",
-                                            most, first));
+                                            limit, first));
   }
 
   void check_listens() {

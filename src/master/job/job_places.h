@@ -36,8 +36,8 @@ class JobPlaces {
     virtual bool take_place() = 0;
   };
 
-  /// MOST places; 0: no bound.
-  explicit JobPlaces(std::size_t most) : most_(most) {}
+  /// LIMIT places; 0: no bound.
+  explicit JobPlaces(std::size_t limit) : limit_(limit) {}
   JobPlaces(const JobPlaces&) = delete;
   JobPlaces& operator=(const JobPlaces&) = delete;
 
@@ -45,13 +45,13 @@ class JobPlaces {
   void join(Taker& taker) { takers_.push_back(&taker); }
   void leave(const Taker& taker) { std::erase(takers_, &taker); }
 
-  std::size_t most() const { return most_; }
+  std::size_t limit() const { return limit_; }
   bool has_room() const;
   /// To be called when somebody began to wait, and when a place may have come free.
   void share_out();
 
  private:
-  std::size_t most_;
+  std::size_t limit_;
   std::vector<Taker*> takers_;
 };
 

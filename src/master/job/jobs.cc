@@ -47,7 +47,7 @@ void Jobs::count_delay() {
   if (!has_place() || places_.has_room()) return;
   base::log(figures_.held_back++ == 0 ? LogLevel::kNotice : LogLevel::kDebug,
             "[{}] backoffice.max ({}) is reached: {} wait, {} run here", service_.name,
-            places_.most(), figures().waiting, running());
+            places_.limit(), figures().waiting, running());
 }
 
 Jobs::Figures Jobs::figures() const {

@@ -12,16 +12,16 @@ namespace quarry::master {
 
 class ProcessMax {
  public:
-  /// MOST workers at a time; 0: no bound.
-  explicit ProcessMax(std::size_t most) : most_(most) {}
+  /// LIMIT workers at a time; 0: no bound.
+  explicit ProcessMax(std::size_t limit) : limit_(limit) {}
 
-  std::size_t most() const { return most_; }
-  bool has_room() const { return most_ == 0 || alive_ < most_; }
+  std::size_t limit() const { return limit_; }
+  bool has_room() const { return limit_ == 0 || alive_ < limit_; }
   void started() { ++alive_; }
   void ended() { --alive_; }
 
  private:
-  std::size_t most_;
+  std::size_t limit_;
   std::size_t alive_ = 0;
 };
 

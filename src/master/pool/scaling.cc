@@ -127,7 +127,7 @@ void Scaling::hold_back(std::size_t children) {
   children_.watch().held_back(children);
   if (!is_new) return;
   base::log(LogLevel::kWarning, "[{}] process.max ({}) is reached: it has {} children of {}",
-            service_.name, bound_.most(), children_.count(), service_.processes.max_children);
+            service_.name, bound_.limit(), children_.count(), service_.processes.max_children);
 }
 
 void Scaling::give(Advice advice) {

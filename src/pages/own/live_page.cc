@@ -71,7 +71,7 @@ json json_of(const scoreboard::Refusal& refusal, std::int64_t now) {
 /// The last ones, the newest first.
 void put_refusals(json& document, const PoolSnapshot& snapshot, const ServerSources& sources) {
   json& refusals = document["refused"] = json::array();
-  for (const auto& each : scoreboard::told_refusals(snapshot.refusals, sources.refusals)) {
+  for (const auto& each : scoreboard::recent_refusals(snapshot.refusals, sources.refusals)) {
     refusals.push_back(json_of(each, snapshot.wall_now));
   }
 }
@@ -95,8 +95,8 @@ json refusals_of(const std::vector<scoreboard::PoolOverview>& pools, std::int64_
   std::size_t of_others = 0;
   for (const OfPool& each : all) {
     const bool is_workers = each.refusal->by == scoreboard::Refuser::kWorker;
-    const bool has_room = is_workers ? ++of_workers <= scoreboard::kMostToldOfWorkers
-                                     : ++of_others <= scoreboard::kMostToldOfTally;
+    const bool has_room = is_workers ? ++of_workers <= scoreboard::kMaxRecentOfWorkers
+                                     : ++of_others <= scoreboard::kMaxRecentOfTally;
     if (!has_room) continue;
     json entry = json_of(*each.refusal, now);
     entry["pool"] = cut(each.pool->pool.view());

@@ -103,7 +103,7 @@ TEST_CASE("a child that is told to reopen its logs before it can be hears of it 
     services.push_back(world.service(1, [&](ChildContext& child) {
       ::kill(::getpid(), SIGUSR1);
       ::signal(SIGUSR1, [](int) { told = 1; });
-      quarry::base::let_reopening_be_told();
+      quarry::base::unblock_reopen_signal();
       world.say(told != 0 ? 't' : 'm');
       return sleep_for_ever(child);
     }));

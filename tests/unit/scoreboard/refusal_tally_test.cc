@@ -50,15 +50,15 @@ TEST_CASE("what a child refuses is told to the others, each reason once, the new
     tally->note(refusal_of(503, "too many"));
     tally->note(refusal_of(413, "a body of 7 bytes is over the limit of 99", "/x?token=hidden"));
   });
-  const auto told = tally->read();
-  REQUIRE(told.size() == 2);
-  CHECK(told[0].status == 413);
-  CHECK(told[0].times == 2);
-  CHECK(told[0].by == Refuser::kFront);
-  CHECK(told[0].uri.view() == "/x");
-  CHECK(told[0].text.view() == "a body of 7 bytes is over the limit of 99");
-  CHECK(told[1].status == 503);
-  CHECK(told[1].times == 1);
+  const auto recent = tally->read();
+  REQUIRE(recent.size() == 2);
+  CHECK(recent[0].status == 413);
+  CHECK(recent[0].times == 2);
+  CHECK(recent[0].by == Refuser::kFront);
+  CHECK(recent[0].uri.view() == "/x");
+  CHECK(recent[0].text.view() == "a body of 7 bytes is over the limit of 99");
+  CHECK(recent[1].status == 503);
+  CHECK(recent[1].times == 1);
 }
 
 TEST_CASE("reasons are told apart by their words and by their status") {
@@ -84,10 +84,10 @@ TEST_CASE("a flood of one reason leaves the others, and one of all reasons those
   CHECK(tally->read().size() == RefusalTally::kMostReasons);
   std::vector<Refusal> own(20, refusal_of(415, "not taken"));
   for (Refusal& each : own) each.at = 1;
-  const auto told = told_refusals(own, {tally});
-  REQUIRE(told.size() == kMostToldOfTally + kMostToldOfWorkers);
-  CHECK(told.front().by == Refuser::kFront);
-  CHECK(told.back().by == Refuser::kWorker);
+  const auto recent = recent_refusals(own, {tally});
+  REQUIRE(recent.size() == kMaxRecentOfTally + kMaxRecentOfWorkers);
+  CHECK(recent.front().by == Refuser::kFront);
+  CHECK(recent.back().by == Refuser::kWorker);
 }
 
 TEST_CASE("who comes after one that is gone counts on") {

@@ -182,11 +182,11 @@ TEST_CASE("the last refusals of all children are told, the newest first") {
     // So that none has the time of another.
     for (const auto before = monotonic_micros(); monotonic_micros() == before;) continue;
   }
-  const auto told = board->refusals();
-  REQUIRE(told.size() == kMostRefusals);
-  CHECK(told.front().status == 400 + kMostRefusals + 2);
-  CHECK(told.back().status == 403);  // none of the first three
-  CHECK(told.front().text.view() == "no");
+  const auto recent = board->refusals();
+  REQUIRE(recent.size() == kMostRefusals);
+  CHECK(recent.front().status == 400 + kMostRefusals + 2);
+  CHECK(recent.back().status == 403);  // none of the first three
+  CHECK(recent.front().text.view() == "no");
 }
 
 TEST_CASE("a refusal that no child can have written is not told") {

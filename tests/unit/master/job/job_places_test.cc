@@ -32,7 +32,7 @@ class FakeJobs final : public JobPlaces::Taker {
 
   std::size_t running() const override { return running_; }
   std::optional<JobTurn> first_waiting() const override {
-    if (waiting_.empty() || running_ >= most) return std::nullopt;
+    if (waiting_.empty() || running_ >= limit) return std::nullopt;
     return waiting_.front().turn;
   }
   bool take_place() override {
@@ -43,7 +43,7 @@ class FakeJobs final : public JobPlaces::Taker {
     return true;
   }
 
-  std::size_t most = 100;
+  std::size_t limit = 100;
   bool is_broken = false;
 
  private:
@@ -59,7 +59,7 @@ class FakeJobs final : public JobPlaces::Taker {
 };
 
 struct JobWorld {
-  explicit JobWorld(std::size_t most) : places(most), one(places, begun), other(places, begun) {}
+  explicit JobWorld(std::size_t limit) : places(limit), one(places, begun), other(places, begun) {}
 
   std::vector<std::string> begun;
   JobPlaces places;
@@ -110,13 +110,13 @@ TEST_CASE("who has paused goes before who has not begun") {
 TEST_CASE(
     "a service with no place of its own, or that cannot start any, keeps nobody else from his") {
   JobWorld world(4);
-  world.one.most = 1;
+  world.one.limit = 1;
   for (int i = 0; i < 3; ++i) world.one.wait("a" + std::to_string(i), i);
   world.other.wait("b", 9);
   world.places.share_out();
   CHECK(world.begun == Names{"a0", "b"});
   CHECK(world.places.has_room());
-  world.one.most = 3;
+  world.one.limit = 3;
   world.one.is_broken = true;
   world.other.wait("c", 9);
   world.places.share_out();
