@@ -13,7 +13,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLookAgain{100};
-/// Between two lines in the log about clients that are too many.
+/// Between two log lines about too many clients.
 constexpr std::chrono::milliseconds kLogPause{5'000};
 
 void log_through(LogThrottle& gate, std::string_view line) {
@@ -47,7 +47,7 @@ Connection* ConnectionBounds::least_missed(const Connection* newcomer,
     if (of_its != nullptr && !exchange.registration.same_address(*of_its)) continue;
     const auto standing = connection->standing();
     if (!standing) continue;
-    // Who has just connected is about to send.
+    // A client that has just connected is about to send.
     const bool has_had_time =
         standing->is_kept || standing->pace < static_cast<double>(options_.min_rate);
     if (!has_had_time) continue;
@@ -94,7 +94,7 @@ bool ConnectionBounds::is_one_too_many(Exchange& exchange) {
 bool ConnectionBounds::has_place() {
   const std::size_t limit = options_.max_connections;
   if (exchanges_.size() < limit) return true;
-  // One newcomer at a time: for him somebody gives way when it is known who he is.
+  // One at a time: a connection is closed for the new one only when its address is known.
   if (exchanges_.size() > limit || is_crowded_) return false;
   if (least_missed(nullptr, nullptr) != nullptr) return true;
   look_again_soon();
@@ -141,14 +141,14 @@ void ConnectionBounds::look_again_soon() {
 
 void ConnectionBounds::look_again() {
   is_crowded_ = false;
-  // Who could have left when a newcomer was let in may have been busy when he had come.
+  // The connection that could be closed at accept() may have been busy when the new one arrived.
   make_room(nullptr);
   places_changed_();
 }
 
 void ConnectionBounds::replied(Exchange& exchange) {
   exchange.request_registration.leave();
-  // It can give way now, but not before evhttp is through with it.
+  // This connection can be closed now, but not from within evhttp's callback.
   if (is_crowded_) look_again_.fire();
 }
 

@@ -28,7 +28,7 @@ std::string errno_text(std::string_view what) {
   return fmt::format("{}: {}", what, std::strerror(errno));
 }
 
-/// What every read lands in before its records are taken apart: one for the thread, since nothing
+/// The buffer for reads before records are parsed: shared by all calls of the thread, because nothing
 /// stays in it.
 std::array<char, std::size_t{256} * 1024>& read_buffer() {
   thread_local std::array<char, std::size_t{256} * 1024> buffer;
@@ -116,7 +116,7 @@ bool FastcgiCall::send() {
     if (evbuffer_write(request_.get(), socket_.get()) > 0) continue;
     if (errno == EAGAIN) return false;
     if (errno == EINTR) continue;
-    // It may have answered without reading everything; reading will tell.
+    // The pool may have answered without reading everything; reading will show that.
     evbuffer_drain(request_.get(), evbuffer_get_length(request_.get()));
   }
   return true;
@@ -164,7 +164,7 @@ void FastcgiCall::take(std::string_view bytes) {
   }
   switch (status) {
     case ReplyReader::Status::kMore: {
-      // A copy: the call may be destroyed in it, and the function with it.
+      // A copy, because the call, and with it the function, may be destroyed in it.
       const More more = more_;
       return more();
     }
@@ -193,7 +193,7 @@ void FastcgiCall::finish(Outcome outcome, std::string error) {
   error_ = std::move(error);
   event_.reset();
   socket_.reset();
-  // A copy: the call may be destroyed in it, and the function with it.
+  // A copy, because the call, and with it the function, may be destroyed in it.
   const Done done = std::move(done_);
   done(outcome);
 }

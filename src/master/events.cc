@@ -1,4 +1,4 @@
-// What the master's loop does when something happens.
+// The event handlers of the master's loop.
 #include <fmt/core.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@ namespace {
 
 using base::LogLevel;
 
-// What tells the next master when all children were replaced last: monotonic_micros().
+// The note for the next master with the time of the last emergency restart: monotonic_micros().
 constexpr const char* kEmergencyNote = "emergency";
 
 }  // namespace
@@ -36,7 +36,7 @@ void Loop::take_signals() {
         reap_ended_children();
         break;
       case SIGQUIT:
-        // Asked a second time, the person is in a hurry.
+        // A second Ctrl-C stops immediately.
         stop(master_state_.is_running);
         break;
       case SIGUSR1:
@@ -102,7 +102,7 @@ void Loop::reap_ended_children() {
   }
   go_on_stopping();
   if (!status_of_check) return;
-  // Last: a new master hears of no death that this one was told of.
+  // Last, because a new master will not be notified about children that were reaped here.
   switch (reloading_->check_ended(*status_of_check)) {
     case AfterCheck::kNothing:
       return;
@@ -129,13 +129,13 @@ void Loop::reap_child(RunningService& service, const Remains& remains, int statu
     return one.children.watch().state().held_back > 0;
   };
   if (service.starter->child_ended(remains) == Vacancy::kFree) {
-    // A pool without any worker goes before the one whose worker has just ended: it serves nobody.
+    // A pool without any worker has precedence over the pool whose worker has just ended.
     for (const auto& one : services_) {
       if (is_short(*one) && one->children.count() == 0) one->starter->room_available();
     }
     service.starter->fill_vacancy(remains);
   }
-  // A pool that had to do with less takes the place of another one's child.
+  // A pool that process.max has held back may use the free place.
   for (const auto& one : services_) {
     if (is_short(*one)) one->starter->room_available();
   }
@@ -148,22 +148,22 @@ void Loop::reap_previous_child(const PreviousGeneration::Departed& departed, int
     is_program = one->service().is_program();
     one->children.reap_previous_child(departed.slot,
                                       previous_generation_.count_of(departed.service));
-    // It may be what the service's own child has waited for.
+    // The service's own child may have been waiting for this.
     if (master_state_.is_running && one->service().starts_alone) one->starter->room_available();
   }
   if (master_state_.is_running && !is_program) count_crash(status);
 }
 
-// Not of programs, which share nothing with the master's own children: whoever may ask for one that
-// crashes would have all of them replaced.
+// Crashes of programs do not count: they share no memory with the master's children, and a client
+// that can trigger a job that crashes could have all workers replaced.
 void Loop::count_crash(int status) {
   const bool has_crashed = WIFSIGNALED(status) && EmergencyRestart::is_crash(WTERMSIG(status));
   if (has_crashed && emergency_.after_crash(std::chrono::steady_clock::now())) on_emergency();
 }
 
-// Each child ends after the requests that it has, and its service starts another in its place; the
-// listening sockets stay, so that no connection is refused. Where that did not help, it is not done
-// again and again: the wait before a start, which grows, is what then protects the machine.
+// Each child ends after its current requests and is replaced; the listening sockets stay open, so
+// that no connection is refused. If that did not help, it is not repeated right away: the increasing
+// delay between restarts then protects the machine.
 void Loop::on_emergency() {
   const std::int64_t now = scoreboard::monotonic_micros();
   std::string& note = reload_.notes[kEmergencyNote];
@@ -175,7 +175,7 @@ void Loop::on_emergency() {
             is_again ? "all were replaced in this time already" : "all are replaced");
   if (is_again) return;
   note = std::to_string(now);
-  // As PHP-FPM: by a reload, where that is possible.
+  // Like PHP-FPM: by a reload, if possible.
   reload_.program.empty() ? replace_children() : reloading_->ask(true);
 }
 
@@ -189,7 +189,7 @@ void Loop::reopen_logs() {
   }
   base::log(LogLevel::kNotice, "the logs were opened again");
   for (const auto& one : services_) one->children.ask_to_reopen_logs();
-  // They go on writing for as long as their requests take.
+  // They keep writing to their logs until their requests are finished.
   previous_generation_.signal(SIGUSR1);
 }
 
@@ -198,7 +198,7 @@ LivingChildren Loop::living() const {
   for (const auto& one : services_) {
     living[static_cast<std::size_t>(phase_of(one->service().kind))] += one->children.count();
   }
-  // Fronts and pools alike, and finishing already.
+  // The previous generation counts as pools, although it includes fronts: all of it is finishing.
   living[static_cast<std::size_t>(StopPhase::kPools)] += previous_generation_.count();
   return living;
 }
@@ -246,7 +246,7 @@ void Loop::carry_out(const StopOrder& order) {
     previous_generation_.signal(by_force);
 }
 
-/// Each ends after the requests that it has, and another is started in its place.
+/// Each child ends after its current requests and is replaced.
 void Loop::replace_children() {
   for (const auto& one : services_) one->children.signal(one->service().quit_signal());
 }

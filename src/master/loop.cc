@@ -24,7 +24,7 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kSecond{1000};
-// Tells the next master when the process began: seconds since 1970.
+// The note for the next master with the start time of the process, in seconds since 1970.
 constexpr const char* kStartedNote = "started";
 
 std::int64_t seconds_now() {
@@ -78,8 +78,8 @@ void Loop::every(milliseconds interval, base::Event::Action action) {
   events_.back().wait(interval);
 }
 
-// A descriptor rather than libevent's signal events: those are kept in a global of libevent's,
-// which a child that uses libevent itself would inherit.
+// A signalfd rather than libevent's signal events, whose global state would be inherited by children
+// that use libevent themselves.
 base::Result<void> Loop::watch_signals() {
   sigset_t watched;
   ::sigemptyset(&watched);
@@ -87,7 +87,7 @@ base::Result<void> Loop::watch_signals() {
     ::sigaddset(&watched, number);
   }
   ::sigprocmask(SIG_BLOCK, &watched, nullptr);
-  ::signal(SIGCHLD, SIG_DFL);  // ignored, children would vanish unseen
+  ::signal(SIGCHLD, SIG_DFL);  // if it was ignored, children could not be waited for
   ::signal(SIGPIPE, SIG_IGN);
   signals_.reset(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) return base::fail_errno("cannot watch for signals");
@@ -98,7 +98,7 @@ base::Result<void> Loop::watch_signals() {
 }
 
 void Loop::listen_for_questions() {
-  // The process began with its first generation.
+  // A note from an earlier generation has precedence.
   reload_.notes.try_emplace(kStartedNote, std::to_string(seconds_now()));
   facts_ = {
       .config = control_.config,
@@ -128,10 +128,10 @@ base::Result<void> Loop::set_up() {
     const milliseconds bound = smallest_request_bound(one->service());
     if (bound.count() > 0) smallest = smallest.count() == 0 ? bound : std::min(smallest, bound);
   }
-  reload_.boards.clear();  // of pools that are no more
+  reload_.boards.clear();  // boards of pools that were removed
   previous_generation_.go_on_listening(
       base_.get(), [this](const std::string& from, const control::Message& message) {
-        pass_to_jobs(from, message);  // all else was for the generation of who says it
+        pass_to_jobs(from, message);  // other messages concern the sender's own generation
       });
   every(kSecond, [this] {
     for (const auto& one : services_) {
@@ -157,13 +157,13 @@ base::Result<void> Loop::run() {
   QUARRY_TRY(set_up());
   if (!global_.pid_file.empty()) {
     const auto written = write_pid_file(global_.pid_file);
-    // After a reload there are people to serve.
+    // After a reload, keep serving.
     if (!written && master_state_.generation == 1) return written;
     if (!written) base::log(LogLevel::kError, "{}", written.error().message);
   }
   start_services();
   every(kSecond, [this] { second_passed(); });
-  // Where a service did not start, those that did are ended before the error is told.
+  // If a service has failed to start, the others are stopped before the error is returned.
   if (master_state_.is_running) notify_ready();
   if (master_state_.is_running || sum_of(living()) > 0) ::event_base_dispatch(base_.get());
   if (!global_.pid_file.empty()) ::unlink(global_.pid_file.c_str());
@@ -172,8 +172,8 @@ base::Result<void> Loop::run() {
   return {};
 }
 
-/// A first start fails where a service has none of the children that it begins with. Later, and
-/// after a reload, there are people to serve: what cannot be started is tried again.
+/// A first start fails if a service cannot start any of its initial children. Later, and after a
+/// reload, clients are being served, so failed starts are retried.
 void Loop::start_services() {
   for (const auto& one : services_) {
     const bool has_begun = one->starter->begin();
@@ -182,7 +182,7 @@ void Loop::start_services() {
   }
 }
 
-/// Ends all that there is, and run() with an error.
+/// Stops everything and makes run() return an error.
 void Loop::give_up(const RunningService& service) {
   failure_ = base::Error{base::ErrorCode::kIo,
                          fmt::format("[{}] no child can be started: {}", service.service().name,

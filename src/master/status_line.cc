@@ -15,7 +15,7 @@ bool is_pool(const RunningService& one) {
   return one.service().kind == ServiceKind::kPool;
 }
 
-/// Those that would have more workers, if they could.
+/// Pools that need more workers than they can start.
 std::string short_pools(const RunningServices& services) {
   std::string names;
   std::size_t count = 0;
@@ -45,7 +45,7 @@ std::string StatusLine::next(const RunningServices& services, const MasterState&
   }
   const auto now = steady_clock::now();
   double rate = 0;
-  // A child that is gone may have counted what nobody believes.
+  // The total may decrease when a child ends whose counters are implausible.
   if (last_at_ && requests > last_requests_) {
     rate = static_cast<double>(requests - last_requests_) /
            std::chrono::duration<double>(now - *last_at_).count();

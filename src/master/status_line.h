@@ -1,5 +1,5 @@
-// What the service manager hears of how the server is (sd_notify(3)): begins as PHP-FPM's does, for
-// whoever reads that.
+// The status line for the service manager (sd_notify(3)). It starts like PHP-FPM's, for tools that
+// parse that.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ namespace quarry::master {
 
 class StatusLine {
  public:
-  /// Of all pools together, with the requests a second since the last such line.
+  /// Totals of all pools, with the requests per second since the last line.
   std::string next(const RunningServices& services, const MasterState& master_state);
 
  private:

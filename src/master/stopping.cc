@@ -6,8 +6,8 @@
 namespace quarry::master {
 namespace {
 
-// How long a child may take to end after SIGTERM: a transaction that is being committed is let
-// finish, so that no write-ahead log is left beside the repository.
+// From SIGTERM to SIGKILL. A child finishes a commit that is in progress, so that no write-ahead log
+// is left next to the repository.
 constexpr std::chrono::milliseconds kTerminateGrace{5000};
 
 constexpr std::size_t kBeforeReceivers = static_cast<std::size_t>(StopPhase::kReceivers);
@@ -57,7 +57,7 @@ std::optional<StopOrder> Stopping::next(const LivingChildren& living) {
     return StopOrder{StopWay::kKill, StopPhase::kFronts, StopPhase::kJobs, std::nullopt};
   }
   if (!way_ || phases_notified_ == kStopPhases) return std::nullopt;
-  // Those that were told before have to have ended.
+  // Wait for the earlier phases to end.
   if (phases_notified_ > 0 &&
       sum_of(living, StopPhase::kFronts, static_cast<StopPhase>(phases_notified_ - 1)) > 0) {
     return std::nullopt;

@@ -13,7 +13,7 @@ namespace quarry::base {
 std::filesystem::path log_guard_library();
 
 /// ENVIRONMENT ("NAME=value" each, then a null pointer) with LIBRARY preloaded. If LIBRARY is empty,
-/// or the dynamic linker cannot preload a path like it, logs that and returns ENVIRONMENT unchanged.
+/// or its path has characters that LD_PRELOAD does not allow, logs that and returns ENVIRONMENT unchanged.
 std::vector<std::string> fossil_environment(
     const char* const* environment, const std::filesystem::path& library = log_guard_library());
 

@@ -10,7 +10,8 @@
 
 namespace quarry::base {
 
-/// Values of the digits, by character.
+/// Values of the digits, by character. At namespace scope, because a local table would be rebuilt at
+/// every call.
 inline constexpr auto kHexValues = [] {
   std::array<std::int8_t, 256> values{};
   values.fill(-1);

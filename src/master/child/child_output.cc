@@ -13,14 +13,15 @@ namespace quarry::master {
 namespace {
 
 // As PHP-FPM's log_limit.
-constexpr std::size_t kMaxLine = 768;  // with what stands before it, within log_limit's default
-// A child that prints without end must not keep the master from the others.
+constexpr std::size_t kMaxLine = 768;  // fits into log_limit's default with its prefix
+// A child that prints continuously must not starve the others.
 constexpr std::size_t kShare = std::size_t{64} << 10;
 constexpr int kLastShares = 32;
 
 base::Result<base::Pipe> make_output_pipe() {
   QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
-  // The master's end alone: the child's printing would otherwise lose what does not fit.
+  // Only the master's end is non-blocking; otherwise the child would lose output when the pipe is
+  // full.
   if (::fcntl(pipe.reading.get(), F_SETFL, O_NONBLOCK) != 0) {
     return base::fail_errno("cannot set up a pipe");
   }
@@ -55,7 +56,7 @@ CaughtOutput ChildOutput::hand_over() const {
 
 void ChildOutput::finish() {
   for (Stream& stream : streams_) {
-    // Of what fits into a pipe; whoever still holds the other end may go on for ever.
+    // At most what fits into a pipe, since another process may still be writing to it.
     for (int share = 0; share < kLastShares && stream.read(); ++share) {
     }
     stream.close();

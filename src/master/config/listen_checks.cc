@@ -19,18 +19,18 @@ bool is_any(const SocketAddress& address) {
   return address.ip() == "0.0.0.0" || address.ip() == "::";
 }
 
-/// Whether all addresses of one's family are all that the other could have. [::] is IPv4, too.
+/// Whether ONE is a wildcard address that includes OTHER. [::] also includes IPv4.
 bool includes(const SocketAddress& one, const SocketAddress& other) {
   return is_any(one) && (one.ip() == "::" || other.family() == AF_INET);
 }
 
-/// From where this machine connects to ADDRESS, which is its own.
+/// The source address of a local connection to ADDRESS.
 SocketAddress source_for(const SocketAddress& address) {
   if (!is_any(address)) return address;
   return *SocketAddress::parse_ip(address.family() == AF_INET6 ? "::1" : "127.0.0.1");
 }
 
-/// Whether not both can be listened on.
+/// Whether it is impossible to listen on both.
 bool collide(const SocketAddress& one, const SocketAddress& other) {
   if (one.is_unix() || other.is_unix()) return one == other;
   if (one.port() != other.port() || one.port() == 0) return false;

@@ -30,7 +30,7 @@ Jobs::Jobs(Children& children, event_base* base, const MasterState& master_state
 
 void Jobs::asked(const std::string& from, std::uint32_t number) {
   if (!service_.on_request->program_for(from, number)) {
-    // The child's word: it may be any number, as often as it likes.
+    // Not trusted: a child may send any number, so only the first one is a warning.
     base::log(figures_.unknown++ == 0 ? LogLevel::kWarning : LogLevel::kDebug,
               "[{}] [{}] asks for number {}, which is not known", service_.name, from, number);
     return;
@@ -81,7 +81,7 @@ bool Jobs::may_start() const {
   return !respawn_timer_.is_timed() && !children_.is_awaiting_previous_children();
 }
 
-// The child's word: it says what it likes as often as it likes, and is one child all the same.
+// Messages are not trusted: a child may repeat any message, but counts only once.
 bool Jobs::on_message(Child& child, const control::Message& message) {
   switch (message.verb) {
     case control::Verb::kPause:
@@ -140,7 +140,7 @@ bool Jobs::take_place() {
   }
   const auto next = first_to_start();
   if (next == waiting_.end()) return false;
-  // What is known may have changed since it was asked for.
+  // The known numbers may have changed since the request.
   const auto program = service_.on_request->program_for(next->from, next->number);
   if (program && !children_.start({.program = &*program, .number = next->number})) return false;
   if (program) ++figures_.started;
@@ -168,13 +168,13 @@ void Jobs::ask_for_due() {
   for (const OfItself& each : service_.on_request->of_itself) {
     auto& due = due_[each.number];
     if (now < due) continue;
-    // Where its child does not say when.
+    // Unless its child asks for another time.
     due = now + each.every;
     asked(service_.name, each.number);
   }
 }
 
-/// At once it does not: whoever says so would run without end.
+/// Never restarts immediately, or a job that asks for that would run in a loop.
 void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
   const auto at = due_.find(number);
   if (at != due_.end()) at->second = steady_clock::now() + std::max(wait, std::chrono::seconds(1));
@@ -182,7 +182,7 @@ void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
 
 void Jobs::second_passed() {
   ask_for_due();
-  children_.escalate_overdue();  // not those who are told now
+  children_.escalate_overdue();  // before end_overdue_jobs(), whose jobs get time to end
   end_overdue_jobs();
   places_.share_out();
 }
@@ -199,7 +199,7 @@ Vacancy Jobs::child_ended(const Remains& remains) {
     respawn_timer_.wait(wait);
   }
   if (!respawn_timer_.is_timed()) return Vacancy::kFree;
-  places_.share_out();  // it is nobody's here, and may be another service's
+  places_.share_out();  // another service may be able to use the free place
   return Vacancy::kReserved;
 }
 

@@ -1,4 +1,4 @@
-// What all parts of the master go by, and the loop alone changes.
+// State that all parts of the master read, and only the loop changes.
 #pragma once
 
 #include <chrono>
@@ -7,10 +7,10 @@
 namespace quarry::master {
 
 struct MasterState {
-  std::uint64_t generation = 1;  // 1: nobody was served before
+  std::uint64_t generation = 1;  // 1: first start
   std::chrono::milliseconds process_control_timeout{0};
   bool is_ready = false;   // all services were started
-  bool is_running = true;  // it is not stopping
+  bool is_running = true;  // not stopping
 };
 
 }  // namespace quarry::master

@@ -1,9 +1,8 @@
-// process.max: the workers of all pools together stay within a bound, whatever the pools would
-// have. Fronts, observers and what runs beside the pools are not among them: they have to tell that
-// a pool is kept short, or do what else was asked of them.
+// process.max: limits the workers of all pools together, in addition to each pool's own limit.
+// Fronts, observers and other services do not count, so that they keep working when the limit is
+// reached.
 //
-// It is told of each worker that begins and ends. Those of earlier generations, which finish, are
-// beyond it for a while.
+// Workers of earlier generations that are finishing do not count either.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,7 @@ namespace quarry::master {
 
 class ProcessMax {
  public:
-  /// LIMIT workers at a time; 0: no bound.
+  /// LIMIT: concurrent workers; 0: unlimited.
   explicit ProcessMax(std::size_t limit) : limit_(limit) {}
 
   std::size_t limit() const { return limit_; }

@@ -17,10 +17,10 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// For how long a connection is left to children that seem to be idle.
+// How long to wait for an apparently idle child to accept a connection.
 constexpr milliseconds kIdleDelay{1500};
-// A pool is short of process.max until no child was wanted in vain for so long: from one connection
-// to the next it may be and not be, thousands of times a second.
+// A pool counts as held back by process.max until no start was refused for this long. Otherwise the
+// state could change thousands of times per second.
 constexpr std::chrono::seconds kUntilOver{3};
 
 }  // namespace
@@ -54,7 +54,7 @@ bool Scaling::begin() {
   const std::size_t initial = policy_->initial();
   carry_out({.start = initial}, {});
   if (master_state_.is_running) watch_listener();
-  const bool is_held_back = children_.watch().state().held_back > 0;  // which is no failure
+  const bool is_held_back = children_.watch().state().held_back > 0;  // not a failure
   return initial == 0 || children_.count() > 0 || is_held_back ||
          children_.is_awaiting_previous_children();
 }
@@ -117,8 +117,7 @@ void Scaling::carry_out(const Decision& decision, const IdleChildren& idle) {
   hold_back(0);
 }
 
-/// process.max keeps so many CHILDREN from being started, or none any more: the board says so, and
-/// the log once when it begins.
+/// Sets the number of CHILDREN that process.max holds back, on the board; logs once when it starts.
 void Scaling::hold_back(std::size_t children) {
   const auto now = steady_clock::now();
   if (children == 0 && now - was_held_back_ < kUntilOver) return;
@@ -153,7 +152,7 @@ void Scaling::watch_listener() {
 }
 
 void Scaling::on_accepted() {
-  // Pids, which nobody believes: that something comes says all.
+  // The contents are pids, which are not trusted: only their arrival matters.
   std::array<char, 4096> pids;
   while (::read(accept_read_.get(), pids.data(), pids.size()) ==
          static_cast<ssize_t>(pids.size())) {
@@ -164,14 +163,14 @@ void Scaling::on_accepted() {
 
 void Scaling::on_connection() {
   if (!may_start()) return;
-  // A child that waits was as quick as this process, and has it already.
+  // A waiting child may have accepted the connection already.
   pollfd waiting{service_.listener.fd(), POLLIN, 0};
   if (::poll(&waiting, 1, 0) == 0) return watch_listener();
   IdleChildren idle = children_.idle();
   const auto now = steady_clock::now();
   if (!idle.children.empty()) {
     if (!left_to_idle_) left_to_idle_ = now;
-    // It was stopped, say, or was woken for the connection and killed before it took it.
+    // The child may be stopped, or it was killed after it was woken for the connection.
     if (now - *left_to_idle_ >= kIdleDelay) idle = {};
   }
   carry_out(policy_->on_connection({children_.count(), idle.idle_for}), idle);

@@ -34,7 +34,7 @@ base::Result<int> let_through(const base::Fd& fd) {
   return fd.get();
 }
 
-/// The descriptor NUMBER, close-on-exec again; none for -1.
+/// The descriptor NUMBER, made close-on-exec again; empty for -1.
 base::Result<base::Fd> take_descriptor(int number) {
   if (number < 0) return base::Fd();
   if (number <= STDERR_FILENO || ::fcntl(number, F_SETFD, FD_CLOEXEC) != 0) {
@@ -57,7 +57,7 @@ base::Result<std::string> read_all(const base::Fd& fd) {
 
 using Words = std::array<std::uint64_t, sizeof(scoreboard::PoolState) / sizeof(std::uint64_t)>;
 
-// Bytes as numbers: what a child printed need be no UTF-8.
+// As an array of bytes, because a child's output may not be UTF-8.
 base::Result<json> write_stream(const CaughtStream& stream) {
   QUARRY_TRY_ASSIGN(const int fd, let_through(stream.fd));
   return json{{"fd", fd},
@@ -130,7 +130,7 @@ base::Result<InheritedBoard> read_board(const json& from) {
                        .layout = {layout.at(0), layout.at(1), layout.at(2), layout.at(3)},
                        .writer = {writer.at(0), writer.at(1)},
                        .state = {}};
-  // Another size of it goes with another layout, by which the board is refused.
+  // If the size differs, so does the layout, for which the board is rejected later.
   const json& state = from.at("state");
   if (state.size() == Words().size()) {
     board.state = std::bit_cast<scoreboard::PoolState>(state.get<Words>());

@@ -1,7 +1,7 @@
-// The children of earlier generations: they finish what they have begun, and are buried here.
+// The children of earlier generations, which finish their work after a reload.
 //
-// They are asked to end when the new children are there, and pressed when they have not within
-// process_control_timeout: terminated, and in the end killed.
+// They are asked to end when the new children have started. Those that do not end within
+// process_control_timeout are terminated, and finally killed.
 #pragma once
 
 #include <sys/types.h>
@@ -25,27 +25,28 @@ namespace quarry::master {
 
 class PreviousGeneration {
  public:
-  /// Of a service, when it has ended.
+  /// A child that has ended.
   struct Departed {
     std::string service;
     std::optional<std::size_t> slot;
   };
 
-  /// What one of SERVICE says over its channel: trust nothing in it.
+  /// Handles a message from a child of SERVICE. Messages are not trusted.
   using OnMessage = std::function<void(const std::string& service, const control::Message&)>;
 
-  /// ELDERS, which the master before left. MASTER_STATE must outlive it.
+  /// CHILDREN come from the previous master. MASTER_STATE must outlive it.
   PreviousGeneration(std::vector<PreviousChild> children, const MasterState& master_state)
       : children_(std::move(children)), master_state_(master_state) {}
 
-  /// Goes on catching what they print, and tells ON_MESSAGE what they say, with events of BASE,
-  /// which must outlive it.
+  /// Continues to capture their output, and passes their messages to ON_MESSAGE. BASE must outlive
+  /// it.
   void go_on_listening(event_base* base, OnMessage on_message);
-  /// Asks those that were not asked to end, and those that end last when the others have.
+  /// Asks all children to end that were not asked yet; those with ends_last when the others have
+  /// ended.
   void ask();
-  /// Presses those that take too long. To be called every second.
+  /// Terminates or kills children that take too long. Call it every second.
   void escalate();
-  /// Nothing where PID, which has ended with STATUS, is none of them.
+  /// Handles the end of PID with STATUS; nullopt if it is not one of these children.
   std::optional<Departed> reap(pid_t pid, int status);
   void signal(int number) const;
 
@@ -53,19 +54,19 @@ class PreviousGeneration {
   std::size_t count() const { return children_.size(); }
   std::size_t count_of(const std::string& service) const;
   const std::vector<PreviousChild>& all() const { return children_; }
-  /// Those of SERVICE that stand on its board.
+  /// Visits the children of SERVICE that have a slot on its board.
   void for_each_on_board(const std::string& service,
                          const std::function<void(PreviousChild&)>& visit);
-  /// Those of SERVICE stand on another board than the one that it has now.
+  /// Call it when SERVICE has a new board, on which its previous children have no slots.
   void leave_board(const std::string& service);
-  /// Lends HANDOVER all of them: see take_back().
+  /// Adds all of them to HANDOVER, whose descriptors are borrowed: see take_back().
   void hand_over(Handover& handover) const;
 
  private:
   struct Line {
     std::string service;
     control::Channel channel;
-    base::Event on_control;  // after what it watches, so that it goes first
+    base::Event on_control;  // after the channel that it watches, so that it is destroyed first
   };
 
   void read_control(Line& line, pid_t pid);

@@ -12,7 +12,8 @@
 namespace quarry::master {
 namespace {
 
-// Beyond twice pm.max_children, so that small pools can be raised, and reloaded amid a reload.
+// In addition to twice pm.max_children, so that max_children of small pools can be raised, and a
+// reload can follow before the last one is complete.
 constexpr std::size_t kSpareSlots = 32;
 
 std::size_t slots_for(const Service& service) {
@@ -27,9 +28,9 @@ BoardWriter writer_of(const Service& service) {
   return {::geteuid(), ::getegid()};
 }
 
-/// A board to go on with, if it can be, and what was counted on it.
+/// The board of the previous master, if it can be reused, and its counters.
 struct TakenOver {
-  std::optional<scoreboard::Board> board;  // nothing: it cannot be used
+  std::optional<scoreboard::Board> board;  // nullopt: it cannot be reused
   scoreboard::SlotAllocator slots{0};
   std::optional<scoreboard::PoolState> state;
 };
@@ -58,7 +59,7 @@ TakenOver take_over(const Service& service, std::vector<InheritedBoard>& inherit
     taken.state->past.add(of_previous);
     return taken;
   }
-  // A child may have left there what it liked.
+  // Children may have left arbitrary data in the slots.
   for (std::size_t i = 0; i < board->slot_count(); ++i) {
     if (taken.slots.is_free(i)) board->clear(i);
   }
