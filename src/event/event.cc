@@ -18,8 +18,7 @@ using nlohmann::json;
 
 constexpr std::string_view kCutMark = "…";
 
-// Each record's members, once, for writing and for reading: the name in JSON, the member, and how
-// many bytes it may have.
+// The members of each record, for both writing and reading: name in JSON, member, and limit in bytes.
 
 template <typename Fields>
 void visit_fields(Fields& fields, Head& head) {
@@ -84,7 +83,7 @@ void visit_fields(Fields& fields, Hook& hook) {
   fields("input", hook.input, kMostInput);
 }
 
-/// Where the members of a record stand.
+/// The JSON object with the members of a record.
 struct PartOf {
   const char* operator()(const Artifact&) const { return "artifact"; }
   const char* operator()(const Push&) const { return "push"; }
@@ -100,7 +99,7 @@ std::string shown(base::UnixMillis time) {
   return base::iso_millis(time) + "Z";
 }
 
-/// Puts members into JSON, cut where that is allowed.
+/// Writes members to JSON, truncated if allowed.
 class Writer {
  public:
   Writer(json& to, bool cuts) : to_(to), cuts_(cuts) {}
@@ -125,7 +124,7 @@ class Writer {
   bool cuts_;
 };
 
-/// Takes members out of JSON; what was wrong with the first that was.
+/// Reads members from JSON and keeps the first error.
 class Reader {
  public:
   explicit Reader(const json& from) : from_(from) {}
@@ -162,7 +161,7 @@ class Reader {
       take(name, each, names.emplace_back(), kMostName);
     }
   }
-  /// A member without which there is no event.
+  /// Fails if the member NAME is missing.
   void require(const char* name) {
     if (find(name) == nullptr) note(ErrorCode::kInvalid, name, "is missing");
   }
@@ -192,7 +191,7 @@ class Reader {
   std::optional<base::Error> error_;
 };
 
-/// The object NAME of FROM; an empty one where that has none.
+/// The object NAME in FROM, or an empty one.
 const json& part(const json& from, const char* name) {
   static const json kNone = json::object();
   const auto at = from.find(name);
@@ -215,7 +214,7 @@ Result<Head> read_head(const json& from) {
   return head;
 }
 
-/// Text as JSON; nothing of it is deeper than an event is, so that little memory holds it.
+/// Parses JSON and discards nesting deeper than that of an event, to bound memory use.
 Result<json> read_json(std::string_view text) {
   constexpr int kMostDepth = 8;
   if (text.size() > kMostMessage) {
@@ -236,7 +235,7 @@ std::string cut(std::string_view text, std::size_t limit) {
   constexpr auto kIsContinued = [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
   };
-  // Of what is no UTF-8 a character may be anything.
+  // At most three bytes, in case TEXT is not valid UTF-8.
   for (int i = 0; i < 3 && end > 0 && kIsContinued(text[end]); ++i) --end;
   return std::string(text.substr(0, end)).append(kCutMark);
 }

@@ -200,10 +200,10 @@ class Connection {
   evhttp_request* request_ = nullptr;
   std::function<void()> abort_;
   State state_ = State::kWaiting;
-  http::Asker asker_;  // of the last request, as soon as its head is there
+  http::Asker asker_;  // of the last request, once its head has arrived
   std::string first_line_;
   bool moving_ = false;
-  /// Bytes of the present request; later: bytes thrown away.
+  /// Bytes of the current request; after a refusal, discarded bytes.
   std::size_t received_ = 0;
   std::size_t largest_ = 0;
   /// Bytes that the owner counts as buffered for this connection.

@@ -55,9 +55,9 @@ void ControlServer::take_connections() {
     } else if (would_wait()) {
       break;
     } else if (!clients_.empty()) {
-      let_one_go();  // for want of descriptors
+      let_one_go();  // out of descriptors
     } else {
-      // The connection stays, and would be reported again and again.
+      // The connection stays in the backlog and would be reported continuously.
       ::event_add(pause_.get(), &kPause);
       return;
     }

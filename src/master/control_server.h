@@ -35,10 +35,10 @@ class ControlServer {
     ControlServer* server;
     base::Fd fd;
     std::chrono::steady_clock::time_point deadline;
-    std::string question;  // what has come of it
-    std::string answer;    // "": not asked yet
+    std::string question;  // the part that was received
+    std::string answer;    // "": no complete question yet
     std::size_t sent = 0;
-    base::EventPtr event;  // after what it uses
+    base::EventPtr event;  // after the descriptor that it watches
   };
 
   void take_connections();
@@ -56,9 +56,9 @@ class ControlServer {
   event_base* base_;
   int listener_;
   Answer answer_;
-  std::vector<std::unique_ptr<Client>> clients_;  // the one that came first is the first
+  std::vector<std::unique_ptr<Client>> clients_;  // oldest first
   base::EventPtr on_connection_;
-  base::EventPtr pause_;  // pending: no connection can be taken for want of descriptors
+  base::EventPtr pause_;  // pending while out of descriptors
 };
 
 }  // namespace quarry::master

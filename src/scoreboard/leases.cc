@@ -7,14 +7,14 @@
 namespace quarry::scoreboard {
 namespace {
 
-constexpr int kDeadlineBits = 40;  // a third of a century
+constexpr int kDeadlineBits = 40;  // 34 years
 constexpr std::uint64_t kDeadlineMask = (std::uint64_t{1} << kDeadlineBits) - 1;
 
 std::uint64_t now_millis() {
   return static_cast<std::uint64_t>(monotonic_micros() / 1000);
 }
 
-/// NUMBER with its bits mixed, so that neighbours share nothing (the finalizer of MurmurHash3).
+/// A hash of NUMBER (the finalizer of MurmurHash3).
 std::uint64_t mixed(std::uint64_t number) {
   number = (number ^ (number >> 33U)) * 0xff51afd7ed558ccdU;
   number = (number ^ (number >> 33U)) * 0xc4ceb9fe1a85ec53U;

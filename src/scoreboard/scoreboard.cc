@@ -61,7 +61,7 @@ base::Result<Board> Board::create(std::string_view pool, std::size_t slots) {
   QUARRY_TRY(board.map_memory(board.fd_.get(), PROT_READ | PROT_WRITE));
   board.slot_count_ = slots;
   board.pool_.assign(pool);
-  // The memory is zero, which is what an empty slot is made of: nothing more to construct.
+  // The memory is zero, and so is an empty slot, so nothing needs to be initialized.
   board.write_header();
   for (auto& word : board.logins().salt) {
     std::uint64_t random = 0;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kMaxPid = 4U << 20;  // PID_MAX_LIMIT of Linux
 constexpr std::uint64_t kMostPlausible = std::uint64_t{1} << 53;
 constexpr std::uint64_t kMostChildren = 65536;
-// Of the wall clock, which may have been set back since.
+// Tolerance for a wall clock that was set back.
 constexpr std::int64_t kClockSlack = std::int64_t{86400} * 1'000'000;
 
 std::int64_t micros(clockid_t clock) {

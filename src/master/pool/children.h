@@ -61,12 +61,11 @@ struct StartOptions {
 /// What is known about a child that has ended.
 struct Remains {
   Death death;
-  std::string how;           // "exited with code 1"
-  std::uint32_t number = 0;  // of a job
-  std::chrono::milliseconds ran{
-      0};  // since a job has last got a place, or since its start if it ended while paused
-  bool was_asked_to_end = false;  // while the master keeps running
-  bool has_failed = false;        // killed by a signal, or exit code other than 0
+  std::string how;                   // "exited with code 1"
+  std::uint32_t number = 0;          // of a job
+  std::chrono::milliseconds ran{0};  // of a job: since its last resume, or its start
+  bool was_asked_to_end = false;     // while the master keeps running
+  bool has_failed = false;           // killed by a signal, or exit code other than 0
 };
 
 class Children {
