@@ -49,7 +49,7 @@ struct HeldPool {
 
 }  // namespace
 
-TEST_CASE("requests of one address beyond its bound are refused, those of others are not") {
+TEST_CASE("requests over the limit per address are refused, those of others are not") {
   HeldPool pool;
   const World world([&pool](int connection) { pool(connection); },
                     [](GatewayOptions& options) { options.max_connections_per_address = 2; });
@@ -71,7 +71,7 @@ TEST_CASE("requests of one address beyond its bound are refused, those of others
   CHECK(contains_text(ask(world.gateway, kCrowdGet), "done"));
 }
 
-TEST_CASE("who is over the bound of his address takes the place of what he left idle") {
+TEST_CASE("a connection over the limit per address replaces an idle one of that address") {
   const World world(serve_echo,
                     [](GatewayOptions& options) { options.max_connections_per_address = 2; });
   Client first(world.gateway);
@@ -84,7 +84,7 @@ TEST_CASE("who is over the bound of his address takes the place of what he left 
   CHECK(is_served(second));
 }
 
-TEST_CASE("the lines about clients that are too many are few") {
+TEST_CASE("log lines about too many clients are rate-limited") {
   const World world(serve_echo,
                     [](GatewayOptions& options) { options.max_connections_per_address = 1; });
   std::list<Client> clients;
@@ -93,7 +93,7 @@ TEST_CASE("the lines about clients that are too many are few") {
   CHECK(std::count(log.begin(), log.end(), '\n') <= 3);
 }
 
-TEST_CASE("bound of an address: none") {
+TEST_CASE("without a limit per address") {
   const World world(serve_echo,
                     [](GatewayOptions& options) { options.max_connections_per_address = 0; });
   std::list<Client> clients;
@@ -113,7 +113,7 @@ TEST_CASE(
   CHECK(wait_for_log(world.gateway, "closed for another: all 20 connections are taken"));
 }
 
-TEST_CASE("the address with the most gives way first") {
+TEST_CASE("connections of the address with the most are closed first") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_connections = 6; });
   Client lone(world.gateway, kElsewhere);
   CHECK(is_served(lone));
@@ -123,7 +123,7 @@ TEST_CASE("the address with the most gives way first") {
   CHECK(is_served(many.back()));
 }
 
-TEST_CASE("who sends half a head, or a body too slowly, gives way") {
+TEST_CASE("a client that sends half a head, or a body too slowly, is closed for others") {
   const std::string body_that_stops =
       "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\nx";
   for (const std::string& start : {std::string("GET / HT"), body_that_stops}) {
@@ -139,8 +139,7 @@ TEST_CASE("who sends half a head, or a body too slowly, gives way") {
   }
 }
 
-TEST_CASE(
-    "of a crowd that was let in at once, before anybody had to leave, all too many leave later") {
+TEST_CASE("connections that were accepted together beyond the limit are closed later") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_connections = 4; });
   world.gateway.signal(SIGSTOP);
   std::list<Client> slow;
@@ -153,7 +152,8 @@ TEST_CASE(
   CHECK(is_served(newcomer));
 }
 
-TEST_CASE("who does not take his reply gives way, and is closed after a while in any case") {
+TEST_CASE(
+    "a client that does not read its reply is closed for others, and after a timeout anyway") {
   const std::string large = fastcgi_answer("X: y\r\n\r\n" + std::string(20'000'000, 'x'));
   for (const bool is_crowded : {true, false}) {
     CAPTURE(is_crowded);
@@ -182,8 +182,7 @@ TEST_CASE("who does not take his reply gives way, and is closed after a while in
   }
 }
 
-TEST_CASE("what was sent or taken at once does not excuse a long silence" *
-          doctest::test_suite("long")) {
+TEST_CASE("a burst does not excuse a long silence" * doctest::test_suite("long")) {
   const std::string large = fastcgi_answer("X: y\r\n\r\n" + std::string(20'000'000, 'x'));
   const World world(
       [&large](int connection) {
@@ -208,7 +207,7 @@ TEST_CASE("what was sent or taken at once does not excuse a long silence" *
   CHECK(sender.rest() == "");
 }
 
-TEST_CASE("who holds most of what may be held gives way to small requests") {
+TEST_CASE("the largest buffered body is refused in favour of small requests") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_bodies = 1'000'000; });
   const std::string large = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10000000\r\n\r\n";
   Client holder(world.gateway);
@@ -225,7 +224,7 @@ TEST_CASE("who holds most of what may be held gives way to small requests") {
                       "client 127.0.0.1: 503 too many large requests at the same time"));
 }
 
-TEST_CASE("of replies that nobody takes, no more is held than may be") {
+TEST_CASE("buffered replies that are not read are limited") {
   const std::string large = std::string(20'000'000, 'x');
   const std::string answer =
       fastcgi_answer(fmt::format("Content-Length: {}\r\n\r\n", large.size()) + large);
@@ -248,7 +247,7 @@ TEST_CASE("of replies that nobody takes, no more is held than may be") {
   CHECK(whole == 1);
 }
 
-TEST_CASE("while everybody keeps up, a newcomer waits") {
+TEST_CASE("while all clients keep up, a new one waits") {
   HeldPool pool;
   const World world([&pool](int connection) { pool(connection); },
                     [](GatewayOptions& options) { options.max_connections = 1; });
@@ -291,7 +290,7 @@ TEST_CASE(
   CHECK(contains_text(newcomer.reply(), "done"));
 }
 
-TEST_CASE("a trusted proxy is not bounded, but each client that it names is") {
+TEST_CASE("a trusted proxy is not limited, but each client that it forwards is") {
   HeldPool pool;
   const World world([&pool](int connection) { pool(connection); },
                     [](GatewayOptions& options) {
@@ -327,7 +326,7 @@ TEST_CASE("a trusted proxy is not bounded, but each client that it names is") {
   for (Client& client : held) CHECK(contains_text(client.reply(), "done"));
 }
 
-TEST_CASE("requests for which a trusted proxy names nobody are not bounded") {
+TEST_CASE("requests for which a trusted proxy forwards no address are not limited") {
   HeldPool pool;
   const World world([&pool](int connection) { pool(connection); },
                     [](GatewayOptions& options) {
@@ -348,7 +347,7 @@ TEST_CASE("requests for which a trusted proxy names nobody are not bounded") {
   for (Client* client : {&first, &second, &third}) CHECK(contains_text(client->reply(), "done"));
 }
 
-TEST_CASE("empty lines before a request are passed over") {
+TEST_CASE("empty lines before a request are skipped") {
   const World world;
   for (const std::string_view before : {"\r\n", "\n", "\r\n\r\n\n"}) {
     CAPTURE(before);
@@ -367,7 +366,7 @@ TEST_CASE("empty lines before a request are passed over") {
   CHECK(world.gateway.log().find("left in") == std::string::npos);
 }
 
-TEST_CASE("whoever sends nothing but empty lines is silent") {
+TEST_CASE("a client that only sends empty lines counts as silent") {
   const World world(serve_echo, [](GatewayOptions& options) { options.client_timeout = 200ms; });
   Client client(world.gateway);
   client.send("\r\n\r\n\r");

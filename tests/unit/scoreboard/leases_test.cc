@@ -24,7 +24,7 @@ Board new_board() {
 
 }  // namespace
 
-TEST_CASE("what one holds another cannot have, until it is given back") {
+TEST_CASE("a lease is exclusive until it is released") {
   const Board board = new_board();
   Leases one = board.leases();
   Leases other = board.leases();
@@ -39,7 +39,7 @@ TEST_CASE("what one holds another cannot have, until it is given back") {
   CHECK(other.take(7, Leases::kLongest));
 }
 
-TEST_CASE("a hold that its process takes to the grave ends at its deadline") {
+TEST_CASE("the lease of a dead process ends at its deadline") {
   const Board board = new_board();
   const pid_t child = ::fork();
   if (child == 0) {
@@ -54,7 +54,7 @@ TEST_CASE("a hold that its process takes to the grave ends at its deadline") {
   CHECK(board.leases().take(7, milliseconds(300)));
 }
 
-TEST_CASE("a hold that is given back late leaves alone who has it by then") {
+TEST_CASE("releasing an expired lease does not affect its new holder") {
   const Board board = new_board();
   Leases leases = board.leases();
   const Lease late = leases.take(7, milliseconds(1));
@@ -65,7 +65,7 @@ TEST_CASE("a hold that is given back late leaves alone who has it by then") {
   CHECK(leases.is_held(7));
 }
 
-TEST_CASE("whatever is written over the holds, nothing is held for longer than the longest") {
+TEST_CASE("in corrupt memory, no lease lasts longer than the maximum") {
   auto memory = std::make_unique<LeaseMemory>();
   Leases leases(memory.get());
   for (const std::uint64_t word : {~std::uint64_t{0}, ~std::uint64_t{0} >> 1U, std::uint64_t{1}}) {
@@ -75,7 +75,7 @@ TEST_CASE("whatever is written over the holds, nothing is held for longer than t
   }
 }
 
-TEST_CASE("of many that try at once one has it") {
+TEST_CASE("of many concurrent attempts, one gets the lease") {
   const Board board = new_board();
   std::atomic<int> had = 0;
   {
@@ -89,7 +89,7 @@ TEST_CASE("of many that try at once one has it") {
   CHECK(had == 1);
 }
 
-TEST_CASE("without a board nothing is held, and nothing can be") {
+TEST_CASE("without a board, every lease is refused") {
   Leases none = Board().leases();
   CHECK_FALSE(none.is_held(7));
   CHECK_FALSE(none.take(7, milliseconds(10)));

@@ -41,7 +41,7 @@ void in_refusing_child(What what) {
 
 }  // namespace
 
-TEST_CASE("what a child refuses is told to the others, each reason once, the newest first") {
+TEST_CASE("the refusals of a child are visible to others, each reason once, newest first") {
   const auto tally = some_tally();
   CHECK(tally->read().empty());
   in_refusing_child([&] {
@@ -61,7 +61,7 @@ TEST_CASE("what a child refuses is told to the others, each reason once, the new
   CHECK(recent[1].times == 1);
 }
 
-TEST_CASE("reasons are told apart by their words and by their status") {
+TEST_CASE("reasons are distinguished by their words and status") {
   const auto tally = some_tally();
   REQUIRE(tally->begin());
   for (const char* text : {"a 1", "a 1 b", "b 1", "a", "1", ""}) tally->note(refusal_of(400, text));
@@ -70,7 +70,7 @@ TEST_CASE("reasons are told apart by their words and by their status") {
   CHECK(tally->read().size() == 6);
 }
 
-TEST_CASE("a flood of one reason leaves the others, and one of all reasons those of workers") {
+TEST_CASE("a flood of one reason keeps the others, and a flood of all keeps those of workers") {
   const auto tally = some_tally();
   REQUIRE(tally->begin());
   tally->note(refusal_of(400, "seldom"));
@@ -90,7 +90,7 @@ TEST_CASE("a flood of one reason leaves the others, and one of all reasons those
   CHECK(recent.back().by == Refuser::kWorker);
 }
 
-TEST_CASE("who comes after one that is gone counts on") {
+TEST_CASE("a successor continues the counts") {
   const auto tally = some_tally(Refuser::kPages);
   for (int i = 0; i < 2; ++i) {
     in_refusing_child([&] {
@@ -102,13 +102,13 @@ TEST_CASE("who comes after one that is gone counts on") {
   CHECK(tally->read()[0].by == Refuser::kPages);
 }
 
-TEST_CASE("who does not note cannot") {
+TEST_CASE("only the noting child can write") {
   const auto tally = some_tally();
   in_refusing_child([&] { tally->note(refusal_of(400, "no")); });
   CHECK(tally->read().empty());
 }
 
-TEST_CASE("what cannot have been noted is not told") {
+TEST_CASE("implausible entries are not listed") {
   const auto tally = some_tally();
   const auto size = sizeof(Refusal) + sizeof(std::uint64_t);
   void* const raw = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, tally->fd(), 0);
@@ -133,7 +133,7 @@ TEST_CASE("what cannot have been noted is not told") {
   ::munmap(raw, size);
 }
 
-TEST_CASE("nobody can make the memory smaller") {
+TEST_CASE("the memory cannot be shrunk") {
   const auto tally = some_tally();
   CHECK(::ftruncate(tally->fd(), 0) != 0);
   CHECK(tally->read().empty());

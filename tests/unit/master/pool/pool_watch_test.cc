@@ -53,7 +53,7 @@ class WatchWorld {
 
 }  // namespace
 
-TEST_CASE("what is configured and what happens to children is told on the board") {
+TEST_CASE("the board shows limits and what happens to children") {
   WatchWorld world;
   CHECK(world.published().limits.process_manager.view() == "dynamic");
   CHECK(world.published().limits.min_spare_servers == 1);
@@ -76,7 +76,7 @@ TEST_CASE("what is configured and what happens to children is told on the board"
   CHECK(world.published().next_start == 0);
 }
 
-TEST_CASE("the figures of a child that is gone stay, and its slot is empty") {
+TEST_CASE("the figures of a child that has ended are kept, and its slot is cleared") {
   WatchWorld world;
   world.watch.child_started(1);
   for (int i = 1; i <= 3; ++i) {
@@ -93,7 +93,7 @@ TEST_CASE("the figures of a child that is gone stay, and its slot is empty") {
   CHECK(world.published().children == 0);
 }
 
-TEST_CASE("the most children that were active at a time are seen by looking") {
+TEST_CASE("the peak of active children is found by polling") {
   WatchWorld world;
   world.watch.child_started(3);
   world.request(0, false);
@@ -106,7 +106,7 @@ TEST_CASE("the most children that were active at a time are seen by looking") {
   CHECK(world.published().max_active == 2);
 }
 
-TEST_CASE("a child that overwrote the board takes nothing from the master's own figures") {
+TEST_CASE("a child that overwrites the board does not change the master's own figures") {
   WatchWorld world;
   world.watch.child_started(2);
   world.request(0);
@@ -128,7 +128,7 @@ TEST_CASE("a child that overwrote the board takes nothing from the master's own 
   ::munmap(raw, size);
 }
 
-TEST_CASE("a pool goes on counting where the master before left it, in its own new limits") {
+TEST_CASE("a pool continues the previous master's counters, with its own new limits") {
   WatchWorld world;
   world.watch.child_started(2);
   world.request(0);
@@ -158,7 +158,7 @@ TEST_CASE("a pool goes on counting where the master before left it, in its own n
   CHECK(published.next_start == 0);
 }
 
-TEST_CASE("an elder is active beside the children, and its figures stay when it has ended") {
+TEST_CASE("a previous child counts as active, and its figures are kept when it has ended") {
   WatchWorld world;
   world.watch.child_started(1);
   world.watch.previous_children(1);
@@ -174,7 +174,7 @@ TEST_CASE("an elder is active beside the children, and its figures stay when it 
   CHECK(world.board().read(2).state.pid == 0);
 }
 
-TEST_CASE("a slot that no child has is empty again at the next look, whatever was written there") {
+TEST_CASE("an unused slot is cleared at the next refresh, whatever was written there") {
   WatchWorld world;
   world.watch.child_started(1);
   world.request(0, false);
@@ -199,7 +199,7 @@ TEST_CASE("a slot that no child has is empty again at the next look, whatever wa
   CHECK_FALSE(world.board().read(1).is_garbage);
 }
 
-TEST_CASE("what runs for a pool is counted, and goes on to be after a reload") {
+TEST_CASE("a pool's jobs are counted, also across a reload") {
   WatchWorld world;
   world.watch.job_started();
   world.watch.job_started();

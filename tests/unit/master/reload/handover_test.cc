@@ -57,7 +57,7 @@ ErrorCode refusal_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("a first start takes nothing over") {
+TEST_CASE("a first start does not take over anything") {
   ::unsetenv(kHandoverVariable);
   const auto taken = take_handover();
   REQUIRE(taken);
@@ -86,7 +86,7 @@ TEST_CASE("a board arrives with its layout, its writer and its pool's figures") 
   CHECK(board.state.past.clones == std::uint64_t{1} << 53);
 }
 
-TEST_CASE("an elder arrives with its slot and what it printed half, or without either") {
+TEST_CASE("a previous child arrives with its slot and an incomplete line, or without either") {
   Handover handover;
   handover.previous_children.push_back(
       {.pid = 12,
@@ -113,7 +113,7 @@ TEST_CASE("an elder arrives with its slot and what it printed half, or without e
   CHECK_FALSE(taken.previous_children[1].output);
 }
 
-TEST_CASE("figures of another size come with the layout that they belong to, and as none") {
+TEST_CASE("figures of another size are dropped, and their layout is kept") {
   ::setenv(kHandoverVariable, "", 1);
   Fd fd(::memfd_create("test", 0));
   constexpr std::string_view kText =
@@ -127,7 +127,7 @@ TEST_CASE("figures of another size come with the layout that they belong to, and
   CHECK_FALSE((*taken)->boards[0].state.is_sound());
 }
 
-TEST_CASE("what is no handover is refused, and not a crash") {
+TEST_CASE("an invalid handover is refused without a crash") {
   CHECK(refusal_of("") == ErrorCode::kInvalid);
   CHECK(refusal_of("[]") == ErrorCode::kInvalid);
   CHECK(refusal_of(R"({"version":2})") == ErrorCode::kInvalid);
@@ -141,7 +141,7 @@ TEST_CASE("what is no handover is refused, and not a crash") {
   CHECK(refusal_of(R"({"version":1,"generation":"x"})") == ErrorCode::kInvalid);
 }
 
-TEST_CASE("what is lent comes back as it was") {
+TEST_CASE("borrowed descriptors are given back unchanged") {
   const Fd socket = some_fd();
   const Fd board = some_fd();
   const Fd out = some_fd();
@@ -160,7 +160,7 @@ TEST_CASE("what is lent comes back as it was") {
   CHECK_FALSE(handover.previous_children[0].output->out.fd);
 }
 
-TEST_CASE("what would not be read is not handed over") {
+TEST_CASE("a handover that would not be read is refused") {
   Handover handover;
   handover.notes["long"] = std::string(std::size_t{17} << 20, 'x');
   const auto written = write_handover(handover);
