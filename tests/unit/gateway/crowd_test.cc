@@ -34,7 +34,7 @@ bool wait_for_log(const Gateway& gateway, std::string_view line) {
   return eventually([&] { return contains_text(gateway.log(), line); });
 }
 
-/// Tells of each request that it is there, and answers once it may.
+/// Reports each request, and answers when permitted.
 struct HeldPool {
   std::counting_semaphore<100> here{0};
   std::counting_semaphore<100> may_answer{0};
@@ -102,7 +102,7 @@ TEST_CASE("without a limit per address") {
 }
 
 TEST_CASE(
-    "a newcomer gets the place of who has been silent longest, from however many "
+    "a new connection replaces the one that has been silent longest, from any number of "
     "addresses") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_connections = 20; });
   std::list<Client> silent;
@@ -193,7 +193,7 @@ TEST_CASE("a burst does not excuse a long silence" * doctest::test_suite("long")
       },
       [](GatewayOptions& options) {
         options.max_connections = 1;
-        // So that only the newcomer can be why they end.
+        // So that only the new connection can be the reason why they end.
         options.client_timeout = 10min;
       });
   Client sender(world.gateway);
@@ -260,14 +260,13 @@ TEST_CASE("while all clients keep up, a new one waits") {
   CHECK(contains_text(busy.reply(), "done"));
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
   pool.may_answer.release();
-  // Who had the place was kept, and had nothing to do with it any more.
+  // The busy connection was kept, but its slot was free.
   CHECK(busy.rest() == "");
   CHECK(contains_text(newcomer.reply(), "done"));
 }
 
 TEST_CASE(
-    "who is answered when one too many has come gives way, and has his whole "
-    "reply first") {
+    "a connection that is answered when the limit is exceeded is closed after its whole reply") {
   HeldPool pool;
   const World world([&pool](int connection) { pool(connection); },
                     [](GatewayOptions& options) { options.max_connections = 1; });
@@ -275,7 +274,7 @@ TEST_CASE(
   Client kept(world.gateway);
   CHECK(is_served(kept));
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
-  // It sees his request and the newcomer in one look.
+  // The gateway sees the request and the new connection in the same iteration.
   world.gateway.signal(SIGSTOP);
   siginfo_t stopped;
   REQUIRE(::waitid(P_ALL, 0, &stopped, WSTOPPED) == 0);
@@ -306,7 +305,7 @@ TEST_CASE("a trusted proxy is not limited, but each client that it forwards is")
     held.emplace_back(world.gateway).send(from(client));
   }
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
-  // All are there once their requests are answered in their order.
+  // All have arrived when their requests are answered in order.
   pool.may_answer.release();
   CHECK(contains_text(held.front().reply(), "done"));
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
@@ -319,7 +318,7 @@ TEST_CASE("a trusted proxy is not limited, but each client that it forwards is")
     REQUIRE(reply != "");
   }
   CHECK(contains_text(reply, "too many requests from your address"));
-  // Its connection is kept, and is no such client's any more.
+  // Its connection is kept alive, and no longer counts for that client.
   third.send(from("2001:db8:0:1::"));
   pool.may_answer.release(5);
   CHECK(contains_text(third.reply(), "done"));
@@ -341,7 +340,7 @@ TEST_CASE("requests for which a trusted proxy forwards no address are not limite
   second.send(kCrowdGet);
   Client third(world.gateway);
   third.send("GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: unknown\r\n\r\n");
-  // The front contains_text read these when it refuses what came after them.
+  // The front has read these lines before it refuses the request after them.
   CHECK(ask(world.gateway, "\r\r\n" + std::string(kCrowdGet)).starts_with("HTTP/1.1 400"));
   pool.may_answer.release(3);
   for (Client* client : {&first, &second, &third}) CHECK(contains_text(client->reply(), "done"));
@@ -353,7 +352,7 @@ TEST_CASE("empty lines before a request are skipped") {
     CAPTURE(before);
     CHECK(ask(world.gateway, std::string(before) + std::string(kCrowdGet))
               .starts_with("HTTP/1.1 200"));
-    // Byte by byte, and after a request too.
+    // Byte by byte, and also after a request.
     Client client(world.gateway);
     CHECK(is_served(client));
     for (const char byte : std::string(before) + std::string(kCrowdGet)) {

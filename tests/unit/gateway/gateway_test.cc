@@ -238,7 +238,7 @@ TEST_CASE("a refused request gets a line of text and a line in the log") {
   refused("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "400");
   refused("nonsense\r\n\r\n", "400");
   refused(std::string("GET /a\0b HTTP/1.1\r\nHost: h\r\n\r\n", 31), "400");
-  // The beginning of TLS, without an end of line.
+  // The start of a TLS handshake, without a newline.
   refused("\x16\x03\x01\x02", "400");
   refused("GET / HTTP/3.0\r\nHost: h\r\n\r\n", "505");
   refused(get("/%zz"), "400");
@@ -254,7 +254,7 @@ TEST_CASE("a refused request gets a line of text and a line in the log") {
 TEST_CASE("a body over the limit is refused before it arrives, and the client can read the reply") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_body = 1'000'000; });
   Client client(world.gateway);
-  // More than any socket buffer holds: without somebody who reads on, this would end in a reset.
+  // More than any socket buffer holds: if the gateway did not keep reading, this would cause a reset.
   client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 30000000\r\n\r\n");
   for (int i = 0; i < 30; ++i) client.send(some_bytes(1'000'000));
   const std::string reply = client.reply();
@@ -269,7 +269,7 @@ TEST_CASE("bodies that exceed the total limit are refused one by one") {
   const auto all_but_the_end = std::string_view(request).substr(0, request.size() - 1);
   Client first(world.gateway);
   first.send(all_but_the_end);
-  // Whichever of the two the gateway reads last.
+  // Either of the two, whichever the gateway reads last.
   Client second(world.gateway);
   second.send(all_but_the_end);
   const std::string log_line = "client 127.0.0.1: 503 too many large requests at the same time";
@@ -280,7 +280,7 @@ TEST_CASE("bodies that exceed the total limit are refused one by one") {
   CHECK((replies == "HTTP/1.1 200HTTP/1.1 503" || replies == "HTTP/1.1 503HTTP/1.1 200"));
   first.close();
   second.close();
-  // Both are forgotten: the same again and again, and on one connection.
+  // Neither counts any longer: this can be repeated, also on one connection.
   Client patient(world.gateway);
   for (int i = 0; i < 5; ++i) {
     patient.send(request);
@@ -663,7 +663,7 @@ TEST_CASE("SIGQUIT finishes the in-flight request and stops accepting connection
   busy.send(kGet);
   REQUIRE(here.try_acquire_for(kPatienceTime));
   world.gateway.signal(SIGQUIT);
-  // After a moment, since it might have been about to send.
+  // After stop_grace, since it might have been about to send.
   CHECK(idle.rest() == "");
   may_answer.release();
   const std::string reply = busy.rest();
@@ -690,7 +690,7 @@ TEST_CASE("after SIGQUIT, a kept-alive connection gets one more reply, with Conn
   reply = fresh.rest();
   CHECK(reply.starts_with("HTTP/1.1 200"));
   CHECK(has(reply, "Connection: close\r\n"));
-  // Long before the moment is over: nobody is left.
+  // Long before stop_grace has passed: no connection is left.
   CHECK(world.gateway.wait() == 0);
 }
 

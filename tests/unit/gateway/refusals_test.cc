@@ -1,4 +1,4 @@
-// What the front answers by itself is there for the pool's status page.
+// Refusals by the front are available for the pool's status page.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -21,7 +21,7 @@ std::shared_ptr<RefusalTally> some_tally() {
   return *RefusalTally::create(scoreboard::Refuser::kFront);
 }
 
-/// The one with STATUS, as soon as it was there so often.
+/// The refusal with STATUS, once it was counted TIMES times.
 Refusal refusal_in(const RefusalTally& tally, std::uint32_t status, std::uint64_t times = 1) {
   Refusal found;
   const bool is_there = eventually([&] {
@@ -57,7 +57,7 @@ TEST_CASE("a request refused at its head is recorded with its path and without s
   const Refusal unknown = refusal_in(*tally, 411);
   CHECK(unknown.method.view() == "POST");
   CHECK(unknown.uri.view().empty());
-  // No request at all.
+  // Not a request.
   ask(world.gateway, "\x16\x03\x01\x02");
   CHECK(refusal_in(*tally, 400).method.view().empty());
   CHECK(tally->read().size() == 4);
@@ -93,7 +93,7 @@ TEST_CASE("excess connections are all counted, although only one line is logged"
   const World world(serve_echo, [&](GatewayOptions& options) {
     options.refusals = tally;
     options.max_connections_per_address = 1;
-    // Nobody is silent for so long that he gives way.
+    // No client counts as silent.
     options.min_rate = 0;
   });
   Client first(world.gateway);
