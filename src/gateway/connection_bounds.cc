@@ -36,15 +36,16 @@ ConnectionBounds::ConnectionBounds(event_base* base, const GatewayOptions& optio
       gone_log_(kLogPause),
       bound_log_(kLogPause) {}
 
-Connection* ConnectionBounds::least_missed(const Connection* newcomer,
-                                           const AddressCounts::Registration* of_its) const {
+Connection* ConnectionBounds::slowest(const Connection* newcomer,
+                                      const AddressCounts::Registration* same_address_as) const {
   using Worth = std::tuple<bool, std::ptrdiff_t, double>;
   Connection* least = nullptr;
   Worth least_worth;
   for (const auto& [bev, exchange] : exchanges_) {
     Connection* const connection = exchange.connection.get();
     if (connection == newcomer) continue;
-    if (of_its != nullptr && !exchange.registration.same_address(*of_its)) continue;
+    if (same_address_as != nullptr && !exchange.registration.same_address(*same_address_as))
+      continue;
     const auto standing = connection->standing();
     if (!standing) continue;
     // A client that has just connected is about to send.
@@ -68,7 +69,7 @@ void ConnectionBounds::bound_address(Connection& newcomer,
   registration = counts_.enter(peer->ip());
   if (!counts_.is_beyond_bound(registration)) return;
   const std::size_t limit = options_.max_connections_per_address;
-  if (Connection* silent = least_missed(&newcomer, &registration); silent != nullptr) {
+  if (Connection* silent = slowest(&newcomer, &registration); silent != nullptr) {
     log_through(bound_log_, fmt::format("client {}: more than {} connections from one address: "
                                         "closed one that was silent",
                                         peer->ip(), limit));
@@ -96,7 +97,7 @@ bool ConnectionBounds::has_place() {
   if (exchanges_.size() < limit) return true;
   // One at a time: a connection is closed for the new one only when its address is known.
   if (exchanges_.size() > limit || is_crowded_) return false;
-  if (least_missed(nullptr, nullptr) != nullptr) return true;
+  if (slowest(nullptr, nullptr) != nullptr) return true;
   look_again_soon();
   return false;
 }
@@ -120,7 +121,7 @@ void ConnectionBounds::bound_replies() {
 
 void ConnectionBounds::make_room(const Connection* newcomer) {
   while (exchanges_.size() > options_.max_connections) {
-    Connection* const least = least_missed(newcomer, nullptr);
+    Connection* const least = slowest(newcomer, nullptr);
     if (least == nullptr) return look_again_soon();
     log_through(gone_log_,
                 fmt::format("client {}: closed for another: all {} connections are taken",

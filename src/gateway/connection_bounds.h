@@ -45,8 +45,8 @@ class ConnectionBounds {
  private:
   /// The best connection to close in favour of NEWCOMER; null if all are fast enough or new. OF_ITS:
   /// only connections from that address.
-  Connection* least_missed(const Connection* newcomer,
-                           const AddressCounts::Registration* of_its) const;
+  Connection* slowest(const Connection* newcomer,
+                      const AddressCounts::Registration* same_address_as) const;
   void bound_address(Connection& newcomer, AddressCounts::Registration& registration);
   /// Closes connections except NEWCOMER (may be null) while there are too many.
   void make_room(const Connection* newcomer);

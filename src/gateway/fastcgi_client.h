@@ -40,15 +40,15 @@ class FastcgiCall final : private ReplySink {
 
   /// The destination: a listening socket, or a process that takes one end of a socket pair
   /// (base/passed_connections.h).
-  struct Way {
+  struct Destination {
     const base::SocketAddress* address = nullptr;  // not owned
     int passing = -1;
     std::string str() const { return address != nullptr ? address->str() : "the web pages"; }
   };
 
-  /// REQUEST was made by append_request(). The address in WAY, and LIMITS, must outlive the call.
-  FastcgiCall(event_base* base, const Way& way, const Limits& limits, base::EventBufferPtr request,
-              More more, Done done);
+  /// REQUEST was made by append_request(). The address in DESTINATION, and LIMITS, must outlive the call.
+  FastcgiCall(event_base* base, const Destination& destination, const Limits& limits,
+              base::EventBufferPtr request, More more, Done done);
 
   /// Starts the call. DONE is never called from within start().
   void start();
@@ -80,7 +80,7 @@ class FastcgiCall final : private ReplySink {
   enum class Stage { kConnecting, kTalking, kFinishing };
 
   event_base* base_;
-  Way way_;
+  Destination destination_;
   const Limits& limits_;
   base::EventBufferPtr request_;
   More more_;

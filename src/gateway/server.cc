@@ -235,14 +235,14 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
     return answer_error(exchange, 503, "out of memory", "");
   }
   exchange.call = std::make_unique<FastcgiCall>(
-      base_, way_of(*request), pool_limits_, std::move(bytes),
+      base_, destination_of(*request), pool_limits_, std::move(bytes),
       [this, &exchange] { on_part(exchange); },
       [this, &exchange](FastcgiCall::Outcome outcome) { on_answer(exchange, outcome); });
   exchange.call->start();
 }
 
-FastcgiCall::Way Server::way_of(const evhttp_request& request) const {
-  const FastcgiCall::Way to_pool{.address = &*options_.pool};
+FastcgiCall::Destination Server::destination_of(const evhttp_request& request) const {
+  const FastcgiCall::Destination to_pool{.address = &*options_.pool};
   if (options_.pages_passing < 0) return to_pool;
   const auto path =
       http::percent_decode(evhttp_uri_get_path(evhttp_request_get_evhttp_uri(&request)));
@@ -252,7 +252,7 @@ FastcgiCall::Way Server::way_of(const evhttp_request& request) const {
                        std::ranges::find(options_.pool_paths, *path) == options_.pool_paths.end() &&
                        is_surely_page(method_name(evhttp_request_get_command(&request)), *path,
                                       type == nullptr ? "" : type);
-  return is_page ? FastcgiCall::Way{.passing = options_.pages_passing} : to_pool;
+  return is_page ? FastcgiCall::Destination{.passing = options_.pages_passing} : to_pool;
 }
 
 std::uint16_t Server::port_of(const Connection& connection) const {

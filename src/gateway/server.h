@@ -53,7 +53,7 @@ class Server final : private Connection::Owner {
   /// Records a refusal for the status page.
   void note_refusal(const Connection& connection, int status, std::string_view text);
   /// The pool, or the page server.
-  FastcgiCall::Way way_of(const evhttp_request& request) const;
+  FastcgiCall::Destination destination_of(const evhttp_request& request) const;
   std::uint16_t port_of(const Connection& connection) const;
   void on_accept_failed();
   void listen_or_not();

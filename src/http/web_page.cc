@@ -72,22 +72,23 @@ std::string hash_source(std::string_view text) {
                                                      static_cast<std::size_t>(length)));
 }
 
-struct Wish {
+struct AcceptedType {
   std::string_view type;
   double weight = 1;
 };
 
 /// Takes the first element off ACCEPT (RFC 9110, section 12.5.1).
-Wish take_wish(std::string_view& accept) {
+AcceptedType take_accepted(std::string_view& accept) {
   std::string_view piece = base::take_until(accept, ',');
-  Wish wish{base::trim_blanks(piece.substr(0, piece.find(';')))};
+  AcceptedType accepted{base::trim_blanks(piece.substr(0, piece.find(';')))};
   const std::size_t weight = piece.find("q=");
-  if (weight == std::string_view::npos) return wish;
+  if (weight == std::string_view::npos) return accepted;
   piece.remove_prefix(weight + 2);
-  if (std::from_chars(piece.data(), piece.data() + piece.size(), wish.weight).ec != std::errc()) {
-    wish.weight = 0;
+  if (std::from_chars(piece.data(), piece.data() + piece.size(), accepted.weight).ec !=
+      std::errc()) {
+    accepted.weight = 0;
   }
-  return wish;
+  return accepted;
 }
 
 /// Advice for users who get STATUS.
@@ -170,10 +171,10 @@ bool prefers_html(std::string_view accept) {
   double html = 0;
   double other = 0;
   while (!accept.empty()) {
-    const Wish wish = take_wish(accept);
-    if (same_name(wish.type, "text/html")) html = std::max(html, wish.weight);
-    if (same_name(wish.type, "text/plain") || same_name(wish.type, "application/json")) {
-      other = std::max(other, wish.weight);
+    const AcceptedType accepted = take_accepted(accept);
+    if (same_name(accepted.type, "text/html")) html = std::max(html, accepted.weight);
+    if (same_name(accepted.type, "text/plain") || same_name(accepted.type, "application/json")) {
+      other = std::max(other, accepted.weight);
     }
   }
   return html > 0 && html >= other;
@@ -181,8 +182,8 @@ bool prefers_html(std::string_view accept) {
 
 bool takes_gzip(std::string_view accept_encoding) {
   while (!accept_encoding.empty()) {
-    const Wish wish = take_wish(accept_encoding);
-    if (same_name(wish.type, "gzip")) return wish.weight > 0;
+    const AcceptedType accepted = take_accepted(accept_encoding);
+    if (same_name(accepted.type, "gzip")) return accepted.weight > 0;
   }
   return false;
 }
