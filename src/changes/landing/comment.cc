@@ -10,7 +10,7 @@
 namespace quarry::changes {
 namespace {
 
-constexpr std::size_t kMaxRecentRefusals = 50;
+constexpr std::size_t kMostTold = 50;
 constexpr std::size_t kMostOfLine = 100;    // bytes
 constexpr std::size_t kIdDigits = 8;        // of a change set, as its queue is listed
 constexpr std::size_t kCheckInDigits = 10;  // as fossil shows them
@@ -44,7 +44,7 @@ std::string all_told(std::span<const TakenBackCheckIn> taken_back) {
   const std::size_t count = taken_back.size();
   if (count == 1) return told(taken_back.front());
   std::string text = fmt::format("{} change sets: ", count);
-  const std::size_t last = std::min(count, kMaxRecentRefusals);
+  const std::size_t last = std::min(count, kMostTold);
   for (std::size_t i = 0; i < last; ++i) {
     const bool is_end = i + 1 == count;
     text += fmt::format("{}{}", i == 0 ? "" : is_end ? " and " : ", ", told(taken_back[i]));
