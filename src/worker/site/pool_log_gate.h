@@ -1,5 +1,5 @@
 // The gate before a repository's write-ahead log that the workers of a pool share: holds on the
-// pool's scoreboard. See log_gate.h for what it is, holds.h for what happens when its closer dies.
+// pool's scoreboard. See log_gate.h for what it is, leases.h for what happens when its closer dies.
 #pragma once
 
 #include "quarry/repository/log_gate.h"
