@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kDefault = R"(%R - %u %t "%m %r" %s)";
 constexpr std::string_view kUsualTime = "%d/%b/%Y:%H:%M:%S %z";
 
-/// A word that may stand in braces, and what the renderer knows it by.
+/// A word in braces, and its code for the renderer.
 struct Modifier {
   char letter;  // of the placeholder
   std::string_view word;
@@ -50,7 +50,7 @@ Result<char> modifier_named(char letter, std::string_view word) {
   std::string known;
   for (const Modifier& modifier : kModifiers) {
     if (modifier.letter != letter) continue;
-    // Without a word: the first of each placeholder's.
+    // Without a word, the placeholder's first modifier applies.
     if (word.empty() || std::ranges::equal(modifier.word, word, {}, {}, ascii_lower)) {
       return modifier.code;
     }
@@ -60,7 +60,7 @@ Result<char> modifier_named(char letter, std::string_view word) {
               fmt::format("%{} knows no \"{}\", only {}", letter, printable(word), known));
 }
 
-/// What stands in braces at the start of REST, which is taken off with them.
+/// Takes a word in braces off the start of REST and returns the word.
 Result<std::string_view> take_braces(std::string_view& rest) {
   if (!rest.starts_with('{')) return std::string_view();
   const std::size_t end = rest.find('}');
@@ -70,7 +70,7 @@ Result<std::string_view> take_braces(std::string_view& rest) {
   return inside;
 }
 
-/// The placeholder whose % was taken off REST, which is taken off too.
+/// Takes a placeholder, without its %, off the start of REST.
 Result<AccessPiece> take_placeholder(std::string_view& rest) {
   QUARRY_TRY_ASSIGN(const std::string_view inside, take_braces(rest));
   if (rest.empty()) return fail(ErrorCode::kInvalid, "nothing follows the last % (%% is a %)");

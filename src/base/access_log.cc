@@ -42,7 +42,7 @@ void AccessLog::write(const AccessRecord& record) {
   if (is_suppressed(record)) return;
   line_.clear();
   options_.format.render(record, line_);
-  // A log that cannot be written must not stop the work.
+  // A log that cannot be written must not stop the server.
   [[maybe_unused]] const auto ignored = ::write(fd_.get(), line_.data(), line_.size());
 }
 

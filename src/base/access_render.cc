@@ -1,4 +1,4 @@
-// Lines of a compiled access.format.
+// Renders lines of a compiled access.format.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,14 +18,14 @@ namespace quarry::base {
 namespace {
 
 constexpr std::int64_t kMicros = 1000000;
-// Of a value that the client chose. A line has to stay one write, and one that people can read.
+// Limit on values from clients, so that a line stays a single write and readable.
 constexpr std::size_t kLongest = 2048;
 
 double seconds(std::int64_t micros) {
   return static_cast<double>(micros) / static_cast<double>(kMicros);
 }
 
-/// The value of the variable NAME, of the request or else of the process (env[] sets those).
+/// The value of the variable NAME of the request or, if it has none, of the process (set by env[]).
 std::string_view variable(const AccessRecord& record, const std::string& name) {
   for (const char* const* entry = record.variables; entry != nullptr && *entry != nullptr;
        ++entry) {
@@ -40,13 +40,13 @@ std::string_view variable(const AccessRecord& record, const std::string& name) {
 
 constexpr std::string_view kHidden = "(hidden)";
 
-/// Of the cookies in HEADER those of Fossil's pages and clients without their values.
+/// HEADER with the values of Fossil's cookies, for pages and clients, hidden.
 std::string loggable_cookies(std::string_view header) {
   constexpr std::string_view kClients = "x-f-l-c=";
   constexpr std::string_view kPages = "fossil-";
   std::string shown;
   while (!header.empty()) {
-    // A proxy that makes one header of several may put a comma between them.
+    // A proxy that merges several headers may separate them by commas.
     const std::size_t name = std::min(header.find_first_not_of(" \t,;"), header.size());
     const std::size_t value = std::min(header.find_first_of("=,;", name), header.size() - 1) + 1;
     const bool logs_in =
@@ -57,13 +57,13 @@ std::string loggable_cookies(std::string_view header) {
     shown += kHidden;
     header.remove_prefix(std::min(header.find(';'), header.size()));
   }
-  // This one is a login card, in which anything may stand: nothing behind it is shown.
+  // This one is a login card with arbitrary contents: nothing after it is shown.
   const std::size_t card = shown.find(kClients);
   if (card != shown.npos) shown.replace(card + kClients.size(), shown.npos, kHidden);
   return shown;
 }
 
-/// The value of the variable NAME as it may be logged: without what logs somebody in.
+/// The value of the variable NAME without credentials.
 std::string loggable(std::string_view name, std::string_view value) {
   if (value.empty()) return {};
   if (name == "HTTP_AUTHORIZATION" || name == "HTTP_PROXY_AUTHORIZATION") {
@@ -72,7 +72,7 @@ std::string loggable(std::string_view name, std::string_view value) {
   return name == "HTTP_COOKIE" ? loggable_cookies(value) : without_credentials(value);
 }
 
-/// The value of the line NAME of HEADER.
+/// The value of the field NAME in HEADER.
 std::string_view header_line(std::string_view header, std::string_view name) {
   while (!header.empty()) {
     const std::string_view line = header.substr(0, header.find("\r\n"));
@@ -94,7 +94,7 @@ void put_text(std::string& out, std::string_view text) {
   }
 }
 
-// The format is the operator's, who may write whatever strftime(3) takes.
+// The format comes from the configuration, which may use everything that strftime(3) supports.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 void put_time(std::string& out, std::int64_t micros, const std::string& format) {
@@ -176,11 +176,11 @@ void put_piece(std::string& out, const AccessPiece& piece, const AccessRecord& r
     case 'x':
       return put_text(out, record.operation);
     default:
-      break;  // compile() lets no other letter through
+      break;  // compile() rejects other letters
   }
 }
 
-/// Without the JSON library, which makes a tree first: this is done for every request.
+/// Written by hand, because this runs for every request and the JSON library builds a tree first.
 void put_json(std::string& out, std::string_view name, std::string_view value) {
   put(out, ",\"{}\":", name);
   if (value.size() <= kLongest) return append_json_string(out, value);
@@ -189,7 +189,6 @@ void put_json(std::string& out, std::string_view name, std::string_view value) {
   append_json_string(out, fmt::format("{}…", value.substr(0, end)));
 }
 
-/// Without the JSON library, which makes a tree first: this is done for every request.
 void put_json(std::string& out, std::string_view name, std::integral auto value) {
   put(out, ",\"{}\":{}", name, value);
 }

@@ -23,11 +23,11 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds kLook{200};
+constexpr milliseconds kPollInterval{200};
 /// From SIGTERM to SIGKILL.
 constexpr milliseconds kPatience{2000};
 
-/// The program while it runs.
+/// A running program.
 class RunningCommand {
  public:
   RunningCommand(pid_t pid, Fd output, std::size_t max_output)
@@ -40,7 +40,7 @@ class RunningCommand {
     const steady_clock::time_point end = steady_clock::now() + timeout;
     steady_clock::time_point kill_at = steady_clock::time_point::max();
     while (!has_ended()) {
-      look();
+      poll_briefly();
       const steady_clock::time_point now = steady_clock::now();
       if (now >= kill_at) ::kill(-pid_, SIGKILL);
       if (kill_at != steady_clock::time_point::max()) continue;
@@ -50,7 +50,7 @@ class RunningCommand {
       ::kill(-pid_, SIGTERM);
       kill_at = now + kPatience;
     }
-    // Those that it has started may hold on.
+    // Processes that it has started may have ignored SIGTERM.
     if (forced_) ::kill(-pid_, SIGKILL);
     read_output();
     return result();
@@ -59,17 +59,17 @@ class RunningCommand {
  private:
   bool has_ended() { return ::waitpid(pid_, &status_, WNOHANG) != 0; }
 
-  /// Waits a moment for the program's end, or its output.
-  void look() {
+  /// Waits for the program's end or output, for a short time.
+  void poll_briefly() {
     std::array<pollfd, 2> ready{{{ending_.get(), POLLIN, 0}, {output_.get(), POLLIN, 0}}};
-    ::poll(ready.data(), ready.size(), static_cast<int>(kLook.count()));
+    ::poll(ready.data(), ready.size(), static_cast<int>(kPollInterval.count()));
     if (ready[1].revents != 0) read_output();
   }
 
   void read_output() {
     std::array<char, 65536> buffer{};
     ssize_t size = 0;
-    // No program writes so fast that this does not end, but one may try.
+    // Bounded, in case a program writes as fast as this reads.
     for (int i = 0; i < 64 && output_; ++i) {
       size = ::read(output_.get(), buffer.data(), buffer.size());
       if (size <= 0) break;
@@ -117,7 +117,7 @@ std::string CommandEnd::in_words() const {
 }
 
 Result<CommandEnd> run_command(const Command& command, const std::function<bool()>& interrupted) {
-  // A file, which is never waited for, and no socket: scripts open /dev/stdin.
+  // A file, because reading it never blocks and, unlike a socket, it can be reopened as /dev/stdin.
   QUARRY_TRY_ASSIGN(const Fd input, memory_file(command.input));
   QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
   ::fcntl(output.reading.get(), F_SETFL, O_NONBLOCK);

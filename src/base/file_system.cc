@@ -42,7 +42,7 @@ ErrorCode code_of(int error) {
   }
 }
 
-/// What errno says of PATH.
+/// The error for errno, about PATH.
 std::unexpected<Error> refused(const fs::path& path) {
   const int error = errno;
   return fail(code_of(error), path.string() + ": " + std::generic_category().message(error));
@@ -101,7 +101,8 @@ class RealFile final : public File {
     return refused(path_);
   }
 
-  // Of the open file, not of the process: it can be asked about without being taken.
+  // An open file description lock: it belongs to the open file instead of the process, and can be
+  // tested without being taken.
   Result<bool> try_lock() override {
     struct flock lock = whole_file();
     if (::fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0) return true;
@@ -143,10 +144,10 @@ int flags_of(FileUse use) {
   return O_RDONLY;
 }
 
-// A journal takes those that wait for it at the same time in one go.
+// A file system's journal commits concurrent syncs together.
 constexpr std::size_t kSyncsAtOnce = 8;
 
-/// Threads that are made meanwhile get no signals.
+/// Blocks signals during its lifetime, so that new threads do not receive any.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -162,7 +163,7 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-/// Calls ACTION with each number below COUNT, several at a time.
+/// Calls ACTION with each number below COUNT, in several threads.
 template <typename Action>
 Result<void> for_each_at_once(std::size_t count, const Action& action) {
   std::atomic<std::size_t> next = 0;
@@ -176,7 +177,7 @@ Result<void> for_each_at_once(std::size_t count, const Action& action) {
     try {
       while (threads.size() + 1 < std::min(count, kSyncsAtOnce)) threads.emplace_back(do_some);
     } catch (const std::system_error&) {
-      // No more can be made: those that there are do it.
+      // No more threads can be created: use the existing ones.
     }
     do_some();
   }
@@ -187,7 +188,7 @@ Result<void> for_each_at_once(std::size_t count, const Action& action) {
 class RealFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<File>> open(const fs::path& path, FileUse use) override {
-    // Nobody is to wait for the other end of a pipe that lies there.
+    // Do not block if the path is a FIFO.
     Fd fd(::open(path.c_str(), flags_of(use) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
     if (!fd) return refused(path);
     struct stat status {};

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPreload = "LD_PRELOAD=";
 constexpr std::string_view kLogGuard = "libquarry-log-guard.so";
 
-/// The library in the build folder of the running program; empty: it is not run in one.
+/// The library in the build folder, if the running program is in one; otherwise empty.
 fs::path built_library() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -21,10 +21,10 @@ fs::path built_library() {
   return folder.parent_path() / "repository" / kLogGuard;
 }
 
-/// Has the dynamic linker load LIBRARY before all that ENVIRONMENT ("NAME=value" each) names. False,
-/// and nothing is changed: it cannot be told of its path.
+/// Puts LIBRARY first in LD_PRELOAD in ENVIRONMENT ("NAME=value" each). Returns false, and changes
+/// nothing, if LD_PRELOAD cannot contain its path.
 bool preload(std::vector<std::string>& environment, const fs::path& library) {
-  // What separates several of them.
+  // These separate paths in LD_PRELOAD.
   if (library.empty() || library.string().find_first_of(" :") != std::string::npos) return false;
   std::string value = library.string();
   for (const std::string& variable : environment) {

@@ -21,8 +21,8 @@ bool begins_comment(char c) {
   return c == ';' || c == '#';
 }
 
-/// TEXT without a comment: from a ; or # after a space, and from a ; at the end, as PHP-FPM's
-/// configuration has it.
+/// TEXT without a comment, which starts with ; or # after a space. As in PHP-FPM's configuration, a ;
+/// at the end is also removed.
 std::string_view without_comment(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool after_space = i == 0 || kSpaces.find(text[i - 1]) != std::string_view::npos;
@@ -32,7 +32,7 @@ std::string_view without_comment(std::string_view text) {
   return text;
 }
 
-/// The value that begins with the quote TEXT begins with.
+/// Parses the quoted value at the start of TEXT.
 Result<std::string> quoted_value(std::string_view text) {
   std::string value;
   std::size_t i = 1;
@@ -54,7 +54,7 @@ Result<std::string> quoted_value(std::string_view text) {
 class Reader {
  public:
   IniFile read(std::string_view text) {
-    // Some editors put a byte order mark first.
+    // Some editors write a byte order mark.
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
     while (!text.empty()) {
       ++line_;
@@ -101,7 +101,7 @@ class Reader {
     const std::string_view key = trim(line.substr(0, equals));
     if (key.empty()) return mistake("there is no key before the =");
     if (!in_section_) {
-      // What stands under a section that is itself a mistake was named with it.
+      // If the section itself is a mistake, that was already reported.
       if (!seen_section_) mistake(fmt::format("{} stands before the first [section]", key));
       return;
     }

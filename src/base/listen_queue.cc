@@ -15,8 +15,8 @@
 namespace quarry::base {
 namespace {
 
-constexpr std::uint32_t kTcpListen = 10;  // TCP_LISTEN, whose header hides the kernel's
-// The kernel answers inside send(2); this only bounds what should not happen.
+constexpr std::uint32_t kTcpListen = 10;  // TCP_LISTEN; its header conflicts with the kernel's
+// The kernel answers within send(2); the timeout is only a precaution.
 constexpr timeval kNetlinkTimeout{0, 100'000};
 
 template <typename Query>
@@ -25,7 +25,7 @@ struct Question {
   Query query{};
 };
 
-/// An answer of the kernel, of one message.
+/// The kernel's answer, a single message.
 class Answer {
  public:
   template <typename Query>
@@ -41,7 +41,7 @@ class Answer {
     if (got > 0) size_ = static_cast<std::size_t>(got);
   }
 
-  /// Copies the fixed part of the message; false when it is something else, an error say.
+  /// Copies the fixed part of the message; false if it is something else, such as an error.
   template <typename Message>
   bool read(Message& message) const {
     nlmsghdr header{};
@@ -52,7 +52,7 @@ class Answer {
     return true;
   }
 
-  /// Copies the attribute TYPE that follows a fixed part of FIXED bytes.
+  /// Copies the attribute TYPE, after a fixed part of FIXED bytes.
   template <typename Attribute>
   bool read_attribute(std::size_t fixed, int type, Attribute& attribute) const {
     std::size_t at = NLMSG_HDRLEN + NLMSG_ALIGN(fixed);

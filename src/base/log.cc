@@ -20,9 +20,9 @@ namespace {
 struct Log {
   LogOptions options;
   int fd = STDERR_FILENO;
-  Fd owned;  // fd, unless it is standard error or somebody else's
+  Fd owned;  // fd, unless it is standard error or owned by the caller
   std::string prefix;
-  std::uint64_t lost = 0;  // lines that a daemon did not take, since it last took one
+  std::uint64_t lost = 0;  // lines dropped since the daemon last accepted one
 };
 
 Log& the_log() {
@@ -49,7 +49,7 @@ std::int64_t now_micros() {
   return std::int64_t{now.tv_sec} * 1000000 + now.tv_usec;
 }
 
-/// A log that cannot be written must not stop the work, and there is nobody to tell.
+/// Ignores errors, because they cannot be reported and must not stop the server.
 void put(int fd, std::string_view bytes) {
   [[maybe_unused]] const auto ignored = ::write(fd, bytes.data(), bytes.size());
 }
@@ -80,7 +80,7 @@ void put_lines(Log& log, const LogRecord& record) {
   }
 }
 
-/// Where a file would be made, if PATH were opened for that.
+/// The path of the file that would be created by opening PATH.
 std::filesystem::path end_of_links(std::filesystem::path path) {
   constexpr int kMost = 40;
   std::error_code error;
@@ -114,7 +114,7 @@ Result<void> open_log(const LogOptions& options) {
     QUARRY_TRY_ASSIGN(fd, connect_log_socket(options.path));
   }
   if (!fd) {
-    // Another descriptor of the same: that of standard error is not the log's in children.
+    // A duplicate, because standard error is redirected in children.
     fd.reset(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
     if (!fd) return fail_errno("cannot log to standard error");
   }
@@ -127,7 +127,7 @@ Result<void> open_log(const LogOptions& options) {
 Result<void> check_log_file(const std::string& path) {
   if (is_own_descriptor(path)) return {};
   const Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  // ENXIO: a FIFO that nobody reads yet.
+  // ENXIO: a FIFO without a reader.
   if (file || errno == ENXIO) return {};
   if (errno == ENOENT) {
     const auto folder = end_of_links(path).parent_path();
@@ -148,16 +148,16 @@ Result<void> reopen_log(Reopening reopening) {
   if (log.options.target != LogTarget::kFile || !log.owned) return {};
   if (is_own_descriptor(log.options.path)) return {};
   QUARRY_TRY_ASSIGN(const Fd fresh, open_log(log.options.path, reopening));
-  // The same number, which children and libraries may know.
+  // Keep the number, which children and libraries may use.
   if (::dup3(fresh.get(), log.fd, O_CLOEXEC) >= 0) return {};
   return fail_errno(fmt::format("cannot reopen the log {}", log.options.path));
 }
 
-void let_reopening_be_told() {
-  sigset_t told;
-  ::sigemptyset(&told);
-  ::sigaddset(&told, SIGUSR1);
-  ::sigprocmask(SIG_UNBLOCK, &told, nullptr);
+void unblock_reopen_signal() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGUSR1);
+  ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 int log_descriptor() {
@@ -189,7 +189,7 @@ void log_line(LogLevel level, std::string_view message) {
 void log_bare(LogLevel level, std::string_view message) {
   Log& log = the_log();
   if (level < log.options.level) return;
-  // A daemon's lines have their frame anyway, and those of a JSON log are objects.
+  // Daemons need their frame, and lines of a JSON log must be objects.
   if (is_socket(log.options.target) || log.options.form == LogForm::kJson) {
     return log_line(level, message);
   }

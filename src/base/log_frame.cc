@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::int64_t kMicrosInSecond = 1000000;
 
-// Well below what a socket's buffer holds by default.
+// Well below the default size of a socket's buffer.
 constexpr std::size_t kLongestDatagram = std::size_t{64} << 10;
 
-// A part takes at least this, however much stands before it.
+// Minimum size of a part, no matter how long the prefix is.
 constexpr std::size_t kLeastRoom = 64;
 
 int priority_of(LogLevel level) {
@@ -43,7 +43,7 @@ std::string syslog_time(std::int64_t micros) {
   const std::time_t seconds = micros / kMicrosInSecond;
   tm local{};
   ::localtime_r(&seconds, &local);
-  // Not strftime(3), whose months are the locale's.
+  // Not strftime(3), whose month names depend on the locale.
   constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   return fmt::format("{} {:2} {:02}:{:02}:{:02}", kMonths[static_cast<std::size_t>(local.tm_mon)],
@@ -74,13 +74,13 @@ LogFrame::LogFrame(const LogOptions& options, const LogRecord& record) : rest_(r
 }
 
 void LogFrame::begin_text(const LogRecord& record) {
-  const bool has_time = head_.empty();  // syslog has put its own before
+  const bool has_time = head_.empty();  // syslog's frame has its own time
   if (has_time) head_ = fmt::format("[{}] ", iso_micros(record.micros));
   head_ += fmt::format("{}: ", name_of(record.level));
   if (!record.child.empty()) head_ += fmt::format("[{}] ", record.child);
 }
 
-// Without the JSON library, which takes memory: lines are written where there may be none left.
+// Without the JSON library, which allocates memory: lines are also logged when memory is exhausted.
 void LogFrame::begin_json(const LogRecord& record) {
   head_ += fmt::format(R"({{"time":"{}","level":"{}","pid":{})", iso_micros(record.micros),
                        name_of(record.level), record.pid);

@@ -1,5 +1,5 @@
-// One message as the lines that are written of it: what stands before and behind each, and where a
-// long message is divided.
+// Formats a message as one or more log lines, with a prefix and suffix for each, and splits long
+// messages.
 //
 //   file, standard error   [TIME] LEVEL: [CHILD] MESSAGE\n           or {"time":…,"message":"…"}\n
 //   syslog (RFC 3164)      <PRIORITY>Mmm dd hh:mm:ss IDENT[PID]: LEVEL: [CHILD] MESSAGE
@@ -28,11 +28,11 @@ class LogFrame {
  public:
   LogFrame(const LogOptions& options, const LogRecord& record);
 
-  /// What stands before and behind each part of the message.
+  /// The prefix and suffix of each line.
   const std::string& head() const { return head_; }
   std::string_view tail() const { return tail_; }
-  /// Takes the next part off the message, escaped and within the limit; nothing is left when
-  /// is_done(). At least one part, be it empty.
+  /// Takes the next part off the message, escaped and within the limit, until is_done(). There is at
+  /// least one part, which may be empty.
   std::string next_part();
   bool is_done() const { return is_begun_ && rest_.empty(); }
 

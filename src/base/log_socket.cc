@@ -10,7 +10,7 @@
 namespace quarry::base {
 namespace {
 
-// A daemon that is slow is waited for, one that hangs must not stop the work.
+// Long enough for a slow daemon; a daemon that hangs must not stop the server.
 constexpr timeval kSendTimeout{1, 0};
 
 bool connect_to(int fd, const std::string& path) {

@@ -1,4 +1,4 @@
-// The local socket of a logging daemon: one datagram a line.
+// The local socket of a logging daemon: one datagram per line.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace quarry::base {
 
-/// A datagram socket connected to PATH. Its number is above those of the standard descriptors.
+/// A datagram socket connected to PATH. Its number is above the standard descriptors.
 /// Errors: kIo.
 Result<Fd> connect_log_socket(const std::string& path);
 
-/// Sends DATAGRAM over FD. Where the daemon behind PATH was restarted, FD is connected anew. False:
-/// nobody took it, or (unless IS_PATIENT) nobody took it at once.
+/// Sends DATAGRAM over FD, which is reconnected to PATH if the daemon was restarted. False: not
+/// accepted or, unless IS_PATIENT, not accepted immediately.
 bool send_to_log_socket(int fd, const std::string& path, std::string_view datagram,
                         bool is_patient);
 

@@ -10,7 +10,7 @@
 namespace quarry::base {
 
 void notify_service_manager(std::string_view state) {
-  // Whether anybody listens is for the service manager to care about.
+  // Errors are ignored: the server does not depend on being heard.
   ::sd_notify(0, std::string(state).c_str());
 }
 

@@ -21,7 +21,7 @@
 namespace quarry::base {
 namespace {
 
-/// What posix_spawn is told.
+/// The attributes and file actions for posix_spawn.
 class SpawnPlan {
  public:
   SpawnPlan() {
@@ -102,7 +102,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
 }
 
 Result<pid_t> spawn(const Launch& launch) {
-  // Beyond all places, so that none is overwritten before it was taken.
+  // Above all target numbers, so that no source is overwritten before it is duplicated.
   const int beyond = static_cast<int>(launch.descriptors.size()) + STDERR_FILENO + 1;
   std::vector<Fd> sources;
   for (const int descriptor : launch.descriptors) {
@@ -177,7 +177,7 @@ std::string find_program(const std::string& name) {
   std::string_view rest = path;
   while (!rest.empty()) {
     const std::string folder(take_until(rest, ':'));
-    // An empty or relative one means the current folder, which is another one in a child.
+    // Empty and relative ones depend on the current folder, which is different in a child.
     if (folder.starts_with('/') && is_program(folder + "/" + name)) return folder + "/" + name;
   }
   return {};

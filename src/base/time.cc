@@ -42,7 +42,7 @@ Civil to_civil(UnixMillis time) {
           static_cast<int>(of_day % 1000)};
 }
 
-/// The number that the digits of TEXT[at, at+count) make, or -1.
+/// The number in TEXT[at, at+count), or -1 if it has other characters than digits.
 int digits(std::string_view text, std::size_t at, std::size_t count) {
   if (text.size() < at + count) return -1;
   int value = 0;
@@ -106,7 +106,7 @@ std::optional<UnixMillis> parse_iso(std::string_view text) {
     }
     fraction /= scale;
   }
-  // Days beyond the month's end count on into the next month, as SQLite's date functions do.
+  // Days beyond the end of the month continue into the next month, as in SQLite's date functions.
   const sys_days date = sys_days{year{y} / month{static_cast<unsigned>(mo)} / 1} + days{d - 1};
   const double of_day = (h * 3600.0 + mi * 60.0 + s + fraction) * 1000.0;
   return UnixMillis{duration_cast<milliseconds>(date.time_since_epoch()).count() +

@@ -69,7 +69,7 @@ bool Channel::send(Message message) const {
 
 Received Channel::receive(Message* message) const {
   WireBytes bytes{};
-  // MSG_TRUNC: the length is that of the whole packet, also where it does not fit.
+  // MSG_TRUNC returns the length of the whole packet, even if it does not fit.
   const ssize_t size = ::recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_TRUNC);
   if (size < 0) {
     const bool is_nothing = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;

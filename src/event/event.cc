@@ -18,8 +18,7 @@ using nlohmann::json;
 
 constexpr std::string_view kCutMark = "…";
 
-// Each record's members, once, for writing and for reading: the name in JSON, the member, and how
-// many bytes it may have.
+// The members of each record, for both writing and reading: name in JSON, member, and limit in bytes.
 
 template <typename Fields>
 void visit_fields(Fields& fields, Head& head) {
@@ -84,7 +83,7 @@ void visit_fields(Fields& fields, Hook& hook) {
   fields("input", hook.input, kMostInput);
 }
 
-/// Where the members of a record stand.
+/// The JSON object with the members of a record.
 struct PartOf {
   const char* operator()(const Artifact&) const { return "artifact"; }
   const char* operator()(const Push&) const { return "push"; }
@@ -100,13 +99,13 @@ std::string shown(base::UnixMillis time) {
   return base::iso_millis(time) + "Z";
 }
 
-/// Puts members into JSON, cut where that is allowed.
+/// Writes members to JSON, truncated if allowed.
 class Writer {
  public:
   Writer(json& to, bool cuts) : to_(to), cuts_(cuts) {}
 
-  void operator()(const char* name, const std::string& text, std::size_t most) const {
-    to_[name] = cuts_ ? cut(text, most) : text;
+  void operator()(const char* name, const std::string& text, std::size_t limit) const {
+    to_[name] = cuts_ ? cut(text, limit) : text;
   }
   void operator()(const char* name, std::uint64_t number) const { to_[name] = number; }
   void operator()(const char* name, base::UnixMillis time) const { to_[name] = shown(time); }
@@ -125,16 +124,16 @@ class Writer {
   bool cuts_;
 };
 
-/// Takes members out of JSON; what was wrong with the first that was.
+/// Reads members from JSON and keeps the first error.
 class Reader {
  public:
   explicit Reader(const json& from) : from_(from) {}
 
-  void operator()(const char* name, std::string& text, std::size_t most) {
+  void operator()(const char* name, std::string& text, std::size_t limit) {
     const json* value = find(name);
     if (value == nullptr) return;
     if (!value->is_string()) return note(ErrorCode::kInvalid, name, "is no text");
-    take(name, *value, text, most);
+    take(name, *value, text, limit);
   }
   void operator()(const char* name, std::uint64_t& number) {
     const json* value = find(name);
@@ -162,7 +161,7 @@ class Reader {
       take(name, each, names.emplace_back(), kMostName);
     }
   }
-  /// A member without which there is no event.
+  /// Fails if the member NAME is missing.
   void require(const char* name) {
     if (find(name) == nullptr) note(ErrorCode::kInvalid, name, "is missing");
   }
@@ -177,10 +176,10 @@ class Reader {
     const auto at = from_.find(name);
     return at == from_.end() ? nullptr : &*at;
   }
-  void take(const char* name, const json& value, std::string& text, std::size_t most) {
+  void take(const char* name, const json& value, std::string& text, std::size_t limit) {
     const auto& found = value.get_ref<const std::string&>();
-    if (found.size() > most) {
-      return note(ErrorCode::kLimit, name, fmt::format("is longer than {} bytes", most));
+    if (found.size() > limit) {
+      return note(ErrorCode::kLimit, name, fmt::format("is longer than {} bytes", limit));
     }
     text = found;
   }
@@ -192,7 +191,7 @@ class Reader {
   std::optional<base::Error> error_;
 };
 
-/// The object NAME of FROM; an empty one where that has none.
+/// The object NAME in FROM, or an empty one.
 const json& part(const json& from, const char* name) {
   static const json kNone = json::object();
   const auto at = from.find(name);
@@ -215,7 +214,7 @@ Result<Head> read_head(const json& from) {
   return head;
 }
 
-/// Text as JSON; nothing of it is deeper than an event is, so that little memory holds it.
+/// Parses JSON and discards nesting deeper than that of an event, to bound memory use.
 Result<json> read_json(std::string_view text) {
   constexpr int kMostDepth = 8;
   if (text.size() > kMostMessage) {
@@ -229,14 +228,14 @@ Result<json> read_json(std::string_view text) {
 
 }  // namespace
 
-std::string cut(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return std::string(text);
-  if (most < kCutMark.size()) return {};
-  std::size_t end = most - kCutMark.size();
+std::string cut(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return std::string(text);
+  if (limit < kCutMark.size()) return {};
+  std::size_t end = limit - kCutMark.size();
   constexpr auto kIsContinued = [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
   };
-  // Of what is no UTF-8 a character may be anything.
+  // At most three bytes, in case TEXT is not valid UTF-8.
   for (int i = 0; i < 3 && end > 0 && kIsContinued(text[end]); ++i) --end;
   return std::string(text.substr(0, end)).append(kCutMark);
 }

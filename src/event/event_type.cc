@@ -1,4 +1,4 @@
-// The types of events, and patterns of them.
+// Types of events and patterns.
 #include "event_type.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct TypeOf {
   std::string_view operator()(const Hook&) const { return "hook"; }
 };
 
-/// One of each type but the artifacts'.
+/// One record of each type except artifacts.
 const std::array<Record, 7>& other_records() {
   static const std::array<Record, 7> kRecords = {
       Push(), ChangeSet(), Notice(), BackofficeFailure(), Security(), Test(), Hook()};

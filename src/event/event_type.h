@@ -1,4 +1,4 @@
-// From the name of a type to its record.
+// Maps the name of a type to its record.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace quarry::event {
 
-/// An empty record of TYPE, and for an artifact of its kind; nothing: there is no such type.
+/// An empty record of TYPE (with its kind, for an artifact); nullopt if there is no such type.
 std::optional<Record> record_of_type(std::string_view type);
 
 }  // namespace quarry::event

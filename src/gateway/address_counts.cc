@@ -4,12 +4,12 @@
 
 namespace quarry::gateway {
 
-AddressCounts::Place AddressCounts::enter(std::string_view ip) {
-  Place place;
-  place.counts_ = &counts_;
-  place.entry_ = &*counts_.try_emplace(base::network_of(ip)).first;
-  ++place.entry_->second;
-  return place;
+AddressCounts::Registration AddressCounts::enter(std::string_view ip) {
+  Registration registration;
+  registration.counts_ = &counts_;
+  registration.entry_ = &*counts_.try_emplace(base::network_of(ip)).first;
+  ++registration.entry_->second;
+  return registration;
 }
 
 }  // namespace quarry::gateway

@@ -1,6 +1,6 @@
-// How many connections, or requests, there are from each client's address, and how many there may
-// be. An address counts as its network (base/network.h). Holds no more entries than there are places
-// taken. What is done with one that is too many is for connection_bounds.h.
+// Counts connections or requests per client address, with a limit. Addresses are counted by their
+// network (base/network.h). There is an entry only for addresses that are in use. connection_bounds.h
+// handles connections over the limit.
 #pragma once
 
 #include <cstddef>
@@ -15,49 +15,49 @@ class AddressCounts {
   using Counts = std::unordered_map<std::string, std::size_t>;
 
  public:
-  /// One that is counted, until it is destroyed or let go; an empty one is nobody's.
-  class Place {
+  /// Counts as one connection or request until it is destroyed or leave() is called. May be empty.
+  class Registration {
    public:
-    Place() = default;
-    Place(Place&& other) noexcept
+    Registration() = default;
+    Registration(Registration&& other) noexcept
         : counts_(std::exchange(other.counts_, nullptr)),
           entry_(std::exchange(other.entry_, nullptr)) {}
-    Place& operator=(Place&& other) noexcept {
+    Registration& operator=(Registration&& other) noexcept {
       std::swap(counts_, other.counts_);
       std::swap(entry_, other.entry_);
       return *this;
     }
-    ~Place() { leave(); }
+    ~Registration() { leave(); }
 
     void leave() {
       if (entry_ != nullptr && --entry_->second == 0) counts_->erase(counts_->find(entry_->first));
       entry_ = nullptr;
     }
     bool is_taken() const { return entry_ != nullptr; }
-    /// Places of this one's address, itself included; 0 for an empty one.
+    /// The count of this registration's address, including itself; 0 if it is empty.
     std::size_t of_address() const { return entry_ == nullptr ? 0 : entry_->second; }
-    bool same_address(const Place& other) const { return entry_ == other.entry_; }
+    bool same_address(const Registration& other) const { return entry_ == other.entry_; }
 
    private:
     friend class AddressCounts;
     Counts* counts_ = nullptr;
-    Counts::value_type* entry_ = nullptr;  // stays where it is while others come and go
+    Counts::value_type* entry_ = nullptr;  // stable while other entries come and go
   };
 
-  /// MOST: from one address, at a time; 0: no bound.
-  explicit AddressCounts(std::size_t most) : most_(most) {}
+  /// LIMIT: per address, concurrently; 0: unlimited.
+  explicit AddressCounts(std::size_t limit) : limit_(limit) {}
   AddressCounts(const AddressCounts&) = delete;
   AddressCounts& operator=(const AddressCounts&) = delete;
 
-  /// Counts one more of IP. It must not outlive this.
-  Place enter(std::string_view ip);
-  /// Whether there are more of PLACE's address than may be.
-  bool is_beyond_bound(const Place& place) const {
-    return most_ != 0 && place.of_address() > most_;
+  /// Counts one more for IP. The registration must not outlive this.
+  Registration enter(std::string_view ip);
+  /// Whether the count of REGISTRATION's address exceeds the limit.
+  bool is_beyond_bound(const Registration& registration) const {
+    return limit_ != 0 && registration.of_address() > limit_;
   }
 
  private:
-  std::size_t most_;
+  std::size_t limit_;
   Counts counts_;
 };
 

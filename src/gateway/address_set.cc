@@ -45,14 +45,14 @@ base::Result<AddressSet::Network> AddressSet::parse_entry(std::string_view entry
   const std::size_t slash = entry.find('/');
   QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse_ip(entry.substr(0, slash)));
   const bool ipv4 = address.family() == AF_INET;
-  const unsigned most = ipv4 ? 32 : 128;
+  const unsigned limit = ipv4 ? 32 : 128;
   const auto bits = slash == std::string_view::npos
-                        ? most
+                        ? limit
                         : base::parse_number<unsigned>(entry.substr(slash + 1));
-  if (!bits || *bits > most) {
+  if (!bits || *bits > limit) {
     return base::fail(
         base::ErrorCode::kInvalid,
-        fmt::format("\"{}\" is no network (ADDRESS/BITS, at most {} bits)", entry, most));
+        fmt::format("\"{}\" is no network (ADDRESS/BITS, at most {} bits)", entry, limit));
   }
   return Network{.address = as_ipv6(address).value_or(std::array<std::uint8_t, 16>{}),
                  .bits = ipv4 ? *bits + kMappedBits : *bits};

@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// What a client may send ahead while its request is being worked on.
+/// Bytes that a client may send ahead (pipelining) while its request is being handled.
 constexpr std::size_t kMostAhead = std::size_t{64} << 10;
 constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
 constexpr milliseconds kLingerTime{10'000};
@@ -25,8 +25,8 @@ constexpr milliseconds kTimeToAsk{1'000};
 constexpr std::size_t kMostOfFirstLine = 200;
 constexpr std::size_t kMostLingered = std::size_t{256} << 20;
 
-std::string_view contents(evbuffer* buffer, std::size_t most) {
-  const std::size_t size = std::min(evbuffer_get_length(buffer), most);
+std::string_view contents(evbuffer* buffer, std::size_t limit) {
+  const std::size_t size = std::min(evbuffer_get_length(buffer), limit);
   const auto* bytes = evbuffer_pullup(buffer, static_cast<ev_ssize_t>(size));
   return {reinterpret_cast<const char*>(bytes), bytes == nullptr ? 0 : size};
 }
@@ -76,7 +76,7 @@ void Connection::on_arrived() {
   void* argument = nullptr;
   bufferevent_event_cb callback = nullptr;
   bufferevent_getcb(bev_, nullptr, nullptr, &callback, &argument);
-  // Without its callbacks it was freed: evhttp could not make the connection.
+  // Without a callback it was freed: evhttp could not create the connection.
   if (callback == nullptr) return owner_.on_gone(*this);
   bufferevent_decref(bev_);
   evcon_ = static_cast<evhttp_connection*>(argument);
@@ -124,7 +124,7 @@ void Connection::on_deadline() {
   }
   if (state_ == State::kSending) {
     if (has_taken_all()) {
-      // It is the pool that the rest is waited for.
+      // The pool is what the reply has been waiting for, not the client.
       begun_ = steady_clock::now();
       pace_.begin();
       sent_ = 0;
@@ -135,7 +135,7 @@ void Connection::on_deadline() {
   if (state_ == State::kHead || state_ == State::kBody) {
     return refuse({.status = 408, .text = "the request took too long to come"});
   }
-  // A request that came just now, and would be lost.
+  // A request that has just arrived would be lost.
   if (state_ == State::kWaiting && owner_.stopping() && has_unread()) return end_soon();
   close();
 }
@@ -211,10 +211,10 @@ void Connection::inspect() {
     pace_.add(received_);
     set_deadline(is_to_be_refused() ? kTimeToAsk : limits_.client_timeout);
   }
-  // Beyond the limit by what ends the head, no more needs to be looked at.
+  // No more than the limit and the end of the head needs to be checked.
   const std::string_view bytes = contents(input, limits_.max_header + 1);
   const std::size_t size = http::header_block_size(bytes);
-  // TLS on the wrong port, say: it would wait for an answer for ever.
+  // For example TLS on the wrong port: it would wait for an answer forever.
   const bool hopeless = !bytes.empty() && !http::is_token(bytes.substr(0, 1));
   if (size == std::string_view::npos && bytes.size() <= limits_.max_header) {
     evbuffer_add_buffer(head_.get(), input);
@@ -244,8 +244,7 @@ void Connection::look_at(std::string_view head) {
 }
 
 bool Connection::pass_over_empty_lines(evbuffer* input) {
-  // They are part of no request yet: whoever sends nothing else does so on the time of a silent
-  // client.
+  // Empty lines are not part of a request: a client that sends nothing else counts as silent.
   if (state_ != State::kWaiting) return true;
   while (evbuffer_get_length(input) > 0) {
     const std::string_view bytes = contents(input, limits_.max_header);
@@ -254,7 +253,7 @@ bool Connection::pass_over_empty_lines(evbuffer* input) {
     received_ -= std::min(received_, size);
     if (size == bytes.size()) continue;
     if (bytes.substr(size) != "\r") return true;
-    // Half of one, perhaps.
+    // There may be half of a line end.
     evbuffer_add_buffer(head_.get(), input);
   }
   return false;
@@ -267,11 +266,11 @@ void Connection::on_output(const evbuffer_cb_info& info) {
                    static_cast<std::ptrdiff_t>(info.n_deleted));
   if (state_ == State::kSending) {
     pace_.add(info.n_deleted);
-    // Until now it was the pool that was waited for.
+    // Until now, the pool was the cause of the wait.
     if (info.orig_size == 0 && info.n_added > 0) pace_.begin();
   }
   if (info.n_added == 0) return;
-  // While no reply of ours is going out, it is evhttp that answers by itself.
+  // If no reply of ours is being sent, evhttp is sending its own.
   if (state_ == State::kSending || state_ == State::kRefusing || state_ == State::kLingering)
     return;
   constexpr std::string_view kContinue = "HTTP/1.1 100";
@@ -289,13 +288,13 @@ void Connection::refuse(http::Refusal refusal, bool is_logged) {
   state_ = State::kRefusing;
   pace_.begin();
   drain(bufferevent_get_input(bev_));
-  // Or evhttp might find the request whole before the wake-up.
+  // Otherwise evhttp might complete the request before the wake-up.
   bufferevent_disable(bev_, EV_READ);
-  // What evhttp has of the body goes with the connection. Counted until then, it would have others
-  // refused for what this client sent.
+  // evhttp frees the body with the connection. Until then it must not count, or others would be
+  // refused because of this client.
   owner_.on_released(std::exchange(held_, 0));
-  // Not now: evhttp is in the middle of something. Nothing is written before the wake-up, since
-  // that takes another turn of the loop.
+  // Not now, because evhttp is on the stack. Nothing is written before the wake-up, since that takes
+  // another iteration of the loop.
   event_active(wake_.get(), EV_TIMEOUT, 0);
 }
 
@@ -347,8 +346,8 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
   event_del(deadline_.get());
   evhttp_request_set_on_complete_cb(
       request, [](evhttp_request*, void* self) { self_of(self)->on_replied(); }, this);
-  // evhttp stops reading here, and so would not see the client go. Its error callback is right; its
-  // read callback must not be called now.
+  // evhttp stops reading here, so it would not notice that the client disconnects. Its error callback
+  // is fine; its read callback must not be called now.
   bufferevent_data_cb on_write = nullptr;
   bufferevent_event_cb on_event = nullptr;
   void* argument = nullptr;
@@ -360,7 +359,7 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
 
 void Connection::on_closed() {
   if (request_ != nullptr) {
-    // Taken from the connection by evhttp, it would be freed by nobody.
+    // evhttp has removed it from the connection and will not free it.
     if (evhttp_request_get_connection(request_) == nullptr) evhttp_request_free(request_);
     request_ = nullptr;
   }

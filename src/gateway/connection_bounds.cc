@@ -13,7 +13,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLookAgain{100};
-/// Between two lines in the log about clients that are too many.
+/// Between two log lines about too many clients.
 constexpr std::chrono::milliseconds kLogPause{5'000};
 
 void log_through(LogThrottle& gate, std::string_view line) {
@@ -36,23 +36,25 @@ ConnectionBounds::ConnectionBounds(event_base* base, const GatewayOptions& optio
       gone_log_(kLogPause),
       bound_log_(kLogPause) {}
 
-Connection* ConnectionBounds::least_missed(const Connection* newcomer,
-                                           const AddressCounts::Place* of_its) const {
+Connection* ConnectionBounds::slowest(const Connection* newcomer,
+                                      const AddressCounts::Registration* same_address_as) const {
   using Worth = std::tuple<bool, std::ptrdiff_t, double>;
   Connection* least = nullptr;
   Worth least_worth;
   for (const auto& [bev, exchange] : exchanges_) {
     Connection* const connection = exchange.connection.get();
     if (connection == newcomer) continue;
-    if (of_its != nullptr && !exchange.place.same_address(*of_its)) continue;
+    if (same_address_as != nullptr && !exchange.registration.same_address(*same_address_as))
+      continue;
     const auto standing = connection->standing();
     if (!standing) continue;
-    // Who has just connected is about to send.
+    // A client that has just connected is about to send.
     const bool has_had_time =
         standing->is_kept || standing->pace < static_cast<double>(options_.min_rate);
     if (!has_had_time) continue;
     const Worth worth{!standing->is_refused,
-                      -static_cast<std::ptrdiff_t>(exchange.place.of_address()), standing->pace};
+                      -static_cast<std::ptrdiff_t>(exchange.registration.of_address()),
+                      standing->pace};
     if (least != nullptr && worth >= least_worth) continue;
     least = connection;
     least_worth = worth;
@@ -60,29 +62,30 @@ Connection* ConnectionBounds::least_missed(const Connection* newcomer,
   return least;
 }
 
-void ConnectionBounds::bound_address(Connection& newcomer, AddressCounts::Place& place) {
+void ConnectionBounds::bound_address(Connection& newcomer,
+                                     AddressCounts::Registration& registration) {
   const auto peer = newcomer.peer();
   if (!peer || options_.trusted_proxies.contains(*peer)) return;
-  place = counts_.enter(peer->ip());
-  if (!counts_.is_beyond_bound(place)) return;
-  const std::size_t most = options_.max_connections_per_address;
-  if (Connection* silent = least_missed(&newcomer, &place); silent != nullptr) {
+  registration = counts_.enter(peer->ip());
+  if (!counts_.is_beyond_bound(registration)) return;
+  const std::size_t limit = options_.max_connections_per_address;
+  if (Connection* silent = slowest(&newcomer, &registration); silent != nullptr) {
     log_through(bound_log_, fmt::format("client {}: more than {} connections from one address: "
                                         "closed one that was silent",
-                                        peer->ip(), most));
+                                        peer->ip(), limit));
     return silent->give_way();
   }
-  place.leave();
+  registration.leave();
   log_through(bound_log_, fmt::format("client {}: 503 more than {} connections from one address",
-                                      peer->ip(), most));
+                                      peer->ip(), limit));
   newcomer.refuse_once_asked({.status = 503, .text = "too many connections from your address"});
 }
 
 bool ConnectionBounds::is_one_too_many(Exchange& exchange) {
   if (!exchange.client.is_named) return false;
-  exchange.request_place = counts_.enter(exchange.client.address);
-  if (!counts_.is_beyond_bound(exchange.request_place)) return false;
-  exchange.request_place.leave();
+  exchange.request_registration = counts_.enter(exchange.client.address);
+  if (!counts_.is_beyond_bound(exchange.request_registration)) return false;
+  exchange.request_registration.leave();
   log_through(bound_log_, fmt::format("client {}: 503 {}: more than {} requests from one address",
                                       exchange.client.address, exchange.request,
                                       options_.max_connections_per_address));
@@ -90,11 +93,11 @@ bool ConnectionBounds::is_one_too_many(Exchange& exchange) {
 }
 
 bool ConnectionBounds::has_place() {
-  const std::size_t most = options_.max_connections;
-  if (exchanges_.size() < most) return true;
-  // One newcomer at a time: for him somebody gives way when it is known who he is.
-  if (exchanges_.size() > most || is_crowded_) return false;
-  if (least_missed(nullptr, nullptr) != nullptr) return true;
+  const std::size_t limit = options_.max_connections;
+  if (exchanges_.size() < limit) return true;
+  // One at a time: a connection is closed for the new one only when its address is known.
+  if (exchanges_.size() > limit || is_crowded_) return false;
+  if (slowest(nullptr, nullptr) != nullptr) return true;
   look_again_soon();
   return false;
 }
@@ -118,7 +121,7 @@ void ConnectionBounds::bound_replies() {
 
 void ConnectionBounds::make_room(const Connection* newcomer) {
   while (exchanges_.size() > options_.max_connections) {
-    Connection* const least = least_missed(newcomer, nullptr);
+    Connection* const least = slowest(newcomer, nullptr);
     if (least == nullptr) return look_again_soon();
     log_through(gone_log_,
                 fmt::format("client {}: closed for another: all {} connections are taken",
@@ -127,8 +130,8 @@ void ConnectionBounds::make_room(const Connection* newcomer) {
   }
 }
 
-void ConnectionBounds::arrived(Connection& newcomer, AddressCounts::Place& place) {
-  bound_address(newcomer, place);
+void ConnectionBounds::arrived(Connection& newcomer, AddressCounts::Registration& registration) {
+  bound_address(newcomer, registration);
   make_room(&newcomer);
 }
 
@@ -139,14 +142,14 @@ void ConnectionBounds::look_again_soon() {
 
 void ConnectionBounds::look_again() {
   is_crowded_ = false;
-  // Who could have left when a newcomer was let in may have been busy when he had come.
+  // The connection that could be closed at accept() may have been busy when the new one arrived.
   make_room(nullptr);
   places_changed_();
 }
 
 void ConnectionBounds::replied(Exchange& exchange) {
-  exchange.request_place.leave();
-  // It can give way now, but not before evhttp is through with it.
+  exchange.request_registration.leave();
+  // This connection can be closed now, but not from within evhttp's callback.
   if (is_crowded_) look_again_.fire();
 }
 

@@ -1,10 +1,10 @@
-// Who is let in, and who gives way: a bound on the connections from one address, and places for
-// newcomers when all are taken.
+// Limits on connections: per address and in total. When a limit is reached, slow connections are
+// closed in favour of new ones.
 //
-// Nobody has to leave who keeps up. What is looked at is only how a client stands now
-// (Connection::standing), so that neither silence nor a byte now and then, from however many
-// addresses, keeps others out. A look goes over all connections: it is taken only where there are
-// too many.
+// A client that keeps up is never disconnected. Only its current speed counts
+// (Connection::standing), so that clients that are silent or send single bytes cannot block others,
+// no matter how many addresses they use. The search visits all connections, so it only runs when
+// there are too many.
 #pragma once
 
 #include <cstddef>
@@ -21,33 +21,34 @@ namespace quarry::gateway {
 
 class ConnectionBounds {
  public:
-  /// Of EXCHANGES, with an event of BASE. PLACES_CHANGED is called when has_place() may say
-  /// something else than before though nothing has happened. All must outlive it.
+  /// PLACES_CHANGED is called when the result of has_place() may have changed without another event.
+  /// All arguments must outlive it.
   ConnectionBounds(event_base* base, const GatewayOptions& options, const Exchanges& exchanges,
                    std::function<void()> places_changed);
 
-  /// NEWCOMER has connected, in PLACE from now on, unless it is a proxy or local. It may be refused,
-  /// and others may be closed.
-  void arrived(Connection& newcomer, AddressCounts::Place& place);
-  /// A reply has gone out on EXCHANGE's connection.
+  /// Handles NEWCOMER, which has connected, and sets its REGISTRATION, unless it is a proxy or local.
+  /// NEWCOMER may be refused, and others may be closed.
+  void arrived(Connection& newcomer, AddressCounts::Registration& registration);
+  /// Call it when a reply was sent on EXCHANGE's connection.
   void replied(Exchange& exchange);
-  /// Whether there is a place, or somebody to give way.
+  /// Whether a new connection can be accepted, if necessary by closing another.
   bool has_place();
-  /// Whether the request of EXCHANGE, which a proxy passes on, has to be refused. The log is told.
+  /// Whether the request of EXCHANGE, which came through a proxy, has to be refused (logged).
   bool is_one_too_many(Exchange& exchange);
 
-  /// BYTES more of replies, or fewer, are held until their clients take them.
+  /// The number of buffered reply bytes changes by BYTES.
   void queued(std::ptrdiff_t bytes) { untaken_ += bytes; }
-  /// Closes who has taken least of the largest replies, while too much is held of all. The caller's
-  /// exchange may be gone after it.
+  /// While too many reply bytes are buffered, closes the connection with the most. The caller's
+  /// exchange may be destroyed in it.
   void bound_replies();
 
  private:
-  /// Who would be missed least of those that could give way to NEWCOMER; null: all keep up, or have
-  /// just come. OF_ITS: only those of its address.
-  Connection* least_missed(const Connection* newcomer, const AddressCounts::Place* of_its) const;
-  void bound_address(Connection& newcomer, AddressCounts::Place& place);
-  /// Closes others than NEWCOMER (null: any) while there are too many.
+  /// The best connection to close in favour of NEWCOMER; null if all are fast enough or new. OF_ITS:
+  /// only connections from that address.
+  Connection* slowest(const Connection* newcomer,
+                      const AddressCounts::Registration* same_address_as) const;
+  void bound_address(Connection& newcomer, AddressCounts::Registration& registration);
+  /// Closes connections except NEWCOMER (may be null) while there are too many.
   void make_room(const Connection* newcomer);
   void look_again_soon();
   void look_again();
@@ -56,9 +57,9 @@ class ConnectionBounds {
   const Exchanges& exchanges_;
   std::function<void()> places_changed_;
   AddressCounts counts_;
-  /// Bytes of replies, of all connections.
+  /// Buffered reply bytes of all connections.
   std::ptrdiff_t untaken_ = 0;
-  /// All places were taken, or more than there are, and nobody could give way.
+  /// The limit was reached or exceeded, and no connection could be closed.
   bool is_crowded_ = false;
   base::Event look_again_;
   LogThrottle gone_log_;

@@ -1,4 +1,4 @@
-// How a connection gives its client a reply, whole or in pieces.
+// Sends replies on a connection, whole or in pieces.
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -63,7 +63,7 @@ void Connection::flush() {
   evbuffer_unfreeze(output, 1);
   evbuffer_write(output, descriptor());
   evbuffer_freeze(output, 1);
-  // What is left, and an error, is for the loop to find.
+  // The event loop handles the rest and any error.
   if (evbuffer_get_length(output) == 0) bufferevent_trigger(bev_, EV_WRITE, 0);
 }
 
@@ -74,7 +74,7 @@ void Connection::on_replied() {
   owner_.on_released(std::exchange(held_, 0));
   received_ = evbuffer_get_length(bufferevent_get_input(bev_));
   bufferevent_setwatermark(bev_, EV_READ, 0, 0);
-  // Not closed here: evhttp is still busy with it.
+  // Not closed here, because evhttp is on the stack.
   set_deadline(owner_.stopping() ? limits_.stop_grace : limits_.keepalive_timeout);
   owner_.on_replied(*this);
   if (received_ > 0) inspect();

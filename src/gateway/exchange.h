@@ -1,4 +1,4 @@
-// A connection, and the request on it if there is one.
+// A connection and its current request, if any.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ struct Exchange {
   Client client;
   /// For the log: method and target.
   std::string request;
-  /// Once a reply has begun to go out: bytes of it that have not come.
+  /// After begin_reply(): bytes of the reply that the pool has not sent yet.
   std::optional<std::uint64_t> left;
-  /// Of the connection, unless it is a proxy's or local.
-  AddressCounts::Place place;
-  /// Of the request, where a proxy passes it on.
-  AddressCounts::Place request_place;
+  /// Of the connection; empty for proxies and local connections.
+  AddressCounts::Registration registration;
+  /// Of the request, if it came through a proxy.
+  AddressCounts::Registration request_registration;
 };
 
-/// By what evhttp knows of them: their bufferevent.
+/// By bufferevent, which is what evhttp's callbacks provide.
 using Exchanges = std::unordered_map<bufferevent*, Exchange>;
 
 }  // namespace quarry::gateway

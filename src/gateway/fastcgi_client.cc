@@ -28,7 +28,7 @@ std::string errno_text(std::string_view what) {
   return fmt::format("{}: {}", what, std::strerror(errno));
 }
 
-/// What every read lands in before its records are taken apart: one for the thread, since nothing
+/// The buffer for reads before records are parsed: shared by all calls of the thread, because nothing
 /// stays in it.
 std::array<char, std::size_t{256} * 1024>& read_buffer() {
   thread_local std::array<char, std::size_t{256} * 1024> buffer;
@@ -37,10 +37,10 @@ std::array<char, std::size_t{256} * 1024>& read_buffer() {
 
 }  // namespace
 
-FastcgiCall::FastcgiCall(event_base* base, const Way& way, const Limits& limits,
+FastcgiCall::FastcgiCall(event_base* base, const Destination& destination, const Limits& limits,
                          base::EventBufferPtr request, More more, Done done)
     : base_(base),
-      way_(way),
+      destination_(destination),
       limits_(limits),
       request_(std::move(request)),
       more_(std::move(more)),
@@ -70,22 +70,23 @@ void FastcgiCall::watch(short what, milliseconds timeout) {
 }
 
 bool FastcgiCall::try_to_connect() {
-  if (way_.address == nullptr) {
+  if (destination_.address == nullptr) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
       return false;
     }
     socket_.reset(ends[0]);
     const base::Fd other(ends[1]);
-    return base::pass_connection(way_.passing, other.get());
+    return base::pass_connection(destination_.passing, other.get());
   }
-  socket_.reset(::socket(way_.address->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  socket_.reset(
+      ::socket(destination_.address->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket_) return false;
-  if (way_.address->family() != AF_UNIX) {
+  if (destination_.address->family() != AF_UNIX) {
     const int on = 1;
     ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
-  return ::connect(socket_.get(), way_.address->get(), way_.address->size()) == 0;
+  return ::connect(socket_.get(), destination_.address->get(), destination_.address->size()) == 0;
 }
 
 void FastcgiCall::connect() {
@@ -96,10 +97,11 @@ void FastcgiCall::connect() {
   if (errno == EINPROGRESS) return watch(EV_WRITE, std::max(left, milliseconds{1}));
   if (errno != EAGAIN) {
     return finish_later(Outcome::kUnreachable,
-                        errno_text(fmt::format("cannot connect to {}", way_.str())));
+                        errno_text(fmt::format("cannot connect to {}", destination_.str())));
   }
   if (left <= milliseconds::zero()) {
-    return finish_later(Outcome::kTimeout, fmt::format("the backlog of {} is full", way_.str()));
+    return finish_later(Outcome::kTimeout,
+                        fmt::format("the backlog of {} is full", destination_.str()));
   }
   watch(0, std::min(pause_, left));
   pause_ = std::min(pause_ * 2, kLongestPause);
@@ -116,7 +118,7 @@ bool FastcgiCall::send() {
     if (evbuffer_write(request_.get(), socket_.get()) > 0) continue;
     if (errno == EAGAIN) return false;
     if (errno == EINTR) continue;
-    // It may have answered without reading everything; reading will tell.
+    // The pool may have answered without reading everything; reading will show that.
     evbuffer_drain(request_.get(), evbuffer_get_length(request_.get()));
   }
   return true;
@@ -127,7 +129,8 @@ void FastcgiCall::on_event(short what) {
     case Stage::kConnecting: {
       if ((what & EV_WRITE) == 0) {
         if (watched_ == 0) return connect();
-        return finish(Outcome::kTimeout, fmt::format("cannot connect to {} in time", way_.str()));
+        return finish(Outcome::kTimeout,
+                      fmt::format("cannot connect to {} in time", destination_.str()));
       }
       int error = 0;
       socklen_t size = sizeof error;
@@ -135,7 +138,7 @@ void FastcgiCall::on_event(short what) {
       if (error == 0) return connected();
       errno = error;
       return finish(Outcome::kUnreachable,
-                    errno_text(fmt::format("cannot connect to {}", way_.str())));
+                    errno_text(fmt::format("cannot connect to {}", destination_.str())));
     }
     case Stage::kTalking:
       if ((what & EV_TIMEOUT) != 0) return finish(Outcome::kTimeout, "it took too long to answer");
@@ -164,7 +167,7 @@ void FastcgiCall::take(std::string_view bytes) {
   }
   switch (status) {
     case ReplyReader::Status::kMore: {
-      // A copy: the call may be destroyed in it, and the function with it.
+      // A copy, because the call, and with it the function, may be destroyed in it.
       const More more = more_;
       return more();
     }
@@ -193,7 +196,7 @@ void FastcgiCall::finish(Outcome outcome, std::string error) {
   error_ = std::move(error);
   event_.reset();
   socket_.reset();
-  // A copy: the call may be destroyed in it, and the function with it.
+  // A copy, because the call, and with it the function, may be destroyed in it.
   const Done done = std::move(done_);
   done(outcome);
 }

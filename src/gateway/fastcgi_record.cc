@@ -16,7 +16,7 @@ constexpr std::uint16_t kRequestId = 1;
 bool append_request(evbuffer* out, std::string_view params, evbuffer* body) {
   std::string start;
   start.reserve(params.size() + 64);
-  // Without FCGI_KEEP_CONN the worker closes when it has answered.
+  // Without FCGI_KEEP_CONN the worker closes the connection after its reply.
   http::append_record(start, FCGI_BEGIN_REQUEST, kRequestId, http::begin_content());
   http::append_stream(start, FCGI_PARAMS, kRequestId, params);
   http::append_record(start, FCGI_PARAMS, kRequestId, {});
@@ -75,7 +75,7 @@ ReplyReader::Status ReplyReader::feed(std::string_view bytes, ReplySink& sink) {
         break;
       default:
         end_ += part->content;
-        // The padding of the end record need not be waited for.
+        // Do not wait for the padding of the end record.
         if (part->is_last) return Status::kEnd;
     }
   }

@@ -1,11 +1,11 @@
-// One request on one connection, as the web server's side of FastCGI has it: records are those of
+// The web server's side of FastCGI, with one request per connection. Records are those of
 // quarry/http/fastcgi.h.
 //
 //   sent     BEGIN_REQUEST (responder, no kept connection) PARAMS… PARAMS(empty)
 //            STDIN… STDIN(empty)
 //   read     STDOUT… STDERR… in any mixture, then END_REQUEST
 //
-// Connections are not kept: a worker that holds one can serve nobody else.
+// Connections are not kept alive, because an idle one would occupy a worker.
 #pragma once
 
 #include <event2/buffer.h>
@@ -18,7 +18,7 @@
 
 namespace quarry::gateway {
 
-/// The name-value pairs of a request, in the form in which PARAMS records carry them.
+/// The name-value pairs of a request, encoded for PARAMS records.
 class Params {
  public:
   void add(std::string_view name, std::string_view value) {
@@ -31,11 +31,11 @@ class Params {
   std::string bytes_;
 };
 
-/// Appends a whole request to OUT: PARAMS as Params made them, and all of BODY, which is left
-/// empty. BODY may be null. False: no memory.
+/// Appends a complete request to OUT: PARAMS as encoded by Params, and BODY (may be null), which is
+/// drained. False: out of memory.
 bool append_request(evbuffer* out, std::string_view params, evbuffer* body);
 
-/// Takes the streams of a reply.
+/// Receives the streams of a reply.
 class ReplySink {
  public:
   virtual ~ReplySink() = default;
@@ -43,26 +43,26 @@ class ReplySink {
   virtual void on_stderr(std::string_view bytes) = 0;
 };
 
-/// Reads a pool's reply from pieces of any size, and passes on each at once.
+/// Reads a pool's reply from pieces of any size, and passes each on immediately.
 class ReplyReader {
  public:
   enum class Status { kMore, kEnd, kBad };
 
-  /// Reads BYTES. kEnd: END_REQUEST has come and nothing more is expected. kBad: error() says why.
+  /// Reads BYTES. kEnd: END_REQUEST has arrived. kBad: error() has the reason.
   Status feed(std::string_view bytes, ReplySink& sink);
 
   const std::string& error() const { return error_; }
-  /// After kEnd: FCGI_REQUEST_COMPLETE if the request was answered; others are refusals
-  /// (FCGI_OVERLOADED, say).
+  /// After kEnd: FCGI_REQUEST_COMPLETE if the request was answered; other values are refusals, such
+  /// as FCGI_OVERLOADED.
   std::uint8_t protocol_status() const;
 
  private:
-  /// Why a record with HEADER has no place here; empty if it has.
+  /// Why a record with HEADER is not allowed now; empty if it is.
   std::string error_in(const http::RecordHeader& header);
 
   http::RecordReader records_;
   bool stdout_ended_ = false;
-  std::string end_;  // the content of END_REQUEST, as far as it has come
+  std::string end_;  // the content of END_REQUEST received so far
   std::string error_;
 };
 

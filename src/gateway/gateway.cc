@@ -23,8 +23,8 @@ void on_library_message(int severity, const char* message) {
   base::log(level, "libevent: {}", message);
 }
 
-/// With a list of changes, interest that comes and goes within one turn of the loop costs no system
-/// call. It is not for programs that duplicate watched descriptors; this one has none.
+/// With a changelist, an event that is added and deleted within one iteration of the loop costs no
+/// system call. This is only safe for programs that do not duplicate watched descriptors.
 base::EventBasePtr make_base() {
   event_config* config = event_config_new();
   if (config == nullptr) return nullptr;
@@ -34,8 +34,8 @@ base::EventBasePtr make_base() {
   return base;
 }
 
-/// How many clients there may be: each takes a descriptor, and one more while it is served. The
-/// limit of descriptors is raised as far as it may be.
+/// The maximum number of clients: each needs a descriptor, and another one while it is served. Raises
+/// the limit of descriptors as far as possible.
 std::size_t connections_within_limit(std::size_t wanted) {
   constexpr rlim_t kOwn = 64;
   rlimit limit{};
@@ -54,8 +54,8 @@ std::size_t connections_within_limit(std::size_t wanted) {
   return possible;
 }
 
-/// Unlike a worker, the gateway does not end where it may not open the log: those who wait for its
-/// successor would wait for the slowest of its clients.
+/// Unlike a worker, the gateway does not exit if it may not open the log: new clients would have to
+/// wait until its slowest client has finished.
 void reopen_log(evutil_socket_t, short, void*) {
   const auto done = base::reopen_log(base::Reopening::kWantsFile);
   if (!done) base::log(LogLevel::kWarning, "{}: going on with the old one", done.error().message);
@@ -85,7 +85,7 @@ int run(const GatewayOptions& wanted) {
     if (!begun) base::log(LogLevel::kWarning, "{}", begun.error().message);
   }
   Server server(base.get(), options);
-  // Before the start: from the first connection on, the signals have their meaning.
+  // Before the start, so that signals work from the first connection on.
   const base::EventPtr quick = on_signal(
       base.get(), SIGTERM,
       [](evutil_socket_t, short, void* loop) {
@@ -97,7 +97,7 @@ int run(const GatewayOptions& wanted) {
       [](evutil_socket_t, short, void* stopped) { static_cast<Server*>(stopped)->stop(); },
       &server);
   const base::EventPtr reopening = on_signal(base.get(), SIGUSR1, reopen_log, nullptr);
-  base::let_reopening_be_told();
+  base::unblock_reopen_signal();
   if (const auto started = server.start(); !started || !quick || !graceful || !reopening) {
     base::log(LogLevel::kError, "{}",
               started ? "cannot watch for signals" : started.error().message);

@@ -1,4 +1,4 @@
-// Lets a line that may come thousands of times a second into the log now and then.
+// Limits the rate of a log line that could otherwise appear thousands of times per second.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@ class LogThrottle {
   using Clock = std::chrono::steady_clock;
   explicit LogThrottle(std::chrono::milliseconds pause) : pause_(pause) {}
 
-  /// Nothing where the line is to be left out at NOW; otherwise how many were, since the last that
-  /// was not.
+  /// nullopt if the line must be dropped at NOW; otherwise the number of lines dropped since the last
+  /// one.
   std::optional<std::uint64_t> pass(Clock::time_point now) {
     if (last_ && now - *last_ < pause_) {
       ++left_out_;

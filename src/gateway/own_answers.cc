@@ -1,4 +1,5 @@
-// What the front answers by itself, without the pool: told to the log, and to the pool's status page.
+// Replies that the front makes itself, without the pool, recorded in the log and on the pool's status
+// page.
 #include <event2/buffer.h>
 #include <fmt/core.h>
 
@@ -17,14 +18,14 @@ namespace {
 
 using base::LogLevel;
 
-/// What the client alone is at fault for is nothing that an operator has to see to.
+/// Errors that only the client has caused do not need an operator.
 LogLevel level_of(int status) {
   const bool is_clients = status < 500 || status == 501 || status == 505;
   return is_clients ? LogLevel::kNotice : LogLevel::kWarning;
 }
 
-/// Of the request that begins with LINE, "METHOD TARGET VERSION" or the beginning of that. A target
-/// with a host may have a password in it, which one that is cut does not show.
+/// A refusal of the request that starts with LINE, "METHOD TARGET VERSION" or a prefix of that. A
+/// target with a host may contain a password, which cannot be recognized in a truncated one.
 scoreboard::Refusal refusal_of(int status, std::string_view line, std::string_view text) {
   scoreboard::Refusal refusal;
   refusal.status = static_cast<std::uint32_t>(status);

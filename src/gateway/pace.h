@@ -1,7 +1,7 @@
-// How fast a client has moved lately, seen beside a rate that it should keep up.
+// The recent speed of a client, compared with the minimum rate.
 //
-// It begins as if it had moved one second's bytes. What it moves beyond the rate is put to its
-// credit for a few seconds only: else a burst, which costs little, would excuse a long silence.
+// It starts with a credit of one second's bytes. Bytes above the minimum rate are credited for a few
+// seconds only; otherwise a cheap burst would permit a long silence.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class Pace {
   using Clock = std::chrono::steady_clock;
   static constexpr double kMostAhead = 5;  // seconds
 
-  /// RATE in bytes a second, at least 1.
+  /// RATE: bytes per second, at least 1.
   explicit Pace(std::size_t rate)
       : rate_(static_cast<double>(std::max<std::size_t>(rate, 1))), since_(Clock::now()) {}
 

@@ -17,7 +17,7 @@ namespace {
 using base::SocketAddress;
 namespace parameter = http::parameter;
 
-/// The values of all headers of that name, in order, joined as one list.
+/// The values of all headers with that name, in order, joined to one list.
 std::string joined(const evkeyvalq& headers, std::string_view name, std::string_view separator) {
   std::string result;
   for (const evkeyval* field = headers.tqh_first; field != nullptr; field = field->next.tqe_next) {
@@ -28,7 +28,7 @@ std::string joined(const evkeyvalq& headers, std::string_view name, std::string_
   return result;
 }
 
-/// An entry of X-Forwarded-For: an address, which some proxies write with a port.
+/// Parses an entry of X-Forwarded-For: an address, to which some proxies add a port.
 std::optional<SocketAddress> forwarded_address(std::string_view entry) {
   entry = base::trim_blanks(entry);
   if (auto address = SocketAddress::parse_ip(entry)) return *std::move(address);
@@ -39,14 +39,14 @@ std::optional<SocketAddress> forwarded_address(std::string_view entry) {
   return std::nullopt;
 }
 
-/// Whether the name's HTTP_ variable can be mistaken for no other.
+/// Whether the header's HTTP_ variable is unambiguous and safe.
 bool may_pass(std::string_view name, bool through_proxy) {
   for (const char c : name) {
     if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-')) {
       return false;
     }
   }
-  // Some programs take HTTP_PROXY as the proxy for what they fetch.
+  // Some programs use HTTP_PROXY as the proxy for their own requests.
   if (http::same_name(name, "Proxy")) return false;
   if (!through_proxy && name.size() > 12 && http::same_name(name.substr(0, 12), "X-Forwarded-"))
     return false;
@@ -120,7 +120,7 @@ std::string_view method_name(const evhttp_request& request) {
   }
 }
 
-/// Path and query of a target; of one in absolute form (http://host/path) what follows the host.
+/// The path and query of a target, which may be in absolute form (http://host/path).
 std::string_view origin_form(std::string_view target) {
   if (target.starts_with('/')) return target;
   for (const std::string_view scheme : {"http://", "https://"}) {

@@ -1,9 +1,9 @@
-// From an HTTP request to the CGI variables (RFC 3875, section 4.1) that the pool is sent.
+// Converts an HTTP request to the CGI variables (RFC 3875, section 4.1) for the pool.
 //
-// REQUEST_URI is the target as it came, PATH_INFO its path with %XX undone and nothing else: what a
-// path may name is the worker's decision. SCRIPT_NAME is empty, REMOTE_USER is never set: the
-// gateway authenticates nobody. Headers that could be mistaken for other variables are left out:
-// names with anything but letters, digits and hyphens, and Proxy.
+// REQUEST_URI is the target as received; PATH_INFO is its path with %XX decoded, otherwise unchanged,
+// because the worker decides which paths are valid. SCRIPT_NAME is empty. REMOTE_USER is never set,
+// because the gateway does not authenticate clients. Headers that could be mistaken for other
+// variables are dropped: Proxy, and names with characters other than letters, digits and hyphens.
 #pragma once
 
 #include <event2/http.h>
@@ -19,19 +19,19 @@
 
 namespace quarry::gateway {
 
-/// Who the request is from, after proxies that are trusted.
+/// The client, as seen through trusted proxies.
 struct Client {
   std::string address;
-  /// 0 when a proxy stands between.
+  /// 0 if the request came through a proxy.
   std::uint16_t port = 0;
   /// Whether the peer is a trusted proxy.
   bool through_proxy = false;
-  /// Whether that one names the address; otherwise it is the proxy's own.
+  /// Whether the proxy has forwarded the client's address; otherwise it is the proxy's own.
   bool is_named = false;
 };
 
-/// PEER itself, unless it is trusted: then the right-most address of X-Forwarded-For that is not.
-/// What is not an address ends the search.
+/// PEER itself or, if PEER is trusted, the right-most address in X-Forwarded-For that is not. The
+/// search stops at an entry that is not an address.
 Client client_of(const base::SocketAddress& peer, const evkeyvalq& headers,
                  const AddressSet& trusted);
 
@@ -41,7 +41,7 @@ struct RequestFacts {
   std::size_t body_size;
 };
 
-/// Errors: kInvalid, a path that cannot be decoded.
+/// Errors: kInvalid (the path cannot be decoded).
 base::Result<Params> params_of(evhttp_request& request, const RequestFacts& facts);
 
 }  // namespace quarry::gateway

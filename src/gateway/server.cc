@@ -50,7 +50,7 @@ struct ReplyStart {
   std::size_t size;  // of its block, in bytes
 };
 
-/// The header block that REPLY begins with, which stays there.
+/// Parses the header block at the start of REPLY, without removing it.
 base::Result<ReplyStart> start_of(evbuffer* reply) {
   const std::size_t looked_at = std::min(evbuffer_get_length(reply), kMostReplyHeader);
   const auto* start =
@@ -81,7 +81,7 @@ Server::Server(event_base* base, const GatewayOptions& options)
       bounds_(base, options, exchanges_, [this] { listen_or_not(); }) {}
 
 Server::~Server() {
-  // Requests under way are dropped, each through on_gone(), while the rest is still there.
+  // Aborts in-flight requests through on_gone(), while the other members still exist.
   http_.reset();
   exchanges_.clear();
 }
@@ -96,8 +96,7 @@ base::Result<void> Server::start() {
       this));
   http_.reset(evhttp_new(base_));
   if (!http_ || !rest_) return base::fail(base::ErrorCode::kIo, "no memory for the HTTP server");
-  // What is no HTTP method of ours is refused in request_head.cc, in words; evhttp's words are
-  // HTML.
+  // request_head.cc refuses other methods with a plain text; evhttp would send HTML.
   evhttp_set_allowed_methods(http_.get(), 0xffff);
   evhttp_set_default_content_type(http_.get(), nullptr);
   evhttp_set_max_headers_size(http_.get(), static_cast<ev_ssize_t>(options_.max_header));
@@ -145,8 +144,8 @@ void Server::listen_or_not() {
 }
 
 void Server::on_accept_failed() {
-  // Out of descriptors, most likely; the connection stays in the backlog, and would be reported
-  // again and again at once.
+  // Most likely out of descriptors; the connection stays in the backlog and would be reported
+  // continuously.
   base::log(LogLevel::kError, "cannot accept a connection: {}", std::strerror(errno));
   resting_ = true;
   const timeval time = base::to_timeval(kRest);
@@ -165,7 +164,7 @@ bufferevent* Server::make_connection() {
 }
 
 void Server::on_gone(Connection& connection) {
-  // Many small pieces of large bodies: the allocator would keep them for ever.
+  // Large bodies consist of many small pieces, which the allocator would otherwise keep.
   if (connection.largest() >= kLarge) ::malloc_trim(0);
   exchanges_.erase(connection.bev());
   listen_or_not();
@@ -173,7 +172,7 @@ void Server::on_gone(Connection& connection) {
 }
 
 void Server::on_arrived(Connection& connection) {
-  bounds_.arrived(connection, exchanges_.at(connection.bev()).place);
+  bounds_.arrived(connection, exchanges_.at(connection.bev()).registration);
   listen_or_not();
 }
 
@@ -184,7 +183,8 @@ void Server::on_replied(Connection& connection) {
 void Server::on_held(Connection& connection, std::size_t bytes) {
   held_ += bytes;
   if (held_ <= options_.max_bodies) return;
-  // The largest that is still coming: else whoever sends one slowly would have all others refused.
+  // The largest incomplete one, so that a slow sender of a large body cannot cause all others to be
+  // refused.
   Connection* largest = &connection;
   for (const auto& [bev, exchange] : exchanges_) {
     Connection* const other = exchange.connection.get();
@@ -207,7 +207,7 @@ void Server::on_not_taken(Connection& connection, std::size_t left) {
 void Server::on_request(evhttp_request* request) {
   bufferevent* bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(request));
   const auto found = exchanges_.find(bev);
-  // A bufferevent of evhttp's own making, when there was no memory for a Connection.
+  // evhttp has created its own bufferevent, because there was no memory for a Connection.
   if (found == exchanges_.end()) return evhttp_send_error(request, 503, nullptr);
   begin(found->second, request);
 }
@@ -235,14 +235,14 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
     return answer_error(exchange, 503, "out of memory", "");
   }
   exchange.call = std::make_unique<FastcgiCall>(
-      base_, way_of(*request), pool_limits_, std::move(bytes),
+      base_, destination_of(*request), pool_limits_, std::move(bytes),
       [this, &exchange] { on_part(exchange); },
       [this, &exchange](FastcgiCall::Outcome outcome) { on_answer(exchange, outcome); });
   exchange.call->start();
 }
 
-FastcgiCall::Way Server::way_of(const evhttp_request& request) const {
-  const FastcgiCall::Way to_pool{.address = &*options_.pool};
+FastcgiCall::Destination Server::destination_of(const evhttp_request& request) const {
+  const FastcgiCall::Destination to_pool{.address = &*options_.pool};
   if (options_.pages_passing < 0) return to_pool;
   const auto path =
       http::percent_decode(evhttp_uri_get_path(evhttp_request_get_evhttp_uri(&request)));
@@ -252,7 +252,7 @@ FastcgiCall::Way Server::way_of(const evhttp_request& request) const {
                        std::ranges::find(options_.pool_paths, *path) == options_.pool_paths.end() &&
                        is_surely_page(method_name(evhttp_request_get_command(&request)), *path,
                                       type == nullptr ? "" : type);
-  return is_page ? FastcgiCall::Way{.passing = options_.pages_passing} : to_pool;
+  return is_page ? FastcgiCall::Destination{.passing = options_.pages_passing} : to_pool;
 }
 
 std::uint16_t Server::port_of(const Connection& connection) const {
@@ -268,9 +268,9 @@ void Server::on_part(Exchange& exchange) {
 
 bool Server::begin_reply(Exchange& exchange) {
   evbuffer* body = exchange.call->reply();
-  // A small reply goes out when all of it is there: until then it may turn out broken.
+  // A small reply is sent only when it is complete, because it may turn out to be malformed.
   if (evbuffer_get_length(body) <= kMostReplyHeader) return false;
-  // What is wrong with its header, or too long, is told at the end.
+  // Errors in the header are handled at the end of the reply.
   auto start = start_of(body);
   if (!start || !start->header.content_length) return false;
   const std::uint64_t length = *start->header.content_length;
@@ -307,7 +307,7 @@ void Server::on_answer(Exchange& exchange, FastcgiCall::Outcome outcome) {
     if (*exchange.left != 0) return break_off(exchange, "it sent less than it declared");
     exchange.left.reset();
     exchange.call.reset();
-    // The connection may be gone after it, and the exchange with it.
+    // The connection and the exchange may be destroyed in it.
     exchange.connection->end_reply();
     return bounds_.bound_replies();
   }
@@ -345,7 +345,7 @@ void Server::pass_on_answer(Exchange& exchange, FastcgiCall& call) {
   http::ReplyHeader& header = start->header;
   const std::size_t length = evbuffer_get_length(body);
   const std::uint64_t declared = header.content_length.value_or(length);
-  // A reply to HEAD says how long the body would be.
+  // A reply to HEAD declares the length of the body without sending it.
   if (declared != length && !(length == 0 && exchange.request.starts_with("HEAD "))) {
     return answer_error(exchange, 502, kText,
                         fmt::format("it declared {} bytes and sent {}", declared, length));

@@ -1,5 +1,5 @@
-// The gateway's event loop: evhttp's requests to the pool, the pool's answers back. Most of its some
-// thirty functions are callbacks of libevent's, each a few lines, on the same connections.
+// The gateway's event loop: forwards evhttp's requests to the pool and the replies back. Most of its
+// about thirty functions are short libevent callbacks on the same connections.
 #pragma once
 
 #include <memory>
@@ -25,10 +25,10 @@ class Server final : private Connection::Owner {
   Server& operator=(const Server&) = delete;
   ~Server() override;
 
-  /// Accepts from now on. Errors: kIo.
+  /// Starts accepting connections. Errors: kIo.
   base::Result<void> start();
-  /// Accepts nothing more; a connection ends with its next reply, or after a moment without a
-  /// request; the loop ends with the last one.
+  /// Stops accepting. Connections are closed after their next reply, or after a short time without a
+  /// request; the loop ends after the last one.
   void stop();
 
  private:
@@ -36,24 +36,24 @@ class Server final : private Connection::Owner {
   void on_request(evhttp_request* request);
   void begin(Exchange& exchange, evhttp_request* request);
   void on_part(Exchange& exchange);
-  /// False: it has to wait for more of it.
+  /// False: more of the reply is needed first.
   bool begin_reply(Exchange& exchange);
-  /// What has come of a reply that has begun goes out. False: it is more than was declared.
+  /// Forwards the available part of a reply after begin_reply(). False: it is longer than declared.
   bool pass_on_part(Exchange& exchange);
   void on_answer(Exchange& exchange, FastcgiCall::Outcome outcome);
   void pass_on(Exchange& exchange, FastcgiCall& call, FastcgiCall::Outcome outcome);
   void pass_on_answer(Exchange& exchange, FastcgiCall& call);
-  /// The client sees a reply that ends early. EXCHANGE is gone after it.
+  /// Aborts a reply by closing the connection. EXCHANGE is destroyed.
   void break_off(Exchange& exchange, std::string_view reason);
-  /// REASON is for the log: the client is told TEXT.
+  /// REASON is for the log; the client gets TEXT.
   void answer_error(Exchange& exchange, int status, std::string_view text, std::string_view reason);
   /// The same, without a line in the log.
   void answer_page(Exchange& exchange, int status, std::string_view text);
   void answer(Exchange& exchange, const Reply& reply);
-  /// For the status page.
+  /// Records a refusal for the status page.
   void note_refusal(const Connection& connection, int status, std::string_view text);
-  /// The pool, or who makes the web pages.
-  FastcgiCall::Way way_of(const evhttp_request& request) const;
+  /// The pool, or the page server.
+  FastcgiCall::Destination destination_of(const evhttp_request& request) const;
   std::uint16_t port_of(const Connection& connection) const;
   void on_accept_failed();
   void listen_or_not();
@@ -73,16 +73,17 @@ class Server final : private Connection::Owner {
   const GatewayOptions& options_;
   Connection::Limits client_limits_;
   FastcgiCall::Limits pool_limits_;
-  /// Bytes of requests, of all connections.
+  /// Buffered request bytes of all connections.
   std::size_t held_ = 0;
   bool stopping_ = false;
   bool listening_ = true;
   bool resting_ = false;
   base::EventPtr rest_;
-  /// Of the listening socket, where there is one only; otherwise 0, and each connection is asked.
+  /// The port, if there is only one listening socket; otherwise 0, and each connection's port is
+  /// looked up.
   std::uint16_t only_port_ = 0;
   std::vector<evconnlistener*> listeners_;
-  ConnectionBounds bounds_;  // before exchanges_, which have places in it
+  ConnectionBounds bounds_;  // before exchanges_, whose registrations refer to it
   Exchanges exchanges_;
   base::HttpServerPtr http_;
 };

@@ -14,7 +14,7 @@
 namespace quarry::http {
 namespace {
 
-/// Far more than any client sends; keeps what is quadratic in their number cheap.
+/// Far more than any client sends; bounds the cost of checks that are quadratic in it.
 constexpr std::size_t kMostFields = 100;
 
 using Verdict = std::optional<Refusal>;

@@ -17,7 +17,7 @@
 namespace quarry::http {
 namespace {
 
-// Colors are chosen for a contrast of at least 4.5 to 1 in light and dark.
+// Colors have a contrast of at least 4.5:1 in light and dark mode.
 constexpr std::string_view kStyle =
     ":root{color-scheme:light dark;--ink:#1c1e21;--dim:#5a6169;--paper:#fff;--line:#d5d9de;"
     "--box:#f3f5f7;--link:#0b57c2;--good:#1a7f37;--busy:#9a5b00;--bad:#b3261e}"
@@ -51,7 +51,7 @@ constexpr std::string_view kStyle =
     ".working{fill:var(--busy);color:var(--busy)}.sending{fill:var(--good);color:var(--good)}"
     ".old{stroke:var(--bad);stroke-width:2}#lost{color:var(--bad);font-weight:600}"
     ".stale .tiles,.stale svg{opacity:.5}.wide{overflow-x:auto}"
-    // Words stay whole; where a text is long, its words may be, too.
+    // Words are not broken, except in long texts.
     "th,.wide td{overflow-wrap:break-word}.wide td.long{overflow-wrap:anywhere;min-width:12rem}"
     "table{border-collapse:collapse;width:100%}.wide table{min-width:44rem}"
     "th,td{text-align:left;vertical-align:top;padding:.3rem .7rem .3rem 0;"
@@ -59,7 +59,7 @@ constexpr std::string_view kStyle =
     "dl{display:grid;grid-template-columns:minmax(0,3fr) minmax(0,1fr);gap:.2rem .7rem}"
     "dt{color:var(--dim)}dd{margin:0}";
 
-/// TEXT's hash as a Content-Security-Policy names it.
+/// The hash of TEXT as a source in a Content-Security-Policy.
 std::string hash_source(std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
@@ -72,25 +72,26 @@ std::string hash_source(std::string_view text) {
                                                      static_cast<std::size_t>(length)));
 }
 
-struct Wish {
+struct AcceptedType {
   std::string_view type;
   double weight = 1;
 };
 
-/// The first of the comma's pieces of ACCEPT (RFC 9110, section 12.5.1), which is taken off.
-Wish take_wish(std::string_view& accept) {
+/// Takes the first element off ACCEPT (RFC 9110, section 12.5.1).
+AcceptedType take_accepted(std::string_view& accept) {
   std::string_view piece = base::take_until(accept, ',');
-  Wish wish{base::trim_blanks(piece.substr(0, piece.find(';')))};
+  AcceptedType accepted{base::trim_blanks(piece.substr(0, piece.find(';')))};
   const std::size_t weight = piece.find("q=");
-  if (weight == std::string_view::npos) return wish;
+  if (weight == std::string_view::npos) return accepted;
   piece.remove_prefix(weight + 2);
-  if (std::from_chars(piece.data(), piece.data() + piece.size(), wish.weight).ec != std::errc()) {
-    wish.weight = 0;
+  if (std::from_chars(piece.data(), piece.data() + piece.size(), accepted.weight).ec !=
+      std::errc()) {
+    accepted.weight = 0;
   }
-  return wish;
+  return accepted;
 }
 
-/// What whoever sees STATUS in a browser can do.
+/// Advice for users who get STATUS.
 std::string_view advice(int status) {
   switch (status) {
     case 400:
@@ -170,10 +171,10 @@ bool prefers_html(std::string_view accept) {
   double html = 0;
   double other = 0;
   while (!accept.empty()) {
-    const Wish wish = take_wish(accept);
-    if (same_name(wish.type, "text/html")) html = std::max(html, wish.weight);
-    if (same_name(wish.type, "text/plain") || same_name(wish.type, "application/json")) {
-      other = std::max(other, wish.weight);
+    const AcceptedType accepted = take_accepted(accept);
+    if (same_name(accepted.type, "text/html")) html = std::max(html, accepted.weight);
+    if (same_name(accepted.type, "text/plain") || same_name(accepted.type, "application/json")) {
+      other = std::max(other, accepted.weight);
     }
   }
   return html > 0 && html >= other;
@@ -181,8 +182,8 @@ bool prefers_html(std::string_view accept) {
 
 bool takes_gzip(std::string_view accept_encoding) {
   while (!accept_encoding.empty()) {
-    const Wish wish = take_wish(accept_encoding);
-    if (same_name(wish.type, "gzip")) return wish.weight > 0;
+    const AcceptedType accepted = take_accepted(accept_encoding);
+    if (same_name(accepted.type, "gzip")) return accepted.weight > 0;
   }
   return false;
 }

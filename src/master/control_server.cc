@@ -22,7 +22,7 @@ constexpr std::string_view kRefused =
     "{\"error\":\"only root and the user that quarryd was started as may ask\"}\n";
 constexpr std::string_view kUnknown = "{\"error\":\"no such question\"}\n";
 
-/// The mode of the socket keeps others out already; this holds where somebody has changed it.
+/// The socket's mode already restricts access; this check also works if the mode was changed.
 bool may_ask(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -55,9 +55,9 @@ void ControlServer::take_connections() {
     } else if (would_wait()) {
       break;
     } else if (!clients_.empty()) {
-      let_one_go();  // for want of descriptors
+      let_one_go();  // out of descriptors
     } else {
-      // The connection stays, and would be reported again and again.
+      // The connection stays in the backlog and would be reported continuously.
       ::event_add(pause_.get(), &kPause);
       return;
     }
@@ -76,7 +76,7 @@ void ControlServer::take_connection(base::Fd fd) {
     if ((what & EV_TIMEOUT) != 0 || !c.server->go_on(c)) c.server->drop(c);
   };
   client->event.reset(::event_new(base_, -1, 0, go_on_with, client.get()));
-  // Most have asked by now, and are done with at once.
+  // Most clients have sent their question already and can be answered immediately.
   if (go_on(*client)) clients_.push_back(std::move(client));
 }
 

@@ -1,10 +1,10 @@
-// The master's end of the control socket (control/question.h has the protocol): answers questions
-// and takes no orders.
+// The master's end of the control socket (protocol: control/question.h). It answers questions and
+// does not accept commands.
 //
-// It never waits for a client: reading and writing go as far as they go at once, and a client that
-// has not asked and taken its answer within control::kPatience is dropped. There are never more
-// than kMostClients at a time; when another one comes, the one that has been silent for longest
-// goes, so that clients that say nothing keep nobody out.
+// Reads and writes never block, and a client that has not sent its question and read the answer
+// within control::kPatience is disconnected. At most kMostClients are connected; for a new one, the
+// client that has been silent for longest is disconnected, so that silent clients cannot block
+// others.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +27,7 @@ class ControlServer {
   static constexpr std::size_t kMostClients = 32;
   using Answer = std::function<std::string(control::Question)>;
 
-  /// On LISTENER, which must outlive it, as must BASE.
+  /// LISTENER and BASE must outlive it.
   ControlServer(event_base* base, int listener, Answer answer);
 
  private:
@@ -35,19 +35,19 @@ class ControlServer {
     ControlServer* server;
     base::Fd fd;
     std::chrono::steady_clock::time_point deadline;
-    std::string question;  // what has come of it
-    std::string answer;    // "": not asked yet
+    std::string question;  // the part that was received
+    std::string answer;    // "": no complete question yet
     std::size_t sent = 0;
-    base::EventPtr event;  // after what it uses
+    base::EventPtr event;  // after the descriptor that it watches
   };
 
   void take_connections();
   void take_connection(base::Fd fd);
-  /// The one that has been silent for longest, or the oldest.
+  /// Disconnects the client that has been silent for longest, or the oldest.
   void let_one_go();
-  /// Goes on with CLIENT as far as it goes. False: it is done with.
+  /// Reads and writes as far as possible without blocking. False: CLIENT is finished.
   bool go_on(Client& client);
-  /// Nothing more to do before CLIENT has said or taken something. False: it is gone.
+  /// Reads as much of the question as is available. False: CLIENT has disconnected.
   bool read_question(Client& client);
   bool write_answer(Client& client);
   bool wait_for(Client& client, short what);
@@ -56,9 +56,9 @@ class ControlServer {
   event_base* base_;
   int listener_;
   Answer answer_;
-  std::vector<std::unique_ptr<Client>> clients_;  // the one that came first is the first
+  std::vector<std::unique_ptr<Client>> clients_;  // oldest first
   base::EventPtr on_connection_;
-  base::EventPtr pause_;  // pending: no connection can be taken for want of descriptors
+  base::EventPtr pause_;  // pending while out of descriptors
 };
 
 }  // namespace quarry::master

@@ -1,4 +1,4 @@
-// What the master's loop does when something happens.
+// The event handlers of the master's loop.
 #include <fmt/core.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@ namespace {
 
 using base::LogLevel;
 
-// What tells the next master when all children were replaced last: monotonic_micros().
+// The note for the next master with the time of the last emergency restart: monotonic_micros().
 constexpr const char* kEmergencyNote = "emergency";
 
 }  // namespace
@@ -33,11 +33,11 @@ void Loop::take_signals() {
   while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
     switch (signal.ssi_signo) {
       case SIGCHLD:
-        bury_the_dead();
+        reap_ended_children();
         break;
       case SIGQUIT:
-        // Asked a second time, the person is in a hurry.
-        stop(situation_.is_running);
+        // A second Ctrl-C stops immediately.
+        stop(master_state_.is_running);
         break;
       case SIGUSR1:
         reopen_logs();
@@ -56,19 +56,19 @@ void Loop::take_signals() {
 }
 
 void Loop::second_passed() {
-  if (situation_.is_running) {
+  if (master_state_.is_running) {
     for (const auto& one : services_) one->starter->second_passed();
   }
-  reloading_->press();
-  elders_.press();
+  reloading_->escalate();
+  previous_generation_.escalate();
 }
 
 void Loop::check_requests() {
   for (const auto& one : services_) {
     if (smallest_request_bound(one->service()).count() == 0) continue;
     check_request_bounds(one->children);
-    elders_.for_each_on_board(one->service().name, [&](Elder& elder) {
-      check_request_bounds(one->children, {elder.pid, *elder.slot, elder.slow_request});
+    previous_generation_.for_each_on_board(one->service().name, [&](PreviousChild& child) {
+      check_request_bounds(one->children, {child.pid, *child.slot, child.slow_request});
     });
   }
 }
@@ -89,7 +89,7 @@ bool Loop::pass_to_jobs(const std::string& from, const control::Message& message
   return false;
 }
 
-void Loop::bury_the_dead() {
+void Loop::reap_ended_children() {
   int status = 0;
   std::optional<int> status_of_check;
   for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
@@ -97,12 +97,12 @@ void Loop::bury_the_dead() {
     if (reloading_->is_check(pid)) {
       status_of_check = status;
     } else {
-      bury(pid, status);
+      reap(pid, status);
     }
   }
   go_on_stopping();
   if (!status_of_check) return;
-  // Last: a new master hears of no death that this one was told of.
+  // Last, because a new master will not be notified about children that were reaped here.
   switch (reloading_->check_ended(*status_of_check)) {
     case AfterCheck::kNothing:
       return;
@@ -113,55 +113,57 @@ void Loop::bury_the_dead() {
   }
 }
 
-void Loop::bury(pid_t pid, int status) {
-  if (const auto departed = elders_.bury(pid, status)) return bury_elder(*departed, status);
+void Loop::reap(pid_t pid, int status) {
+  if (const auto departed = previous_generation_.reap(pid, status))
+    return reap_previous_child(*departed, status);
   for (const auto& one : services_) {
-    const auto remains = one->children.bury(pid, status);
-    if (remains) return bury_child(*one, *remains, status);
+    const auto remains = one->children.reap(pid, status);
+    if (remains) return reap_child(*one, *remains, status);
   }
 }
 
-void Loop::bury_child(RunningService& service, const Remains& remains, int status) {
-  if (!situation_.is_running) return;
+void Loop::reap_child(RunningService& service, const Remains& remains, int status) {
+  if (!master_state_.is_running) return;
   if (!service.service().is_program()) count_crash(status);
   const auto is_short = [](const RunningService& one) {
     return one.children.watch().state().held_back > 0;
   };
-  if (service.starter->child_ended(remains) == Place::kFree) {
-    // A pool without any worker goes before the one whose worker has just ended: it serves nobody.
+  if (service.starter->child_ended(remains) == Vacancy::kFree) {
+    // A pool without any worker has precedence over the pool whose worker has just ended.
     for (const auto& one : services_) {
-      if (is_short(*one) && one->children.count() == 0) one->starter->room_came();
+      if (is_short(*one) && one->children.count() == 0) one->starter->room_available();
     }
-    service.starter->fill_place(remains);
+    service.starter->fill_vacancy(remains);
   }
-  // A pool that had to do with less takes the place of another one's child.
+  // A pool that process.max has held back may use the free place.
   for (const auto& one : services_) {
-    if (is_short(*one)) one->starter->room_came();
+    if (is_short(*one)) one->starter->room_available();
   }
 }
 
-void Loop::bury_elder(const Elders::Departed& departed, int status) {
+void Loop::reap_previous_child(const PreviousGeneration::Departed& departed, int status) {
   bool is_program = false;
   for (const auto& one : services_) {
     if (one->service().name != departed.service) continue;
     is_program = one->service().is_program();
-    one->children.bury_elder(departed.slot, elders_.count_of(departed.service));
-    // It may be what the service's own child has waited for.
-    if (situation_.is_running && one->service().starts_alone) one->starter->room_came();
+    one->children.reap_previous_child(departed.slot,
+                                      previous_generation_.count_of(departed.service));
+    // The service's own child may have been waiting for this.
+    if (master_state_.is_running && one->service().starts_alone) one->starter->room_available();
   }
-  if (situation_.is_running && !is_program) count_crash(status);
+  if (master_state_.is_running && !is_program) count_crash(status);
 }
 
-// Not of programs, which share nothing with the master's own children: whoever may ask for one that
-// crashes would have all of them replaced.
+// Crashes of programs do not count: they share no memory with the master's children, and a client
+// that can trigger a job that crashes could have all workers replaced.
 void Loop::count_crash(int status) {
   const bool has_crashed = WIFSIGNALED(status) && EmergencyRestart::is_crash(WTERMSIG(status));
   if (has_crashed && emergency_.after_crash(std::chrono::steady_clock::now())) on_emergency();
 }
 
-// Each child ends after the requests that it has, and its service starts another in its place; the
-// listening sockets stay, so that no connection is refused. Where that did not help, it is not done
-// again and again: the wait before a start, which grows, is what then protects the machine.
+// Each child ends after its current requests and is replaced; the listening sockets stay open, so
+// that no connection is refused. If that did not help, it is not repeated right away: the increasing
+// delay between restarts then protects the machine.
 void Loop::on_emergency() {
   const std::int64_t now = scoreboard::monotonic_micros();
   std::string& note = reload_.notes[kEmergencyNote];
@@ -173,7 +175,7 @@ void Loop::on_emergency() {
             is_again ? "all were replaced in this time already" : "all are replaced");
   if (is_again) return;
   note = std::to_string(now);
-  // As PHP-FPM: by a reload, where that is possible.
+  // Like PHP-FPM: by a reload, if possible.
   reload_.program.empty() ? replace_children() : reloading_->ask(true);
 }
 
@@ -187,8 +189,8 @@ void Loop::reopen_logs() {
   }
   base::log(LogLevel::kNotice, "the logs were opened again");
   for (const auto& one : services_) one->children.ask_to_reopen_logs();
-  // They go on writing for as long as their requests take.
-  elders_.signal(SIGUSR1);
+  // They keep writing to their logs until their requests are finished.
+  previous_generation_.signal(SIGUSR1);
 }
 
 LivingChildren Loop::living() const {
@@ -196,19 +198,19 @@ LivingChildren Loop::living() const {
   for (const auto& one : services_) {
     living[static_cast<std::size_t>(phase_of(one->service().kind))] += one->children.count();
   }
-  // Fronts and pools alike, and finishing already.
-  living[static_cast<std::size_t>(StopPhase::kPools)] += elders_.count();
+  // The previous generation counts as pools, although it includes fronts: all of it is finishing.
+  living[static_cast<std::size_t>(StopPhase::kPools)] += previous_generation_.count();
   return living;
 }
 
 void Loop::stop(bool is_graceful) {
-  const bool is_first = situation_.is_running;
+  const bool is_first = master_state_.is_running;
   if (!(is_graceful ? stopping_.gracefully() : stopping_.at_once())) return;
   if (is_first) base::notify_service_manager("STOPPING=1\nSTATUS=stopping");
   base::log(LogLevel::kNotice, "stopping{}",
             is_graceful ? " after the requests in flight" : (is_first ? "" : " at once"));
   reloading_->abandon();
-  situation_.is_running = false;
+  master_state_.is_running = false;
   go_on_stopping();
 }
 
@@ -220,7 +222,7 @@ void Loop::time_to_stop_is_up() {
 }
 
 void Loop::go_on_stopping() {
-  if (situation_.is_running) return;
+  if (master_state_.is_running) return;
   while (const auto order = stopping_.next(living())) carry_out(*order);
   if (sum_of(living()) == 0) ::event_base_loopbreak(base_.get());
 }
@@ -240,10 +242,11 @@ void Loop::carry_out(const StopOrder& order) {
     one->children.signal(order.way == StopWay::kQuit ? one->service().quit_signal() : by_force);
   }
   // They were asked to end when this generation began.
-  if (is_meant(StopPhase::kPools) && order.way != StopWay::kQuit) elders_.signal(by_force);
+  if (is_meant(StopPhase::kPools) && order.way != StopWay::kQuit)
+    previous_generation_.signal(by_force);
 }
 
-/// Each ends after the requests that it has, and another is started in its place.
+/// Each child ends after its current requests and is replaced.
 void Loop::replace_children() {
   for (const auto& one : services_) one->children.signal(one->service().quit_signal());
 }
@@ -260,17 +263,17 @@ CheckedProgram Loop::program_to_check() const {
 
 void Loop::execute_again() {
   Handover handover;
-  handover.generation = situation_.generation + 1;
+  handover.generation = master_state_.generation + 1;
   handover.notes = reload_.notes;
   hand_over(control_.listener, handover);
   for (const auto& one : services_) hand_over(one->service().listener, handover);
   for (const auto& one : services_) {
-    hand_over(one->children, situation_.generation, handover);
+    hand_over(one->children, master_state_.generation, handover);
   }
-  elders_.hand_over(handover);
+  previous_generation_.hand_over(handover);
   const base::Error failure = master::execute_again(reload_.program, reload_.arguments, handover);
   take_back(handover);
-  base::notify_service_manager("READY=1\nSTATUS=" + status_line_.next(services_, situation_));
+  base::notify_service_manager("READY=1\nSTATUS=" + status_line_.next(services_, master_state_));
   base::log(LogLevel::kError, "not reloaded: {}", failure.message);
 }
 

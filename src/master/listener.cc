@@ -11,7 +11,7 @@ namespace quarry::master {
 
 namespace {
 
-/// The socket that was bound to ADDRESS before; nothing if there is not.
+/// Takes the socket for ADDRESS from the inherited ones; nullopt if there is none.
 std::optional<InheritedSocket> take_inherited(const std::string& address,
                                               std::vector<InheritedSocket>* inherited) {
   if (inherited == nullptr) return std::nullopt;
@@ -44,7 +44,7 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
   listener.address_ = address;
   if (found) {
     const auto changed = base::set_owner_and_mode(address.path(), options, found->file);
-    // Those who are connected, or wait, can still be served.
+    // Not fatal: connections on the socket can still be served.
     if (!changed) {
       base::log(base::LogLevel::kWarning,
                 "{}: no new connection comes there any more until quarryd is started anew",

@@ -24,7 +24,7 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kSecond{1000};
-// Tells the next master when the process began: seconds since 1970.
+// The note for the next master with the start time of the process, in seconds since 1970.
 constexpr const char* kStartedNote = "started";
 
 std::int64_t seconds_now() {
@@ -37,23 +37,23 @@ Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload, Co
     : global_(std::move(global)),
       reload_(std::move(reload)),
       control_(std::move(control)),
-      situation_{.generation = reload_.generation,
-                 .process_control_timeout = global_.process_control_timeout},
+      master_state_{.generation = reload_.generation,
+                    .process_control_timeout = global_.process_control_timeout},
       base_(::event_base_new()),
       process_max_(global_.process_max),
       job_places_(global_.backoffice_max),
       emergency_(global_.emergency_restart_threshold, global_.emergency_restart_interval),
-      elders_(std::move(reload_.elders), situation_),
+      previous_generation_(std::move(reload_.previous_children), master_state_),
       stopping_(global_.process_control_timeout) {
   for (Service& service : services) {
-    Children::Surroundings surroundings{
+    Children::Dependencies dependencies{
         .base = base_.get(),
-        .situation = &situation_,
+        .master_state = &master_state_,
         .bound = service.kind == ServiceKind::kPool ? &process_max_ : nullptr,
         .forget_others = [this](const Children& one) { return forget_others(services_, one); },
         .on_message = [this](const Service& from,
                              const control::Message& message) { on_message(from, message); }};
-    services_.push_back(std::make_unique<RunningService>(std::move(service), surroundings,
+    services_.push_back(std::make_unique<RunningService>(std::move(service), dependencies,
                                                          process_max_, job_places_));
   }
   let_pools_count_jobs();
@@ -78,8 +78,8 @@ void Loop::every(milliseconds interval, base::Event::Action action) {
   events_.back().wait(interval);
 }
 
-// A descriptor rather than libevent's signal events: those are kept in a global of libevent's,
-// which a child that uses libevent itself would inherit.
+// A signalfd rather than libevent's signal events, whose global state would be inherited by children
+// that use libevent themselves.
 base::Result<void> Loop::watch_signals() {
   sigset_t watched;
   ::sigemptyset(&watched);
@@ -87,7 +87,7 @@ base::Result<void> Loop::watch_signals() {
     ::sigaddset(&watched, number);
   }
   ::sigprocmask(SIG_BLOCK, &watched, nullptr);
-  ::signal(SIGCHLD, SIG_DFL);  // ignored, children would vanish unseen
+  ::signal(SIGCHLD, SIG_DFL);  // if it was ignored, children could not be waited for
   ::signal(SIGPIPE, SIG_IGN);
   signals_.reset(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) return base::fail_errno("cannot watch for signals");
@@ -98,7 +98,7 @@ base::Result<void> Loop::watch_signals() {
 }
 
 void Loop::listen_for_questions() {
-  // The process began with its first generation.
+  // A note from an earlier generation has precedence.
   reload_.notes.try_emplace(kStartedNote, std::to_string(seconds_now()));
   facts_ = {
       .config = control_.config,
@@ -111,7 +111,7 @@ void Loop::listen_for_questions() {
   control_server_.emplace(base_.get(), control_.listener.fd(), [this](control::Question question) {
     MasterFacts facts = facts_;
     facts.crashes = emergency_.crashes(std::chrono::steady_clock::now());
-    return status_document(question, facts, situation_, services_, elders_);
+    return status_document(question, facts, master_state_, services_, previous_generation_);
   });
 }
 
@@ -119,24 +119,24 @@ base::Result<void> Loop::set_up() {
   if (!base_) return base::fail(base::ErrorCode::kIo, "cannot make an event loop");
   QUARRY_TRY(watch_signals());
   listen_for_questions();
-  reloading_.emplace(base_.get(), situation_, [this] { return program_to_check(); });
+  reloading_.emplace(base_.get(), master_state_, [this] { return program_to_check(); });
   deadline_ = base::Event(base_.get(), -1, 0, [this] { time_to_stop_is_up(); });
   milliseconds smallest{0};
   for (const auto& one : services_) {
-    QUARRY_TRY(set_up_board(one->children, reload_.boards, elders_));
+    QUARRY_TRY(set_up_board(one->children, reload_.boards, previous_generation_));
     QUARRY_TRY(one->starter->set_up());
     const milliseconds bound = smallest_request_bound(one->service());
     if (bound.count() > 0) smallest = smallest.count() == 0 ? bound : std::min(smallest, bound);
   }
-  reload_.boards.clear();  // of pools that are no more
-  elders_.go_on_listening(
+  reload_.boards.clear();  // boards of pools that were removed
+  previous_generation_.go_on_listening(
       base_.get(), [this](const std::string& from, const control::Message& message) {
-        pass_to_jobs(from, message);  // all else was for the generation of who says it
+        pass_to_jobs(from, message);  // other messages concern the sender's own generation
       });
   every(kSecond, [this] {
     for (const auto& one : services_) {
-      one->children.look();
-      tell_of(*one);
+      one->children.refresh_figures();
+      publish_snapshot(*one);
     }
   });
   const milliseconds heartbeat = request_heartbeat(smallest);
@@ -144,7 +144,7 @@ base::Result<void> Loop::set_up() {
   return {};
 }
 
-void Loop::tell_of(const RunningService& one) {
+void Loop::publish_snapshot(const RunningService& one) {
   const Service& service = one.service();
   if (!service.on_snapshot) return;
   auto snapshot =
@@ -157,32 +157,32 @@ base::Result<void> Loop::run() {
   QUARRY_TRY(set_up());
   if (!global_.pid_file.empty()) {
     const auto written = write_pid_file(global_.pid_file);
-    // After a reload there are people to serve.
-    if (!written && situation_.generation == 1) return written;
+    // After a reload, keep serving.
+    if (!written && master_state_.generation == 1) return written;
     if (!written) base::log(LogLevel::kError, "{}", written.error().message);
   }
   start_services();
   every(kSecond, [this] { second_passed(); });
-  // Where a service did not start, those that did are ended before the error is told.
-  if (situation_.is_running) tell_ready();
-  if (situation_.is_running || sum_of(living()) > 0) ::event_base_dispatch(base_.get());
+  // If a service has failed to start, the others are stopped before the error is returned.
+  if (master_state_.is_running) notify_ready();
+  if (master_state_.is_running || sum_of(living()) > 0) ::event_base_dispatch(base_.get());
   if (!global_.pid_file.empty()) ::unlink(global_.pid_file.c_str());
   base::log(LogLevel::kNotice, "stopped");
   if (failure_) return std::unexpected(*failure_);
   return {};
 }
 
-/// A first start fails where a service has none of the children that it begins with. Later, and
-/// after a reload, there are people to serve: what cannot be started is tried again.
+/// A first start fails if a service cannot start any of its initial children. Later, and after a
+/// reload, clients are being served, so failed starts are retried.
 void Loop::start_services() {
   for (const auto& one : services_) {
     const bool has_begun = one->starter->begin();
-    if (!has_begun && situation_.generation == 1) give_up(*one);
-    if (!situation_.is_running) return;
+    if (!has_begun && master_state_.generation == 1) give_up(*one);
+    if (!master_state_.is_running) return;
   }
 }
 
-/// Ends all that there is, and run() with an error.
+/// Stops everything and makes run() return an error.
 void Loop::give_up(const RunningService& service) {
   failure_ = base::Error{base::ErrorCode::kIo,
                          fmt::format("[{}] no child can be started: {}", service.service().name,
@@ -190,15 +190,15 @@ void Loop::give_up(const RunningService& service) {
   stop(false);
 }
 
-void Loop::tell_ready() {
-  situation_.is_ready = true;
-  elders_.ask();
+void Loop::notify_ready() {
+  master_state_.is_ready = true;
+  previous_generation_.ask();
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(), sum_of(living()));
-  const auto status = [this] { return "STATUS=" + status_line_.next(services_, situation_); };
+  const auto status = [this] { return "STATUS=" + status_line_.next(services_, master_state_); };
   base::notify_service_manager(fmt::format("READY=1\nMAINPID={}\n{}", ::getpid(), status()));
   if (base::has_service_manager() && global_.systemd_interval.count() > 0) {
     every(global_.systemd_interval, [this, status] {
-      if (situation_.is_running) base::notify_service_manager(status());
+      if (master_state_.is_running) base::notify_service_manager(status());
     });
   }
   if (const auto interval = base::watchdog_interval()) {

@@ -1,14 +1,14 @@
-// The master's event loop: signals, deaths and timers come in here, and are told to who decides
-// what follows from them; what was decided is carried out from here.
+// The master's event loop: passes signals, ended children and timers to the parts that decide, and
+// carries out their decisions.
 //
-//   running_service.h        a service: its children, and when they are started
-//   pool/request_bounds.h    how long requests may take
-//   pool/emergency_restart.h crashes
-//   reload/reloading.h       when the master becomes a new one
-//   reload/elders.h          children of earlier generations
-//   stopping.h               in which order all ends
+//   running_service.h             a service: its children, and when they are started
+//   pool/request_bounds.h         limits on the duration of requests
+//   pool/emergency_restart.h      repeated crashes
+//   reload/reloading.h            reloads
+//   reload/previous_generation.h  children of earlier generations
+//   stopping.h                    the order of a stop
 //
-// None of them knows the loop, and none but RunningService another one of them.
+// None of them depends on the loop, and only RunningService depends on others of them.
 #pragma once
 
 #include <sys/types.h>
@@ -22,13 +22,13 @@
 #include "control_server.h"
 #include "job/job_places.h"
 #include "pool/emergency_restart.h"
+#include "pool/master_state.h"
 #include "pool/process_max.h"
-#include "pool/situation.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/master/config.h"
 #include "quarry/master/master_options.h"
 #include "quarry/master/service.h"
-#include "reload/elders.h"
+#include "reload/previous_generation.h"
 #include "reload/reloading.h"
 #include "running_service.h"
 #include "status_document.h"
@@ -43,34 +43,35 @@ class Loop {
   base::Result<void> run();
 
  private:
-  // How it begins (loop.cc).
+  // Startup (loop.cc).
   base::Result<void> set_up();
   base::Result<void> watch_signals();
   void let_pools_count_jobs();
-  /// To whoever wants to know (Service::on_snapshot).
-  static void tell_of(const RunningService& one);
+  /// Calls Service::on_snapshot.
+  static void publish_snapshot(const RunningService& one);
   void listen_for_questions();
   void every(std::chrono::milliseconds interval, base::Event::Action action);
   void start_services();
   void give_up(const RunningService& service);
-  void tell_ready();
+  void notify_ready();
 
-  // What happens (events.cc).
+  // Events (events.cc).
   void take_signals();
   void second_passed();
   void check_requests();
   void on_message(const Service& from, const control::Message& message);
-  /// Whether MESSAGE of the service called FROM is for one that runs on its request, and is told.
+  /// Passes MESSAGE from the service FROM to the service whose jobs it requests; false if there is
+  /// none.
   bool pass_to_jobs(const std::string& from, const control::Message& message);
-  void bury_the_dead();
-  void bury(pid_t pid, int status);
-  void bury_child(RunningService& service, const Remains& remains, int status);
-  void bury_elder(const Elders::Departed& departed, int status);
+  void reap_ended_children();
+  void reap(pid_t pid, int status);
+  void reap_child(RunningService& service, const Remains& remains, int status);
+  void reap_previous_child(const PreviousGeneration::Departed& departed, int status);
   void count_crash(int status);
   void on_emergency();
   void reopen_logs();
 
-  // Its end, or its next generation (events.cc).
+  // Stops and reloads (events.cc).
   void stop(bool is_graceful);
   void time_to_stop_is_up();
   void go_on_stopping();
@@ -83,22 +84,22 @@ class Loop {
   GlobalConfig global_;
   Reload reload_;
   Control control_;
-  Situation situation_;
+  MasterState master_state_;
   base::EventBasePtr base_;
   ProcessMax process_max_;
   JobPlaces job_places_;
   EmergencyRestart emergency_;
-  Elders elders_;
+  PreviousGeneration previous_generation_;
   Stopping stopping_;
   StatusLine status_line_;
   MasterFacts facts_;
-  std::optional<base::Error> failure_;  // why the master gives up
+  std::optional<base::Error> failure_;  // why run() fails
   base::Fd signals_;
   RunningServices services_;
   std::optional<Reloading> reloading_;
   std::optional<ControlServer> control_server_;
-  base::Event deadline_;             // of a stop
-  std::vector<base::Event> events_;  // that last as long as the loop
+  base::Event deadline_;             // of the current phase of a stop
+  std::vector<base::Event> events_;  // events that live as long as the loop
 };
 
 }  // namespace quarry::master

@@ -15,8 +15,8 @@
 namespace quarry::master {
 namespace {
 
-// Never through a link: others may have the right to write to the folder. Never waiting for whoever
-// reads or writes a FIFO.
+// Does not follow links, because other users may be able to write to the folder, and does not block
+// on a FIFO.
 constexpr int kCarefully = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 
 std::string name_of(const std::string& process) {
@@ -26,19 +26,19 @@ std::string name_of(const std::string& process) {
   return name;
 }
 
-/// Whether PROCESS has ended, and only its parent has not asked how yet.
+/// Whether PROCESS is a zombie.
 bool has_ended(const std::string& process) {
   std::string text;
   std::ifstream stat("/proc/" + process + "/stat");
   std::getline(stat, text);
-  // Behind the name, which may hold anything.
+  // After the name, which may contain any characters.
   const std::size_t name_end = text.rfind(") ");
   if (name_end == std::string::npos) return true;
   const char state = text[name_end + 2];
   return state == 'Z' || state == 'X';
 }
 
-/// The process in the pid file FD, if it is one of this program that runs and not SELF; 0 if not.
+/// The process id in the pid file FD, if that process runs this program and is not SELF; otherwise 0.
 pid_t living_process_in(const base::Fd& fd, pid_t self) {
   std::array<char, 32> text{};
   const ssize_t size = ::pread(fd.get(), text.data(), text.size(), 0);
@@ -55,7 +55,7 @@ std::unexpected<base::Error> cannot_write(const std::string& path) {
   return base::fail_errno(fmt::format("cannot write the pid file {}", path));
 }
 
-/// FLAGS beside kCarefully.
+/// FLAGS in addition to kCarefully.
 base::Result<base::Fd> open_pid_file(const std::string& path, int flags) {
   base::Fd fd(::open(path.c_str(), flags | kCarefully, 0644));
   if (!fd) return cannot_write(path);

@@ -4,17 +4,17 @@
 
 namespace quarry::master {
 
-RunningService::RunningService(Service its_service, const Children::Surroundings& surroundings,
+RunningService::RunningService(Service its_service, const Children::Dependencies& dependencies,
                                const ProcessMax& bound, JobPlaces& places)
-    : children(std::move(its_service), surroundings) {
+    : children(std::move(its_service), dependencies) {
   if (service().on_request) {
     auto owned =
-        std::make_unique<Jobs>(children, surroundings.base, *surroundings.situation, places);
+        std::make_unique<Jobs>(children, dependencies.base, *dependencies.master_state, places);
     jobs = owned.get();
     starter = std::move(owned);
   } else {
     starter =
-        std::make_unique<Scaling>(children, surroundings.base, *surroundings.situation, bound);
+        std::make_unique<Scaling>(children, dependencies.base, *dependencies.master_state, bound);
   }
 }
 

@@ -12,15 +12,15 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Of a service that is no pool.
+/// The status of a service that is not a pool.
 ordered_json described(const RunningService& service) {
   ordered_json children = ordered_json::array();
   for (const auto& child : service.children.living()) children.push_back(child->pid);
   ordered_json described = {{"service", service.service().name}, {"children", children}};
   if (service.service().figures) {
-    const ServiceFigures told = service.service().figures();
-    ordered_json& figures = described[told.name] = {{"about", told.about}};
-    for (const auto& [name, number] : told.numbers) figures[name] = number;
+    const ServiceFigures service_figures = service.service().figures();
+    ordered_json& figures = described[service_figures.name] = {{"about", service_figures.about}};
+    for (const auto& [name, number] : service_figures.numbers) figures[name] = number;
   }
   if (service.jobs == nullptr) return described;
   const Jobs::Figures figures = service.jobs->figures();
@@ -35,14 +35,14 @@ ordered_json described(const RunningService& service) {
 }  // namespace
 
 std::string status_document(control::Question question, const MasterFacts& facts,
-                            const Situation& situation, const RunningServices& services,
-                            const Elders& elders) {
+                            const MasterState& master_state, const RunningServices& services,
+                            const PreviousGeneration& previous) {
   ordered_json document = {
       {"version", QUARRY_VERSION},
       {"pid", ::getpid()},
       {"config", facts.config},
-      {"state", situation.is_running ? "running" : "stopping"},
-      {"generation", situation.generation},
+      {"state", master_state.is_running ? "running" : "stopping"},
+      {"generation", master_state.generation},
       {"start time", facts.process_began},
       {"generation start time", facts.generation_began},
       {"process max", facts.process_max},
@@ -53,9 +53,9 @@ std::string status_document(control::Question question, const MasterFacts& facts
       {"services", ordered_json::array()},
       {"pools", ordered_json::array()},
   };
-  for (const Elder& elder : elders.all()) {
+  for (const PreviousChild& child : previous.all()) {
     document["elders"].push_back(
-        {{"pid", elder.pid}, {"service", elder.service}, {"generation", elder.generation}});
+        {{"pid", child.pid}, {"service", child.service}, {"generation", child.generation}});
   }
   const bool is_full = question == control::Question::kFullStatus;
   for (const auto& one : services) {

@@ -1,32 +1,32 @@
-// What the master tells over its control socket: its own facts, and each pool's status page.
+// The answer on the master's control socket: facts about the master and each pool's status.
 //
-// The figures of a pool are those that its workers would show under pm.status_path, from the same
-// board by the same code; a worker is not needed for it, and a stopped one is in nobody's way.
+// A pool's figures are the same as under pm.status_path, from the same board by the same code, but no
+// worker is needed, so that they are available even when all workers are busy or stopped.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "pool/situation.h"
+#include "pool/master_state.h"
 #include "quarry/control/question.h"
-#include "reload/elders.h"
+#include "reload/previous_generation.h"
 #include "running_service.h"
 
 namespace quarry::master {
 
 struct MasterFacts {
-  std::string config;                 // the file, or what is served without one
+  std::string config;                 // the configuration file, or what is served without one
   std::int64_t process_began = 0;     // seconds since 1970
   std::int64_t generation_began = 0;  // the same
-  std::uint64_t process_max = 0;      // 0: no bound
-  std::uint64_t backoffice_max = 0;   // 0: no bound
-  std::uint64_t crashes = 0;          // that count for emergency_restart_threshold
+  std::uint64_t process_max = 0;      // 0: no limit
+  std::uint64_t backoffice_max = 0;   // 0: no limit
+  std::uint64_t crashes = 0;          // that count towards emergency_restart_threshold
   std::uint64_t emergency_restart_threshold = 0;
 };
 
-/// The answer to QUESTION: JSON, with the end of its line.
+/// The answer to QUESTION: JSON, with a newline.
 std::string status_document(control::Question question, const MasterFacts& facts,
-                            const Situation& situation, const RunningServices& services,
-                            const Elders& elders);
+                            const MasterState& master_state, const RunningServices& services,
+                            const PreviousGeneration& previous);
 
 }  // namespace quarry::master

@@ -15,7 +15,7 @@ bool is_pool(const RunningService& one) {
   return one.service().kind == ServiceKind::kPool;
 }
 
-/// Those that would have more workers, if they could.
+/// Pools that need more workers than they can start.
 std::string short_pools(const RunningServices& services) {
   std::string names;
   std::size_t count = 0;
@@ -28,7 +28,7 @@ std::string short_pools(const RunningServices& services) {
 
 }  // namespace
 
-std::string StatusLine::next(const RunningServices& services, const Situation& situation) {
+std::string StatusLine::next(const RunningServices& services, const MasterState& master_state) {
   std::uint64_t active = 0;
   std::uint64_t idle = 0;
   std::uint64_t requests = 0;
@@ -45,17 +45,17 @@ std::string StatusLine::next(const RunningServices& services, const Situation& s
   }
   const auto now = steady_clock::now();
   double rate = 0;
-  // A child that is gone may have counted what nobody believes.
-  if (told_at_ && requests > told_requests_) {
-    rate = static_cast<double>(requests - told_requests_) /
-           std::chrono::duration<double>(now - *told_at_).count();
+  // The total may decrease when a child ends whose counters are implausible.
+  if (last_at_ && requests > last_requests_) {
+    rate = static_cast<double>(requests - last_requests_) /
+           std::chrono::duration<double>(now - *last_at_).count();
   }
-  told_at_ = now;
-  told_requests_ = requests;
+  last_at_ = now;
+  last_requests_ = requests;
   return fmt::format(
       "Processes active: {}, idle: {}, Requests: {}, slow: {}, Traffic: {:.1f}req/sec; "
       "generation {}, {} pools{}",
-      active, idle, requests, slow, rate, situation.generation, pools, short_pools(services));
+      active, idle, requests, slow, rate, master_state.generation, pools, short_pools(services));
 }
 
 }  // namespace quarry::master

@@ -1,5 +1,5 @@
-// What the service manager hears of how the server is (sd_notify(3)): begins as PHP-FPM's does, for
-// whoever reads that.
+// The status line for the service manager (sd_notify(3)). It starts like PHP-FPM's, for tools that
+// parse that.
 #pragma once
 
 #include <chrono>
@@ -7,19 +7,19 @@
 #include <optional>
 #include <string>
 
-#include "pool/situation.h"
+#include "pool/master_state.h"
 #include "running_service.h"
 
 namespace quarry::master {
 
 class StatusLine {
  public:
-  /// Of all pools together, with the requests a second since the last such line.
-  std::string next(const RunningServices& services, const Situation& situation);
+  /// Totals of all pools, with the requests per second since the last line.
+  std::string next(const RunningServices& services, const MasterState& master_state);
 
  private:
-  std::optional<std::chrono::steady_clock::time_point> told_at_;
-  std::uint64_t told_requests_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> last_at_;
+  std::uint64_t last_requests_ = 0;
 };
 
 }  // namespace quarry::master

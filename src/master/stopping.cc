@@ -6,8 +6,8 @@
 namespace quarry::master {
 namespace {
 
-// How long a child may take to end after SIGTERM: a transaction that is being committed is let
-// finish, so that no write-ahead log is left beside the repository.
+// From SIGTERM to SIGKILL. A child finishes a commit that is in progress, so that no write-ahead log
+// is left next to the repository.
 constexpr std::chrono::milliseconds kTerminateGrace{5000};
 
 constexpr std::size_t kBeforeReceivers = static_cast<std::size_t>(StopPhase::kReceivers);
@@ -39,12 +39,12 @@ std::size_t sum_of(const LivingChildren& living, StopPhase first, StopPhase last
 bool Stopping::go(StopWay way) {
   if (way_ && way <= *way_) return false;
   way_ = way;
-  told_ = 0;
+  phases_notified_ = 0;
   return true;
 }
 
 StopWay Stopping::time_is_up() {
-  if (way_ == StopWay::kTerminate && told_ == kBeforeReceivers) {
+  if (way_ == StopWay::kTerminate && phases_notified_ == kBeforeReceivers) {
     kills_before_receivers_ = true;
     return StopWay::kKill;
   }
@@ -56,29 +56,30 @@ std::optional<StopOrder> Stopping::next(const LivingChildren& living) {
   if (std::exchange(kills_before_receivers_, false)) {
     return StopOrder{StopWay::kKill, StopPhase::kFronts, StopPhase::kJobs, std::nullopt};
   }
-  if (!way_ || told_ == kStopPhases) return std::nullopt;
-  // Those that were told before have to have ended.
-  if (told_ > 0 && sum_of(living, StopPhase::kFronts, static_cast<StopPhase>(told_ - 1)) > 0) {
+  if (!way_ || phases_notified_ == kStopPhases) return std::nullopt;
+  // Wait for the earlier phases to end.
+  if (phases_notified_ > 0 &&
+      sum_of(living, StopPhase::kFronts, static_cast<StopPhase>(phases_notified_ - 1)) > 0) {
     return std::nullopt;
   }
-  const std::size_t first = told_;
+  const std::size_t first = phases_notified_;
   std::optional<std::chrono::milliseconds> deadline;
   switch (*way_) {
     case StopWay::kQuit:
       if (first == 0) deadline = grace_;
-      told_ = first + 1;
+      phases_notified_ = first + 1;
       break;
     case StopWay::kTerminate:
       deadline = kTerminateGrace;
-      told_ = first == 0 ? kBeforeReceivers : kStopPhases;
+      phases_notified_ = first == 0 ? kBeforeReceivers : kStopPhases;
       break;
     case StopWay::kKill:
-      told_ = kStopPhases;
+      phases_notified_ = kStopPhases;
       break;
   }
   return StopOrder{.way = *way_,
                    .first = static_cast<StopPhase>(first),
-                   .last = static_cast<StopPhase>(told_ - 1),
+                   .last = static_cast<StopPhase>(phases_notified_ - 1),
                    .deadline = deadline};
 }
 

@@ -1,12 +1,13 @@
-// How the master stops: gracefully, at once (SIGTERM), and in the end by force (SIGKILL), each with
-// a time of its own until the next. What is to be done is decided here, from numbers alone.
+// How the master stops: gracefully, then immediately (SIGTERM), and finally by force (SIGKILL), each
+// with a timeout before the next. This class only decides what to do next, from numbers.
 //
-//   graceful   each kind of service is asked when those before it have ended (ServiceKind)
-//   at once    all are terminated together, but for the receivers, which they hand to: those are
-//              terminated when the others have ended, if need be by force, and have their own time
-//   by force   all are killed
+//   graceful    each kind of service is asked to end when those before it have ended (ServiceKind)
+//   immediate   all are terminated at the same time, except for the receivers, to which they pass
+//               work: receivers are terminated when the others have ended, by force if necessary,
+//               and have their own timeout
+//   by force    all are killed
 //
-// An earlier way is never gone back to.
+// A stop only ever becomes harsher.
 #pragma once
 
 #include <array>
@@ -18,25 +19,25 @@
 
 namespace quarry::master {
 
-/// The kinds of services that are stopped together, in their order.
+/// Groups of services that are stopped together, in order.
 enum class StopPhase : std::size_t { kFronts, kPools, kJobs, kReceivers };
 inline constexpr std::size_t kStopPhases = 4;
 StopPhase phase_of(ServiceKind kind);
 
-/// How many children there are, by the phases in which they are stopped.
+/// The number of children, by the phases in which they are stopped.
 using LivingChildren = std::array<std::size_t, kStopPhases>;
-/// Of the phases from FIRST to LAST.
+/// The number of children in the phases from FIRST to LAST.
 std::size_t sum_of(const LivingChildren& living, StopPhase first = StopPhase::kFronts,
                    StopPhase last = StopPhase::kReceivers);
 
-/// How children are told.
+/// The signal that children get.
 enum class StopWay { kQuit, kTerminate, kKill };
 
 struct StopOrder {
   StopWay way;
-  StopPhase first;  // these, and all up to
-  StopPhase last;
-  /// After which time Stopping is to be told that it is over; nothing: as it is.
+  StopPhase first;
+  StopPhase last;  // inclusive
+  /// When to call time_is_up(); nullopt: the last deadline stays.
   std::optional<std::chrono::milliseconds> deadline;
 };
 
@@ -45,14 +46,14 @@ class Stopping {
   /// GRACE: how long a graceful stop may take.
   explicit Stopping(std::chrono::milliseconds grace) : grace_(grace) {}
 
-  /// Each says whether that is more than before.
+  /// Both return false if the stop is already as harsh or harsher.
   bool gracefully() { return go(StopWay::kQuit); }
   bool at_once() { return go(StopWay::kTerminate); }
-  /// The deadline of the last order is over. Returns the way from now on.
+  /// Call it at the deadline of the last order. Returns the signal that is used from now on.
   StopWay time_is_up();
 
-  /// What is to be done next, with these alive; nothing: to wait. To be asked again after each
-  /// order, after each end of a child, and after what is above.
+  /// The next order; nullopt: wait. Call it again after each order, when a child has ended, and after
+  /// the functions above.
   std::optional<StopOrder> next(const LivingChildren& living);
 
  private:
@@ -60,8 +61,8 @@ class Stopping {
 
   std::chrono::milliseconds grace_;
   std::optional<StopWay> way_;
-  std::size_t told_ = 0;                 // so many phases were told, in this way
-  bool kills_before_receivers_ = false;  // they were terminated, and have not ended
+  std::size_t phases_notified_ = 0;      // phases that got the signal way_
+  bool kills_before_receivers_ = false;  // next: kill children that SIGTERM has not ended
 };
 
 }  // namespace quarry::master

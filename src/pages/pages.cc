@@ -79,7 +79,7 @@ int run(const Options& options, const Place& place, const Handles& handles) {
     for (const auto& [pid, status] : *ended) server.on_ended(pid, status);
   });
   for (base::Event* const event : {&quick, &graceful, &reopening, &reaping}) event->wait();
-  base::let_reopening_be_told();
+  base::unblock_reopen_signal();
   server.start();
   event_base_dispatch(loop);
   return has_failed ? 1 : 0;

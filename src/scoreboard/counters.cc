@@ -10,8 +10,8 @@ namespace {
 constexpr std::size_t kWords = sizeof(Counters) / sizeof(std::uint64_t);
 using Words = std::array<std::uint64_t, kWords>;
 
-// A thousand years of microseconds, nine petabytes: nothing true is above it, and sums of thousands
-// do not overflow.
+// 285 years in microseconds, or nine petabytes: no real value is larger, and sums over thousands of
+// children do not overflow.
 constexpr std::uint64_t kMostPlausibleCount = std::uint64_t{1} << 53;
 
 std::uint64_t sum_of(std::span<const std::uint64_t> buckets) {

@@ -61,7 +61,7 @@ Tick LoginLimiter::now() {
 
 LoginLimiter::Attempt LoginLimiter::attempt_of(std::string_view repository, std::string_view user,
                                                std::string_view address) const {
-  // The same name in two repositories may be two people.
+  // The same name in two repositories may belong to different people.
   std::string account(repository);
   account += '\0';
   account += user;
@@ -97,7 +97,7 @@ Tick LoginLimiter::wait_for_user(const Attempt& attempt, Tick now) {
   return std::max(wait, kUserInterval - waited);
 }
 
-/// If the pair need not wait although it has used up its free failures, ATTEMPT is counted now.
+/// If the pair need not wait, but has used up its free failures, the attempt is counted here.
 Tick LoginLimiter::wait_for_pair(Attempt& attempt, Tick now) {
   Tick wait = 0;
   update_pair(attempt, now, [&](Tally failures) {

@@ -31,8 +31,8 @@ PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> 
     stages += static_cast<char>('0' + static_cast<int>(child.stage));
   }
   overview.stages.assign(stages);
-  const auto told = refusals.first(std::min(refusals.size(), overview.refusals.size()));
-  std::ranges::copy(told, overview.refusals.begin());
+  const auto recent = refusals.first(std::min(refusals.size(), overview.refusals.size()));
+  std::ranges::copy(recent, overview.refusals.begin());
   return overview;
 }
 

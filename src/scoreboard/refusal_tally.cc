@@ -21,7 +21,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Numbers are the client's to choose, as that of bytes that are too many.
+/// Whether the texts are equal except for numbers, which clients can choose (such as a body's size).
 bool is_same_but_for_numbers(std::string_view a, std::string_view b) {
   const auto skip = [](std::string_view& text) {
     text.remove_prefix(
@@ -42,9 +42,9 @@ bool is_same_reason(const Refusal& a, const Refusal& b) {
   return a.at != 0 && a.status == b.status && is_same_but_for_numbers(a.text.view(), b.text.view());
 }
 
-void put_newest(std::vector<Refusal>& told, std::span<const Refusal> from, std::size_t most) {
-  const auto newest = from.first(std::min(from.size(), most));
-  told.insert(told.end(), newest.begin(), newest.end());
+void put_newest(std::vector<Refusal>& recent, std::span<const Refusal> from, std::size_t limit) {
+  const auto newest = from.first(std::min(from.size(), limit));
+  recent.insert(recent.end(), newest.begin(), newest.end());
 }
 
 }  // namespace
@@ -96,12 +96,12 @@ std::vector<Refusal> RefusalTally::read() const {
   return found;
 }
 
-std::vector<Refusal> told_refusals(std::span<const Refusal> own, const RefusalTallies& tallies) {
-  std::vector<Refusal> told;
-  put_newest(told, own, kMostToldOfWorkers);
-  for (const auto& tally : tallies) put_newest(told, tally->read(), kMostToldOfTally);
-  std::ranges::stable_sort(told, std::ranges::greater(), &Refusal::at);
-  return told;
+std::vector<Refusal> recent_refusals(std::span<const Refusal> own, const RefusalTallies& tallies) {
+  std::vector<Refusal> recent;
+  put_newest(recent, own, kMaxRecentOfWorkers);
+  for (const auto& tally : tallies) put_newest(recent, tally->read(), kMaxRecentOfTally);
+  std::ranges::stable_sort(recent, std::ranges::greater(), &Refusal::at);
+  return recent;
 }
 
 }  // namespace quarry::scoreboard

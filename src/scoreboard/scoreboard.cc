@@ -31,11 +31,11 @@ struct alignas(64) BoardHeader {
   FixedText<64> pool;
 };
 
-constexpr std::size_t kHoldsOffset = sizeof(BoardHeader) + sizeof(PoolMemory);
-constexpr std::size_t kRefusalsOffset = kHoldsOffset + sizeof(HoldMemory);
+constexpr std::size_t kLeasesOffset = sizeof(BoardHeader) + sizeof(PoolMemory);
+constexpr std::size_t kRefusalsOffset = kLeasesOffset + sizeof(LeaseMemory);
 constexpr std::size_t kSlotsOffset = kRefusalsOffset + sizeof(RefusalMemory);
 static_assert(sizeof(BoardHeader) % alignof(PoolMemory) == 0);
-static_assert(kHoldsOffset % alignof(HoldMemory) == 0);
+static_assert(kLeasesOffset % alignof(LeaseMemory) == 0);
 static_assert(kRefusalsOffset % alignof(RefusalMemory) == 0);
 static_assert(kSlotsOffset % alignof(SlotMemory) == 0);
 static_assert(sizeof(SlotMemory) % alignof(LoginMemory) == 0);
@@ -61,7 +61,7 @@ base::Result<Board> Board::create(std::string_view pool, std::size_t slots) {
   QUARRY_TRY(board.map_memory(board.fd_.get(), PROT_READ | PROT_WRITE));
   board.slot_count_ = slots;
   board.pool_.assign(pool);
-  // The memory is zero, which is what an empty slot is made of: nothing more to construct.
+  // The memory is zero, and so is an empty slot, so nothing needs to be initialized.
   board.write_header();
   for (auto& word : board.logins().salt) {
     std::uint64_t random = 0;
@@ -177,9 +177,9 @@ PoolMemory* Board::pool_memory() const {
   return std::launder(reinterpret_cast<PoolMemory*>(base_ + sizeof(BoardHeader)));
 }
 
-Holds Board::holds() const {
-  if (base_ == nullptr) return Holds(nullptr);
-  return Holds(std::launder(reinterpret_cast<HoldMemory*>(base_ + kHoldsOffset)));
+Leases Board::leases() const {
+  if (base_ == nullptr) return Leases(nullptr);
+  return Leases(std::launder(reinterpret_cast<LeaseMemory*>(base_ + kLeasesOffset)));
 }
 
 RefusalMemory* Board::refusal_memory() const {

@@ -1,4 +1,4 @@
-// The sequence lock that every state in a board is under.
+// The sequence lock of every state on a board.
 //
 // Hans Boehm, "Can seqlocks get along with programming language memory models?" (2012): the data
 // words are relaxed atomics, ordered against the sequence number by the two fences.
@@ -10,15 +10,15 @@
 
 namespace quarry::scoreboard {
 
-// An update takes well under a microsecond; who is still odd after so many looks is dead or
-// stopped.
+// An update takes well under a microsecond; if the number is still odd after this many attempts, the
+// writer is dead or stopped.
 inline constexpr int kMaxReadTries = 1000;
 
-/// Writes STATE into MEMORY, and has ALONG run inside the same update.
+/// Writes STATE to MEMORY, and calls ALONG within the same update.
 template <typename State, typename Along>
 void write_state_and(SharedState<State>& memory, const State& state, Along along) {
   const auto words = std::bit_cast<std::array<std::uint64_t, SharedState<State>::kWords>>(state);
-  // A predecessor that died inside an update left an odd number.
+  // The number is odd if the previous writer died during an update.
   const std::uint64_t odd = memory.sequence.load(std::memory_order_relaxed) | 1U;
   memory.sequence.store(odd, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
@@ -47,7 +47,7 @@ Copy<State> copy_state(const SharedState<State>& memory) {
   std::uint64_t after = 0;
   for (int tries_left = kMaxReadTries; tries_left > 0; --tries_left) {
     const std::uint64_t before = memory.sequence.load(std::memory_order_acquire);
-    // A board full of odd numbers must not cost a thousand copies of each state.
+    // A corrupt board full of odd numbers must not cost a thousand copies of each state.
     if (before % 2 != 0 && tries_left > 1) continue;
     for (std::size_t w = 0; w < words.size(); ++w) {
       words[w] = memory.words[w].load(std::memory_order_relaxed);

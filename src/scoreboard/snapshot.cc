@@ -5,10 +5,10 @@
 namespace quarry::scoreboard {
 namespace {
 
-// Children end seldom: that one is buried during each of so many looks does not happen by itself.
-constexpr int kMaxLooks = 8;
+// Children end rarely, so that one is unlikely to be reaped during each of this many attempts.
+constexpr int kMaxAttempts = 8;
 
-void look(const Board& board, std::uint64_t expected, PoolSnapshot& snapshot) {
+void read_slots(const Board& board, std::uint64_t expected, PoolSnapshot& snapshot) {
   snapshot.processes.clear();
   // Most boards have far more slots than children.
   snapshot.processes.reserve(std::min<std::uint64_t>(board.slot_count(), expected));
@@ -34,11 +34,11 @@ void add_up(PoolSnapshot& snapshot) {
 PoolSnapshot take_snapshot(const Board& board, const base::ListenQueue& queue) {
   PoolSnapshot snapshot;
   snapshot.pool = board.pool();
-  for (int looks = 0; looks < kMaxLooks && !snapshot.is_exact; ++looks) {
+  for (int attempts = 0; attempts < kMaxAttempts && !snapshot.is_exact; ++attempts) {
     const auto before = board.read_pool();
-    look(board, before.state.children + before.state.elders, snapshot);
+    read_slots(board, before.state.children + before.state.previous_children, snapshot);
     snapshot.state = before.state;
-    // A child that was buried meanwhile would be counted twice, or not at all.
+    // A child that was reaped meanwhile would count twice or not at all.
     snapshot.is_exact =
         !before.is_old && before.sequence % 2 == 0 && board.read_pool().sequence == before.sequence;
   }

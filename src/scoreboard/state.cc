@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kMaxPid = 4U << 20;  // PID_MAX_LIMIT of Linux
 constexpr std::uint64_t kMostPlausible = std::uint64_t{1} << 53;
 constexpr std::uint64_t kMostChildren = 65536;
-// Of the wall clock, which may have been set back since.
+// Tolerance for a wall clock that was set back.
 constexpr std::int64_t kClockSlack = std::int64_t{86400} * 1'000'000;
 
 std::int64_t micros(clockid_t clock) {
@@ -97,7 +97,7 @@ bool PoolState::is_sound() const {
     return std::ranges::all_of(counts, [](std::uint64_t n) { return n <= kMostPlausible; });
   };
   return started > 0 && started <= wall_micros() + kClockSlack && next_start >= 0 && !pm.empty() &&
-         are_few({children, elders, held_back, max_active, limits.max_children,
+         are_few({children, previous_children, held_back, max_active, limits.max_children,
                   limits.start_servers, limits.min_spare_servers, limits.max_spare_servers}) &&
          are_plausible({generation, max_children_reached, process_max_reached, slow_requests,
                         max_listen_queue, backoffice_runs, backoffice_delayed, backoffice_failures,

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000;
 constexpr std::size_t kMaxText = 1024;
 
-// PHP-FPM's words for its stages, and for those that it has not.
+// PHP-FPM's names for its stages, and similar names for the others.
 std::string_view state_name(Stage stage) {
   switch (stage) {
     case Stage::kNone:
@@ -77,7 +77,7 @@ void add_own_fields(const PoolSnapshot& s, std::vector<Field>& fields) {
   add("max spare servers", s.state.limits.max_spare_servers);
   add("children", s.state.children);
   add("generation", s.state.generation);
-  add("children of earlier generations", s.state.elders);
+  add("children of earlier generations", s.state.previous_children);
   add("children held back", s.state.held_back);
   add("process max reached", s.state.process_max_reached);
   for (std::size_t i = 0; i < kStages; ++i) add(kStageFields[i], s.in_stage[i]);
@@ -106,7 +106,7 @@ void add_own_fields(const PoolSnapshot& s, std::vector<Field>& fields) {
   add("reply sizes", reply_sizes_of(s.totals));
 }
 
-/// Of the last request, 100 for one processor that was busy all the time.
+/// CPU usage of the last request; 100 is one fully used processor.
 double cpu_percent(const SlotState& process) {
   if (process.request_duration <= 0) return 0;
   return 100.0 * static_cast<double>(process.request_cpu) /
@@ -145,7 +145,7 @@ std::vector<Field> pool_fields(const PoolSnapshot& snapshot) {
 }
 
 const std::vector<Field>& ProcessFields::of(const SlotState& process) {
-  // Figures of a whole request are there once it is over.
+  // Figures of a request are complete only when it has ended.
   const bool is_idle = process.stage == Stage::kAccepting;
   const bool has_request = !is_idle && process.stage != Stage::kNone;
   const std::int64_t duration =
@@ -182,7 +182,7 @@ std::string clf_time(std::int64_t seconds) {
 }
 
 std::string line_text(std::string_view text) {
-  // Nearly always there is nothing to do, and a full page has thousands of texts.
+  // The common case; a full page has thousands of texts.
   const bool is_plain =
       std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7F && c != '\\'; });
   return is_plain ? std::string(text.substr(0, kMaxText)) : base::printable(text, kMaxText);
@@ -206,7 +206,7 @@ std::string plain_text(const Value& value) {
 
 std::string markup_text(std::string_view text) {
   std::string out = base::escape_markup(line_text(text));
-  // Two that UTF-8 can hold and XML cannot.
+  // U+FFFE and U+FFFF are valid in UTF-8, but not in XML.
   for (const std::string_view bad : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {
     for (auto at = out.find(bad); at != std::string::npos; at = out.find(bad)) {
       out.replace(at, bad.size(), "?");

@@ -1,5 +1,4 @@
-// The figures of a status page as names and values in their order, which all formats but
-// OpenMetrics write one after the other.
+// The fields of a status page, in order. All formats except OpenMetrics write them one by one.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +17,13 @@ struct Instant {
   std::int64_t seconds = 0;
 };
 
-/// How often something was in which range.
 struct Histogram {
   std::span<const std::uint64_t> bounds;
   std::span<const std::uint64_t> counts;  // one more than bounds
   std::uint64_t sum = 0;
-  double per_unit = 1;  // what bounds and sum are to be divided by
+  double per_unit = 1;  // divisor of bounds and sum
 
-  /// Calls EACH with the bound as text ("+Inf" for the last) and how many were at most that.
+  /// Calls EACH with each bound as text ("+Inf" for the last) and the cumulative count.
   template <typename Each>
   void each_bucket(Each each) const {
     std::uint64_t count = 0;
@@ -48,7 +46,7 @@ struct Percent {
   double value = 0;
 };
 
-/// A string_view is text from outside.
+/// A string_view is untrusted text.
 using Value = std::variant<std::uint64_t, Instant, Percent, std::string_view, Histogram>;
 
 struct Field {
@@ -56,10 +54,10 @@ struct Field {
   Value value;
 };
 
-/// Views into SNAPSHOT.
+/// The fields refer to SNAPSHOT.
 std::vector<Field> pool_fields(const PoolSnapshot& snapshot);
 
-/// The same of one process after the other.
+/// The fields of processes, one at a time.
 class ProcessFields {
  public:
   explicit ProcessFields(const PoolSnapshot& snapshot) : snapshot_(snapshot) {}
@@ -74,9 +72,9 @@ class ProcessFields {
 
 /// "21/Nov/2026:19:55:47 +0000", in local time.
 std::string clf_time(std::int64_t seconds);
-/// TEXT without control characters and what is no UTF-8, and not too long.
+/// TEXT without control characters and invalid UTF-8, truncated.
 std::string line_text(std::string_view text);
-/// VALUE as plain text, safe for a line of its own.
+/// VALUE as plain text on a single line.
 std::string plain_text(const Value& value);
 
 std::string text_page(const PoolSnapshot& snapshot, bool is_full);
@@ -85,7 +83,7 @@ std::string xml_page(const PoolSnapshot& snapshot, bool is_full);
 std::string html_page(const PoolSnapshot& snapshot, bool is_full);
 std::string openmetrics_page(const PoolSnapshot& snapshot);
 
-/// TEXT without control characters, with & < > " ' as entities: fit for XML and HTML.
+/// TEXT without control characters, escaped for XML and HTML.
 std::string markup_text(std::string_view text);
 
 }  // namespace quarry::scoreboard

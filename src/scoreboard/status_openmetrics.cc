@@ -31,7 +31,7 @@ class Exposition {
   void histogram(std::string_view name, std::string_view help, const Histogram& histogram) {
     head(name, "histogram", help);
     histogram.each_bucket([&](std::string bound, std::uint64_t count) {
-      // The format wants its bounds to look like numbers that may have a fraction.
+      // OpenMetrics requires bounds to be floats.
       if (bound.find_first_of(".I") == std::string::npos) bound += ".0";
       sample(fmt::format("{}_bucket", name), "le", bound, count);
     });
@@ -44,7 +44,7 @@ class Exposition {
   std::string out_;
 };
 
-/// Backslashes and line ends would end a help text, or change it.
+/// Escapes backslashes and newlines in a help text.
 std::string in_help(std::string_view text) {
   std::string out = base::printable(text);
   for (auto at = out.find('\\'); at != std::string::npos; at = out.find('\\', at + 2)) {
@@ -53,7 +53,7 @@ std::string in_help(std::string_view text) {
   return out;
 }
 
-/// PHP-FPM's metrics, which have its names although counters should end in _total.
+/// PHP-FPM's metrics under its own names, although counters should end in _total.
 void write_php_metrics(const PoolSnapshot& s, Exposition& page) {
   const base::QueueLength queue = s.queue.value_or(base::QueueLength{});
   page.metric("phpfpm_up", kGauge,
@@ -93,7 +93,7 @@ void write_pool_metrics(const PoolSnapshot& s, Exposition& page) {
               state.children);
   page.metric("quarry_generation", kGauge, "Of the configuration.", state.generation);
   page.metric("quarry_elders", kGauge, "Children of earlier generations, which finish.",
-              state.elders);
+              state.previous_children);
   page.metric("quarry_children_held_back", kGauge,
               "Workers that process.max keeps from being started now.", state.held_back);
   page.metric("quarry_process_max_reached_total", kCounter,

@@ -5,11 +5,11 @@
 namespace quarry::scoreboard {
 namespace {
 
-constexpr std::size_t kColumn = 22;  // where values begin, unless the name is longer
+constexpr std::size_t kColumn = 22;  // of the values, unless the name is longer
 
 void write_lines(const std::vector<Field>& fields, std::string& out) {
   for (const auto& [name, value] : fields) {
-    // PHP-FPM spells this one word otherwise here than elsewhere.
+    // PHP-FPM spells this name differently in this format.
     out.append(name == "request uri" ? "request URI" : name).append(":");
     out.append(kColumn - std::min(name.size() + 1, kColumn - 1), ' ');
     out.append(plain_text(value)).append("\n");

@@ -1,4 +1,4 @@
-// access.format: what a line of a pool's access log says of a request.
+// access.format: the format of a pool's access log.
 //
 //   %C %{user}C %{system}C %{total}C      share of a processor, in percent
 //   %d %{seconds}d %{milli}d %{micro}d    time that the request took (also milliseconds,
@@ -14,10 +14,10 @@
 //                                         strftime(3)
 //   %%                                    %
 //
-// These are PHP-FPM's, and %x. The word json stands for one JSON object with all of them. A format
-// is compiled when the configuration is read, and rendered by the workers. What a client chose is
-// escaped (also quotation marks), so that one request is one line; what is empty is "-", but for %q
-// and %Q.
+// These are PHP-FPM's placeholders, plus %x. The format "json" is one JSON object with all of them.
+// A format is compiled when the configuration is read and rendered by the workers. Text from clients
+// is escaped, including quotation marks, so that each request is one line. Empty values are "-",
+// except for %q and %Q.
 #pragma once
 
 #include <sys/types.h>
@@ -31,7 +31,7 @@
 
 namespace quarry::base {
 
-/// A request that was answered. Times are microseconds.
+/// A finished request. Times are microseconds.
 struct AccessRecord {
   std::string_view pool{};
   pid_t pid = 0;
@@ -58,27 +58,27 @@ struct AccessRecord {
 
 /// A part of a compiled format.
 struct AccessPiece {
-  char letter = 0;     // of the placeholder; 0: text as it is
-  char modifier = 0;   // what stood in braces behind %C, %d and %M
-  std::string text{};  // as it is; or the name or time format that stood in braces
+  char letter = 0;     // of the placeholder; 0: literal text
+  char modifier = 0;   // the word in braces, for %C, %d and %M
+  std::string text{};  // literal text, or the name or time format in braces
 };
 
 class AccessFormat {
  public:
-  /// Of empty lines.
+  /// Renders empty lines.
   AccessFormat() = default;
   /// PHP-FPM's default: %R - %u %t "%m %r" %s
   static AccessFormat usual();
-  /// Errors: kInvalid, for a placeholder that there is not, or one that is written wrongly.
+  /// Errors: kInvalid (unknown or malformed placeholder).
   static Result<AccessFormat> compile(std::string_view text);
 
-  /// What it was compiled from.
+  /// The source of the format.
   const std::string& text() const { return text_; }
-  /// Appends the line to OUT, with its end.
+  /// Appends the line to OUT, including the newline.
   void render(const AccessRecord& record, std::string& out) const;
-  /// Whether render() looks at the CPU times and the memory, which cost a system call to know.
+  /// Whether render() needs the CPU times and the memory, which cost a system call.
   bool wants_usage() const { return wants_usage_; }
-  /// Whether render() looks at the reply's header.
+  /// Whether render() needs the reply's header.
   bool wants_reply_header() const { return wants_reply_header_; }
 
  private:

@@ -1,8 +1,8 @@
 // A pool's access log: one line for each request, in the pool's access.format.
 //
-// Opened by the master, so that its file may be in a folder where the pool's user has no rights;
-// the workers inherit the descriptor. The file is opened for appending and each line is one
-// write(2), so that lines of several workers never mix.
+// The master opens the file, so that it may be in a folder to which the pool's user has no access;
+// the workers inherit the descriptor. The file is opened for appending and each line is a single
+// write(2), so that lines of different workers never mix.
 #pragma once
 
 #include <string>
@@ -18,18 +18,18 @@ namespace quarry::base {
 struct AccessLogOptions {
   std::string path;
   AccessFormat format = AccessFormat::usual();
-  /// Exact paths whose requests are not told, if they are as probes of the server's health are: GET
-  /// or HEAD, without query and body, answered with 2xx.
+  /// Exact paths of health checks, which are not logged: GET or HEAD requests without query and body
+  /// that are answered with 2xx.
   std::vector<std::string> suppress_paths;
 };
 
 class AccessLog {
  public:
-  /// Makes the file with mode 0640 where there is none. Errors: kIo.
+  /// Creates the file with mode 0640 if it does not exist. Errors: kIo.
   static Result<AccessLog> open(AccessLogOptions options);
 
-  /// Opens the path anew, so that a file that was moved away is let go. The descriptor keeps its
-  /// number. Errors: kIo; the log goes on as it was.
+  /// Reopens the path, for log rotation. The descriptor keeps its number. Errors: kIo; logging
+  /// continues to the old file.
   Result<void> reopen(Reopening reopening);
   void write(const AccessRecord& record);
 
@@ -41,7 +41,7 @@ class AccessLog {
 
   AccessLogOptions options_;
   Fd fd_;
-  std::string line_;  // its memory is kept from one request to the next
+  std::string line_;  // reused, to avoid an allocation per request
 };
 
 }  // namespace quarry::base

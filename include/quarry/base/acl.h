@@ -10,15 +10,15 @@
 
 namespace quarry::base {
 
-/// Who may read and write a file beside its owner and group.
+/// Users and groups that may read and write a file in addition to its owner and group.
 struct AccessList {
   std::vector<uid_t> users;
   std::vector<gid_t> groups;
   bool empty() const { return users.empty() && groups.empty(); }
 };
 
-/// What PATH allows is MODE and LIST from now on. Errors: kIo (a file system without such lists,
-/// too).
+/// Sets the permissions of PATH to MODE and LIST. Errors: kIo (also if the file system does not
+/// support access control lists).
 Result<void> grant_access(const std::string& path, mode_t mode, const AccessList& list);
 
 }  // namespace quarry::base

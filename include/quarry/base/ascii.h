@@ -1,9 +1,9 @@
-// Letters of ASCII, whatever the locale is.
+// ASCII letters, independent of the locale.
 #pragma once
 
 namespace quarry::base {
 
-/// C, or the small letter of a large one.
+/// C in lower case.
 constexpr char ascii_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }

@@ -1,11 +1,11 @@
-// The blanks of HTTP's grammar and of our configuration: spaces and tabs.
+// Blanks in HTTP's grammar and in the configuration: spaces and tabs.
 #pragma once
 
 #include <string_view>
 
 namespace quarry::base {
 
-/// TEXT without blanks at its ends.
+/// TEXT without leading and trailing blanks.
 constexpr std::string_view trim_blanks(std::string_view text) {
   constexpr std::string_view kBlanks = " \t";
   const std::size_t first = text.find_first_not_of(kBlanks);

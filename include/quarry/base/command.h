@@ -1,5 +1,5 @@
-// A program that is run to its end, in a process group of its own, which is ended when it takes too
-// long. From any thread; nothing is forked.
+// Runs a program to its end, in its own process group, with a timeout. May be called from any
+// thread; it does not fork.
 #pragma once
 
 #include <chrono>
@@ -27,16 +27,16 @@ struct CommandEnd {
   enum class How { kExited, kKilled, kTimedOut, kInterrupted };
   How how = How::kExited;
   int code = 0;        // of kExited: its status; of kKilled: the signal
-  std::string output;  // of both streams: its beginning
+  std::string output;  // the beginning of stdout and stderr combined
 
   bool is_success() const { return how == How::kExited && code == 0; }
   /// "exit status 1", "signal 9" and so on.
   std::string in_words() const;
 };
 
-/// Runs COMMAND, found in PATH. Returns once the program itself has ended; what it has left running
-/// in the background goes on. After its timeout, or when INTERRUPTED returns true, its group gets
-/// SIGTERM, and SIGKILL a moment later. Errors: kNotFound, kIo: it was not started.
+/// Runs COMMAND, found in PATH. Returns when the program itself has ended; its background processes
+/// keep running. After the timeout, or when INTERRUPTED returns true, its group gets SIGTERM and,
+/// after a grace period, SIGKILL. Errors: kNotFound, kIo (not started).
 Result<CommandEnd> run_command(
     const Command& command, const std::function<bool()>& interrupted = [] { return false; });
 

@@ -1,5 +1,5 @@
-// A message with descriptors over a pair of sockets whose messages never run together
-// (SOCK_SEQPACKET): SCM_RIGHTS, unix(7).
+// Messages with descriptors (SCM_RIGHTS, unix(7)) over a socket pair that preserves message
+// boundaries (SOCK_SEQPACKET).
 #pragma once
 
 #include <sys/socket.h>
@@ -14,11 +14,11 @@
 
 namespace quarry::base {
 
-/// The kernel's own bound on those of a message (SCM_MAX_FD).
+/// The kernel's limit on descriptors per message (SCM_MAX_FD).
 inline constexpr std::size_t kMostDescriptors = 253;
 
-/// Sends BYTES, of one byte at least, with DESCRIPTORS, which stay the caller's. FLAGS are those of
-/// sendmsg(2), which needs no other. False, with errno: it is not sent.
+/// Sends BYTES (at least one) with DESCRIPTORS, which stay the caller's. FLAGS are for sendmsg(2);
+/// MSG_NOSIGNAL is added. Returns false, with errno set, if the message was not sent.
 inline bool send_descriptors(int socket, std::span<const std::byte> bytes,
                              std::span<const int> descriptors, int flags = 0) {
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMostDescriptors * sizeof(int))> room{};
@@ -44,8 +44,9 @@ inline bool send_descriptors(int socket, std::span<const std::byte> bytes,
   return size == static_cast<ssize_t>(bytes.size());
 }
 
-/// Takes a message of BYTES' size, and what comes with it, close-on-exec, into DESCRIPTORS, as far as
-/// they go; returns how many came. None: there is no message, or it is one of another size.
+/// Receives a message of exactly BYTES' size, and its descriptors, close-on-exec, into DESCRIPTORS;
+/// excess descriptors are closed. Returns their number; 0 if there is no message or it has another
+/// size.
 inline std::size_t receive_descriptors(int socket, std::span<std::byte> bytes,
                                        std::span<int> descriptors, int flags = 0) {
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMostDescriptors * sizeof(int))> room{};
@@ -55,7 +56,7 @@ inline std::size_t receive_descriptors(int socket, std::span<std::byte> bytes,
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = room.data();
-  // To the byte: what goes beyond it is closed by the kernel.
+  // CMSG_LEN, not CMSG_SPACE: the kernel closes descriptors beyond the exact length.
   message.msg_controllen = CMSG_LEN(descriptors.size_bytes());
   ssize_t size = 0;
   do {

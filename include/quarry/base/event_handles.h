@@ -1,4 +1,4 @@
-// libevent's objects as owned handles, for who links libevent.
+// Owning handles for libevent's objects.
 #pragma once
 
 #include <event2/buffer.h>
@@ -30,38 +30,38 @@ inline timeval to_timeval(std::chrono::milliseconds time) {
   return {.tv_sec = time.count() / 1000, .tv_usec = time.count() % 1000 * 1000};
 }
 
-/// An event with what it runs.
+/// An event and its callback.
 class Event {
  public:
   using Action = std::function<void()>;
 
   /// No event.
   Event() = default;
-  /// On FD_OR_SIGNAL (-1: a timer) of BASE, which must outlive it, as must the descriptor; WHAT as
-  /// in event_new(3). It does not wait yet. ACTION must not destroy it.
+  /// An event on FD_OR_SIGNAL (-1: a timer) of BASE; WHAT as in event_new(3). BASE and the
+  /// descriptor must outlive it. It is not pending yet. ACTION must not destroy it.
   Event(event_base* base, int fd_or_signal, short what, Action action)
       : action_(std::make_unique<Action>(std::move(action))),
         event_(::event_new(base, fd_or_signal, what, run, action_.get())) {}
 
   explicit operator bool() const { return event_ != nullptr; }
-  /// Waits until it happens; with EV_PERSIST again and again.
+  /// Makes it pending; with EV_PERSIST, it stays pending after each callback.
   void wait() { ::event_add(event_.get(), nullptr); }
-  /// The same, or until DELAY is over.
+  /// The same, with DELAY as its timeout.
   void wait(std::chrono::milliseconds delay) {
     const timeval time = to_timeval(delay);
     ::event_add(event_.get(), &time);
   }
-  /// As if its time had come, at the next turn of the loop.
+  /// Runs the callback in the next iteration of the loop, as if the timeout had expired.
   void fire() { ::event_active(event_.get(), EV_TIMEOUT, 0); }
   void stop_waiting() { ::event_del(event_.get()); }
-  /// Whether it waits for its time.
+  /// Whether a timeout is pending.
   bool is_timed() const { return ::event_pending(event_.get(), EV_TIMEOUT, nullptr) != 0; }
 
  private:
   static void run(evutil_socket_t, short, void* action) { (*static_cast<Action*>(action))(); }
 
-  std::unique_ptr<Action> action_;  // where it stays when this is moved
-  EventPtr event_;                  // after what it runs, so that it goes first
+  std::unique_ptr<Action> action_;  // on the heap, so that its address survives a move
+  EventPtr event_;                  // after the action, so that it is destroyed first
 };
 
 }  // namespace quarry::base

@@ -1,4 +1,4 @@
-// An owned file descriptor: closed when its owner goes. Used by every process.
+// An owned file descriptor.
 #pragma once
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// The few things that durable files need from the operating system, as an interface: so that a test
-// can record them, fail them, and play what a machine that stops leaves behind.
+// The file operations that durable storage needs, as an interface, so that tests can record them,
+// make them fail, and simulate a crash of the machine.
 #pragma once
 
 #include <cstddef>
@@ -16,59 +16,59 @@
 
 namespace quarry::base {
 
-/// An open file; closed when it goes.
+/// An open file; the destructor closes it.
 class File {
  public:
   virtual ~File() = default;
-  /// Reads up to BUFFER's size from OFFSET on. Returns how much there was: less only at the end.
+  /// Reads up to BUFFER's size at OFFSET. Returns the bytes read: fewer only at the end of the file.
   virtual Result<std::size_t> read_at(std::uint64_t offset, std::span<char> buffer) = 0;
-  /// Writes BYTES at the end. Errors: kNoSpace, kIo; some of them may be there then.
+  /// Appends BYTES. Errors: kNoSpace, kIo; some of the bytes may have been written.
   virtual Result<void> append(std::string_view bytes) = 0;
   virtual Result<void> truncate(std::uint64_t size) = 0;
   virtual Result<std::uint64_t> size() = 0;
-  /// What was written is on the disk when this returns. Not the file's name: see sync_directory().
+  /// Flushes the contents to disk, but not the file's name: see sync_directory().
   virtual Result<void> sync() = 0;
-  /// Whether the path that it was opened by still leads to it: it was not removed, moved or
-  /// replaced, nor was a folder on the way.
+  /// Whether the path by which it was opened still leads to it: neither the file nor a parent folder
+  /// was removed, moved or replaced.
   virtual Result<bool> has_name() = 0;
-  /// Locks the file until it is closed, against every other File of it. False: somebody else has.
+  /// Locks the file exclusively until it is closed. False: another File holds the lock.
   virtual Result<bool> try_lock() = 0;
-  /// Whether somebody else has it locked just now.
+  /// Whether another File holds the lock.
   virtual Result<bool> is_locked() = 0;
 };
 
 enum class FileUse : std::uint8_t {
   kRead,
-  kAppend,      // it is there
-  kMake,        // read and append; it must not be there yet
+  kAppend,      // must exist
+  kMake,        // read and append; must not exist
   kOpenOrMake,  // read and append
 };
 
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
-  /// Errors: kNotFound, kDenied, kReadOnly, kNoSpace, kIo; kBusy: FileUse::kMake, and it is there.
+  /// Errors: kNotFound, kDenied, kReadOnly, kNoSpace, kIo; kBusy (FileUse::kMake, and it exists).
   virtual Result<std::unique_ptr<File>> open(const std::filesystem::path& path, FileUse use) = 0;
-  /// Atomically, over a file TO that is there.
+  /// Atomic; replaces an existing file TO.
   virtual Result<void> rename(const std::filesystem::path& from,
                               const std::filesystem::path& to) = 0;
   virtual Result<void> remove(const std::filesystem::path& path) = 0;
-  /// The names of the files in FOLDER, in no order.
+  /// The names of the files in FOLDER, unordered.
   virtual Result<std::vector<std::string>> list(const std::filesystem::path& folder) = 0;
-  /// Gives TAKE each of them, and keeps none.
+  /// Calls TAKE for each name, without building a list.
   virtual Result<void> visit(const std::filesystem::path& folder,
                              const std::function<void(std::string_view name)>& take);
-  /// FOLDER itself alone, with mode 0700; none if it is there.
+  /// Creates FOLDER with mode 0700, but no parents; succeeds if it exists.
   virtual Result<void> make_folder(const std::filesystem::path& folder) = 0;
-  /// Names that were made, changed or removed in FOLDER are so for good when this returns.
+  /// Flushes created, changed and removed names in FOLDER to disk.
   virtual Result<void> sync_directory(const std::filesystem::path& folder) = 0;
-  /// As File::sync() of each of FILES, in no order; a disk that is told of several at once has less
-  /// to do than of one after the other. Errors: that of one; others may be on the disk.
+  /// Like File::sync() for each of FILES, in any order, but faster because the disk gets several
+  /// requests at once. On an error, some files may have been flushed.
   virtual Result<void> sync_all(std::span<File* const> files);
-  /// As sync_directory() of each of FOLDERS, likewise.
+  /// Like sync_all(), with sync_directory() for each of FOLDERS.
   virtual Result<void> sync_directories(std::span<const std::filesystem::path> folders);
 
-  /// The machine's.
+  /// The real file system.
   static FileSystem& real();
 };
 

@@ -1,6 +1,6 @@
-// How a `fossil` of this machine is started by us: with a library loaded into it that keeps it from
-// endangering the commits of others in the same file (see CAVEATS in quarryd(8)). Without effect on
-// a fossil that is linked statically, and on any other program.
+// The environment in which Quarry starts `fossil`: it preloads a library that prevents fossil from
+// losing other processes' commits to the same file (see CAVEATS in quarryd(8)). It has no effect on a
+// statically linked fossil or on other programs.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@
 
 namespace quarry::base {
 
-/// The library that keeps it from endangering others' commits. Empty: nowhere.
+/// The path of that library. Empty if it is not installed.
 std::filesystem::path log_guard_library();
 
-/// ENVIRONMENT ("NAME=value" each, then a null pointer) as a fossil is to have it. Where LIBRARY is
-/// empty, or of a name that cannot be told to the dynamic linker: as it is, which is logged.
+/// ENVIRONMENT ("NAME=value" each, then a null pointer) with LIBRARY preloaded. If LIBRARY is empty,
+/// or its path has characters that LD_PRELOAD does not allow, logs that and returns ENVIRONMENT unchanged.
 std::vector<std::string> fossil_environment(
     const char* const* environment, const std::filesystem::path& library = log_guard_library());
 

@@ -10,7 +10,8 @@
 
 namespace quarry::base {
 
-/// By character. (Within the function it would be made anew at every call.)
+/// Values of the digits, by character. At namespace scope, because a local table would be rebuilt at
+/// every call.
 inline constexpr auto kHexValues = [] {
   std::array<std::int8_t, 256> values{};
   values.fill(-1);
@@ -21,16 +22,16 @@ inline constexpr auto kHexValues = [] {
   return values;
 }();
 
-/// What the digit C, of either case, stands for; -1 for any other character.
+/// The value of the digit C, in either case; -1 for any other character.
 constexpr int hex_value(char c) {
   return kHexValues[static_cast<unsigned char>(c)];
 }
 
-/// Whether there is nothing but digits in TEXT, of either case.
+/// Whether TEXT consists of hexadecimal digits only, in either case.
 bool is_hex(std::string_view text);
-/// BYTES, two digits in lower case each.
+/// BYTES as two lower-case digits each.
 std::string to_hex(std::span<const unsigned char> bytes);
-/// The bytes that DIGITS stand for; nothing where they are not two digits each.
+/// Decodes DIGITS, two per byte; nullopt if they are malformed.
 std::optional<std::string> from_hex(std::string_view digits);
 
 }  // namespace quarry::base

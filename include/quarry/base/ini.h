@@ -5,10 +5,9 @@
 //   key = value            ; a comment may follow after a space
 //   key = "a; b \" \\ "    quotes keep spaces, ; and # ; inside them \" and \\ are escapes
 //
-// Values may be as long as the file. Keys keep their order and line numbers, so that whoever gives
-// them a meaning can point at the line. A key that ends in [] is a list, one value a line. Any
-// other key twice in a section, a section twice, and whatever is none of the forms above is a
-// mistake; all of them are found in one pass.
+// Values may be as long as the file. Keys keep their order and line numbers, for error messages. A
+// key that ends in [] is a list with one value per line. Any other duplicate key in a section, a
+// duplicate section, and any other kind of line is a mistake; one pass finds all mistakes.
 #pragma once
 
 #include <string>
@@ -36,12 +35,13 @@ struct IniMistake {
 
 struct IniFile {
   std::vector<IniSection> sections;
-  std::vector<IniMistake> mistakes;  // in line order; the sections hold what was right
+  std::vector<IniMistake> mistakes;  // in line order; the sections have the valid entries
 };
 
 IniFile parse_ini(std::string_view text);
 
-/// The line, with its end, that parse_ini() reads as this entry. VALUE has no line end and no NUL.
+/// A line, with its newline, that parse_ini() reads as this entry. VALUE must not contain a newline
+/// or NUL.
 std::string ini_line(std::string_view key, std::string_view value);
 
 }  // namespace quarry::base

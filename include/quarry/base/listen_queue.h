@@ -1,6 +1,6 @@
-// How many connections wait to be accepted on a listening socket, Unix or TCP: asked of the kernel
-// with sock_diag(7), which needs neither the socket itself nor any right. So the queue can be seen
-// from a process that does not hold the socket, and while nobody serves it.
+// The number of connections that wait to be accepted on a listening Unix or TCP socket. It is read
+// from the kernel with sock_diag(7), which needs neither the socket nor privileges, so that a process
+// without the socket can read it, even while no process accepts connections.
 #pragma once
 
 #include <netinet/in.h>
@@ -14,18 +14,18 @@ namespace quarry::base {
 
 struct QueueLength {
   std::uint64_t waiting = 0;
-  std::uint64_t limit = 0;  // the backlog, as the kernel has it
+  std::uint64_t limit = 0;  // the kernel's value of the backlog
 };
 
-/// Names a listening socket; a plain value that holds no descriptor.
+/// Identifies a listening socket; a plain value without a descriptor.
 class ListenQueue {
  public:
-  /// Of no socket: its length is never known.
+  /// No socket; the length is unknown.
   ListenQueue() = default;
-  /// Of the listening socket FD, of this network namespace.
+  /// The queue of the listening socket FD, in this network namespace.
   static ListenQueue of(int fd);
 
-  /// Nothing when the kernel does not say.
+  /// nullopt if the kernel does not report it.
   std::optional<QueueLength> length() const;
 
  private:
@@ -34,7 +34,7 @@ class ListenQueue {
 
   int family_ = AF_UNSPEC;
   std::uint32_t inode_ = 0;  // Unix
-  std::uint16_t port_ = 0;   // TCP; in network order, as the address
+  std::uint16_t port_ = 0;   // TCP; in network byte order, like the address
   std::array<std::uint32_t, 4> address_{};
 };
 

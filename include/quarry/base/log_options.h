@@ -1,6 +1,6 @@
-// Where the process's log goes, and in what form.
+// Target and format of the log.
 //
-// The words of the configuration: error_log = stderr | PATH | syslog[:SOCKET] | journald[:SOCKET].
+// In the configuration: error_log = stderr | PATH | syslog[:SOCKET] | journald[:SOCKET].
 #pragma once
 
 #include <cstddef>
@@ -24,18 +24,18 @@ enum class LogTarget : std::uint8_t {
 
 enum class LogForm : std::uint8_t { kText, kJson };
 
-/// The least that log_limit may be: whatever stands before a message fits many times.
+/// Minimum for log_limit: far more than any prefix.
 constexpr std::size_t kLeastLogLimit = 512;
 
 struct LogOptions {
   LogTarget target = LogTarget::kStderr;
   std::string path;  // of the file or socket
   LogLevel level = LogLevel::kNotice;
-  LogForm form = LogForm::kText;  // journald has fields of its own and is not asked
-  /// Bytes of a line without its end; what is longer goes on in further lines.
+  LogForm form = LogForm::kText;  // ignored for journald, which has its own fields
+  /// Maximum bytes of a line without the newline; longer messages are split into several lines.
   std::size_t limit = 1024;
-  /// Each line is one write(2). Without it, its parts are written as they are: less copying, but
-  /// lines of several processes may mix. Datagrams are always whole.
+  /// Whether each line is a single write(2). Otherwise the parts of a line are written separately:
+  /// less copying, but lines of different processes may mix. Datagrams are always whole.
   bool is_buffered = true;
   int facility = 3 << 3;  // LOG_DAEMON
   std::string ident = "quarryd";
@@ -43,14 +43,14 @@ struct LogOptions {
 
 /// Sets target and path from the value of error_log. Errors: kInvalid.
 Result<void> set_log_target(LogOptions& options, std::string_view value);
-/// The value of error_log that set target and path so.
+/// The value of error_log for target and path.
 std::string log_target_of(const LogOptions& options);
-/// Whether PATH names a descriptor of whoever opens it, as /dev/stderr and /proc/self/fd/2 do: to
-/// open it anew in another process would be to open something else.
+/// Whether PATH refers to a descriptor of the opening process, like /dev/stderr or /proc/self/fd/2.
+/// Another process would open a different file.
 bool is_own_descriptor(std::string_view path);
-/// The facility that syslog(3) calls LOG_NAME, in any case of letters.
+/// The facility LOG_NAME of syslog(3), in any case.
 std::optional<int> syslog_facility_named(std::string_view name);
-/// The name of FACILITY, which has one.
+/// The name of FACILITY, which must be valid.
 std::string_view syslog_facility_name(int facility);
 
 }  // namespace quarry::base

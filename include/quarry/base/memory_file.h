@@ -1,4 +1,4 @@
-// A text as an open file, for another program to read.
+// An in-memory file with a given text, for another program to read.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace quarry::base {
 
-/// Positioned at its start. Errors: kIo.
+/// The file is positioned at its start. Errors: kIo.
 Result<Fd> memory_file(std::string_view text);
 
 }  // namespace quarry::base

@@ -1,5 +1,5 @@
-// Which network an address counts for, where clients are counted: an IPv4 address for itself, an
-// IPv6 address for its /64, since who has one of those addresses has them all.
+// The network that an address belongs to when clients are counted: an IPv4 address itself, or the
+// /64 of an IPv6 address, since a client usually controls all addresses of its /64.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace quarry::base {
 
 /// The network of IP, an address in text: 4 bytes, or the first 8 of an IPv6 address. An
-/// IPv4-mapped address is its IPv4 address. What is no address is its own network.
+/// IPv4-mapped address counts as its IPv4 address. Any other text is returned unchanged.
 std::string network_of(std::string_view ip);
 
 }  // namespace quarry::base

@@ -1,9 +1,10 @@
-// Connections that one process passes on to another: their descriptors over a pair of sockets
-// (SCM_RIGHTS) that both have from their parent, so that nobody else can pass one on.
+// Passes connections from one process to another: their descriptors are sent (SCM_RIGHTS) over a
+// socket pair that both inherit from their parent, so that no other process can pass connections.
 //
-// Nothing was read of what is passed on, or it would be lost. A message is one byte and the
-// descriptor; messages never run together (SOCK_SEQPACKET). What was passed on and not yet taken
-// stays when the taker dies, for its successor, as long as the parent has the pair.
+// The sender must not have read from a connection, or that data would be lost. Each message is one
+// byte and the descriptor, and the socket preserves message boundaries (SOCK_SEQPACKET). If the
+// receiver dies, connections that it has not taken stay queued for its successor, as long as the
+// parent keeps the pair open.
 #pragma once
 
 #include <utility>
@@ -13,17 +14,19 @@
 
 namespace quarry::base {
 
-/// To pass on into, and to take from; neither blocks. Errors: kIo.
+/// The two ends of the socket pair; both are non-blocking.
 struct PassedConnections {
   Fd passing;
   Fd taking;
 
+  /// Errors: kIo.
   static Result<PassedConnections> make();
 };
 
-/// CONNECTION stays the caller's, who then closes it. False: whoever takes them is behind, or gone.
+/// CONNECTION stays the caller's, which closes it afterwards. False: the queue is full, or the
+/// receiver is gone.
 bool pass_connection(int passing, int connection);
-/// The next one that was passed on, close-on-exec; none: there is none for now.
+/// The next queued connection, close-on-exec; empty if there is none.
 Fd take_connection(int taking);
 
 }  // namespace quarry::base

@@ -1,8 +1,8 @@
 // Errors as values.
 //
-// A function whose failure the caller is expected to handle returns Result<T>. The message is made
-// for a person: what happened, to which file, line or limit, and what to do about it. It holds no
-// secrets, since it ends in logs and, for sync requests, in the client's terminal.
+// A function returns Result<T> if its caller is expected to handle the failure. The message is meant
+// for people: what failed, on which file, line or limit, and what to do about it. It must not contain
+// secrets, because it appears in logs and, for sync requests, in the client's terminal.
 #pragma once
 
 #include <expected>
@@ -12,17 +12,17 @@
 namespace quarry::base {
 
 enum class ErrorCode {
-  kInvalid,    // input that breaks its own format, or wrong usage
-  kNotFound,   // the thing named is not there
-  kDenied,     // the caller has no right to it
-  kLimit,      // a configured limit would be passed
-  kBusy,       // somebody else holds it; the same call may succeed later
-  kConflict,   // it has changed since the caller looked; who looks again may succeed
-  kCorrupt,    // stored data is not what it must be
+  kInvalid,    // malformed input or wrong usage
+  kNotFound,   // the named object does not exist
+  kDenied,     // permission denied
+  kLimit,      // a configured limit would be exceeded
+  kBusy,       // in use by another process; the same call may succeed later
+  kConflict,   // it has changed since the caller read it; retry with fresh data
+  kCorrupt,    // stored data is damaged
   kReadOnly,   // it can be read, but not written
-  kNoSpace,    // the disk, or what one may have of it, is full
-  kIo,         // the operating system refused
-  kDiscarded,  // not kept, as is configured
+  kNoSpace,    // the disk or quota is full
+  kIo,         // a system call failed
+  kDiscarded,  // dropped, as configured
 };
 
 struct Error {
@@ -38,12 +38,12 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
   return std::unexpected<Error>(Error{code, std::move(message)});
 }
 
-/// A failure of a system call: MESSAGE, then what errno says. errno is read first.
+/// A failed system call: MESSAGE, then the text for errno, which is read before anything else.
 std::unexpected<Error> fail_errno(std::string message);
 
 }  // namespace quarry::base
 
-// Evaluates EXPRESSION, a Result; returns its error from the enclosing function, or goes on.
+// Evaluates EXPRESSION, a Result, and returns its error, if any, from the enclosing function.
 #define QUARRY_TRY(expression)                                      \
   do {                                                              \
     if (auto quarry_try_result = (expression); !quarry_try_result)  \

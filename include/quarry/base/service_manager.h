@@ -1,5 +1,6 @@
-// Telling a service manager how the server is doing, and taking the sockets that it has opened: the
-// protocol of systemd, sd_notify(3) and sd_listen_fds(3). Without one every call does nothing.
+// Notifies a service manager about the server's state and takes over sockets that it has opened, by
+// systemd's protocols: sd_notify(3) and sd_listen_fds(3). Without a service manager all calls do
+// nothing.
 #pragma once
 
 #include <chrono>
@@ -11,14 +12,14 @@
 
 namespace quarry::base {
 
-/// Sends STATE, lines as sd_notify(3) has them: "READY=1".
+/// Sends STATE, lines in the format of sd_notify(3) such as "READY=1".
 void notify_service_manager(std::string_view state);
-/// Whether there is one that listens.
+/// Whether a service manager wants notifications.
 bool has_service_manager();
-/// How often it wants to hear WATCHDOG=1; nothing: never.
+/// How often it expects WATCHDOG=1; nullopt: never.
 std::optional<std::chrono::microseconds> watchdog_interval();
-/// The sockets that it has opened for this process. Call it once: the environment that tells of
-/// them is cleared.
+/// The sockets that it has opened for this process. May be called once only, because it clears the
+/// environment variables that describe them.
 std::vector<Fd> activated_sockets();
 
 }  // namespace quarry::base

@@ -1,16 +1,15 @@
-// Where a server listens and a client connects: a Unix path or an IPv4/IPv6 address with a port.
-// Used by the master (which binds everything), the workers (who is allowed to connect) and the
-// gateway (where its pool is).
+// Socket addresses, listening sockets and connections. An address is a Unix path, or an IPv4 or IPv6
+// address with a port.
 //
 //   /run/quarry/www.sock      a Unix socket (anything with a slash)
 //   127.0.0.1:9000            IPv4          localhost:9000 is the same
 //   [::1]:9000                IPv6
-//   9000                      this machine alone: 127.0.0.1:9000
-//   [::]:9000                 every address of the machine, IPv6 and IPv4; 0.0.0.0:9000: IPv4
+//   9000                      loopback only: 127.0.0.1:9000
+//   [::]:9000                 all addresses of the machine, IPv6 and IPv4; 0.0.0.0:9000: IPv4 only
 //
-// Port 0 is any free one, for listening; see local_address().
+// To listen on port 0 picks a free port; see local_address().
 //
-// Host names are not resolved: a listening address that depends on a name server is a trap.
+// Host names are not resolved, because listening addresses must not depend on a name server.
 #pragma once
 
 #include <sys/socket.h>
@@ -29,11 +28,11 @@ namespace quarry::base {
 
 class SocketAddress {
  public:
-  /// TEXT in one of the forms above. Errors: kInvalid (says what is wrong with it).
+  /// Parses one of the forms above. Errors: kInvalid.
   static Result<SocketAddress> parse(std::string_view text);
-  /// TEXT as a bare IPv4 or IPv6 address without port (brackets allowed); the port is 0.
+  /// Parses an IPv4 or IPv6 address without port (brackets allowed); the port is 0.
   static Result<SocketAddress> parse_ip(std::string_view text);
-  /// What accept(2) or getsockname(2) filled in; nothing for other families.
+  /// Converts a result of accept(2) or getsockname(2); nullopt for other families.
   static std::optional<SocketAddress> of(const sockaddr* address, socklen_t size);
 
   bool is_unix() const { return storage_.ss_family == AF_UNIX; }
@@ -42,13 +41,13 @@ class SocketAddress {
   /// Whether both are the same IP address, whatever the port; an IPv4 address equals its
   /// IPv4-mapped IPv6 form. False if either is a Unix socket.
   bool same_ip(const SocketAddress& other) const;
-  /// Of a Unix socket, otherwise "".
+  /// The path of a Unix socket, otherwise "".
   std::string path() const;
   /// 0 for a Unix socket.
   std::uint16_t port() const;
   /// The IP address alone, IPv4-mapped addresses as IPv4; "" for a Unix socket.
   std::string ip() const;
-  /// As parse() reads it.
+  /// The form that parse() reads.
   std::string str() const;
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
@@ -72,45 +71,44 @@ struct ListenOptions {
   uid_t owner = static_cast<uid_t>(-1);
   gid_t group = static_cast<gid_t>(-1);
   mode_t mode = 0660;
-  /// Who may connect beside them. Where it is not empty, owner and group stay as they are.
+  /// Users and groups that may connect in addition. If it is not empty, owner and group are ignored.
   AccessList access = {};
 };
 
-/// A bound, listening, close-on-exec socket; always non-blocking (the flag is shared by every
-/// process that holds the socket; where one of them takes it away, accept(2) waits for a moment
-/// only). A Unix socket that nobody listens on any more is replaced; it
-/// has its owner and mode before the first connection is possible. Errors: kBusy (somebody listens
-/// there), kIo.
+/// A bound, listening, close-on-exec, non-blocking socket. All processes that hold the socket share
+/// the non-blocking flag; in case one of them clears it, accept(2) has a short timeout. A stale Unix
+/// socket is replaced; owner and mode are set before the first connection is possible. Errors: kBusy
+/// (another process is listening there), kIo.
 Result<Fd> listen_on(const SocketAddress& address, const ListenOptions& options = {});
 
-/// Puts the backlog of OPTIONS in force on FD, a socket that listens on ADDRESS already. Errors:
-/// kInvalid (it does not), kIo.
+/// Applies the backlog of OPTIONS to FD, which already listens on ADDRESS. Errors: kInvalid (it does
+/// not), kIo.
 Result<void> go_on_listening(const Fd& fd, const SocketAddress& address,
                              const ListenOptions& options);
 
-/// Which file a Unix socket is.
+/// Identifies the file of a Unix socket.
 struct SocketFile {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   friend bool operator==(const SocketFile&, const SocketFile&) = default;
 };
-/// The socket at PATH; a link is not followed. Errors: kIo (there is nothing), kInvalid (it is
-/// none).
+/// The socket at PATH; links are not followed. Errors: kIo (the path does not exist), kInvalid (not
+/// a socket).
 Result<SocketFile> socket_file(const std::string& path);
-/// Gives the socket at PATH the owner, mode and access list of OPTIONS. Nothing else at PATH is
-/// changed: whoever may write to its folder could have put another's file there. Errors: kInvalid
-/// (it is no socket, or not FILE), kIo.
+/// Gives the socket at PATH the owner, mode and access list of OPTIONS. Any other file is left alone,
+/// because a user with write access to the folder could have placed someone else's file at PATH.
+/// Errors: kInvalid (not a socket, or not FILE), kIo.
 Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& options,
                                 const std::optional<SocketFile>& file = std::nullopt);
 
-/// Where FD, a socket, is bound: with the port that it got. Errors: kIo, kInvalid.
+/// The address that the socket FD is bound to, with the actual port. Errors: kIo, kInvalid.
 Result<SocketAddress> local_address(const Fd& fd);
 
 /// A connected, close-on-exec, blocking socket (TCP_NODELAY for TCP). Errors: kIo.
 Result<Fd> connect_to(const SocketAddress& address);
 
-/// Whether nobody has the other end of FD, a connection or a pipe that is written to, any more.
-/// Over TCP, who has only ended sending looks like one who has closed.
+/// Whether the other end of FD, a connection or the writing end of a pipe, is closed. A TCP peer that
+/// has only shut down its sending side counts as closed.
 bool has_peer_left(int fd);
 
 }  // namespace quarry::base

@@ -1,4 +1,4 @@
-// Text that a character separates into parts.
+// Splits text at a separator.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,8 @@
 
 namespace quarry::base {
 
-/// Takes the part before the first SEPARATOR, or all of TEXT, off TEXT, and the separator with it.
+/// Takes the part before the first SEPARATOR (or all of TEXT) and the separator off the front of
+/// TEXT, and returns the part.
 constexpr std::string_view take_until(std::string_view& text, char separator) {
   const std::string_view part = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(part.size() + 1, text.size()));

@@ -15,7 +15,7 @@ struct UnixMillis {
   friend auto operator<=>(const UnixMillis&, const UnixMillis&) = default;
 };
 
-/// Where the present time comes from; a test holds it still.
+/// A source of the current time, which tests can fix.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -25,18 +25,18 @@ class Clock {
 /// The machine's clock.
 const Clock& system_clock();
 
-/// Julian day number with the arithmetic that SQLite uses (whole milliseconds / 86400000), so that
-/// values computed here equal those that SQL's julianday() gives.
+/// The Julian day number, with SQLite's arithmetic (whole milliseconds / 86400000), so that it equals
+/// the result of SQL's julianday().
 double julian_day(UnixMillis time);
 UnixMillis from_julian_day(double day);
 
 /// "YYYY-MM-DDTHH:MM:SS" in UTC, as in the protocol's timestamp line.
 std::string iso_seconds(UnixMillis time);
-/// The same with ".SSS": the form of a D card.
+/// The same with ".SSS", as in a D card.
 std::string iso_millis(UnixMillis time);
-/// "YYYY-MM-DDTHH:MM:SS.ffffffZ" of microseconds since 1970: the form of the logs.
+/// "YYYY-MM-DDTHH:MM:SS.ffffffZ" of microseconds since 1970, as in logs.
 std::string iso_micros(std::int64_t micros);
-/// Reads "YYYY-MM-DDTHH:MM:SS[.fraction]" (also with a space for the T), checked as a date of the
+/// Parses "YYYY-MM-DDTHH:MM:SS[.fraction]" (or with a space instead of the T), a valid date of the
 /// years 0000 to 9999; nothing else is accepted. Digits beyond milliseconds are rounded as SQLite
 /// does.
 std::optional<UnixMillis> parse_iso(std::string_view text);

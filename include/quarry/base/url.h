@@ -1,4 +1,4 @@
-// URLs: what of them may stand in messages, and their queries.
+// URLs: removing secrets for messages, and reading queries.
 #pragma once
 
 #include <string>
@@ -6,20 +6,19 @@
 
 namespace quarry::base {
 
-/// What stands before the @ in TEXT, where that is a URL with a user, or with user:password; a part
-/// of TEXT. A password with a slash, ? or # that is not encoded is one where what precedes that is
-/// no port.
+/// The user or user:password before the @ in TEXT, if it is a URL with one; a view into TEXT. A
+/// password may contain an unencoded slash, ? or #, if the text before that is not a port.
 std::string_view credentials_in(std::string_view text);
 
-/// TEXT, which may be a URL, without user and password. What does not begin with a scheme and "://"
-/// is no URL, and stays as it is.
+/// TEXT without user and password, if it is a URL: text that does not start with a scheme and "://"
+/// is returned unchanged.
 std::string without_credentials(std::string_view text);
 
-/// TEXT, a URL or the target of a request, as it may stand in a log: without user and password, and
-/// without a query or fragment, which may hold one.
+/// TEXT, a URL or request target, in a form that is safe to log: without user and password, and
+/// without query and fragment, which may contain secrets.
 std::string without_secrets(std::string_view text);
 
-/// Whether QUERY, the part of a URL after the question mark, sets NAME, to whatever value.
+/// Whether QUERY, the part of a URL after the question mark, sets NAME to any value.
 bool query_has(std::string_view query, std::string_view name);
 
 }  // namespace quarry::base

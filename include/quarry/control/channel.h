@@ -1,15 +1,15 @@
-// What a child and the master may say to each other: fixed verbs with a number, never a path or an
-// argument.
+// Messages between a child and the master: fixed verbs with a number, never a path or an argument.
 //
-// One socket pair a child (SOCK_SEQPACKET, so that messages never run together or apart), so the
-// master knows who speaks by where it reads, and believes nothing else about it. A message is 8
-// bytes in the machine's order:
+// Each child has its own socket pair (SOCK_SEQPACKET, which preserves message boundaries), so the
+// master identifies the sender by the socket and trusts nothing else. A message is 8 bytes in host
+// byte order:
 //
 //   byte 0   layout version, 1        byte 2-3   0
 //   byte 1   verb                     byte 4-7   number
 //
-// Neither end ever waits: a child whose master is behind drops the message (every verb may be
-// repeated and none must arrive). The end of the stream tells a child that the master is gone.
+// Neither end ever blocks: a message that does not fit into the socket's buffer is dropped, since
+// every verb may be repeated and none has to arrive. When the master ends, the child reads the end
+// of the stream.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@
 namespace quarry::control {
 
 enum class Verb : std::uint8_t {
-  /// The repository with this number in the master's own configuration may need a backoffice run.
+  /// The repository with this number in the master's configuration may need a backoffice run.
   kBackoffice = 2,
-  /// Of what runs once (Service::on_request), which is about to wait: others may have its place.
+  /// A job (Service::on_request) is about to wait; another job may use its slot.
   kPause = 3,
-  /// It would go on; the master answers with the same verb when there is a place.
+  /// The job wants to continue; the master replies with the same verb when a slot is free.
   kResume = 4,
-  /// The peer with this number in the master's own configuration may have something to get.
+  /// The peer with this number in the master's configuration may have new artifacts.
   kPeer = 5,
-  /// Of what the master starts by itself: it has to run again in so many seconds.
+  /// A job that the master starts itself has to run again in this number of seconds.
   kAgain = 6,
 };
 std::string_view name_of(Verb verb);
@@ -42,8 +42,8 @@ struct Message {
 
 enum class Received {
   kMessage,
-  kNothing,    // for now
-  kClosed,     // the other end is gone
+  kNothing,    // no message yet
+  kClosed,     // by the other end
   kMalformed,  // not a message: the other end is broken or hostile
 };
 
@@ -52,19 +52,19 @@ class Channel {
   Channel() = default;
   explicit Channel(base::Fd fd) : fd_(std::move(fd)) {}
 
-  /// That of a program which the master runs on request: its standard input, which is /dev/null from
-  /// then on. A closed one where the program was started by somebody else.
+  /// The channel of a program that the master runs on request: its standard input, which is replaced
+  /// by /dev/null. A closed channel if the program was not started by the master.
   static Channel of_standard_input();
 
   /// The two ends of a new channel. Errors: kIo.
   static base::Result<std::pair<Channel, Channel>> make_pair();
 
-  /// False when the message was dropped: the other end is behind or gone.
+  /// False if the message was dropped: the buffer is full or the other end is closed.
   bool send(Message message) const;
-  /// Takes one message, into *MESSAGE.
+  /// Reads one message into *MESSAGE.
   Received receive(Message* message) const;
 
-  /// To wait for; -1 when closed.
+  /// The descriptor to poll; -1 when closed.
   int fd() const { return fd_.get(); }
   void close() { fd_.reset(); }
 

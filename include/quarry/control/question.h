@@ -1,12 +1,12 @@
-// What a person's tool asks a running master, over the Unix socket that the master listens on.
+// Queries of the running master by command line tools, over the master's Unix socket.
 //
 //   client                       master
 //   "status\n"  ───────────────>
-//               <───────────────  one JSON document and a line end; the end of the connection
+//               <───────────────  one JSON document and a newline; then the connection is closed
 //
-// One question a connection; there is nothing that changes anything. A document that is an object
-// with the member "error" says why there is no answer. The master takes neither a longer question
-// than kMostQuestion nor a longer time than kPatience for all of it.
+// Each connection carries one query, and no query changes anything. If a query fails, the document
+// is an object with the member "error". The master accepts queries of up to kMostQuestion bytes and
+// closes a connection after kPatience.
 #pragma once
 
 #include <chrono>
@@ -25,17 +25,17 @@ enum class Question {
   kFullStatus,  // with all their children
 };
 
-/// With the end of its line.
+/// Bytes, including the newline.
 constexpr std::size_t kMostQuestion = 64;
 constexpr std::chrono::seconds kPatience{5};
 
 std::string_view text_of(Question question);
-/// The question that LINE, without its end, asks; nothing for all else.
+/// Parses LINE, which has no newline; nullopt if it is not a question.
 std::optional<Question> parse_question(std::string_view line);
 
-/// Asks the master that listens on ADDRESS, a Unix socket, and returns what it says. Errors:
-/// kNotFound (no master is there), kDenied, kBusy (it does not answer within PATIENCE), kLimit (it
-/// talks without end), kIo.
+/// Asks the master that listens on the Unix socket ADDRESS and returns its reply. Errors: kNotFound
+/// (no master is running), kDenied, kBusy (no reply within PATIENCE), kLimit (the reply is too
+/// long), kIo.
 base::Result<std::string> ask(const base::SocketAddress& address, Question question,
                               std::chrono::milliseconds patience = kPatience);
 

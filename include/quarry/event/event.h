@@ -1,16 +1,15 @@
-// What is told to the outside about a repository: a record for each kind of thing that happens, with
-// a head that all have in common, and the JSON that they are carried and delivered as. What the
-// members mean to a reader of that JSON says quarry-events(7).
+// Events of a repository for external systems: a common head, a record for each type of event, and
+// the JSON in which they are stored and delivered. quarry-events(7) documents the members.
 //
 //   {"version": 1, "type": "artifact.check-in", "id": "PROJECTCODE/artifact/HASH",
 //    "time": "2026-03-04T05:06:07.123Z", "project": {"code": …, "name": …}, "repository": …,
 //    "url": …, "artifact": {…}}
 //
-// Made by those to whom it happens (the backoffice, say), put into the courier's stream, and read by
-// the courier, which delivers the same bytes.
+// Producers, such as the backoffice, append events to the courier's stream; the courier reads them
+// and delivers the same bytes.
 //
-// All text is UTF-8: other bytes become U+FFFD. What is too long is cut, with a mark at its end; but
-// nothing of a Hook is, which would be another command then.
+// All text is UTF-8: other bytes become U+FFFD. Text that is too long is truncated and marked, except
+// in a Hook, where truncation would change the command.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +25,9 @@
 namespace quarry::event {
 
 inline constexpr int kVersion = 1;
-/// Bytes of Head::key; the stream's own bound (spool::kMaxKey).
+/// Bytes of Head::key; the same as the stream's limit (spool::kMaxKey).
 inline constexpr std::size_t kMostKey = 255;
-/// Bytes of a name: of a user, branch, tag, file or the like.
+/// Bytes of a name of a user, branch, tag, file and so on.
 inline constexpr std::size_t kMostName = 1024;
 /// Bytes of any other text.
 inline constexpr std::size_t kMostText = std::size_t{64} << 10;
@@ -40,14 +39,13 @@ inline constexpr std::size_t kMostInput = std::size_t{6} << 20;
 inline constexpr std::size_t kMostMessage = std::size_t{16} << 20;
 
 struct Head {
-  /// The same for the same event, whoever tells it again, and for no other: by it who gets one twice
-  /// can tell. Of kMostKey bytes at most.
+  /// Identifies the event, so that a receiver can recognize duplicates. At most kMostKey bytes.
   std::string key = {};
-  base::UnixMillis time = {};  // when it was seen to have happened
+  base::UnixMillis time = {};  // when the event was noticed
   std::string project_code = {};
   std::string project_name = {};
-  std::string repository = {};  // as it is served; not a path of this machine
-  std::string url = {};         // where people find it; may be empty
+  std::string repository = {};  // the name under which it is served, not a local path
+  std::string url = {};         // public URL; may be empty
 
   friend bool operator==(const Head&, const Head&) = default;
 };
@@ -68,7 +66,7 @@ struct Artifact {
   std::string hash = {};
   std::string user = {};
   base::UnixMillis time = {};  // the artifact's own
-  std::string title = {};      // of a wiki page, ticket or thread, where that is known
+  std::string title = {};      // of a wiki page, ticket or thread, if known
   std::string comment = {};
   std::string branch = {};
   std::vector<std::string> tags = {};
@@ -77,7 +75,7 @@ struct Artifact {
   friend bool operator==(const Artifact&, const Artifact&) = default;
 };
 
-/// "push": what somebody has brought at once.
+/// "push": the artifacts that a client has pushed in one session.
 struct Push {
   std::string login = {};
   std::string address = {};
@@ -88,20 +86,20 @@ struct Push {
   friend bool operator==(const Push&, const Push&) = default;
 };
 
-/// "change-set": one has come from one stage of the queue to another.
+/// "change-set": a change set has moved to another stage of the queue.
 struct ChangeSet {
   std::string id = {};
   std::string branch = {};
-  std::string submitter = {};  // his login
+  std::string submitter = {};  // login
   std::string stage = {};
-  std::string from = {};  // the stage before; "": it is new
+  std::string from = {};  // the previous stage; "": the change set is new
   std::string detail = {};
 
   friend bool operator==(const ChangeSet&, const ChangeSet&) = default;
 };
 
-/// "notice": a change set has not landed, told to who submitted it. Given to nobody but destinations
-/// that write to submitters: it has his address, which is nobody else's business.
+/// "notice": notifies the submitter that a change set has not landed. Only delivered to destinations
+/// that write to submitters, because it contains the submitter's address.
 struct Notice {
   std::string address = {};
   ChangeSet change_set = {};
@@ -117,7 +115,7 @@ struct BackofficeFailure {
   friend bool operator==(const BackofficeFailure&, const BackofficeFailure&) = default;
 };
 
-/// "security": what an administrator should know of.
+/// "security": an event that an administrator should know about.
 struct Security {
   std::string what = {};
   std::string user = {};
@@ -127,7 +125,7 @@ struct Security {
   friend bool operator==(const Security&, const Security&) = default;
 };
 
-/// "test": from `quarry courier test`, for one destination alone.
+/// "test": from `quarry courier test`, for a single destination.
 struct Test {
   std::string destination = {};
   std::string message = {};
@@ -135,13 +133,12 @@ struct Test {
   friend bool operator==(const Test&, const Test&) = default;
 };
 
-/// "hook": a command of the repository that is to be run. Never given to a destination of the
-/// configuration.
+/// "hook": a command of the repository to run. Never delivered to a configured destination.
 struct Hook {
-  std::string command = {};     // as `fossil hook add` has stored it; kMostText bytes at most
-  std::string repository = {};  // the file's absolute path; kMostName
-  std::string fossil = {};      // the program that %F stands for; kMostName
-  std::string input = {};       // for its standard input; kMostInput
+  std::string command = {};     // as stored by `fossil hook add`; at most kMostText bytes
+  std::string repository = {};  // the file's absolute path; at most kMostName
+  std::string fossil = {};      // the program that replaces %F; at most kMostName
+  std::string input = {};       // standard input; at most kMostInput
 
   friend bool operator==(const Hook&, const Hook&) = default;
 };
@@ -158,21 +155,21 @@ struct Event {
 
 /// "check-in", "wiki", "ticket", "technote", "forum", "control", "attachment".
 std::string_view name_of(ArtifactKind kind);
-/// As the member `type` has it. Several words are joined by dots.
+/// The value of the member `type`: words joined by dots.
 std::string_view type_of(const Event& event);
-/// Whether PATTERN, a type or the beginning of some with a * behind it, covers TYPE.
+/// Whether PATTERN, a type or a prefix followed by *, matches TYPE.
 bool covers(std::string_view pattern, std::string_view type);
-/// Whether PATTERN covers any type that there is.
+/// Whether PATTERN matches any existing type.
 bool covers_any(std::string_view pattern);
 
-/// TEXT, or what MOST bytes have room for of it with "…" at the end, and no character halved.
-std::string cut(std::string_view text, std::size_t most);
+/// TEXT, truncated to LIMIT bytes including a final "…" if it is longer. Never splits a character.
+std::string cut(std::string_view text, std::size_t limit);
 
-/// EVENT as JSON, on one line without its end.
+/// EVENT as JSON, on one line without a newline.
 std::string to_message(const Event& event);
-/// The event that TEXT is. Members that are not known are passed over; those that are missing are
-/// empty, but for the head's version, type, id and time. Errors: kInvalid (it is none, or of a
-/// version that is not known), kLimit (something is longer than it may be).
+/// Parses an event. Unknown members are ignored; missing ones are empty, except for the head's
+/// version, type, id and time, which are required. Errors: kInvalid (not an event, or an unknown
+/// version), kLimit (a member is too long).
 base::Result<Event> parse(std::string_view text);
 
 }  // namespace quarry::event

@@ -1,5 +1,5 @@
-// A set of IP addresses and networks (CIDR): the proxies whose X-Forwarded-For is believed. Read
-// from the configuration by the program, used by the gateway for every request.
+// A set of IP addresses and networks (CIDR): the proxies whose X-Forwarded-For is trusted. It comes
+// from the configuration and is checked for every request.
 //
 //   127.0.0.1   10.0.0.0/8   ::1   fd00::/8
 #pragma once
@@ -23,13 +23,13 @@ class AddressSet {
   /// The set of ENTRIES, each an address or ADDRESS/BITS. Errors: kInvalid, naming the entry.
   static base::Result<AddressSet> parse(std::span<const std::string> entries);
 
-  /// Whether ADDRESS lies in the set. An IPv4-mapped address is its IPv4 address; a Unix socket is
-  /// in no set.
+  /// Whether ADDRESS is in the set. An IPv4-mapped address counts as its IPv4 address; a Unix socket
+  /// is never in a set.
   bool contains(const base::SocketAddress& address) const;
   bool empty() const { return networks_.empty(); }
 
  private:
-  /// Every address as IPv6, IPv4 ones mapped; BITS counts from the start of those sixteen bytes.
+  /// Addresses are stored as IPv6, with IPv4 addresses mapped; BITS is a prefix of these 16 bytes.
   struct Network {
     std::array<std::uint8_t, 16> address{};
     unsigned bits = 0;

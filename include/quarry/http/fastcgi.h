@@ -1,5 +1,5 @@
-// FastCGI 1.0 for both ends of a connection: records, and the name-value pairs in some of them. All
-// numbers are big-endian; their names and the layout are those of libfcgi's fastcgi.h.
+// FastCGI 1.0 for both ends of a connection: records, and name-value pairs. All numbers are
+// big-endian; names and layout follow libfcgi's fastcgi.h.
 //
 //   record   version 1 │ type │ request id (2) │ content length (2) │ padding length │ reserved
 //            │ content │ padding
@@ -18,15 +18,15 @@
 
 namespace quarry::http {
 
-/// The most content that needs no padding, in bytes: the largest multiple of 8 below 64 KiB.
+/// Bytes of content in the largest record without padding: the largest multiple of 8 below 64 KiB.
 inline constexpr std::size_t kMostContent = 65528;
 
-/// Limits on a request's parameters: their number, and their bytes.
+/// Limits on a request's parameters: their number and their bytes.
 inline constexpr std::size_t kMaxParams = 300;
 inline constexpr std::size_t kMaxParamsSize = std::size_t{64} << 10;
 
 struct RecordHeader {
-  std::uint8_t type = 0;  // FCGI_STDOUT, say; any number in what a peer has sent
+  std::uint8_t type = 0;  // such as FCGI_STDOUT; any value when received from a peer
   std::uint16_t request_id = FCGI_NULL_REQUEST_ID;
   std::uint16_t content_length = 0;
   std::uint8_t padding_length = 0;
@@ -40,10 +40,10 @@ struct RecordHeader {
 using RecordHeaderBytes = std::array<char, FCGI_HEADER_LEN>;
 
 RecordHeaderBytes encode(const RecordHeader& header);
-/// The header at the beginning of BYTES. Nothing if they are shorter, or of another version.
+/// The header at the beginning of BYTES. nullopt if they are too short or of another version.
 std::optional<RecordHeader> decode(std::string_view bytes);
 
-/// Appends a record with CONTENT, 65,535 bytes at most, and PADDING bytes after it.
+/// Appends a record with CONTENT (at most 65,535 bytes) and PADDING bytes of padding.
 void append_record(std::string& out, std::uint8_t type, std::uint16_t request_id,
                    std::string_view content, std::uint8_t padding = 0);
 /// Appends CONTENT in as many records as it needs: none if it is empty.
@@ -52,12 +52,12 @@ void append_stream(std::string& out, std::uint8_t type, std::uint16_t request_id
 
 /// The content of a BEGIN_REQUEST record to a responder. FLAGS: FCGI_KEEP_CONN or 0.
 std::string begin_content(std::uint8_t flags = 0);
-/// The content of an END_REQUEST record: STATUS is FCGI_REQUEST_COMPLETE, say.
+/// The content of an END_REQUEST record; STATUS is a value such as FCGI_REQUEST_COMPLETE.
 std::string end_content(std::uint8_t status = FCGI_REQUEST_COMPLETE);
 /// Whether a record with HEADER and CONTENT begins a request to a responder.
 bool begins_request(const RecordHeader& header, std::string_view content);
 
-/// A record, or as much of one as has come.
+/// A record, or a part of one.
 struct RecordPart {
   RecordHeader header;
   std::string_view content;
@@ -65,10 +65,10 @@ struct RecordPart {
   bool is_last = false;
 };
 
-/// Reads records from pieces of any size, and keeps no more than a header of them.
+/// Reads records from pieces of any size. It buffers headers only.
 class RecordReader {
  public:
-  /// Takes the next part of a record off BYTES. Nothing if more must come first, or is_malformed().
+  /// Takes the next part of a record off BYTES. nullopt if more bytes are needed or is_malformed().
   std::optional<RecordPart> next(std::string_view& bytes);
   /// A record of another version has begun.
   bool is_malformed() const { return header_size_ > 0 && version() != FCGI_VERSION_1; }
@@ -78,11 +78,11 @@ class RecordReader {
   bool take_header(std::string_view& bytes);
 
   RecordHeaderBytes header_bytes_{};
-  std::size_t header_size_ = 0;  // bytes of it that have come
+  std::size_t header_size_ = 0;  // bytes received
   RecordHeader header_;
   std::size_t content_left_ = 0;
   std::size_t padding_left_ = 0;
-  bool is_inside_ = false;  // the header was returned, the last of the content was not
+  bool is_inside_ = false;  // the header was returned, but not yet all of the content
 };
 
 void append_pair(std::string& pairs, std::string_view name, std::string_view value);
@@ -91,8 +91,8 @@ struct Pair {
   std::string_view name;  // not empty
   std::string_view value;
 };
-/// Takes the first pair off PAIRS. Nothing if there is none, its lengths are wrong, or it has a NUL,
-/// which would end it early when it is read as a C string.
+/// Takes the first pair off PAIRS. nullopt if there is none, its lengths are wrong, or it contains a
+/// NUL, which would truncate it as a C string.
 std::optional<Pair> take_pair(std::string_view& pairs);
 
 }  // namespace quarry::http

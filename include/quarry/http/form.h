@@ -1,5 +1,5 @@
-// application/x-www-form-urlencoded: the form in which queries, posted forms and some cookies hold
-// NAME=VALUE pairs with & between (WHATWG URL Standard, section 5).
+// application/x-www-form-urlencoded: the encoding of queries, posted forms and some cookies as
+// NAME=VALUE pairs separated by & (WHATWG URL Standard, section 5).
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace quarry::http {
 
-/// TEXT, a value, decoded. Nothing if a % is not followed by two hex digits, or for %00.
+/// Decodes a value. nullopt if a % is not followed by two hex digits, or for %00.
 std::optional<std::string> form_decode(std::string_view text);
 
-/// The same as browsers and fossil do it: a % that is not followed by two hex digits stays.
+/// The same, but like browsers and fossil keeps a % that is not followed by two hex digits.
 std::string form_decode_leniently(std::string_view text);
 
-/// The value of the first NAME in QUERY, decoded; "" if there is none. Nothing: see form_decode().
+/// The decoded value of the first NAME in QUERY; "" if there is none. nullopt as in form_decode().
 std::optional<std::string> form_value(std::string_view query, std::string_view name);
 
 }  // namespace quarry::http

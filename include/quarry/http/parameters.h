@@ -1,6 +1,5 @@
-// The parameters of a request as web servers name them for FastCGI and CGI programs (RFC 3875,
-// section 4.1, and what all of them add to it): written by the gateway, read by workers and by
-// `quarry http`.
+// Names of request parameters for FastCGI and CGI programs (RFC 3875, section 4.1, and common
+// extensions of web servers). The gateway writes them; workers and `quarry http` read them.
 #pragma once
 
 #include <string_view>
@@ -26,10 +25,10 @@ inline constexpr char kRemoteUser[] = "REMOTE_USER";
 inline constexpr char kHttps[] = "HTTPS";  // see is_https()
 inline constexpr char kHost[] = "HTTP_HOST";
 inline constexpr char kCookie[] = "HTTP_COOKIE";
-/// Before the name of any other header, in capitals and with _ for -.
+/// The prefix for the name of any other header, in capitals and with _ instead of -.
 inline constexpr char kOfHeader[] = "HTTP_";
 
-/// Whether VALUE, of kHttps, says that the client came by TLS.
+/// Whether VALUE, the value of kHttps, means that the client used TLS.
 inline bool is_https(std::string_view value) {
   return value == "on";
 }

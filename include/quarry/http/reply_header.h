@@ -2,7 +2,7 @@
 //
 //   Status: 404 Not Found        optional, 200 without it, 302 with a Location
 //   Content-Type: text/plain
-//   Content-Length: 12           optional; when there, the body must have it
+//   Content-Length: 12           optional; if present, the body must match it
 //                                an empty line ends the block; lines end with LF or CR LF
 #pragma once
 
@@ -20,15 +20,16 @@ namespace quarry::http {
 struct ReplyHeader {
   int status = 200;
   std::string reason;
-  /// Fields to pass on: all but Status, Content-Length and what belongs to one hop only.
+  /// Fields to forward: all except Status, Content-Length and hop-by-hop fields.
   std::vector<std::pair<std::string, std::string>> fields;
   std::optional<std::uint64_t> content_length;
 };
 
-/// Bytes of BYTES up to and with the empty line that ends the block; npos when it has not come.
+/// The size of the header block at the start of BYTES, including the empty line that ends it; npos
+/// if it is incomplete.
 std::size_t header_block_size(std::string_view bytes);
 
-/// Reads BLOCK, which ends with its empty line. Errors: kInvalid, for the log.
+/// Parses BLOCK, which ends with an empty line. Errors: kInvalid; the message is for the log.
 base::Result<ReplyHeader> parse_reply_header(std::string_view block);
 
 }  // namespace quarry::http

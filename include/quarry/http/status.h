@@ -6,13 +6,13 @@
 
 namespace quarry::http {
 
-/// What stands beside the status code of an HTTP reply: "Not Found" for 404; "Unknown" for one that
-/// nothing here uses (RFC 9110, section 15).
+/// The reason phrase of an HTTP status code: "Not Found" for 404; "Unknown" for codes that Quarry
+/// does not use (RFC 9110, section 15).
 std::string_view reason_phrase(int status);
 
-/// The status of a reply about an error of CODE.
+/// The HTTP status for an error of CODE.
 int status_of(base::ErrorCode code);
-/// The code of the error that a reply of STATUS is about; kIo if it says no more.
+/// The error code for a reply with STATUS; kIo if there is none.
 base::ErrorCode error_code_of(long status);
 
 }  // namespace quarry::http

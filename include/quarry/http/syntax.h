@@ -1,4 +1,4 @@
-// The small parts of HTTP's grammar (RFC 9110, section 5) that requests and replies share.
+// Elements of HTTP's grammar (RFC 9110, section 5) that requests and replies share.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,21 @@
 
 namespace quarry::http {
 
-/// A header's name or a method: one or more of RFC 9110's token characters.
+/// A header name or method: one or more of RFC 9110's token characters.
 bool is_token(std::string_view text);
-/// No control character but the tab.
+/// No control characters except tabs.
 bool is_field_value(std::string_view text);
-/// What a Host header may say, a name or an address with a port or without: nothing that stands for
-/// more in a link, in markup or in another header.
+/// A valid Host header: a name or an address, with or without a port. Rejects characters with a
+/// special meaning in links, markup or headers.
 bool is_host(std::string_view text);
-/// Takes the first line off TEXT, and its end, LF or CR LF, too.
+/// Takes the first line and its end, LF or CR LF, off the front of TEXT; returns the line.
 std::string_view take_line(std::string_view& text);
-/// Whether two header names are the same; case does not count.
+/// Compares header names, ignoring case.
 bool same_name(std::string_view a, std::string_view b);
-/// TEXT as it stands in a query.
+/// Encodes TEXT for a query.
 std::string percent_encode(std::string_view text);
-/// TEXT with its %XX undone. Nothing when a % has no two digits, or for a NUL, which no path has.
+/// Decodes %XX. nullopt if a % is not followed by two hex digits, or for a NUL, which is not allowed
+/// in a path.
 std::optional<std::string> percent_decode(std::string_view text);
 
 }  // namespace quarry::http

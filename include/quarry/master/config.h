@@ -1,13 +1,13 @@
 // The configuration file of quarryd, checked and turned into numbers, users and addresses.
 //
-//   [global]   the master itself: log, pid file, how long a stop may take
-//   [http]     the built-in HTTP front; absent: none
-//   [NAME]     any other section is a pool of workers, unless somebody else knows it
+//   [global]   the master itself: log, pid file, stop timeout
+//   [http]     the built-in HTTP server; without it, there is none
+//   [NAME]     a pool of workers, unless ReadingOptions::carried_section claims the name
 //
-// Directives have PHP-FPM's names wherever they mean the same. Everything is checked before
-// anything is started, and every mistake is reported with its file and line; an unknown directive
-// is one. What cannot be done without root and can be left out safely is a notice. Words that the
-// workers or the gateway give a meaning to are only carried here (CarriedOptions).
+// Directives have PHP-FPM's names where they mean the same. Everything is checked before anything
+// is started, and every mistake, including an unknown directive, is reported with its file and
+// line. A setting that needs root and can safely be ignored causes a notice. Directives that only
+// the workers or the gateway understand are passed through (CarriedOptions).
 #pragma once
 
 #include <sys/types.h>
@@ -46,25 +46,25 @@ struct GlobalConfig {
   std::string control_place;                   // FILE:LINE of it, or of the pid file
   std::chrono::milliseconds process_control_timeout{10'000};
   ResourceLimits limits;
-  std::optional<int> priority;        // process.priority, also of children that have no other
-  std::uint64_t process_max = 0;      // children of all pools together; 0: no bound
-  std::uint64_t backoffice_max = 16;  // backoffice runs of all pools together; 0: no bound
+  std::optional<int> priority;        // process.priority, inherited by children without their own
+  std::uint64_t process_max = 0;      // children of all pools together; 0: no limit
+  std::uint64_t backoffice_max = 16;  // concurrent backoffice runs of all pools; 0: no limit
   std::uint64_t emergency_restart_threshold = 0;  // 0: never
   std::chrono::milliseconds emergency_restart_interval{0};
-  std::chrono::milliseconds systemd_interval{10'000};  // between two words on how it is; 0: none
+  std::chrono::milliseconds systemd_interval{10'000};  // between status updates to systemd; 0: none
 };
 
 struct HttpConfig {
   int line = 0;
-  std::optional<base::SocketAddress> listen;  // always there in a Config that was read
-  std::string listen_place;                   // FILE:LINE of it; "" where there is no file
+  std::optional<base::SocketAddress> listen;  // always set after reading
+  std::string listen_place;                   // FILE:LINE of it; "" without a file
   std::string pool;                           // "": the only one
   std::vector<std::string> trusted_proxies;   // addresses and networks
-  std::optional<Credentials> run_as;          // nothing: as the pool's user
+  std::optional<Credentials> run_as;          // nullopt: the pool's user
   std::string user;                           // as written
   std::string group;
   ProcessSettings process;
-  std::shared_ptr<CarriedOptions> carried;  // null: there are no such words
+  std::shared_ptr<CarriedOptions> carried;  // null: no such directives
 };
 
 struct AccessLogConfig {
@@ -78,9 +78,9 @@ struct PoolConfig {
   int line = 0;
   std::string user;  // as written
   std::string group;
-  std::optional<Credentials> run_as;          // nothing: as the master's user
-  std::optional<base::SocketAddress> listen;  // always there in a Config that was read
-  std::string listen_place;                   // FILE:LINE of it; "" where there is no file
+  std::optional<Credentials> run_as;          // nullopt: the master's user
+  std::optional<base::SocketAddress> listen;  // always set after reading
+  std::string listen_place;                   // FILE:LINE of it; "" without a file
   base::ListenOptions listen_options;
   std::string listen_owner;  // as written
   std::string listen_group;
@@ -94,17 +94,17 @@ struct PoolConfig {
   SlowLogConfig slow_log;
   ProcessSettings process;
   std::string status_path;  // pm.status_path; "": no page
-  bool status_all = false;  // pm.status_all: it shows the other pools, too
+  bool status_all = false;  // pm.status_all: the page also shows the other pools
   std::string ping_path;    // "": no page
   std::string ping_response = "pong";
   std::optional<base::SocketAddress> status_listen;  // pm.status_listen
   std::string status_listen_place;
   std::filesystem::path repository;         // one file, or
   std::filesystem::path repositories;       // a folder of them
-  std::shared_ptr<CarriedOptions> carried;  // null: there are no such words
+  std::shared_ptr<CarriedOptions> carried;  // null: no such directives
 };
 
-/// A section whose words are all others': the master only carries them.
+/// A section of which the master understands no directive: it only passes them on.
 struct CarriedSection {
   std::string name;
   std::string place;  // FILE:LINE
@@ -117,43 +117,43 @@ struct Config {
   std::vector<PoolConfig> pools;
   std::vector<CarriedSection> carried;
 
-  /// The pool behind the HTTP front; there is one in a Config that was read.
+  /// The pool that the HTTP server passes requests to; always set after reading.
   const PoolConfig& pool_of_http() const;
 };
 
-/// CONFIG as one file that reads as the same again: every directive of every section, also those
-/// that were never written. What has no value stands in a comment.
+/// CONFIG as one file that parses to the same configuration: every directive of every section,
+/// defaults included. Directives without a value are commented out.
 std::string dump(const Config& config);
 
-/// Whether the file PATH begins as SQLite's files do; true where it may not be read.
+/// Whether the file PATH starts with SQLite's header; true if it cannot be read.
 bool looks_like_repository(const std::filesystem::path& path);
 
-/// A configuration, or all that is wrong with it, one "FILE:LINE: …" each.
+/// A configuration, or all mistakes in it, each as "FILE:LINE: …".
 struct ConfigReading {
-  Config config;  // only to be used when there is no mistake
+  Config config;  // valid only if there are no mistakes
   std::vector<std::string> mistakes;
-  /// What will not happen as written, for want of root mostly. No mistakes.
+  /// Settings that have no effect, mostly because the master is not root.
   std::vector<std::string> notices;
 };
 
 struct ReadingOptions {
-  /// Whether the master will be root, which then has to know whom its children become.
+  /// Whether the master will run as root: then it must determine a user for every child.
   bool running_as_root = false;
-  /// An absolute folder that paths without a slash in front are relative to; "": there are none.
+  /// An absolute folder that relative paths are resolved against; "": relative paths are rejected.
   std::filesystem::path prefix{};
-  /// Make what a section's further words go into: those that workers, or the HTTP front, give a
-  /// meaning to. May be empty.
+  /// Create the options that receive the directives which only workers, or the HTTP server,
+  /// understand. May be empty.
   std::function<std::shared_ptr<CarriedOptions>()> pool_options{};
   std::function<std::shared_ptr<CarriedOptions>()> http_options{};
-  /// Makes what all words of the section called NAME go into; null: it is a pool. May be empty.
+  /// Creates the options that receive all directives of the section NAME; null: the section is a
+  /// pool. May be empty.
   std::function<std::shared_ptr<CarriedOptions>(const std::string& name)> carried_section{};
-  /// Reads such sections alone, and passes all others over.
+  /// Reads only such sections and skips all others.
   bool carried_sections_alone = false;
 };
 
-/// Reads PATH.
 ConfigReading read_config(const std::filesystem::path& path, const ReadingOptions& options = {});
-/// The same from TEXT; PATH is for the messages.
+/// Parses TEXT; PATH appears in messages only.
 ConfigReading parse_config(std::string_view text, const std::string& path,
                            const ReadingOptions& options = {});
 

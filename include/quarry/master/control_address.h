@@ -1,5 +1,5 @@
-// Where the master listens for `quarry status`: control.socket or, without it, beside the pid file,
-// with `control` in place of its `pid`. With neither there is no such socket.
+// Where the master listens for `quarry status`: control.socket or, by default, a socket next to the
+// pid file with `control` in place of `pid` in its name. With neither there is no such socket.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@
 
 namespace quarry::master {
 
-/// VALUE of control.socket: an absolute path, or `off` for none. Errors: kInvalid.
+/// Parses the value of control.socket: an absolute path, or `off`. Errors: kInvalid.
 base::Result<std::optional<base::SocketAddress>> parse_control_socket(const std::string& value);
-/// The one beside PID_FILE. Errors: kInvalid (its path would be too long).
+/// The default socket for PID_FILE. Errors: kInvalid (its path would be too long).
 base::Result<std::optional<base::SocketAddress>> control_socket_beside(const std::string& pid_file);
 
-/// That of the configuration file PATH, from which nothing else is wanted: whatever is wrong with
-/// it, the master that was started with it may still run. Errors: kIo, kNotFound (it has none).
+/// The socket that the configuration file PATH names. Other mistakes in the file are ignored, since
+/// the master that was started with it may still be running. Errors: kIo, kNotFound (no socket).
 base::Result<base::SocketAddress> control_socket_in(const std::filesystem::path& path);
 
 }  // namespace quarry::master

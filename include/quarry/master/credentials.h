@@ -1,5 +1,5 @@
-// Whom a child becomes when the master runs as root. Used by the configuration (names to numbers,
-// at the start, where a mistake can still be pointed at) and by every new child.
+// The user and groups of a child when the master runs as root. The configuration resolves the names
+// at startup, so that mistakes are reported there; every new child switches to them.
 #pragma once
 
 #include <sys/types.h>
@@ -14,12 +14,12 @@
 namespace quarry::master {
 
 struct Credentials {
-  std::string user;  // for messages; "#UID" where the number has no name
+  std::string user;  // for messages; "#UID" if the user has no name
   uid_t uid = 0;
   gid_t gid = 0;
-  std::string home;  // "" where the user has no entry
-  /// GID, and what else the user belonged to when this was found out: once, since it takes longer
-  /// than all else that a new child does.
+  std::string home;  // "" if the user has no passwd entry
+  /// GID and the supplementary groups. Looked up once, because the lookup takes longer than
+  /// everything else that a new child does.
   std::vector<gid_t> groups;
 };
 
@@ -35,7 +35,8 @@ base::Result<gid_t> group_named(const std::string& name);
 base::Result<std::vector<uid_t>> users_named(std::string_view names);
 base::Result<std::vector<gid_t>> groups_named(std::string_view names);
 
-/// Becomes the user of CREDENTIALS, with its groups and no others, for good. Errors: kDenied, kIo.
+/// Switches this process permanently to the user of CREDENTIALS and exactly its groups. Errors:
+/// kDenied, kIo.
 base::Result<void> become(const Credentials& credentials);
 
 }  // namespace quarry::master

@@ -1,5 +1,5 @@
-// What tables of directives are made of: each says once where a value stands, and of what kind it
-// is; setting and showing it both follow from that.
+// Tables of directives: each entry names the field that holds the value and the kind of value;
+// parsing and showing are derived from the two.
 #pragma once
 
 #include <fmt/core.h>
@@ -15,18 +15,18 @@
 #include "quarry/base/escape.h"
 #include "quarry/base/result.h"
 
-// How a directive finds its value in a section that may be const.
+// An accessor of a directive's value, for const and non-const sections.
 #define QUARRY_FIELD(member) ([](auto& section) -> auto& { return section.member; })
 
 namespace quarry::master {
 
-/// A value as the configuration has it: nothing where it is not set, several of a list.
+/// A value as written in the configuration: empty if it is not set, several entries for a list.
 using Shown = std::vector<std::string>;
 
-/// A word of the configuration, and how it is set and shown in a SECTION.
+/// A directive, and how it is set and shown in a SECTION.
 template <typename Section>
 struct Directive {
-  /// KIND (kinds.h) puts a value into what FIELD, a lambda without captures, finds.
+  /// KIND (kinds.h) puts a value into the field that FIELD, a lambda without captures, returns.
   template <typename Kind, typename Field>
   constexpr Directive(std::string_view its_name, Kind, Field)
       : name(its_name),
@@ -42,17 +42,17 @@ struct Directive {
   std::string_view name;
   base::Result<void> (*set)(Section&, const std::string& value);
   Shown (*show)(const Section&);
-  /// Whether a value is the path of a file that does not begin with a slash.
+  /// Whether a value is a relative file path.
   bool (*is_relative)(std::string_view value);
 };
 
-/// A directive and its values: none where it is not set, several of a list.
+/// A directive and its values: none if it is not set, several for a list.
 struct ShownDirective {
   std::string name;
   Shown values;
 };
 
-/// The directive called KEY; null: there is none.
+/// The directive called KEY, or null.
 template <typename Section>
 const Directive<Section>* find_directive(std::span<const Directive<Section>> table,
                                          std::string_view key) {
@@ -60,7 +60,7 @@ const Directive<Section>* find_directive(std::span<const Directive<Section>> tab
   return at == table.end() ? nullptr : &*at;
 }
 
-/// Sets KEY in SECTION. Error kInvalid: it is unknown, or the value wrong.
+/// Sets KEY in SECTION. Errors: kInvalid (unknown directive or invalid value).
 template <typename Section>
 base::Result<void> set_in(std::span<const Directive<Section>> table, Section& section,
                           std::string_view key, const std::string& value) {
@@ -74,7 +74,7 @@ base::Result<void> set_in(std::span<const Directive<Section>> table, Section& se
   return base::fail(set.error().code, fmt::format("{}: {}", key, set.error().message));
 }
 
-/// Whether VALUE of KEY is the path of a file that does not begin with a slash.
+/// Whether VALUE of KEY is a relative file path.
 template <typename Section>
 bool is_relative_in(std::span<const Directive<Section>> table, std::string_view key,
                     std::string_view value) {
@@ -92,7 +92,7 @@ std::vector<ShownDirective> shown_in(std::span<const Directive<Section>> table,
   return shown;
 }
 
-/// The words of a section that the master only carries to what its children do.
+/// Directives of a section that the master does not interpret, but passes on to its children.
 class CarriedOptions {
  public:
   virtual ~CarriedOptions() = default;
@@ -100,11 +100,11 @@ class CarriedOptions {
   virtual base::Result<void> set(std::string_view key, const std::string& value) = 0;
   virtual bool is_relative(std::string_view key, std::string_view value) const = 0;
   virtual std::vector<ShownDirective> shown() const = 0;
-  /// What is wrong with the section as a whole, once it is read. Error kInvalid.
+  /// Checks the section as a whole, after it was read. Errors: kInvalid.
   virtual base::Result<void> check() const { return {}; }
 };
 
-/// OPTIONS by their TABLE, which must outlive this.
+/// Options that are described by a table of directives, which must outlive this.
 template <typename Options>
 class OptionsBy : public CarriedOptions {
  public:
@@ -126,7 +126,7 @@ class OptionsBy : public CarriedOptions {
   Options options_;
 };
 
-/// What CARRIED, which was made for such options or is null, has: the defaults for null.
+/// The options in CARRIED, which were created as OptionsBy<Options>; defaults if it is null.
 template <typename Options>
 Options options_in(const std::shared_ptr<const CarriedOptions>& carried) {
   const auto* found = dynamic_cast<const OptionsBy<Options>*>(carried.get());

@@ -1,9 +1,9 @@
-// What a master leaves to the program that takes its place by execve(2) on a reload: the process
-// stays, and with it its children; so do the descriptors named here.
+// The state that a master passes on to the program that replaces it by execve(2) on a reload. The
+// process, its children and the descriptors listed here survive.
 //
-// It is written as JSON into a memfd, whose number is in the environment variable QUARRY_HANDOVER.
-// Only descriptors that are inherited are believed to be what it says; all are close-on-exec again
-// once it was read.
+// The state is JSON in a memfd, whose number is in the environment variable QUARRY_HANDOVER. Numbers
+// of descriptors that were not inherited are rejected; the others become close-on-exec again when
+// the state is read.
 #pragma once
 
 #include <sys/types.h>
@@ -22,18 +22,18 @@
 
 namespace quarry::master {
 
-/// A listening socket. Which one it is, its address says.
+/// A listening socket, identified by its address.
 struct InheritedSocket {
   std::string address;  // as SocketAddress::str()
   base::Fd fd;
-  bool is_ours = true;  // otherwise its path is the service manager's, who opened it
-  /// Of a Unix socket that is ours: which file it is, to tell it from one that took its place.
+  bool is_ours = true;  // false: the service manager opened it and owns its path
+  /// The file of a Unix socket that is ours, to recognize that another file has replaced it.
   std::optional<base::SocketFile> file{};
 };
 
-/// What a child prints into: the master's end, and what came since the last newline.
+/// The master's end of a child's output pipe, and the output since the last newline.
 struct CaughtStream {
-  base::Fd fd;  // none: nothing more can come
+  base::Fd fd;  // empty: the pipe is closed
   std::string rest{};
 };
 
@@ -43,23 +43,23 @@ struct CaughtOutput {
   bool is_decorated = true;
 };
 
-/// A child of an earlier generation, which finishes what it has begun.
-struct Elder {
+/// A child of an earlier generation, which finishes its work.
+struct PreviousChild {
   pid_t pid = -1;
   std::string service;  // "pool www"
   std::uint64_t generation = 0;
-  std::int64_t asked_at = 0;  // monotonic_micros() of the request to end; 0: not yet
-  int quit_signal = SIGQUIT;  // which says so
+  std::int64_t asked_at = 0;  // monotonic_micros() when it was asked to end; 0: not yet
+  int quit_signal = SIGQUIT;  // the signal that asks it to end
   bool ends_last = false;     // see Service
   base::Fd control{};         // the master's end of its channel
-  /// Of its service's board; nothing where that is not the one that it writes to.
+  /// Its slot on its service's board; nullopt if it writes to an older board.
   std::optional<std::size_t> slot{};
-  std::optional<CaughtOutput> output{};  // nothing: what it prints is not caught
-  std::int64_t slow_request = 0;         // start of the request that the slow log has already
-  bool is_terminated = false;            // since this master was started
+  std::optional<CaughtOutput> output{};  // nullopt: its output is not captured
+  std::int64_t slow_request = 0;         // start of the last request in the slow log
+  bool is_terminated = false;            // this master has sent it SIGTERM
 };
 
-/// Whose processes can write to a board.
+/// The user and group whose processes can write to a board.
 struct BoardWriter {
   std::uint64_t user = 0;
   std::uint64_t group = 0;
@@ -67,7 +67,7 @@ struct BoardWriter {
   bool operator==(const BoardWriter&) const = default;
 };
 
-/// The scoreboard of a service, and what only its master knew for sure.
+/// The scoreboard of a service, and the state that its master kept in private memory.
 struct InheritedBoard {
   std::string service;  // "pool www"
   base::Fd fd;
@@ -77,28 +77,27 @@ struct InheritedBoard {
 };
 
 struct Handover {
-  std::uint64_t generation = 1;  // of the master that takes it: one more than that of the last
+  std::uint64_t generation = 1;  // of the new master
   std::vector<InheritedSocket> sockets;
-  std::vector<Elder> elders;
+  std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
-  std::map<std::string, std::string> notes;  // what the program wants to know again
+  std::map<std::string, std::string> notes;  // the program's own values
 };
 
-/// Writes HANDOVER into a new memfd and lets it and all that it names survive execve(2). Errors:
-/// kIo, kLimit (it would not be read).
+/// Writes HANDOVER into a new memfd and makes it and all descriptors in it survive execve(2).
+/// Errors: kIo, kLimit (larger than a reader accepts).
 base::Result<base::Fd> write_handover(const Handover& handover);
-/// Where there was no execve(2): HANDOVER has no descriptors any more, without closing them, which
-/// are as they were. A master lends its own, since it may have as many as it is allowed to have.
+/// After execve(2) has failed: releases the descriptors in HANDOVER without closing them and makes
+/// them close-on-exec again. They are the master's own and not copies, because it may have reached
+/// its limit of open files.
 void take_back(Handover& handover);
-/// What an earlier master left in the environment; nothing where this is a first start. Errors:
-/// kInvalid.
+/// The state that the previous master passed on; nullopt on a first start. Errors: kInvalid.
 base::Result<std::optional<Handover>> take_handover();
 
-/// In the environment of the check before a reload: addresses of the sockets that would be handed
-/// over, one a line. The others have to be free.
+/// Set for the configuration check before a reload: the addresses of the sockets that would be
+/// handed over, one per line. All other addresses must be free.
 inline constexpr const char* kInheritableVariable = "QUARRY_INHERITABLE";
 
-/// The name of the environment variable.
 inline constexpr const char* kHandoverVariable = "QUARRY_HANDOVER";
 
 }  // namespace quarry::master

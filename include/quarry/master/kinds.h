@@ -1,7 +1,7 @@
-// Kinds of values: how each is read from the configuration, and how it is written there.
+// Kinds of values: how each is parsed from the configuration and written to it.
 //
-// A kind is a type with put(TARGET, value) and show(TARGET); what show() tells, put() takes. A
-// value that is not set is shown as nothing.
+// A kind is a type with put(TARGET, value) and show(TARGET). put() accepts the output of show(),
+// which is empty for a value that is not set.
 #pragma once
 
 #include <fmt/core.h>
@@ -24,7 +24,7 @@ namespace quarry::master {
 
 constexpr std::uint64_t kMaxCount = std::numeric_limits<std::int32_t>::max();
 
-/// Puts what a value parser found into TARGET.
+/// Stores the result of a value parser in TARGET.
 template <typename Target, typename Parsed>
 base::Result<void> put(Target& target, base::Result<Parsed> parsed) {
   if (!parsed) return std::unexpected(std::move(parsed).error());
@@ -33,11 +33,11 @@ base::Result<void> put(Target& target, base::Result<Parsed> parsed) {
   return {};
 }
 
-/// A whole number; one that is smaller than LEAST was never set.
-template <std::uint64_t least = 0, std::uint64_t most = kMaxCount>
+/// A whole number; a value below LEAST means that it was never set.
+template <std::uint64_t least = 0, std::uint64_t max = kMaxCount>
 struct Number {
   static base::Result<void> put(auto& target, const std::string& value) {
-    return master::put(target, parse_number(value, least, most));
+    return master::put(target, parse_number(value, least, max));
   }
   static Shown show(std::integral auto number) {
     if (static_cast<std::uint64_t>(number) < least) return {};
@@ -48,10 +48,10 @@ struct Number {
   }
 };
 
-/// rlimit_files: with fewer, neither a master nor a worker could begin.
+/// rlimit_files: with fewer, neither the master nor a worker could start.
 inline constexpr std::uint64_t kLeastFiles = 64;
 
-/// -1 as in PHP-FPM: as many as the system lets wait.
+/// As in PHP-FPM, -1 means the system's maximum.
 struct Backlog {
   static base::Result<void> put(int& target, const std::string& value) {
     if (value != "-1") return master::put(target, parse_number(value, 1, kMost));
@@ -101,7 +101,7 @@ struct Mode {
   static Shown show(mode_t mode) { return {shown_mode(mode)}; }
 };
 
-/// Any text; none is the same as not set.
+/// Any text; an empty one counts as not set.
 struct Text {
   static base::Result<void> put(std::string& target, const std::string& value) {
     target = value;
@@ -120,7 +120,7 @@ struct Path : Text {
   }
 };
 
-/// Where a log goes: error_log.
+/// The value of error_log.
 struct LogTarget {
   static base::Result<void> put(base::LogOptions& log, const std::string& value) {
     return base::set_log_target(log, value);

@@ -1,4 +1,4 @@
-// The sockets that services listen on.
+// The listening sockets of services.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,11 @@
 
 namespace quarry::master {
 
-/// A listening socket and, for a Unix socket, its path, which is removed with it (unless somebody
-/// else has put another socket there).
+/// A listening socket. The destructor removes the path of a Unix socket, unless another socket was
+/// created there.
 class Listener {
  public:
-  /// The socket for ADDRESS: one of INHERITED, which loses it, or a new one. OPTIONS are put in
-  /// force on both.
+  /// Takes the socket for ADDRESS from INHERITED or opens a new one, and applies OPTIONS to it.
   static base::Result<Listener> open(const base::SocketAddress& address,
                                      const base::ListenOptions& options = {},
                                      std::vector<InheritedSocket>* inherited = nullptr);
@@ -26,13 +25,13 @@ class Listener {
   Listener& operator=(Listener&& other) noexcept;
   ~Listener();
   int fd() const { return fd_.get(); }
-  /// Whether its path is removed with it: not where a service manager opened it.
+  /// False if a service manager opened the socket: then its path is not removed.
   bool is_ours() const { return is_ours_; }
-  /// Of a Unix socket that is ours and still where it was bound.
+  /// The file of a Unix socket that is ours and was not replaced.
   const std::optional<base::SocketFile>& file() const { return file_; }
-  /// As it was asked for; "" for none.
+  /// The configured address; "" without a socket.
   const std::string& asked_for() const { return asked_for_; }
-  /// Where it really is: with its port, where the configuration left that open.
+  /// The bound address, with the actual port if port 0 was configured.
   const std::optional<base::SocketAddress>& address() const { return address_; }
 
  private:
@@ -40,7 +39,7 @@ class Listener {
   std::string asked_for_;
   bool is_ours_ = true;
   std::optional<base::SocketAddress> address_;
-  std::optional<base::SocketFile> file_;  // nothing: there is no file to remove
+  std::optional<base::SocketFile> file_;  // nullopt: no file to remove
 };
 
 }  // namespace quarry::master

@@ -1,12 +1,11 @@
-// The master process: starts the children of each service, replaces them when they die, and stops
-// them. It knows that it runs children, not what they do: each service brings a function, or names
-// a program.
+// The master process starts the children of each service, replaces them when they die, and stops
+// them. It does not know what they do: each service provides a function or names a program.
 //
-// Signals: SIGTERM and SIGINT stop at once; SIGQUIT stops gracefully: the fronts end the requests
-// they have, then the pools, and so on in the order of ServiceKind, all within
+// Signals: SIGTERM and SIGINT stop immediately. SIGQUIT stops gracefully: first the fronts finish
+// their requests, then the pools, and so on in the order of ServiceKind, all within
 // process_control_timeout. SIGUSR2 and SIGHUP reload: the program is executed again in the same
-// process, takes over the listening sockets and starts new children, beside which the old ones
-// finish what they have. Children do not outlive the master, however it ends.
+// process, takes over the listening sockets and starts new children, while the old ones finish
+// their requests. Children never outlive the master, however it ends.
 #pragma once
 
 #include <memory>
@@ -29,7 +28,7 @@ class Master {
   Master(const Master&) = delete;
   Master& operator=(const Master&) = delete;
 
-  /// Starts everything and returns when all of it has ended. Errors: what kept it from starting.
+  /// Starts all services and returns when all of them have ended. Fails if it cannot start.
   base::Result<void> run();
 
  private:

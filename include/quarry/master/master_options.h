@@ -1,4 +1,4 @@
-// What the master is given beside its configuration and its services.
+// Options of the master other than its configuration and its services.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 
 namespace quarry::master {
 
-/// How the master becomes a new one, on SIGUSR2 (and SIGHUP).
+/// How the master executes itself again on SIGUSR2 (and SIGHUP).
 struct Reload {
-  std::filesystem::path program;       // to be executed
-  std::vector<std::string> arguments;  // with the name of the program first
+  std::filesystem::path program;
+  std::vector<std::string> arguments;  // argv, with the program's name first
   std::map<std::string, std::string> notes;
   bool on_hangup = true;  // otherwise SIGHUP stops
-  /// Called once all services have been started. May be empty.
+  /// Called when all services have been started. May be empty.
   std::function<void()> on_ready;
-  /// Of the master before this one.
+  // From the previous master's Handover:
   std::uint64_t generation = 1;
-  std::vector<Elder> elders;
+  std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
 };
 
-/// How the master is asked how it is (`quarry status`).
+/// The socket on which the master answers `quarry status`.
 struct Control {
-  Listener listener;   // of no socket: nobody can ask
-  std::string config;  // the file, or what is served without one
+  Listener listener;   // without a socket, nothing is answered
+  std::string config;  // the configuration file, or what is served without one
 };
 
 }  // namespace quarry::master

@@ -1,4 +1,4 @@
-// The file with the master's process number: whose it is, and who may write it.
+// The file with the master's process id.
 #pragma once
 
 #include <sys/types.h>
@@ -9,11 +9,11 @@
 
 namespace quarry::master {
 
-/// Whether the pid file PATH may become that of the master SELF: it is not another's that runs,
-/// and can be written. A process that has ended does not run, even if its parent has yet to wait for
-/// it. Makes and changes nothing. Errors: kBusy, kInvalid (it is no file), kIo.
+/// Checks that the master SELF may use the pid file PATH: it is writable and does not belong to
+/// another running process; a zombie does not count as running. Changes nothing. Errors: kBusy,
+/// kInvalid (not a regular file), kIo.
 base::Result<void> check_pid_file(const std::string& path, pid_t self);
-/// Writes this process's number into PATH, which is no link. Errors: as above.
+/// Writes this process's id to PATH, which must not be a link. Errors: as above.
 base::Result<void> write_pid_file(const std::string& path);
 
 }  // namespace quarry::master

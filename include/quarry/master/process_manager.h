@@ -1,4 +1,4 @@
-// How many children a pool has: the words pm, pm.max_children and so on of the configuration.
+// How many children a pool has: the directives pm, pm.max_children and so on.
 #pragma once
 
 #include <chrono>
@@ -9,10 +9,10 @@ namespace quarry::master {
 
 enum class ProcessManager {
   kStatic,    // always max_children
-  kDynamic,   // as many as needed, with some idle ones to spare
-  kOndemand,  // none without work: started when connections come
+  kDynamic,   // as many as needed, plus some idle ones
+  kOndemand,  // started when connections arrive
 };
-/// As the configuration and the status page call it.
+/// The name in the configuration and on the status page.
 std::string_view name_of(ProcessManager manager);
 
 struct ProcessLimits {
@@ -22,11 +22,11 @@ struct ProcessLimits {
   std::size_t start_servers = 0;
   std::size_t min_spare_servers = 0;
   std::size_t max_spare_servers = 0;
-  std::size_t max_spawn_rate = 32;  // children started in a second at most
+  std::size_t max_spawn_rate = 32;  // children started per second
   // kOndemand:
   std::chrono::milliseconds process_idle_timeout{10'000};
 };
-/// How many a pool begins with.
+/// The number of children that a pool starts with.
 std::size_t first_children(const ProcessLimits& limits);
 
 }  // namespace quarry::master

@@ -1,4 +1,4 @@
-// A new process is made what its settings say.
+// Applies process settings to a new child.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace quarry::master {
 
-/// Puts LIMITS and PRIORITY in force for this process. What the system refuses is no reason not to
-/// run: a warning says so, and a limit is then raised as far as it can be.
+/// Applies LIMITS and PRIORITY to this process. If the system refuses one, a warning is logged, and
+/// a limit is raised as far as possible.
 void limit_process(const ResourceLimits& limits, std::optional<int> priority);
 
-/// Makes a new child what SETTINGS and RUN_AS say, in the one order in which all of it is possible:
-/// limits, environment, groups, root folder, user, working folder. Errors: what would make it
-/// another process than the one that was asked for.
+/// Applies SETTINGS and RUN_AS to a new child, in the only order in which all steps are permitted:
+/// limits, environment, groups, root folder, user, working folder. Fails if the child would differ
+/// from its settings in a way that matters for safety.
 base::Result<void> put_in_force(const ProcessSettings& settings,
                                 const std::optional<Credentials>& run_as);
 

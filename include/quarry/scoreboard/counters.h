@@ -1,8 +1,8 @@
-// What is counted: by each child in its own slot, and by the master for the children that are gone.
-// All figures only ever grow, so that sums of them do too.
+// Counters: each child counts in its own slot, and the master keeps the sums of children that have
+// ended. Counters never decrease, and neither do their sums.
 //
-// Histogram bounds are fixed and logarithmic, in half decades of time and powers of four of bytes.
-// A bucket counts what is at most its bound and more than the bound before; the last has no bound.
+// Histogram bounds are fixed and logarithmic: half decades of time and powers of four of bytes. A
+// bucket counts values up to and including its bound; the last bucket has no bound.
 #pragma once
 
 #include <array>
@@ -14,16 +14,16 @@
 
 namespace quarry::scoreboard {
 
-/// Of a request's duration, in microseconds.
+/// Request durations in microseconds.
 inline constexpr auto kDurationBounds = std::to_array<std::uint64_t>(
     {100, 300, 1'000, 3'000, 10'000, 30'000, 100'000, 300'000, 1'000'000, 3'000'000, 10'000'000,
      30'000'000, 100'000'000, 300'000'000});
-/// Of a reply's body, in bytes.
+/// Reply body sizes in bytes.
 inline constexpr auto kReplySizeBounds =
     std::to_array<std::uint64_t>({256, 1U << 10, 4U << 10, 16U << 10, 64U << 10, 256U << 10,
                                   1U << 20, 4U << 20, 16U << 20, 64U << 20, 256U << 20, 1U << 30});
 
-/// The index of the bucket for VALUE: of the first bound that is not below it.
+/// The index of the bucket for VALUE.
 std::size_t bucket_of(std::span<const std::uint64_t> bounds, std::uint64_t value);
 
 template <std::size_t Bounds>
@@ -31,32 +31,32 @@ using Buckets = std::array<std::uint64_t, Bounds + 1>;
 
 struct Counters {
   std::uint64_t accepted = 0;  // requests begun
-  std::uint64_t requests = 0;  // requests finished, and so on:
+  std::uint64_t requests = 0;  // requests finished; so are all counters below
   std::uint64_t duration = 0;  // microseconds
   Buckets<kDurationBounds.size()> durations{};
   std::uint64_t reply_bytes = 0;
   Buckets<kReplySizeBounds.size()> reply_sizes{};
   std::uint64_t refusals = 0;  // answered with an error
-  // Sync sessions by what they turned out to be.
+  // Sync sessions by type.
   std::uint64_t clones = 0;
   std::uint64_t pulls = 0;
   std::uint64_t pushes = 0;
   std::uint64_t syncs = 0;
-  std::uint64_t sync_duration = 0;  // microseconds, of all of these
+  std::uint64_t sync_duration = 0;  // microseconds, of all sessions
   Buckets<kDurationBounds.size()> sync_durations{};
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
-  std::uint64_t bytes_in = 0;  // as they travelled
+  std::uint64_t bytes_in = 0;  // on the wire
   std::uint64_t bytes_out = 0;
 
   std::uint64_t sync_sessions() const { return clones + pulls + pushes + syncs; }
 
-  /// Adds what OTHER counted. No sum becomes implausible by it.
+  /// Adds OTHER. The sum of plausible counters stays plausible.
   void add(const Counters& other);
-  /// Whether one child can have counted this: no figure beyond all reason, and those that count the
-  /// same thing agree (but for one request, in which a child may have died).
+  /// Whether a single child can have counted this: all values are in a sane range, and values that
+  /// count the same thing agree (except for one request, during which the child may have died).
   bool is_plausible() const;
-  /// The same of a sum over many children.
+  /// The same for a sum over many children.
   bool is_plausible_sum() const;
 };
 static_assert(std::is_trivially_copyable_v<Counters>);

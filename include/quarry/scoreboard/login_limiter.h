@@ -28,7 +28,7 @@
 
 namespace quarry::scoreboard {
 
-/// All zero at first, but for the salt, which is random.
+/// Initially zero, except for the random salt.
 struct alignas(64) LoginMemory {
   std::array<std::atomic<std::uint64_t>, 2> salt;
   TokenTable::Memory users;
@@ -42,7 +42,7 @@ class LoginLimiter {
   /// MEMORY must outlive it. FREE_FAILURES: failures of a pair that cause no wait, at least 1.
   LoginLimiter(LoginMemory& memory, std::uint64_t free_failures);
 
-  /// Who tries to log in and from where, and what was counted before the password is checked.
+  /// A login attempt: its user and address, and what was counted before the password is checked.
   struct Attempt {
     TableKey user = 0;
     TableKey address = 0;
@@ -54,11 +54,11 @@ class LoginLimiter {
     bool is_counted_for_pair = false;
     Tally pair_before = {};
   };
-  /// USER is one of the repository in the file REPOSITORY.
+  /// USER belongs to the repository in the file REPOSITORY.
   Attempt attempt_of(std::string_view repository, std::string_view user,
                      std::string_view address) const;
 
-  /// The time that the other functions expect.
+  /// The current time, for the functions below.
   static Tick now();
 
   /// How long ATTEMPT has to wait; 0: its password may be checked, and then one of the functions
@@ -66,7 +66,7 @@ class LoginLimiter {
   std::chrono::seconds wait(Attempt& attempt, Tick now);
   void failed(const Attempt& attempt, Tick now);
   void succeeded(const Attempt& attempt, Tick now);
-  /// The password of ATTEMPT was not checked, or the result is unknown: it does not count.
+  /// The password of ATTEMPT was not checked, or the result is unknown: the attempt does not count.
   void unchecked(const Attempt& attempt, Tick now);
 
  private:
@@ -84,7 +84,7 @@ class LoginLimiter {
   TokenTable users_;        // count: 1 if the user has logged in
   TokenTable addresses_;    // count: 0
   TokenTable known_pairs_;  // count: failures; time: of the last attempt
-  TokenTable other_pairs_;  // the same, or with count 0: of the first refusal
+  TokenTable other_pairs_;  // likewise; with count 0, the time is that of the first refusal
 };
 
 }  // namespace quarry::scoreboard

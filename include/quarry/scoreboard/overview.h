@@ -1,9 +1,9 @@
-// What the master tells the workers of one pool about all pools, for the operator's page that shows
-// all of them: figures, and the last refusals; neither who asks nor for what else.
+// A summary of all pools for the status page with pm.status_all: figures and the latest refusals,
+// but no details of running requests.
 //
-// A worker has the board of its own pool only (scoreboard.h), so the master looks once a second and
-// writes here what it saw. The memory can be written in the master alone: its children have but a
-// mapping that the kernel lets nobody make writable.
+// A worker can read only its own pool's board (scoreboard.h), so the master copies the figures of
+// all pools here once a second. Only the master can write to the memory: its children have a mapping
+// that the kernel does not allow to become writable.
 #pragma once
 
 #include <array>
@@ -24,21 +24,21 @@
 
 namespace quarry::scoreboard {
 
-/// Figures of a PoolSnapshot, by its names.
+/// Figures of a PoolSnapshot, under the same names.
 struct PoolOverview {
   static constexpr std::size_t kMostStages = 512;
 
   FixedText<64> pool{};
-  std::int64_t monotonic_now = 0;  // microseconds; 0: nothing was told yet
+  std::int64_t monotonic_now = 0;  // microseconds; 0: not published yet
   PoolState state;
   std::uint64_t active = 0;
   std::uint64_t children = 0;  // of all generations
   Counters totals;
-  std::uint64_t has_length = 0;  // 0: that of its listen queue is not known
+  std::uint64_t has_length = 0;  // 0: the length of the listen queue is unknown
   base::QueueLength length;
-  /// A digit of Stage for each child, up to kMostStages.
+  /// One digit per child, the value of its Stage; at most kMostStages.
   FixedText<kMostStages + 8> stages{};
-  std::array<Refusal, kMostTold> refusals{};  // the newest first; what was at no time is none
+  std::array<Refusal, kMaxRecentRefusals> refusals{};  // newest first; time 0: unused
 
   std::optional<base::QueueLength> queue() const {
     return has_length != 0 ? std::optional(length) : std::nullopt;
@@ -47,20 +47,20 @@ struct PoolOverview {
 static_assert(std::is_trivially_copyable_v<PoolOverview>);
 static_assert(sizeof(PoolOverview) % sizeof(std::uint64_t) == 0);
 
-/// With REFUSALS, the newest first.
+/// REFUSALS: newest first.
 PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> refusals);
 
 class Overview {
  public:
-  /// Of so many pools. Errors: kIo.
+  /// Errors: kIo.
   static base::Result<std::shared_ptr<Overview>> create(std::size_t pools);
   ~Overview();
   Overview(const Overview&) = delete;
   Overview& operator=(const Overview&) = delete;
 
-  /// Of the pool INDEX. In the process that has made it; in its children it does nothing.
+  /// Updates the pool INDEX. Does nothing in child processes of the creator.
   void publish(std::size_t index, const PoolSnapshot& snapshot, std::span<const Refusal> refusals);
-  /// Of the pools that were told of.
+  /// All pools that were published.
   std::vector<PoolOverview> read() const;
 
  private:
@@ -71,7 +71,7 @@ class Overview {
 
   std::size_t pools_;
   int maker_;
-  Memory* written_;  // is not there in children
+  Memory* written_;  // not mapped in children
   const Memory* read_;
 };
 

@@ -1,13 +1,12 @@
-// What a process before a pool's workers refuses by itself, for the pool's status page: the HTTP front
-// (bounds, malformed requests, a pool that does not answer), and the one that has web pages made.
+// Requests that a process in front of a pool's workers refuses itself, for the pool's status page:
+// the HTTP front (limits, malformed requests, a pool that does not answer) and the page server.
 //
 //   front, pages ── notes ──> tally ── reads ──> master, workers
 //
-// Such a process may refuse thousands of requests a second, so that it has no place among the last
-// refusals of the workers (scoreboard.h): here each reason has one place, with how often it was, and
-// a flood of one leaves the others what they are. To note one takes no lock and no system call but for
-// the time. Only the process that notes can write the memory; what it wrote is not to be believed
-// unseen.
+// Such a process may refuse thousands of requests per second, which would evict the workers' own
+// refusals (scoreboard.h). Here each reason has one entry with a counter, so that a flood of one
+// reason does not evict the others. Noting a refusal takes no lock and no system call except for the
+// time. Only the noting process can write to the memory; readers validate what they read.
 #pragma once
 
 #include <array>
@@ -24,24 +23,24 @@ namespace quarry::scoreboard {
 
 class RefusalTally {
  public:
-  /// More than there are reasons for such a process.
+  /// More than the number of distinct reasons.
   static constexpr std::size_t kMostReasons = 32;
 
-  /// Of the process that BY says. Errors: kIo.
+  /// Errors: kIo.
   static base::Result<std::shared_ptr<RefusalTally>> create(Refuser by);
   ~RefusalTally();
   RefusalTally(const RefusalTally&) = delete;
   RefusalTally& operator=(const RefusalTally&) = delete;
 
-  /// Of the memory, for the child that is to note.
+  /// The descriptor of the memory, for the child that notes refusals.
   int fd() const { return fd_.get(); }
-  /// This process, which has fd(), is the one that notes from now on, instead of one that is gone.
-  /// Errors: kIo.
+  /// Makes this process, which holds fd(), the one that notes refusals, replacing a process that has
+  /// ended. Errors: kIo.
   base::Result<void> begin();
-  /// REFUSAL came at this moment. Its reason is its status and its text, but for the numbers in that.
-  /// Where this process does not note, nothing happens.
+  /// Counts REFUSAL, which happened just now. Its reason is its status and text, ignoring numbers in
+  /// the text. Does nothing unless begin() was called.
   void note(Refusal refusal);
-  /// One of each reason, the last, the newest first.
+  /// The latest refusal for each reason, newest first.
   std::vector<Refusal> read() const;
 
  private:
@@ -54,16 +53,16 @@ class RefusalTally {
   base::Fd fd_;
   const Memory* read_;
   Memory* written_ = nullptr;
-  std::array<Refusal, kMostReasons> noted_;  // what the one that notes has written
+  std::array<Refusal, kMostReasons> noted_;  // the noting process's own copy
 };
 
 using RefusalTallies = std::vector<std::shared_ptr<const RefusalTally>>;
 
-/// What is told of OWN, the refusals of a pool's workers with the newest first, and of TALLIES, in
-/// which each has room that the others cannot take, the newest first: kMostTold at most.
-inline constexpr std::size_t kMostToldOfWorkers = 8;
-inline constexpr std::size_t kMostToldOfTally = 3;
-inline constexpr std::size_t kMostTold = kMostToldOfWorkers + 2 * kMostToldOfTally;
-std::vector<Refusal> told_refusals(std::span<const Refusal> own, const RefusalTallies& tallies);
+/// The latest refusals from OWN, those of a pool's workers (newest first), and from TALLIES, merged
+/// newest first. Each source has its own quota; kMaxRecentRefusals at most.
+inline constexpr std::size_t kMaxRecentOfWorkers = 8;
+inline constexpr std::size_t kMaxRecentOfTally = 3;
+inline constexpr std::size_t kMaxRecentRefusals = kMaxRecentOfWorkers + 2 * kMaxRecentOfTally;
+std::vector<Refusal> recent_refusals(std::span<const Refusal> own, const RefusalTallies& tallies);
 
 }  // namespace quarry::scoreboard

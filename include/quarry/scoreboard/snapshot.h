@@ -1,5 +1,4 @@
-// One look at a whole board, with its figures added up: what a status page shows, and `quarry
-// status`.
+// A consistent copy of a whole board with its sums, for status pages and `quarry status`.
 #pragma once
 
 #include <array>
@@ -23,14 +22,14 @@ struct PoolSnapshot {
   std::array<std::uint64_t, kStages> in_stage{};
   std::uint64_t idle = 0;
   std::uint64_t active = 0;
-  std::uint64_t unreadable = 0;  // slots that hold what no child wrote
-  Counters totals;               // of the children, and of those that are gone
-  bool is_exact = false;         // else one that was just buried may count twice, or not at all
+  std::uint64_t unreadable = 0;  // slots with values that no child writes
+  Counters totals;               // of all children, including those that have ended
+  bool is_exact = false;  // false: a child that was just reaped may count twice or not at all
   std::optional<base::QueueLength> queue;
-  std::vector<Refusal> refusals;  // the last ones, the newest first
+  std::vector<Refusal> refusals;  // the latest, newest first
 };
 
-/// BOARD as it is now, with the length of QUEUE.
+/// The current state of BOARD, with the length of QUEUE.
 PoolSnapshot take_snapshot(const Board& board, const base::ListenQueue& queue);
 
 }  // namespace quarry::scoreboard

@@ -1,8 +1,7 @@
-// The status page of a pool in PHP-FPM 8.2's formats: its names, order and layout, so that what
-// reads PHP-FPM's pages reads these; behind them what PHP-FPM does not tell.
+// The status page of a pool in PHP-FPM 8.2's formats, with the same names, order and layout, so that
+// tools for PHP-FPM can read it. Fields that PHP-FPM does not have come last.
 //
-// All text that comes from clients is escaped as the format wants it, and without control
-// characters.
+// Text from clients is escaped for the format, and control characters are removed.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -20,16 +19,16 @@ struct StatusQuery {
   bool is_full = false;  // with all processes
 };
 
-/// What QUERY, the part of a URL behind its question mark, asks for: `json`, `xml`, `html`,
-/// `openmetrics`, and `full`, in any order; PHP-FPM's precedence where several formats are named.
+/// Parses QUERY, the part of a URL after the question mark: `json`, `xml`, `html`, `openmetrics`
+/// and `full` in any order. If several formats are named, PHP-FPM's precedence applies.
 StatusQuery parse_status_query(std::string_view query);
 
-/// As PHP-FPM writes it.
+/// The same value as PHP-FPM's.
 std::string_view content_type_of(StatusFormat format);
 
 std::string status_page(const PoolSnapshot& snapshot, const StatusQuery& query);
 
-/// What the JSON format writes, as an object for a larger document. Its texts may hold anything.
+/// The JSON format as an object, to embed in a larger document. Its strings are not sanitized.
 nlohmann::ordered_json status_json(const PoolSnapshot& snapshot, bool is_full);
 
 }  // namespace quarry::scoreboard

@@ -1,4 +1,4 @@
-// A hash table of fixed size in shared memory: how many tokens of a key are missing, and a count.
+// A hash table of fixed size in shared memory: for each key, its spent tokens and a count.
 //
 //   entry: tag of the key, 24 bits | count, 8 bits | time, 32 bits; all zero: empty
 //
@@ -38,7 +38,7 @@ class TokenTable {
  public:
   static constexpr std::size_t kSets = 4096;
   static constexpr std::size_t kWays = 16;
-  /// All zero at first.
+  /// Initially zero.
   using Memory = std::array<std::atomic<std::uint64_t>, kSets * kWays>;
 
   /// MEMORY must outlive it. At most MAX_SPENT tokens can be missing; an entry with a later time
@@ -49,15 +49,15 @@ class TokenTable {
         max_ahead_(interval * max_spent),
         count_lifetime_(count_lifetime) {}
 
-  /// How long until KEY, which has TOKENS when it has spent none, has one to spend; 0: it has.
+  /// The time until KEY, which has TOKENS when it has spent none, has a token to spend; 0: now.
   Tick wait(TableKey key, std::uint32_t tokens, Tick now) const;
   void spend(TableKey key, Tick now);
   /// Gives back a token that was spent.
   void give_back(TableKey key, Tick now);
 
   Tally find(TableKey key, Tick now) const;
-  /// Replaces KEY's tally by what CHANGE returns for it, which may be called several times. Writes
-  /// nothing when that is the same.
+  /// Replaces KEY's tally by the result of CHANGE, which may be called several times. Writes nothing
+  /// if the tally does not change.
   template <typename Change>
   void update(TableKey key, Tick now, Change change) {
     auto& entry = entry_of(key, now);

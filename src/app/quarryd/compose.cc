@@ -251,7 +251,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     if (overview) {
       const auto index = static_cast<std::size_t>(&pool - config.pools.data());
       service.on_snapshot = [overview, index, tallies](const scoreboard::PoolSnapshot& snapshot) {
-        overview->publish(index, snapshot, scoreboard::told_refusals(snapshot.refusals, tallies));
+        overview->publish(index, snapshot, scoreboard::recent_refusals(snapshot.refusals, tallies));
       };
     }
     const auto options = worker_options_in(pool);

@@ -60,7 +60,7 @@ master::Reload reload_of(const CommandLine& line, std::optional<master::Handover
   reload.on_hangup = line.serve.empty();
   if (handover) {
     reload.generation = handover->generation;
-    reload.elders = std::move(handover->elders);
+    reload.previous_children = std::move(handover->previous_children);
     reload.boards = std::move(handover->boards);
     reload.notes = handover->notes;
   }

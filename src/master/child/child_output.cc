@@ -13,14 +13,15 @@ namespace quarry::master {
 namespace {
 
 // As PHP-FPM's log_limit.
-constexpr std::size_t kMaxLine = 768;  // with what stands before it, within log_limit's default
-// A child that prints without end must not keep the master from the others.
+constexpr std::size_t kMaxLine = 768;  // fits into log_limit's default with its prefix
+// A child that prints continuously must not starve the others.
 constexpr std::size_t kShare = std::size_t{64} << 10;
 constexpr int kLastShares = 32;
 
 base::Result<base::Pipe> make_output_pipe() {
   QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
-  // The master's end alone: the child's printing would otherwise lose what does not fit.
+  // Only the master's end is non-blocking; otherwise the child would lose output when the pipe is
+  // full.
   if (::fcntl(pipe.reading.get(), F_SETFL, O_NONBLOCK) != 0) {
     return base::fail_errno("cannot set up a pipe");
   }
@@ -55,7 +56,7 @@ CaughtOutput ChildOutput::hand_over() const {
 
 void ChildOutput::finish() {
   for (Stream& stream : streams_) {
-    // Of what fits into a pipe; whoever still holds the other end may go on for ever.
+    // At most what fits into a pipe, since another process may still be writing to it.
     for (int share = 0; share < kLastShares && stream.read(); ++share) {
     }
     stream.close();
@@ -66,7 +67,7 @@ ChildOutput::Stream::Stream(event_base* base, const ChildOutput& owner, std::str
                             CaughtStream caught)
     : owner_(owner), name_(name), fd_(std::move(caught.fd)), lines_(kMaxLine) {
   if (!fd_) return;
-  lines_.add(caught.rest, [this](std::string_view line) { tell(line, false); });
+  lines_.add(caught.rest, [this](std::string_view line) { log_line(line, false); });
   const auto run = [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->read(); };
   event_.reset(::event_new(base, fd_.get(), EV_READ | EV_PERSIST, run, this));
   ::event_add(event_.get(), nullptr);
@@ -88,7 +89,7 @@ bool ChildOutput::Stream::read() {
       return false;
     }
     lines_.add({buffer.data(), static_cast<std::size_t>(size)},
-               [this](std::string_view line) { tell(line, false); });
+               [this](std::string_view line) { log_line(line, false); });
     total += static_cast<std::size_t>(size);
   }
   return true;
@@ -96,12 +97,12 @@ bool ChildOutput::Stream::read() {
 
 void ChildOutput::Stream::close() {
   if (!fd_) return;
-  if (const std::string rest = lines_.take_rest(); !rest.empty()) tell(rest, true);
+  if (const std::string rest = lines_.take_rest(); !rest.empty()) log_line(rest, true);
   event_.reset();
   fd_.reset();
 }
 
-void ChildOutput::Stream::tell(std::string_view line, bool is_last) const {
+void ChildOutput::Stream::log_line(std::string_view line, bool is_last) const {
   const std::string safe = base::printable(line, 4 * kMaxLine);
   if (!owner_.decorated_) return base::log_bare(base::LogLevel::kWarning, safe);
   base::log(base::LogLevel::kWarning, "{} said into {}: \"{}\"{}", owner_.label_, name_, safe,

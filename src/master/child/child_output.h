@@ -1,11 +1,11 @@
-// What the children print: caught in pipes by the master and told to the log line by line, as
-// PHP-FPM does (catch_workers_output), or dropped.
+// The output of children: captured in pipes by the master and logged line by line, as in PHP-FPM
+// (catch_workers_output), or discarded.
 //
 //   [pool www] child 123 said into stderr: "what it said"
 //
-// The master never waits for a child here, and reads as long as the child lives, so that a child
-// waits no longer than the master is busy. When the child is dead, what is left in the pipes is
-// read, too. The log itself must not go through standard error's descriptor: see open_log().
+// The master never blocks on a pipe. It reads while the child lives, so that a child blocks only
+// while the master is busy, and reads the rest when the child has ended. The log itself must not be
+// written through standard error's descriptor: see open_log().
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace quarry::master {
 
-/// The two pipes of a child, made before the fork.
+/// The two pipes of a child, created before the fork.
 struct OutputPipes {
   base::Pipe out;
   base::Pipe err;
@@ -30,22 +30,21 @@ struct OutputPipes {
   static base::Result<OutputPipes> make();
 };
 
-/// In the child: standard input is empty, and standard output and error go into PIPES, or nowhere
-/// when there are none.
+/// Called in the child: redirects standard input from /dev/null, and standard output and error to
+/// PIPES, or to /dev/null if it is null.
 void redirect_standard_streams(const OutputPipes* pipes);
 
 /// The master's ends of one child's pipes.
 class ChildOutput {
  public:
-  /// LABEL: "[pool www] child 123". CAUGHT says whether lines are told as above, or bare.
+  /// LABEL: "[pool www] child 123". CAUGHT.is_decorated: whether lines are logged as above, or bare.
   ChildOutput(event_base* base, std::string label, CaughtOutput caught);
   ChildOutput(const ChildOutput&) = delete;
   ChildOutput& operator=(const ChildOutput&) = delete;
 
-  /// The same for another master, which goes on where this one is. It is only lent: see
-  /// take_back().
+  /// The state for the next master. The descriptors are borrowed: see take_back().
   CaughtOutput hand_over() const;
-  /// Tells all that is left. For a child that is dead.
+  /// Logs the rest of the output. Call it when the child has ended.
   void finish();
 
  private:
@@ -54,13 +53,13 @@ class ChildOutput {
     Stream(event_base* base, const ChildOutput& owner, std::string_view name, CaughtStream caught);
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
-    /// Reads what is there, in one turn no more than a share; false when there is nothing now.
+    /// Reads what is available, up to a limit per call; false if there was nothing.
     bool read();
     void close();
     CaughtStream hand_over() const;
 
    private:
-    void tell(std::string_view line, bool is_last) const;
+    void log_line(std::string_view line, bool is_last) const;
 
     const ChildOutput& owner_;
     std::string_view name_;

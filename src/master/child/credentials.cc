@@ -19,7 +19,7 @@ Credentials of_entry(const passwd& entry) {
   return {entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_dir, {}};
 }
 
-/// The groups of USER, GID among them.
+/// The groups of USER, including GID.
 std::vector<gid_t> groups_of(const std::string& user, gid_t gid) {
   if (user.starts_with('#')) return {gid};
   int count = 16;
@@ -96,7 +96,7 @@ base::Result<void> become(const Credentials& credentials) {
       ::setgid(credentials.gid) != 0 || ::setuid(credentials.uid) != 0) {
     return base::fail_errno(fmt::format("cannot become user {}", credentials.user));
   }
-  // A way back would make all of the above worthless.
+  // Make sure that the change cannot be reverted.
   if (credentials.uid != 0 && (::setuid(0) == 0 || ::geteuid() != credentials.uid)) {
     return base::fail(base::ErrorCode::kDenied,
                       fmt::format("could still become root again from {}", credentials.user));

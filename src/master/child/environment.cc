@@ -25,7 +25,7 @@ std::vector<std::string> present_environment() {
   return all;
 }
 
-/// The value of NAME in ENTRIES; "" where there is none.
+/// The value of NAME in ENTRIES, or "".
 std::string value_of(const std::string& name, const std::vector<std::string>& entries) {
   for (const std::string& entry : entries) {
     if (entry.starts_with(name + "=")) return entry.substr(name.size() + 1);
@@ -33,11 +33,12 @@ std::string value_of(const std::string& name, const std::vector<std::string>& en
   return {};
 }
 
-/// Where exec(2) put this process's environment; empty where /proc does not tell.
+/// The memory in which exec(2) has stored this process's environment; empty if unknown.
 std::span<char> original_memory() {
   std::ifstream file("/proc/self/stat");
   const std::string stat{std::istreambuf_iterator<char>(file), {}};
-  // The program's name, in brackets, may hold anything; proc(5) numbers what follows it from 3.
+  // The program's name, in parentheses, may contain anything; the fields after it start at 3 in
+  // proc(5).
   const std::size_t bracket = stat.rfind(')');
   if (bracket == std::string::npos) return {};
   std::istringstream fields(stat.substr(bracket + 1));

@@ -13,7 +13,8 @@ void OutputLines::add(std::string_view bytes, const Line& line) {
     bytes.remove_prefix(size);
     const bool is_whole = bytes.starts_with('\n');
     if (is_whole) bytes.remove_prefix(1);
-    // At the limit it stays for now: the next byte may be the newline, which must not make a line.
+    // A full line is kept until the next byte, which may be its newline; otherwise an empty line
+    // would follow.
     const bool is_full = rest_.size() == limit_ && !bytes.empty();
     if (is_whole || is_full) line(std::exchange(rest_, {}));
   }

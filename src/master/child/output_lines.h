@@ -1,5 +1,4 @@
-// The bytes that a child prints, made into lines for the log: never longer than a bound, and
-// nothing lost but the newlines.
+// Splits the output of a child into lines of limited length for the log. Only newlines are dropped.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +12,14 @@ class OutputLines {
  public:
   using Line = std::function<void(std::string_view)>;
 
-  /// Lines of more than LIMIT bytes are cut into several.
+  /// Lines longer than LIMIT bytes are split.
   explicit OutputLines(std::size_t limit) : limit_(limit) {}
 
-  /// Takes what was printed, and gives every line that is whole by now to LINE.
+  /// Adds output and calls LINE for each complete line.
   void add(std::string_view bytes, const Line& line);
-  /// What was printed after the last newline; "" if nothing was. It is not kept.
+  /// Removes and returns the output since the last newline.
   std::string take_rest();
-  /// The same, and it is.
+  /// The output since the last newline.
   const std::string& rest() const { return rest_; }
 
  private:

@@ -34,15 +34,15 @@ constexpr std::chrono::milliseconds kLongestPreparation{10'000};
 base::Result<void> prepare(const Service& service, pid_t master) {
   QUARRY_TRY(put_in_force(service.process, service.run_as));
   if (service.process.no_new_privs) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  // After the change of user, which would take it back.
+  // After the change of user, which would clear it.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master is gone");
   ::prctl(PR_SET_NAME, service.name.c_str(), 0, 0, 0);
   return {};
 }
 
-// A pipe from a child to its master, which waits: the child writes why it cannot start, or closes
-// it.
+// A pipe on which the master waits for its child: the child writes why it cannot start, or closes
+// the pipe.
 class Preparation {
  public:
   static base::Result<Preparation> begin() {
@@ -51,9 +51,9 @@ class Preparation {
     return made;
   }
 
-  // --- the child's ---
+  // --- for the child ---
   int fd() const { return pipe_.writing.get(); }
-  /// Makes room for descriptors that have to have certain numbers, all below LIMIT.
+  /// Moves the descriptor to LIMIT or above, because the numbers below are needed.
   void move_above(int limit) {
     pipe_.writing.reset(::fcntl(pipe_.writing.get(), F_DUPFD_CLOEXEC, limit));
   }
@@ -62,7 +62,7 @@ class Preparation {
     (void)!::write(pipe_.writing.get(), why.data(), std::min(why.size(), std::size_t{PIPE_BUF}));
   }
 
-  /// The master's: why the child cannot start, or nothing. One that hangs is not waited for longer.
+  /// For the master: waits, with a timeout, and returns why the child cannot start, or "".
   std::string outcome() {
     pipe_.writing.reset();
     std::array<char, PIPE_BUF> text{};
@@ -76,7 +76,7 @@ class Preparation {
   base::Pipe pipe_;
 };
 
-/// What a new process has of its master.
+/// Resources that a new process inherits from its master.
 struct Inheritance {
   Service& service;
   const ChildEnds& ends;
@@ -84,7 +84,7 @@ struct Inheritance {
   control::Channel channel;
   std::optional<OutputPipes> output;
   std::optional<Preparation> preparation;
-  base::Fd log{};  // of a program: the log's once more; see keep_log_for_now()
+  base::Fd log{};  // for a program: a duplicate of the log; see keep_log_for_now()
 
   [[noreturn]] void give_up(const std::string& why) const {
     if (preparation) {
@@ -117,7 +117,7 @@ struct Inheritance {
   ::_exit(code);
 }
 
-/// The listening socket as the program expects it. Errors: kIo.
+/// Passes the listening socket by the protocol of sd_listen_fds(3). Errors: kIo.
 base::Result<void> pass_listener(int listener) {
   if (listener < 0) return {};
   const bool is_there = listener == kFirstPassed ? ::fcntl(listener, F_SETFD, 0) == 0
@@ -128,25 +128,25 @@ base::Result<void> pass_listener(int listener) {
   return {};
 }
 
-/// Signals as a program finds them that has not been asked.
+/// Sets signals to the initial state of a program.
 void leave_signals_to_program() {
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
-  // The master's, or for who handles them.
+  // Ignored until the program handles them; see service.h.
   for (const int number : {SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::signal(number, SIG_IGN);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-/// Keeps the log until the program is executed: by its own number, and by one above that of the
-/// listening socket, which may take the first.
+/// Keeps the log open until the program is executed: under its own number, and under a number above
+/// that of the listening socket, which may replace the first.
 void keep_log_for_now(Inheritance& mine) {
   const int number = base::log_descriptor();
   mine.log.reset(::fcntl(number, F_DUPFD_CLOEXEC, kFirstPassed + 1));
   if (number > STDERR_FILENO) ::fcntl(number, F_SETFD, FD_CLOEXEC);
 }
 
-// Where it succeeds, the end of the preparation is closed with all else that is close-on-exec.
+// If it succeeds, the Preparation's pipe is closed, since it is close-on-exec.
 [[noreturn]] void execute(const Inheritance& mine, const Program& program) {
   if (auto passed = pass_listener(mine.service.listener.fd()); !passed) {
     mine.give_up(passed.error().message);
@@ -158,7 +158,7 @@ void keep_log_for_now(Inheritance& mine) {
       base::fail_errno(fmt::format("cannot execute {}", program.path.string())).error().message);
 }
 
-/// The new process, from its first moment to its last.
+/// Runs in the new process and never returns.
 [[noreturn]] void run_child(
     Inheritance mine, const std::function<std::optional<scoreboard::Board>()>& forget_others) {
   const Service& service = mine.service;
@@ -202,8 +202,8 @@ void put_signals_to_rest() {
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
   for (const int number : {SIGINT, SIGHUP, SIGUSR2, SIGPIPE}) ::signal(number, SIG_IGN);
   for (const int number : {SIGTERM, SIGQUIT}) ::signal(number, leave);
-  // SIGUSR1 waits for the child to have a handler (ignored, it would be lost): no child misses that
-  // the logs were moved.
+  // SIGUSR1 stays blocked until the child has a handler. If it were ignored, the child could miss a
+  // log rotation.
   sigset_t waiting;
   ::sigemptyset(&waiting);
   ::sigaddset(&waiting, SIGUSR1);

@@ -1,4 +1,4 @@
-// Making a child process of a service.
+// Starts a child process of a service.
 #pragma once
 
 #include <sys/types.h>
@@ -17,11 +17,11 @@ namespace quarry::master {
 
 struct Spawned {
   pid_t pid = -1;
-  control::Channel control;           // the master's end; closed where it has none
-  std::optional<OutputPipes> output;  // nothing: what the child prints is not caught
+  control::Channel control;           // the master's end; closed if the child has no channel
+  std::optional<OutputPipes> output;  // nullopt: the child's output is not captured
 };
 
-/// Keeps every signal away while it lives: between fork and the moment the child's own are at rest.
+/// Blocks all signals during its lifetime: from fork() until the child has reset its handlers.
 class SignalsHeld {
  public:
   SignalsHeld();
@@ -33,24 +33,23 @@ class SignalsHeld {
   sigset_t before_{};
 };
 
-/// In a forked process: the signals of master.h, SIGUSR1 alone blocked.
+/// Called in a forked process: sets signals as described in service.h, with only SIGUSR1 blocked.
 void put_signals_to_rest();
 
 /// What a child shares with the master, apart from its service.
 struct ChildEnds {
   scoreboard::Board& board;
-  std::optional<std::size_t> slot;  // of a function; a program has none
+  std::optional<std::size_t> slot;  // only for functions
   int child_accept;                 // see ChildContext
-  /// Whether spawn() returns only when the child is about to run its service, or has said why it
-  /// cannot.
+  /// Whether spawn() waits until the child is about to run its service, or has reported why it cannot.
   bool is_waited_for;
-  /// What is executed, where the service itself does not say it. Not owned; may be null.
+  /// The program to execute, if it is not the service's own. Not owned; may be null.
   const Program* program;
 };
 
-/// Forks a child of SERVICE. FORGET_OTHERS runs in the child first: it takes other services' boards
-/// out of its memory, and returns the one that SERVICE observes, if any. Errors:
-/// kIo; where the child is waited for, what keeps it from starting.
+/// Forks a child of SERVICE. FORGET_OTHERS runs first in the child: it unmaps the boards of other
+/// services and returns the one that SERVICE observes, if any. Errors: kIo; with is_waited_for, also
+/// the reason why the child cannot start.
 base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
                             const std::function<std::optional<scoreboard::Board>()>& forget_others);
 

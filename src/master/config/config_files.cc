@@ -30,7 +30,7 @@ base::Result<std::string> read_text(const std::filesystem::path& path) {
   const auto status = std::filesystem::status(path, error);
   if (error) return unreadable(error.message());
   if (std::filesystem::is_directory(status)) return unreadable("it is a folder");
-  // To open a pipe would be to wait for whoever writes into it.
+  // Opening a FIFO would block until it has a writer.
   if (!std::filesystem::is_regular_file(status)) return unreadable("it is no file");
   std::ifstream file(path, std::ios::binary);
   const std::uintmax_t size = std::filesystem::file_size(path, error);
@@ -45,7 +45,7 @@ base::Result<std::string> read_text(const std::filesystem::path& path) {
   return text.str();
 }
 
-/// Whether TEXT stands for whatever is there, which may be nothing, and not for one file.
+/// Whether TEXT is a glob pattern, which may match nothing, and not the name of a file.
 bool is_pattern(std::string_view text) {
   return text.find_first_of("*?[{") != std::string_view::npos;
 }
@@ -79,7 +79,7 @@ class Reader {
         auto value = with_environment(entry.value);
         if (!value) {
           complain(entry.line, fmt::format("{}: {}", entry.key, value.error().message));
-          // Otherwise the directive would also be said to be missing.
+          // Otherwise the directive would also be reported as missing.
           value = entry.value;
         }
         entry.value = std::move(*value);
@@ -96,7 +96,7 @@ class Reader {
 
  private:
   void add_section(base::IniSection section) {
-    // Every file may say something of the master.
+    // Every file may have a [global] section.
     const auto same =
         std::ranges::find(files_.merged.sections, section.name, &base::IniSection::name);
     if (section.name != "global" && same != files_.merged.sections.end()) {
@@ -111,7 +111,7 @@ class Reader {
     const auto folder = std::filesystem::path(includer).parent_path();
     const std::string pattern = (folder / include.value).string();
     auto paths = paths_matching(pattern);
-    // What is no pattern names a file, which has to be there: reading it says what is wrong.
+    // A name that is not a pattern must exist: reading it reports the error.
     if (paths.empty() && !is_pattern(include.value)) paths.push_back(pattern);
     if (paths.empty()) {
       files_.remarks.push_back({include.line, fmt::format("include: nothing matches {}", pattern)});
@@ -145,7 +145,7 @@ class Reader {
   }
 
   ConfigFiles files_;
-  std::vector<std::string> being_read_;  // the first, and each that the one before includes
+  std::vector<std::string> being_read_;  // the chain of includes, main file first
 };
 
 }  // namespace
@@ -156,7 +156,7 @@ std::string ConfigFiles::place_of(int line) const {
                      line % kLinesPerFile);
 }
 
-std::string ConfigFiles::told(int line, std::string_view message) const {
+std::string ConfigFiles::with_location(int line, std::string_view message) const {
   constexpr std::size_t kLongest = 1000;
   std::string text = place_of(line) + ": ";
   while (!message.empty()) {

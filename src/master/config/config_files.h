@@ -1,7 +1,7 @@
-// A configuration of several files: those that `include = PATTERN` names are read where it stands.
+// A configuration in several files: `include = PATTERN` inserts the files that match.
 //
-// Lines of all files are numbered through, so that a line alone says in which file it is: each file
-// has kLinesPerFile of them.
+// Lines of all files share one numbering, with kLinesPerFile numbers for each file, so that a line
+// number also identifies the file.
 #pragma once
 
 #include <filesystem>
@@ -16,20 +16,19 @@ namespace quarry::master {
 constexpr int kLinesPerFile = 1 << 20;  // more than a file of the largest size has
 
 struct ConfigFiles {
-  std::vector<std::string> paths;  // the first is the one that was asked for
+  std::vector<std::string> paths;  // the main file first
   base::IniFile merged;
-  std::vector<base::IniMistake> remarks;  // patterns that nothing matches
+  std::vector<base::IniMistake> remarks;  // patterns without matches
 
   /// "FILE:LINE" of a line of MERGED.
   std::string place_of(int line) const;
-  /// "FILE:LINE: MESSAGE", as it may stand in a log and on a terminal, whatever a value holds that
-  /// is quoted in it.
-  std::string told(int line, std::string_view message) const;
+  /// "FILE:LINE: MESSAGE", escaped for logs and terminals, because MESSAGE may quote values.
+  std::string with_location(int line, std::string_view message) const;
 };
 
-/// PATH and what it includes. What is wrong with any of them is among the mistakes.
+/// Reads PATH and all files that it includes. Errors are reported as mistakes.
 ConfigFiles read_config_files(const std::filesystem::path& path);
-/// The same of TEXT, which is said to be that of PATH.
+/// Parses TEXT as the contents of PATH.
 ConfigFiles parse_config_files(std::string_view text, const std::string& path);
 
 }  // namespace quarry::master

@@ -31,7 +31,7 @@ class Checker {
 
   ConfigReading check() {
     for (const base::IniMistake& mistake : files_.merged.mistakes) {
-      // Without a first file there is nothing else to say.
+      // If the main file cannot be read, other errors would only be consequences.
       if (mistake.line < 0) return {{}, {mistake.message}, {}};
       report(mistake.line, mistake.message);
     }
@@ -63,14 +63,14 @@ class Checker {
   void in_line_order() {
     const auto put = [this](const Messages& from, std::vector<std::string>& to) {
       for (const auto& [line, message] : from) {
-        to.push_back(files_.told(line, message));
+        to.push_back(files_.with_location(line, message));
       }
     };
     put(mistakes_, reading_.mistakes);
     put(notices_, reading_.notices);
   }
 
-  /// Findings in a section whose directives stand on LINES.
+  /// Reports findings in a section whose directives are on LINES.
   Findings findings(const Lines& lines) {
     const auto into = [&lines](Messages& messages) {
       return [&](const std::string& directive, const std::string& message) {
@@ -81,11 +81,11 @@ class Checker {
     return {into(mistakes_), into(notices_)};
   }
 
-  /// Tells of those of DIRECTIVES that stand in the section, and that only root could do.
-  void tell_what_needs_root(const Lines& lines, std::vector<std::string> directives) {
+  /// Warns about those of DIRECTIVES that are set in the section and need root.
+  void warn_of_what_needs_root(const Lines& lines, std::vector<std::string> directives) {
     if (running_as_root_) return;
     std::erase_if(directives, [&](const std::string& each) { return !lines.contains(each); });
-    tell_ignored(directives, findings(lines));
+    warn_of_ignored(directives, findings(lines));
   }
 
   void read_section(const base::IniSection& section) {
@@ -106,7 +106,7 @@ class Checker {
       const Lines lines = apply(section, http);
       http.listen_place = place_of(lines, "listen");
       check_user(lines, http.line, http.user, http.group, http.run_as);
-      tell_what_needs_root(lines, {"user", "group"});
+      warn_of_what_needs_root(lines, {"user", "group"});
       check_process(http.process, running_as_root_, findings(lines));
       if (!http.listen && !lines.contains("listen")) {
         report(http.line, "[http] needs listen = ADDRESS:PORT");
@@ -117,7 +117,7 @@ class Checker {
     }
   }
 
-  /// Whether SECTION is one that somebody else knows.
+  /// Reads SECTION if ReadingOptions::carried_section claims it; otherwise returns false.
   bool read_carried(const base::IniSection& section) {
     if (!options_.carried_section) return false;
     CarriedSection carried{section.name, files_.place_of(section.line),
@@ -126,7 +126,7 @@ class Checker {
     const std::size_t mistakes = mistakes_.size();
     apply(section, carried);
     const auto checked = carried.carried->check();
-    // A word that is wrong may be what is missing.
+    // Skip the check after other mistakes: a mistyped directive may be the one that is missing.
     if (!checked && mistakes_.size() == mistakes) {
       report(section.line, fmt::format("[{}] {}", section.name, checked.error().message));
     }
@@ -214,7 +214,7 @@ class Checker {
     check_slow_log(lines, pool);
     note_file(lines, pool.name, "access.log", pool.access.path);
     note_file(lines, pool.name, "slowlog", pool.slow_log.path);
-    tell_what_needs_root(lines, {"user", "group", "listen.owner", "listen.group"});
+    warn_of_what_needs_root(lines, {"user", "group", "listen.owner", "listen.group"});
     check_process(pool.process, running_as_root_, findings(lines));
     check_service(lines, pool);
     check_status(lines, pool);
@@ -232,7 +232,7 @@ class Checker {
     }
   }
 
-  /// Resolves USER and GROUP into RUN_AS, where the master is able to become somebody.
+  /// Resolves USER and GROUP, and sets RUN_AS if the master is root.
   void check_user(const Lines& lines, int section_line, const std::string& user,
                   const std::string& group, std::optional<Credentials>& run_as) {
     if (user.empty()) {
@@ -245,7 +245,7 @@ class Checker {
       return report(at == lines.end() ? section_line : at->second,
                     "user: " + credentials.error().message);
     }
-    // Without root there is nobody else to become; PHP-FPM ignores the words there too.
+    // Without root they are ignored, as in PHP-FPM.
     if (running_as_root_) run_as = std::move(*credentials);
   }
 
@@ -273,7 +273,7 @@ class Checker {
     }
   }
 
-  /// PHP-FPM's rules: how many are started need not be said, how many are kept idle must be.
+  /// PHP-FPM's rules: pm.start_servers is optional, the limits on idle children are required.
   void check_processes(const Lines& lines, PoolConfig& pool) {
     ProcessLimits& limits = pool.processes;
     if (limits.manager != ProcessManager::kDynamic) return;
@@ -313,11 +313,11 @@ class Checker {
   void check_process_max() {
     std::size_t first = 0;
     for (const PoolConfig& pool : reading_.config.pools) first += first_children(pool.processes);
-    const std::uint64_t most = reading_.config.global.process_max;
-    if (most == 0 || most >= first) return;
+    const std::uint64_t limit = reading_.config.global.process_max;
+    if (limit == 0 || limit >= first) return;
     notices_.emplace(max_line_, fmt::format("process.max: {} is less than the {} children that the "
                                             "pools start with",
-                                            most, first));
+                                            limit, first));
   }
 
   void check_listens() {
@@ -371,7 +371,7 @@ class Checker {
   std::filesystem::path prefix_;
   const ReadingOptions& options_;
   int max_line_ = 0;                         // of process.max
-  std::map<std::string, int> access_lines_;  // of what says who may connect to a pool
+  std::map<std::string, int> access_lines_;  // the line that restricts access to a pool
   Messages mistakes_;
   Messages notices_;
   WrittenFiles written_files_;

@@ -14,7 +14,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// What stands for NAME, or for DEFAULTS_TO where that is not nothing.
+/// The replacement for NAME, with DEFAULTS_TO as its default, if any.
 Result<std::string> value_of(const std::string& name, const std::string* defaults_to) {
   const char* found = std::getenv(name.c_str());
   if (defaults_to != nullptr && (found == nullptr || *found == '\0')) return *defaults_to;

@@ -1,4 +1,4 @@
-// ${NAME} in a value of the configuration: a variable of quarryd's environment.
+// ${NAME} in configuration values: a variable of quarryd's environment.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace quarry::master {
 
-/// VALUE with each ${NAME} replaced by that variable, and each ${NAME:-TEXT} by it or, where it is
-/// empty or there is none, by TEXT. Errors: kInvalid, where there is no such variable; where it
-/// holds what would mean something again when it is read from a dump.
+/// Replaces each ${NAME} in VALUE by the variable, and each ${NAME:-TEXT} by the variable or, if it is
+/// unset or empty, by TEXT. Errors: kInvalid (the variable is not set, or its value would be expanded
+/// again when it is read from a dump).
 base::Result<std::string> with_environment(std::string_view value);
 
 }  // namespace quarry::master

@@ -21,7 +21,6 @@ using Value = const std::string&;
 
 constexpr std::uint64_t kMaxChildren = 10000;
 
-/// As many children as a machine may be asked for.
 using ChildrenValue = Number<1, kMaxChildren>;
 
 struct LogLevelValue {
@@ -58,7 +57,7 @@ struct Ident : Text {
   }
 };
 
-/// A list of paths, one a line.
+/// A list of paths, one per line.
 struct Paths {
   static Result<void> put(std::vector<std::string>& target, Value value) {
     QUARRY_TRY_ASSIGN(auto path, parse_path(value));
@@ -172,8 +171,8 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
     {"repositories", Path(), QUARRY_FIELD(repositories)},
 });
 
-/// The words of a section whose own are in TABLE: those of its processes, and those that are only
-/// carried, belong to it.
+/// All directives of a section: its own, which are in TABLE, those of its processes, and those that
+/// are passed through.
 template <typename Section>
 Result<void> set_in_section(std::span<const Directive<Section>> table, Section& section,
                             std::string_view key, Value value) {

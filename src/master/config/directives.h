@@ -1,4 +1,4 @@
-// The words that each section of the configuration knows, what each sets, and what it is set to.
+// The directives of each section of the configuration: sets and shows their values.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace quarry::master {
 
-/// Sets the directive KEY of a section to VALUE. Error: the directive is unknown, or the value
-/// wrong.
+/// Sets the directive KEY of a section to VALUE. Errors: kInvalid (unknown directive or invalid
+/// value).
 base::Result<void> set_directive(GlobalConfig& section, std::string_view key,
                                  const std::string& value);
 base::Result<void> set_directive(HttpConfig& section, std::string_view key,
@@ -22,13 +22,13 @@ base::Result<void> set_directive(PoolConfig& section, std::string_view key,
 base::Result<void> set_directive(CarriedSection& section, std::string_view key,
                                  const std::string& value);
 
-/// Whether VALUE of the directive KEY is the path of a file that does not begin with a slash.
+/// Whether VALUE of the directive KEY is a relative file path.
 bool is_relative(const GlobalConfig&, std::string_view key, std::string_view value);
 bool is_relative(const HttpConfig& section, std::string_view key, std::string_view value);
 bool is_relative(const PoolConfig& section, std::string_view key, std::string_view value);
 bool is_relative(const CarriedSection& section, std::string_view key, std::string_view value);
 
-/// Each directive of a section with what it is set to, by the configuration or by default.
+/// All directives of a section with their values, including defaults.
 std::vector<ShownDirective> shown_directives(const GlobalConfig& section);
 std::vector<ShownDirective> shown_directives(const HttpConfig& section);
 std::vector<ShownDirective> shown_directives(const PoolConfig& section);

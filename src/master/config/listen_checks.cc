@@ -19,18 +19,18 @@ bool is_any(const SocketAddress& address) {
   return address.ip() == "0.0.0.0" || address.ip() == "::";
 }
 
-/// Whether all addresses of one's family are all that the other could have. [::] is IPv4, too.
+/// Whether ONE is a wildcard address that includes OTHER. [::] also includes IPv4.
 bool includes(const SocketAddress& one, const SocketAddress& other) {
   return is_any(one) && (one.ip() == "::" || other.family() == AF_INET);
 }
 
-/// From where this machine connects to ADDRESS, which is its own.
+/// The source address of a local connection to ADDRESS.
 SocketAddress source_for(const SocketAddress& address) {
   if (!is_any(address)) return address;
   return *SocketAddress::parse_ip(address.family() == AF_INET6 ? "::1" : "127.0.0.1");
 }
 
-/// Whether not both can be listened on.
+/// Whether it is impossible to listen on both.
 bool collide(const SocketAddress& one, const SocketAddress& other) {
   if (one.is_unix() || other.is_unix()) return one == other;
   if (one.port() != other.port() || one.port() == 0) return false;
@@ -41,9 +41,9 @@ bool collide(const SocketAddress& one, const SocketAddress& other) {
 
 std::optional<std::string> Listens::add(const SocketAddress& address, const std::string& section) {
   const auto other = std::ranges::find_if(
-      places_, [&](const Place& place) { return collide(place.address, address); });
-  if (other == places_.end()) {
-    places_.push_back({address, section});
+      entries_, [&](const ListenEntry& entry) { return collide(entry.address, address); });
+  if (other == entries_.end()) {
+    entries_.push_back({address, section});
     return std::nullopt;
   }
   if (other->address == address) {
@@ -54,8 +54,8 @@ std::optional<std::string> Listens::add(const SocketAddress& address, const std:
 }
 
 std::optional<std::string> Listens::listener_at(const std::string& path) const {
-  for (const Place& place : places_) {
-    if (place.address.is_unix() && place.address.path() == path) return place.section;
+  for (const ListenEntry& entry : entries_) {
+    if (entry.address.is_unix() && entry.address.path() == path) return entry.section;
   }
   return std::nullopt;
 }

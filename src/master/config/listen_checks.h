@@ -1,5 +1,5 @@
-// Whether what the sections of a configuration listen on fits together, and whether the HTTP front
-// may connect to the pool behind it.
+// Checks the listening addresses of all sections for conflicts, and whether the HTTP front may
+// connect to its pool.
 #pragma once
 
 #include <optional>
@@ -12,30 +12,30 @@
 
 namespace quarry::master {
 
-/// What all sections listen on.
+/// The listening addresses of all sections.
 class Listens {
  public:
-  /// SECTION listens on ADDRESS. Returns why it cannot, where another does: there, or on all
-  /// addresses with its port.
+  /// Adds the ADDRESS of SECTION. Returns an error if another section listens on the same address,
+  /// or on all addresses with the same port.
   std::optional<std::string> add(const base::SocketAddress& address, const std::string& section);
-  /// The section whose socket is the file PATH.
+  /// The section that listens on the Unix socket PATH.
   std::optional<std::string> listener_at(const std::string& path) const;
 
  private:
-  struct Place {
+  struct ListenEntry {
     base::SocketAddress address;
     std::string section;
   };
-  std::vector<Place> places_;
+  std::vector<ListenEntry> entries_;
 };
 
-/// Whether WHO may connect to a Unix socket that MAKER makes with OPTIONS, as far as the socket
-/// itself is concerned.
+/// Whether WHO has permission to connect to a Unix socket that MAKER creates with OPTIONS; the
+/// folders of its path are not checked.
 bool may_connect(const base::ListenOptions& options, const Credentials& maker,
                  const Credentials& who);
 
-/// Why POOL would not take connections of the front before it; nothing: it would. RUN_AS: whom the
-/// front becomes, where the master is root.
+/// Why POOL would refuse connections of the front; nullopt if it would not. RUN_AS: the user of the
+/// front, if the master is root.
 std::optional<std::string> why_front_is_refused(const PoolConfig& pool,
                                                 const std::optional<Credentials>& run_as);
 

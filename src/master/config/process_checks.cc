@@ -16,7 +16,7 @@ bool is_folder(const std::string& path) {
 
 }  // namespace
 
-void tell_ignored(const std::vector<std::string>& directives, const Findings& findings) {
+void warn_of_ignored(const std::vector<std::string>& directives, const Findings& findings) {
   for (const std::string& directive : directives) {
     findings.notice(directive,
                     fmt::format("{} is ignored: quarryd does not run as root", directive));
@@ -33,7 +33,7 @@ void check_priority(std::optional<int>& priority, bool running_as_root, const Fi
 void check_process(ProcessSettings& settings, bool running_as_root, const Findings& findings) {
   check_priority(settings.priority, running_as_root, findings);
   if (!settings.chroot.empty()) {
-    // Without it the children would see all that they were to be kept from.
+    // Not just a notice: the children would not be confined.
     if (!running_as_root) {
       findings.mistake("chroot", "chroot needs root: start quarryd as root, or leave it out");
     } else if (!is_folder(settings.chroot)) {
@@ -50,7 +50,7 @@ void check_process(ProcessSettings& settings, bool running_as_root, const Findin
 void check_spare_servers(ProcessLimits& limits, bool has_start, const Findings& findings) {
   const std::size_t min = limits.min_spare_servers;
   const std::size_t max = limits.max_spare_servers;
-  // A value that is no number was reported where it stands.
+  // Invalid values were already reported.
   if (min == 0 || max == 0) return;
   if (max > limits.max_children) {
     findings.mistake("pm.max_spare_servers",

@@ -1,4 +1,4 @@
-// What is wrong with, or without effect in, the process settings of a section.
+// Checks the process settings of a section for mistakes and for settings without effect.
 #pragma once
 
 #include <functional>
@@ -10,22 +10,22 @@
 
 namespace quarry::master {
 
-/// Takes a directive and what is to be said of it.
+/// Reports a message about a directive.
 using Finding = std::function<void(const std::string& directive, const std::string& message)>;
 
 struct Findings {
-  Finding mistake;  // the configuration cannot be used
-  Finding notice;   // it can, but not all of it will happen
+  Finding mistake;  // makes the configuration invalid
+  Finding notice;   // a setting without effect
 };
 
-/// Checks SETTINGS where the master will run as root, or not. What is ignored is taken out.
+/// Checks SETTINGS and removes those that are ignored.
 void check_process(ProcessSettings& settings, bool running_as_root, const Findings& findings);
-/// The same for the priority alone.
+/// The same for the priority only.
 void check_priority(std::optional<int>& priority, bool running_as_root, const Findings& findings);
-/// Checks the numbers of pm = dynamic. Where pm.start_servers is not set (HAS_START), it is put
-/// between the other two.
+/// Checks the numbers of pm = dynamic. If pm.start_servers is not set (HAS_START), it is set to a
+/// value between the other two.
 void check_spare_servers(ProcessLimits& limits, bool has_start, const Findings& findings);
-/// Tells of each of DIRECTIVES that only root could do.
-void tell_ignored(const std::vector<std::string>& directives, const Findings& findings);
+/// Warns that DIRECTIVES are ignored because they need root.
+void warn_of_ignored(const std::vector<std::string>& directives, const Findings& findings);
 
 }  // namespace quarry::master

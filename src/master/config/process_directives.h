@@ -1,4 +1,4 @@
-// The words that pools and the HTTP front share: what a child process is given.
+// Directives for child processes, which pools and the HTTP front share.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@
 namespace quarry::master {
 
 bool is_process_directive(std::string_view key);
-/// Sets KEY, which is one, to VALUE. Error: the value is wrong.
+/// Sets KEY, which must be one of them, to VALUE. Errors: kInvalid.
 base::Result<void> set_process_directive(ProcessSettings& settings, std::string_view key,
                                          const std::string& value);
-/// Whether VALUE of KEY is the path of a file that does not begin with a slash.
+/// Whether VALUE of KEY is a relative file path.
 bool is_relative_for_process(std::string_view key, std::string_view value);
 std::vector<ShownDirective> shown_process_directives(const ProcessSettings& settings);
 

@@ -1,4 +1,4 @@
-// Whether what a pool is to serve is there.
+// Checks that a pool's repositories exist.
 #pragma once
 
 #include "process_checks.h"
@@ -6,7 +6,7 @@
 
 namespace quarry::master {
 
-/// Checks the file or folder of POOL, as its workers will see it from inside their root.
+/// Checks the file or folder of POOL, as its workers will see it inside their chroot.
 void check_repositories(const PoolConfig& pool, const Findings& findings);
 
 }  // namespace quarry::master

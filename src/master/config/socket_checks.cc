@@ -18,14 +18,14 @@ void check_socket_access(PoolConfig& pool, const Findings& findings) {
   put(access.users, users_named(pool.listen_acl_users), "listen.acl_users");
   put(access.groups, groups_named(pool.listen_acl_groups), "listen.acl_groups");
   if (access.empty()) return;
-  const auto tell_without_effect = [&](const char* directive, const std::string& value) {
+  const auto warn_of_no_effect = [&](const char* directive, const std::string& value) {
     if (value.empty()) return;
     findings.notice(directive, fmt::format("{} is ignored beside listen.acl_users and "
                                            "listen.acl_groups",
                                            directive));
   };
-  tell_without_effect("listen.owner", pool.listen_owner);
-  tell_without_effect("listen.group", pool.listen_group);
+  warn_of_no_effect("listen.owner", pool.listen_owner);
+  warn_of_no_effect("listen.group", pool.listen_group);
 }
 
 void check_socket_owner(PoolConfig& pool, const Findings& findings) {

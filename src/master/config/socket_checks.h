@@ -1,4 +1,4 @@
-// Whose the Unix socket of a pool is, and who else may connect to it.
+// Owner, group and access list of a pool's Unix socket.
 #pragma once
 
 #include "process_checks.h"
@@ -6,10 +6,10 @@
 
 namespace quarry::master {
 
-/// Puts the users and groups that POOL names into its access list.
+/// Resolves the users and groups in POOL's listen.acl_users and listen.acl_groups.
 void check_socket_access(PoolConfig& pool, const Findings& findings);
-/// Puts the owner and group of the socket into POOL, where the master is root: those that it
-/// names, or those of its workers. Beside an access list they have no effect.
+/// If the master is root, resolves the owner and group of the socket; the default is the user and
+/// group of the workers. With an access list they have no effect.
 void check_socket_owner(PoolConfig& pool, const Findings& findings);
 
 }  // namespace quarry::master

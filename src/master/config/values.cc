@@ -22,11 +22,11 @@ using base::printable;
 }  // namespace
 
 base::Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t least,
-                                         std::uint64_t most) {
+                                         std::uint64_t max) {
   const auto number = base::parse_number<std::uint64_t>(text);
-  if (!number || *number < least || *number > most) {
+  if (!number || *number < least || *number > max) {
     return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no whole number from {} to {}",
-                                                 printable(text), least, most));
+                                                 printable(text), least, max));
   }
   return *number;
 }

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether PATH is a file, or would be made as one.
+/// Whether PATH is a regular file, or would be created as one.
 bool is_file(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);

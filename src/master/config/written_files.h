@@ -1,5 +1,5 @@
-// The files that a configuration has the server write: that no two of different kinds are one. The
-// pid file is overwritten, and a log with lines of another kind is no use to who reads either.
+// Checks that files of different kinds which the server writes are different files: the pid file is
+// overwritten, and logs of different kinds must not be mixed.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@ namespace quarry::master {
 
 class WrittenFiles {
  public:
-  /// DIRECTIVE of SECTION names the file PATH ("": none). Returns what is wrong where another
-  /// directive names it already; pools may share the file of one. What is no file, such as
-  /// /dev/stderr, may take lines of all kinds.
+  /// Adds the file PATH ("": none), which DIRECTIVE of SECTION names. Returns an error if another
+  /// directive names it already; several pools may share a file of the same directive. Paths that are
+  /// not regular files, such as /dev/stderr, may be shared by all.
   std::optional<std::string> add(const std::string& section, const std::string& directive,
                                  const std::string& path);
 

@@ -6,10 +6,10 @@
 namespace quarry::master {
 
 bool JobPlaces::has_room() const {
-  if (most_ == 0) return true;
+  if (limit_ == 0) return true;
   std::size_t taken = 0;
   for (const Taker* taker : takers_) taken += taker->running();
-  return taken < most_;
+  return taken < limit_;
 }
 
 void JobPlaces::share_out() {

@@ -1,9 +1,8 @@
-// backoffice.max: what runs on request stays within a bound over all services together, whatever
-// each of them may have for itself. Jobs that pause do not count, nor those of earlier generations,
-// which finish.
+// backoffice.max: limits the running jobs of all services together, in addition to each service's own
+// limit. Paused jobs and jobs of earlier generations do not count.
 //
-// A place that comes free goes to who has waited longest, in whichever service; those that have
-// paused go before those that have not begun.
+// A free place goes to the job that has waited longest, in any service; paused jobs have precedence
+// over new ones.
 #pragma once
 
 #include <chrono>
@@ -14,9 +13,9 @@
 
 namespace quarry::master {
 
-/// The first that waits in a service; what compares less has its turn before.
+/// The first waiting job of a service. The least one is next.
 struct JobTurn {
-  bool is_new = false;  // it has not begun
+  bool is_new = false;  // not paused, but not yet started
   std::chrono::steady_clock::time_point since;
 
   friend auto operator<=>(const JobTurn&, const JobTurn&) = default;
@@ -24,20 +23,20 @@ struct JobTurn {
 
 class JobPlaces {
  public:
-  /// A service whose jobs take places.
+  /// A service whose jobs use places.
   class Taker {
    public:
     virtual ~Taker() = default;
-    /// How many places it has.
+    /// The number of places in use.
     virtual std::size_t running() const = 0;
-    /// Who would take the next place; nothing: nobody, or nobody may.
+    /// The job that would take the next place; nullopt if none may.
     virtual std::optional<JobTurn> first_waiting() const = 0;
-    /// That one goes on, or begins. False: it could not; the service is passed over this time.
+    /// Continues or starts that job. False if that fails; the service is then skipped this time.
     virtual bool take_place() = 0;
   };
 
-  /// MOST places; 0: no bound.
-  explicit JobPlaces(std::size_t most) : most_(most) {}
+  /// LIMIT: number of places; 0: unlimited.
+  explicit JobPlaces(std::size_t limit) : limit_(limit) {}
   JobPlaces(const JobPlaces&) = delete;
   JobPlaces& operator=(const JobPlaces&) = delete;
 
@@ -45,13 +44,13 @@ class JobPlaces {
   void join(Taker& taker) { takers_.push_back(&taker); }
   void leave(const Taker& taker) { std::erase(takers_, &taker); }
 
-  std::size_t most() const { return most_; }
+  std::size_t limit() const { return limit_; }
   bool has_room() const;
-  /// To be called when somebody began to wait, and when a place may have come free.
+  /// Call it when a job has started to wait, and when a place may have become free.
   void share_out();
 
  private:
-  std::size_t most_;
+  std::size_t limit_;
   std::vector<Taker*> takers_;
 };
 

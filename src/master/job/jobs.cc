@@ -13,10 +13,10 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-Jobs::Jobs(Children& children, event_base* base, const Situation& situation, JobPlaces& places)
+Jobs::Jobs(Children& children, event_base* base, const MasterState& master_state, JobPlaces& places)
     : children_(children),
       service_(children.service()),
-      situation_(situation),
+      master_state_(master_state),
       places_(places),
       respawn_timer_(base, -1, 0, [this] { places_.share_out(); }) {
   places_.join(*this);
@@ -30,7 +30,7 @@ Jobs::Jobs(Children& children, event_base* base, const Situation& situation, Job
 
 void Jobs::asked(const std::string& from, std::uint32_t number) {
   if (!service_.on_request->program_for(from, number)) {
-    // The child's word: it may be any number, as often as it likes.
+    // Not trusted: a child may send any number, so only the first one is a warning.
     base::log(figures_.unknown++ == 0 ? LogLevel::kWarning : LogLevel::kDebug,
               "[{}] [{}] asks for number {}, which is not known", service_.name, from, number);
     return;
@@ -47,7 +47,7 @@ void Jobs::count_delay() {
   if (!has_place() || places_.has_room()) return;
   base::log(figures_.held_back++ == 0 ? LogLevel::kNotice : LogLevel::kDebug,
             "[{}] backoffice.max ({}) is reached: {} wait, {} run here", service_.name,
-            places_.most(), figures().waiting, running());
+            places_.limit(), figures().waiting, running());
 }
 
 Jobs::Figures Jobs::figures() const {
@@ -78,10 +78,10 @@ bool Jobs::has_place() const {
 }
 
 bool Jobs::may_start() const {
-  return !respawn_timer_.is_timed() && !children_.is_awaiting_elder();
+  return !respawn_timer_.is_timed() && !children_.is_awaiting_previous_children();
 }
 
-// The child's word: it says what it likes as often as it likes, and is one child all the same.
+// Messages are not trusted: a child may repeat any message, but counts only once.
 bool Jobs::on_message(Child& child, const control::Message& message) {
   switch (message.verb) {
     case control::Verb::kPause:
@@ -124,7 +124,7 @@ Jobs::Waiting::const_iterator Jobs::first_to_start() const {
 }
 
 std::optional<JobTurn> Jobs::first_waiting() const {
-  if (!situation_.is_running || !has_place()) return std::nullopt;
+  if (!master_state_.is_running || !has_place()) return std::nullopt;
   if (const Child* first = first_resuming()) return JobTurn{false, first->stage_since};
   const auto next = first_to_start();
   if (next == waiting_.end()) return std::nullopt;
@@ -140,7 +140,7 @@ bool Jobs::take_place() {
   }
   const auto next = first_to_start();
   if (next == waiting_.end()) return false;
-  // What is known may have changed since it was asked for.
+  // The known numbers may have changed since the request.
   const auto program = service_.on_request->program_for(next->from, next->number);
   if (program && !children_.start({.program = &*program, .number = next->number})) return false;
   if (program) ++figures_.started;
@@ -150,16 +150,16 @@ bool Jobs::take_place() {
   return true;
 }
 
-void Jobs::end_the_slow() {
+void Jobs::end_overdue_jobs() {
   if (service_.longest_run.count() == 0) return;
   for (const auto& child : children_.living()) {
     const auto ran = steady_clock::now() - child->stage_since;
     const bool waits_for_us = child->stage == JobStage::kResuming;
-    if (child->told_to_end || waits_for_us || ran < service_.longest_run) continue;
+    if (child->asked_to_end_at || waits_for_us || ran < service_.longest_run) continue;
     base::log(LogLevel::kWarning, "[{}] child {} is ended: number {} takes longer than {:.0f} s",
               service_.name, child->pid, child->number,
               std::chrono::duration<double>(service_.longest_run).count());
-    Children::tell_to_end(service_, *child);
+    Children::ask_to_end(service_, *child);
   }
 }
 
@@ -168,13 +168,13 @@ void Jobs::ask_for_due() {
   for (const OfItself& each : service_.on_request->of_itself) {
     auto& due = due_[each.number];
     if (now < due) continue;
-    // Where its child does not say when.
+    // Unless its child asks for another time.
     due = now + each.every;
     asked(service_.name, each.number);
   }
 }
 
-/// At once it does not: whoever says so would run without end.
+/// Never restarts immediately, or a job that asks for that would run in a loop.
 void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
   const auto at = due_.find(number);
   if (at != due_.end()) at->second = steady_clock::now() + std::max(wait, std::chrono::seconds(1));
@@ -182,12 +182,12 @@ void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
 
 void Jobs::second_passed() {
   ask_for_due();
-  children_.press_the_slow();  // not those who are told now
-  end_the_slow();
+  children_.escalate_overdue();  // before end_overdue_jobs(), whose jobs get time to end
+  end_overdue_jobs();
   places_.share_out();
 }
 
-Place Jobs::child_ended(const Remains& remains) {
+Vacancy Jobs::child_ended(const Remains& remains) {
   if (remains.has_failed) ++figures_.failed;
   if (pool_ != nullptr) pool_->job_ended(remains.ran, remains.has_failed ? remains.how : "");
   const milliseconds wait = respawn_.after(remains.death);
@@ -198,9 +198,9 @@ Place Jobs::child_ended(const Remains& remains) {
         fmt::format("a job {} after {} ms", remains.how, remains.death.lived.count()), wait);
     respawn_timer_.wait(wait);
   }
-  if (!respawn_timer_.is_timed()) return Place::kFree;
-  places_.share_out();  // it is nobody's here, and may be another service's
-  return Place::kKept;
+  if (!respawn_timer_.is_timed()) return Vacancy::kFree;
+  places_.share_out();  // another service may be able to use the free place
+  return Vacancy::kReserved;
 }
 
 }  // namespace quarry::master

@@ -17,9 +17,9 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// A child that talks without end must not keep the master from the others.
+// A child that sends messages continuously must not starve the others.
 constexpr int kMessagesAtOnce = 64;
-// What keeps children from being started may last; they are tried each second.
+// A start that fails is retried each second, so the failure is logged less often.
 constexpr std::chrono::minutes kBetweenFailures{1};
 
 bool has_ended_well(int status) {
@@ -44,19 +44,19 @@ control::Received take_messages(const control::Channel& channel,
   return control::Received::kNothing;
 }
 
-Children::Children(Service service, Surroundings surroundings)
-    : service_(std::move(service)), surroundings_(std::move(surroundings)) {}
+Children::Children(Service service, Dependencies dependencies)
+    : service_(std::move(service)), dependencies_(std::move(dependencies)) {}
 
 void Children::stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots,
-                        const scoreboard::PoolState* former, std::size_t elders) {
+                        const scoreboard::PoolState* former, std::size_t previous_children) {
   board_ = std::move(board);
   slots_ = std::move(slots);
-  watch_.begin(board_, service_, surroundings_.situation->generation, former);
-  watch_.elders(elders);
+  watch_.begin(board_, service_, dependencies_.master_state->generation, former);
+  watch_.previous_children(previous_children);
 }
 
 bool Children::start(const StartOptions& options) {
-  // The board has more room than that, for those of earlier generations.
+  // The board has more slots than that, for children of earlier generations.
   const std::size_t paused = service_.on_request ? service_.on_request->most_paused : 0;
   if (children_.size() >= service_.processes.max_children + paused) return false;
   std::optional<std::size_t> slot;
@@ -64,13 +64,14 @@ bool Children::start(const StartOptions& options) {
     slot = slots_.allocate();
     if (!slot) return false;
   }
-  // Nobody is told that the server is ready while what begins with children has none that can run.
-  const Situation& situation = *surroundings_.situation;
-  const bool is_first = situation.generation == 1 && !situation.is_ready && children_.empty();
+  // On the first start, wait until the child can run, so that the server is not reported as ready
+  // before that.
+  const MasterState& master_state = *dependencies_.master_state;
+  const bool is_first = master_state.generation == 1 && !master_state.is_ready && children_.empty();
   const ChildEnds ends{board_, slot, options.child_accept, is_first, options.program};
-  auto spawned = spawn(service_, ends, [&] { return surroundings_.forget_others(*this); });
+  auto spawned = spawn(service_, ends, [&] { return dependencies_.forget_others(*this); });
   if (!spawned) {
-    tell_start_failure(std::move(spawned).error().message);
+    log_start_failure(std::move(spawned).error().message);
     if (slot) slots_.free(*slot);
     return false;
   }
@@ -82,13 +83,13 @@ bool Children::start(const StartOptions& options) {
   child->number = options.number;
   child->control = std::move(spawned->control);
   if (child->control.fd() >= 0) {
-    child->on_control = base::Event(surroundings_.base, child->control.fd(), EV_READ | EV_PERSIST,
+    child->on_control = base::Event(dependencies_.base, child->control.fd(), EV_READ | EV_PERSIST,
                                     [this, c = child.get()] { read_control(*c); });
     child->on_control.wait();
   }
   if (spawned->output) {
     child->output = std::make_unique<ChildOutput>(
-        surroundings_.base, fmt::format("[{}] child {}", service_.name, child->pid),
+        dependencies_.base, fmt::format("[{}] child {}", service_.name, child->pid),
         CaughtOutput{{std::move(spawned->output->out.reading)},
                      {std::move(spawned->output->err.reading)},
                      service_.process.decorate_output});
@@ -99,23 +100,23 @@ bool Children::start(const StartOptions& options) {
   }
   children_.push_back(std::move(child));
   watch_.child_started(children_.size());
-  if (surroundings_.bound != nullptr) surroundings_.bound->started();
+  if (dependencies_.bound != nullptr) dependencies_.bound->started();
   return true;
 }
 
-void Children::tell_start_failure(std::string why) {
+void Children::log_start_failure(std::string why) {
   const auto now = steady_clock::now();
-  const bool is_known = why == start_failure_ && now - told_failure_ < kBetweenFailures;
+  const bool is_known = why == start_failure_ && now - failure_logged_at_ < kBetweenFailures;
   start_failure_ = std::move(why);
   if (is_known) return;
-  told_failure_ = now;
+  failure_logged_at_ = now;
   base::log(LogLevel::kError, "[{}] {}", service_.name, start_failure_);
 }
 
 void Children::read_control(Child& child) {
   const auto last = take_messages(child.control, [&](const control::Message& message) {
     if (job_listener_ && job_listener_(child, message)) return;
-    surroundings_.on_message(service_, message);
+    dependencies_.on_message(service_, message);
   });
   if (last == control::Received::kNothing) return;
   if (last == control::Received::kMalformed) {
@@ -130,17 +131,17 @@ bool Children::has_answered(const Child& child) const {
   return child.slot && board_.read(*child.slot).state.requests > 0;
 }
 
-std::optional<Remains> Children::bury(pid_t pid, int status) {
+std::optional<Remains> Children::reap(pid_t pid, int status) {
   const auto at = std::ranges::find_if(
       children_, [pid](const std::unique_ptr<Child>& child) { return child->pid == pid; });
   if (at == children_.end()) return std::nullopt;
   Child& child = **at;
-  // Its last words: its end may be seen before them.
+  // Read its last messages: its end may be noticed before them.
   if (child.control.fd() >= 0) read_control(child);
   Remains remains;
   remains.how = how_it_ended(status);
   remains.number = child.number;
-  remains.was_told = child.told_to_end.has_value();
+  remains.was_asked_to_end = child.asked_to_end_at.has_value();
   remains.has_failed = !has_ended_well(status);
   Death& death = remains.death;
   death.lived = std::chrono::duration_cast<milliseconds>(steady_clock::now() - child.started);
@@ -152,20 +153,20 @@ std::optional<Remains> Children::bury(pid_t pid, int status) {
                       (service_.on_request || child.was_told_to_reopen || has_answered(child));
 
   if (child.output) child.output->finish();
-  const bool is_expected = !remains.has_failed || !surroundings_.situation->is_running;
+  const bool is_expected = !remains.has_failed || !dependencies_.master_state->is_running;
   base::log(is_expected ? LogLevel::kDebug : LogLevel::kWarning, "[{}] child {} {} after {:.3f} s",
             service_.name, pid, remains.how, static_cast<double>(death.lived.count()) / 1000);
 
   watch_.child_ended(child.slot, children_.size() - 1);
   if (child.slot) slots_.free(*child.slot);
   children_.erase(at);
-  if (surroundings_.bound != nullptr) surroundings_.bound->ended();
+  if (dependencies_.bound != nullptr) dependencies_.bound->ended();
   return remains;
 }
 
-void Children::bury_elder(std::optional<std::size_t> slot, std::size_t elders) {
-  if (!slot) return watch_.elders(elders);
-  watch_.elder_ended(*slot, elders);
+void Children::reap_previous_child(std::optional<std::size_t> slot, std::size_t previous_children) {
+  if (!slot) return watch_.previous_children(previous_children);
+  watch_.previous_child_ended(*slot, previous_children);
   slots_.free(*slot);
 }
 
@@ -173,10 +174,10 @@ IdleChildren Children::idle() const {
   const std::int64_t now = scoreboard::monotonic_micros();
   std::vector<std::pair<milliseconds, Child*>> found;
   for (const auto& child : children_) {
-    if (child->told_to_end || !child->slot) continue;
+    if (child->asked_to_end_at || !child->slot) continue;
     const auto reading = board_.read(*child->slot);
     if (reading.is_torn || reading.state.stage != scoreboard::Stage::kAccepting) continue;
-    // The child's word: it may be any number.
+    // Not trusted: the child may have written any number.
     const std::int64_t since = std::clamp<std::int64_t>(reading.state.stage_since, 0, now);
     found.emplace_back(milliseconds((now - since) / 1000), child.get());
   }
@@ -198,16 +199,16 @@ void Children::ask_to_reopen_logs() {
   signal(SIGUSR1);
 }
 
-void Children::tell_to_end(const Service& service, Child& child) {
-  child.told_to_end = steady_clock::now();
+void Children::ask_to_end(const Service& service, Child& child) {
+  child.asked_to_end_at = steady_clock::now();
   ::kill(child.pid, service.quit_signal());
 }
 
-void Children::press_the_slow() {
+void Children::escalate_overdue() {
   for (const auto& child : children_) {
-    if (!child->told_to_end) continue;
-    const auto waited = steady_clock::now() - *child->told_to_end;
-    if (waited < surroundings_.situation->process_control_timeout) continue;
+    if (!child->asked_to_end_at) continue;
+    const auto waited = steady_clock::now() - *child->asked_to_end_at;
+    if (waited < dependencies_.master_state->process_control_timeout) continue;
     base::log(LogLevel::kWarning, "[{}] child {} does not end, and is killed", service_.name,
               child->pid);
     ::kill(child->pid, SIGKILL);

@@ -1,8 +1,7 @@
 // pm = dynamic: between min_spare_servers and max_spare_servers idle children, as PHP-FPM does it.
 //
-// Every second: too many idle, and the one that has been so for longest ends; too few, and some are
-// started: one in the first such second, twice as many in each further one in a row, up to
-// max_spawn_rate.
+// Every second: if too many are idle, the longest idle one ends; if too few, some are started: one in
+// the first such second, and twice as many in each consecutive second, up to max_spawn_rate.
 #include <algorithm>
 
 #include "pool_policy.h"

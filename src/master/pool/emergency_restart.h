@@ -1,5 +1,5 @@
-// When so many children have crashed in so short a time that the master had better begin afresh
-// (emergency_restart_threshold within emergency_restart_interval). Decides from numbers alone.
+// Decides when too many children have crashed in a short time and all of them have to be replaced:
+// emergency_restart_threshold crashes within emergency_restart_interval.
 #pragma once
 
 #include <chrono>
@@ -12,24 +12,24 @@ class EmergencyRestart {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Of THRESHOLD crashes within INTERVAL; never, if either is 0.
+  /// After THRESHOLD crashes within INTERVAL; never, if either is 0.
   EmergencyRestart(std::size_t threshold, std::chrono::milliseconds interval)
       : threshold_(threshold), interval_(interval) {}
 
-  /// Whether the crash of a child at NOW (never before the last one's) is the one too many. The
-  /// count then begins again.
+  /// Counts a crash at NOW, which must not be before the last one. Returns true if it reaches the
+  /// threshold; then the count starts again.
   bool after_crash(Clock::time_point now);
 
-  /// How many crashes count at NOW.
+  /// The number of crashes within the interval before NOW.
   std::size_t crashes(Clock::time_point now) const;
 
-  /// Whether a child that this signal ended has crashed: it touched memory that is not there.
+  /// Whether SIGNAL means a crash: an invalid memory access.
   static bool is_crash(int signal);
 
  private:
   std::size_t threshold_;
   std::chrono::milliseconds interval_;
-  std::deque<Clock::time_point> crashes_;  // the last ones, fewer than the threshold
+  std::deque<Clock::time_point> crashes_;  // the latest ones, fewer than the threshold
 };
 
 }  // namespace quarry::master

@@ -1,4 +1,4 @@
-// pm = ondemand: a child more when a connection waits and nobody is idle; a child less when it has
+// pm = ondemand: starts a child when a connection waits and no child is idle; ends a child that has
 // been idle for process_idle_timeout.
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace quarry::master {
 namespace {
 
-// A full pool whose child is idle for less may just be between two connections, or starting.
+// A child of a full pool that has been idle for less may be between two connections, or starting.
 constexpr std::chrono::milliseconds kAtRest{2000};
 
 class OndemandPolicy final : public PoolPolicy {
@@ -28,13 +28,13 @@ class OndemandPolicy final : public PoolPolicy {
             .advice = advice_};
   }
 
-  // The connection that it may have left behind is seen on the socket.
+  // A connection that it may have left wakes the pool by the socket.
   Decision after_death(const PoolFigures&) override { return {.advice = advice_}; }
 
   bool is_woken_by_connections() const override { return true; }
 
   Decision on_connection(const PoolFigures& figures) override {
-    if (figures.idle() > 0) return {.advice = advice_};  // it is on its way to accept()
+    if (figures.idle() > 0) return {.advice = advice_};  // the idle child will call accept()
     advice_ = figures.children < limits_.max_children ? Advice::kNone : Advice::kMaxChildrenReached;
     return {.start = advice_ == Advice::kNone ? std::size_t{1} : 0, .advice = advice_};
   }

@@ -10,7 +10,7 @@ void PoolWatch::begin(scoreboard::Board& board, const Service& service, std::uin
   queue_ = base::ListenQueue::of(service.listener.fd());
   if (former != nullptr) {
     state_ = *former;
-    state_.children = state_.elders = state_.held_back = 0;
+    state_.children = state_.previous_children = state_.held_back = 0;
     state_.next_start = 0;
   } else {
     state_.started = scoreboard::wall_micros();
@@ -81,13 +81,13 @@ void PoolWatch::job_ended(std::chrono::milliseconds took, std::string_view failu
   board_->publish(state_);
 }
 
-void PoolWatch::elders(std::size_t count) {
-  state_.elders = count;
+void PoolWatch::previous_children(std::size_t count) {
+  state_.previous_children = count;
   board_->publish(state_);
 }
 
-void PoolWatch::elder_ended(std::size_t slot, std::size_t count) {
-  state_.elders = count;
+void PoolWatch::previous_child_ended(std::size_t slot, std::size_t count) {
+  state_.previous_children = count;
   take_over_from(slot);
 }
 
@@ -96,7 +96,7 @@ void PoolWatch::take_over_from(std::size_t slot) {
   board_->retire(slot, state_);
 }
 
-void PoolWatch::look(const scoreboard::SlotAllocator& slots) {
+void PoolWatch::refresh(const scoreboard::SlotAllocator& slots) {
   std::uint64_t active = 0;
   for (std::size_t i = 0; i < board_->slot_count(); ++i) {
     const auto reading = board_->read(i);
@@ -108,9 +108,9 @@ void PoolWatch::look(const scoreboard::SlotAllocator& slots) {
     }
     if (child.pid != 0 && child.stage != scoreboard::Stage::kAccepting) ++active;
   }
-  // No more can be active than there are, whatever the slots say.
+  // Limited to the number of children, because the slots are not trusted.
   state_.max_active =
-      std::max(state_.max_active, std::min(active, state_.children + state_.elders));
+      std::max(state_.max_active, std::min(active, state_.children + state_.previous_children));
   if (const auto queue = queue_.length()) {
     state_.max_listen_queue = std::max(state_.max_listen_queue, queue->waiting);
   }

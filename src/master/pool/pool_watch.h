@@ -1,9 +1,9 @@
-// What the master knows of a pool's figures, and tells on the pool's board.
+// The master's figures of a pool, which it publishes on the pool's board.
 //
-// The truth is here, in the master's private memory. The board's copy can be overwritten by every
-// child of the pool, so it is written anew at each change and once a second. Nothing is read from
-// the board but how many are active, and the figures of a child that is gone, which are kept as
-// they were only where they are plausible.
+// The authoritative copy is here, in the master's private memory. Every child of the pool can
+// overwrite the board, so the board is rewritten on each change and once a second. Only two things
+// are read from the board: the number of active children, and the counters of a child that has
+// ended, which are discarded if they are implausible.
 #pragma once
 
 #include <chrono>
@@ -20,38 +20,38 @@ namespace quarry::master {
 
 class PoolWatch {
  public:
-  /// BOARD is that of SERVICE and must outlive the last call. What FORMER has counted is gone on
-  /// from: the state of the same pool in a master before this one.
+  /// BOARD is that of SERVICE and must outlive the last call. Counting continues from FORMER, the
+  /// state of the same pool in the previous master.
   void begin(scoreboard::Board& board, const Service& service, std::uint64_t generation,
              const scoreboard::PoolState* former = nullptr);
 
-  /// What is told on the board, as it should be there.
+  /// The state that the board should have.
   const scoreboard::PoolState& state() const { return state_; }
 
-  /// Each with how many CHILDREN there are now.
+  /// CHILDREN: the current number.
   void child_started(std::size_t children);
-  /// Takes over what the child in SLOT counted, and empties the slot; nothing: it was a program.
+  /// Adds the counters of the child in SLOT and clears the slot; nullopt: it was a program.
   void child_ended(std::optional<std::size_t> slot, std::size_t children);
-  /// A crash loop: the next child is started after WAIT. REASON tells a person why.
+  /// Records a crash loop: the next child is started after WAIT. REASON is shown to operators.
   void backed_off(std::string_view reason, std::chrono::milliseconds wait);
-  /// pm.max_children kept a child from being started.
+  /// pm.max_children has prevented a start.
   void max_children_reached();
-  /// process.max keeps so many CHILDREN from being started; 0: no more.
+  /// process.max is holding back CHILDREN; 0: none any more.
   void held_back(std::size_t children);
   void slow_request();
-  /// Of the pool's backoffice.
+  // The pool's backoffice runs:
   void job_started();
   void job_delayed();
-  /// A run has taken so long; FAILURE: how it ended, "": as it should.
+  /// FAILURE: how the run failed; "" on success.
   void job_ended(std::chrono::milliseconds took, std::string_view failure);
-  /// How many children of earlier generations the pool has.
-  void elders(std::size_t count);
-  /// The same, since the one in SLOT has ended.
-  void elder_ended(std::size_t slot, std::size_t count);
+  /// Sets the number of children of earlier generations.
+  void previous_children(std::size_t count);
+  /// The same, after the child in SLOT has ended.
+  void previous_child_ended(std::size_t slot, std::size_t count);
 
-  /// Once a second: looks at what has no event of its own, and empties those of SLOTS that no child
-  /// has, and yet say something.
-  void look(const scoreboard::SlotAllocator& slots);
+  /// Call it once a second: updates the figures that have no event of their own, and clears slots
+  /// that are not in use but contain data.
+  void refresh(const scoreboard::SlotAllocator& slots);
 
  private:
   void take_over_from(std::size_t slot);

@@ -1,9 +1,8 @@
-// process.max: the workers of all pools together stay within a bound, whatever the pools would
-// have. Fronts, observers and what runs beside the pools are not among them: they have to tell that
-// a pool is kept short, or do what else was asked of them.
+// process.max: limits the workers of all pools together, in addition to each pool's own limit.
+// Fronts, observers and other services do not count, so that they keep working when the limit is
+// reached.
 //
-// It is told of each worker that begins and ends. Those of earlier generations, which finish, are
-// beyond it for a while.
+// Workers of earlier generations that are finishing do not count either.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +11,16 @@ namespace quarry::master {
 
 class ProcessMax {
  public:
-  /// MOST workers at a time; 0: no bound.
-  explicit ProcessMax(std::size_t most) : most_(most) {}
+  /// LIMIT: concurrent workers; 0: unlimited.
+  explicit ProcessMax(std::size_t limit) : limit_(limit) {}
 
-  std::size_t most() const { return most_; }
-  bool has_room() const { return most_ == 0 || alive_ < most_; }
+  std::size_t limit() const { return limit_; }
+  bool has_room() const { return limit_ == 0 || alive_ < limit_; }
   void started() { ++alive_; }
   void ended() { --alive_; }
 
  private:
-  std::size_t most_;
+  std::size_t limit_;
   std::size_t alive_ = 0;
 };
 

@@ -18,11 +18,11 @@ using scoreboard::SlotState;
 using scoreboard::Stage;
 using std::chrono::milliseconds;
 
-// PHP-FPM's heartbeat: three looks within the smallest bound, but not more than eight a second.
+// PHP-FPM's heartbeat: three checks within the shortest timeout, but at most eight per second.
 constexpr milliseconds kFastest{130};
 constexpr milliseconds kSlowest{1000};
 
-/// How long before NOW a child says that something began, in microseconds; 0 where that cannot be.
+/// Microseconds from BEGAN, which a child has written, to NOW; 0 if BEGAN is implausible.
 std::int64_t micros_between(std::int64_t began, std::int64_t now) {
   return began <= 0 || began > now ? 0 : now - began;
 }
@@ -40,7 +40,7 @@ void log_if_slow(Children& children, const CheckedChild& child, const SlotState&
                  std::int64_t now) {
   const Service& service = children.service();
   const std::int64_t micros = micros_between(state.request_started, now);
-  // As long as the worker works: what a client makes it wait for says nothing about it.
+  // Only while the worker works: the time that it waits for its client does not count.
   const bool is_working = state.stage == Stage::kInfo || state.stage == Stage::kExecuting;
   if (!is_working || !is_over(micros, service.slow_log.timeout)) return;
   if (std::exchange(child.logged, state.request_started) == state.request_started) return;
@@ -58,7 +58,7 @@ void log_if_slow(Children& children, const CheckedChild& child, const SlotState&
 
 void kill_if_overdue(const Service& service, pid_t pid, const SlotState& state, std::int64_t now) {
   const std::int64_t micros = micros_between(state.request_started, now);
-  // The time in which a finished reply is taken is its client's, who has a bound of its own.
+  // Sending a finished reply depends on the client and has a timeout of its own.
   const Stage beyond = service.terminate_track_finished ? Stage::kFinished : Stage::kEnd;
   const bool is_working = state.stage >= Stage::kAccepted && state.stage < beyond;
   if (!is_working || !is_over(micros, service.request_terminate_timeout)) return;

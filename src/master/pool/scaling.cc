@@ -17,20 +17,20 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// For how long a connection is left to children that seem to be idle.
+// How long to wait for an apparently idle child to accept a connection.
 constexpr milliseconds kIdleDelay{1500};
-// A pool is short of process.max until no child was wanted in vain for so long: from one connection
-// to the next it may be and not be, thousands of times a second.
+// A pool counts as held back by process.max until no start was refused for this long. Otherwise the
+// state could change thousands of times per second.
 constexpr std::chrono::seconds kUntilOver{3};
 
 }  // namespace
 
-Scaling::Scaling(Children& children, event_base* base, const Situation& situation,
+Scaling::Scaling(Children& children, event_base* base, const MasterState& master_state,
                  const ProcessMax& bound)
     : children_(children),
       service_(children.service()),
       base_(base),
-      situation_(situation),
+      master_state_(master_state),
       bound_(bound),
       policy_(make_policy(service_.processes)),
       respawn_timer_(base, -1, 0, [this] { maintain(); }) {}
@@ -53,18 +53,19 @@ base::Result<void> Scaling::set_up() {
 bool Scaling::begin() {
   const std::size_t initial = policy_->initial();
   carry_out({.start = initial}, {});
-  if (situation_.is_running) watch_listener();
-  const bool is_held_back = children_.watch().state().held_back > 0;  // which is no failure
-  return initial == 0 || children_.count() > 0 || is_held_back || children_.is_awaiting_elder();
+  if (master_state_.is_running) watch_listener();
+  const bool is_held_back = children_.watch().state().held_back > 0;  // not a failure
+  return initial == 0 || children_.count() > 0 || is_held_back ||
+         children_.is_awaiting_previous_children();
 }
 
 void Scaling::second_passed() {
-  children_.press_the_slow();
+  children_.escalate_overdue();
   maintain();
 }
 
 bool Scaling::may_start() const {
-  return situation_.is_running && !is_backing_off();
+  return master_state_.is_running && !is_backing_off();
 }
 
 void Scaling::maintain() {
@@ -74,27 +75,28 @@ void Scaling::maintain() {
   watch_listener();
 }
 
-Place Scaling::child_ended(const Remains& remains) {
-  const milliseconds wait = remains.was_told ? milliseconds(0) : respawn_.after(remains.death);
-  if (is_backing_off()) return Place::kKept;
-  if (wait.count() == 0) return Place::kFree;
+Vacancy Scaling::child_ended(const Remains& remains) {
+  const milliseconds wait =
+      remains.was_asked_to_end ? milliseconds(0) : respawn_.after(remains.death);
+  if (is_backing_off()) return Vacancy::kReserved;
+  if (wait.count() == 0) return Vacancy::kFree;
   base::log(LogLevel::kWarning, "[{}] children end too soon: the next start is in {} ms",
             service_.name, wait.count());
   children_.watch().backed_off(
       fmt::format("a child {} after {} ms", remains.how, remains.death.lived.count()), wait);
   respawn_timer_.wait(wait);
-  return Place::kKept;
+  return Vacancy::kReserved;
 }
 
-void Scaling::fill_place(const Remains& remains) {
-  if (!remains.was_told) {
+void Scaling::fill_vacancy(const Remains& remains) {
+  if (!remains.was_asked_to_end) {
     const IdleChildren idle = children_.idle();
     carry_out(policy_->after_death({children_.count(), idle.idle_for}), idle);
   }
   watch_listener();
 }
 
-void Scaling::room_came() {
+void Scaling::room_available() {
   policy_->is_woken_by_connections() && children_.count() == 0 ? on_connection() : maintain();
 }
 
@@ -106,17 +108,16 @@ bool Scaling::is_short() const {
 void Scaling::carry_out(const Decision& decision, const IdleChildren& idle) {
   give(decision.advice);
   for (std::size_t i = 0; i < std::min(decision.stop, idle.children.size()); ++i) {
-    Children::tell_to_end(service_, *idle.children[i]);
+    Children::ask_to_end(service_, *idle.children[i]);
   }
-  for (std::size_t i = 0; i < decision.start && !children_.is_awaiting_elder(); ++i) {
+  for (std::size_t i = 0; i < decision.start && !children_.is_awaiting_previous_children(); ++i) {
     if (!children_.has_room()) return hold_back(decision.start - i);
     if (!children_.start({.child_accept = accept_write_.get()})) break;
   }
   hold_back(0);
 }
 
-/// process.max keeps so many CHILDREN from being started, or none any more: the board says so, and
-/// the log once when it begins.
+/// Sets the number of CHILDREN that process.max holds back, on the board; logs once when it starts.
 void Scaling::hold_back(std::size_t children) {
   const auto now = steady_clock::now();
   if (children == 0 && now - was_held_back_ < kUntilOver) return;
@@ -125,7 +126,7 @@ void Scaling::hold_back(std::size_t children) {
   children_.watch().held_back(children);
   if (!is_new) return;
   base::log(LogLevel::kWarning, "[{}] process.max ({}) is reached: it has {} children of {}",
-            service_.name, bound_.most(), children_.count(), service_.processes.max_children);
+            service_.name, bound_.limit(), children_.count(), service_.processes.max_children);
 }
 
 void Scaling::give(Advice advice) {
@@ -151,7 +152,7 @@ void Scaling::watch_listener() {
 }
 
 void Scaling::on_accepted() {
-  // Pids, which nobody believes: that something comes says all.
+  // The contents are pids, which are not trusted: only their arrival matters.
   std::array<char, 4096> pids;
   while (::read(accept_read_.get(), pids.data(), pids.size()) ==
          static_cast<ssize_t>(pids.size())) {
@@ -162,14 +163,14 @@ void Scaling::on_accepted() {
 
 void Scaling::on_connection() {
   if (!may_start()) return;
-  // A child that waits was as quick as this process, and has it already.
+  // A waiting child may have accepted the connection already.
   pollfd waiting{service_.listener.fd(), POLLIN, 0};
   if (::poll(&waiting, 1, 0) == 0) return watch_listener();
   IdleChildren idle = children_.idle();
   const auto now = steady_clock::now();
   if (!idle.children.empty()) {
     if (!left_to_idle_) left_to_idle_ = now;
-    // It was stopped, say, or was woken for the connection and killed before it took it.
+    // The child may be stopped, or it was killed after it was woken for the connection.
     if (now - *left_to_idle_ >= kIdleDelay) idle = {};
   }
   carry_out(policy_->on_connection({children_.count(), idle.idle_for}), idle);

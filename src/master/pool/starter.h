@@ -1,5 +1,5 @@
-// What decides when children of a service are started: told of what happens, it asks Children. One
-// class for what is kept running (scaling.h), one for what runs once (job/jobs.h).
+// Decides when children of a service are started: Scaling for services that are kept running
+// (scaling.h), Jobs for programs that run once (job/jobs.h).
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,26 @@ namespace quarry::master {
 
 struct Remains;
 
-/// Whether a child's end has left a place for another.
-enum class Place { kFree, kKept };
+/// Whether the place of a child that has ended is free for other services, or reserved for its
+/// replacement.
+enum class Vacancy { kFree, kReserved };
 
 class Starter {
  public:
   virtual ~Starter() = default;
 
-  /// Watches what wakes the service, where anything does. Errors: kIo.
+  /// Registers the events that wake the service, if any. Errors: kIo.
   virtual base::Result<void> set_up() = 0;
-  /// Starts what the service begins with. False: nothing of it could be started, and not for want
-  /// of room.
+  /// Starts the initial children. False if none could be started, for a reason other than a limit.
   virtual bool begin() = 0;
   virtual void second_passed() = 0;
-  /// A child has ended; not while the master stops.
-  virtual Place child_ended(const Remains& remains) = 0;
-  /// Takes the place of that child, if it is wanted.
-  virtual void fill_place(const Remains& remains) = 0;
-  /// There may be room under process.max, for a service that had to do with less.
-  virtual void room_came() = 0;
-  /// Whether it would have more children, if it could.
+  /// Handles the end of a child. Not called while the master is stopping.
+  virtual Vacancy child_ended(const Remains& remains) = 0;
+  /// Replaces that child, if needed.
+  virtual void fill_vacancy(const Remains& remains) = 0;
+  /// Called when process.max may permit further children of a service that was held back.
+  virtual void room_available() = 0;
+  /// Whether the service needs more children than it can start.
   virtual bool is_short() const = 0;
 };
 

@@ -26,7 +26,7 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMostOutput = std::size_t{64} << 10;
 constexpr std::chrono::seconds kLongest{60};
 
-/// In the child, with its words going to OUTPUT.
+/// Runs in the child, whose output goes to OUTPUT.
 [[noreturn]] void run_check(const CheckedProgram& program, int output) {
   sigset_t none;
   ::sigemptyset(&none);
@@ -69,7 +69,7 @@ void ConfigCheck::Run::take_output() {
   }
 }
 
-void ConfigCheck::press() const {
+void ConfigCheck::escalate() const {
   if (steady_clock::now() - run_->started > kLongest) kill();
 }
 

@@ -1,5 +1,4 @@
-// The program run with --test, before it is to take over: whether the new configuration, and the
-// new program, are right.
+// Runs the program with --test before a reload, to check the new configuration and the new program.
 #pragma once
 
 #include <sys/types.h>
@@ -15,26 +14,24 @@
 
 namespace quarry::master {
 
-/// What is to be checked.
 struct CheckedProgram {
   std::filesystem::path path;
-  std::vector<std::string> arguments;  // with the name of the program first
-  /// Addresses of the sockets that it would be handed, one a line.
+  std::vector<std::string> arguments;  // argv, with the program's name first
+  /// Addresses of the sockets that would be handed over, one per line.
   std::string inheritable;
 };
 
-/// One run. Killed where it does not end by itself: see press().
+/// A single check; see escalate() for its timeout.
 class ConfigCheck {
  public:
-  /// Starts PROGRAM, with an event of BASE, which must outlive it. Errors: kIo.
+  /// Starts PROGRAM. BASE must outlive the check. Errors: kIo.
   static base::Result<ConfigCheck> begin(event_base* base, const CheckedProgram& program);
 
   pid_t pid() const { return run_->pid; }
-  /// Kills it if it takes too long. To be called every second.
-  void press() const;
+  /// Kills the check if it takes too long. Call it every second.
+  void escalate() const;
   void kill() const;
-  /// Of the process that has ended with STATUS: whether all is right. What it has said is told to
-  /// the log where it is not.
+  /// Whether the check, which has ended with STATUS, has succeeded. Logs its output if not.
   bool conclude(int status);
 
  private:
@@ -42,7 +39,7 @@ class ConfigCheck {
     pid_t pid = -1;
     base::Fd output;
     std::string text;
-    base::Event event;  // after what it watches
+    base::Event event;  // after the descriptor that it watches
     std::chrono::steady_clock::time_point started;
 
     void take_output();
@@ -50,7 +47,7 @@ class ConfigCheck {
 
   explicit ConfigCheck(std::unique_ptr<Run> run) : run_(std::move(run)) {}
 
-  std::unique_ptr<Run> run_;  // where its event finds it
+  std::unique_ptr<Run> run_;  // on the heap, because its event points to it
 };
 
 }  // namespace quarry::master

@@ -1,5 +1,4 @@
-// Executing the program again in the master's own process, with all that goes from one master to
-// the next.
+// Executes the program again in the master's own process and hands over the master's state.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +10,8 @@
 
 namespace quarry::master {
 
-/// Becomes PROGRAM, called with ARGUMENTS, and hands it HANDOVER. Comes back only where that fails,
-/// with everything as it was. Errors: kIo, kLimit.
+/// Executes PROGRAM with ARGUMENTS and passes HANDOVER to it. Returns only on failure, with nothing
+/// changed. Errors: kIo, kLimit.
 base::Error execute_again(const std::filesystem::path& program, std::vector<std::string> arguments,
                           const Handover& handover);
 

@@ -34,7 +34,7 @@ base::Result<int> let_through(const base::Fd& fd) {
   return fd.get();
 }
 
-/// The descriptor NUMBER, close-on-exec again; none for -1.
+/// The descriptor NUMBER, made close-on-exec again; empty for -1.
 base::Result<base::Fd> take_descriptor(int number) {
   if (number < 0) return base::Fd();
   if (number <= STDERR_FILENO || ::fcntl(number, F_SETFD, FD_CLOEXEC) != 0) {
@@ -57,7 +57,7 @@ base::Result<std::string> read_all(const base::Fd& fd) {
 
 using Words = std::array<std::uint64_t, sizeof(scoreboard::PoolState) / sizeof(std::uint64_t)>;
 
-// Bytes as numbers: what a child printed need be no UTF-8.
+// As an array of bytes, because a child's output may not be UTF-8.
 base::Result<json> write_stream(const CaughtStream& stream) {
   QUARRY_TRY_ASSIGN(const int fd, let_through(stream.fd));
   return json{{"fd", fd},
@@ -70,45 +70,45 @@ base::Result<CaughtStream> read_stream(const json& from) {
   return CaughtStream{std::move(fd), std::string(rest.begin(), rest.end())};
 }
 
-base::Result<json> write_elder(const Elder& elder) {
-  QUARRY_TRY_ASSIGN(const int control, let_through(elder.control));
-  json to = {{"pid", elder.pid},
-             {"service", elder.service},
-             {"generation", elder.generation},
-             {"asked_at", elder.asked_at},
-             {"quit_signal", elder.quit_signal},
-             {"ends_last", elder.ends_last},
-             {"slow_request", elder.slow_request},
+base::Result<json> write_previous_child(const PreviousChild& child) {
+  QUARRY_TRY_ASSIGN(const int control, let_through(child.control));
+  json to = {{"pid", child.pid},
+             {"service", child.service},
+             {"generation", child.generation},
+             {"asked_at", child.asked_at},
+             {"quit_signal", child.quit_signal},
+             {"ends_last", child.ends_last},
+             {"slow_request", child.slow_request},
              {"control", control}};
-  if (elder.slot) to["slot"] = *elder.slot;
-  if (!elder.output) return to;
-  QUARRY_TRY_ASSIGN(json out, write_stream(elder.output->out));
-  QUARRY_TRY_ASSIGN(json err, write_stream(elder.output->err));
+  if (child.slot) to["slot"] = *child.slot;
+  if (!child.output) return to;
+  QUARRY_TRY_ASSIGN(json out, write_stream(child.output->out));
+  QUARRY_TRY_ASSIGN(json err, write_stream(child.output->err));
   to["output"] = {{"out", std::move(out)},
                   {"err", std::move(err)},
-                  {"is_decorated", elder.output->is_decorated}};
+                  {"is_decorated", child.output->is_decorated}};
   return to;
 }
 
-base::Result<Elder> read_elder(const json& from) {
+base::Result<PreviousChild> read_previous_child(const json& from) {
   QUARRY_TRY_ASSIGN(base::Fd control, take_descriptor(from.value("control", -1)));
-  Elder elder{.pid = from.value("pid", -1),
-              .service = from.value("service", ""),
-              .generation = from.value("generation", std::uint64_t{0}),
-              .asked_at = from.value("asked_at", std::int64_t{0}),
-              .quit_signal = from.value("quit_signal", SIGQUIT),
-              .ends_last = from.value("ends_last", false),
-              .control = std::move(control),
-              .slot = {},
-              .output = {},
-              .slow_request = from.value("slow_request", std::int64_t{0})};
-  if (from.contains("slot")) elder.slot = from.at("slot").get<std::size_t>();
-  if (!from.contains("output")) return elder;
+  PreviousChild child{.pid = from.value("pid", -1),
+                      .service = from.value("service", ""),
+                      .generation = from.value("generation", std::uint64_t{0}),
+                      .asked_at = from.value("asked_at", std::int64_t{0}),
+                      .quit_signal = from.value("quit_signal", SIGQUIT),
+                      .ends_last = from.value("ends_last", false),
+                      .control = std::move(control),
+                      .slot = {},
+                      .output = {},
+                      .slow_request = from.value("slow_request", std::int64_t{0})};
+  if (from.contains("slot")) child.slot = from.at("slot").get<std::size_t>();
+  if (!from.contains("output")) return child;
   const json& output = from.at("output");
   QUARRY_TRY_ASSIGN(CaughtStream out, read_stream(output.at("out")));
   QUARRY_TRY_ASSIGN(CaughtStream err, read_stream(output.at("err")));
-  elder.output = {std::move(out), std::move(err), output.value("is_decorated", true)};
-  return elder;
+  child.output = {std::move(out), std::move(err), output.value("is_decorated", true)};
+  return child;
 }
 
 base::Result<json> write_board(const InheritedBoard& board) {
@@ -130,7 +130,7 @@ base::Result<InheritedBoard> read_board(const json& from) {
                        .layout = {layout.at(0), layout.at(1), layout.at(2), layout.at(3)},
                        .writer = {writer.at(0), writer.at(1)},
                        .state = {}};
-  // Another size of it goes with another layout, by which the board is refused.
+  // If the size differs, so does the layout, for which the board is rejected later.
   const json& state = from.at("state");
   if (state.size() == Words().size()) {
     board.state = std::bit_cast<scoreboard::PoolState>(state.get<Words>());
@@ -153,8 +153,8 @@ base::Result<Handover> parse(const std::string& text) {
     handover.sockets.push_back(std::move(socket));
   }
   for (const json& one : document.value("elders", json::array())) {
-    QUARRY_TRY_ASSIGN(Elder elder, read_elder(one));
-    handover.elders.push_back(std::move(elder));
+    QUARRY_TRY_ASSIGN(PreviousChild child, read_previous_child(one));
+    handover.previous_children.push_back(std::move(child));
   }
   for (const json& one : document.value("boards", json::array())) {
     QUARRY_TRY_ASSIGN(InheritedBoard board, read_board(one));
@@ -175,8 +175,8 @@ base::Result<base::Fd> write_handover(const Handover& handover) {
     if (socket.file) written["file"] = {socket.file->device, socket.file->inode};
     document["sockets"].push_back(std::move(written));
   }
-  for (const Elder& elder : handover.elders) {
-    QUARRY_TRY_ASSIGN(json written, write_elder(elder));
+  for (const PreviousChild& child : handover.previous_children) {
+    QUARRY_TRY_ASSIGN(json written, write_previous_child(child));
     document["elders"].push_back(std::move(written));
   }
   for (const InheritedBoard& board : handover.boards) {
@@ -199,11 +199,11 @@ void take_back(Handover& handover) {
   };
   for (InheritedSocket& socket : handover.sockets) back(socket.fd);
   for (InheritedBoard& board : handover.boards) back(board.fd);
-  for (Elder& elder : handover.elders) {
-    back(elder.control);
-    if (!elder.output) continue;
-    back(elder.output->out.fd);
-    back(elder.output->err.fd);
+  for (PreviousChild& child : handover.previous_children) {
+    back(child.control);
+    if (!child.output) continue;
+    back(child.output->out.fd);
+    back(child.output->err.fd);
   }
 }
 

@@ -9,7 +9,7 @@ namespace quarry::master {
 using base::LogLevel;
 
 void Reloading::ask(bool is_emergency) {
-  if (!situation_.is_running) return;
+  if (!master_state_.is_running) return;
   const CheckedProgram program = program_to_check_();
   if (program.path.empty()) {
     return base::log(LogLevel::kWarning, "this master does not know how to reload");
@@ -30,7 +30,7 @@ void Reloading::ask(bool is_emergency) {
 AfterCheck Reloading::check_ended(int status) {
   ConfigCheck ended = std::move(*check_);
   check_.reset();
-  if (!situation_.is_running) return AfterCheck::kNothing;
+  if (!master_state_.is_running) return AfterCheck::kNothing;
   if (is_outdated_) {
     ask(is_emergency_);
     return AfterCheck::kNothing;
@@ -39,8 +39,8 @@ AfterCheck Reloading::check_ended(int status) {
   return is_emergency_ ? AfterCheck::kReplaceChildren : AfterCheck::kNothing;
 }
 
-void Reloading::press() const {
-  if (check_) check_->press();
+void Reloading::escalate() const {
+  if (check_) check_->escalate();
 }
 
 void Reloading::abandon() const {

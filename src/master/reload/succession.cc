@@ -12,14 +12,15 @@
 namespace quarry::master {
 namespace {
 
-// Beyond twice pm.max_children, so that small pools can be raised, and reloaded amid a reload.
+// In addition to twice pm.max_children, so that max_children of small pools can be raised, and a
+// reload can follow before the last one is complete.
 constexpr std::size_t kSpareSlots = 32;
 
 std::size_t slots_for(const Service& service) {
   if (service.is_program()) return 0;
   const std::size_t max_children = service.processes.max_children;
-  const std::size_t most = std::max(max_children, scoreboard::kMostSlots);
-  return std::min(std::min(max_children, most / 2) * 2 + kSpareSlots, most);
+  const std::size_t limit = std::max(max_children, scoreboard::kMostSlots);
+  return std::min(std::min(max_children, limit / 2) * 2 + kSpareSlots, limit);
 }
 
 BoardWriter writer_of(const Service& service) {
@@ -27,15 +28,15 @@ BoardWriter writer_of(const Service& service) {
   return {::geteuid(), ::getegid()};
 }
 
-/// A board to go on with, if it can be, and what was counted on it.
+/// The board of the previous master, if it can be reused, and its counters.
 struct TakenOver {
-  std::optional<scoreboard::Board> board;  // nothing: it cannot be used
+  std::optional<scoreboard::Board> board;  // nullopt: it cannot be reused
   scoreboard::SlotAllocator slots{0};
   std::optional<scoreboard::PoolState> state;
 };
 
 TakenOver take_over(const Service& service, std::vector<InheritedBoard>& inherited,
-                    Elders& elders) {
+                    PreviousGeneration& previous) {
   const auto left = std::ranges::find(inherited, service.name, &InheritedBoard::service);
   if (left == inherited.end()) return {};
   auto board = scoreboard::Board::adopt(std::move(left->fd), left->layout, service.name);
@@ -47,18 +48,18 @@ TakenOver take_over(const Service& service, std::vector<InheritedBoard>& inherit
   TakenOver taken;
   taken.state = left->state;
   taken.slots = scoreboard::SlotAllocator(board->slot_count());
-  scoreboard::Counters of_elders;
-  elders.for_each_on_board(service.name, [&](Elder& elder) {
-    if (!taken.slots.is_free(*elder.slot)) return elder.slot.reset();
-    taken.slots.take(*elder.slot);
-    of_elders.add(board->read(*elder.slot).state.counters);
+  scoreboard::Counters of_previous;
+  previous.for_each_on_board(service.name, [&](PreviousChild& child) {
+    if (!taken.slots.is_free(*child.slot)) return child.slot.reset();
+    taken.slots.take(*child.slot);
+    of_previous.add(board->read(*child.slot).state.counters);
   });
   if (left->writer != writer_of(service) ||
       (!service.is_program() && taken.slots.free_count() < service.processes.max_children)) {
-    taken.state->past.add(of_elders);
+    taken.state->past.add(of_previous);
     return taken;
   }
-  // A child may have left there what it liked.
+  // Children may have left arbitrary data in the slots.
   for (std::size_t i = 0; i < board->slot_count(); ++i) {
     if (taken.slots.is_free(i)) board->clear(i);
   }
@@ -81,32 +82,32 @@ void hand_over(const Children& service, std::uint64_t generation, Handover& hand
                              .writer = writer_of(service.service()),
                              .state = service.watch().state()});
   for (const auto& child : service.living()) {
-    handover.elders.push_back({.pid = child->pid,
-                               .service = service.service().name,
-                               .generation = generation,
-                               .asked_at = 0,
-                               .quit_signal = service.service().quit_signal(),
-                               .ends_last = service.service().ends_last,
-                               .control = base::Fd(child->control.fd()),
-                               .slot = child->slot,
-                               .output = {},
-                               .slow_request = child->slow_request});
-    if (child->output) handover.elders.back().output = child->output->hand_over();
+    handover.previous_children.push_back({.pid = child->pid,
+                                          .service = service.service().name,
+                                          .generation = generation,
+                                          .asked_at = 0,
+                                          .quit_signal = service.service().quit_signal(),
+                                          .ends_last = service.service().ends_last,
+                                          .control = base::Fd(child->control.fd()),
+                                          .slot = child->slot,
+                                          .output = {},
+                                          .slow_request = child->slow_request});
+    if (child->output) handover.previous_children.back().output = child->output->hand_over();
   }
 }
 
 base::Result<void> set_up_board(Children& service, std::vector<InheritedBoard>& inherited,
-                                Elders& elders) {
+                                PreviousGeneration& previous) {
   const Service& config = service.service();
-  TakenOver taken = take_over(config, inherited, elders);
+  TakenOver taken = take_over(config, inherited, previous);
   if (!taken.board) {
-    elders.leave_board(config.name);
+    previous.leave_board(config.name);
     const std::size_t slots = slots_for(config);
     QUARRY_TRY_ASSIGN(taken.board, scoreboard::Board::create(config.name, slots));
     taken.slots = scoreboard::SlotAllocator(slots);
   }
   service.stand_on(std::move(*taken.board), std::move(taken.slots),
-                   taken.state ? &*taken.state : nullptr, elders.count_of(config.name));
+                   taken.state ? &*taken.state : nullptr, previous.count_of(config.name));
   return {};
 }
 

@@ -1,38 +1,37 @@
-// What goes from one master to the next, beside the listening sockets: the boards with what was
-// counted, and the children with what they print.
+// Passes the listening sockets, the boards with their counters, and the children with their output
+// pipes from one master to the next.
 //
-// The new master goes on with a service's board, so that children of both generations stand on it
-// and no figure goes backwards. Which slots the elders have it is told by the one before it, and so
-// are the service's figures: nothing of them is read from the board. It is not gone on with
+// The new master keeps using a service's board, so that children of both generations are on it and no
+// counter decreases. The slots of the previous generation and the service's figures come from the
+// previous master; the board itself is not trusted. A new board is created if
 //
-//   where its layout is another    the program is a newer one: the service counts anew
-//   where its slots do not suffice pm.max_children was raised: what was counted is kept
-//   where the service's user       the elders' one must not write where the new one does: the same
-//   changed
+//   its layout has changed            a new version of the program: counters start at zero
+//   it does not have enough slots     pm.max_children was raised: counters are kept
+//   the service's user has changed    the old user's children must not write to the new board:
+//                                     counters are kept
 //
-// and the elders are then counted, but not seen.
+// Then the previous generation is counted, but the state of its children is not shown.
 //
-// Descriptors are lent to the handover: take_back().
+// The handover borrows the descriptors: see take_back().
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "elders.h"
 #include "pool/children.h"
+#include "previous_generation.h"
 #include "quarry/base/result.h"
 #include "quarry/master/handover.h"
 
 namespace quarry::master {
 
-/// Lends HANDOVER the listening socket LISTENER, if there is one.
+/// Adds the listening socket of LISTENER, if any, to HANDOVER.
 void hand_over(const Listener& listener, Handover& handover);
-/// Lends HANDOVER the board and the children of SERVICE, whose master is of GENERATION.
+/// Adds the board and the children of SERVICE to HANDOVER. GENERATION is the current one.
 void hand_over(const Children& service, std::uint64_t generation, Handover& handover);
 
-/// Puts SERVICE on the board that the master before left among INHERITED, or on a new one. Errors:
-/// kIo, kLimit.
+/// Gives SERVICE its board from INHERITED, or a new one. Errors: kIo, kLimit.
 base::Result<void> set_up_board(Children& service, std::vector<InheritedBoard>& inherited,
-                                Elders& elders);
+                                PreviousGeneration& previous);
 
 }  // namespace quarry::master

@@ -71,7 +71,7 @@ json json_of(const scoreboard::Refusal& refusal, std::int64_t now) {
 /// The last ones, the newest first.
 void put_refusals(json& document, const PoolSnapshot& snapshot, const ServerSources& sources) {
   json& refusals = document["refused"] = json::array();
-  for (const auto& each : scoreboard::told_refusals(snapshot.refusals, sources.refusals)) {
+  for (const auto& each : scoreboard::recent_refusals(snapshot.refusals, sources.refusals)) {
     refusals.push_back(json_of(each, snapshot.wall_now));
   }
 }
@@ -95,8 +95,8 @@ json refusals_of(const std::vector<scoreboard::PoolOverview>& pools, std::int64_
   std::size_t of_others = 0;
   for (const OfPool& each : all) {
     const bool is_workers = each.refusal->by == scoreboard::Refuser::kWorker;
-    const bool has_room = is_workers ? ++of_workers <= scoreboard::kMostToldOfWorkers
-                                     : ++of_others <= scoreboard::kMostToldOfTally;
+    const bool has_room = is_workers ? ++of_workers <= scoreboard::kMaxRecentOfWorkers
+                                     : ++of_others <= scoreboard::kMaxRecentOfTally;
     if (!has_room) continue;
     json entry = json_of(*each.refusal, now);
     entry["pool"] = cut(each.pool->pool.view());
@@ -165,7 +165,7 @@ json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
                  {"runs that failed", state.backoffice_failures},
                  {"runs that had to wait", state.backoffice_delayed},
                  {"generation (1 and one for each reload)", state.generation},
-                 {"children of earlier generations", state.elders},
+                 {"children of earlier generations", state.previous_children},
                  {"times that a crash loop was slowed down", state.restarts_backed_off}};
   if (pages == nullptr) return totals;
   totals["pages by"] = "fossil " + cut(pages->version());
@@ -216,7 +216,7 @@ std::string text_of(const json& document) {
 json json_of(const scoreboard::PoolOverview& pool, std::int64_t now, std::size_t most_stages) {
   json document = figures_of(pool, pool.pool.view(), pool.children, pool.queue());
   document["age"] = std::max<std::int64_t>(0, (now - pool.monotonic_now) / 1000);
-  document["old"] = pool.state.elders;
+  document["old"] = pool.state.previous_children;
   document["generation"] = pool.state.generation;
   document["runs"] = pool.state.backoffice_runs;
   document["failures"] = pool.state.backoffice_failures;

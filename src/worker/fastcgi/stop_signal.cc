@@ -55,7 +55,7 @@ base::Result<void> watch_stop_signals() {
   QUARRY_TRY(install(SIGTERM, 0));
   QUARRY_TRY(install(SIGQUIT, SA_RESTART));
   QUARRY_TRY(install(SIGUSR1, SA_RESTART, note_reopening));
-  base::let_reopening_be_told();
+  base::unblock_reopen_signal();
   ::signal(SIGPIPE, SIG_IGN);
   return {};
 }

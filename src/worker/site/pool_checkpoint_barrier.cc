@@ -18,24 +18,24 @@ std::uint64_t pause_of(std::uint64_t file) {
 }  // namespace
 
 bool PoolCheckpointBarrier::raise(std::uint64_t file, milliseconds timeout) {
-  if (holds_.is_held(pause_of(file))) return false;
-  raised_ = holds_.take(file, timeout);
+  if (leases_.is_held(pause_of(file))) return false;
+  raised_ = leases_.take(file, timeout);
   return static_cast<bool>(raised_);
 }
 
 void PoolCheckpointBarrier::lower(std::uint64_t file, milliseconds pause) {
-  holds_.release(raised_);
+  leases_.release(raised_);
   raised_ = {};
   // Never released: it expires.
-  if (pause.count() > 0) holds_.take(pause_of(file), pause);
+  if (pause.count() > 0) leases_.take(pause_of(file), pause);
 }
 
 void PoolCheckpointBarrier::wait(std::uint64_t file) {
-  if (!holds_.is_held(file)) return;
+  if (!leases_.is_held(file)) return;
   const auto deadline = steady_clock::now() + longest_wait_;
   do {
     std::this_thread::sleep_for(kPollInterval);
-  } while (holds_.is_held(file) && steady_clock::now() < deadline);
+  } while (leases_.is_held(file) && steady_clock::now() < deadline);
 }
 
 }  // namespace quarry::worker

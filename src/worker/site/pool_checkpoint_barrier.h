@@ -3,25 +3,25 @@
 #pragma once
 
 #include "quarry/repository/checkpoint_barrier.h"
-#include "quarry/scoreboard/holds.h"
+#include "quarry/scoreboard/leases.h"
 
 namespace quarry::worker {
 
 class PoolCheckpointBarrier : public repository::CheckpointBarrier {
  public:
   /// LONGEST_WAIT limits wait(), because other processes can write to the scoreboard.
-  explicit PoolCheckpointBarrier(scoreboard::Holds holds, std::chrono::milliseconds longest_wait =
+  explicit PoolCheckpointBarrier(scoreboard::Leases holds, std::chrono::milliseconds longest_wait =
                                                               std::chrono::milliseconds(500))
-      : holds_(holds), longest_wait_(longest_wait) {}
+      : leases_(holds), longest_wait_(longest_wait) {}
 
   bool raise(std::uint64_t file, std::chrono::milliseconds timeout) override;
   void lower(std::uint64_t file, std::chrono::milliseconds pause) override;
   void wait(std::uint64_t file) override;
 
  private:
-  scoreboard::Holds holds_;
+  scoreboard::Leases leases_;
   std::chrono::milliseconds longest_wait_;
-  scoreboard::Hold raised_;
+  scoreboard::Lease raised_;
 };
 
 }  // namespace quarry::worker

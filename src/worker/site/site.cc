@@ -80,7 +80,7 @@ Site::Site(const WorkerOptions& options, const scoreboard::Board& board,
     : options_(options),
       board_(board),
       status_(options.status, board, queue),
-      checkpoint_barrier_(board.holds()),
+      checkpoint_barrier_(board.leases()),
       cache_(options.cache, open_options()),
       index_(options.repositories, open_options()),
       background_(options, master) {}

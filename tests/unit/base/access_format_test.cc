@@ -83,18 +83,18 @@ TEST_CASE("units may be in any case of letters, as PHP-FPM has them") {
   CHECK(rendered("%{Milli}d %{KILO}M") == "1234.567 5121");
 }
 
-TEST_CASE("what the request does not name is looked for in the environment") {
+TEST_CASE("variables that the request does not have come from the environment") {
   ::setenv("QUARRY_TEST_VARIABLE", "set", 1);
   CHECK(rendered("%{QUARRY_TEST_VARIABLE}e") == "set");
 }
 
-TEST_CASE("what is not there is a dash, but for a query") {
+TEST_CASE("missing values are a dash, except for a query") {
   const AccessRecord empty;
   CHECK(rendered("%n %R %u %m %r %f %x %{X}e %{X}o", empty) == "- - - - - - - - -");
   CHECK(rendered("[%Q%q] %C %d", empty) == "[] 0.00 0.000");
 }
 
-TEST_CASE("nothing that a client sends ends the line, a quotation or a terminal's patience") {
+TEST_CASE("client text cannot end the line or a quotation, or control a terminal") {
   AccessRecord record = sample();
   record.path = "/a\"b\nc\x1b[0m\xff";
   record.query = "\r\n%r";
@@ -107,7 +107,7 @@ TEST_CASE("nothing that a client sends ends the line, a quotation or a terminal'
   CHECK(rendered("json", record).size() < 3000);
 }
 
-TEST_CASE("what logs somebody in is in no line, whatever the format asks for") {
+TEST_CASE("credentials are never logged, whatever the format") {
   AccessRecord record = sample();
   const char* const variables[] = {"HTTP_COOKIE=a=1; x-f-l-c=login+ann+12+34; b=2",
                                    "HTTP_AUTHORIZATION=Basic c2VjcmV0",
@@ -121,7 +121,7 @@ TEST_CASE("what logs somebody in is in no line, whatever the format asks for") {
   CHECK(rendered("%{HTTP_COOKIE}e %{HTTP_AUTHORIZATION}e", record) == "a=1; b=2 -");
 }
 
-TEST_CASE("the cookie with which a browser is logged in is in no line") {
+TEST_CASE("a browser's login cookie is never logged") {
   const auto shown = [](const char* header) {
     AccessRecord record = sample();
     const char* const variables[] = {header, nullptr};
@@ -138,14 +138,14 @@ TEST_CASE("the cookie with which a browser is logged in is in no line") {
   CHECK(shown("HTTP_COOKIE= ; ,") == " ; ,");
 }
 
-TEST_CASE("user and password of a URL are in no line") {
+TEST_CASE("the user and password in a URL are never logged") {
   AccessRecord record = sample();
   const char* const variables[] = {"HTTP_REFERER=http://u:SECRET@h/x?a=1", nullptr};
   record.variables = variables;
   CHECK(rendered("%{HTTP_REFERER}e", record) == "http://h/x?a=1");
 }
 
-TEST_CASE("a wrong format is a mistake that says what is wrong") {
+TEST_CASE("an invalid format is refused with a reason") {
   CHECK(mistake("%R %z") == "there is no placeholder %z");
   CHECK(mistake("%\xff") == "there is no placeholder %\\xff");
   CHECK(mistake("%R %") == "nothing follows the last % (%% is a %)");
@@ -186,7 +186,7 @@ TEST_CASE("json is one object with everything") {
   CHECK(nlohmann::json::parse(rendered("json", record))["uri"] == "/\"\n\ufffd");
 }
 
-TEST_CASE("only a format that shows CPU or memory has them measured") {
+TEST_CASE("CPU and memory are measured only if the format shows them") {
   CHECK_FALSE(AccessFormat::usual().wants_usage());
   CHECK(AccessFormat::compile("%C")->wants_usage());
   CHECK(AccessFormat::compile("%M")->wants_usage());

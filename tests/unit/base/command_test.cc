@@ -23,7 +23,7 @@ CommandEnd end_of(
 
 }  // namespace
 
-TEST_CASE("a command has its input, and what both of its streams say is kept") {
+TEST_CASE("a command gets its input, and the output of both streams is captured") {
   Command command = shell("cat; echo error >&2; pwd; exit 3");
   const std::string input(100'000, 'x');
   command.input = input;
@@ -37,7 +37,7 @@ TEST_CASE("a command has its input, and what both of its streams say is kept") {
   CHECK(end_of(shell("true")).is_success());
 }
 
-TEST_CASE("a command may leave its input unread, and of its output the beginning is kept") {
+TEST_CASE("a command may leave its input unread, and its output is truncated") {
   const std::string input(1'000'000, 'x');
   Command command = shell("yes | head -c 1000000");
   command.input = input;
@@ -46,7 +46,7 @@ TEST_CASE("a command may leave its input unread, and of its output the beginning
   CHECK(end.output.size() == command.max_output);
 }
 
-TEST_CASE("a command that takes too long, or is interrupted, ends with all that it has started") {
+TEST_CASE("a command that times out, or is interrupted, ends with its children") {
   Command command = shell("sleep 600 & wait");
   command.timeout = 50ms;
   const CommandEnd late = end_of(command);
@@ -59,7 +59,7 @@ TEST_CASE("a command that takes too long, or is interrupted, ends with all that 
   CHECK(end_of(command).how == How::kTimedOut);
 }
 
-TEST_CASE("a command that a signal ends, and one that is not there") {
+TEST_CASE("a command that a signal ends, and one that does not exist") {
   const CommandEnd killed = end_of(shell("kill -9 $$"));
   CHECK(killed.how == How::kKilled);
   CHECK(killed.in_words() == "signal 9");

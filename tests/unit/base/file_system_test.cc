@@ -48,7 +48,7 @@ class CountedFile final : public File {
 
 }  // namespace
 
-TEST_CASE("several files are synced in one go, each of them once") {
+TEST_CASE("several files are synced together, each of them once") {
   for (const std::size_t count : {0U, 1U, 2U, 3U, 50U}) {
     std::vector<std::unique_ptr<CountedFile>> files;
     std::vector<File*> all;
@@ -60,7 +60,7 @@ TEST_CASE("several files are synced in one go, each of them once") {
   }
 }
 
-TEST_CASE("one file that cannot be synced is an error of all") {
+TEST_CASE("one file that cannot be synced makes all fail") {
   for (const std::size_t count : {1U, 20U}) {
     std::vector<std::unique_ptr<CountedFile>> files;
     std::vector<File*> all;
@@ -71,7 +71,7 @@ TEST_CASE("one file that cannot be synced is an error of all") {
   }
 }
 
-TEST_CASE("folders are synced together, and one that is not there is an error") {
+TEST_CASE("folders are synced together, and a missing one is an error") {
   const TemporaryFolder folder;
   const std::vector<std::filesystem::path> there(9, folder.path());
   CHECK(FileSystem::real().sync_directories(there));

@@ -22,7 +22,7 @@ Environment with(const char* variable, const std::filesystem::path& library) {
 
 }  // namespace
 
-TEST_CASE("a fossil is started with the library, before what is preloaded already") {
+TEST_CASE("fossil is started with the library, before other preloaded ones") {
   CHECK(with("USER=ann", "/lib/guard.so") ==
         Environment{"HOME=/home/ann", "LD_PRELOAD=/lib/guard.so", "USER=ann"});
   CHECK(with("LD_PRELOAD=/lib/other.so", "/lib/guard.so") ==
@@ -31,7 +31,7 @@ TEST_CASE("a fossil is started with the library, before what is preloaded alread
         Environment{"HOME=/home/ann", "LD_PRELOAD=/lib/guard.so"});
 }
 
-TEST_CASE("without a library that can be loaded fossil is started all the same") {
+TEST_CASE("fossil is started even if the library cannot be loaded") {
   const Environment as_given{"HOME=/home/ann", "LD_PRELOAD=/lib/other.so"};
   CHECK(with("LD_PRELOAD=/lib/other.so", "") == as_given);
   CHECK(with("LD_PRELOAD=/lib/other.so", "/a folder/guard.so") == as_given);

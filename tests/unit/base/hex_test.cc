@@ -7,7 +7,7 @@
 using namespace quarry::base;
 using namespace std::string_literals;
 
-TEST_CASE("every byte is two digits, and comes back, in either case") {
+TEST_CASE("every byte is two digits, and is decoded in either case") {
   std::array<unsigned char, 256> bytes{};
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i);
   const std::string digits = to_hex(bytes);
@@ -19,7 +19,7 @@ TEST_CASE("every byte is two digits, and comes back, in either case") {
   CHECK(from_hex("") == "");
 }
 
-TEST_CASE("what is no pair of digits is no byte") {
+TEST_CASE("text that is not pairs of digits is not decoded") {
   for (const char* text : {"0", "0g", "g0", "00 ", " 00", "0x00", "\xc3\xa4"}) {
     CAPTURE(text);
     CHECK_FALSE(from_hex(text));

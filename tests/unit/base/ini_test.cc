@@ -65,7 +65,7 @@ TEST_CASE("a key that ends in [] is a list") {
   CHECK(file.sections[0].entries[2].value == "b");
 }
 
-TEST_CASE("a NUL and a byte order mark are seen for what they are") {
+TEST_CASE("a NUL is a mistake, and a byte order mark is skipped") {
   CHECK(parse_ini(std::string("[s]\na = x\0y\n", 12)).mistakes.size() == 1);
   CHECK(parse_ini("\xEF\xBB\xBF[s]\n").sections.size() == 1);
 }

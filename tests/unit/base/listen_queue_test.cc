@@ -41,7 +41,7 @@ void check_queue(const std::string& place) {
 
 }  // namespace
 
-TEST_CASE("the queue of a listening socket is known without holding it") {
+TEST_CASE("the queue of a listening socket can be read without holding it") {
   const std::string path = "/tmp/quarry-queue-" + std::to_string(::getpid());
   check_queue(path);
   ::unlink(path.c_str());
@@ -49,7 +49,7 @@ TEST_CASE("the queue of a listening socket is known without holding it") {
   check_queue("[::1]:0");
 }
 
-TEST_CASE("what is no listening socket has no queue") {
+TEST_CASE("a socket that does not listen does not have a queue") {
   CHECK_FALSE(ListenQueue().length());
   CHECK_FALSE(ListenQueue::of(-1).length());
   CHECK_FALSE(ListenQueue::of(0).length());

@@ -42,7 +42,7 @@ LogOptions to(LogTarget target, LogForm form = LogForm::kText) {
 
 }  // namespace
 
-TEST_CASE("printable text stays as it is and nothing can forge a log line") {
+TEST_CASE("printable text is unchanged, and text cannot forge a log line") {
   CHECK(printable("/repo?x=1 ü") == "/repo?x=1 ü");
   CHECK(printable("a\nb\\c\x1b[0m\xff") == "a\\x0ab\\x5cc\\x1b[0m\\xff");
   CHECK(printable("\xc2\x85") == "\\xc2\\x85");
@@ -56,7 +56,7 @@ TEST_CASE("a line of a file has time with microseconds, level and child") {
   CHECK(line_of(to(LogTarget::kFile), "", "") == "[2026-03-04T05:06:07.123456Z] notice: \n");
 }
 
-TEST_CASE("no control character reaches a line, in whatever form") {
+TEST_CASE("control characters never reach a line, in any format") {
   CHECK(line_of(to(LogTarget::kFile), "a\nb\\x\x7f\xc3\xbc\xff", "") ==
         "[2026-03-04T05:06:07.123456Z] notice: a\\x0ab\\x\\x7f\xc3\xbc\\xff\n");
   const std::string json = line_of(to(LogTarget::kFile, LogForm::kJson), "a\nb\"\\\xff\xc3\xbc");
@@ -74,7 +74,7 @@ TEST_CASE("a JSON line is an object with the same fields") {
                                {"message", "say \"hi\""}});
 }
 
-TEST_CASE("a long message goes on in further lines, none longer than the limit, nothing lost") {
+TEST_CASE("a long message is split into lines within the limit, and nothing is lost") {
   std::string message;
   for (int i = 0; i < 400; ++i) message += "ü\"" + std::to_string(i);
   for (const LogForm form : {LogForm::kText, LogForm::kJson}) {
@@ -117,7 +117,7 @@ TEST_CASE("an entry of the journal has fields, and no message can add one") {
         "QUARRY_CHILD=pool www\nMESSAGE=[pool www] a\\x0aPRIORITY=0\n");
 }
 
-TEST_CASE("a datagram stays below what a socket takes, whatever the limit") {
+TEST_CASE("a datagram always fits into a socket's buffer") {
   for (const LogTarget target : {LogTarget::kSyslog, LogTarget::kJournald}) {
     LogOptions options = to(target);
     options.limit = std::size_t{1} << 30;

@@ -23,7 +23,7 @@ std::array<Fd, 2> make_stream() {
 
 }  // namespace
 
-TEST_CASE("a connection is passed on with all that is in it") {
+TEST_CASE("a connection is passed on with its unread data") {
   auto passed = PassedConnections::make();
   REQUIRE(passed);
   CHECK_FALSE(take_connection(passed->taking.get()));
@@ -39,7 +39,7 @@ TEST_CASE("a connection is passed on with all that is in it") {
   CHECK_FALSE(take_connection(passed->taking.get()));
 }
 
-TEST_CASE("who is behind, or gone, has no more passed on to") {
+TEST_CASE("connections are not passed to a receiver that is slow or gone") {
   auto passed = PassedConnections::make();
   REQUIRE(passed);
   const auto stream = make_stream();
@@ -53,15 +53,14 @@ TEST_CASE("who is behind, or gone, has no more passed on to") {
   CHECK_FALSE(pass_connection(passed->passing.get(), stream[1].get()));
 }
 
-TEST_CASE("what is no connection is none") {
+TEST_CASE("a descriptor that is not a socket is not a connection") {
   auto passed = PassedConnections::make();
   REQUIRE(passed);
   REQUIRE(::send(passed->passing.get(), "x", 1, 0) == 1);
   CHECK_FALSE(take_connection(passed->taking.get()));
 }
 
-TEST_CASE(
-    "of a message of another size, or with more than there is room for, nothing is left open") {
+TEST_CASE("descriptors of a malformed message, or beyond the buffer, are closed") {
   auto passed = PassedConnections::make();
   REQUIRE(passed);
   const auto stream = make_stream();

@@ -12,7 +12,7 @@
 
 using namespace quarry::base;
 
-TEST_CASE("socket addresses are read in each of their forms and written back the same") {
+TEST_CASE("socket addresses are parsed in all forms and formatted the same") {
   for (const std::string text : {"127.0.0.1:9000", "[::1]:9000", "/run/quarry.sock", "[::]:80"}) {
     const auto address = SocketAddress::parse(text);
     REQUIRE(address);
@@ -24,7 +24,7 @@ TEST_CASE("socket addresses are read in each of their forms and written back the
   CHECK(SocketAddress::parse("/run/quarry.sock")->path() == "/run/quarry.sock");
 }
 
-TEST_CASE("what is no socket address is refused") {
+TEST_CASE("text that is not a socket address is refused") {
   for (const std::string text : {"", ":", "-1", "65536", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x",
                                  "1.2.3:80", "::1:80", "[::1]", "example.org:80", "80x"}) {
     CAPTURE(text);
@@ -33,7 +33,7 @@ TEST_CASE("what is no socket address is refused") {
   CHECK_FALSE(SocketAddress::parse("/" + std::string(200, 'x')));
 }
 
-TEST_CASE("loopback and equal addresses are known in their IPv4-mapped form too") {
+TEST_CASE("loopback and equal addresses are recognized in IPv4-mapped form, too") {
   CHECK(SocketAddress::parse("127.3.2.1:1")->is_loopback());
   CHECK(SocketAddress::parse("[::1]:1")->is_loopback());
   CHECK(SocketAddress::parse("[::ffff:127.0.0.1]:1")->is_loopback());
@@ -44,7 +44,7 @@ TEST_CASE("loopback and equal addresses are known in their IPv4-mapped form too"
   CHECK(SocketAddress::parse("[::ffff:10.0.0.1]:5")->ip() == "10.0.0.1");
 }
 
-TEST_CASE("a Unix socket is non-blocking, has its mode, and replaces one that nobody serves") {
+TEST_CASE("a Unix socket is non-blocking, has its mode, and replaces a stale one") {
   const TemporaryFolder dir;
   const auto address = SocketAddress::parse((dir / "s").string());
   REQUIRE(address);
@@ -66,7 +66,7 @@ TEST_CASE("a Unix socket is non-blocking, has its mode, and replaces one that no
   CHECK(listen_on(*address, options));
 }
 
-TEST_CASE("listening on port 0 takes a free port that can be asked for") {
+TEST_CASE("listening on port 0 picks a free port that can be queried") {
   const auto listener = listen_on(*SocketAddress::parse("127.0.0.1:0"));
   REQUIRE(listener);
   const auto bound = local_address(*listener);

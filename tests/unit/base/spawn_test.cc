@@ -54,7 +54,7 @@ Launch script(const std::string& text, std::vector<int> descriptors) {
 
 }  // namespace
 
-TEST_CASE("a program has its words, its environment and its folder") {
+TEST_CASE("a program gets its arguments, environment and folder") {
   Pipe pipe = open_pipe();
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   auto launch =
@@ -65,7 +65,7 @@ TEST_CASE("a program has its words, its environment and its folder") {
   CHECK(text_of(pipe) == "a b|y z||/usr\n");
 }
 
-TEST_CASE("a program has the descriptors that it is given, whatever their numbers, and no other") {
+TEST_CASE("a program gets exactly the given descriptors, whatever their numbers") {
   Pipe pipe = open_pipe();
   Pipe other = open_pipe();
   const Fd inherited(::dup(pipe.reading.get()));  // without FD_CLOEXEC
@@ -82,7 +82,7 @@ TEST_CASE("a program has the descriptors that it is given, whatever their number
   CHECK(text_of(other).find("two\n5\n") != std::string::npos);
 }
 
-TEST_CASE("a program leads a group, and has no signal blocked or ignored") {
+TEST_CASE("a program leads a group, and does not block or ignore signals") {
   Pipe pipe = open_pipe();
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   sigset_t blocked;
@@ -100,14 +100,14 @@ TEST_CASE("a program leads a group, and has no signal blocked or ignored") {
   CHECK(WTERMSIG(status) == SIGTERM);
 }
 
-TEST_CASE("a program that is not there") {
+TEST_CASE("a program that does not exist") {
   const auto pid = spawn({.words = {"/no/such/program"}});
   REQUIRE_FALSE(pid);
   CHECK(pid.error().code == ErrorCode::kNotFound);
   CHECK(pid.error().message.find("/no/such/program") != std::string::npos);
 }
 
-TEST_CASE("a program may stay in the caller's group and folder, and may have another name") {
+TEST_CASE("a program may stay in the caller's group and folder, and have another name") {
   Pipe pipe = open_pipe();
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   const int status =
@@ -127,7 +127,7 @@ TEST_CASE("a program may stay in the caller's group and folder, and may have ano
   CHECK(group == ::getpgrp());
 }
 
-TEST_CASE("work in a child changes nothing here but for the text that it returns") {
+TEST_CASE("work in a child has no effect except for the text that it returns") {
   int number = 1;
   const auto text = run_in_child([&] {
     number = 2;

@@ -15,7 +15,7 @@ TEST_CASE("an ISO time and its Julian day are the ones that SQLite computes") {
   CHECK(from_julian_day(julian_day(*time)) == *time);
 }
 
-TEST_CASE("what is no ISO time is refused") {
+TEST_CASE("text that is not an ISO time is refused") {
   for (const char* text :
        {"", "2007", "2007-07-21", "2007-13-01T00:00:00", "2007-07-32T00:00:00",
         "2007-07-21T24:00:00", "2007-07-21T00:60:00", "2007-07-21T00:00:00.",

@@ -6,21 +6,21 @@ using quarry::base::credentials_in;
 using quarry::base::without_credentials;
 using quarry::base::without_secrets;
 
-TEST_CASE("a URL is shown without what is before its host") {
+TEST_CASE("a URL is shown without credentials") {
   CHECK(without_credentials("ftp://u:p@h/x@y") == "ftp://h/x@y");
   CHECK(without_credentials("http://u:p@q@h:8?a@b") == "http://h:8?a@b");
   CHECK(without_credentials("http://u:p@h") == "http://h");
   CHECK(without_credentials("git+ssh://u@[::1]/x") == "git+ssh://[::1]/x");
 }
 
-TEST_CASE("a password in which not all is encoded is not shown either") {
+TEST_CASE("an incompletely encoded password is not shown either") {
   CHECK(without_credentials("http://u:p/q@h/x") == "http://h/x");
   CHECK(without_credentials("http://u:p?q#r@h/x?y") == "http://h/x?y");
   CHECK(without_credentials("http://u:8p/q@r@h") == "http://h");
   CHECK(credentials_in("http://u:p/q@h/x") == "u:p/q");
 }
 
-TEST_CASE("what has nothing before its host, or is no URL, is shown as it is") {
+TEST_CASE("text without credentials, or that is not a URL, is shown unchanged") {
   for (const char* text :
        {"http://h/x", "/x@y", "http://h/x@y", "http://h:80/x@y", "http://[::1]/x@y",
         "http://h:/x@y", "/x?url=http://a@b", "u@h:x", "", "://", "a b"}) {
@@ -29,7 +29,7 @@ TEST_CASE("what has nothing before its host, or is no URL, is shown as it is") {
   }
 }
 
-TEST_CASE("a log has neither credentials nor a query nor a fragment") {
+TEST_CASE("URLs are logged without credentials, query and fragment") {
   CHECK(without_secrets("/x?password=y?z") == "/x");
   CHECK(without_secrets("/x#y") == "/x");
   CHECK(without_secrets("http://h/?") == "http://h/");

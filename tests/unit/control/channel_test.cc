@@ -7,7 +7,7 @@
 
 using namespace quarry::control;
 
-TEST_CASE("a message arrives as it was sent, and nothing is nothing") {
+TEST_CASE("a message arrives as it was sent, and an empty channel has none") {
   auto ends = Channel::make_pair();
   REQUIRE(ends);
   auto& [master, child] = *ends;
@@ -26,7 +26,7 @@ TEST_CASE("a message arrives as it was sent, and nothing is nothing") {
   CHECK(message.number == 60);
 }
 
-TEST_CASE("what is no message is told apart, whatever its length") {
+TEST_CASE("malformed messages are detected, whatever their length") {
   auto ends = Channel::make_pair();
   REQUIRE(ends);
   auto& [master, child] = *ends;
@@ -40,7 +40,7 @@ TEST_CASE("what is no message is told apart, whatever its length") {
   }
 }
 
-TEST_CASE("a sender whose reader is behind drops the message and does not wait") {
+TEST_CASE("a sender whose reader is slow drops the message and does not block") {
   auto ends = Channel::make_pair();
   REQUIRE(ends);
   bool dropped = false;
@@ -48,7 +48,7 @@ TEST_CASE("a sender whose reader is behind drops the message and does not wait")
   CHECK(dropped);
 }
 
-TEST_CASE("the end of the other side is seen") {
+TEST_CASE("the end of the other side is noticed") {
   auto ends = Channel::make_pair();
   REQUIRE(ends);
   ends->first.close();

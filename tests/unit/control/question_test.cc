@@ -38,7 +38,7 @@ TEST_CASE("a question is one of two lines, and nothing else is one") {
   }
 }
 
-TEST_CASE("who asks where nobody listens hears so, and where nobody ever did") {
+TEST_CASE("asking without a master fails, whether its socket exists or not") {
   const World world;
   const auto never = ask(world.address(), Question::kStatus);
   REQUIRE_FALSE(never);
@@ -50,7 +50,7 @@ TEST_CASE("who asks where nobody listens hears so, and where nobody ever did") {
   CHECK(no_more.error().message.find("any more") != std::string::npos);
 }
 
-TEST_CASE("a server that takes no connection, or says nothing, is given up") {
+TEST_CASE("a server that does not accept or answer causes a timeout") {
   const World world;
   const auto silent = quarry::base::listen_on(world.address(), {.backlog = 0});
   REQUIRE(silent);
@@ -61,7 +61,7 @@ TEST_CASE("a server that takes no connection, or says nothing, is given up") {
   }
 }
 
-TEST_CASE("an answer that is cut off is asked for once more") {
+TEST_CASE("a truncated answer is requested once more") {
   const World world;
   const auto listener = quarry::base::listen_on(world.address());
   REQUIRE(listener);

@@ -62,7 +62,7 @@ json valid() {
 
 }  // namespace
 
-TEST_CASE("every record is the same after it was written and read") {
+TEST_CASE("every record survives writing and reading") {
   for (const Record& record : every_record()) {
     const Event event{head(), record};
     const auto read = parse(to_message(event));
@@ -83,7 +83,7 @@ TEST_CASE("the JSON has the members that the man page names") {
   CHECK(written["artifact"]["time"] == "1970-01-01T00:00:00.000Z");
 }
 
-TEST_CASE("bytes that are no UTF-8 are replaced, and the rest is kept") {
+TEST_CASE("invalid UTF-8 is replaced, and the rest is kept") {
   const auto read = parse(to_message({head(), Push{.login = "a\xff"
                                                             "b"}}));
   REQUIRE(read);
@@ -92,7 +92,7 @@ TEST_CASE("bytes that are no UTF-8 are replaced, and the rest is kept") {
         "b");
 }
 
-TEST_CASE("what is too long is cut with a mark, and can be read then") {
+TEST_CASE("text that is too long is truncated with a mark, and can be read") {
   const auto read =
       parse(to_message({head(), Artifact{.comment = std::string(kMostText + 1, 'x'),
                                          .tags = std::vector<std::string>(
@@ -105,7 +105,7 @@ TEST_CASE("what is too long is cut with a mark, and can be read then") {
   CHECK(artifact.tags.back() == "…");
 }
 
-TEST_CASE("a cut halves no character") {
+TEST_CASE("truncation does not split characters") {
   CHECK(cut("abc", 3) == "abc");
   CHECK(cut("abcd", 3) == "…");
   CHECK(cut("aäöü", 6) == "aä…");
@@ -113,7 +113,7 @@ TEST_CASE("a cut halves no character") {
   CHECK(cut("abcd", 2) == "");
 }
 
-TEST_CASE("a hook's command is never cut: it is refused") {
+TEST_CASE("a hook's command is refused rather than truncated") {
   const auto read = parse(to_message({head(), Hook{.command = std::string(kMostText + 1, 'x')}}));
   REQUIRE_FALSE(read);
   CHECK(read.error().code == base::ErrorCode::kLimit);
@@ -151,19 +151,19 @@ TEST_CASE("members that are missing, of another kind, or too long are refused") 
   CHECK(refusal(from) == base::ErrorCode::kLimit);
 }
 
-TEST_CASE("members that are not known are passed over") {
+TEST_CASE("unknown members are ignored") {
   json from = valid();
   from["later"] = {{"a", 1}};
   from["push"]["later"] = 1;
   CHECK(parse(from.dump()));
 }
 
-TEST_CASE("deep nesting is refused or passed over, and takes no memory to speak of") {
+TEST_CASE("deep nesting is refused or ignored, and uses little memory") {
   json from = valid();
   CHECK_FALSE(parse(std::string(1'000'000, '[')));
 }
 
-TEST_CASE("a pattern covers a type, or what begins as it") {
+TEST_CASE("a pattern matches a type or a prefix") {
   CHECK(covers("push", "push"));
   CHECK_FALSE(covers("push", "pushes"));
   CHECK(covers("artifact.*", "artifact.wiki"));

@@ -24,7 +24,7 @@ base::SocketAddress ip(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("an address lies in the networks that share its first bits") {
+TEST_CASE("an address is in the networks that share its first bits") {
   const AddressSet set = set_of({"10.1.0.0/16", "192.168.7.128/25", "127.0.0.1", "fd00:1::/32"});
   CHECK(set.contains(ip("10.1.255.255")));
   CHECK_FALSE(set.contains(ip("10.2.0.0")));
@@ -51,7 +51,7 @@ TEST_CASE("the empty set trusts nobody") {
   CHECK_FALSE(AddressSet().contains(ip("127.0.0.1")));
 }
 
-TEST_CASE("what is no network is refused and named") {
+TEST_CASE("an invalid network is refused and named") {
   for (const char* text : {"", "proxy.example", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1",
                            "::1/129", "10.0.0.0/8/8", "10.0.0/8", "10.0.0.0/8 "}) {
     CAPTURE(text);

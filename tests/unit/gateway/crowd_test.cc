@@ -34,7 +34,7 @@ bool wait_for_log(const Gateway& gateway, std::string_view line) {
   return eventually([&] { return contains_text(gateway.log(), line); });
 }
 
-/// Tells of each request that it is there, and answers once it may.
+/// Reports each request, and answers when permitted.
 struct HeldPool {
   std::counting_semaphore<100> here{0};
   std::counting_semaphore<100> may_answer{0};
@@ -49,7 +49,7 @@ struct HeldPool {
 
 }  // namespace
 
-TEST_CASE("requests of one address beyond its bound are refused, those of others are not") {
+TEST_CASE("requests over the limit per address are refused, those of others are not") {
   HeldPool pool;
   const World world([&pool](int connection) { pool(connection); },
                     [](GatewayOptions& options) { options.max_connections_per_address = 2; });
@@ -71,7 +71,7 @@ TEST_CASE("requests of one address beyond its bound are refused, those of others
   CHECK(contains_text(ask(world.gateway, kCrowdGet), "done"));
 }
 
-TEST_CASE("who is over the bound of his address takes the place of what he left idle") {
+TEST_CASE("a connection over the limit per address replaces an idle one of that address") {
   const World world(serve_echo,
                     [](GatewayOptions& options) { options.max_connections_per_address = 2; });
   Client first(world.gateway);
@@ -84,7 +84,7 @@ TEST_CASE("who is over the bound of his address takes the place of what he left 
   CHECK(is_served(second));
 }
 
-TEST_CASE("the lines about clients that are too many are few") {
+TEST_CASE("log lines about too many clients are rate-limited") {
   const World world(serve_echo,
                     [](GatewayOptions& options) { options.max_connections_per_address = 1; });
   std::list<Client> clients;
@@ -93,7 +93,7 @@ TEST_CASE("the lines about clients that are too many are few") {
   CHECK(std::count(log.begin(), log.end(), '\n') <= 3);
 }
 
-TEST_CASE("bound of an address: none") {
+TEST_CASE("without a limit per address") {
   const World world(serve_echo,
                     [](GatewayOptions& options) { options.max_connections_per_address = 0; });
   std::list<Client> clients;
@@ -102,7 +102,7 @@ TEST_CASE("bound of an address: none") {
 }
 
 TEST_CASE(
-    "a newcomer gets the place of who has been silent longest, from however many "
+    "a new connection replaces the one that has been silent longest, from any number of "
     "addresses") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_connections = 20; });
   std::list<Client> silent;
@@ -113,7 +113,7 @@ TEST_CASE(
   CHECK(wait_for_log(world.gateway, "closed for another: all 20 connections are taken"));
 }
 
-TEST_CASE("the address with the most gives way first") {
+TEST_CASE("connections of the address with the most are closed first") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_connections = 6; });
   Client lone(world.gateway, kElsewhere);
   CHECK(is_served(lone));
@@ -123,7 +123,7 @@ TEST_CASE("the address with the most gives way first") {
   CHECK(is_served(many.back()));
 }
 
-TEST_CASE("who sends half a head, or a body too slowly, gives way") {
+TEST_CASE("a client that sends half a head, or a body too slowly, is closed for others") {
   const std::string body_that_stops =
       "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\nx";
   for (const std::string& start : {std::string("GET / HT"), body_that_stops}) {
@@ -139,8 +139,7 @@ TEST_CASE("who sends half a head, or a body too slowly, gives way") {
   }
 }
 
-TEST_CASE(
-    "of a crowd that was let in at once, before anybody had to leave, all too many leave later") {
+TEST_CASE("connections that were accepted together beyond the limit are closed later") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_connections = 4; });
   world.gateway.signal(SIGSTOP);
   std::list<Client> slow;
@@ -153,7 +152,8 @@ TEST_CASE(
   CHECK(is_served(newcomer));
 }
 
-TEST_CASE("who does not take his reply gives way, and is closed after a while in any case") {
+TEST_CASE(
+    "a client that does not read its reply is closed for others, and after a timeout anyway") {
   const std::string large = fastcgi_answer("X: y\r\n\r\n" + std::string(20'000'000, 'x'));
   for (const bool is_crowded : {true, false}) {
     CAPTURE(is_crowded);
@@ -182,8 +182,7 @@ TEST_CASE("who does not take his reply gives way, and is closed after a while in
   }
 }
 
-TEST_CASE("what was sent or taken at once does not excuse a long silence" *
-          doctest::test_suite("long")) {
+TEST_CASE("a burst does not excuse a long silence" * doctest::test_suite("long")) {
   const std::string large = fastcgi_answer("X: y\r\n\r\n" + std::string(20'000'000, 'x'));
   const World world(
       [&large](int connection) {
@@ -194,7 +193,7 @@ TEST_CASE("what was sent or taken at once does not excuse a long silence" *
       },
       [](GatewayOptions& options) {
         options.max_connections = 1;
-        // So that only the newcomer can be why they end.
+        // So that only the new connection can be the reason why they end.
         options.client_timeout = 10min;
       });
   Client sender(world.gateway);
@@ -208,7 +207,7 @@ TEST_CASE("what was sent or taken at once does not excuse a long silence" *
   CHECK(sender.rest() == "");
 }
 
-TEST_CASE("who holds most of what may be held gives way to small requests") {
+TEST_CASE("the largest buffered body is refused in favour of small requests") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_bodies = 1'000'000; });
   const std::string large = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10000000\r\n\r\n";
   Client holder(world.gateway);
@@ -225,7 +224,7 @@ TEST_CASE("who holds most of what may be held gives way to small requests") {
                       "client 127.0.0.1: 503 too many large requests at the same time"));
 }
 
-TEST_CASE("of replies that nobody takes, no more is held than may be") {
+TEST_CASE("buffered replies that are not read are limited") {
   const std::string large = std::string(20'000'000, 'x');
   const std::string answer =
       fastcgi_answer(fmt::format("Content-Length: {}\r\n\r\n", large.size()) + large);
@@ -248,7 +247,7 @@ TEST_CASE("of replies that nobody takes, no more is held than may be") {
   CHECK(whole == 1);
 }
 
-TEST_CASE("while everybody keeps up, a newcomer waits") {
+TEST_CASE("while all clients keep up, a new one waits") {
   HeldPool pool;
   const World world([&pool](int connection) { pool(connection); },
                     [](GatewayOptions& options) { options.max_connections = 1; });
@@ -261,14 +260,13 @@ TEST_CASE("while everybody keeps up, a newcomer waits") {
   CHECK(contains_text(busy.reply(), "done"));
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
   pool.may_answer.release();
-  // Who had the place was kept, and had nothing to do with it any more.
+  // The busy connection was kept, but its slot was free.
   CHECK(busy.rest() == "");
   CHECK(contains_text(newcomer.reply(), "done"));
 }
 
 TEST_CASE(
-    "who is answered when one too many has come gives way, and has his whole "
-    "reply first") {
+    "a connection that is answered when the limit is exceeded is closed after its whole reply") {
   HeldPool pool;
   const World world([&pool](int connection) { pool(connection); },
                     [](GatewayOptions& options) { options.max_connections = 1; });
@@ -276,7 +274,7 @@ TEST_CASE(
   Client kept(world.gateway);
   CHECK(is_served(kept));
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
-  // It sees his request and the newcomer in one look.
+  // The gateway sees the request and the new connection in the same iteration.
   world.gateway.signal(SIGSTOP);
   siginfo_t stopped;
   REQUIRE(::waitid(P_ALL, 0, &stopped, WSTOPPED) == 0);
@@ -291,7 +289,7 @@ TEST_CASE(
   CHECK(contains_text(newcomer.reply(), "done"));
 }
 
-TEST_CASE("a trusted proxy is not bounded, but each client that it names is") {
+TEST_CASE("a trusted proxy is not limited, but each client that it forwards is") {
   HeldPool pool;
   const World world([&pool](int connection) { pool(connection); },
                     [](GatewayOptions& options) {
@@ -307,7 +305,7 @@ TEST_CASE("a trusted proxy is not bounded, but each client that it names is") {
     held.emplace_back(world.gateway).send(from(client));
   }
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
-  // All are there once their requests are answered in their order.
+  // All have arrived when their requests are answered in order.
   pool.may_answer.release();
   CHECK(contains_text(held.front().reply(), "done"));
   REQUIRE(pool.here.try_acquire_for(kPatienceTime));
@@ -320,14 +318,14 @@ TEST_CASE("a trusted proxy is not bounded, but each client that it names is") {
     REQUIRE(reply != "");
   }
   CHECK(contains_text(reply, "too many requests from your address"));
-  // Its connection is kept, and is no such client's any more.
+  // Its connection is kept alive, and no longer counts for that client.
   third.send(from("2001:db8:0:1::"));
   pool.may_answer.release(5);
   CHECK(contains_text(third.reply(), "done"));
   for (Client& client : held) CHECK(contains_text(client.reply(), "done"));
 }
 
-TEST_CASE("requests for which a trusted proxy names nobody are not bounded") {
+TEST_CASE("requests for which a trusted proxy forwards no address are not limited") {
   HeldPool pool;
   const World world([&pool](int connection) { pool(connection); },
                     [](GatewayOptions& options) {
@@ -342,19 +340,19 @@ TEST_CASE("requests for which a trusted proxy names nobody are not bounded") {
   second.send(kCrowdGet);
   Client third(world.gateway);
   third.send("GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: unknown\r\n\r\n");
-  // The front contains_text read these when it refuses what came after them.
+  // The front has read these lines before it refuses the request after them.
   CHECK(ask(world.gateway, "\r\r\n" + std::string(kCrowdGet)).starts_with("HTTP/1.1 400"));
   pool.may_answer.release(3);
   for (Client* client : {&first, &second, &third}) CHECK(contains_text(client->reply(), "done"));
 }
 
-TEST_CASE("empty lines before a request are passed over") {
+TEST_CASE("empty lines before a request are skipped") {
   const World world;
   for (const std::string_view before : {"\r\n", "\n", "\r\n\r\n\n"}) {
     CAPTURE(before);
     CHECK(ask(world.gateway, std::string(before) + std::string(kCrowdGet))
               .starts_with("HTTP/1.1 200"));
-    // Byte by byte, and after a request too.
+    // Byte by byte, and also after a request.
     Client client(world.gateway);
     CHECK(is_served(client));
     for (const char byte : std::string(before) + std::string(kCrowdGet)) {
@@ -367,7 +365,7 @@ TEST_CASE("empty lines before a request are passed over") {
   CHECK(world.gateway.log().find("left in") == std::string::npos);
 }
 
-TEST_CASE("whoever sends nothing but empty lines is silent") {
+TEST_CASE("a client that only sends empty lines counts as silent") {
   const World world(serve_echo, [](GatewayOptions& options) { options.client_timeout = 200ms; });
   Client client(world.gateway);
   client.send("\r\n\r\n\r");

@@ -48,14 +48,14 @@ ReplyReader::Status read_all(std::string_view bytes, std::size_t step, Collected
 
 }  // namespace
 
-TEST_CASE("a request is its beginning, its params and its body, each stream with an end") {
+TEST_CASE("a request is a BEGIN record, params and body, each stream with an end") {
   CHECK(request_of("pp", "body") == begin_record() + record(FCGI_PARAMS, "pp") +
                                         record(FCGI_PARAMS, "") + record(FCGI_STDIN, "body") +
                                         record(FCGI_STDIN, ""));
   CHECK(request_of("", "") == begin_record() + record(FCGI_PARAMS, "") + record(FCGI_STDIN, ""));
 }
 
-TEST_CASE("params and bodies beyond one record are cut into several") {
+TEST_CASE("params and bodies larger than a record are split") {
   const std::string params(70'000, 'p');
   const std::string body(200'000, 'b');
   std::string expected = begin_record() + record(FCGI_PARAMS, params.substr(0, 65528)) +
@@ -66,7 +66,7 @@ TEST_CASE("params and bodies beyond one record are cut into several") {
   CHECK((request_of(params, body) == expected + record(FCGI_STDIN, "")));
 }
 
-TEST_CASE("an answer reads the same in pieces of any size") {
+TEST_CASE("a reply is parsed from pieces of any size") {
   const std::string bytes = record(FCGI_STDOUT, "hello ", 3) + record(FCGI_STDERR, "oops", 255) +
                             record(FCGI_STDOUT, "world") + record(FCGI_STDERR, "") +
                             record(FCGI_STDOUT, "", 8) + end_record();
@@ -81,7 +81,7 @@ TEST_CASE("an answer reads the same in pieces of any size") {
   }
 }
 
-TEST_CASE("an answer without its end record is not complete") {
+TEST_CASE("a reply without its end record is incomplete") {
   const std::string bytes = record(FCGI_STDOUT, "x") + record(FCGI_STDOUT, "") + end_record();
   Collected collected;
   ReplyReader reader;
@@ -89,14 +89,14 @@ TEST_CASE("an answer without its end record is not complete") {
         ReplyReader::Status::kMore);
 }
 
-TEST_CASE("a refusal by the pool is told from an answer") {
+TEST_CASE("a refusal by the pool is distinguished from a reply") {
   Collected collected;
   ReplyReader reader;
   CHECK(reader.feed(end_record(FCGI_OVERLOADED), collected) == ReplyReader::Status::kEnd);
   CHECK(reader.protocol_status() == FCGI_OVERLOADED);
 }
 
-TEST_CASE("records that break the protocol are bad, not waited for") {
+TEST_CASE("records that violate the protocol are an error") {
   std::string other_version = record(FCGI_STDOUT, "x");
   other_version[0] = 2;
   for (const std::string& bytes :

@@ -87,7 +87,7 @@ TEST_CASE("the pool gets the request as CGI variables") {
   CHECK_FALSE(has(params, "\nREMOTE_USER="));
 }
 
-TEST_CASE("a target in absolute form is its path, and the port is no part of the host's name") {
+TEST_CASE("a target in absolute form is reduced to its path, and the host name to the name") {
   const World world;
   const std::string params =
       "\n" +
@@ -99,13 +99,13 @@ TEST_CASE("a target in absolute form is its path, and the port is no part of the
   CHECK(has(bare, "\nPATH_INFO=/\n"));
 }
 
-TEST_CASE("a path is passed on as it is, even where it climbs") {
+TEST_CASE("a path is passed on unchanged, even with \"..\"") {
   const World world;
   const std::string params = "\n" + body_of(ask(world.gateway, get("/a/../%2e%2e//b/.")));
   CHECK(has(params, "\nPATH_INFO=/a/../..//b/.\n"));
 }
 
-TEST_CASE("a trusted proxy says whether the client came by https") {
+TEST_CASE("a trusted proxy determines whether the client used https") {
   const auto scheme = [](const World& world) {
     return "\n" + body_of(ask(world.gateway, get("/", "X-Forwarded-Proto: https\r\n")));
   };
@@ -119,7 +119,7 @@ TEST_CASE("a trusted proxy says whether the client came by https") {
   CHECK(has(scheme(trusts), "\nHTTPS=on\n"));
 }
 
-TEST_CASE("a body travels whole, small or large") {
+TEST_CASE("bodies of any size are passed on completely") {
   const World world;
   for (const std::size_t size : {std::size_t{1}, std::size_t{70'000}, std::size_t{5'000'000}}) {
     CAPTURE(size);
@@ -128,14 +128,14 @@ TEST_CASE("a body travels whole, small or large") {
   }
 }
 
-TEST_CASE("an empty body is passed on as one") {
+TEST_CASE("an empty body is passed on as empty") {
   const World world;
   const std::string params = "\n" + body_of(ask(world.gateway, post("", "Content-Type: a/b\r\n")));
   CHECK(has(params, "\nCONTENT_LENGTH=0\n"));
   CHECK(has(params, "\nCONTENT_TYPE=a/b\n"));
 }
 
-TEST_CASE("HTTP/1.1 keeps the connection, HTTP/1.0 only when asked to") {
+TEST_CASE("HTTP/1.1 keeps the connection alive, HTTP/1.0 only on request") {
   const World world;
   Client kept(world.gateway);
   for (int i = 0; i < 3; ++i) {
@@ -158,7 +158,7 @@ TEST_CASE("HTTP/1.1 keeps the connection, HTTP/1.0 only when asked to") {
   CHECK(has(closing.rest(), "Connection: close\r\n"));
 }
 
-TEST_CASE("requests sent ahead are answered in turn") {
+TEST_CASE("pipelined requests are answered in order") {
   const World world;
   Client client(world.gateway);
   client.send(post("one") + post("two") + post("three").substr(0, 20));
@@ -168,7 +168,7 @@ TEST_CASE("requests sent ahead are answered in turn") {
   CHECK(body_of(client.reply()) == "three");
 }
 
-TEST_CASE("a request reads the same whatever pieces it comes in") {
+TEST_CASE("a request may arrive in pieces of any size") {
   const World world;
   const std::string bytes = post("hello");
   for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{50}}) {
@@ -193,7 +193,7 @@ TEST_CASE("HEAD is answered with the length and without the body") {
   CHECK(client.reply().starts_with("HTTP/1.1 200 OK\r\n"));
 }
 
-TEST_CASE("100-continue is said before the body comes, and 413 instead where it is too long") {
+TEST_CASE("100-continue is sent before the body, or 413 if it is too long") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_body = 100; });
   Client client(world.gateway);
   client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
@@ -204,7 +204,7 @@ TEST_CASE("100-continue is said before the body comes, and 413 instead where it 
   CHECK(client.reply().starts_with("HTTP/1.1 413 "));
 }
 
-TEST_CASE("what is refused gets one line of text and a line in the log") {
+TEST_CASE("a refused request gets a line of text and a line in the log") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_header = 1000; });
   const auto refused = [&](const std::string& bytes, const std::string& status) {
     CAPTURE(bytes.substr(0, 40));
@@ -238,7 +238,7 @@ TEST_CASE("what is refused gets one line of text and a line in the log") {
   refused("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "400");
   refused("nonsense\r\n\r\n", "400");
   refused(std::string("GET /a\0b HTTP/1.1\r\nHost: h\r\n\r\n", 31), "400");
-  // The beginning of TLS, without an end of line.
+  // The start of a TLS handshake, without a newline.
   refused("\x16\x03\x01\x02", "400");
   refused("GET / HTTP/3.0\r\nHost: h\r\n\r\n", "505");
   refused(get("/%zz"), "400");
@@ -251,10 +251,10 @@ TEST_CASE("what is refused gets one line of text and a line in the log") {
   refused(std::string(2000, 'x'), "431");
 }
 
-TEST_CASE("a body over the limit is refused before it comes, and the client can read that") {
+TEST_CASE("a body over the limit is refused before it arrives, and the client can read the reply") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_body = 1'000'000; });
   Client client(world.gateway);
-  // More than any socket buffer holds: without somebody who reads on, this would end in a reset.
+  // More than any socket buffer holds: if the gateway did not keep reading, this would cause a reset.
   client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 30000000\r\n\r\n");
   for (int i = 0; i < 30; ++i) client.send(some_bytes(1'000'000));
   const std::string reply = client.reply();
@@ -263,13 +263,13 @@ TEST_CASE("a body over the limit is refused before it comes, and the client can 
         "413 Content Too Large: a body of 30000000 bytes is over the limit of 1000000\n");
 }
 
-TEST_CASE("bodies that are too much together are refused, one by one as they go beyond it") {
+TEST_CASE("bodies that exceed the total limit are refused one by one") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_bodies = 1'500'000; });
   const std::string request = post(some_bytes(1'000'000));
   const auto all_but_the_end = std::string_view(request).substr(0, request.size() - 1);
   Client first(world.gateway);
   first.send(all_but_the_end);
-  // Whichever of the two the gateway reads last.
+  // Either of the two, whichever the gateway reads last.
   Client second(world.gateway);
   second.send(all_but_the_end);
   const std::string log_line = "client 127.0.0.1: 503 too many large requests at the same time";
@@ -280,7 +280,7 @@ TEST_CASE("bodies that are too much together are refused, one by one as they go 
   CHECK((replies == "HTTP/1.1 200HTTP/1.1 503" || replies == "HTTP/1.1 503HTTP/1.1 200"));
   first.close();
   second.close();
-  // Both are forgotten: the same again and again, and on one connection.
+  // Neither counts any longer: this can be repeated, also on one connection.
   Client patient(world.gateway);
   for (int i = 0; i < 5; ++i) {
     patient.send(request);
@@ -288,7 +288,7 @@ TEST_CASE("bodies that are too much together are refused, one by one as they go 
   }
 }
 
-TEST_CASE("a pool that is not there is a 502") {
+TEST_CASE("an unreachable pool is a 502") {
   const TemporaryFolder folder;
   const Gateway gateway(folder / "nobody");
   Client client(gateway);
@@ -300,7 +300,7 @@ TEST_CASE("a pool that is not there is a 502") {
             "client 127.0.0.1: 502 GET /: the pool cannot be reached: cannot connect"));
 }
 
-TEST_CASE("a password in a target is not in the log") {
+TEST_CASE("a password in a target is not logged") {
   const TemporaryFolder folder;
   const Gateway gateway(folder / "nobody");
   for (const char* target : {"http://ann:secret@h/a@b", "http://ann:secret@h"}) {
@@ -313,7 +313,7 @@ TEST_CASE("a password in a target is not in the log") {
   CHECK_FALSE(has(gateway.log(), "secret"));
 }
 
-TEST_CASE("a pool may be reached by TCP, and is a 502 where nobody listens") {
+TEST_CASE("a pool may use TCP, and is a 502 if it does not listen") {
   const std::string address = free_address();
   const Gateway gateway(address);
   CHECK(ask(gateway, kGet).starts_with("HTTP/1.1 502 "));
@@ -344,7 +344,7 @@ TEST_CASE("an answer over the limit is a 502") {
   CHECK(has(world.gateway.log(), "over the limit of 100000 bytes"));
 }
 
-TEST_CASE("a pool that is silent for too long is a 504") {
+TEST_CASE("a pool that is silent for too long causes a 504") {
   const World world(
       [](int connection) {
         Pool::read_request(connection);
@@ -357,7 +357,7 @@ TEST_CASE("a pool that is silent for too long is a 504") {
   CHECK(has(world.gateway.log(), "504 GET /: "));
 }
 
-TEST_CASE("what the pool answers before it has read everything still counts") {
+TEST_CASE("a reply before the pool has read everything is still valid") {
   const World world([](int connection) {
     char some[100];
     CHECK(::read(connection, some, sizeof some) > 0);
@@ -366,7 +366,7 @@ TEST_CASE("what the pool answers before it has read everything still counts") {
   CHECK(ask(world.gateway, post(some_bytes(3'000'000))).starts_with("HTTP/1.1 413 Too much"));
 }
 
-TEST_CASE("what the pool writes to its standard error is in the log") {
+TEST_CASE("the pool's standard error is logged") {
   const World world(answering(fastcgi_answer("X: y\r\n\r\n", "something\nodd")));
   CHECK(ask(world.gateway, kGet).starts_with("HTTP/1.1 200"));
   CHECK(has(world.gateway.log(), "the pool says: something\\x0aodd"));
@@ -383,7 +383,7 @@ TEST_CASE("status and fields of the pool's answer reach the client") {
   CHECK(has(reply, "Content-Length: 7\r\n"));
 }
 
-TEST_CASE("a large answer goes out whole") {
+TEST_CASE("a large reply is sent completely") {
   const std::string body = some_bytes(8'000'000);
   for (const std::string& length :
        {std::string(), fmt::format("Content-Length: {}\r\n", 8'000'000)}) {
@@ -413,7 +413,7 @@ Pool::Serve beginning(std::size_t length, std::function<void(int connection)> th
   };
 }
 
-TEST_CASE("a large answer may be the last on its connection, however quickly it is taken") {
+TEST_CASE("a large reply may be the last on its connection, however quickly it is read") {
   std::binary_semaphore taken{0};
   const World world(beginning(500'000, [&taken](int connection) {
     taken.acquire();
@@ -429,7 +429,7 @@ TEST_CASE("a large answer may be the last on its connection, however quickly it 
   }
 }
 
-TEST_CASE("a large answer goes out while it comes") {
+TEST_CASE("a large reply is sent while it arrives") {
   std::promise<void> seen;
   const World world(beginning(500'010, [&](int connection) {
     CHECK(seen.get_future().wait_for(kPatienceTime) == std::future_status::ready);
@@ -442,7 +442,7 @@ TEST_CASE("a large answer goes out while it comes") {
   CHECK((start + client.take(start.find("\r\n\r\n") + 4 + 100'010)).ends_with("the rest.\n"));
 }
 
-TEST_CASE("an answer that breaks off in the middle ends the connection, and is in the log") {
+TEST_CASE("a truncated reply ends the connection, and is logged") {
   struct Trouble {
     std::size_t length;
     std::string rest;
@@ -467,7 +467,7 @@ TEST_CASE("an answer that breaks off in the middle ends the connection, and is i
   }
 }
 
-TEST_CASE("a client that goes away in the middle of an answer takes its request with it") {
+TEST_CASE("a client that disconnects during a reply aborts its request") {
   std::promise<bool> was_closed;
   const World world(beginning(10'000'000, [&](int connection) {
     pollfd closed{connection, POLLRDHUP, 0};
@@ -508,7 +508,7 @@ TEST_CASE("X-Forwarded-For counts only from trusted peers, up to the first that 
   CHECK(address(trusts, "") == "127.0.0.1");
 }
 
-TEST_CASE("a client that goes away takes its request to the pool with it") {
+TEST_CASE("a client that disconnects aborts its request to the pool") {
   std::binary_semaphore here{0};
   std::binary_semaphore gone{0};
   const World world([&](int connection) {
@@ -524,7 +524,7 @@ TEST_CASE("a client that goes away takes its request to the pool with it") {
   CHECK(gone.try_acquire_for(kPatienceTime));
 }
 
-TEST_CASE("slow clients are told so and dropped, in the head and in the body") {
+TEST_CASE("slow clients get a timeout reply and are closed, in the head and in the body") {
   const World world(serve_echo, [](GatewayOptions& options) { options.client_timeout = 300ms; });
   for (const std::string& start : {std::string("GET / HT"), post(some_bytes(100)).substr(0, 80)}) {
     CAPTURE(start);
@@ -544,13 +544,13 @@ TEST_CASE("slow clients are told so and dropped, in the head and in the body") {
   CHECK(ask(world.gateway, kGet).starts_with("HTTP/1.1 200"));
 }
 
-TEST_CASE("a client that sends nothing is dropped without a word") {
+TEST_CASE("a client that sends nothing is closed without a reply") {
   const World world(serve_echo, [](GatewayOptions& options) { options.client_timeout = 200ms; });
   CHECK(Client(world.gateway).rest() == "");
   CHECK(world.gateway.log() == "");
 }
 
-TEST_CASE("a client that leaves in the middle of a request is in the log") {
+TEST_CASE("a client that disconnects during a request is logged") {
   const World world;
   for (const std::size_t size : {std::size_t{10}, std::size_t{70}}) {
     Client client(world.gateway);
@@ -562,7 +562,7 @@ TEST_CASE("a client that leaves in the middle of a request is in the log") {
   }
 }
 
-TEST_CASE("a body that comes steadily may take longer than the time-out") {
+TEST_CASE("a body that arrives steadily may take longer than the timeout") {
   const World world(serve_echo, [](GatewayOptions& options) {
     options.client_timeout = 1s;
     options.min_rate = 10;
@@ -577,7 +577,7 @@ TEST_CASE("a body that comes steadily may take longer than the time-out") {
   CHECK(client.reply().starts_with("HTTP/1.1 200"));
 }
 
-TEST_CASE("a kept connection without a request is closed") {
+TEST_CASE("an idle kept-alive connection is closed") {
   const World world(serve_echo, [](GatewayOptions& options) { options.keepalive_timeout = 200ms; });
   Client client(world.gateway);
   client.send(kGet);
@@ -632,7 +632,7 @@ TEST_CASE("more clients than allowed wait until one leaves") {
   CHECK(third.reply().starts_with("HTTP/1.1 200"));
 }
 
-TEST_CASE("SIGTERM ends it at once") {
+TEST_CASE("SIGTERM ends the gateway immediately") {
   std::binary_semaphore here{0};
   World world([&here](int connection) {
     Pool::read_request(connection);
@@ -649,7 +649,7 @@ TEST_CASE("SIGTERM ends it at once") {
   CHECK(busy.rest() == "");
 }
 
-TEST_CASE("SIGQUIT lets the request under way finish, and no new connection come") {
+TEST_CASE("SIGQUIT finishes the in-flight request and stops accepting connections") {
   std::binary_semaphore here{0};
   std::binary_semaphore may_answer{0};
   World world([&](int connection) {
@@ -663,7 +663,7 @@ TEST_CASE("SIGQUIT lets the request under way finish, and no new connection come
   busy.send(kGet);
   REQUIRE(here.try_acquire_for(kPatienceTime));
   world.gateway.signal(SIGQUIT);
-  // After a moment, since it might have been about to send.
+  // After stop_grace, since it might have been about to send.
   CHECK(idle.rest() == "");
   may_answer.release();
   const std::string reply = busy.rest();
@@ -672,7 +672,7 @@ TEST_CASE("SIGQUIT lets the request under way finish, and no new connection come
   CHECK(world.gateway.wait() == 0);
 }
 
-TEST_CASE("after SIGQUIT a kept connection has one more reply, which says that it is the last") {
+TEST_CASE("after SIGQUIT, a kept-alive connection gets one more reply, with Connection: close") {
   World world(serve_echo, [](GatewayOptions& options) { options.stop_grace = 10s; });
   Client kept(world.gateway);
   Client fresh(world.gateway);
@@ -690,11 +690,11 @@ TEST_CASE("after SIGQUIT a kept connection has one more reply, which says that i
   reply = fresh.rest();
   CHECK(reply.starts_with("HTTP/1.1 200"));
   CHECK(has(reply, "Connection: close\r\n"));
-  // Long before the moment is over: nobody is left.
+  // Long before stop_grace has passed: no connection is left.
   CHECK(world.gateway.wait() == 0);
 }
 
-TEST_CASE("the end of a reply that began before SIGQUIT leaves a moment for the next request") {
+TEST_CASE("after a reply that began before SIGQUIT, one more request may follow") {
   constexpr std::size_t kLength = 500'010;
   std::binary_semaphore may_go_on{0};
   int asked = 0;

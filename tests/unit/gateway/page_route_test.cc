@@ -4,7 +4,7 @@
 
 using quarry::gateway::is_surely_page;
 
-TEST_CASE("pages are what is asked for, and forms that are sent") {
+TEST_CASE("pages are GET requests and submitted forms") {
   for (const char* path : {"/", "/timeline", "/a/b/wiki", "/doc/trunk/queues.md", "/queueing"}) {
     CAPTURE(path);
     CHECK(is_surely_page("GET", path, ""));
@@ -14,7 +14,7 @@ TEST_CASE("pages are what is asked for, and forms that are sent") {
   }
 }
 
-TEST_CASE("what is not sure is the pool's") {
+TEST_CASE("doubtful requests go to the pool") {
   for (const char* type : {"application/x-fossil", "application/x-fossil-debug", "text/plain", "",
                            "application/x-quarry-change-set"}) {
     CAPTURE(type);

@@ -1,4 +1,4 @@
-// What the front answers by itself is there for the pool's status page.
+// Refusals by the front are available for the pool's status page.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -21,7 +21,7 @@ std::shared_ptr<RefusalTally> some_tally() {
   return *RefusalTally::create(scoreboard::Refuser::kFront);
 }
 
-/// The one with STATUS, as soon as it was there so often.
+/// The refusal with STATUS, once it was counted TIMES times.
 Refusal refusal_in(const RefusalTally& tally, std::uint32_t status, std::uint64_t times = 1) {
   Refusal found;
   const bool is_there = eventually([&] {
@@ -36,7 +36,7 @@ Refusal refusal_in(const RefusalTally& tally, std::uint32_t status, std::uint64_
 
 }  // namespace
 
-TEST_CASE("what is refused at its head is told with its path, and without what may be secret") {
+TEST_CASE("a request refused at its head is recorded with its path and without secrets") {
   const auto tally = some_tally();
   const World world(serve_echo, [&](GatewayOptions& options) {
     options.refusals = tally;
@@ -57,13 +57,13 @@ TEST_CASE("what is refused at its head is told with its path, and without what m
   const Refusal unknown = refusal_in(*tally, 411);
   CHECK(unknown.method.view() == "POST");
   CHECK(unknown.uri.view().empty());
-  // No request at all.
+  // Not a request.
   ask(world.gateway, "\x16\x03\x01\x02");
   CHECK(refusal_in(*tally, 400).method.view().empty());
   CHECK(tally->read().size() == 4);
 }
 
-TEST_CASE("what was asked before on the same connection is not taken for what is refused") {
+TEST_CASE("a refusal is not attributed to an earlier request on the connection") {
   const auto tally = some_tally();
   const World world(serve_echo, [&](GatewayOptions& options) { options.refusals = tally; });
   Client client(world.gateway);
@@ -74,7 +74,7 @@ TEST_CASE("what was asked before on the same connection is not taken for what is
   CHECK(refusal_in(*tally, 400).uri.view().empty());
 }
 
-TEST_CASE("a pool that is not there is told, with how often it was not") {
+TEST_CASE("an unreachable pool is recorded with a count") {
   const auto tally = some_tally();
   const TemporaryFolder folder;
   const Gateway gateway(folder / "nobody",
@@ -88,12 +88,12 @@ TEST_CASE("a pool that is not there is told, with how often it was not") {
   CHECK(last.text.view() == "the pool cannot be reached");
 }
 
-TEST_CASE("connections that are too many are told, though the log has but one line of them") {
+TEST_CASE("excess connections are all counted, although only one line is logged") {
   const auto tally = some_tally();
   const World world(serve_echo, [&](GatewayOptions& options) {
     options.refusals = tally;
     options.max_connections_per_address = 1;
-    // Nobody is silent for so long that he gives way.
+    // No client counts as silent.
     options.min_rate = 0;
   });
   Client first(world.gateway);
@@ -104,7 +104,7 @@ TEST_CASE("connections that are too many are told, though the log has but one li
   CHECK(log.find("503 more than") == log.rfind("503 more than"));
 }
 
-TEST_CASE("a browser whose address has too many connections is told so by a page") {
+TEST_CASE("a browser whose address has too many connections gets a page") {
   const World world(serve_echo, [](GatewayOptions& options) {
     options.max_connections_per_address = 1;
     options.min_rate = 0;
@@ -119,7 +119,7 @@ TEST_CASE("a browser whose address has too many connections is told so by a page
   CHECK(reply.contains("Content-Type: text/html"));
 }
 
-TEST_CASE("a browser that sends too many cookies is told so by a page") {
+TEST_CASE("a browser that sends too many cookies gets a page") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_header = 2000; });
   const std::string reply =
       ask(world.gateway, "GET / HTTP/1.1\r\nHost: h\r\nAccept: text/html\r\nCookie: " +

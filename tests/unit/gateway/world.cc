@@ -84,7 +84,7 @@ Pool::Pool(const std::string& address, Serve serve, int backlog) {
       if (wait[1].revents != 0) return;
       const base::Fd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!connection) continue;
-      // By TCP it has the listening socket's.
+      // Over TCP, the connection inherits the listening socket's timeout.
       const timeval none{};
       ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
       serve(connection.get());
@@ -137,7 +137,7 @@ void serve_echo(int connection) {
 }
 
 Gateway::Gateway(const std::string& pool, const std::function<void(GatewayOptions&)>& change) {
-  // Port 0 is no address that a configuration may have, so the socket is made by hand.
+  // Port 0 is not valid in a configuration, so the socket is made by hand.
   const base::Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -160,7 +160,7 @@ Gateway::Gateway(const std::string& pool, const std::function<void(GatewayOption
   if (pid_ < 0) throw std::runtime_error("fork");
   if (pid_ == 0) {
     base::set_log_descriptor(log.get());
-    // Not _exit(): under AddressSanitizer the exit code then tells of leaks.
+    // Not _exit(), so that AddressSanitizer's exit code reports leaks.
     std::exit(run(options));
   }
 }

@@ -1,5 +1,4 @@
-// A gateway in a process of its own, a pool that answers as the test wants, and a client that sends
-// bytes.
+// A gateway in its own process, a pool with scripted answers, and a client that sends bytes.
 #pragma once
 
 #include <sys/types.h>
@@ -26,7 +25,7 @@ struct PoolRequest {
 /// STDOUT in one record, and the end of the request.
 std::string fastcgi_answer(std::string_view output, std::string_view error_output = {});
 
-/// "127.0.0.1:PORT" with a port that nobody listens on.
+/// "127.0.0.1:PORT" with an unused port.
 std::string free_address();
 
 /// Listens on an address and hands each connection, in one thread, to a function.
@@ -38,7 +37,7 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// Reads one request to its end. Empty params: the gateway went away.
+  /// Reads a complete request. Empty params: the gateway has disconnected.
   static PoolRequest read_request(int connection);
   static void write(int connection, std::string_view bytes);
 
@@ -49,11 +48,11 @@ class Pool {
   std::thread thread_;
 };
 
-/// Answers every request with its body, or else a listing of its params, "NAME=VALUE\n" each.
+/// Answers every request with its body or, if it is empty, with its params, "NAME=VALUE\n" each.
 void serve_echo(int connection);
 
-/// The gateway, forked; ended with SIGTERM by the destructor. To be made before the Pool: a fork
-/// would not take the pool's thread along.
+/// A forked gateway; the destructor ends it with SIGTERM. Create it before the Pool, because a fork
+/// does not copy the pool's thread.
 class Gateway {
  public:
   /// POOL is the address of the pool. CHANGE may set options.
@@ -65,7 +64,7 @@ class Gateway {
 
   std::uint16_t port() const { return port_; }
   void signal(int number) const;
-  /// Its exit code; -1 when a signal ended it or it did not end within kPatience.
+  /// Its exit code; -1 if it was ended by a signal or did not end within kPatience.
   int wait();
   /// What it has logged so far.
   std::string log() const;
@@ -76,8 +75,8 @@ class Gateway {
   pid_t pid_ = -1;
 };
 
-/// Both, on one socket. A test that needs several makes them all before it asks the first: what a
-/// pool's thread holds while the next gateway is forked looks leaked in there.
+/// A gateway and a pool, on one socket. A test that needs several creates all of them before the first
+/// request: memory of a pool's thread would be reported as leaked in a gateway forked later.
 struct World {
   explicit World(Pool::Serve serve = serve_echo,
                  const std::function<void(GatewayOptions&)>& change = {})
@@ -94,12 +93,12 @@ class Client {
   /// From ADDRESS, one of 127.0.0.0/8.
   explicit Client(const Gateway& gateway, const std::string& address = "127.0.0.1");
   void send(std::string_view bytes) const;
-  /// One reply by its Content-Length (a HEAD's or 304's with BODILESS), or what there is when the
-  /// gateway closes or kPatience has passed.
+  /// One reply, up to its Content-Length (BODILESS: a reply to HEAD or a 304), or what has arrived
+  /// when the gateway closes or kPatience has passed.
   std::string reply(bool bodiless = false);
-  /// The next SIZE bytes, or what there is of them.
+  /// The next SIZE bytes, or fewer if the gateway closes.
   std::string take(std::size_t size);
-  /// Everything until the gateway closes; ends with "TIMEOUT" when it does not within kPatience.
+  /// Everything until the gateway closes; ends with "TIMEOUT" if that takes longer than kPatience.
   std::string rest();
   void close() { socket_.reset(); }
 

@@ -19,13 +19,13 @@ TEST_CASE("a record's header is eight bytes") {
   CHECK(header->padding_length == 7);
 }
 
-TEST_CASE("less than a header, and another version, are none") {
+TEST_CASE("an incomplete header, or one of another version, is not decoded") {
   CHECK_FALSE(decode(""));
   CHECK_FALSE(decode("\1\6\0\1\0\0\0"s));
   CHECK_FALSE(decode("\2\6\0\1\0\0\0\0"s));
 }
 
-TEST_CASE("records read the same in pieces of any size") {
+TEST_CASE("records are parsed from pieces of any size") {
   std::string bytes;
   append_record(bytes, FCGI_STDOUT, 1, "hello", 3);
   append_record(bytes, FCGI_STDERR, 2, "", 255);
@@ -66,7 +66,7 @@ TEST_CASE("a stream is cut into records that need no padding") {
   CHECK((bytes == expected));
 }
 
-TEST_CASE("a request to a responder begins with a record of its own") {
+TEST_CASE("a request to a responder starts with its own record") {
   CHECK(begin_content(FCGI_KEEP_CONN) == "\0\1\1\0\0\0\0\0"s);
   CHECK(end_content(FCGI_OVERLOADED) == "\0\0\0\0\2\0\0\0"s);
   CHECK(begins_request({.type = FCGI_BEGIN_REQUEST, .request_id = 7}, begin_content()));
@@ -85,7 +85,7 @@ TEST_CASE("names and values carry lengths of one byte up to 127 and of four abov
         "\1\2Abc\1\x7fN" + std::string(127, 'x') + "\1\x80\0\0\x80L"s + std::string(128, 'y'));
 }
 
-TEST_CASE("pairs have short and long lengths, and come back as they were") {
+TEST_CASE("pairs have short and long lengths, and are decoded unchanged") {
   for (const std::size_t size : {0UL, 1UL, 127UL, 128UL, 255UL, 256UL, 65536UL, 16777216UL}) {
     CAPTURE(size);
     const std::string text(size, 'x');
@@ -106,7 +106,7 @@ TEST_CASE("pairs have short and long lengths, and come back as they were") {
   }
 }
 
-TEST_CASE("pairs whose lengths lie, or that have a NUL, are none") {
+TEST_CASE("pairs with wrong lengths or a NUL are not decoded") {
   for (const std::string& bytes :
        {"\1"s, "\1\1"s, "\1\1a"s, "\0\1a"s, "\x80\0\0"s, "\x80\0\0\1"s,
         "\xff\xff\xff\xff\xff\xff\xff\xff"s, "\1\3Ax\0y"s, "\2\1A\0x"s}) {

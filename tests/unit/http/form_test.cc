@@ -15,7 +15,7 @@ TEST_CASE("a value is decoded") {
   }
 }
 
-TEST_CASE("leniently, what is not an escape stays") {
+TEST_CASE("lenient decoding keeps invalid escapes") {
   CHECK(form_decode_leniently("a+b%2Bc%c3%A9") == "a b+c\xc3\xa9");
   CHECK(form_decode_leniently("%+%4+%4z+%%41") == "% %4 %4z %A");
   CHECK(form_decode_leniently("a%00b") == std::string("a\0b", 3));

@@ -8,7 +8,7 @@ using namespace quarry::http;
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-TEST_CASE("a header block ends with its empty line, whatever ends its lines") {
+TEST_CASE("a header block ends with an empty line, with any kind of line end") {
   CHECK(header_block_size("A: b\r\n\r\nbody\n\n") == 8);
   CHECK(header_block_size("A: b\n\nbody") == 6);
   CHECK(header_block_size("A: b\n\r\nbody") == 7);
@@ -29,7 +29,7 @@ TEST_CASE("status, length and fields are taken apart") {
         Fields{{"Content-Type", "text/plain"}, {"Set-Cookie", "a=1"}, {"Set-Cookie", "b=2"}});
 }
 
-TEST_CASE("without a status it is 200, or 302 where a location is given") {
+TEST_CASE("the default status is 200, or 302 with a location") {
   const auto plain = parse_reply_header("Content-Type: text/plain\n\n");
   REQUIRE(plain);
   CHECK(plain->status == 200);

@@ -20,7 +20,7 @@ std::string post(std::string_view fields) {
 
 }  // namespace
 
-TEST_CASE("requests as clients make them are let in") {
+TEST_CASE("requests of common clients are accepted") {
   CHECK(verdict("GET / HTTP/1.1\r\nHost: h\r\n\r\n") == 0);
   CHECK(verdict("HEAD /a?b HTTP/1.0\r\n\r\n") == 0);
   CHECK(verdict("GET http://h/a HTTP/1.1\r\nHost: h\r\n\r\n") == 0);
@@ -75,7 +75,7 @@ TEST_CASE("a host is a name or an address, with a port or without") {
   }
 }
 
-TEST_CASE("a first line that is no request is refused") {
+TEST_CASE("a malformed request line is refused") {
   for (const char* line :
        {"", "GET", "GET /", "GET  HTTP/1.1", "GET / / HTTP/1.1", "GET /\t HTTP/1.1",
         "G@T / HTTP/1.1", "GET / HTTP", " / HTTP/1.1", "\x16\x03\x01"}) {
@@ -84,7 +84,7 @@ TEST_CASE("a first line that is no request is refused") {
   }
 }
 
-TEST_CASE("other versions of HTTP are told so") {
+TEST_CASE("other versions of HTTP are refused with a reason") {
   for (const char* version : {"HTTP/0.9", "HTTP/2.0", "HTTP/1.2", "HTTP/11.1"}) {
     CAPTURE(version);
     CHECK(verdict("GET / " + std::string(version) + "\r\nHost: h\r\n\r\n") == 505);
@@ -112,7 +112,7 @@ TEST_CASE("a refusal is one line of plain text and ends the connection") {
             .ends_with("Connection: close\r\n\r\n"));
 }
 
-TEST_CASE("a browser is refused by a page, but not in a sync") {
+TEST_CASE("a browser gets refusals as a page, except in a sync") {
   const std::string start = "POST /x HTTP/1.1\r\nHost: h\r\naccept:  text/html,*/*;q=0.8\r\n";
   CHECK(wants_page(start + "\r\n"));
   CHECK(wants_page(start + "Content-Type: multipart/form-data\r\n\r\n"));

@@ -6,7 +6,7 @@
 
 using namespace quarry::http;
 
-TEST_CASE("browsers have pages, programs text") {
+TEST_CASE("browsers get pages, programs get text") {
   CHECK(prefers_html(
       "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"));
   CHECK(prefers_html("application/json;q=0.5, TEXT/HTML;level=1;q=0.7"));
@@ -21,7 +21,7 @@ TEST_CASE("browsers have pages, programs text") {
   CHECK_FALSE(prefers_html("application/text/html,,;,q=,"));
 }
 
-TEST_CASE("who refuses gzip does not take it") {
+TEST_CASE("a client may refuse gzip") {
   CHECK(takes_gzip("gzip"));
   CHECK(takes_gzip("deflate, GZIP;q=0.5, br"));
   CHECK_FALSE(takes_gzip(""));
@@ -30,14 +30,14 @@ TEST_CASE("who refuses gzip does not take it") {
   CHECK_FALSE(takes_gzip("x-gzip-not, br"));
 }
 
-TEST_CASE("nothing that came from outside is markup in a page about an error") {
+TEST_CASE("untrusted text in an error page is escaped") {
   const std::string page = error_page(404, "no <script>alert('x')</script> & \"y\"");
   CHECK_FALSE(page.contains("<script"));
   CHECK(page.contains("No &lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; &quot;y&quot;."));
   CHECK(web_page("</title><b>", "").contains("<title>&lt;/title&gt;&lt;b&gt;</title>"));
 }
 
-TEST_CASE("each page about an error says what to do, and is known by its code") {
+TEST_CASE("each error page says what to do, and shows its code") {
   for (const int status : {400, 403, 404, 405, 408, 413, 415, 429, 431, 500, 502, 503, 504}) {
     CAPTURE(status);
     const std::string page = error_page(status, "it is so");
@@ -50,7 +50,7 @@ TEST_CASE("each page about an error says what to do, and is known by its code") 
   CHECK(error_page(503, "x") != error_page(404, "x"));
 }
 
-TEST_CASE("a page may do nothing, and a live one run its own script alone") {
+TEST_CASE("a page may not do anything, and a live page may only run its own script") {
   const std::string still = web_page_headers();
   CHECK(still.contains("Content-Security-Policy: default-src 'none'; style-src 'sha256-"));
   CHECK_FALSE(still.contains("script-src"));

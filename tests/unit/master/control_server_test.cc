@@ -80,7 +80,7 @@ bool is_open(const Fd& fd) {
 
 }  // namespace
 
-TEST_CASE("a question has its answer, and then the connection ends") {
+TEST_CASE("a question is answered, and then the connection is closed") {
   ControlWorld world;
   const Fd client = world.connect();
   say(client, "status full\n");
@@ -90,7 +90,7 @@ TEST_CASE("a question has its answer, and then the connection ends") {
   CHECK(world.asked() == std::vector{Question::kFullStatus});
 }
 
-TEST_CASE("a question may come in pieces, and half of one has no answer") {
+TEST_CASE("a question may arrive in pieces, and an incomplete one is not answered") {
   ControlWorld world;
   const Fd slow = world.connect();
   const Fd half = world.connect();
@@ -110,7 +110,7 @@ TEST_CASE("a question may come in pieces, and half of one has no answer") {
   CHECK(world.asked().size() == 1);
 }
 
-TEST_CASE("what is no question is refused, however long it goes on") {
+TEST_CASE("input that is not a question is refused, no matter how long it is") {
   ControlWorld world;
   for (const std::string& text :
        {std::string("stop\n"), std::string("\0\n", 2), std::string("\n"), std::string(10000, 'x'),
@@ -124,7 +124,7 @@ TEST_CASE("what is no question is refused, however long it goes on") {
   CHECK(world.asked().empty());
 }
 
-TEST_CASE("an answer that is larger than the socket's buffer arrives whole") {
+TEST_CASE("an answer larger than the socket's buffer arrives complete") {
   const std::string large(3'000'000, 'a');
   ControlWorld world(large);
   const Fd client = world.connect();
@@ -142,7 +142,7 @@ TEST_CASE("an answer that is larger than the socket's buffer arrives whole") {
 }
 
 TEST_CASE(
-    "clients that say nothing make room for others, the oldest first, and for no answer's sake") {
+    "silent clients are closed for new ones, oldest first, but not one that gets its answer") {
   ControlWorld world(std::string(3'000'000, 'a'));
   const Fd reader = world.connect();
   say(reader, "status\n");

@@ -20,7 +20,7 @@ using namespace quarry::master::testing;
 using namespace std::chrono_literals;
 using quarry::base::Fd;
 
-TEST_CASE("children are started, replaced when they die, and gone after SIGTERM") {
+TEST_CASE("children are started, replaced when they die, and ended on SIGTERM") {
   World world;
   world.start([&] {
     std::vector<Service> services;
@@ -44,7 +44,7 @@ TEST_CASE("children are started, replaced when they die, and gone after SIGTERM"
   CHECK_FALSE(std::filesystem::exists(world.pid_file()));
 }
 
-TEST_CASE("a graceful stop lets the fronts end before the pools are asked to") {
+TEST_CASE("a graceful stop lets the fronts end before it asks the pools") {
   World world;
   const auto run = [&](char begins, char ends) {
     return [&world, begins, ends](ChildContext&) {
@@ -76,7 +76,7 @@ TEST_CASE("a graceful stop lets the fronts end before the pools are asked to") {
   CHECK(world.wait_for_end() == 0);
 }
 
-TEST_CASE("a graceful stop is bounded: children that do not end are terminated") {
+TEST_CASE("a graceful stop has a timeout, after which children are terminated") {
   World world;
   world.start(
       [&] {
@@ -95,7 +95,7 @@ TEST_CASE("a graceful stop is bounded: children that do not end are terminated")
   CHECK(world.next().what == 0);
 }
 
-TEST_CASE("a child that is told to reopen its logs before it can be hears of it once it can") {
+TEST_CASE("a child asked to reopen its logs too early gets the signal once it has a handler") {
   World world;
   static volatile sig_atomic_t told = 0;
   world.start([&] {
@@ -103,7 +103,7 @@ TEST_CASE("a child that is told to reopen its logs before it can be hears of it 
     services.push_back(world.service(1, [&](ChildContext& child) {
       ::kill(::getpid(), SIGUSR1);
       ::signal(SIGUSR1, [](int) { told = 1; });
-      quarry::base::let_reopening_be_told();
+      quarry::base::unblock_reopen_signal();
       world.say(told != 0 ? 't' : 'm');
       return sleep_for_ever(child);
     }));
@@ -194,7 +194,7 @@ TEST_CASE("a child that observes another service reads its board") {
   CHECK(world.wait_for_end() == 0);
 }
 
-TEST_CASE("a child that writes to the board that it observes is read by who has it") {
+TEST_CASE("what a child writes to the board that it observes is visible to the board's owner") {
   World world;
   world.start([&] {
     std::vector<Service> services;
@@ -219,7 +219,7 @@ TEST_CASE("a child that writes to the board that it observes is read by who has 
   CHECK(world.wait_for_end() == 0);
 }
 
-TEST_CASE("a child that writes garbage to the master loses its channel and nothing else happens") {
+TEST_CASE("a child that sends garbage to the master only loses its channel") {
   World world;
   world.start([&] {
     std::vector<Service> services;
@@ -257,7 +257,7 @@ TEST_CASE("a crash loop neither spins nor ends the master") {
   CHECK(world.wait_for_end() == 0);
 }
 
-TEST_CASE("a first start fails where a program cannot be executed") {
+TEST_CASE("a first start fails if a program cannot be executed") {
   World world;
   world.start([&] {
     std::vector<Service> services;
@@ -268,7 +268,7 @@ TEST_CASE("a first start fails where a program cannot be executed") {
   CHECK(WEXITSTATUS(world.wait_for_end()) == 1);
 }
 
-TEST_CASE("only a service that says so may get more rights by what it executes") {
+TEST_CASE("a service gains privileges from what it executes only if configured") {
   World world;
   world.start([&] {
     const auto run = [&](ChildContext& child) {
@@ -290,7 +290,7 @@ TEST_CASE("only a service that says so may get more rights by what it executes")
   CHECK(world.wait_for_end() == 0);
 }
 
-TEST_CASE("what is executed for a program has the rights that its service gives, and no slot") {
+TEST_CASE("a program runs with the privileges of its service, and without a slot") {
   World world;
   const auto told = [&](const std::string& name) { return world.socket() + "." + name; };
   world.start([&] {
@@ -330,7 +330,7 @@ TEST_CASE("what is executed for a program has the rights that its service gives,
   CHECK(world.wait_for_end() == 0);
 }
 
-TEST_CASE("a request that takes longer than its bound ends its child") {
+TEST_CASE("a request that exceeds its timeout ends its child") {
   World world;
   world.start([&] {
     std::vector<Service> services;
@@ -361,8 +361,7 @@ void forbid_processes(const World& world) {
 
 }  // namespace
 
-TEST_CASE(
-    "a start whose first child cannot be made fails at once, and nobody hears that it is ready") {
+TEST_CASE("a start whose first child cannot be created fails immediately, without being ready") {
   if (::geteuid() != 0) return;  // needs another user, whose number of processes is bounded
   World world;
   const Fd manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));

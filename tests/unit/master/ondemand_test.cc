@@ -98,7 +98,7 @@ class Signal {
 
 }  // namespace
 
-TEST_CASE("no connection, no child; one connection, one child") {
+TEST_CASE("a child is started for each connection, and none without") {
   World world;
   world.start([&] {
     return ondemand(world, 5, [&](ChildContext& child) {
@@ -112,7 +112,7 @@ TEST_CASE("no connection, no child; one connection, one child") {
   CHECK(world.is_silent(300));
 }
 
-TEST_CASE("while a child is on its way to accept(), no other is started and the master rests") {
+TEST_CASE("while a child is about to call accept(), no other is started and the master is idle") {
   World world;
   world.start([&] {
     return ondemand(world, 5, [&](ChildContext& child) {
@@ -128,7 +128,7 @@ TEST_CASE("while a child is on its way to accept(), no other is started and the 
   CHECK(ticks_of(world.master()) - before <= 2);
 }
 
-TEST_CASE("a child that is stuck before accept() does not keep the connection from the next") {
+TEST_CASE("a child stuck before accept() does not block the connection") {
   World world;
   world.start([&] {
     return ondemand(world, 2, [&](ChildContext& child) {
@@ -146,7 +146,7 @@ TEST_CASE("a child that is stuck before accept() does not keep the connection fr
   CHECK(world.next().what == 'g');
 }
 
-TEST_CASE("a first accept() that brings nothing puts the socket back as well") {
+TEST_CASE("a first accept() without a connection also makes the master watch the socket") {
   World world;
   const Signal sibling_is_here;
   const Signal connection_is_taken;
@@ -183,7 +183,7 @@ TEST_CASE("a first accept() that brings nothing puts the socket back as well") {
   CHECK(world.next().what == 'g');
 }
 
-TEST_CASE("a child that ends before accept() is followed by another") {
+TEST_CASE("a child that ends before accept() is replaced") {
   World world;
   world.start([&] {
     return ondemand(world, 5, [&](ChildContext& child) -> int {
@@ -196,7 +196,7 @@ TEST_CASE("a child that ends before accept() is followed by another") {
   for (int i = 0; i < 3; ++i) CHECK(world.next().what == 's');
 }
 
-TEST_CASE("an idle child takes the next connection, and nobody is started for it") {
+TEST_CASE("an idle child takes the next connection, and no other is started") {
   World world;
   world.start([&] {
     return ondemand(world, 5, [&](ChildContext& child) {
@@ -224,7 +224,7 @@ TEST_CASE("an idle child takes the next connection, and nobody is started for it
   }
 }
 
-TEST_CASE("with max_children busy a connection waits, and is taken when one is free again") {
+TEST_CASE("with max_children busy, a connection waits until one is free") {
   World world;
   world.start([&] {
     return ondemand(world, 2, [&](ChildContext& child) {
@@ -250,7 +250,7 @@ TEST_CASE("with max_children busy a connection waits, and is taken when one is f
   CHECK(world.next().what == 'g');
 }
 
-TEST_CASE("a child that was idle for process_idle_timeout ends, and comes back when needed") {
+TEST_CASE("a child idle for process_idle_timeout ends, and another is started when needed") {
   World world;
   world.start([&] {
     return ondemand(
@@ -276,7 +276,7 @@ TEST_CASE("a child that was idle for process_idle_timeout ends, and comes back w
   CHECK(again.pid != first);
 }
 
-TEST_CASE("a pool without children that can start none waits until it can") {
+TEST_CASE("a pool without children that cannot start any retries later") {
   World world;
   world.start([&] {
     return ondemand(world, 2, [&](ChildContext& child) {

@@ -195,7 +195,7 @@ TEST_CASE("a program is started with its listening socket, and again when it cra
   CHECK(master.ask_receiver() == "taken\n");
 }
 
-TEST_CASE("why a program cannot be executed is in the log") {
+TEST_CASE("the reason why a program cannot be executed is logged") {
   SmallMaster master;
   const auto said = by_letter(master.next(2));
   master.remove_receiver();
@@ -203,7 +203,7 @@ TEST_CASE("why a program cannot be executed is in the log") {
   CHECK(master.logs("receiver: No such file or directory"));
 }
 
-TEST_CASE("over a reload a program that has to be alone starts when the old one has ended") {
+TEST_CASE("after a reload, a program that must be alone starts when the old one has ended") {
   SmallMaster master;
   const auto before = by_letter(master.next(2));
   master.hold_receiver();
@@ -221,7 +221,7 @@ TEST_CASE("over a reload a program that has to be alone starts when the old one 
   CHECK(master.ask_receiver() == "taken\n");
 }
 
-TEST_CASE("what workers hand to is stopped after them, gracefully and at once") {
+TEST_CASE("receivers are stopped after the workers, gracefully and immediately") {
   for (const int number : {SIGQUIT, SIGTERM}) {
     SmallMaster master;
     const pid_t worker = by_letter(master.next(2)).at('w');
@@ -235,7 +235,7 @@ TEST_CASE("what workers hand to is stopped after them, gracefully and at once") 
   }
 }
 
-TEST_CASE("a job runs once for the number that was asked for") {
+TEST_CASE("a job runs once for the requested number") {
   SmallMaster master;
   master.next(2);
   master.ask_for({7});
@@ -247,7 +247,7 @@ TEST_CASE("a job runs once for the number that was asked for") {
   CHECK(master.next().number == 8);
 }
 
-TEST_CASE("what a worker has asked for is heard although it has ended") {
+TEST_CASE("a worker's request is handled although it has ended") {
   SmallMaster master;
   const auto said = by_letter(master.next(2));
   // The master finds both deaths, and what was asked for, at once.
@@ -266,7 +266,7 @@ TEST_CASE("what a worker has asked for is heard although it has ended") {
   CHECK(words.contains('j'));
 }
 
-TEST_CASE("what a worker of an earlier generation asks for is heard") {
+TEST_CASE("a request from a worker of an earlier generation is handled") {
   SmallMaster master;
   const auto before = by_letter(master.next(2));
   hold(before.at('w'));
@@ -283,7 +283,7 @@ TEST_CASE("what a worker of an earlier generation asks for is heard") {
   release(after.at('w'));  // or it would outlive the test
 }
 
-TEST_CASE("jobs that have to be alone start when those of the generation before have ended") {
+TEST_CASE("jobs that must be alone start when those of the previous generation have ended") {
   SmallMaster master;
   master.next(2);
   master.ask_for({200});
@@ -296,7 +296,7 @@ TEST_CASE("jobs that have to be alone start when those of the generation before 
   CHECK(letters(master.next(3)) == "JjJ");
 }
 
-TEST_CASE("no more jobs run at once than may, and who waits has his turn") {
+TEST_CASE("the number of running jobs is limited, and waiting ones get their turn") {
   SmallMaster master;
   master.next(2);
   master.ask_for({100, 101, 102, 103, 102});
@@ -318,7 +318,7 @@ TEST_CASE("no more jobs run at once than may, and who waits has his turn") {
   CHECK(most == 2);
 }
 
-TEST_CASE("what is asked for again while it runs runs once more") {
+TEST_CASE("a job requested again while it runs is run once more") {
   SmallMaster master;
   master.next(2);
   master.ask_for({100});
@@ -332,7 +332,7 @@ TEST_CASE("what is asked for again while it runs runs once more") {
   CHECK(words[1].number == 100);
 }
 
-TEST_CASE("a job that pauses gives its place to others, and has one again before it goes on") {
+TEST_CASE("a paused job frees its place, and gets one again before it continues") {
   SmallMaster master;
   master.next(2);
   master.ask_for({60, 61, 62});
@@ -347,7 +347,7 @@ TEST_CASE("a job that pauses gives its place to others, and has one again before
   CHECK(std::ranges::count(words, 'J', &ServiceWord::what) == 5);
 }
 
-TEST_CASE("no more jobs pause than may, and others wait to begin") {
+TEST_CASE("the number of paused jobs is limited, and others wait to start") {
   SmallMaster master;
   master.next(2);
   // Two may run at once, and three pause beside them.
@@ -360,7 +360,7 @@ TEST_CASE("no more jobs pause than may, and others wait to begin") {
   CHECK(std::ranges::count(words, 'j', &ServiceWord::what) == 1);
 }
 
-TEST_CASE("a job that takes longer than it may is ended, and its place is another's") {
+TEST_CASE("a job that exceeds its timeout is ended, and its place is freed") {
   SmallMaster master;
   master.next(2);
   master.ask_for({100, 101, 6});
@@ -370,7 +370,7 @@ TEST_CASE("a job that takes longer than it may is ended, and its place is anothe
   CHECK(next.number == 6);
 }
 
-TEST_CASE("jobs that fail at once are not started faster and faster") {
+TEST_CASE("jobs that fail immediately are started with a delay") {
   SmallMaster master;
   master.next(2);
   const auto begin = std::chrono::steady_clock::now();
@@ -382,7 +382,7 @@ TEST_CASE("jobs that fail at once are not started faster and faster") {
   CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(350));
 }
 
-TEST_CASE("jobs are stopped after the workers that ask for them, and before the receiver") {
+TEST_CASE("jobs are stopped after the workers that request them, and before the receiver") {
   SmallMaster master;
   const pid_t worker = by_letter(master.next(2)).at('w');
   master.ask_for({100});
@@ -402,7 +402,7 @@ TEST_CASE("jobs are stopped after the workers that ask for them, and before the 
   CHECK(master.wait_for_end() == 0);
 }
 
-TEST_CASE("programs that crash again and again leave all others alone") {
+TEST_CASE("programs that crash repeatedly do not affect others") {
   SmallMaster master;
   master.next(2);
   for (int i = 0; i < 3; ++i) {
@@ -412,7 +412,7 @@ TEST_CASE("programs that crash again and again leave all others alone") {
   CHECK(master.is_silent());
 }
 
-TEST_CASE("what the master asks for by itself runs at its beginning, and when its child wants to") {
+TEST_CASE("the master's own jobs run at startup, and when their child asks for it") {
   SmallMaster master(true);
   std::map<int, int> runs;
   // The worker and the receiver have said a word, too.
@@ -422,7 +422,7 @@ TEST_CASE("what the master asks for by itself runs at its beginning, and when it
   CHECK(runs == std::map<int, int>{{70, 3}, {72, 1}});
 }
 
-TEST_CASE("who was not asked for by the master cannot have himself run again") {
+TEST_CASE("a job that the master did not request itself cannot reschedule itself") {
   SmallMaster master;
   master.next(2);
   master.ask_for({70});
@@ -432,7 +432,7 @@ TEST_CASE("who was not asked for by the master cannot have himself run again") {
   CHECK(master.is_silent());
 }
 
-TEST_CASE("a job may ask for another one") {
+TEST_CASE("a job may request another one") {
   SmallMaster master;
   master.next(2);
   master.ask_for({71});

@@ -143,7 +143,7 @@ int run_master(int argc, char** argv) {
   if (*handover) {
     reload.generation = (**handover).generation;
     reload.notes = std::move((**handover).notes);
-    reload.elders = std::move((**handover).elders);
+    reload.previous_children = std::move((**handover).previous_children);
     reload.boards = std::move((**handover).boards);
     inherited = std::move((**handover).sockets);
   }

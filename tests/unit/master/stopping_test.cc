@@ -13,7 +13,7 @@ bool is(const std::optional<StopOrder>& order, StopWay way, StopPhase first, Sto
 
 }  // namespace
 
-TEST_CASE("a graceful stop asks each kind of service when those before it have ended") {
+TEST_CASE("a graceful stop asks each kind of service when earlier kinds have ended") {
   Stopping stopping(7s);
   LivingChildren living{1, 4, 0, 1};
   CHECK_FALSE(stopping.next(living).has_value());
@@ -34,7 +34,7 @@ TEST_CASE("a graceful stop asks each kind of service when those before it have e
   CHECK_FALSE(stopping.next(living).has_value());
 }
 
-TEST_CASE("a stop at once terminates the receivers after the others, with a time of their own") {
+TEST_CASE("an immediate stop terminates the receivers after the others, with their own timeout") {
   Stopping stopping(7s);
   LivingChildren living{1, 4, 2, 1};
   REQUIRE(stopping.at_once());
@@ -64,7 +64,7 @@ TEST_CASE("those that do not end are killed before the receivers are terminated"
       is(stopping.next(living), StopWay::kTerminate, StopPhase::kReceivers, StopPhase::kReceivers));
 }
 
-TEST_CASE("a stop goes on to a harder way, and never back to an easier one") {
+TEST_CASE("a stop becomes harsher, and never milder") {
   Stopping stopping(7s);
   const LivingChildren living{0, 4, 0, 0};
   REQUIRE(stopping.gracefully());

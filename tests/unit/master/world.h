@@ -1,4 +1,4 @@
-// A master in a process of its own, and what its children tell the test.
+// A master in its own process, and messages from its children to the test.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -25,13 +25,13 @@ namespace quarry::master::testing {
 
 using namespace std::chrono_literals;
 
-/// What children tell the test: one letter and their pid.
+/// A message from a child to the test: one letter and its pid.
 struct Word {
   char what;
   pid_t pid;
 };
 
-/// A master in a process of its own, whose children write words into a pipe.
+/// A master in its own process, whose children write Words to a pipe.
 class World {
  public:
   World() {
@@ -62,7 +62,7 @@ class World {
     return result;
   }
 
-  /// Starts a master over what MAKE returns, which is called in the master's process.
+  /// Starts a master with the services that MAKE, called in the master's process, returns.
   void start(const std::function<std::vector<Service>()>& make,
              std::chrono::seconds control_timeout = 10s) {
     master_ = ::fork();
@@ -83,7 +83,7 @@ class World {
     ::_exit(code);
   }
 
-  /// The next word; its letter is 0 when the last holder of the pipe is gone.
+  /// The next word; its letter is 0 if all writers of the pipe have ended.
   Word next() const {
     pollfd wait{read_.get(), POLLIN, 0};
     Word word{};
@@ -91,14 +91,14 @@ class World {
     const ssize_t size = ::read(read_.get(), &word, sizeof word);
     return size == sizeof word ? word : Word{0, 0};
   }
-  /// Whether no word comes for so many milliseconds.
+  /// Whether no word arrives within MILLISECONDS.
   bool is_silent(int milliseconds) const {
     pollfd wait{read_.get(), POLLIN, 0};
     return ::poll(&wait, 1, milliseconds) == 0;
   }
   pid_t master() const { return master_; }
   void signal_master(int number) const { ::kill(master_, number); }
-  /// The master's exit status, once it has ended.
+  /// Waits for the master to end and returns its exit status.
   int wait_for_end() {
     int status = -1;
     REQUIRE(eventually([&] { return ::waitpid(master_, &status, WNOHANG) == master_; }));

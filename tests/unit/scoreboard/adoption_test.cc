@@ -48,7 +48,7 @@ void fill(const Board& board, int byte) {
 
 }  // namespace
 
-TEST_CASE("a board that is gone on with shows what its writers say then") {
+TEST_CASE("an adopted board shows what its writers write") {
   Board board = some_board();
   Slot elder = board.slot(1);
   elder.child_started();
@@ -69,7 +69,7 @@ TEST_CASE("a board that is gone on with shows what its writers say then") {
   CHECK(snapshot.totals.accepted == 11);
 }
 
-TEST_CASE("whatever a child wrote over it, header and all, a board is gone on with") {
+TEST_CASE("a corrupt board, including its header, can be adopted") {
   for (const int byte : {0x00, 0x01, 0xA5, 0xFF}) {
     Board board = some_board();
     const BoardLayout layout = board.layout();
@@ -88,7 +88,7 @@ TEST_CASE("whatever a child wrote over it, header and all, a board is gone on wi
   }
 }
 
-TEST_CASE("a board of another layout is not gone on with") {
+TEST_CASE("a board of another layout is not adopted") {
   const Board board = some_board();
   const auto refused = [&](auto change) {
     BoardLayout layout = board.layout();
@@ -106,7 +106,7 @@ TEST_CASE("a board of another layout is not gone on with") {
   CHECK(refused([](BoardLayout& l) { l.slots = UINT64_MAX; }));
 }
 
-TEST_CASE("memory that its other holders could take away is no board, and no memory is none") {
+TEST_CASE("memory that is not sealed, or not there, is not a board") {
   const Board board = some_board();
   Fd unsealed(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   REQUIRE(::ftruncate(unsealed.get(), static_cast<off_t>(size_of(board))) == 0);
@@ -124,7 +124,7 @@ TEST_CASE("a board without slots keeps a pool's figures") {
   CHECK(adopted->read_pool().state.past.requests == 10);
 }
 
-TEST_CASE("slots that are taken are not given to others") {
+TEST_CASE("slots that were taken are not allocated") {
   SlotAllocator slots(4);
   slots.take(0);
   slots.take(2);

@@ -4,7 +4,7 @@
 
 using namespace quarry::scoreboard;
 
-TEST_CASE("a value at a bound is in the bound's bucket, one more is in the next") {
+TEST_CASE("a bucket includes its bound") {
   CHECK(bucket_of(kDurationBounds, 0) == 0);
   CHECK(bucket_of(kDurationBounds, 100) == 0);
   CHECK(bucket_of(kDurationBounds, 101) == 1);
@@ -32,7 +32,7 @@ TEST_CASE("counters that do not agree with each other are not plausible") {
   CHECK_FALSE(counters.is_plausible());
 }
 
-TEST_CASE("whatever is added, a sum stays plausible") {
+TEST_CASE("sums stay plausible, whatever is added") {
   Counters greedy;
   greedy.bytes_out = UINT64_MAX;
   Counters sum;

@@ -95,7 +95,7 @@ TEST_CASE("names that do not exist get the same replies as users") {
   }
 }
 
-TEST_CASE("guesses at one user from ever new networks are few") {
+TEST_CASE("guesses at one user from ever new networks are limited") {
   Pool pool;
   CHECK(pool.lets_in("owner", kHome));
   for (int second = 0; second < 600; ++second) {

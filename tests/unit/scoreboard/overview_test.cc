@@ -39,7 +39,7 @@ int in_child(What what) {
 
 }  // namespace
 
-TEST_CASE("what is told of the pools is there for children that were made before") {
+TEST_CASE("published pools are visible to children that were forked before") {
   auto overview = Overview::create(3);
   REQUIRE(overview);
   CHECK((*overview)->read().empty());
@@ -66,7 +66,7 @@ TEST_CASE("what is told of the pools is there for children that were made before
   ::close(ends[1]);
 }
 
-TEST_CASE("a child cannot tell anything") {
+TEST_CASE("a child cannot publish") {
   auto overview = Overview::create(1);
   REQUIRE(overview);
   (*overview)->publish(0, snapshot_of("www", 2), {});
@@ -78,7 +78,7 @@ TEST_CASE("a child cannot tell anything") {
   CHECK((*overview)->read().front().pool.view() == "www");
 }
 
-TEST_CASE("more children than fit are cut, and still counted") {
+TEST_CASE("stages of too many children are truncated, but counted") {
   const auto overview = overview_of(snapshot_of("www", PoolOverview::kMostStages + 100), {});
   CHECK(overview.stages.view().size() == PoolOverview::kMostStages);
   CHECK(overview.children == PoolOverview::kMostStages + 100);

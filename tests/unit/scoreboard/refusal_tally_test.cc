@@ -41,7 +41,7 @@ void in_refusing_child(What what) {
 
 }  // namespace
 
-TEST_CASE("what a child refuses is told to the others, each reason once, the newest first") {
+TEST_CASE("the refusals of a child are visible to others, each reason once, newest first") {
   const auto tally = some_tally();
   CHECK(tally->read().empty());
   in_refusing_child([&] {
@@ -50,18 +50,18 @@ TEST_CASE("what a child refuses is told to the others, each reason once, the new
     tally->note(refusal_of(503, "too many"));
     tally->note(refusal_of(413, "a body of 7 bytes is over the limit of 99", "/x?token=hidden"));
   });
-  const auto told = tally->read();
-  REQUIRE(told.size() == 2);
-  CHECK(told[0].status == 413);
-  CHECK(told[0].times == 2);
-  CHECK(told[0].by == Refuser::kFront);
-  CHECK(told[0].uri.view() == "/x");
-  CHECK(told[0].text.view() == "a body of 7 bytes is over the limit of 99");
-  CHECK(told[1].status == 503);
-  CHECK(told[1].times == 1);
+  const auto recent = tally->read();
+  REQUIRE(recent.size() == 2);
+  CHECK(recent[0].status == 413);
+  CHECK(recent[0].times == 2);
+  CHECK(recent[0].by == Refuser::kFront);
+  CHECK(recent[0].uri.view() == "/x");
+  CHECK(recent[0].text.view() == "a body of 7 bytes is over the limit of 99");
+  CHECK(recent[1].status == 503);
+  CHECK(recent[1].times == 1);
 }
 
-TEST_CASE("reasons are told apart by their words and by their status") {
+TEST_CASE("reasons are distinguished by their words and status") {
   const auto tally = some_tally();
   REQUIRE(tally->begin());
   for (const char* text : {"a 1", "a 1 b", "b 1", "a", "1", ""}) tally->note(refusal_of(400, text));
@@ -70,7 +70,7 @@ TEST_CASE("reasons are told apart by their words and by their status") {
   CHECK(tally->read().size() == 6);
 }
 
-TEST_CASE("a flood of one reason leaves the others, and one of all reasons those of workers") {
+TEST_CASE("a flood of one reason keeps the others, and a flood of all keeps those of workers") {
   const auto tally = some_tally();
   REQUIRE(tally->begin());
   tally->note(refusal_of(400, "seldom"));
@@ -84,13 +84,13 @@ TEST_CASE("a flood of one reason leaves the others, and one of all reasons those
   CHECK(tally->read().size() == RefusalTally::kMostReasons);
   std::vector<Refusal> own(20, refusal_of(415, "not taken"));
   for (Refusal& each : own) each.at = 1;
-  const auto told = told_refusals(own, {tally});
-  REQUIRE(told.size() == kMostToldOfTally + kMostToldOfWorkers);
-  CHECK(told.front().by == Refuser::kFront);
-  CHECK(told.back().by == Refuser::kWorker);
+  const auto recent = recent_refusals(own, {tally});
+  REQUIRE(recent.size() == kMaxRecentOfTally + kMaxRecentOfWorkers);
+  CHECK(recent.front().by == Refuser::kFront);
+  CHECK(recent.back().by == Refuser::kWorker);
 }
 
-TEST_CASE("who comes after one that is gone counts on") {
+TEST_CASE("a successor continues the counts") {
   const auto tally = some_tally(Refuser::kPages);
   for (int i = 0; i < 2; ++i) {
     in_refusing_child([&] {
@@ -102,13 +102,13 @@ TEST_CASE("who comes after one that is gone counts on") {
   CHECK(tally->read()[0].by == Refuser::kPages);
 }
 
-TEST_CASE("who does not note cannot") {
+TEST_CASE("only the noting child can write") {
   const auto tally = some_tally();
   in_refusing_child([&] { tally->note(refusal_of(400, "no")); });
   CHECK(tally->read().empty());
 }
 
-TEST_CASE("what cannot have been noted is not told") {
+TEST_CASE("implausible entries are not listed") {
   const auto tally = some_tally();
   const auto size = sizeof(Refusal) + sizeof(std::uint64_t);
   void* const raw = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, tally->fd(), 0);
@@ -133,7 +133,7 @@ TEST_CASE("what cannot have been noted is not told") {
   ::munmap(raw, size);
 }
 
-TEST_CASE("nobody can make the memory smaller") {
+TEST_CASE("the memory cannot be shrunk") {
   const auto tally = some_tally();
   CHECK(::ftruncate(tally->fd(), 0) != 0);
   CHECK(tally->read().empty());

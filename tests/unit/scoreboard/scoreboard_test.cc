@@ -39,7 +39,7 @@ void kill_and_reap(pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("a reader sees each stage with what the child said of its request") {
+TEST_CASE("a reader sees each stage with its request") {
   auto board = Board::create("www", 2);
   REQUIRE(board);
   CHECK(board->pool() == "www");
@@ -70,7 +70,7 @@ TEST_CASE("a reader sees each stage with what the child said of its request") {
   CHECK(board->read(0).state.stage == Stage::kNone);
 }
 
-TEST_CASE("long texts are cut and texts without an end stay inside their field") {
+TEST_CASE("long texts are truncated, and texts without a NUL stay inside their field") {
   auto board = Board::create("www", 1);
   REQUIRE(board);
   Slot slot = board->slot(0);
@@ -121,7 +121,7 @@ TEST_CASE("a writer that is killed at any moment blocks neither readers nor the 
   }
 }
 
-TEST_CASE("a writer that died inside an update is reported as torn, and mended by clear") {
+TEST_CASE("a writer that died during an update is reported as torn, and repaired by clear") {
   auto board = Board::create("www", 1);
   REQUIRE(board);
   auto view = Board::map(board->fd());
@@ -129,7 +129,7 @@ TEST_CASE("a writer that died inside an update is reported as torn, and mended b
   // The slots begin after the header (128 bytes), the pool's state, the holds and the refusals; the
   // sequence number comes first in each.
   constexpr std::size_t kSlot =
-      128 + sizeof(PoolMemory) + sizeof(HoldMemory) + sizeof(RefusalMemory);
+      128 + sizeof(PoolMemory) + sizeof(LeaseMemory) + sizeof(RefusalMemory);
   constexpr std::size_t kMapped = kSlot + sizeof(SlotMemory);
   void* raw = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, board->fd(), 0);
   REQUIRE(raw != MAP_FAILED);
@@ -157,7 +157,7 @@ TEST_CASE("another process maps the board by its descriptor, and only a board") 
   CHECK_FALSE(Board::create("many", kMostSlots + 1));
 }
 
-TEST_CASE("slots are given out once until they come back, the last freed first") {
+TEST_CASE("slots are allocated once until freed, the last freed first") {
   SlotAllocator slots(3);
   CHECK(slots.allocate() == 0U);
   CHECK(slots.allocate() == 1U);
@@ -169,7 +169,7 @@ TEST_CASE("slots are given out once until they come back, the last freed first")
   CHECK_FALSE(slots.allocate());
 }
 
-TEST_CASE("the last refusals of all children are told, the newest first") {
+TEST_CASE("the latest refusals of all children are listed, newest first") {
   auto board = Board::create("www", 2);
   REQUIRE(board);
   CHECK(board->refusals().empty());
@@ -182,14 +182,14 @@ TEST_CASE("the last refusals of all children are told, the newest first") {
     // So that none has the time of another.
     for (const auto before = monotonic_micros(); monotonic_micros() == before;) continue;
   }
-  const auto told = board->refusals();
-  REQUIRE(told.size() == kMostRefusals);
-  CHECK(told.front().status == 400 + kMostRefusals + 2);
-  CHECK(told.back().status == 403);  // none of the first three
-  CHECK(told.front().text.view() == "no");
+  const auto recent = board->refusals();
+  REQUIRE(recent.size() == kMostRefusals);
+  CHECK(recent.front().status == 400 + kMostRefusals + 2);
+  CHECK(recent.back().status == 403);  // none of the first three
+  CHECK(recent.front().text.view() == "no");
 }
 
-TEST_CASE("a refusal that no child can have written is not told") {
+TEST_CASE("a refusal that no child can have written is not listed") {
   auto board = Board::create("www", 1);
   REQUIRE(board);
   Slot slot = board->slot(0);
@@ -199,7 +199,7 @@ TEST_CASE("a refusal that no child can have written is not told") {
   CHECK(board->refusals().front().status == 403);
 }
 
-TEST_CASE("the time of a sync counts as one of a sync, that of another request does not") {
+TEST_CASE("only sync requests count towards the sync time") {
   auto board = Board::create("www", 1);
   REQUIRE(board);
   Slot slot = board->slot(0);

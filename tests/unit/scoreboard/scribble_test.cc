@@ -65,7 +65,8 @@ void kill_and_wait(pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("while a child fills the board with random bytes, every page is whole and says so") {
+TEST_CASE(
+    "while a child fills the board with random bytes, every page is well-formed and reports it") {
   auto board = Board::create("www", kSlots);
   REQUIRE(board);
   board->publish(some_state());
@@ -92,7 +93,7 @@ TEST_CASE("while a child fills the board with random bytes, every page is whole 
   CHECK(was_unreadable);
 }
 
-TEST_CASE("what the master and the children write next is as if nobody had scribbled") {
+TEST_CASE("the next writes of the master and the children repair a corrupt board") {
   auto board = Board::create("www", 2);
   REQUIRE(board);
   PoolState state = some_state();
@@ -120,7 +121,7 @@ TEST_CASE("what the master and the children write next is as if nobody had scrib
   ::munmap(words, count * sizeof *words);
 }
 
-TEST_CASE("a stage that is none and impossible figures are not believed, one by one") {
+TEST_CASE("invalid stages and impossible figures are rejected, one by one") {
   const auto breaks = [](auto change) {
     SlotState state;
     state.pid = 1;
@@ -143,7 +144,7 @@ TEST_CASE("a stage that is none and impossible figures are not believed, one by 
   CHECK(some_state().is_sound());
 }
 
-TEST_CASE("a board that is only to be read faults on a write") {
+TEST_CASE("a write to a read-only board faults") {
   auto board = Board::create("www", 1);
   REQUIRE(board);
   auto view = board->read_only();
@@ -160,7 +161,7 @@ TEST_CASE("a board that is only to be read faults on a write") {
   CHECK(WEXITSTATUS(status) == 42);
 }
 
-TEST_CASE("a reader counts a child that is buried once, whenever it looks") {
+TEST_CASE("a reader counts a child once while it is being reaped") {
   auto board = Board::create("www", 1);
   REQUIRE(board);
   PoolState state = some_state();

@@ -188,7 +188,7 @@ TEST_CASE("the XML and HTML pages have PHP-FPM's elements") {
   CHECK(html.ends_with("</table></body></html>"));
 }
 
-TEST_CASE("every line of the OpenMetrics page is a comment or a sample, and the last is its end") {
+TEST_CASE("every line of the OpenMetrics page is a comment or a sample, and the last is EOF") {
   const std::string page = World().page("openmetrics&full");
   CHECK(page.ends_with("\n# EOF\n"));
   CHECK(has(page, "# TYPE phpfpm_accepted_connections counter\nphpfpm_accepted_connections 12\n"));
@@ -205,7 +205,7 @@ TEST_CASE("every line of the OpenMetrics page is a comment or a sample, and the 
   }
 }
 
-TEST_CASE("nothing that a client wrote gets out of its field, in any format") {
+TEST_CASE("client text cannot break out of its field, in any format") {
   const std::string_view evil = "</pid>\"'&<\n\r\t\xff\x01{}\\,";
   const World world(evil);
   const std::string xml = world.page("xml&full");
@@ -257,7 +257,7 @@ TEST_CASE("the time of a page grows no faster than the number of workers") {
   CHECK(many < 30 * std::max<std::int64_t>(few, 1));
 }
 
-TEST_CASE("a child that has had no request has had none for no time") {
+TEST_CASE("a child without requests shows no time since its last one") {
   Board board = *Board::create("www", 1);
   board.slot(0).child_started();
   const auto page =

@@ -24,23 +24,23 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("lines are told when they are whole, however their bytes come") {
+TEST_CASE("lines are reported when complete, however their bytes arrive") {
   CHECK(lines_of({"one\ntwo\n"}) == Lines{"one", "two"});
   CHECK(lines_of({"o", "ne", "\nt", "wo", "\n"}) == Lines{"one", "two"});
   CHECK(lines_of({"\n\nx\n"}) == Lines{"", "", "x"});
 }
 
-TEST_CASE("what follows the last newline is kept for the end") {
+TEST_CASE("output after the last newline is kept for the end") {
   CHECK(lines_of({"one\ntw"}) == Lines{"one", "<tw>"});
   CHECK(lines_of({}) == Lines{});
 }
 
-TEST_CASE("a long line is cut into several, and nothing of it is lost") {
+TEST_CASE("a long line is split, and nothing is lost") {
   CHECK(lines_of({"1234567890123456789\n"}) == Lines{"12345678", "90123456", "789"});
   CHECK(lines_of({"1234567", "8901"}) == Lines{"12345678", "<901>"});
 }
 
-TEST_CASE("a line of just the longest size makes one line and no empty one") {
+TEST_CASE("a line of exactly the maximum size is not followed by an empty one") {
   CHECK(lines_of({"12345678\nx\n"}) == Lines{"12345678", "x"});
   CHECK(lines_of({"12345678", "\n", "x\n"}) == Lines{"12345678", "x"});
 }

@@ -52,7 +52,7 @@ TEST_CASE("a priority is a whole number from -19 to 20") {
   }
 }
 
-TEST_CASE("the limit of a core file is a number or unlimited, that of files a number") {
+TEST_CASE("the core limit is a number or unlimited, that of files a number") {
   CHECK(settings_with("rlimit_core", "unlimited").limits.core == RLIM_INFINITY);
   CHECK(settings_with("rlimit_core", "0").limits.core == 0U);
   CHECK_FALSE(refusal("rlimit_core", "endless").empty());
@@ -74,7 +74,7 @@ TEST_CASE("a variable is set as written, or taken from the master's environment"
   }
 }
 
-TEST_CASE("nothing of the master's environment is left unless clear_env is off") {
+TEST_CASE("the master's environment is cleared unless clear_env is off") {
   ProcessSettings settings = settings_with("env[MINE]", "1");
   CHECK(as_map(environment_of(settings, std::nullopt, {"SECRET=s", "MINE=2"})) ==
         std::map<std::string, std::string>{{"MINE", "1"}});
@@ -83,7 +83,7 @@ TEST_CASE("nothing of the master's environment is left unless clear_env is off")
         std::map<std::string, std::string>{{"MINE", "1"}, {"SECRET", "s"}});
 }
 
-TEST_CASE("a child that becomes somebody has that user's USER and HOME, unless they are set") {
+TEST_CASE("a child that changes its user gets that user's USER and HOME, unless they are set") {
   const ProcessSettings settings = settings_with("env[HOME]", "/elsewhere");
   CHECK(as_map(environment_of(settings, Credentials{"fossil", 7, 7, "/srv", {7}}, {"USER=root"})) ==
         std::map<std::string, std::string>{{"HOME", "/elsewhere"}, {"USER", "fossil"}});
@@ -104,7 +104,7 @@ TEST_CASE("without root a raised priority is ignored, and a chroot is a mistake"
   CHECK(findings_of(settings, true).empty());
 }
 
-TEST_CASE("the working folder is looked for inside the new root") {
+TEST_CASE("the working folder is inside the new root") {
   ProcessSettings settings = settings_with("chroot", "/usr");
   settings.chdir = "/bin";
   CHECK(findings_of(settings, true).empty());

@@ -48,7 +48,7 @@ TEST_CASE("an address collides with itself and with all addresses that have its 
   CHECK_FALSE(collide("127.0.0.1:9000", "127.0.0.2:9000"));
 }
 
-TEST_CASE("who may connect to a socket is its owner, its group, or who is in its list") {
+TEST_CASE("a socket's owner, its group and users in its access list may connect") {
   const Credentials root{};
   const ListenOptions plain{.owner = 7, .group = 70, .mode = 0660};
   CHECK(may_connect(plain, root, root));
@@ -70,7 +70,7 @@ TEST_CASE("who may connect to a socket is its owner, its group, or who is in its
   CHECK_FALSE(may_connect(listed, root, who(8, 0)));
 }
 
-TEST_CASE("a front is refused by a pool whose socket or addresses leave it out") {
+TEST_CASE("a pool refuses a front that its socket or allowed addresses exclude") {
   PoolConfig pool = pool_on("/run/www.sock");
   pool.listen_options = {.owner = 7, .group = 70, .mode = 0660};
   CHECK_FALSE(is_refused(pool, who(7, 70)));

@@ -9,7 +9,7 @@
 
 using quarry::master::WrittenFiles;
 
-TEST_CASE("one file is not the pid file and a log, nor logs of two kinds") {
+TEST_CASE("the pid file and a log, or logs of two kinds, must be different files") {
   WrittenFiles files;
   CHECK_FALSE(files.add("global", "pid", "/nowhere/quarry.pid"));
   CHECK_FALSE(files.add("global", "error_log", "/nowhere/log"));
@@ -18,7 +18,7 @@ TEST_CASE("one file is not the pid file and a log, nor logs of two kinds") {
   CHECK(files.add("www", "slowlog", "/nowhere/./quarry.pid").has_value());
 }
 
-TEST_CASE("what has other names is one file, too") {
+TEST_CASE("different paths to one file are recognized") {
   const TemporaryFolder folder;
   std::ofstream(folder / "log") << "";
   std::filesystem::create_symlink(folder / "log", folder / "link");
@@ -27,7 +27,7 @@ TEST_CASE("what has other names is one file, too") {
   CHECK(files.add("www", "access.log", folder / "link").has_value());
 }
 
-TEST_CASE("pools share a log of one kind, and all lines may go where nothing is a file") {
+TEST_CASE("pools may share a log of one kind, and paths that are not files may take all lines") {
   WrittenFiles files;
   CHECK_FALSE(files.add("a", "access.log", "/nowhere/log"));
   CHECK_FALSE(files.add("b", "access.log", "/nowhere/log"));

@@ -32,7 +32,7 @@ class FakeJobs final : public JobPlaces::Taker {
 
   std::size_t running() const override { return running_; }
   std::optional<JobTurn> first_waiting() const override {
-    if (waiting_.empty() || running_ >= most) return std::nullopt;
+    if (waiting_.empty() || running_ >= limit) return std::nullopt;
     return waiting_.front().turn;
   }
   bool take_place() override {
@@ -43,7 +43,7 @@ class FakeJobs final : public JobPlaces::Taker {
     return true;
   }
 
-  std::size_t most = 100;
+  std::size_t limit = 100;
   bool is_broken = false;
 
  private:
@@ -59,7 +59,7 @@ class FakeJobs final : public JobPlaces::Taker {
 };
 
 struct JobWorld {
-  explicit JobWorld(std::size_t most) : places(most), one(places, begun), other(places, begun) {}
+  explicit JobWorld(std::size_t limit) : places(limit), one(places, begun), other(places, begun) {}
 
   std::vector<std::string> begun;
   JobPlaces places;
@@ -71,7 +71,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("no more than may run over all services together") {
+TEST_CASE("the limit on running jobs applies to all services together") {
   JobWorld world(3);
   for (int i = 0; i < 4; ++i) {
     world.one.wait("a" + std::to_string(i), i);
@@ -87,7 +87,7 @@ TEST_CASE("no more than may run over all services together") {
   CHECK(world.one.running() + world.other.running() == 3);
 }
 
-TEST_CASE("a place goes to who has waited longest, whichever service it was of") {
+TEST_CASE("a free place goes to the job that has waited longest, in any service") {
   JobWorld world(1);
   world.one.wait("first", 0);
   world.places.share_out();
@@ -99,7 +99,7 @@ TEST_CASE("a place goes to who has waited longest, whichever service it was of")
   CHECK(world.begun == Names{"first", "second", "third", "fourth"});
 }
 
-TEST_CASE("who has paused goes before who has not begun") {
+TEST_CASE("paused jobs continue before new ones start") {
   JobWorld world(1);
   world.one.wait("new", 1);
   world.other.wait("paused", 5, false);
@@ -107,23 +107,22 @@ TEST_CASE("who has paused goes before who has not begun") {
   CHECK(world.begun == Names{"paused"});
 }
 
-TEST_CASE(
-    "a service with no place of its own, or that cannot start any, keeps nobody else from his") {
+TEST_CASE("a service that is at its own limit, or fails to start jobs, does not block others") {
   JobWorld world(4);
-  world.one.most = 1;
+  world.one.limit = 1;
   for (int i = 0; i < 3; ++i) world.one.wait("a" + std::to_string(i), i);
   world.other.wait("b", 9);
   world.places.share_out();
   CHECK(world.begun == Names{"a0", "b"});
   CHECK(world.places.has_room());
-  world.one.most = 3;
+  world.one.limit = 3;
   world.one.is_broken = true;
   world.other.wait("c", 9);
   world.places.share_out();
   CHECK(world.begun == Names{"a0", "b", "c"});
 }
 
-TEST_CASE("without a bound all run that may") {
+TEST_CASE("without a limit, all jobs run that their services permit") {
   JobWorld world(0);
   for (int i = 0; i < 50; ++i) world.one.wait("a", i);
   world.other.wait("b", 1);

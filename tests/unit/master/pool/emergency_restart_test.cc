@@ -10,14 +10,14 @@ namespace {
 constexpr EmergencyRestart::Clock::time_point kStart{};
 }
 
-TEST_CASE("so many crashes within the interval are one too many, and fewer are not") {
+TEST_CASE("an emergency needs the threshold of crashes within the interval") {
   EmergencyRestart emergency(3, 60s);
   CHECK_FALSE(emergency.after_crash(kStart));
   CHECK_FALSE(emergency.after_crash(kStart + 30s));
   CHECK(emergency.after_crash(kStart + 60s));
 }
 
-TEST_CASE("crashes that are longer ago than the interval do not count") {
+TEST_CASE("crashes before the interval do not count") {
   EmergencyRestart emergency(3, 60s);
   CHECK_FALSE(emergency.after_crash(kStart));
   CHECK_FALSE(emergency.after_crash(kStart + 30s));
@@ -29,7 +29,7 @@ TEST_CASE("crashes that are longer ago than the interval do not count") {
   CHECK(emergency.crashes(kStart + 62s) == 0);
 }
 
-TEST_CASE("the count begins again after an emergency") {
+TEST_CASE("the count starts again after an emergency") {
   EmergencyRestart emergency(2, 60s);
   CHECK_FALSE(emergency.after_crash(kStart));
   CHECK(emergency.after_crash(kStart + 1s));
@@ -37,7 +37,7 @@ TEST_CASE("the count begins again after an emergency") {
   CHECK(emergency.after_crash(kStart + 3s));
 }
 
-TEST_CASE("there is no emergency where either number is 0") {
+TEST_CASE("there is no emergency if either number is 0") {
   EmergencyRestart no_threshold(0, 60s);
   EmergencyRestart no_interval(1, 0s);
   for (int i = 0; i < 100; ++i) {
@@ -46,7 +46,7 @@ TEST_CASE("there is no emergency where either number is 0") {
   }
 }
 
-TEST_CASE("only what faults of memory end has crashed") {
+TEST_CASE("only memory faults count as crashes") {
   CHECK(EmergencyRestart::is_crash(SIGSEGV));
   CHECK(EmergencyRestart::is_crash(SIGBUS));
   for (const int other : {SIGKILL, SIGTERM, SIGABRT, SIGQUIT}) {

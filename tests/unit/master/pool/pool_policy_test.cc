@@ -31,7 +31,7 @@ ProcessLimits dynamic_limits() {
 
 }  // namespace
 
-TEST_CASE("a static pool has max_children, always") {
+TEST_CASE("a static pool always has max_children") {
   const auto policy = make_policy({.manager = ProcessManager::kStatic, .max_children = 4});
   CHECK(policy->initial() == 4);
   CHECK_FALSE(policy->is_woken_by_connections());
@@ -41,7 +41,7 @@ TEST_CASE("a static pool has max_children, always") {
   CHECK(policy->every_second(Pool(0, 4)).stop == 0);
 }
 
-TEST_CASE("a dynamic pool starts with start_servers and replaces who dies") {
+TEST_CASE("a dynamic pool starts with start_servers and replaces children that die") {
   const auto policy = make_policy(dynamic_limits());
   CHECK(policy->initial() == 5);
   CHECK_FALSE(policy->is_woken_by_connections());
@@ -69,7 +69,7 @@ TEST_CASE("a dynamic pool with too few idle children starts twice as many each s
   CHECK_MESSAGE(policy->every_second(Pool(1, 38)).start == 1, "a quiet second ends the doubling");
 }
 
-TEST_CASE("a dynamic pool never has more than max_children, and says when it wants to") {
+TEST_CASE("a dynamic pool never exceeds max_children, and reports when it needs more") {
   const auto policy = make_policy(dynamic_limits());
   for (int second = 0; second < 5; ++second) policy->every_second(Pool(45, 0));
   CHECK(policy->every_second(Pool(48, 0)).start == 2);
@@ -79,14 +79,14 @@ TEST_CASE("a dynamic pool never has more than max_children, and says when it wan
   CHECK(policy->every_second(Pool(45, 5)).advice == Advice::kNone);
 }
 
-TEST_CASE("a dynamic pool ends one idle child a second above max_spare_servers") {
+TEST_CASE("a dynamic pool ends one idle child per second above max_spare_servers") {
   const auto policy = make_policy(dynamic_limits());
   CHECK(policy->every_second(Pool(3, 10)).stop == 0);
   CHECK(policy->every_second(Pool(3, 11)).stop == 1);
   CHECK(policy->every_second(Pool(0, 50)).stop == 1);
 }
 
-TEST_CASE("an ondemand pool starts a child when a connection waits and nobody is idle") {
+TEST_CASE("an ondemand pool starts a child when a connection waits and no child is idle") {
   const auto policy = make_policy({.manager = ProcessManager::kOndemand, .max_children = 2});
   CHECK(policy->initial() == 0);
   CHECK(policy->is_woken_by_connections());
@@ -100,7 +100,7 @@ TEST_CASE("an ondemand pool starts a child when a connection waits and nobody is
   CHECK(policy->every_second(Pool(0, 0)).start == 0);
 }
 
-TEST_CASE("an ondemand pool is full until it has a child less, or one that rests") {
+TEST_CASE("an ondemand pool counts as full until it has fewer children, or a resting one") {
   const auto policy = make_policy({.manager = ProcessManager::kOndemand, .max_children = 2});
   policy->on_connection(Pool(2, 0));
   CHECK(policy->every_second(Pool(2, 0)).advice == Advice::kMaxChildrenReached);
@@ -113,7 +113,7 @@ TEST_CASE("an ondemand pool is full until it has a child less, or one that rests
   CHECK(policy->every_second(Pool(1, 0)).advice == Advice::kNone);
 }
 
-TEST_CASE("an ondemand pool ends every child that was idle for process_idle_timeout") {
+TEST_CASE("an ondemand pool ends all children that were idle for process_idle_timeout") {
   const auto policy = make_policy(
       {.manager = ProcessManager::kOndemand, .max_children = 9, .process_idle_timeout = 10s});
   CHECK(policy->every_second(Pool(2, {20s, 10s, 9999ms, 0ms})).stop == 2);

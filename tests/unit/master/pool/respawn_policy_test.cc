@@ -5,13 +5,13 @@
 using namespace quarry::master;
 using namespace std::chrono_literals;
 
-TEST_CASE("a child that ended as it should, or lived, is replaced at once") {
+TEST_CASE("a child that ended in order, or lived long enough, is replaced immediately") {
   RespawnPolicy policy;
   for (int i = 0; i < 100; ++i) CHECK(policy.after({1ms, true, false}) == 0ms);
   for (int i = 0; i < 100; ++i) CHECK(policy.after({2000ms, false, false}) == 0ms);
 }
 
-TEST_CASE("a crash loop waits longer and longer, up to a bound, until a child lives") {
+TEST_CASE("the delay in a crash loop grows up to a limit, until a child lives longer") {
   RespawnPolicy policy;
   for (int i = 0; i < 4; ++i) CHECK(policy.after({5ms, false, false}) == 0ms);
   CHECK(policy.after({5ms, false, false}) == 50ms);

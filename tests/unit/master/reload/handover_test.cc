@@ -32,11 +32,11 @@ Handover handed_over(Handover& handover) {
   ::setenv(kHandoverVariable, std::to_string(written->release()).c_str(), 1);
   for (auto& socket : handover.sockets) socket.fd.release();
   for (auto& board : handover.boards) board.fd.release();
-  for (auto& elder : handover.elders) {
-    elder.control.release();
-    if (!elder.output) continue;
-    elder.output->out.fd.release();
-    elder.output->err.fd.release();
+  for (auto& child : handover.previous_children) {
+    child.control.release();
+    if (!child.output) continue;
+    child.output->out.fd.release();
+    child.output->err.fd.release();
   }
   auto taken = take_handover();
   REQUIRE(taken);
@@ -57,7 +57,7 @@ ErrorCode refusal_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("a first start takes nothing over") {
+TEST_CASE("a first start does not take over anything") {
   ::unsetenv(kHandoverVariable);
   const auto taken = take_handover();
   REQUIRE(taken);
@@ -86,33 +86,34 @@ TEST_CASE("a board arrives with its layout, its writer and its pool's figures") 
   CHECK(board.state.past.clones == std::uint64_t{1} << 53);
 }
 
-TEST_CASE("an elder arrives with its slot and what it printed half, or without either") {
+TEST_CASE("a previous child arrives with its slot and an incomplete line, or without either") {
   Handover handover;
-  handover.elders.push_back({.pid = 12,
-                             .service = "pool www",
-                             .generation = 3,
-                             .asked_at = 4,
-                             .control = some_fd(),
-                             .slot = 5,
-                             .output = CaughtOutput{{some_fd(), "half \xC3"}, {}, false}});
-  handover.elders.push_back({.pid = 13, .service = "gateway", .control = {}});
+  handover.previous_children.push_back(
+      {.pid = 12,
+       .service = "pool www",
+       .generation = 3,
+       .asked_at = 4,
+       .control = some_fd(),
+       .slot = 5,
+       .output = CaughtOutput{{some_fd(), "half \xC3"}, {}, false}});
+  handover.previous_children.push_back({.pid = 13, .service = "gateway", .control = {}});
   const Handover taken = handed_over(handover);
-  REQUIRE(taken.elders.size() == 2);
-  const Elder& elder = taken.elders[0];
-  CHECK(elder.pid == 12);
-  CHECK(elder.generation == 3);
-  CHECK(elder.asked_at == 4);
-  CHECK(elder.slot == 5);
-  REQUIRE(elder.output);
-  CHECK(is_closed_on_exec(elder.output->out.fd.get()));
-  CHECK(elder.output->out.rest == "half \xC3");
-  CHECK_FALSE(elder.output->err.fd);
-  CHECK_FALSE(elder.output->is_decorated);
-  CHECK_FALSE(taken.elders[1].slot);
-  CHECK_FALSE(taken.elders[1].output);
+  REQUIRE(taken.previous_children.size() == 2);
+  const PreviousChild& child = taken.previous_children[0];
+  CHECK(child.pid == 12);
+  CHECK(child.generation == 3);
+  CHECK(child.asked_at == 4);
+  CHECK(child.slot == 5);
+  REQUIRE(child.output);
+  CHECK(is_closed_on_exec(child.output->out.fd.get()));
+  CHECK(child.output->out.rest == "half \xC3");
+  CHECK_FALSE(child.output->err.fd);
+  CHECK_FALSE(child.output->is_decorated);
+  CHECK_FALSE(taken.previous_children[1].slot);
+  CHECK_FALSE(taken.previous_children[1].output);
 }
 
-TEST_CASE("figures of another size come with the layout that they belong to, and as none") {
+TEST_CASE("figures of another size are dropped, and their layout is kept") {
   ::setenv(kHandoverVariable, "", 1);
   Fd fd(::memfd_create("test", 0));
   constexpr std::string_view kText =
@@ -126,7 +127,7 @@ TEST_CASE("figures of another size come with the layout that they belong to, and
   CHECK_FALSE((*taken)->boards[0].state.is_sound());
 }
 
-TEST_CASE("what is no handover is refused, and not a crash") {
+TEST_CASE("an invalid handover is refused without a crash") {
   CHECK(refusal_of("") == ErrorCode::kInvalid);
   CHECK(refusal_of("[]") == ErrorCode::kInvalid);
   CHECK(refusal_of(R"({"version":2})") == ErrorCode::kInvalid);
@@ -140,26 +141,26 @@ TEST_CASE("what is no handover is refused, and not a crash") {
   CHECK(refusal_of(R"({"version":1,"generation":"x"})") == ErrorCode::kInvalid);
 }
 
-TEST_CASE("what is lent comes back as it was") {
+TEST_CASE("borrowed descriptors are given back unchanged") {
   const Fd socket = some_fd();
   const Fd board = some_fd();
   const Fd out = some_fd();
   Handover handover;
   handover.sockets.push_back({"/run/www.sock", Fd(socket.get()), true});
   handover.boards.push_back({"pool www", Fd(board.get()), {}, {}, {}});
-  handover.elders.push_back({.pid = 1,
-                             .service = "pool www",
-                             .control = {},
-                             .output = CaughtOutput{{Fd(out.get())}, {}, true}});
+  handover.previous_children.push_back({.pid = 1,
+                                        .service = "pool www",
+                                        .control = {},
+                                        .output = CaughtOutput{{Fd(out.get())}, {}, true}});
   REQUIRE(write_handover(handover));
   for (const Fd* fd : {&socket, &board, &out}) CHECK_FALSE(is_closed_on_exec(fd->get()));
   take_back(handover);
   for (const Fd* fd : {&socket, &board, &out}) CHECK(is_closed_on_exec(fd->get()));
   CHECK_FALSE(handover.sockets[0].fd);
-  CHECK_FALSE(handover.elders[0].output->out.fd);
+  CHECK_FALSE(handover.previous_children[0].output->out.fd);
 }
 
-TEST_CASE("what would not be read is not handed over") {
+TEST_CASE("a handover that would not be read is refused") {
   Handover handover;
   handover.notes["long"] = std::string(std::size_t{17} << 20, 'x');
   const auto written = write_handover(handover);

@@ -25,8 +25,8 @@ constexpr milliseconds kNoPause{0};
 
 TEST_CASE("a raised barrier holds back users of its file until it is lowered, and of no other") {
   const Board board = new_board();
-  PoolCheckpointBarrier raiser(board.holds());
-  PoolCheckpointBarrier waiter(board.holds(), std::chrono::minutes(1));
+  PoolCheckpointBarrier raiser(board.leases());
+  PoolCheckpointBarrier waiter(board.leases(), std::chrono::minutes(1));
   REQUIRE(raiser.raise(1, milliseconds(10000)));
   CHECK_FALSE(waiter.raise(1, milliseconds(5000)));
   waiter.wait(2);
@@ -40,17 +40,17 @@ TEST_CASE("a raised barrier holds back users of its file until it is lowered, an
 TEST_CASE("a gate whose raiser is gone holds up nobody for long") {
   const Board board = new_board();
   // However late the lease would expire.
-  REQUIRE(board.holds().take(1, std::chrono::hours(1)));
+  REQUIRE(board.leases().take(1, std::chrono::hours(1)));
   const auto began = steady_clock::now();
-  PoolCheckpointBarrier(board.holds()).wait(1);
+  PoolCheckpointBarrier(board.leases()).wait(1);
   CHECK(steady_clock::now() - began < std::chrono::minutes(1));
 }
 
 TEST_CASE(
     "after a checkpoint that failed no worker of the pool can raise the barrier for a while") {
   const Board board = new_board();
-  PoolCheckpointBarrier one(board.holds());
-  PoolCheckpointBarrier other(board.holds());
+  PoolCheckpointBarrier one(board.leases());
+  PoolCheckpointBarrier other(board.leases());
   REQUIRE(one.raise(1, milliseconds(5000)));
   one.lower(1, milliseconds(9000));
   other.wait(1);

@@ -1,4 +1,4 @@
-// What all parts of the master go by, and the loop alone changes.
+// State that all parts of the master read, and only the loop changes.
 #pragma once
 
 #include <chrono>
@@ -6,11 +6,11 @@
 
 namespace quarry::master {
 
-struct Situation {
-  std::uint64_t generation = 1;  // 1: nobody was served before
+struct MasterState {
+  std::uint64_t generation = 1;  // 1: first start
   std::chrono::milliseconds process_control_timeout{0};
   bool is_ready = false;   // all services were started
-  bool is_running = true;  // it is not stopping
+  bool is_running = true;  // not stopping
 };
 
 }  // namespace quarry::master

@@ -1,4 +1,4 @@
-#include "quarry/scoreboard/holds.h"
+#include "quarry/scoreboard/leases.h"
 
 #include <algorithm>
 
@@ -7,58 +7,58 @@
 namespace quarry::scoreboard {
 namespace {
 
-constexpr int kDeadlineBits = 40;  // a third of a century
+constexpr int kDeadlineBits = 40;  // 34 years
 constexpr std::uint64_t kDeadlineMask = (std::uint64_t{1} << kDeadlineBits) - 1;
 
 std::uint64_t now_millis() {
   return static_cast<std::uint64_t>(monotonic_micros() / 1000);
 }
 
-/// NUMBER with its bits mixed, so that neighbours share nothing (the finalizer of MurmurHash3).
+/// A hash of NUMBER (the finalizer of MurmurHash3).
 std::uint64_t mixed(std::uint64_t number) {
   number = (number ^ (number >> 33U)) * 0xff51afd7ed558ccdU;
   number = (number ^ (number >> 33U)) * 0xc4ceb9fe1a85ec53U;
   return number ^ (number >> 33U);
 }
 
-std::size_t place_of(std::uint64_t number) {
-  return mixed(number) % std::tuple_size_v<decltype(HoldMemory::words)>;
+std::size_t index_of(std::uint64_t number) {
+  return mixed(number) % std::tuple_size_v<decltype(LeaseMemory::words)>;
 }
 
-/// Never 0, so that no word of a hold is.
+/// Never 0, so that the word of a lease is never 0.
 std::uint64_t mark_of(std::uint64_t number) {
   return (mixed(number) | (std::uint64_t{1} << kDeadlineBits)) & ~kDeadlineMask;
 }
 
 bool is_live(std::uint64_t word, std::uint64_t now) {
   const std::uint64_t deadline = word & kDeadlineMask;
-  return deadline > now && deadline - now <= static_cast<std::uint64_t>(Holds::kLongest.count());
+  return deadline > now && deadline - now <= static_cast<std::uint64_t>(Leases::kLongest.count());
 }
 
 }  // namespace
 
-Hold Holds::take(std::uint64_t number, std::chrono::milliseconds how_long) {
+Lease Leases::take(std::uint64_t number, std::chrono::milliseconds how_long) {
   if (memory_ == nullptr || how_long.count() <= 0) return {};
   const std::uint64_t now = now_millis();
   const auto length = static_cast<std::uint64_t>(std::min(how_long, kLongest).count());
-  Hold hold{place_of(number), mark_of(number) | ((now + length) & kDeadlineMask)};
-  auto& word = memory_->words[hold.place];
+  Lease lease{index_of(number), mark_of(number) | ((now + length) & kDeadlineMask)};
+  auto& word = memory_->words[lease.index];
   std::uint64_t known = word.load(std::memory_order_relaxed);
   if (is_live(known, now)) return {};
-  if (!word.compare_exchange_strong(known, hold.word, std::memory_order_relaxed)) return {};
-  return hold;
+  if (!word.compare_exchange_strong(known, lease.word, std::memory_order_relaxed)) return {};
+  return lease;
 }
 
-void Holds::release(const Hold& hold) {
-  if (memory_ == nullptr || !hold) return;
-  std::uint64_t known = hold.word;
-  // Another one's by now, if its deadline has passed: then it stays.
-  memory_->words[hold.place].compare_exchange_strong(known, 0, std::memory_order_relaxed);
+void Leases::release(const Lease& lease) {
+  if (memory_ == nullptr || !lease) return;
+  std::uint64_t known = lease.word;
+  // After the deadline, the word may belong to another lease, which is left alone.
+  memory_->words[lease.index].compare_exchange_strong(known, 0, std::memory_order_relaxed);
 }
 
-bool Holds::is_held(std::uint64_t number) const {
+bool Leases::is_held(std::uint64_t number) const {
   if (memory_ == nullptr) return false;
-  const std::uint64_t word = memory_->words[place_of(number)].load(std::memory_order_relaxed);
+  const std::uint64_t word = memory_->words[index_of(number)].load(std::memory_order_relaxed);
   return word != 0 && (word & ~kDeadlineMask) == mark_of(number) && is_live(word, now_millis());
 }
 

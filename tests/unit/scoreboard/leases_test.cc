@@ -1,0 +1,96 @@
+#include "quarry/scoreboard/leases.h"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+#include <thread>
+
+#include "eventually.h"
+#include "quarry/scoreboard/scoreboard.h"
+
+using namespace quarry::scoreboard;
+using std::chrono::milliseconds;
+
+namespace {
+
+Board new_board() {
+  auto board = Board::create("holds", 2);
+  REQUIRE(board);
+  return std::move(*board);
+}
+
+}  // namespace
+
+TEST_CASE("a lease is exclusive until it is released") {
+  const Board board = new_board();
+  Leases one = board.leases();
+  Leases other = board.leases();
+  CHECK_FALSE(other.is_held(7));
+  const Lease lease = one.take(7, Leases::kLongest);
+  REQUIRE(lease);
+  CHECK(other.is_held(7));
+  CHECK_FALSE(other.is_held(8));
+  CHECK_FALSE(other.take(7, Leases::kLongest));
+  one.release(lease);
+  CHECK_FALSE(other.is_held(7));
+  CHECK(other.take(7, Leases::kLongest));
+}
+
+TEST_CASE("the lease of a dead process ends at its deadline") {
+  const Board board = new_board();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool is_had = static_cast<bool>(board.leases().take(7, milliseconds(300)));
+    if (is_had) ::raise(SIGKILL);
+    ::_exit(1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK(eventually([&] { return !board.leases().is_held(7); }));
+  CHECK(board.leases().take(7, milliseconds(300)));
+}
+
+TEST_CASE("releasing an expired lease does not affect its new holder") {
+  const Board board = new_board();
+  Leases leases = board.leases();
+  const Lease late = leases.take(7, milliseconds(1));
+  REQUIRE(late);
+  REQUIRE(eventually([&] { return !leases.is_held(7); }));
+  REQUIRE(leases.take(7, Leases::kLongest));
+  leases.release(late);
+  CHECK(leases.is_held(7));
+}
+
+TEST_CASE("in corrupt memory, no lease lasts longer than the maximum") {
+  auto memory = std::make_unique<LeaseMemory>();
+  Leases leases(memory.get());
+  for (const std::uint64_t word : {~std::uint64_t{0}, ~std::uint64_t{0} >> 1U, std::uint64_t{1}}) {
+    for (auto& each : memory->words) each = word;
+    for (std::uint64_t number = 0; number < 1000; ++number) CHECK_FALSE(leases.is_held(number));
+    CHECK(leases.take(7, milliseconds(10)));
+  }
+}
+
+TEST_CASE("of many concurrent attempts, one gets the lease") {
+  const Board board = new_board();
+  std::atomic<int> had = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&] {
+        if (board.leases().take(7, Leases::kLongest)) ++had;
+      });
+    }
+  }
+  CHECK(had == 1);
+}
+
+TEST_CASE("without a board, every lease is refused") {
+  Leases none = Board().leases();
+  CHECK_FALSE(none.is_held(7));
+  CHECK_FALSE(none.take(7, milliseconds(10)));
+}
