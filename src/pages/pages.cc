@@ -33,11 +33,11 @@ PageNames names_of_pages(const std::string& program) {
 
 }  // namespace
 
-int run(const Options& options, const Place& place, const Handles& handles) {
+int run(const Options& options, const ServedRepositories& served, const Handles& handles) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, SIG_IGN);
   // Before the event loop, which a fork must not share.
-  auto starter = FossilStarter::make(FossilProcess::plan(options, place));
+  auto starter = FossilStarter::make(FossilProcess::plan(options, served));
   if (!starter) {
     base::log(LogLevel::kError, "{}", starter.error().message);
     return 1;
@@ -58,8 +58,8 @@ int run(const Options& options, const Place& place, const Handles& handles) {
     if (!begun) base::log(LogLevel::kWarning, "{}", begun.error().message);
   }
   Logins logins(handles.logins, handles.login_failures, names_of_pages(options.program),
-                place.trust_remote_user);
-  Server server(base.get(), options, place, handles, logins, *starter);
+                served.trust_remote_user);
+  Server server(base.get(), options, served, handles, logins, *starter);
   event_base* const loop = base.get();
   const auto persistent = static_cast<short>(EV_SIGNAL | EV_PERSIST);
   base::Event quick(loop, SIGTERM, persistent, [loop] { event_base_loopbreak(loop); });

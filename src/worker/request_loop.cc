@@ -9,7 +9,7 @@
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"
 #include "quarry/base/url.h"
-#include "quarry/worker/trouble.h"
+#include "quarry/worker/failed_request.h"
 
 namespace quarry::worker {
 namespace {
@@ -44,7 +44,7 @@ void log_bad_connection(const base::Fd& fd, const base::Error& error) {
   base::log(LogLevel::kNotice, "connection of {} closed: {}", peer, error.message);
 }
 
-bool is_trouble(const Reply& reply) {
+bool is_failure(const Reply& reply) {
   return !reply.error.empty() || reply.status >= 400;
 }
 
@@ -57,7 +57,7 @@ scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
           .bytes_out = reply.synced_in ? size : 0,
           .artifacts_in = reply.artifacts_in,
           .artifacts_out = reply.artifacts_out,
-          .is_refusal = is_trouble(reply)};
+          .is_refusal = is_failure(reply)};
 }
 
 /// REPLY, which is none that REQUEST hoped for, for the status page: what its client was told. Of a
@@ -66,20 +66,20 @@ scoreboard::Refusal rejection_of(const Request& request, const Reply& reply) {
   scoreboard::Refusal refusal;
   refusal.status = static_cast<std::uint32_t>(reply.status);
   refusal.of_request(request.method, request.uri.empty() ? request.path() : request.uri);
-  const std::string_view told = reply.status < 400 ? reply.error : reply.body;
+  const std::string_view text = reply.status < 400 ? reply.error : reply.body;
   const bool is_text = reply.status < 400 || reply.content_type.starts_with("text/plain");
-  const bool names_file = !reply.repository.empty() && told.contains(reply.repository);
+  const bool names_file = !reply.repository.empty() && text.contains(reply.repository);
   if (reply.is_fault || names_file) {
     refusal.text.assign("the log says why");
   } else if (is_text) {
-    refusal.text.assign(told.substr(0, told.find('\n')));
+    refusal.text.assign(text.substr(0, text.find('\n')));
   }
   return refusal;
 }
 
 /// What scanners ask for in vain would push out all else.
 bool is_of_interest(const Reply& reply) {
-  return is_trouble(reply) && (reply.is_fault || reply.status != 404);
+  return is_failure(reply) && (reply.is_fault || reply.status != 404);
 }
 
 void leave_for_idleness(Acceptor& acceptor, Handler& handler) {
@@ -149,14 +149,14 @@ class Server {
     const bool is_sent = exchange.send(reply);
     slot_.finished();
     ++served_;
-    if (is_trouble(reply)) {
-      log_trouble({.address = request.remote_address,
-                   .method = request.method,
-                   .uri = request.uri,
-                   .status = reply.status,
-                   .is_fault = reply.is_fault,
-                   .error = reply.error,
-                   .failed_login = reply.failed_login});
+    if (is_failure(reply)) {
+      log_failed_request({.address = request.remote_address,
+                          .method = request.method,
+                          .uri = request.uri,
+                          .status = reply.status,
+                          .is_fault = reply.is_fault,
+                          .error = reply.error,
+                          .failed_login = reply.failed_login});
     } else if (!is_sent) {
       base::log(LogLevel::kNotice, "client {}: {} \"{}\": the web server did not take the reply",
                 printable(request.remote_address), printable(request.method),

@@ -44,7 +44,7 @@ struct Options {
 };
 
 /// What is served, to be known by whoever serves it.
-struct Place {
+struct ServedRepositories {
   /// One of the two: the only repository, or a folder with NAME.fossil files.
   std::filesystem::path repository;
   std::filesystem::path repositories;

@@ -37,6 +37,6 @@ struct Handles {
 
 /// Serves until SIGTERM (drops what is under way) or SIGQUIT (finishes it). SIGUSR1 has the log
 /// opened anew. Returns the process's exit code: 0, or 1 when it could not start (logged).
-int run(const Options& options, const Place& place, const Handles& handles);
+int run(const Options& options, const ServedRepositories& served, const Handles& handles);
 
 }  // namespace quarry::pages

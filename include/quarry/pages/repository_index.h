@@ -42,8 +42,8 @@ struct RepositoryList {
 class RepositoryIndex {
  public:
   /// What a list may have at most, and how long one may take to look at those that have changed.
-  static constexpr std::size_t kMost = 10'000;
-  static constexpr std::chrono::milliseconds kMostTime{2'000};
+  static constexpr std::size_t kMaxRepositories = 10'000;
+  static constexpr std::chrono::milliseconds kMaxTime{2'000};
 
   /// OPEN: how a repository is opened to be looked at.
   RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open);
@@ -53,17 +53,17 @@ class RepositoryIndex {
   RepositoryList list(std::string_view below = {});
 
  private:
-  struct Known {
+  struct CachedSummary {
     std::string state;                                  // of its files; "": not to be relied on
     std::optional<repository::ProjectSummary> summary;  // nothing: it cannot be read
     std::uint64_t size = 0;
   };
   /// Brings KNOWN up to date.
-  void look(const std::filesystem::path& file, Known& known);
+  void refresh(const std::filesystem::path& file, CachedSummary& cached);
 
   std::filesystem::path folder_;
   repository::OpenOptions open_;
-  std::map<std::string, Known, std::less<>> known_;  // by name
+  std::map<std::string, CachedSummary, std::less<>> cached_;  // by name
 };
 
 /// The page of LIST, which is of the folder BELOW ("": the served one itself), with links to the

@@ -34,7 +34,7 @@ struct SessionOptions {
 };
 
 /// What a session is doing at the moment. Views are valid during the call.
-struct Doing {
+struct SessionProgress {
   std::string_view user;
   std::string_view operation;  // as in SessionFigures
   std::string_view what;       // "reading cards: 120 file, 3 igot"
@@ -47,7 +47,7 @@ class LoginGuard {
   /// How long the client has to wait before another login of USER is looked at; 0: not at all.
   virtual std::chrono::seconds wait(std::string_view user) = 0;
   /// The login that wait() was asked about last was looked at.
-  virtual void tell(bool succeeded) = 0;
+  virtual void record(bool succeeded) = 0;
 };
 
 struct Request {
@@ -67,7 +67,7 @@ struct Request {
   /// The URL of the repository, as the client sees it, without a slash at its end. May be empty.
   std::string_view own_url = {};
   /// Is told now and then, for the scoreboard. May be empty.
-  std::function<void(const Doing&)> on_progress = {};
+  std::function<void(const SessionProgress&)> on_progress = {};
   /// Whether nobody waits for the reply any more: then the request ends, and changes nothing. Is
   /// asked now and then; may be empty.
   std::function<bool()> has_left = {};

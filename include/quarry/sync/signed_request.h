@@ -2,7 +2,7 @@
 // changed on the way.
 //
 //   Cookie: x-f-l-c=login+USER+NONCE+SIGNATURE    a login card, form-encoded, as syncs have it
-//   X-Quarry-Date: 2026-01-31T12:00:00.123Z       UTC, not more than kMostSkew off
+//   X-Quarry-Date: 2026-01-31T12:00:00.123Z       UTC, not more than kMaxSkew off
 //
 //   NONCE      SHA3-256, 64 hex digits, of METHOD ␊ TARGET ␊ DATE ␊ BODY ␊ (␊: a newline)
 //   TARGET     path and query as the request's first line has them
@@ -29,7 +29,7 @@
 
 namespace quarry::sync {
 
-inline constexpr std::chrono::minutes kMostSkew{5};
+inline constexpr std::chrono::minutes kMaxSkew{5};
 
 struct SignedHead {
   std::string_view method = {};
@@ -41,10 +41,10 @@ struct SignedHead {
 };
 
 /// Who asks.
-struct Person {
+struct RequestUser {
   std::string login = "nobody";
-  std::string letters;       // capabilities, with those that `nobody` and others lend; sorted
-  bool is_somebody = false;  // has logged in
+  std::string letters;        // capabilities, with those that `nobody` and others lend; sorted
+  bool is_logged_in = false;  // has logged in
 };
 
 class SignedRequest {
@@ -63,7 +63,7 @@ class SignedRequest {
   /// Whether that is so, now that all of the body was added. Once. Error: kDenied.
   base::Result<void> confirm();
 
-  const Person& person() const { return person_; }
+  const RequestUser& user() const { return user_; }
   /// Of who logs in with a password; "": nobody does.
   const std::string& signature() const { return signature_; }
   /// When it was signed.
@@ -77,7 +77,7 @@ class SignedRequest {
   repository::Repository& repository_;
   LoginGuard* logins_;
   std::unique_ptr<State> state_;
-  Person person_;
+  RequestUser user_;
   std::string signature_;
   base::UnixMillis date_;
 };

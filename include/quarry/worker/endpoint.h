@@ -42,7 +42,7 @@ Target target_of_only(std::string_view path);
 /// first of LOOK_FOR's that is not kNotFound; kNotFound.
 base::Result<Target> target_in_folder(
     std::string_view path,
-    const std::function<base::Result<void>(const repository::RepositoryName&)>& look_for);
+    const std::function<base::Result<void>(const repository::RepositoryName&)>& check_exists);
 
 /// Whether METHOD is served at all; otherwise the refusal.
 std::expected<void, http::Refusal> check_method(std::string_view method);

@@ -44,7 +44,7 @@ struct AdmissionOptions {
 };
 
 /// Whether a repository's background work is due.
-struct BackgroundLook {
+struct BackgroundCheck {
   bool is_wanted = false;
   /// In seconds since 1970: it will not be before that, whatever is asked of the repository.
   std::int64_t quiet_until = 0;
@@ -60,7 +60,7 @@ struct BackgroundOptions {
   std::uint64_t max_children = 4;    // that run at once
   std::uint64_t max_sleepers = 100;  // that wait for their time beside them
   /// Looks, without writing, after a request. Empty: nothing is ever due.
-  std::function<base::Result<BackgroundLook>(repository::Repository&)> look = {};
+  std::function<base::Result<BackgroundCheck>(repository::Repository&)> check = {};
 };
 
 /// What the master calls the peers of the repository NAME ("": the only one of its pool), which want

@@ -84,12 +84,12 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   return service;
 }
 
-base::Result<worker::BackgroundLook> look_for_work(repository::Repository& repository,
-                                                   std::chrono::milliseconds lease_time) {
+base::Result<worker::BackgroundCheck> look_for_work(repository::Repository& repository,
+                                                    std::chrono::milliseconds lease_time) {
   const backoffice::TurnOptions options{.lease_time =
                                             std::chrono::ceil<std::chrono::seconds>(lease_time)};
   QUARRY_TRY_ASSIGN(const auto outlook, backoffice::look_ahead(repository, options));
-  return worker::BackgroundLook{outlook.is_wanted, outlook.until};
+  return worker::BackgroundCheck{outlook.is_wanted, outlook.until};
 }
 
 }  // namespace quarry::app

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "request/page_request.h"
-#include "request/place.h"
+#include "request/target.h"
 
 namespace quarry::pages {
 

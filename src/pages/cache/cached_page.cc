@@ -21,7 +21,7 @@ constexpr std::string_view kGzipHeader("\x1f\x8b\x08\0\0\0\0\0\0\xff", 10);
 // An empty last block of deflate.
 constexpr std::string_view kLastBlock("\x03\0", 2);
 // A shorter one would be found in words, too.
-constexpr std::size_t kLeastNonce = 16;
+constexpr std::size_t kMinNonce = 16;
 constexpr std::size_t kStoredHeader = 5;
 constexpr std::size_t kGzipTrailer = 8;
 constexpr std::size_t kWorthCompressing = 500;
@@ -107,7 +107,7 @@ std::shared_ptr<const CachedPage> CachedPage::make(http::ReplyHeader header,
   if (!may_be(header) || *header.content_length != body.size() || is_for_one(body)) return nullptr;
   std::shared_ptr<CachedPage> page(new CachedPage);
   page->nonce_ = nonce_in(header);
-  if (!page->nonce_.empty() && page->nonce_.size() < kLeastNonce) return nullptr;
+  if (!page->nonce_.empty() && page->nonce_.size() < kMinNonce) return nullptr;
   page->tag_ = field_of(header, "ETag");
   page->plain_size_ = body.size();
   page->header_ = std::move(header);
@@ -162,20 +162,20 @@ std::string CachedPage::fields(const std::string& nonce) const {
   return lines;
 }
 
-CachedPage::Reply CachedPage::reply(const Wish& wish) const {
+CachedPage::Reply CachedPage::reply(const ReplyOptions& options) const {
   const std::string_view vary = has_gzip_ ? "Vary: Accept-Encoding\r\n" : "";
-  if (!tag_.empty() && wish.known_tag == tag_) {
+  if (!tag_.empty() && options.known_tag == tag_) {
     return {304, fmt::format("Status: 304 Not Modified\r\nETag: {}\r\n{}\r\n", tag_, vary), ""};
   }
   const std::string nonce = nonce_.empty() ? std::string() : new_nonce(nonce_.size());
-  const bool is_gzip = wish.takes_gzip && has_gzip_;
+  const bool is_gzip = options.takes_gzip && has_gzip_;
   const std::size_t size = is_gzip ? gzip_size() : plain_size_;
   Reply reply{header_.status,
               fmt::format("Status: {} {}\r\n{}{}{}Content-Length: {}\r\n\r\n", header_.status,
                           header_.reason, fields(nonce),
                           is_gzip ? "Content-Encoding: gzip\r\n" : "", vary, size),
               ""};
-  if (wish.head_only) return reply;
+  if (options.head_only) return reply;
   reply.body.reserve(size);
   if (is_gzip) {
     append_gzip(reply.body, nonce);

@@ -27,7 +27,7 @@ class CachedPage {
   /// Whether one with HEADER may be, as far as that tells.
   static bool may_be(const http::ReplyHeader& header);
 
-  struct Wish {
+  struct ReplyOptions {
     bool takes_gzip = false;
     bool head_only = false;
     std::string_view known_tag{};  // If-None-Match
@@ -38,7 +38,7 @@ class CachedPage {
     std::string body;
   };
   /// What a visitor is sent.
-  Reply reply(const Wish& wish) const;
+  Reply reply(const ReplyOptions& options) const;
 
   /// Bytes that it takes, about.
   std::size_t size() const { return size_; }

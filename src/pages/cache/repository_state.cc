@@ -99,10 +99,10 @@ std::vector<std::filesystem::path> user_configurations() {
 
 }  // namespace
 
-Surroundings::Surroundings(const Options& options)
+FossilEnvironment::FossilEnvironment(const Options& options)
     : program_(base::find_program(options.program)), configurations_(user_configurations()) {}
 
-std::optional<std::string> Surroundings::state() const {
+std::optional<std::string> FossilEnvironment::state() const {
   std::string key;
   if (!append(key, program_.string(), 0)) return std::nullopt;
   for (const std::filesystem::path& database : configurations_) {

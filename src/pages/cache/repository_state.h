@@ -26,9 +26,9 @@ std::optional<std::string> state_of(const std::filesystem::path& database);
 
 /// What else a page is made from, at this moment: the program, and where a fossil of this process's
 /// user may have its own configuration, which it uses for every repository.
-class Surroundings {
+class FossilEnvironment {
  public:
-  explicit Surroundings(const Options& options);
+  explicit FossilEnvironment(const Options& options);
   /// As state_of().
   std::optional<std::string> state() const;
 

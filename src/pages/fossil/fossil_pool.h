@@ -15,15 +15,15 @@ namespace quarry::pages {
 class FossilPool {
  public:
   /// All must outlive it.
-  FossilPool(event_base* base, const Options& options, const Place& place,
-             const Surroundings& surroundings, FossilStarter& starter);
+  FossilPool(event_base* base, const Options& options, const ServedRepositories& served,
+             const FossilEnvironment& fossil_environment, FossilStarter& starter);
 
   /// Has the first ones started.
   void start();
-  bool has_place() const { return running_ < options_.max_children; }
-  /// One for a request; counts as running until gave_back(). Errors: those of starting it.
+  bool has_room() const { return running_ < options_.max_children; }
+  /// One for a request; counts as running until release(). Errors: those of starting it.
   base::Result<FossilProcess> take();
-  void gave_back() { --running_; }
+  void release() { --running_; }
   /// The process PID has ended.
   void on_ended(pid_t pid, bool had_request);
   std::size_t running() const { return running_; }
@@ -34,16 +34,16 @@ class FossilPool {
   /// Those of a file or program that has been replaced would show the old one, and those that have
   /// begun with another configuration may know something of it.
   void drop_outdated();
-  void fell(const std::string& why);
+  void on_start_failed(const std::string& why);
 
   const Options& options_;
-  const Place& place_;
-  const Surroundings& surroundings_;
+  const ServedRepositories& served_;
+  const FossilEnvironment& fossil_environment_;
   FossilStarter& starter_;
   std::list<FossilProcess> spare_;
   std::size_t running_ = 0;
-  std::string begun_with_;             // what the spare ones have
-  std::chrono::milliseconds rest_{0};  // before another is started, after failures
+  std::string begun_with_;                    // what the spare ones have
+  std::chrono::milliseconds retry_delay_{0};  // before another is started, after failures
   base::Event replenishing_;
 };
 

@@ -43,7 +43,7 @@ void do_not_block(const base::Fd& fd) {
 base::Result<std::string> said_by(std::vector<std::string> words) {
   using std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kPatience{5000};
-  constexpr std::size_t kMost = std::size_t{64} << 10;
+  constexpr std::size_t kMaxOutput = std::size_t{64} << 10;
   QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
   const base::Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   QUARRY_TRY_ASSIGN(
@@ -54,7 +54,7 @@ base::Result<std::string> said_by(std::vector<std::string> words) {
   output.writing.reset();
   const auto end = steady_clock::now() + kPatience;
   std::string said;
-  while (said.size() < kMost) {
+  while (said.size() < kMaxOutput) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now());
     pollfd waiting{output.reading.get(), POLLIN, 0};
@@ -71,9 +71,9 @@ base::Result<std::string> said_by(std::vector<std::string> words) {
 
 }  // namespace
 
-FossilStarter::Plan FossilProcess::plan(const Options& options, const Place& place) {
-  const bool is_one = !place.repository.empty();
-  const auto target = std::filesystem::absolute(is_one ? place.repository : place.repositories);
+FossilStarter::Plan FossilProcess::plan(const Options& options, const ServedRepositories& served) {
+  const bool is_one = !served.repository.empty();
+  const auto target = std::filesystem::absolute(is_one ? served.repository : served.repositories);
   FossilStarter::Plan plan{.words = {options.program, "http", "--scgi", "--nojail", "--in",
                                      "/dev/stdin", target.string()},
                            .environment = base::fossil_environment(environ),

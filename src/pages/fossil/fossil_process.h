@@ -16,14 +16,14 @@
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/pages/options.h"
-#include "request/place.h"
+#include "request/target.h"
 
 namespace quarry::pages {
 
 class FossilProcess {
  public:
   /// How all of a pool's are started.
-  static FossilStarter::Plan plan(const Options& options, const Place& place);
+  static FossilStarter::Plan plan(const Options& options, const ServedRepositories& served);
   /// Errors: kNotFound (there is no such program), kIo.
   static base::Result<FossilProcess> start(FossilStarter& starter);
   FossilProcess(FossilProcess&& other) noexcept = default;

@@ -107,7 +107,7 @@ std::string base64_as_fossil_does(std::string_view text) {
 void Fields::keep(std::string_view key, std::string value) {
   if (key.empty()) return;
   auto& values = kept_.try_emplace(std::string(key)).first->second;
-  if (values.size() < kMostValues && std::ranges::find(values, value) == values.end()) {
+  if (values.size() < kMaxValues && std::ranges::find(values, value) == values.end()) {
     values.push_back(std::move(value));
   }
 }

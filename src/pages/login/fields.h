@@ -14,7 +14,7 @@ namespace quarry::pages {
 /// tell that there are too many: the rest may be as large as a visitor likes.
 class Fields {
  public:
-  static constexpr std::size_t kMostValues = 17;  // of a name
+  static constexpr std::size_t kMaxValues = 17;  // of a name
 
   /// NAME=VALUE pairs with SEPARATOR between them: a query, a form, cookies.
   void add_pairs(std::string_view text, char separator);

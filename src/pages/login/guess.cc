@@ -14,12 +14,12 @@ namespace quarry::pages {
 namespace {
 
 namespace parameter = http::parameter;
-using Way = Guess::Way;
+using Kind = Guess::Kind;
 
 // No login has so many bytes, nor so many cookies of fossil's.
-constexpr std::size_t kMostForm = std::size_t{1} << 20;
-constexpr std::size_t kMostCookies = 16;
-static_assert(kMostCookies < Fields::kMostValues);
+constexpr std::size_t kMaxForm = std::size_t{1} << 20;
+constexpr std::size_t kMaxCookies = 16;
+static_assert(kMaxCookies < Fields::kMaxValues);
 constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 constexpr std::string_view kMultipart = "multipart/";
 constexpr std::string_view kBasic = "Basic ";
@@ -67,7 +67,7 @@ std::expected<Fields, Refusal> fields_of(const PageRequest& request, Page page) 
   fields.add_pairs(request.get(parameter::kQueryString), '&');
   const std::size_t size = evbuffer_get_length(request.body.get());
   if (size == 0) return fields;
-  if (size > kMostForm && page != Page::kAlias) {
+  if (size > kMaxForm && page != Page::kAlias) {
     return std::unexpected(Refusal{413, "a login is not so large"});
   }
   const std::string_view type = request.get(parameter::kContentType);
@@ -118,7 +118,7 @@ std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& 
       fields.has("p") && fields.has(kNewPassword) && fields.has(kNewPasswordAgain);
   if (!is_change) return users;
   const auto cookies = fields.cookies();
-  if (cookies.size() > kMostCookies) return std::unexpected(Refusal{400, "too many cookies"});
+  if (cookies.size() > kMaxCookies) return std::unexpected(Refusal{400, "too many cookies"});
   for (const std::string& cookie : cookies) {
     if (auto user = user_of_cookie(cookie)) users.push_back(std::move(*user));
   }
@@ -139,7 +139,7 @@ std::expected<std::optional<Guess>, Refusal> administrator_in(const Fields& fiel
   auto user = only_one(fields.values("login"));
   if (!user) return std::unexpected(std::move(user.error()));
   if (!*file || !*user) return std::nullopt;
-  return Guess{Way::kGroup, file_of(**file), std::move(**user)};
+  return Guess{Kind::kGroup, file_of(**file), std::move(**user)};
 }
 
 std::optional<std::string> basic_user(const PageRequest& request, bool trust_remote_user) {
@@ -159,22 +159,22 @@ std::optional<std::string> basic_user(const PageRequest& request, bool trust_rem
 }
 
 /// Those of what REQUEST, for TARGET, tells PAGE in parameters.
-std::expected<std::vector<Guess>, Refusal> told_guesses(const PageRequest& request,
-                                                        const Target& target, Page page) {
+std::expected<std::vector<Guess>, Refusal> guesses_in_fields(const PageRequest& request,
+                                                             const Target& target, Page page) {
   std::vector<Guess> guesses;
   const auto fields = fields_of(request, page);
   if (!fields) return std::unexpected(fields.error());
   auto user = user_in(*fields, page);
   if (!user) return std::unexpected(std::move(user.error()));
   if (*user && **user != kAnonymous) {
-    const Way way = page == Page::kJson ? Way::kJson : Way::kForm;
-    guesses.push_back({way, target.file.string(), std::move(**user)});
+    const Kind kind = page == Page::kJson ? Kind::kJson : Kind::kForm;
+    guesses.push_back({kind, target.file.string(), std::move(**user)});
   }
   if (page == Page::kLogin || page == Page::kAlias) {
     auto changing = users_who_change(*fields);
     if (!changing) return std::unexpected(std::move(changing.error()));
     for (std::string& name : *changing) {
-      guesses.push_back({Way::kChange, target.file.string(), std::move(name)});
+      guesses.push_back({Kind::kChange, target.file.string(), std::move(name)});
     }
   }
   if (page != Page::kGroup) return guesses;
@@ -208,12 +208,12 @@ std::expected<std::vector<Guess>, Refusal> guesses_in(const PageRequest& request
   std::vector<Guess> guesses;
   const Page page = page_of(target, pages);
   if (page != Page::kOther) {
-    auto told = told_guesses(request, target, page);
-    if (!told) return told;
-    guesses = *std::move(told);
+    auto found = guesses_in_fields(request, target, page);
+    if (!found) return found;
+    guesses = *std::move(found);
   }
   if (auto user = basic_user(request, trust_remote_user)) {
-    guesses.push_back({Way::kBasic, target.file.string(), std::move(*user)});
+    guesses.push_back({Kind::kBasic, target.file.string(), std::move(*user)});
   }
   return guesses;
 }

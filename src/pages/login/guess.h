@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "request/page_request.h"
-#include "request/place.h"
 #include "request/refusal.h"
+#include "request/target.h"
 
 namespace quarry::pages {
 
 struct Guess {
-  enum class Way { kForm, kJson, kBasic, kChange, kGroup };
-  Way way = Way::kForm;
+  enum class Kind { kForm, kJson, kBasic, kChange, kGroup };
+  Kind kind = Kind::kForm;
   std::string repository;  // whose user it is
   std::string user;        // any bytes
 

@@ -38,7 +38,7 @@ class LoginAttempt {
   void on_fault();
 
  private:
-  enum class Outcome { kOpen, kFailed, kSucceeded, kPassedBy };
+  enum class Outcome { kOpen, kFailed, kSucceeded, kSkipped };
   struct Tried {
     Guess guess;
     LoginLimiter::Attempt attempt = {};
@@ -48,7 +48,7 @@ class LoginAttempt {
 
   void fail(Tried& one);
   void succeed(Tried& one);
-  void pass_by(Tried& one);
+  void skip(Tried& one);
   void fail_all();
   std::string in_words(std::string_view what, const Tried& one) const;
 

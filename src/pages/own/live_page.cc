@@ -21,15 +21,15 @@ using scoreboard::SlotState;
 using scoreboard::Stage;
 
 // Of those that take longest, so many are told, and so many bytes of each of their texts.
-constexpr std::size_t kMostRequests = 10;
-constexpr std::size_t kMostOfText = 80;
+constexpr std::size_t kMaxRequests = 10;
+constexpr std::size_t kMaxText = 80;
 // Of the page of all.
-constexpr std::size_t kMostOfPools = 16'000;  // bytes
-constexpr std::size_t kMostStages = 2000;
-constexpr std::size_t kMostDestinations = 16;
+constexpr std::size_t kMaxPoolsSize = 16'000;  // bytes
+constexpr std::size_t kMaxStages = 2000;
+constexpr std::size_t kMaxDestinations = 16;
 
 std::string cut(std::string_view text) {
-  return base::printable(text, kMostOfText);
+  return base::printable(text, kMaxText);
 }
 
 std::int64_t millis_since(const PoolSnapshot& snapshot, std::int64_t time) {
@@ -90,7 +90,7 @@ json refusals_of(const std::vector<scoreboard::PoolOverview>& pools, std::int64_
   }
   std::ranges::stable_sort(all, std::ranges::greater(),
                            [](const OfPool& each) { return each.refusal->at; });
-  json told = json::array();
+  json shown = json::array();
   std::size_t of_workers = 0;
   std::size_t of_others = 0;
   for (const OfPool& each : all) {
@@ -100,9 +100,9 @@ json refusals_of(const std::vector<scoreboard::PoolOverview>& pools, std::int64_
     if (!has_room) continue;
     json entry = json_of(*each.refusal, now);
     entry["pool"] = cut(each.pool->pool.view());
-    told.push_back(std::move(entry));
+    shown.push_back(std::move(entry));
   }
-  return told;
+  return shown;
 }
 
 void put_backoffice(json& document, const PoolSnapshot& snapshot) {
@@ -129,7 +129,7 @@ void put_requests(json& document, const PoolSnapshot& snapshot, pid_t self) {
     if (is_at_work(child) && static_cast<pid_t>(child.pid) != self) busy.push_back(&child);
   }
   std::ranges::sort(busy, {}, [](const SlotState* child) { return child->request_started; });
-  const std::size_t shown = std::min(busy.size(), kMostRequests);
+  const std::size_t shown = std::min(busy.size(), kMaxRequests);
   document["more"] = busy.size() - shown;
   busy.resize(shown);
   json& requests = document["requests"] = json::array();
@@ -213,14 +213,14 @@ std::string text_of(const json& document) {
   return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-json json_of(const scoreboard::PoolOverview& pool, std::int64_t now, std::size_t most_stages) {
+json json_of(const scoreboard::PoolOverview& pool, std::int64_t now, std::size_t max_stages) {
   json document = figures_of(pool, pool.pool.view(), pool.children, pool.queue());
   document["age"] = std::max<std::int64_t>(0, (now - pool.monotonic_now) / 1000);
   document["old"] = pool.state.elders;
   document["generation"] = pool.state.generation;
   document["runs"] = pool.state.backoffice_runs;
   document["failures"] = pool.state.backoffice_failures;
-  document["stages"] = std::string(pool.stages.view().substr(0, most_stages));
+  document["stages"] = std::string(pool.stages.view().substr(0, max_stages));
   return document;
 }
 
@@ -228,19 +228,19 @@ json json_of(const scoreboard::PoolOverview& pool, std::int64_t now, std::size_t
 json json_of(const std::vector<scoreboard::PoolOverview>& pools, const ServerSources& sources,
              const Moment& now) {
   const auto queues = sources.all_queues ? sources.all_queues() : std::vector<PoolQueues>();
-  std::size_t stages_left = kMostStages;
+  std::size_t stages_left = kMaxStages;
   std::size_t size = 0;
-  json told = json::array();
+  json shown = json::array();
   for (const scoreboard::PoolOverview& each : pools) {
     json one = json_of(each, now.monotonic, stages_left);
     const auto own = std::ranges::find(queues, each.pool.view(), &PoolQueues::pool);
     if (own != queues.end()) one["changes"] = json_of(own->view);
     size += text_of(one).size();
-    if (size > kMostOfPools) break;
-    told.push_back(std::move(one));
+    if (size > kMaxPoolsSize) break;
+    shown.push_back(std::move(one));
     stages_left -= std::min(stages_left, each.stages.view().size());
   }
-  return told;
+  return shown;
 }
 
 json json_of(const DestinationView& destination) {
@@ -257,7 +257,7 @@ json json_of(const DestinationView& destination) {
 json json_of(const CourierView& courier) {
   json destinations = json::array();
   for (const DestinationView& each : courier.destinations) {
-    if (destinations.size() == kMostDestinations) break;
+    if (destinations.size() == kMaxDestinations) break;
     destinations.push_back(json_of(each));
   }
   return {{"running", courier.is_running},

@@ -40,8 +40,8 @@ FileState state_of(const std::string& path) {
 
 /// The names in the folder BELOW FOLDER, as FOLDER has them; none where a link is on the way.
 std::vector<repository::RepositoryName> names_in(const std::filesystem::path& folder,
-                                                 std::string_view below, std::size_t most) {
-  if (below.empty()) return repository::names_below(folder, most);
+                                                 std::string_view below, std::size_t max) {
+  if (below.empty()) return repository::names_below(folder, max);
   if (!repository::RepositoryName::parse(below)) return {};
   std::filesystem::path place = folder;
   for (const auto& part : std::filesystem::path(below)) {
@@ -51,7 +51,7 @@ std::vector<repository::RepositoryName> names_in(const std::filesystem::path& fo
     if (error || status.type() != std::filesystem::file_type::directory) return {};
   }
   std::vector<repository::RepositoryName> names;
-  for (const repository::RepositoryName& each : repository::names_below(place, most)) {
+  for (const repository::RepositoryName& each : repository::names_below(place, max)) {
     auto name = repository::RepositoryName::parse(fmt::format("{}/{}", below, each.str()));
     if (name) names.push_back(std::move(*name));
   }
@@ -67,7 +67,7 @@ RepositoryIndex::RepositoryIndex(std::filesystem::path folder, repository::OpenO
   open_.content_cache_size = 0;
 }
 
-void RepositoryIndex::look(const std::filesystem::path& file, Known& known) {
+void RepositoryIndex::refresh(const std::filesystem::path& file, CachedSummary& cached) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   const FileState main = state_of(file.string());
@@ -75,35 +75,35 @@ void RepositoryIndex::look(const std::filesystem::path& file, Known& known) {
   // An empty one comes and goes with whoever has the file open.
   if (log.size == 0) log = {};
   const std::string state = main.text + " " + log.text;
-  if (!known.state.empty() && known.state == state) return;
+  if (!cached.state.empty() && cached.state == state) return;
   const bool is_reliable = nanos_of(now) - std::max(main.changed, log.changed) >= kTickNanos;
   auto summary = repository::read_summary(file, open_);
-  known = {.state = is_reliable ? state : "", .summary = std::nullopt, .size = main.size};
+  cached = {.state = is_reliable ? state : "", .summary = std::nullopt, .size = main.size};
   if (summary) {
-    known.summary = std::move(*summary);
+    cached.summary = std::move(*summary);
   } else {
     base::log(base::LogLevel::kNotice, "not in the index: {}", summary.error().message);
-    if (summary.error().code == base::ErrorCode::kBusy) known.state.clear();
+    if (summary.error().code == base::ErrorCode::kBusy) cached.state.clear();
   }
 }
 
 RepositoryList RepositoryIndex::list(std::string_view below) {
-  const auto deadline = steady_clock::now() + kMostTime;
+  const auto deadline = steady_clock::now() + kMaxTime;
   RepositoryList list;
-  std::map<std::string, Known, std::less<>> known;
-  const auto names = names_in(folder_, below, kMost);
-  list.is_cut = names.size() == kMost;
+  std::map<std::string, CachedSummary, std::less<>> cached;
+  const auto names = names_in(folder_, below, kMaxRepositories);
+  list.is_cut = names.size() == kMaxRepositories;
   for (const repository::RepositoryName& name : names) {
     const auto located = repository::locate(folder_, name);
     if (!located) continue;
-    auto& entry = known[name.str()];
-    if (auto old = known_.extract(name.str())) entry = std::move(old.mapped());
+    auto& entry = cached[name.str()];
+    if (auto old = cached_.extract(name.str())) entry = std::move(old.mapped());
     if (steady_clock::now() >= deadline) {
       // What was seen of it before may not be for everybody any more.
       list.is_cut = true;
       continue;
     }
-    look(located->path, entry);
+    refresh(located->path, entry);
     const auto& summary = entry.summary;
     if (!summary || !summary->is_listed || !summary->may_be_read()) continue;
     list.repositories.push_back({.name = name.str(),
@@ -115,8 +115,8 @@ RepositoryList RepositoryIndex::list(std::string_view below) {
   }
   // What is known of other folders stays, and of those that are gone nothing does.
   const std::string prefix = below.empty() ? "" : fmt::format("{}/", below);
-  std::erase_if(known_, [&](const auto& each) { return each.first.starts_with(prefix); });
-  known_.merge(known);
+  std::erase_if(cached_, [&](const auto& each) { return each.first.starts_with(prefix); });
+  cached_.merge(cached);
   return list;
 }
 

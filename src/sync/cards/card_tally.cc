@@ -56,9 +56,9 @@ bool CardTally::card(CardType type) {
   ++counts_[static_cast<std::size_t>(type)];
   const bool is_change = type != last_;
   last_ = type;
-  const bool is_due =
-      std::has_single_bit(total_) || total_ - told_ >= (is_change ? kSeldomForChanges : kSeldom);
-  if (is_due) told_ = total_;
+  const bool is_due = std::has_single_bit(total_) ||
+                      total_ - reported_ >= (is_change ? kSeldomForChanges : kSeldom);
+  if (is_due) reported_ = total_;
   return is_due;
 }
 

@@ -23,7 +23,7 @@ class CardTally {
   static constexpr std::size_t kKinds = static_cast<std::size_t>(CardType::kUvgimme) + 1;
   std::array<std::uint64_t, kKinds> counts_{};
   std::uint64_t total_ = 0;
-  std::uint64_t told_ = 0;  // the total when it was told last
+  std::uint64_t reported_ = 0;  // the total when it was told last
   CardType last_ = CardType::kPragma;
 };
 

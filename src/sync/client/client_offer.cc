@@ -13,7 +13,7 @@ using base::Result;
 // Names in one request of a catalogue.
 constexpr std::size_t kNamesAtOnce = 20000;
 // A server that goes on asking for the same artifact cannot use it.
-constexpr int kMostTimes = 2;
+constexpr int kMaxTimes = 2;
 // Of artifacts that are made from each other: beyond, it is a circle.
 constexpr std::size_t kLongestChain = 200000;
 
@@ -28,7 +28,7 @@ ClientOffer::ClientOffer(repository::Repository& repository, bool with_private, 
 void ClientOffer::asked_for(const HashName& name) {
   remote_has_.erase(name);
   const auto sent = times_sent_.find(name);
-  if (sent != times_sent_.end() && sent->second >= kMostTimes) return;
+  if (sent != times_sent_.end() && sent->second >= kMaxTimes) return;
   const auto info = repository_.find(name);
   if (!info || info->is_phantom() || repository_.is_waiting(info->rid)) return;
   if (repository_.is_shunned(name)) return;

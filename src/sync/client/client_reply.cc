@@ -23,7 +23,7 @@ using base::Result;
 constexpr std::size_t kMaxText = 1000;
 
 /// TEXT of a server, fit for a terminal.
-std::string told(std::string_view token) {
+std::string printable_text(std::string_view token) {
   return base::printable(artifact::defossilize(token), kMaxText);
 }
 
@@ -44,9 +44,9 @@ Result<void> ClientReply::read(std::string_view cards) {
     QUARRY_TRY_ASSIGN(const bool more, reader_.next());
     if (!more) break;
     if (reader_.type() == CardType::kError) {
-      error_ = told(reader_[1]);
+      error_ = printable_text(reader_[1]);
       // From a refused clone its client learns the project code.
-      if (!told_project_) receipt_.reset();
+      if (!received_project_code_) receipt_.reset();
       break;
     }
     QUARRY_TRY(handle());
@@ -157,7 +157,7 @@ Result<void> ClientReply::push() {
   }
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
   QUARRY_TRY(receipt->set_config("project-code", code));
-  told_project_ = true;
+  received_project_code_ = true;
   return {};
 }
 
@@ -179,13 +179,13 @@ Result<void> ClientReply::config() {
 }
 
 void ClientReply::message() {
-  std::string text = told(reader_[1]);
+  std::string text = printable_text(reader_[1]);
   if (text.starts_with("pull only")) refuses_push_ = true;
   messages_.push_back(std::move(text));
 }
 
 Result<void> ClientReply::finish() {
-  if (!error_) QUARRY_TRY(c_.unversioned.settle([this] { return receipt(); }));
+  if (!error_) QUARRY_TRY(c_.unversioned.finish_reply([this] { return receipt(); }));
   if (!error_ && !c_.offer.sent_of_unsent().empty() && !refuses_push_) {
     QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
     QUARRY_TRY(receipt->forget_unsent(c_.offer.sent_of_unsent()));

@@ -43,7 +43,7 @@ class ClientReply {
   /// The text of its error card.
   const std::optional<std::string>& error() const { return error_; }
   /// It told the project code, which this repository did not know.
-  bool told_project() const { return told_project_; }
+  bool received_project_code() const { return received_project_code_; }
   bool refuses_push() const { return refuses_push_; }
   std::vector<std::string>& messages() { return messages_; }
   std::uint64_t received() const { return received_; }
@@ -69,7 +69,7 @@ class ClientReply {
   bool next_is_private_ = false;
   std::optional<std::uint64_t> clone_next_;
   std::optional<std::string> error_;
-  bool told_project_ = false;
+  bool received_project_code_ = false;
   bool refuses_push_ = false;
   std::vector<std::string> messages_;
   std::uint64_t received_ = 0;

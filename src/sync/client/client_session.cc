@@ -25,7 +25,7 @@ using base::Result;
 namespace {
 
 // A reply to a clone card holds an artifact, however short its server wants it to be.
-constexpr int kMostEmptyReplies = 100;
+constexpr int kMaxEmptyReplies = 100;
 
 }  // namespace
 
@@ -134,7 +134,7 @@ Result<std::string> ClientSession::State::cards() {
 Result<void> ClientSession::State::refused(const ClientReply& reply) {
   const bool can_log_in =
       !logged_in && !options.user.empty() && !repository.settings().project_code().empty();
-  if (can_log_in && reply.told_project()) {
+  if (can_log_in && reply.received_project_code()) {
     is_probing = false;
     return {};
   }
@@ -146,7 +146,7 @@ Result<void> ClientSession::State::go_on_cloning(const ClientReply& reply) {
   if (reply.clone_next() && *reply.clone_next() > clone_next) {
     clone_next = *reply.clone_next();
     empty_replies = reply.received() > 0 ? 0 : empty_replies + 1;
-    if (empty_replies <= kMostEmptyReplies) return {};
+    if (empty_replies <= kMaxEmptyReplies) return {};
     return fail(
         ErrorCode::kInvalid,
         fmt::format("the server has sent nothing in {} replies, and says that there is more",
@@ -198,7 +198,7 @@ Result<void> ClientSession::State::read(std::string_view content_type, std::stri
   if (reply.error()) return refused(reply);
   if (asked_settings) wants_settings = false;
   if (reply.refuses_push()) may_push = false;
-  wants.settle();
+  wants.finish_reply();
   if (is_probing) {
     is_probing = false;
     return {};

@@ -114,7 +114,7 @@ Result<void> ClientUnversioned::file(const CardReader& card, const Writing& rece
   return {};
 }
 
-Result<void> ClientUnversioned::settle(const Writing& receipt) {
+Result<void> ClientUnversioned::finish_reply(const Writing& receipt) {
   if (has_catalogue_) {
     has_catalogue_ = false;
     return compare(receipt);

@@ -49,7 +49,7 @@ class ClientUnversioned {
   base::Result<void> igot(const CardReader& card);
   base::Result<void> file(const CardReader& card, const Writing& receipt);
   /// The reply has ended.
-  base::Result<void> settle(const Writing& receipt);
+  base::Result<void> finish_reply(const Writing& receipt);
 
   std::uint64_t sent() const { return sent_; }
 

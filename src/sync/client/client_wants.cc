@@ -9,7 +9,7 @@ using artifact::HashName;
 
 // A server fills its reply with what it is asked for, and names the rest: much more than it can
 // send at once is asked for in vain.
-constexpr std::size_t kLeastAtOnce = 200;
+constexpr std::size_t kMinAtOnce = 200;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void ClientWants::came(const HashName& name) {
   not_to_be_had_.erase(name);
 }
 
-void ClientWants::settle() {
+void ClientWants::finish_reply() {
   // A server that only promises will never send.
   const bool gets_on = came_count_ > 0;
   for (const HashName& name : asked_) {
@@ -50,7 +50,7 @@ void ClientWants::settle() {
   }
   asked_.clear();
   promised_.clear();
-  at_once_ = std::max(kLeastAtOnce, came_count_ * 2);
+  at_once_ = std::max(kMinAtOnce, came_count_ * 2);
 }
 
 }  // namespace quarry::sync

@@ -30,7 +30,7 @@ class ClientWants {
   /// The server has NAME: there was no room for it, or it was not asked for.
   void promised(const artifact::HashName& name) { promised_.insert(name); }
   /// The reply has ended: what was asked for and neither came nor was promised is not to be had.
-  void settle();
+  void finish_reply();
 
  private:
   std::vector<artifact::HashName> missing(std::size_t limit);

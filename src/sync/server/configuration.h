@@ -21,14 +21,14 @@
 #include "intake.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
-#include "visitor.h"
+#include "sync_user.h"
 
 namespace quarry::sync {
 
 class Configuration {
  public:
   /// None is owned; all must outlive this.
-  Configuration(repository::Repository& repository, const Visitor& visitor, Intake& intake,
+  Configuration(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
                 CardWriter& writer);
 
   /// A reqconfig card.
@@ -42,7 +42,7 @@ class Configuration {
   repository::ConfigAreas allowed(repository::ConfigAreas areas) const;
 
   repository::Repository& repository_;
-  const Visitor& visitor_;
+  const SyncUser& sync_user_;
   Intake& intake_;
   CardWriter& writer_;
   // What has been sent since the last change.

@@ -15,13 +15,13 @@
 #include "cards/bound.h"
 #include "quarry/base/result.h"
 #include "quarry/sync/request.h"
-#include "visitor.h"
+#include "sync_user.h"
 
 namespace quarry::sync {
 
 /// Whether VISITOR is somebody, by a login in REQUEST, whose body in FORMAT has at most MAX_BODY
 /// bytes. Errors: kDenied (a login that fails), kInvalid (broken compression), kLimit (BOUND).
-base::Result<bool> is_from_user(Visitor& visitor, const Request& request, BodyFormat format,
+base::Result<bool> is_from_user(SyncUser& sync_user, const Request& request, BodyFormat format,
                                 std::size_t max_body, Bound& bound);
 
 }  // namespace quarry::sync

@@ -32,12 +32,12 @@ Exchange::Exchange(repository::Repository& repository, const SessionOptions& opt
       request_(request),
       bound_(bound),
       receipt_(receipt),
-      visitor_(repository, options.single_login, request.logins),
-      intake_(repository, receipt, visitor_, request.remote_address),
+      sync_user_(repository, options.single_login, request.logins),
+      intake_(repository, receipt, sync_user_, request.remote_address),
       supply_(repository, bound, writer_),
-      unversioned_(repository, visitor_, intake_, supply_, writer_),
-      configuration_(repository, visitor_, intake_, writer_),
-      pragmas_(repository, visitor_, intake_, writer_, request.own_url) {}
+      unversioned_(repository, sync_user_, intake_, supply_, writer_),
+      configuration_(repository, sync_user_, intake_, writer_),
+      pragmas_(repository, sync_user_, intake_, writer_, request.own_url) {}
 
 Result<void> Exchange::announce() {
   // A legacy clone has named them all already.
@@ -51,13 +51,13 @@ Result<void> Exchange::announce() {
 
 Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_for_clusters) {
   reader_ = CardReader(cards, {.max_cards = options_.max_cards});
-  if (options_.all_rights) visitor_.trust();
-  visitor_.remote_user(request_.remote_user);
-  QUARRY_TRY(visitor_.login_cookie(request_.cookie, cards));
+  if (options_.all_rights) sync_user_.trust();
+  sync_user_.remote_user(request_.remote_user);
+  QUARRY_TRY(sync_user_.login_cookie(request_.cookie, cards));
   while (true) {
     QUARRY_TRY_ASSIGN(const bool more, reader_.next());
     if (!more) break;
-    if (tally_.card(reader_.type())) tell("reading cards");
+    if (tally_.card(reader_.type())) report_progress("reading cards");
     if (reader_.count() % kCardsBetweenLooks == 0) QUARRY_TRY(bound_.check());
     QUARRY_TRY(handle());
     if (intake_.needs_receipt()) return Outcome::kNeedsReceipt;
@@ -74,7 +74,7 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
     return Outcome::kWantsClusters;
   }
   supply_.set_client(client_, private_session_);
-  tell("answering");
+  report_progress("answering");
   if (is_clone_) {
     QUARRY_TRY(clone_version_ >= 2 ? supply_.clone(clone_version_, clone_first_)
                                    : supply_.clone_by_name());
@@ -111,7 +111,7 @@ Result<void> Exchange::handle() {
       return push();
     case CardType::kLogin:
       QUARRY_TRY(bound_.check());  // it hashes all that follows
-      return visitor_.login(reader_[1], reader_[2], reader_[3], reader_.rest());
+      return sync_user_.login(reader_[1], reader_[2], reader_[3], reader_.rest());
     case CardType::kClone:
       return clone();
     case CardType::kPrivate:
@@ -148,7 +148,7 @@ Result<void> Exchange::clone() {
     version = *version_word;
     first = *first_word;
   }
-  if (!visitor_.may(Right::kClone)) {
+  if (!sync_user_.may(Right::kClone)) {
     clone_refused_ = true;
     return denied("clone");
   }
@@ -172,7 +172,7 @@ Result<void> Exchange::check_codes() {
 
 Result<void> Exchange::pull() {
   QUARRY_TRY(check_codes());
-  if (!visitor_.may(Right::kRead)) return denied("read");
+  if (!sync_user_.may(Right::kRead)) return denied("read");
   may_pull_ = true;
   return {};
 }
@@ -180,7 +180,7 @@ Result<void> Exchange::pull() {
 Result<void> Exchange::push() {
   QUARRY_TRY(check_codes());
   asked_push_ = true;
-  if (visitor_.may(Right::kWrite)) {
+  if (sync_user_.may(Right::kWrite)) {
     may_push_ = true;
     return {};
   }
@@ -211,7 +211,7 @@ Result<void> Exchange::gimme() {
 }
 
 Result<void> Exchange::private_next() {
-  if (!visitor_.may(Right::kPrivate)) return denied("sync private content");
+  if (!sync_user_.may(Right::kPrivate)) return denied("sync private content");
   next_is_private_ = true;
   return {};
 }
@@ -225,7 +225,7 @@ Result<void> Exchange::pragma() {
     }
     supply_.set_client(client_, private_session_);
   } else if (reader_[1] == "send-private") {
-    private_session_ = visitor_.may(Right::kPrivate);
+    private_session_ = sync_user_.may(Right::kPrivate);
     // Not an error yet: a clone card that comes without a login is to be refused in its own way.
     private_refused_ = !private_session_;
   } else if (reader_[1] == "uv-hash" && HashName::parse(reader_[2])) {
@@ -277,16 +277,16 @@ std::string_view Exchange::operation() const {
   return may_pull_ ? "pull" : "";
 }
 
-void Exchange::tell(std::string_view phase) const {
+void Exchange::report_progress(std::string_view phase) const {
   if (!request_.on_progress) return;
   const std::string what = tally_.in(phase);
-  request_.on_progress({.user = visitor_.name(), .operation = operation(), .what = what});
+  request_.on_progress({.user = sync_user_.name(), .operation = operation(), .what = what});
 }
 
 SessionFigures Exchange::figures() const {
   SessionFigures figures;
-  figures.user = visitor_.name();
-  figures.failed_login = visitor_.failed_login();
+  figures.user = sync_user_.name();
+  figures.failed_login = sync_user_.failed_login();
   figures.operation = operation();
   figures.artifacts_in = intake_.stored();
   figures.artifacts_out = supply_.sent();

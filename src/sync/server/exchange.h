@@ -24,8 +24,8 @@
 #include "quarry/repository/repository.h"
 #include "quarry/sync/request.h"
 #include "supply.h"
+#include "sync_user.h"
 #include "unversioned.h"
-#include "visitor.h"
 
 namespace quarry::sync {
 
@@ -55,7 +55,7 @@ class Exchange {
   bool leaves_embargo() const { return leaves_embargo_; }
 
   /// Tells whoever is to know that PHASE begins.
-  void tell(std::string_view phase) const;
+  void report_progress(std::string_view phase) const;
 
   repository::Sender sender() const { return intake_.sender(); }
   /// All but the error.
@@ -85,7 +85,7 @@ class Exchange {
   repository::Receipt* receipt_;
   CardReader reader_{{}};
   CardWriter writer_;
-  Visitor visitor_;
+  SyncUser sync_user_;
   Intake intake_;
   Supply supply_;
   Unversioned unversioned_;

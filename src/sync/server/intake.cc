@@ -19,11 +19,12 @@ constexpr std::size_t kReadPerMention = 2;
 }  // namespace
 
 Intake::Intake(repository::Repository& repository, repository::Receipt* receipt,
-               const Visitor& visitor, std::string_view address)
-    : repository_(repository), receipt_(receipt), visitor_(visitor), address_(address) {}
+               const SyncUser& sync_user, std::string_view address)
+    : repository_(repository), receipt_(receipt), sync_user_(sync_user), address_(address) {}
 
 repository::Sender Intake::sender() const {
-  return {.uid = visitor_.uid(), .login_nonce = visitor_.nonce(), .address = std::string(address_)};
+  return {
+      .uid = sync_user_.uid(), .login_nonce = sync_user_.nonce(), .address = std::string(address_)};
 }
 
 bool Intake::writable() {
@@ -32,8 +33,8 @@ bool Intake::writable() {
     return false;
   }
   // Only now: logins come before what they allow.
-  if (!told_sender_) receipt_->set_sender(sender());
-  told_sender_ = true;
+  if (!has_set_sender_) receipt_->set_sender(sender());
+  has_set_sender_ = true;
   return true;
 }
 
@@ -47,7 +48,7 @@ Result<void> Intake::file(const CardReader& card, bool is_private) {
     return {};
   }
   // What is private here and came as public was published if it was what its name says.
-  if (!is_private && !visitor_.may(Right::kPrivate)) return {};
+  if (!is_private && !sync_user_.may(Right::kPrivate)) return {};
   return mention_one(arrival.name, is_private);
 }
 
@@ -79,12 +80,12 @@ Result<void> Intake::mention_one(const HashName& name, bool is_private) {
   const auto known = repository_.find(name);
   // Who may not see what is private makes nothing that is here private, nor anything new. What
   // nobody has sent yet he may: it is not asked for any more, and public again once it comes.
-  const bool may_hide = visitor_.may(Right::kPrivate) || (known && known->is_phantom());
+  const bool may_hide = sync_user_.may(Right::kPrivate) || (known && known->is_phantom());
   if (is_private && !may_hide) return {};
   if (known) {
     if (repository_.is_private(known->rid) == is_private) return {};
     if (is_private && !known->is_phantom()) return {};
-    if (!is_private && !known->is_phantom() && !visitor_.may(Right::kPrivate)) {
+    if (!is_private && !known->is_phantom() && !sync_user_.may(Right::kPrivate)) {
       // To name a private artifact is not to have it: the client is asked to send it.
       to_be_proven_.push_back(name);
       return {};

@@ -12,7 +12,7 @@
 #include "cards/name_list.h"
 #include "quarry/artifact/hash_name.h"
 #include "quarry/repository/repository.h"
-#include "visitor.h"
+#include "sync_user.h"
 
 namespace quarry::sync {
 
@@ -24,8 +24,8 @@ class Intake {
  public:
   /// None is owned; all must outlive the intake. RECEIPT is null in the first pass. ADDRESS is the
   /// client's.
-  Intake(repository::Repository& repository, repository::Receipt* receipt, const Visitor& visitor,
-         std::string_view address);
+  Intake(repository::Repository& repository, repository::Receipt* receipt,
+         const SyncUser& sync_user, std::string_view address);
 
   bool needs_receipt() const { return needs_receipt_; }
   /// The receipt to store into; null in the first pass, which then is begun again with one.
@@ -57,9 +57,9 @@ class Intake {
 
   repository::Repository& repository_;
   repository::Receipt* receipt_;
-  const Visitor& visitor_;
+  const SyncUser& sync_user_;
   std::string_view address_;
-  bool told_sender_ = false;
+  bool has_set_sender_ = false;
   bool needs_receipt_ = false;
   std::uint64_t stored_ = 0;
   std::vector<artifact::HashName> to_be_proven_;

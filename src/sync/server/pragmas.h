@@ -20,14 +20,14 @@
 #include "intake.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
-#include "visitor.h"
+#include "sync_user.h"
 
 namespace quarry::sync {
 
 class Pragmas {
  public:
   /// None is owned; all must outlive this. OWN_URL is this repository's, or empty.
-  Pragmas(repository::Repository& repository, const Visitor& visitor, Intake& intake,
+  Pragmas(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
           CardWriter& writer, std::string_view own_url);
 
   /// A pragma card; those of other names are ignored. Error: what storing gives.
@@ -41,7 +41,7 @@ class Pragmas {
   base::Result<void> client_url(std::string_view url);
 
   repository::Repository& repository_;
-  const Visitor& visitor_;
+  const SyncUser& sync_user_;
   Intake& intake_;
   CardWriter& writer_;
   std::string_view own_url_;

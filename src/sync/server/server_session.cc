@@ -32,7 +32,7 @@ bool is_fault(ErrorCode code) {
 constexpr std::string_view kUnknownSchema = "database schema is out-of-date on the server.";
 
 /// What is wrong with the file, and where it lies, is for the log.
-std::string told_to_client(const base::Error& error) {
+std::string client_message(const base::Error& error) {
   switch (error.code) {
     case ErrorCode::kBusy:
       return "the repository is busy: try again in a moment";
@@ -95,24 +95,24 @@ class Conversation {
 
  private:
   std::optional<Reply> judge_size() {
-    const std::size_t most = options_.max_body_without_login;
+    const std::size_t max_size = options_.max_body_without_login;
     const std::size_t size = decoded_size(format_, request_.body);
     // What is too much for everybody is found where it is decoded.
-    if (options_.all_rights || size <= most || size > options_.max_body) return std::nullopt;
-    Visitor visitor(repository_, options_.single_login, request_.logins);
-    auto is_users = is_from_user(visitor, request_, format_, options_.max_body, bound_);
+    if (options_.all_rights || size <= max_size || size > options_.max_body) return std::nullopt;
+    SyncUser sync_user(repository_, options_.single_login, request_.logins);
+    auto is_users = is_from_user(sync_user, request_, format_, options_.max_body, bound_);
     if (!is_users && is_users.error().code == ErrorCode::kInvalid) {
       return no_conversation(400, std::move(is_users).error().message);
     }
     if (!is_users) {
       Reply reply = refuse(std::move(is_users).error());
-      reply.figures.failed_login = visitor.failed_login();
+      reply.figures.failed_login = sync_user.failed_login();
       return reply;
     }
     if (*is_users) return std::nullopt;
     return no_conversation(413, fmt::format("the request is larger than {} bytes: without a login "
                                             "it may not be",
-                                            most));
+                                            max_size));
   }
 
   /// A repository that cannot be read.
@@ -144,10 +144,10 @@ class Conversation {
 
   /// Stores all of the request or, after an error, nothing.
   Result<Outcome> receive() {
-    exchange_->tell("waiting for the write lock");
+    exchange_->report_progress("waiting for the write lock");
     QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
     QUARRY_TRY_ASSIGN(const Outcome outcome, pass(&receipt, false));
-    exchange_->tell("committing");
+    exchange_->report_progress("committing");
     QUARRY_TRY(receipt.commit());
     return outcome;
   }
@@ -193,7 +193,7 @@ class Conversation {
       }
     }
     figures.is_fault = is_fault(error.code) || !knows_schema_;
-    writer.error(knows_schema_ ? told_to_client(error) : kUnknownSchema);
+    writer.error(knows_schema_ ? client_message(error) : kUnknownSchema);
     writer.timestamp(now(), 1);
     figures.error = std::move(error.message);
     return make_reply(format_, writer.take(), std::move(figures));

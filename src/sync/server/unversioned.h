@@ -22,14 +22,14 @@
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
 #include "supply.h"
-#include "visitor.h"
+#include "sync_user.h"
 
 namespace quarry::sync {
 
 class Unversioned {
  public:
   /// None is owned; all must outlive this.
-  Unversioned(repository::Repository& repository, const Visitor& visitor, Intake& intake,
+  Unversioned(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
               Supply& supply, CardWriter& writer);
 
   /// A uvfile card. Errors: kDenied, kInvalid (malformed; the content is not what its hash says),
@@ -47,7 +47,7 @@ class Unversioned {
   void send_catalogue();
 
   repository::Repository& repository_;
-  const Visitor& visitor_;
+  const SyncUser& sync_user_;
   Intake& intake_;
   Supply& supply_;
   CardWriter& writer_;

@@ -136,7 +136,7 @@ std::optional<Connection> Acceptor::accept_one() {
       connection.fd && is_tcp_ ? base::SocketAddress::of(address, size) : std::nullopt;
   const bool is_welcome = connection.fd && (!is_tcp_ || (from && is_allowed(*from)));
   // Also of one that is refused: what comes next is to be waited for, by this worker or another.
-  tell_(is_welcome);
+  on_return_(is_welcome);
   if (!connection.fd) {
     errno = error;
     if (is_shortage(error)) {

@@ -39,7 +39,7 @@ class Acceptor {
 
   /// TELL is called each time that accept() has returned: with whether it brought a connection that
   /// is to be served. Who is not allowed to connect never makes the worker busy.
-  void on_return(std::function<void(bool)> tell) { tell_ = std::move(tell); }
+  void on_return(std::function<void(bool)> callback) { on_return_ = std::move(callback); }
 
   /// Once: WORK is called when nobody has come for a moment.
   void when_idle(std::function<void()> work) { idle_work_ = std::move(work); }
@@ -81,7 +81,7 @@ class Acceptor {
   bool is_ending_ = false;
   std::vector<base::SocketAddress> allowed_;
   std::function<void()> idle_work_;
-  std::function<void(bool)> tell_ = [](bool) {};
+  std::function<void(bool)> on_return_ = [](bool) {};
   std::unordered_map<int, base::Fd> kept_;
   std::array<epoll_event, 16> events_{};
   std::size_t events_left_ = 0;

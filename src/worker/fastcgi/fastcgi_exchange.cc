@@ -30,7 +30,7 @@ using std::chrono::steady_clock;
 namespace parameter = http::parameter;
 
 // The first look; what does not fit is looked at again with kMaxHeadSize.
-constexpr std::size_t kFirstLook = std::size_t{8} << 10;
+constexpr std::size_t kFirstPeek = std::size_t{8} << 10;
 // A reply up to this size fits into any socket's send buffer: sending it never waits.
 constexpr std::size_t kAlwaysFits = std::size_t{64} << 10;
 // A body is read in pieces of at least this, whatever size was announced.
@@ -41,7 +41,7 @@ constexpr milliseconds kFirstByteTime{1000};
 constexpr milliseconds kLongestPause{80};
 // A web server sends its request right after it has connected. To look again so often, for some
 // tens of microseconds, takes less than to fall asleep and be woken.
-constexpr int kLooksBeforeSleep = 50;
+constexpr int kPeeksBeforeSleep = 50;
 
 struct Variable {
   std::string_view name;
@@ -70,9 +70,9 @@ void put(Request& request, std::string_view name, std::string_view value) {
 }
 
 bool put(FCGX_Stream* stream, std::string_view bytes) {
-  constexpr std::size_t kMost = std::size_t{1} << 30;
-  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kMost))) {
-    const auto size = static_cast<int>(std::min(bytes.size(), kMost));
+  constexpr std::size_t kMaxWrite = std::size_t{1} << 30;
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kMaxWrite))) {
+    const auto size = static_cast<int>(std::min(bytes.size(), kMaxWrite));
     if (FCGX_PutStr(bytes.begin(), size, stream) != size) return false;
   }
   return true;
@@ -126,15 +126,15 @@ base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time
 }
 
 base::Result<void> FastCgiExchange::await_head() {
-  seen_.resize(kFirstLook);
+  seen_.resize(kFirstPeek);
   const auto deadline = steady_clock::now() + timeouts_.head;
-  for (int looks = 1;; ++looks) {
+  for (int attempts = 1;; ++attempts) {
     const ssize_t size = ::recv(fd_, seen_.data(), seen_.size(), MSG_PEEK | MSG_DONTWAIT);
     if (size == 0) return fail(ErrorCode::kNotFound, "closed");
     if (size < 0 && errno != EAGAIN && errno != EINTR) {
       return fail(ErrorCode::kNotFound, "the connection was reset");
     }
-    if (size < 0 && looks < kLooksBeforeSleep) {
+    if (size < 0 && attempts < kPeeksBeforeSleep) {
       ::sched_yield();
       continue;
     }

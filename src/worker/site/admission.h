@@ -34,7 +34,7 @@ class Admission : public sync::LoginGuard {
   std::optional<std::string> begin();
 
   std::chrono::seconds wait(std::string_view user) override;
-  void tell(bool succeeded) override;
+  void record(bool succeeded) override;
 
  private:
   const AdmissionOptions& options_;

@@ -25,7 +25,7 @@ class Background {
   void after_request(repository::Repository& repository, std::string_view name, bool has_brought);
 
  private:
-  void look(repository::Repository& repository, std::string_view name);
+  void request_backoffice(repository::Repository& repository, std::string_view name);
 
   const WorkerOptions& options_;
   const control::Channel& master_;

@@ -68,8 +68,8 @@ void RepositoryCache::checkpoint() {
   });
 }
 
-base::Result<void> RepositoryCache::look_for(const std::filesystem::path& folder,
-                                             const repository::RepositoryName& name) {
+base::Result<void> RepositoryCache::check_exists(const std::filesystem::path& folder,
+                                                 const repository::RepositoryName& name) {
   if (std::ranges::find(entries_, name.str(), &Entry::key) != entries_.end()) return {};
   QUARRY_TRY(repository::locate(folder, name));
   return {};

@@ -27,8 +27,8 @@ class RepositoryCache {
   base::Result<repository::Repository*> named(const std::filesystem::path& folder,
                                               const repository::RepositoryName& name);
   /// Nothing where NAME is open, or its file is there. Errors: those of locate().
-  base::Result<void> look_for(const std::filesystem::path& folder,
-                              const repository::RepositoryName& name);
+  base::Result<void> check_exists(const std::filesystem::path& folder,
+                                  const repository::RepositoryName& name);
   /// See Repository: of each that was written to.
   void keep_logs_short();
   /// Whether any of them was written to, and no checkpoint() has moved all of that.

@@ -97,7 +97,7 @@ repository::OpenOptions Site::open_options() {
 base::Result<Target> Site::resolve(std::string_view path) {
   if (!options_.repository.empty()) return target_of_only(path);
   return target_in_folder(path, [this](const repository::RepositoryName& name) {
-    return cache_.look_for(options_.repositories, name);
+    return cache_.check_exists(options_.repositories, name);
   });
 }
 
@@ -178,7 +178,9 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
       .logins = &admission,
       .own_url = own_url,
       .on_progress =
-          [&slot](const sync::Doing& now) { slot.doing(now.user, now.operation, now.what); },
+          [&slot](const sync::SessionProgress& now) {
+            slot.doing(now.user, now.operation, now.what);
+          },
       .has_left = request.has_left,
   });
   has_brought_ = answer.figures.artifacts_in > 0;

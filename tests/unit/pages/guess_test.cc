@@ -8,7 +8,7 @@
 #include "login/fields.h"
 
 using namespace quarry::pages;
-using Way = Guess::Way;
+using Kind = Guess::Kind;
 
 namespace {
 
@@ -33,8 +33,8 @@ PageRequest request_of(const Asked& asked) {
 }
 
 auto guesses_of(const Asked& asked, const PageNames& pages = kPages, bool trust = false) {
-  const Place place{.repository = "/r.fossil", .repositories = {}};
-  return guesses_in(request_of(asked), target_of(place, asked.path).value(), pages, trust);
+  const ServedRepositories served{.repository = "/r.fossil", .repositories = {}};
+  return guesses_in(request_of(asked), target_of(served, asked.path).value(), pages, trust);
 }
 
 /// The user of the only guess, after its way.
@@ -43,8 +43,8 @@ std::string only(const Asked& asked, const PageNames& pages = kPages) {
   if (!guesses) return std::to_string(guesses.error().status);
   if (guesses->empty()) return "none";
   REQUIRE(guesses->size() == 1);
-  constexpr const char* kWays[] = {"form", "json", "basic", "change", "group"};
-  return std::string(kWays[static_cast<std::size_t>(guesses->front().way)]) + " " +
+  constexpr const char* kKinds[] = {"form", "json", "basic", "change", "group"};
+  return std::string(kKinds[static_cast<std::size_t>(guesses->front().kind)]) + " " +
          guesses->front().user;
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("a login by HTTP's own header") {
       {.path = "/login", .query = "u=bob&p=x", .more = {{"HTTP_AUTHORIZATION", "Basic YW5uOng="}}});
   REQUIRE(both.has_value());
   CHECK(*both ==
-        std::vector<Guess>{{Way::kForm, "/r.fossil", "bob"}, {Way::kBasic, "/r.fossil", "ann"}});
+        std::vector<Guess>{{Kind::kForm, "/r.fossil", "bob"}, {Kind::kBasic, "/r.fossil", "ann"}});
   // Whom the web server names it has looked at by the same password.
   Asked named = basic("Basic YW5uOng=");
   named.more.push_back({"REMOTE_USER", "ann"});
@@ -232,8 +232,8 @@ TEST_CASE("of what a visitor repeats no more is kept than tells that it is too m
   Fields fields;
   fields.add_pairs(users, '&');
   fields.add_pairs(cookies, ';');
-  CHECK(fields.values("u").size() == Fields::kMostValues);
-  CHECK(fields.cookies().size() == Fields::kMostValues);
+  CHECK(fields.values("u").size() == Fields::kMaxValues);
+  CHECK(fields.cookies().size() == Fields::kMaxValues);
   CHECK(fields.has("p"));
   CHECK_FALSE(fields.has("of-no-interest1"));
   // A guess is found behind as much of anything.

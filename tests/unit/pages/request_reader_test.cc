@@ -1,4 +1,4 @@
-#include "visit/request_reader.h"
+#include "connection/request_reader.h"
 
 #include <doctest/doctest.h>
 

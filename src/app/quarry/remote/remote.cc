@@ -22,7 +22,7 @@ using sync::ClientFigures;
 using transport::RemoteUrl;
 
 /// Seconds. Clocks that are this far apart, and a reply that is so long on its way, are usual.
-constexpr std::int64_t kMostSkew = 10;
+constexpr std::int64_t kMaxSkew = 10;
 /// How often somebody at a terminal may try a password.
 constexpr int kMostPasswords = 3;
 
@@ -35,7 +35,7 @@ std::string line_of(const ClientFigures& figures) {
 
 /// SKEW: seconds that the server's clock is ahead.
 void warn_of_clocks(std::int64_t skew) {
-  if (std::abs(skew) <= kMostSkew) return;
+  if (std::abs(skew) <= kMaxSkew) return;
   fmt::print(stderr,
              "quarry: the server's clock is {} s {} of this machine's: the dates of what is made "
              "on one of them will be wrong\n",

@@ -96,12 +96,12 @@ TEST_CASE("whatever a request is about, it ends when its time is up, and has cha
 }
 
 TEST_CASE("a push is stored whole or not at all, wherever its client leaves") {
-  const auto push_until = [](int last, int& looks) {
+  const auto push_until = [](int last, int& checks) {
     SlowWorld world(std::chrono::milliseconds(150));
     world.options.max_time = std::chrono::hours(24);
-    looks = 0;
+    checks = 0;
     const Reply reply =
-        ask_watched(world, "i", kPushCard + files(2000), [&] { return ++looks == last; });
+        ask_watched(world, "i", kPushCard + files(2000), [&] { return ++checks == last; });
     const bool is_stored = reply.figures.error.empty();
     if (!is_stored) CHECK(reply.figures.error == "the client has left");
     // The initial check-in, and three clusters.
@@ -109,12 +109,12 @@ TEST_CASE("a push is stored whole or not at all, wherever its client leaves") {
     CHECK(world.value("SELECT count(*) FROM rcvfrom") == (is_stored ? "2" : "1"));
     return is_stored;
   };
-  int looks = 0;
-  REQUIRE(push_until(-1, looks));
-  const int all = looks;
+  int checks = 0;
+  REQUIRE(push_until(-1, checks));
+  const int all = checks;
   REQUIRE(all > 20);
-  for (int last = 1; last <= all; last += all / 7) CHECK_FALSE(push_until(last, looks));
-  CHECK_FALSE(push_until(all, looks));
+  for (int last = 1; last <= all; last += all / 7) CHECK_FALSE(push_until(last, checks));
+  CHECK_FALSE(push_until(all, checks));
 }
 
 TEST_CASE("what may end early does so before its time is up, and the client goes on from there") {
@@ -168,7 +168,7 @@ TEST_CASE("who waits for another writer waits no longer than its time or its cli
     const std::string body = login("i", secret_of("i", "pw"), kPushCard + file("one"));
     return world.ask({.body = body,
                       .on_progress =
-                          [&](const Doing& now) {
+                          [&](const SessionProgress& now) {
                             if (!now.what.starts_with("waiting")) return;
                             is_waiting = true;
                             if (!leaves) held_step = std::chrono::seconds(60);
@@ -191,7 +191,7 @@ TEST_CASE("a commit that has begun is brought to its end") {
   // So little to derive takes no look: the next thing is the commit itself.
   const Reply reply = world.ask({.body = body,
                                  .on_progress =
-                                     [&](const Doing& now) {
+                                     [&](const SessionProgress& now) {
                                        if (now.what.starts_with("committing")) is_committing = true;
                                      },
                                  .has_left = [&] { return is_committing; }});
@@ -205,15 +205,15 @@ TEST_CASE("a bound looks at the client seldom, and what is over stays so") {
   options.now = held_now;
   options.max_time = std::chrono::seconds(100);
   held_step = std::chrono::milliseconds(1);
-  int looks = 0;
-  const std::function<bool()> has_left = [&] { return ++looks == 2; };
+  int checks = 0;
+  const std::function<bool()> has_left = [&] { return ++checks == 2; };
   Bound bound(options, has_left);
   for (int i = 0; i < 150; ++i) CHECK_FALSE(bound.is_over());
-  CHECK(looks == 1);
-  while (!bound.is_over()) REQUIRE(looks <= 2);
-  CHECK(looks == 2);
+  CHECK(checks == 1);
+  while (!bound.is_over()) REQUIRE(checks <= 2);
+  CHECK(checks == 2);
   CHECK(bound.is_over());
-  CHECK(looks == 2);
+  CHECK(checks == 2);
   CHECK(bound.check().error().message == "the client has left");
   CHECK_FALSE(bound.is_near());
 }

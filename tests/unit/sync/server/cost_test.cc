@@ -26,9 +26,9 @@ int largest_size() {
 }
 
 // From the smaller to the larger repository or request, and from one kind of statistics to another.
-constexpr double kMostGrowth = 1.5;
+constexpr double kMaxGrowth = 1.5;
 // A clone asks for each artifact alone where the statistics would make it walk over all.
-constexpr double kMostByStatistics = 2.5;
+constexpr double kMaxByStatistics = 2.5;
 
 // What `fossil new` of 2.29 leaves for good: statistics of tables with one row.
 const std::string kOldStatistics =
@@ -101,7 +101,7 @@ class Measured {
   explicit Measured(int artifacts) : history_(world_) { history_.grow(artifacts); }
 
   /// Leaves nothing for the next pull to do. The tables are large enough to have statistics.
-  void settle(const std::string& statistics) {
+  void leave_nothing_new(const std::string& statistics) {
     world_.say_as("o", kPullCard);
     world_.sql(statistics);
   }
@@ -256,15 +256,15 @@ TEST_CASE(
     Measured measured(size);
     for (const auto& [statistics, sql] : kStatistics) {
       CAPTURE(statistics);
-      measured.settle(sql);
+      measured.leave_nothing_new(sql);
       const Costs costs = costs_of(measured);
       const Costs& smaller = by_statistics.try_emplace(statistics, costs).first->second;
       for (const auto& [kind, steps] : costs) {
         CAPTURE(kind);
-        CHECK(steps.back() <= steps.front() * kMostGrowth);
-        CHECK(steps.front() <= smaller.at(kind).front() * kMostGrowth);
-        CHECK(steps.back() <= smaller.at(kind).back() * kMostGrowth);
-        CHECK(steps.back() <= by_statistics.at("none").at(kind).back() * kMostByStatistics);
+        CHECK(steps.back() <= steps.front() * kMaxGrowth);
+        CHECK(steps.front() <= smaller.at(kind).front() * kMaxGrowth);
+        CHECK(steps.back() <= smaller.at(kind).back() * kMaxGrowth);
+        CHECK(steps.back() <= by_statistics.at("none").at(kind).back() * kMaxByStatistics);
       }
     }
   }

@@ -31,8 +31,8 @@ struct Sizes : World {
     options.max_body = 1'000'000;
   }
   /// The body of the reply to CARDS, compressed and plain, which must be the same.
-  std::string told(const std::string& cards, std::string_view cookie = {},
-                   LoginGuard* logins = nullptr) {
+  std::string reply_text(const std::string& cards, std::string_view cookie = {},
+                         LoginGuard* logins = nullptr) {
     const Reply plain = ask({.body = cards, .cookie = cookie, .logins = logins});
     const Reply reply = ask({.content_type = "application/x-fossil",
                              .body = quarry::artifact::blob_compress(cards),
@@ -47,7 +47,7 @@ struct Sizes : World {
     return text;
   }
   bool is_granted(const std::string& cards, std::string_view cookie = {}) {
-    return told(cards, cookie).starts_with("igot " + initial());
+    return reply_text(cards, cookie).starts_with("igot " + initial());
   }
 };
 
@@ -66,10 +66,10 @@ struct RecordingGuard : LoginGuard {
     asked = user;
     return pause;
   }
-  void tell(bool succeeded) override { told += asked + (succeeded ? "+" : "-"); }
+  void record(bool succeeded) override { recorded += asked + (succeeded ? "+" : "-"); }
   std::chrono::seconds pause{0};
   std::string asked;
-  std::string told;
+  std::string recorded;
 };
 
 }  // namespace
@@ -78,11 +78,11 @@ TEST_CASE("who does not log in may send less") {
   Sizes world;
   world.sql("UPDATE user SET cap='io' WHERE login='nobody'");
   CHECK(world.is_granted(large(1000)));
-  CHECK(world.told(large(1001)) == kTooLarge);
+  CHECK(world.reply_text(large(1001)) == kTooLarge);
   CHECK(world.figures().error + "\n" == kTooLarge);
-  CHECK(world.told(kPushCard + file(std::string(2000, 'x'))) == kTooLarge);
+  CHECK(world.reply_text(kPushCard + file(std::string(2000, 'x'))) == kTooLarge);
   for (const std::string user : {"nobody", "anonymous"}) {
-    CHECK(world.told("login " + user + " " + sha1(large()) + " x\n" + large()) == kTooLarge);
+    CHECK(world.reply_text("login " + user + " " + sha1(large()) + " x\n" + large()) == kTooLarge);
   }
 }
 
@@ -112,31 +112,32 @@ TEST_CASE("a login is found right wherever the pieces of its request end") {
 
 TEST_CASE("a large request whose login fails is not taken") {
   Sizes world;
-  CHECK(world.told(signed_by("o", "wrong", large())).starts_with(kFailedLogin));
-  CHECK(world.told(signed_by("nobody-has-this", "pw", large())).starts_with(kFailedLogin));
-  CHECK(world.told(large(), early_cookie("o", "wrong", large())).starts_with(kFailedLogin));
-  CHECK(world.told(signed_by("reader", "pw", large())).starts_with(kFailedLogin));
+  CHECK(world.reply_text(signed_by("o", "wrong", large())).starts_with(kFailedLogin));
+  CHECK(world.reply_text(signed_by("nobody-has-this", "pw", large())).starts_with(kFailedLogin));
+  CHECK(world.reply_text(large(), early_cookie("o", "wrong", large())).starts_with(kFailedLogin));
+  CHECK(world.reply_text(signed_by("reader", "pw", large())).starts_with(kFailedLogin));
   // The right password, and other bytes than it was given for.
-  CHECK(world.told(signed_by("o", "pw", large()) + "#\n").starts_with(kFailedLogin));
-  CHECK(world.told(large(), early_cookie("o", "pw", large() + "#\n")).starts_with(kFailedLogin));
-  CHECK(world.told("login o x y\n" + large()).starts_with(kFailedLogin));
+  CHECK(world.reply_text(signed_by("o", "pw", large()) + "#\n").starts_with(kFailedLogin));
+  CHECK(world.reply_text(large(), early_cookie("o", "pw", large() + "#\n"))
+            .starts_with(kFailedLogin));
+  CHECK(world.reply_text("login o x y\n" + large()).starts_with(kFailedLogin));
 }
 
 TEST_CASE("whoever guards logins is asked before a large request is looked at, and told after it") {
   Sizes world;
   RecordingGuard guard;
-  world.told(signed_by("o", "wrong", large()), {}, &guard);
-  CHECK(guard.told == "o-o-");
-  guard.told.clear();
-  world.told(signed_by("o", "pw", large()) + "#\n", {}, &guard);
-  CHECK(guard.told.empty());
-  CHECK(world.told(signed_by("o", "pw", large()), {}, &guard).starts_with("igot "));
-  CHECK(guard.told.find('-') == std::string::npos);
-  guard.told.clear();
+  world.reply_text(signed_by("o", "wrong", large()), {}, &guard);
+  CHECK(guard.recorded == "o-o-");
+  guard.recorded.clear();
+  world.reply_text(signed_by("o", "pw", large()) + "#\n", {}, &guard);
+  CHECK(guard.recorded.empty());
+  CHECK(world.reply_text(signed_by("o", "pw", large()), {}, &guard).starts_with("igot "));
+  CHECK(guard.recorded.find('-') == std::string::npos);
+  guard.recorded.clear();
   guard.pause = std::chrono::seconds(7);
-  CHECK(world.told(signed_by("o", "pw", large()), {}, &guard)
+  CHECK(world.reply_text(signed_by("o", "pw", large()), {}, &guard)
             .starts_with("error too\\smany\\sfailed\\slogins:\\stry\\sagain\\sin\\s7\\ss\n"));
-  CHECK(guard.told.empty());
+  CHECK(guard.recorded.empty());
 }
 
 TEST_CASE("a large request with broken compression is the client's fault") {

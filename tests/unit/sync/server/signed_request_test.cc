@@ -31,7 +31,7 @@ struct RequestGuard : LoginGuard {
     ++asked;
     return delay;
   }
-  void tell(bool succeeded) override { ++(succeeded ? good : bad); }
+  void record(bool succeeded) override { ++(succeeded ? good : bad); }
   std::chrono::seconds delay{0};
   int asked = 0, good = 0, bad = 0;
 };
@@ -58,9 +58,9 @@ TEST_CASE("who signs with his password is let in, with his letters and those of 
   REQUIRE(request.begin(head_with(signed_cookie("ix", "pw")), kRequestTime));
   request.add_body(kBody);
   CHECK(request.confirm());
-  CHECK(request.person().login == "ix");
-  CHECK(request.person().letters == "ghix");
-  CHECK(request.person().is_somebody);
+  CHECK(request.user().login == "ix");
+  CHECK(request.user().letters == "ghix");
+  CHECK(request.user().is_logged_in);
   CHECK(request.signature().size() == 40);
   CHECK(request.date() == kRequestTime);
 }
@@ -71,8 +71,8 @@ TEST_CASE("a request without a login is nobody's") {
   REQUIRE(request.begin(head_with("", ""), kRequestTime));
   request.add_body(kBody);
   CHECK(request.confirm());
-  CHECK(request.person().login == "nobody");
-  CHECK_FALSE(request.person().is_somebody);
+  CHECK(request.user().login == "nobody");
+  CHECK_FALSE(request.user().is_logged_in);
   CHECK(request.signature().empty());
 }
 
@@ -143,12 +143,12 @@ TEST_CASE("whom the web server let in is somebody where the repository agrees, w
   head.remote_user = "i";
   SignedRequest stranger(world.repository(), nullptr);
   REQUIRE(stranger.begin(head, kRequestTime));
-  CHECK(stranger.person().login == "nobody");
+  CHECK(stranger.user().login == "nobody");
   world.sql("INSERT OR REPLACE INTO config(name,value,mtime) VALUES('remote_user_ok','1',1)");
   SignedRequest known(world.repository(), nullptr);
   REQUIRE(known.begin(head, kRequestTime));
   CHECK(known.confirm());
-  CHECK(known.person().login == "i");
+  CHECK(known.user().login == "i");
 }
 
 TEST_CASE("a name that a cookie could not hold as it stands is signed and read the same") {

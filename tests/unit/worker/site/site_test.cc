@@ -270,11 +270,11 @@ TEST_CASE("after a request for a repository the master is asked for a run that i
   WorkerOptions options = of_folder(world);
   HeldClock clock;
   options.open.clock = &clock;
-  BackgroundLook look{true, 0};
-  int looks = 0;
-  options.background.look = [&](auto&) -> quarry::base::Result<BackgroundLook> {
-    ++looks;
-    return look;
+  BackgroundCheck check{true, 0};
+  int checks = 0;
+  options.background.check = [&](auto&) -> quarry::base::Result<BackgroundCheck> {
+    ++checks;
+    return check;
   };
   Asker pool(options);
   const std::string one = std::to_string(quarry::repository::number_of("one")) + " ";
@@ -288,14 +288,14 @@ TEST_CASE("after a request for a repository the master is asked for a run that i
 
   // Nothing is due before a time: until then nobody looks, at this repository.
   const std::int64_t now = clock.now().value / 1000;
-  look = {false, now + 30};
+  check = {false, now + 30};
   pool.sync("/one");
   CHECK(pool.work_after_reply() == "");
-  looks = 0;
+  checks = 0;
   pool.sync("/one");
   CHECK(pool.work_after_reply() == "");
-  CHECK(looks == 0);
-  look = {true, 0};
+  CHECK(checks == 0);
+  check = {true, 0};
   pool.sync("/two");
   CHECK(pool.work_after_reply() == std::to_string(quarry::repository::number_of("two")) + " ");
   clock.advance(30'000);

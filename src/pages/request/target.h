@@ -23,6 +23,6 @@ struct Target {
 
 /// What PATH, below PLACE, leads to; as fossil finds it, by the shortest name of a repository, but
 /// never by a way out of the folder. Errors: those of repository::locate().
-base::Result<Target> target_of(const Place& place, std::string_view path);
+base::Result<Target> target_of(const ServedRepositories& served, std::string_view path);
 
 }  // namespace quarry::pages

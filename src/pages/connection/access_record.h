@@ -3,12 +3,12 @@
 
 #include <string_view>
 
+#include "page_connection.h"
 #include "quarry/base/access_format.h"
-#include "visit.h"
 
 namespace quarry::pages {
 
 /// Of VISIT, whose reply has begun, to POOL. Its views last as long as both.
-base::AccessRecord access_record(Visit& visit, std::string_view pool);
+base::AccessRecord access_record(PageConnection& connection, std::string_view pool);
 
 }  // namespace quarry::pages

@@ -33,11 +33,11 @@ struct LoginCard {
   std::string signature;
 };
 
-class Visitor {
+class SyncUser {
  public:
   /// A visitor who is nobody yet. With SINGLE_LOGIN a second login is an error, and a fifth one in
   /// any case. LOGINS is not owned and may be null.
-  Visitor(repository::Repository& repository, bool single_login, LoginGuard* logins);
+  SyncUser(repository::Repository& repository, bool single_login, LoginGuard* logins);
 
   /// A login card: its words as they came, and the bytes that it signs. Error: kDenied.
   base::Result<void> login(std::string_view user, std::string_view nonce,
@@ -75,7 +75,7 @@ class Visitor {
   const std::string& name() const { return name_; }
   /// The same, but nothing for nobody.
   std::optional<std::string> login_name() const {
-    return is_somebody_ ? std::optional<std::string>(name_) : std::nullopt;
+    return is_logged_in_ ? std::optional<std::string>(name_) : std::nullopt;
   }
   /// What a receipt says of the sender: user, nonce of the login if there was one.
   std::int64_t uid() const { return uid_; }
@@ -103,7 +103,7 @@ class Visitor {
   bool had_cookie_ = false;
   Capabilities rights_;
   std::string letters_;
-  bool is_somebody_ = false;
+  bool is_logged_in_ = false;
   std::string remote_user_;  // whom the web server let in, where the repository agrees
   std::string name_ = "nobody";
   std::string failed_login_;

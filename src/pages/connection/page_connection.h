@@ -19,7 +19,7 @@
 
 namespace quarry::pages {
 
-class Visit {
+class PageConnection {
  public:
   struct Limits {
     std::size_t max_body;
@@ -31,20 +31,20 @@ class Visit {
    public:
     virtual ~Owner() = default;
     /// BYTES more of requests are held, or fewer.
-    virtual void on_held(Visit& visit, std::ptrdiff_t bytes) = 0;
+    virtual void on_held(PageConnection& connection, std::ptrdiff_t bytes) = 0;
     /// Its request is there; IS_TOO_LARGE: but for its body.
-    virtual void on_request(Visit& visit, bool is_too_large) = 0;
+    virtual void on_request(PageConnection& connection, bool is_too_large) = 0;
     /// The reply is taken as fast as it comes, again.
-    virtual void on_taken(Visit& visit) = 0;
+    virtual void on_taken(PageConnection& connection) = 0;
     /// The end of it, whatever its state: the owner destroys it in here.
-    virtual void on_gone(Visit& visit) = 0;
+    virtual void on_gone(PageConnection& connection) = 0;
   };
 
   /// LIMITS and OWNER must outlive it. Use is_valid() next: without memory it is not.
-  Visit(event_base* base, base::Fd connection, const Limits& limits, Owner& owner);
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
-  ~Visit();
+  PageConnection(event_base* base, base::Fd socket, const Limits& limits, Owner& owner);
+  PageConnection(const PageConnection&) = delete;
+  PageConnection& operator=(const PageConnection&) = delete;
+  ~PageConnection();
 
   bool is_valid() const { return bev_ != nullptr; }
   PageRequest& request() { return reader_.request(); }

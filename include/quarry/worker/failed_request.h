@@ -6,7 +6,7 @@
 namespace quarry::worker {
 
 /// All texts but the error as they came from the client.
-struct Trouble {
+struct FailedRequest {
   std::string_view address;
   std::string_view method;
   std::string_view uri;
@@ -18,6 +18,6 @@ struct Trouble {
   std::string_view failed_login;
 };
 
-void log_trouble(const Trouble& trouble);
+void log_failed_request(const FailedRequest& request);
 
 }  // namespace quarry::worker
