@@ -1,4 +1,4 @@
-// What the process answers by itself, without a page: told to the log, and to the pool's status page.
+// Replies that the process makes without fossil; logged, and recorded for the pool's status page.
 #include <fmt/core.h>
 
 #include <string>
@@ -13,7 +13,7 @@ namespace quarry::pages {
 using base::LogLevel;
 
 void Server::note_refusal(const PageRequest& request, const Refusal& refusal) {
-  // What scanners ask for in vain is of no interest, as of what workers answer.
+  // As with workers, 404s are left out: they are mostly scanners.
   if (handles_.refusals == nullptr || refusal.status == 404) return;
   scoreboard::Refusal noted;
   noted.status = static_cast<std::uint32_t>(refusal.status);
@@ -65,7 +65,7 @@ void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string&
 
 void Server::break_off(PageConnection& connection) {
   log_access(connection);
-  // Without the record that ends a reply, the web server knows that some of it is missing.
+  // Without an END_REQUEST record, the web server knows that the reply is incomplete.
   connections_.erase(&connection);
   if (!is_stopping_) taking_.wait();
 }

@@ -20,7 +20,7 @@ namespace {
 
 using base::LogLevel;
 
-// Of a page that is made faster than it is taken, so much is held.
+// Maximum bytes of a page buffered for a client that reads slowly.
 constexpr std::size_t kMaxUntaken = std::size_t{4} << 20;
 constexpr std::size_t kMaxConnections = 1000;
 constexpr std::string_view kRetryAfter = "Retry-After: 5\r\n";
@@ -85,7 +85,7 @@ void Server::take_connections() {
     PageConnection* const key = connection.get();
     connections_[key].connection = std::move(connection);
   }
-  // Who passes them on finds the way blocked, and says so.
+  // The process that passes them on then finds its socket full and logs that.
   taking_.stop_waiting();
 }
 
@@ -162,7 +162,7 @@ void Server::begin_waiting() {
 void Server::begin(Waiting waiting) {
   PageConnection& connection = *waiting.connection;
   PageRequest& own = connection.request();
-  // What waits without a target was to be shared: there is no password in it.
+  // A request that waits without a target is a shared page, which contains no password.
   std::unique_ptr<LoginAttempt> login;
   if (waiting.target) {
     auto begun = logins_.begin(own, *waiting.target);
@@ -222,8 +222,8 @@ void Server::on_gone(PageConnection& connection) {
   if (FossilRun* const run = found->second.run) {
     Running& running = runs_.at(run);
     running.connection = nullptr;
-    // What it writes to the repository is not to be cut short; nor is what it thinks of a password,
-    // which who hears nothing for a moment could guess.
+    // Do not abort what it writes to the repository. Nor a password check: a client could otherwise
+    // disconnect and never be counted.
     if (running.is_post || running.login) {
       run->resume();
     } else {
@@ -243,7 +243,7 @@ void Server::log_access(PageConnection& connection) {
 }
 
 void Server::leave_waiting(PageConnection& connection) {
-  // A page that is shared is made all the same, and kept.
+  // A shared page is made even if nobody waits for it, and cached.
   for (auto& [key, shared] : shared_) shared->connections.remove(&connection);
   for (auto each = waiting_.begin(); each != waiting_.end();) {
     const bool is_left =
@@ -273,7 +273,8 @@ void Server::unshare(FossilRun& run) {
   Running& running = runs_.at(&run);
   const auto shared = std::move(running.shared);
   shared_.erase(shared->key);
-  // It may be of the one who asked alone; 400, fossil's word for a locked database, is of nobody.
+  // The page may be private to the first client. 400 is fossil's status for a locked database:
+  // everybody asks again.
   for (PageConnection* const connection : shared->connections) {
     ConnectionState& state = connections_.at(connection);
     const bool is_first = connection == shared->connections.front() &&

@@ -14,8 +14,8 @@ namespace parameter = http::parameter;
 constexpr char kUserAgent[] = "HTTP_USER_AGENT";
 constexpr std::size_t kMaxKey = 2000;
 
-// Of fossil's pages, those that show what is in the repository and nothing of who asks. Never what
-// asks for a login, makes a captcha or is a form of more than a search.
+// Fossil's pages that show the repository's content and nothing about the client. None that asks
+// for a login, makes a captcha or has a form other than for searching.
 constexpr auto kPages = std::to_array<std::string_view>(
     {"",           "annotate", "artifact",     "attachlist",  "attachview",  "background",
      "blame",      "brlist",   "builtin",      "ci",          "dir",         "doc",
@@ -29,7 +29,7 @@ constexpr auto kPages = std::to_array<std::string_view>(
      "vpatch",     "wcontent", "wdiff",        "whistory",    "whatis",      "wiki",
      "wiki_rules", "winfo"});
 
-// What of a request its page may depend on.
+// Parameters on which a page may depend.
 constexpr auto kKeptParameters = std::to_array<std::string_view>(
     {parameter::kRequestScheme, parameter::kHttps, parameter::kHost, parameter::kServerName,
      parameter::kServerPort, parameter::kScriptName, parameter::kPathInfo, parameter::kRequestUri,

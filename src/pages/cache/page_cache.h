@@ -1,4 +1,4 @@
-// Pages that are kept, the least recently asked for given up first.
+// A cache of pages with least-recently-used eviction.
 #pragma once
 
 #include <chrono>
@@ -17,15 +17,15 @@ class PageCache {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// MOST: bytes in all. TTL: how long a page is kept at most.
+  /// MAX_SIZE: bytes in total. TTL: maximum age of a page.
   PageCache(std::size_t max_size, std::chrono::milliseconds ttl) : max_size_(max_size), ttl_(ttl) {}
 
   bool is_enabled() const { return ttl_.count() > 0; }
-  /// A larger page is not kept.
+  /// Larger pages are not cached.
   std::size_t largest() const { return max_size_ / 8; }
-  /// Null: there is none.
+  /// Null if there is none.
   std::shared_ptr<const CachedPage> find(const std::string& key, Time now);
-  /// In place of one with the same KEY.
+  /// Replaces a page with the same KEY.
   void insert(const std::string& key, std::shared_ptr<const CachedPage> page, Time now);
   std::size_t size() const { return size_; }
 

@@ -1,4 +1,4 @@
-// What the access log is told of a visit.
+// The access log's record of a page request.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,8 @@
 
 namespace quarry::pages {
 
-/// Of VISIT, whose reply has begun, to POOL. Its views last as long as both.
+/// The record of a request to POOL on CONNECTION, whose reply has begun. Its views last as long as
+/// both.
 base::AccessRecord access_record(PageConnection& connection, std::string_view pool);
 
 }  // namespace quarry::pages

@@ -9,7 +9,7 @@ namespace quarry::pages {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainTime{2000};
-// Below so much the visitor takes the reply as it comes.
+// Below this many buffered bytes, more of the reply is requested.
 constexpr std::size_t kLittle = std::size_t{256} << 10;
 
 }  // namespace
@@ -51,7 +51,7 @@ void PageConnection::on_input() {
     evbuffer_drain(input, evbuffer_get_length(input));
     return;
   }
-  // All that may still come is the wish to have it no more.
+  // The only further input may be an abort.
   if (state_ != State::kReading) return owner_.on_gone(*this);
   const RequestReader::Status status = reader_.feed(input);
   if (status == RequestReader::Status::kMore) return hold(reader_.body_size());
@@ -71,7 +71,7 @@ void PageConnection::on_output() {
   if (state_ == State::kHandled) return owner_.on_taken(*this);
   if (untaken() > 0) return;
   if (!is_refused_) return owner_.on_gone(*this);
-  // It may still be sending: closing right away could take the reply from it.
+  // The web server may still be sending: closing now could make it lose the reply.
   const timeval time = base::to_timeval(kDrainTime);
   bufferevent_set_timeouts(bev_.get(), &time, nullptr);
 }

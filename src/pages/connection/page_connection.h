@@ -1,10 +1,10 @@
-// A visitor's request, on a connection that was passed on: FastCGI with the web server, or with the
-// gateway.
+// A request for a page on a connection passed on by a worker or the gateway: FastCGI with the web
+// server, or with the gateway.
 //
 //   reading ──> handled ──> replying ──> ended ──> gone
 //
-// A connection is for one request: it is closed after its reply, also where the web server would
-// keep it, since its next request may be a sync, which is the workers'.
+// A connection serves one request and is closed after the reply, even if the web server would keep
+// it open, because its next request may be a sync, which workers answer.
 #pragma once
 
 #include <event2/bufferevent.h>
@@ -23,24 +23,24 @@ class PageConnection {
  public:
   struct Limits {
     std::size_t max_body;
-    /// Of silence while the request comes, or while the reply is not taken.
+    /// Of inactivity while the request arrives or the reply is sent.
     std::chrono::milliseconds timeout;
   };
 
   class Owner {
    public:
     virtual ~Owner() = default;
-    /// BYTES more of requests are held, or fewer.
+    /// The size of buffered requests has changed by BYTES.
     virtual void on_held(PageConnection& connection, std::ptrdiff_t bytes) = 0;
-    /// Its request is there; IS_TOO_LARGE: but for its body.
+    /// The request has arrived; IS_TOO_LARGE: without its body.
     virtual void on_request(PageConnection& connection, bool is_too_large) = 0;
-    /// The reply is taken as fast as it comes, again.
+    /// The output buffer has drained.
     virtual void on_taken(PageConnection& connection) = 0;
-    /// The end of it, whatever its state: the owner destroys it in here.
+    /// The connection has ended. The owner destroys it in this call.
     virtual void on_gone(PageConnection& connection) = 0;
   };
 
-  /// LIMITS and OWNER must outlive it. Use is_valid() next: without memory it is not.
+  /// LIMITS and OWNER must outlive it. Check is_valid() next: it is false if memory ran out.
   PageConnection(event_base* base, base::Fd socket, const Limits& limits, Owner& owner);
   PageConnection(const PageConnection&) = delete;
   PageConnection& operator=(const PageConnection&) = delete;
@@ -49,17 +49,17 @@ class PageConnection {
   bool is_valid() const { return bev_ != nullptr; }
   PageRequest& request() { return reader_.request(); }
 
-  /// The reply begins: with STATUS, which HEAD, its header block, says.
+  /// Starts the reply; HEAD is its header block, with STATUS in it.
   void begin(int status, std::string_view head);
-  /// BYTES more of its body.
+  /// Adds BYTES to the body.
   void add(std::string_view bytes);
-  /// All that is in BODY, which is left empty.
+  /// Moves all of BODY into the reply's body.
   void add(evbuffer* body);
-  /// The reply is complete. on_gone() follows, when it has been taken.
+  /// Completes the reply. on_gone() follows when it has been sent.
   void end();
-  /// Bytes of the reply that the web server has not taken.
+  /// Bytes of the reply that the web server has not read yet.
   std::size_t untaken() const;
-  /// 0: no reply has begun.
+  /// 0 until the reply starts.
   int status() const { return status_; }
   /// Bytes of the reply's body so far.
   std::uint64_t replied() const { return replied_; }
@@ -81,7 +81,7 @@ class PageConnection {
   Owner& owner_;
   RequestReader reader_;
   State state_ = State::kReading;
-  bool is_refused_ = false;  // its body is too large, and not read
+  bool is_refused_ = false;  // its body is too large and is discarded
   std::size_t held_ = 0;
   int status_ = 0;
   std::uint64_t replied_ = 0;

@@ -39,7 +39,7 @@ void do_not_block(const base::Fd& fd) {
   ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
 }
 
-/// What the program that is first of WORDS writes, as far as it does within a few seconds. Errors: kIo.
+/// The output of the command WORDS within a few seconds. Errors: kIo.
 base::Result<std::string> said_by(std::vector<std::string> words) {
   using std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kPatience{5000};
@@ -79,7 +79,7 @@ FossilStarter::Plan FossilProcess::plan(const Options& options, const ServedRepo
                            .environment = base::fossil_environment(environ),
                            .nice = options.nice,
                            .max_memory = options.max_memory};
-  // Where it looks for its user's own configuration.
+  // Fossil needs HOME to find its user's configuration.
   const auto is_home = [](const std::string& variable) { return variable.starts_with("HOME="); };
   const passwd* const user = ::getpwuid(::geteuid());
   if (user != nullptr && std::ranges::none_of(plan.environment, is_home)) {

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::size_t kMaxHead = std::size_t{64} << 10;
 constexpr std::size_t kMaxErrors = 4096;
-// So much of a reply is read at once.
+// Maximum bytes read at once.
 constexpr std::size_t kMaxRead = std::size_t{1} << 20;
-// To end by itself once its reply is complete: it may still write to the repository.
+// Time to exit after the reply is complete: fossil may still be writing to the repository.
 constexpr std::chrono::milliseconds kLeaveTime{10'000};
 constexpr std::string_view kStatusLine = "HTTP/1.";
 
@@ -27,7 +27,7 @@ bufferevent* watch(event_base* base, base::Fd fd) {
   return bev;
 }
 
-/// BLOCK, which begins with a status line of HTTP, as that of a CGI reply.
+/// BLOCK with its HTTP status line turned into CGI's Status header.
 std::string as_cgi(std::string_view block) {
   if (!block.starts_with(kStatusLine)) return std::string(block);
   return fmt::format("Status:{}", block.substr(std::min(block.find(' '), block.size())));
@@ -51,8 +51,8 @@ FossilRun::FossilRun(event_base* base, FossilProcess process, std::string_view h
       output_(watch(base, process_.take_output())),
       errors_(watch(base, process_.take_errors())) {
   deadline_.wait(limits.timeout);
-  if (!input_ || !output_ || !errors_) return;  // the deadline tells
-  // What it does not read any more is its own affair; once all is written, its input ends.
+  if (!input_ || !output_ || !errors_) return;  // the deadline reports it
+  // It does not matter if it reads only part; once all is written, its standard input is closed.
   bufferevent_setcb(
       input_.get(), nullptr,
       [](bufferevent*, void* self) { static_cast<FossilRun*>(self)->input_.reset(); },

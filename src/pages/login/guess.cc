@@ -16,16 +16,16 @@ namespace {
 namespace parameter = http::parameter;
 using Kind = Guess::Kind;
 
-// No login has so many bytes, nor so many cookies of fossil's.
+// Real logins have smaller forms and fewer fossil cookies.
 constexpr std::size_t kMaxForm = std::size_t{1} << 20;
 constexpr std::size_t kMaxCookies = 16;
 static_assert(kMaxCookies < Fields::kMaxValues);
 constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 constexpr std::string_view kMultipart = "multipart/";
 constexpr std::string_view kBasic = "Basic ";
-// His password is what the page shows: that he is no robot.
+// Its password is shown on the page, as a captcha.
 constexpr std::string_view kAnonymous = "anonymous";
-// Who has changed his password has both of these.
+// A request that changes a password has both of these.
 constexpr std::string_view kNewPassword = "n1";
 constexpr std::string_view kNewPasswordAgain = "n2";
 
@@ -35,7 +35,7 @@ bool begins_with(std::string_view text, std::string_view begin) {
 
 constexpr std::string_view kAuthorization = "HTTP_AUTHORIZATION";
 
-/// All that REQUEST says of NAME: fossil need not take the last of several.
+/// All values of NAME in REQUEST: fossil need not use the last one.
 std::vector<std::string_view> all_of(const PageRequest& request, std::string_view name) {
   std::vector<std::string_view> values;
   for (const Parameter& each : request.parameters) {
@@ -44,8 +44,8 @@ std::vector<std::string_view> all_of(const PageRequest& request, std::string_vie
   return values;
 }
 
-/// Which page TARGET is, as far as passwords are concerned. What fossil does not name may be an alias
-/// of the login page, or one of those that only other pages ask for.
+/// The kind of page that TARGET is with respect to passwords. A page that fossil does not list may
+/// be an alias of the login page.
 enum class Page { kOther, kLogin, kAlias, kJson, kGroup };
 
 Page page_of(const Target& target, const PageNames& pages) {
@@ -85,7 +85,7 @@ std::expected<Fields, Refusal> fields_of(const PageRequest& request, Page page) 
   return fields;
 }
 
-/// The only one of VALUES, of users or repositories; nothing, where there is none.
+/// The only one of VALUES (users or repositories); nullopt if there is none.
 std::expected<std::optional<std::string>, Refusal> only_one(std::vector<std::string> values) {
   if (values.size() > 1) return std::unexpected(Refusal{400, "a login names one user"});
   if (values.empty()) return std::nullopt;
@@ -99,7 +99,7 @@ std::vector<std::string> joined(std::vector<std::string> some, std::vector<std::
   return some;
 }
 
-/// Whom FIELDS name who logs in by PAGE, where they have a password.
+/// The user who logs in with FIELDS on PAGE, if they contain a password.
 std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields, Page page) {
   const bool is_login = page == Page::kLogin || page == Page::kAlias;
   if (is_login && fields.has("p")) return only_one(fields.values("u"));
@@ -110,8 +110,8 @@ std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields,
   return std::nullopt;
 }
 
-/// Whose old password FIELDS have beside a new one: of several cookies fossil alone knows which is its
-/// own.
+/// Users whose old password is in FIELDS with a new one. Of several cookies, only fossil knows
+/// which is its own.
 std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& fields) {
   std::vector<std::string> users;
   const bool is_change =
@@ -125,7 +125,7 @@ std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& 
   return users;
 }
 
-/// The file that NAME, which an administrator has written, leads to.
+/// The canonical path of NAME, which an administrator has entered.
 std::string file_of(const std::string& name) {
   std::error_code error;
   const auto path = std::filesystem::weakly_canonical(name, error);
@@ -153,12 +153,12 @@ std::optional<std::string> basic_user(const PageRequest& request, bool trust_rem
   const std::size_t end = words.find(':');
   if (end == std::string::npos) return std::nullopt;
   words.resize(end);
-  // The web server has looked at this very password already.
+  // The web server has already checked this password.
   if (trust_remote_user && words == request.get(parameter::kRemoteUser)) return std::nullopt;
   return words;
 }
 
-/// Those of what REQUEST, for TARGET, tells PAGE in parameters.
+/// The guesses in the parameters of REQUEST for TARGET, which is PAGE.
 std::expected<std::vector<Guess>, Refusal> guesses_in_fields(const PageRequest& request,
                                                              const Target& target, Page page) {
   std::vector<Guess> guesses;

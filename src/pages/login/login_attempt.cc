@@ -21,12 +21,12 @@ namespace parameter = http::parameter;
 constexpr std::size_t kLongestName = 64;
 constexpr std::size_t kMaxTail = 80;
 
-/// What the text of a reply has where a guess by WAY is wrong and its status does not say so; "": it
-/// always does.
+/// Text that a reply contains if a guess of KIND is wrong and the status does not show it; "": the
+/// status always does.
 std::string_view sign_of_failure(Guess::Kind kind) {
   switch (kind) {
     case Guess::Kind::kJson:
-      return "\"FOSSIL-2";  // what has to do with rights: a login that fails is 2100 to 2104
+      return "\"FOSSIL-2";  // permission errors; a failed login is 2100 to 2104
     case Guess::Kind::kChange:
       return "incorrect old password";
     case Guess::Kind::kGroup:
@@ -38,7 +38,7 @@ std::string_view sign_of_failure(Guess::Kind kind) {
   return {};
 }
 
-/// Whom the reply knows from now on by a cookie; nothing: nobody, or who is known is forgotten.
+/// The user for whom the reply sets a login cookie; nullopt: none, or the cookie is deleted.
 std::optional<std::string> user_logged_in(const http::ReplyHeader& header) {
   for (const auto& [name, value] : header.fields) {
     if (!http::same_name(name, "Set-Cookie") || !value.starts_with("fossil-")) continue;
@@ -65,7 +65,7 @@ LoginAttempt::LoginAttempt(const PageRequest& request, std::vector<Guess> guesse
   for (Guess& guess : guesses) all_.push_back({.guess = std::move(guess)});
 }
 
-// As in the log of workers: the address comes before what the visitor has written.
+// As in the workers' log: the address precedes anything that the client chose.
 std::string LoginAttempt::in_words(std::string_view what, const Tried& one) const {
   std::string name;
   base::append_printable(name, one.guess.user, kLongestName, "\"");
@@ -119,8 +119,8 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
   for (Tried& one : all_) {
     const bool is_login =
         one.guess.kind == Guess::Kind::kForm || one.guess.kind == Guess::Kind::kJson;
-    // Where they differ, the name is an e-mail address, which anybody may have said is his: whose
-    // login it is says nothing of who is called so.
+    // If they differ, the name is an e-mail address. Any user may claim any address, so that
+    // success says nothing about the user of that name.
     if (is_login && user) {
       if (*user == one.guess.user) succeed(one);
       continue;
@@ -129,7 +129,7 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
       skip(one);
       continue;
     }
-    // Without the text that would tell.
+    // The reply has no body that would show a failure.
     const bool is_redirect = header.status >= 300 && header.status < 400;
     if (is_head_ && !is_redirect) fail(one);
   }
@@ -154,7 +154,7 @@ void LoginAttempt::on_complete() {
 
 void LoginAttempt::on_fault() {
   for (Tried& one : all_) {
-    // Any page may be broken; a login that is could have been right or wrong.
+    // A fault can happen on any page; a broken login page could have been right or wrong.
     if (one.guess.kind != Guess::Kind::kBasic) fail(one);
   }
 }

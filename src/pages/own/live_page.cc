@@ -20,10 +20,10 @@ using scoreboard::PoolSnapshot;
 using scoreboard::SlotState;
 using scoreboard::Stage;
 
-// Of those that take longest, so many are told, and so many bytes of each of their texts.
+// Limits on the slowest requests shown, and on the bytes of each of their texts.
 constexpr std::size_t kMaxRequests = 10;
 constexpr std::size_t kMaxText = 80;
-// Of the page of all.
+// Limits of the page of all pools.
 constexpr std::size_t kMaxPoolsSize = 16'000;  // bytes
 constexpr std::size_t kMaxStages = 2000;
 constexpr std::size_t kMaxDestinations = 16;
@@ -68,7 +68,7 @@ json json_of(const scoreboard::Refusal& refusal, std::int64_t now) {
           {"text", cut(refusal.text.view())}};
 }
 
-/// The last ones, the newest first.
+/// The most recent refusals, newest first.
 void put_refusals(json& document, const PoolSnapshot& snapshot, const ServerSources& sources) {
   json& refusals = document["refused"] = json::array();
   for (const auto& each : scoreboard::told_refusals(snapshot.refusals, sources.refusals)) {
@@ -76,7 +76,7 @@ void put_refusals(json& document, const PoolSnapshot& snapshot, const ServerSour
   }
 }
 
-/// The same of POOLS, of which those of workers have room that the others cannot take.
+/// The same for POOLS. Refusals by workers and by others have separate room.
 json refusals_of(const std::vector<scoreboard::PoolOverview>& pools, std::int64_t now) {
   struct OfPool {
     const scoreboard::PoolOverview* pool;
@@ -145,7 +145,7 @@ void put_requests(json& document, const PoolSnapshot& snapshot, pid_t self) {
   }
 }
 
-/// In the page's order and words.
+/// In the page's order and wording.
 json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
   const scoreboard::PoolState& state = snapshot.state;
   const Counters& counted = snapshot.totals;
@@ -179,7 +179,7 @@ json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
   return totals;
 }
 
-/// What an operator should know at once; "": nothing.
+/// A warning for the operator; "": none.
 std::string note_on(const scoreboard::PoolState& state) {
   if (state.next_start != 0) {
     return "Children end as soon as they are started, so that they are started more slowly: " +
@@ -191,7 +191,7 @@ std::string note_on(const scoreboard::PoolState& state) {
   return {};
 }
 
-/// What both pages show of a pool, NAME: of its PoolSnapshot or its PoolOverview.
+/// What both pages show of a pool called NAME. Pool is PoolSnapshot or PoolOverview.
 template <typename Pool>
 json figures_of(const Pool& pool, std::string_view name, std::size_t children,
                 const std::optional<base::QueueLength>& queue) {
@@ -224,7 +224,7 @@ json json_of(const scoreboard::PoolOverview& pool, std::int64_t now, std::size_t
   return document;
 }
 
-/// The first of POOLS, as many as there is room for.
+/// As many of POOLS as there is room for.
 json json_of(const std::vector<scoreboard::PoolOverview>& pools, const ServerSources& sources,
              const Moment& now) {
   const auto queues = sources.all_queues ? sources.all_queues() : std::vector<PoolQueues>();

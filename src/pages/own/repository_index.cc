@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Longer than the clock of file systems takes for a tick (1/100 s at most).
+// Longer than a tick of the file system's clock (1/100 s at most).
 constexpr std::int64_t kTickNanos = 15'000'000;
 
 std::int64_t nanos_of(const timespec& time) {
@@ -24,7 +24,7 @@ std::int64_t nanos_of(const timespec& time) {
 }
 
 struct FileState {
-  std::string text;          // "": it is not there
+  std::string text;          // "": the file does not exist
   std::int64_t changed = 0;  // in nanoseconds since 1970
   std::uint64_t size = 0;
 };
@@ -38,7 +38,8 @@ FileState state_of(const std::string& path) {
           .size = static_cast<std::uint64_t>(status.st_size)};
 }
 
-/// The names in the folder BELOW FOLDER, as FOLDER has them; none where a link is on the way.
+/// The names, relative to FOLDER, of repositories in its subfolder BELOW; empty if the path
+/// contains a link.
 std::vector<repository::RepositoryName> names_in(const std::filesystem::path& folder,
                                                  std::string_view below, std::size_t max) {
   if (below.empty()) return repository::names_below(folder, max);
@@ -62,7 +63,7 @@ std::vector<repository::RepositoryName> names_in(const std::filesystem::path& fo
 
 RepositoryIndex::RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open)
     : folder_(std::move(folder)), open_(std::move(open)) {
-  // One that somebody holds is looked at the next time.
+  // A locked repository is read next time.
   open_.busy_timeout = std::chrono::milliseconds{100};
   open_.content_cache_size = 0;
 }
@@ -72,7 +73,7 @@ void RepositoryIndex::refresh(const std::filesystem::path& file, CachedSummary& 
   ::clock_gettime(CLOCK_REALTIME, &now);
   const FileState main = state_of(file.string());
   FileState log = state_of(file.string() + "-wal");
-  // An empty one comes and goes with whoever has the file open.
+  // An empty one appears and disappears as programs open and close the file.
   if (log.size == 0) log = {};
   const std::string state = main.text + " " + log.text;
   if (!cached.state.empty() && cached.state == state) return;
@@ -99,7 +100,7 @@ RepositoryList RepositoryIndex::list(std::string_view below) {
     auto& entry = cached[name.str()];
     if (auto old = cached_.extract(name.str())) entry = std::move(old.mapped());
     if (steady_clock::now() >= deadline) {
-      // What was seen of it before may not be for everybody any more.
+      // The cached summary is not shown, since the repository may have become private.
       list.is_cut = true;
       continue;
     }
@@ -113,7 +114,7 @@ RepositoryList RepositoryIndex::list(std::string_view below) {
                                  .size = entry.size,
                                  .may_be_cloned = summary->may_be_cloned()});
   }
-  // What is known of other folders stays, and of those that are gone nothing does.
+  // Entries of other folders stay; those of repositories that no longer exist are dropped.
   const std::string prefix = below.empty() ? "" : fmt::format("{}/", below);
   std::erase_if(cached_, [&](const auto& each) { return each.first.starts_with(prefix); });
   cached_.merge(cached);

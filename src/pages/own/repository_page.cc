@@ -49,7 +49,7 @@ fossil open ../{{file}}.fossil</pre>
 {{#is_cut}}<p class="dim">These are the first {{count}} by name.</p>
 {{/is_cut}}{{/tags}})");
 
-/// The beginning of TEXT, which is in UTF-8, in one line.
+/// The beginning of TEXT (UTF-8) on one line.
 std::string beginning_of(const std::string& text) {
   std::string beginning = text.substr(0, kMaxComment);
   std::ranges::replace(beginning, '\n', ' ');
@@ -61,7 +61,7 @@ std::string beginning_of(const std::string& text) {
   return beginning + "…";
 }
 
-/// The last word of URL's path; "" where there is none.
+/// The last segment of URL's path, or "".
 std::string file_of(std::string_view url) {
   url.remove_prefix(std::min(url.find("://") + 3, url.size()));
   const std::size_t path = url.find('/');
@@ -82,7 +82,7 @@ void put_text(Values& row, const std::string& name, const std::string& text) {
   row.set(name, text.empty() ? Values(false) : Values(text));
 }
 
-/// ENTRIES under NAME; nothing where there are none.
+/// Adds ENTRIES as NAME, unless there are none.
 void put_list(Values& page, const std::string& name, Values entries, std::size_t count,
               std::size_t max) {
   if (count == 0) return;

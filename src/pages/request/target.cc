@@ -31,7 +31,8 @@ base::Result<Target> target_of(const ServedRepositories& served, std::string_vie
   for (const auto& candidate : candidates) {
     auto found = repository::locate(served.repositories, candidate.name);
     if (found) return target_in(std::move(found->path), candidate.rest);
-    // What is there and leads out of the folder is what fossil would show, whatever is below it.
+    // A shorter name that leads out of the folder is an error: fossil would serve it, whatever
+    // follows.
     if (found.error().code != base::ErrorCode::kNotFound) return std::unexpected(found.error());
   }
   return base::fail(base::ErrorCode::kNotFound, "no such repository");

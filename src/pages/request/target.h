@@ -1,4 +1,4 @@
-// Which repository a path leads to.
+// Maps a path to a repository and a page in it.
 #pragma once
 
 #include <filesystem>
@@ -12,17 +12,17 @@
 
 namespace quarry::pages {
 
-/// The pages that a fossil has, by their first word. Empty: it does not tell.
+/// The first words of the pages that a fossil program has. Empty if they could not be determined.
 using PageNames = std::set<std::string, std::less<>>;
 
 struct Target {
   std::filesystem::path file;
-  std::string page;        // "timeline", say: the first word of what follows the repository's name
-  std::string below = {};  // and the one after that, if there is one
+  std::string page;        // the first word after the repository's name, for example "timeline"
+  std::string below = {};  // the word after that, if any
 };
 
-/// What PATH, below PLACE, leads to; as fossil finds it, by the shortest name of a repository, but
-/// never by a way out of the folder. Errors: those of repository::locate().
+/// The target of PATH. Like fossil, this takes the shortest repository name that exists, but it
+/// never follows a link out of the folder. Errors: those of repository::locate().
 base::Result<Target> target_of(const ServedRepositories& served, std::string_view path);
 
 }  // namespace quarry::pages
