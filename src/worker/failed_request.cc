@@ -11,7 +11,7 @@ namespace {
 using base::LogLevel;
 using base::printable;
 
-/// What scanners ask for in vain is in the access log, and of no interest here.
+/// 404s, mostly scanners, are in the access log already.
 LogLevel level_of(const FailedRequest& request) {
   if (request.status >= 500 || request.is_fault) return LogLevel::kError;
   return request.status == 404 ? LogLevel::kDebug : LogLevel::kNotice;
@@ -21,8 +21,8 @@ std::string address_of(const FailedRequest& request) {
   return request.address.empty() ? "unknown" : printable(request.address);
 }
 
-// Who fails may choose the name and the URI, so his address comes before them, no quotation mark of
-// his ends the name, and it is short enough to stand in one line with the rest, whatever log_limit
+// The client chooses the name and the URI. So its address comes first, quotation marks in the name
+// are escaped, and the name is short enough to fit into one line with the rest, whatever log_limit
 // is.
 void log_failed_login(const FailedRequest& request) {
   constexpr std::size_t kLongestName = 64;

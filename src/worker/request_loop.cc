@@ -27,7 +27,7 @@ Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slo
   }
 }
 
-/// False: this process has no right to.
+/// False if this process lacks the permission.
 bool reopen_logs(base::AccessLog* access_log) {
   auto done = base::reopen_log(base::Reopening::kWantsFile);
   if (done && access_log != nullptr) done = access_log->reopen(base::Reopening::kWantsFile);
@@ -36,7 +36,7 @@ bool reopen_logs(base::AccessLog* access_log) {
   return false;
 }
 
-/// A connection on which no request came.
+/// Logs a connection that brought no valid request.
 void log_bad_connection(const base::Fd& fd, const base::Error& error) {
   if (error.code == base::ErrorCode::kNotFound) return;
   // libfcgi may have closed it already.
@@ -60,9 +60,9 @@ scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
           .is_refusal = is_failure(reply)};
 }
 
-/// REPLY, which is none that REQUEST hoped for, for the status page: what its client was told. Of a
-/// fault he was not told why, and nobody is who cannot read the log.
-scoreboard::Refusal rejection_of(const Request& request, const Reply& reply) {
+/// The status page's record of the failed REPLY: the text sent to the client. The cause of a server
+/// fault is only in the log.
+scoreboard::Refusal refusal_record_of(const Request& request, const Reply& reply) {
   scoreboard::Refusal refusal;
   refusal.status = static_cast<std::uint32_t>(reply.status);
   refusal.of_request(request.method, request.uri.empty() ? request.path() : request.uri);
@@ -77,16 +77,16 @@ scoreboard::Refusal rejection_of(const Request& request, const Reply& reply) {
   return refusal;
 }
 
-/// What scanners ask for in vain would push out all else.
-bool is_of_interest(const Reply& reply) {
+/// 404s, mostly scanners, would push out all other entries.
+bool is_shown_on_status_page(const Reply& reply) {
   return is_failure(reply) && (reply.is_fault || reply.status != 404);
 }
 
-void leave_for_idleness(Acceptor& acceptor, Handler& handler) {
+void schedule_idle_work(Acceptor& acceptor, Handler& handler) {
   if (!handler.has_idle_work()) return;
   acceptor.when_idle([&acceptor, &handler] {
     handler.work_idly();
-    leave_for_idleness(acceptor, handler);
+    schedule_idle_work(acceptor, handler);
   });
 }
 
@@ -100,7 +100,7 @@ class Server {
         recorder_(options.access_log, options.pool) {}
 
   void serve(Connection connection) {
-    // A new connection was shown at once; one that was kept comes here as it is.
+    // A new connection was already shown when it was accepted, a kept one was not.
     if (slot_.state().stage != scoreboard::Stage::kAccepted) slot_.accepted();
     slot_.reading_headers();
     recorder_.begin();
@@ -143,7 +143,7 @@ class Server {
                 base::parse_number<std::uint64_t>(request.content_length).value_or(0)});
     exchange.watch_body([this](std::size_t size) { slot_.received(size); });
     Reply answered = answer_safely(handler_, exchange, slot_);
-    if (is_of_interest(answered)) slot_.refused(rejection_of(request, answered));
+    if (is_shown_on_status_page(answered)) slot_.refused(refusal_record_of(request, answered));
     const Reply reply = for_browser(request, std::move(answered));
     slot_.end(outcome_of(request, reply));
     const bool is_sent = exchange.send(reply);
@@ -179,18 +179,18 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
                     const LoopOptions& options) {
   Server server(acceptor, handler, slot, options);
   acceptor.on_return([&slot, &options](bool has_connection) {
-    // In this order: the master must not take this child for idle any more when it hears of it.
+    // In this order: when the master is notified, it must no longer see this child as idle.
     if (has_connection) slot.accepted();
     if (options.child_accept < 0) return;
     const pid_t pid = ::getpid();
-    // A full pipe says it already.
+    // If the pipe is full, the master is going to wake up anyway.
     [[maybe_unused]] const auto ignored = ::write(options.child_accept, &pid, sizeof pid);
   });
   slot.accepting();
   bool is_used_up = false;
   for (bool has_logs = true; has_logs;) {
     auto connection = acceptor.next();
-    // Not only when woken: a worker that is never idle does not look at what would wake it.
+    // Also when not woken: under constant load, the acceptor never checks the wake descriptor.
     if (take_reopen_request()) has_logs = reopen_logs(options.access_log);
     if (!connection && acceptor.was_woken()) continue;
     if (!connection) break;
@@ -200,7 +200,7 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
       is_used_up = true;
       break;
     }
-    leave_for_idleness(acceptor, handler);
+    schedule_idle_work(acceptor, handler);
     slot.accepting();
   }
   while (auto connection = acceptor.last_kept()) server.serve(std::move(*connection));

@@ -36,7 +36,7 @@ constexpr std::string_view kQueue = "queue";
 constexpr std::string_view kJson = ".json";
 constexpr std::size_t kMaxText = 500;
 
-/// What is wrong here, and where files lie, is for the log alone.
+/// The text for the client: details of server faults and file paths go to the log only.
 std::string client_message(const base::Error& error) {
   switch (http::status_of(error.code)) {
     case 500:
@@ -54,7 +54,7 @@ std::string json_string(std::string_view text) {
   return json;
 }
 
-/// One request, from who sends it to what he is answered.
+/// Answers one request.
 class Answer {
  public:
   Answer(const changes::PoolOptions& options, base::FileSystem& files, const base::Clock& clock,
@@ -76,7 +76,7 @@ class Answer {
     if (done) done = request_.method == "POST" ? post(now) : get();
     if (!done && reply_.status == 200) refuse(http::status_of(done.error().code), done.error());
     reply_.failed_login = login_.failed_login();
-    // A page says it itself.
+    // Pages set their own.
     if (!reply_.headers.contains("Cache-Control:")) reply_.headers += "Cache-Control: no-store\r\n";
     return std::move(reply_);
   }
@@ -93,7 +93,8 @@ class Answer {
     reply_.is_fault = status >= 500 && status != 503;
     const std::string message = client_message(error);
     if (wants_json()) {
-      // The code is no secret: every clone is told it. Who wants to sign needs it.
+      // The project code is not secret, since every clone gets it, and it is needed to sign a
+      // request.
       const std::string code =
           status == 401 ? fmt::format(",\"project_code\":{}", json_string(project_code_)) : "";
       reply_.body = fmt::format("{{\"error\":{}{}}}\n", json_string(message), code);
@@ -131,7 +132,7 @@ class Answer {
     return {};
   }
 
-  /// Whether this is the first such request.
+  /// Refuses a replayed request.
   Result<void> check_first(base::UnixMillis now) {
     if (login_.signature().empty()) return {};
     changes::SeenRequests seen(directories_, sync::kMaxSkew);
@@ -142,9 +143,9 @@ class Answer {
 
   changes::Actor actor() const { return {user_.login, user_.letters}; }
 
-  // --- looking ---------------------------------------------------------------------------------
+  // --- reading ---------------------------------------------------------------------------------
 
-  /// Only who may read the repository hears anything of its queue.
+  /// Without the right to read the repository, nothing of its queue is visible.
   Result<void> check_readable() {
     if (user_.letters.find_first_of("oias") != std::string::npos) return {};
     if (!user_.is_logged_in) return refuse_anonymous();
@@ -159,8 +160,7 @@ class Answer {
   std::string called() const {
     return request_.name.empty() ? "this repository" : std::string(request_.name);
   }
-  /// The queue's URL as this page's links need it: relative to the page, since a proxy may have put
-  /// it anywhere.
+  /// The queue's URL relative to the page, since a proxy may serve it under any path.
   std::string link_base() const {
     const std::string_view page = request_.target.substr(0, request_.target.find('?'));
     const std::size_t word = page.rfind("/queue");
@@ -230,7 +230,7 @@ class Answer {
     return {};
   }
 
-  // --- doing -----------------------------------------------------------------------------------
+  // --- writing ---------------------------------------------------------------------------------
 
   Result<void> post(base::UnixMillis now) {
     if (!user_.is_logged_in) return refuse_anonymous();
@@ -257,21 +257,21 @@ class Answer {
                                      options_.max_size));
     }
     say("reading the body");
-    QUARRY_TRY_ASSIGN(const auto name, submit(directories_, sending(*type, now)));
+    QUARRY_TRY_ASSIGN(const auto name, submit(directories_, incoming(*type, now)));
     reply_.status = 202;
     reply_.body = fmt::format("{{\"id\":{},\"name\":{}}}\n", json_string(name.id.str()),
                               json_string(name.text()));
     return {};
   }
 
-  Sending sending(changes::MoveType type, base::UnixMillis now) {
+  IncomingChangeSet incoming(changes::MoveType type, base::UnixMillis now) {
     return {.type = type,
             .submitter = user_.login,
             .capabilities = user_.letters,
             .address = std::string(request_.remote_address),
             .time = now,
             .read =
-                [this](const Take& take) {
+                [this](const ByteSink& take) {
                   return request_.read_body(
                       [&](std::string_view bytes) {
                         login_.add_body(bytes);
@@ -285,7 +285,7 @@ class Answer {
             }};
   }
 
-  /// A branch, not a change set.
+  /// Freezes or thaws a branch.
   Result<void> freeze(bool is_frozen, base::UnixMillis now) {
     reply_.operation = is_frozen ? "freeze" : "thaw";
     const auto branch = http::form_value(request_.query, "branch");

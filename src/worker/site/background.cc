@@ -8,10 +8,10 @@
 namespace quarry::worker {
 namespace {
 
-// More are not remembered: a look costs some microseconds.
+// Limit on remembered repositories: a check costs only some microseconds.
 constexpr std::size_t kMaxRemembered = 1000;
 
-/// LOOK's answer; after an error nothing is due: whatever is wrong with the file is told by requests.
+/// The result of the check, or not due after an error: requests report problems with the file.
 BackgroundCheck check_safely(const BackgroundOptions& options, repository::Repository& repository) {
   try {
     if (auto check = options.check(repository)) return *check;
