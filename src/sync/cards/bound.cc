@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Looking at the client is a system call.
+// Checking the client's connection is a system call.
 constexpr milliseconds kBetweenLooks{100};
 
 }  // namespace

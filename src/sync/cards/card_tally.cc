@@ -7,7 +7,7 @@
 namespace quarry::sync {
 namespace {
 
-// Telling costs about a microsecond, a card of a few bytes much less.
+// A report costs about a microsecond, a short card much less.
 constexpr std::uint64_t kSeldom = 1024;
 constexpr std::uint64_t kSeldomForChanges = 32;
 
@@ -43,7 +43,7 @@ constexpr std::string_view name_of(CardType type) {
       return "uvfile";
     case CardType::kUvgimme:
       return "uvgimme";
-    default:  // in replies alone
+    default:  // only in replies
       break;
   }
   return "unknown";

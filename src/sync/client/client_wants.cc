@@ -7,14 +7,14 @@ namespace {
 
 using artifact::HashName;
 
-// A server fills its reply with what it is asked for, and names the rest: much more than it can
-// send at once is asked for in vain.
+// A server fills its reply and names the rest, so requesting much more than fits into a reply is
+// wasteful.
 constexpr std::size_t kMinAtOnce = 200;
 
 }  // namespace
 
 std::vector<HashName> ClientWants::missing(std::size_t limit) {
-  // Of those that are not to be had some may be phantoms no longer: then there are more than LIMIT.
+  // Some unavailable ones may no longer be phantoms: then there are more than LIMIT.
   auto names = repository_.names().phantoms(limit + not_to_be_had_.size(), with_private_);
   std::erase_if(names, [this](const HashName& name) { return not_to_be_had_.contains(name); });
   if (names.size() > limit)

@@ -15,7 +15,7 @@ using artifact::BlobReader;
 using artifact::RunningDigest;
 using base::Result;
 
-/// Of a plain body, as if it came in pieces.
+/// Reads a plain body in pieces, like BlobReader.
 class PlainReader {
  public:
   explicit PlainReader(std::string_view body) : left_(body) {}
@@ -35,7 +35,7 @@ std::optional<RunningDigest> digest_for(std::string_view nonce) {
   return std::nullopt;
 }
 
-/// Whether NONCE is the hash of FIRST and what READER has after it.
+/// Whether NONCE is the hash of FIRST and the rest of READER.
 template <typename Reader>
 Result<bool> is_hash_of_rest(std::string_view nonce, std::string_view first, Reader& reader,
                              Bound& bound) {

@@ -14,9 +14,9 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// From this many unclustered artifacts on, one cluster to name them all is cheaper to everybody.
+/// From this many unclustered artifacts on, making a cluster saves work for everybody.
 constexpr std::size_t kClusterThreshold = 100;
-// Cards without an artifact, from one look at the clock to the next.
+// Cards without an artifact between two readings of the clock.
 constexpr std::size_t kCardsBetweenLooks = 64;
 
 std::unexpected<base::Error> denied(const char* what) {
@@ -40,7 +40,7 @@ Exchange::Exchange(repository::Repository& repository, const SessionOptions& opt
       pragmas_(repository, sync_user_, intake_, writer_, request.own_url) {}
 
 Result<void> Exchange::announce() {
-  // A legacy clone has named them all already.
+  // A legacy clone has already named them all.
   if (wants_catalogue_ && !(is_clone_ && clone_version_ == 0)) {
     return supply_.announce_all(client_has_);
   }
@@ -63,7 +63,7 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
     if (intake_.needs_receipt()) return Outcome::kNeedsReceipt;
   }
   if (private_refused_) {
-    // A client that clones logs in only after it has learned the project code from a refusal.
+    // A cloning client logs in only after it has learned the project code from a refusal.
     clone_refused_ = is_clone_;
     return denied("sync private content");
   }
@@ -110,7 +110,7 @@ Result<void> Exchange::handle() {
     case CardType::kPush:
       return push();
     case CardType::kLogin:
-      QUARRY_TRY(bound_.check());  // it hashes all that follows
+      QUARRY_TRY(bound_.check());  // a login hashes everything after it
       return sync_user_.login(reader_[1], reader_[2], reader_[3], reader_.rest());
     case CardType::kClone:
       return clone();
@@ -121,13 +121,13 @@ Result<void> Exchange::handle() {
     case CardType::kReqconfig:
       configuration_.request(reader_);
       return {};
-    case CardType::kCookie:  // ours say nothing, and others' are not for us
+    case CardType::kCookie:  // our own cookies have no meaning, and others' are not for us
       return {};
     case CardType::kUvfile:
       return unversioned_.file(reader_);
     case CardType::kUvgimme:
       return unversioned_.gimme(reader_);
-    case CardType::kCloneSeqno:  // the reader takes none of these from a client
+    case CardType::kCloneSeqno:  // the reader rejects these from a client
     case CardType::kError:
     case CardType::kMessage:
     case CardType::kUvigot:
@@ -156,7 +156,7 @@ Result<void> Exchange::clone() {
   unversioned_.offer_to_clone();
   clone_version_ = version >= 2 ? version : 0;
   clone_first_ = static_cast<repository::Rid>(first);
-  // The legacy clone goes on as a pull: the client asks for what was named.
+  // A legacy clone continues as a pull: the client requests what was named.
   if (clone_version_ == 0) may_pull_ = true;
   return {};
 }
@@ -185,7 +185,7 @@ Result<void> Exchange::push() {
     return {};
   }
   if (!may_pull_) return denied("write");
-  // A sync by somebody who may only read: from these words on the client only pulls.
+  // For a sync by a user who may only read: after this message the client only pulls.
   writer_.message("pull only - not authorized to push");
   return {};
 }
@@ -226,7 +226,7 @@ Result<void> Exchange::pragma() {
     supply_.set_client(client_, private_session_);
   } else if (reader_[1] == "send-private") {
     private_session_ = sync_user_.may(Right::kPrivate);
-    // Not an error yet: a clone card that comes without a login is to be refused in its own way.
+    // Not an error yet: a clone card without a login is refused differently.
     private_refused_ = !private_session_;
   } else if (reader_[1] == "uv-hash" && HashName::parse(reader_[2])) {
     unversioned_.compare(reader_[2]);
@@ -245,7 +245,7 @@ bool Exchange::calls_for_clusters() {
 }
 
 Result<void> Exchange::finish_push() {
-  // What the client asked for in the same breath it cannot have.
+  // The client cannot have what it requests itself in the same request.
   std::size_t room = options_.max_gimme;
   for (const HashName& name :
        repository_.names().phantoms(room + supply_.wanted(), private_session_)) {
@@ -266,7 +266,7 @@ Result<void> Exchange::finish_push() {
     return {};
   }
   QUARRY_TRY(intake_.set_hook_embargo(asked_for_more_));
-  // Half of a push makes poor clusters.
+  // Clusters of an incomplete push would be poor.
   if (asked_for_more_ || !calls_for_clusters()) return {};
   return intake_.make_clusters();
 }

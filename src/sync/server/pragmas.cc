@@ -47,7 +47,7 @@ Result<void> Pragmas::lock(const CardReader& card) {
   QUARRY_TRY_ASSIGN(const auto held,
                     receipt->lock_check_in(*check_in, sync_user_.login_name(), card[3]));
   if (held) {
-    // Without a name the client would not see that this is an answer.
+    // Without a name the client would not recognize the answer.
     const std::string login = held->login.empty() ? "nobody" : fossilize(held->login);
     writer_.pragma("ci-lock-fail", fmt::format("{} {}", login, held->since));
   }
@@ -73,7 +73,7 @@ Result<void> Pragmas::client_url(std::string_view url) {
 
 void Pragmas::finish() {
   if (!wants_links_) return;
-  // Without their users, several rows may be of one repository.
+  // Without their users, several rows may be the same URL.
   std::map<std::pair<std::string, std::string>, std::int64_t> latest;
   for (const repository::SyncLink& link : repository_.settings().sync_links(own_url_)) {
     const std::string url = public_url(link.url, PublicSchemes::kHttpAndSsh);

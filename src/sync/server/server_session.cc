@@ -22,16 +22,16 @@ using repository::Receipt;
 using repository::Repository;
 using Outcome = Exchange::Outcome;
 
-/// Whether it is this server or its file that is at fault, not the request.
+/// Whether the server or its repository is at fault, not the request.
 bool is_fault(ErrorCode code) {
   return code == ErrorCode::kIo || code == ErrorCode::kCorrupt || code == ErrorCode::kNoSpace ||
          code == ErrorCode::kReadOnly;
 }
 
-// As fossil says it.
+// Fossil's wording.
 constexpr std::string_view kUnknownSchema = "database schema is out-of-date on the server.";
 
-/// What is wrong with the file, and where it lies, is for the log.
+/// The text for the client: problems with the repository and its path go to the log only.
 std::string client_message(const base::Error& error) {
   switch (error.code) {
     case ErrorCode::kBusy:
@@ -57,7 +57,7 @@ Reply no_conversation(int status, std::string text) {
   return reply;
 }
 
-/// The passes over one request, each in its own transaction, until one has the whole reply.
+/// Runs the passes over one request, each in its own transaction, until one completes the reply.
 class Conversation {
  public:
   Conversation(Repository& repository, const SessionOptions& options, const Request& request,
@@ -73,7 +73,7 @@ class Conversation {
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
 
-  /// What a request is answered with that is too large for who sends it, before it is expanded.
+  /// The refusal of a request that is too large for its user; checked before decompression.
   std::optional<Reply> refuse_too_large() {
     try {
       return judge_size();
@@ -82,13 +82,13 @@ class Conversation {
     }
   }
 
-  /// CARDS are those of the request, decoded.
+  /// CARDS are the decoded request.
   Reply hold(std::string_view cards) {
     cards_ = cards;
     try {
       return converse();
     } catch (const std::exception& failure) {
-      // The transaction is gone by now, and with it all changes.
+      // The transaction is already rolled back.
       return refuse_failure(failure);
     }
   }
@@ -97,7 +97,7 @@ class Conversation {
   std::optional<Reply> judge_size() {
     const std::size_t max_size = options_.max_body_without_login;
     const std::size_t size = decoded_size(format_, request_.body);
-    // What is too much for everybody is found where it is decoded.
+    // A request that is too large for everybody fails when it is decoded.
     if (options_.all_rights || size <= max_size || size > options_.max_body) return std::nullopt;
     SyncUser sync_user(repository_, options_.single_login, request_.logins);
     auto is_users = is_from_user(sync_user, request_, format_, options_.max_body, bound_);
@@ -142,7 +142,7 @@ class Conversation {
     return pass(nullptr, may_stop_for_clusters);
   }
 
-  /// Stores all of the request or, after an error, nothing.
+  /// Stores the whole request or, after an error, nothing.
   Result<Outcome> receive() {
     exchange_->report_progress("waiting for the write lock");
     QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
@@ -161,13 +161,13 @@ class Conversation {
     return exchange_->run(cards_, may_stop_for_clusters);
   }
 
-  /// Does what would be good to have done, if nobody else is writing just now.
+  /// Does optional work if nobody else is writing right now.
   template <typename Work>
   void try_briefly(Work work) {
     auto receipt = repository_.receive(std::chrono::milliseconds(0));
     if (!receipt) return;
     receipt->set_sender(exchange_->sender());
-    // What fails leaves no trace, and a later request tries again.
+    // A failure leaves no trace, and a later request tries again.
     if (work(*receipt)) (void)receipt->commit();
   }
 
@@ -179,7 +179,7 @@ class Conversation {
   }
 
   Reply refuse(base::Error error) {
-    // Whatever it was in that it came to the end.
+    // Whatever error the end of the time limit has caused.
     if (bound_.is_over()) error = bound_.error();
     repository_.bound_by({});
     CardWriter writer;
@@ -187,7 +187,7 @@ class Conversation {
     if (exchange_) {
       figures = exchange_->figures();
       figures.artifacts_in = figures.artifacts_out = 0;
-      // From here a client that begins to clone learns the project code, which it needs to log in.
+      // A client that starts cloning learns the project code here, which it needs to log in.
       if (exchange_->refused_clone()) {
         writer.push(repository_.settings().server_code(), repository_.settings().project_code());
       }

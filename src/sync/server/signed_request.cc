@@ -25,7 +25,7 @@ std::string sorted_letters(std::string letters) {
   return letters;
 }
 
-/// TEXT in a cookie, where what is no letter, digit or hyphen could mean something else.
+/// TEXT for a cookie: everything but letters, digits and hyphens is percent-encoded.
 std::string form_encoded(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -42,7 +42,7 @@ std::string form_encoded(std::string_view text) {
   return out;
 }
 
-/// DATE, which may end with a Z: all dates are UTC.
+/// DATE, with an optional final Z: all dates are UTC.
 std::optional<base::UnixMillis> parse_date(std::string_view date) {
   if (date.ends_with('Z')) date.remove_suffix(1);
   return base::parse_iso(date);
@@ -52,7 +52,7 @@ std::optional<base::UnixMillis> parse_date(std::string_view date) {
 
 struct SignedRequest::State {
   SyncUser sync_user;
-  // What a login signs, but for the body.
+  // What a login signs, except the body.
   std::string method, target, date;
   artifact::RunningDigest body = artifact::RunningDigest::sha3_256();
   bool has_login = false;

@@ -20,8 +20,8 @@ using base::Result;
 
 constexpr std::string_view kLoginCookie = "x-f-l-c";
 
-// Nobody's rights come from more than these; and each card, also one that needs no password, costs
-// a hash of all that follows.
+// More logins would add no rights, and each card, even without a password, costs a hash of
+// everything after it.
 constexpr int kMaxLogins = 4;
 
 std::unexpected<base::Error> login_failed() {
@@ -53,7 +53,7 @@ bool is_hashed_secret(std::string_view secret) {
   return secret.size() == 40 && base::is_hex(secret);
 }
 
-/// The value of the cookie called NAME in HEADER.
+/// The value of the cookie NAME in HEADER.
 std::optional<std::string_view> find_cookie(std::string_view header, std::string_view name) {
   while (!header.empty()) {
     const std::size_t end = std::min(header.find(';'), header.size());
@@ -68,7 +68,7 @@ std::optional<std::string_view> find_cookie(std::string_view header, std::string
   return std::nullopt;
 }
 
-/// Splits CARD at single or repeated spaces into exactly as many words as WORDS holds.
+/// Splits CARD at spaces into exactly as many words as WORDS holds.
 template <std::size_t kCount>
 bool split_words(std::string_view card, std::array<std::string_view, kCount>& words) {
   std::size_t count = 0;
@@ -142,7 +142,7 @@ std::optional<LoginCard> SyncUser::login_in(std::string_view cookie) {
   if (!value) return std::nullopt;
   const std::string card = http::form_decode_leniently(*value);
   std::array<std::string_view, 4> words;
-  // What is no login card is nothing, and one in the body counts.
+  // Anything other than a login card is ignored, and one in the body counts.
   if (!split_words(card, words) || words[0] != "login") return std::nullopt;
   return LoginCard{std::string(words[1]), std::string(words[2]), std::string(words[3])};
 }
@@ -223,7 +223,7 @@ std::string SyncUser::letters_of(const repository::User& user) {
   };
   bool reader = user.capabilities.find('u') != std::string::npos;
   const bool developer = user.capabilities.find('v') != std::string::npos;
-  // The two may lend each other's rights on; each is looked up once at most.
+  // The two may inherit from each other; each is looked up at most once.
   if (developer) reader = lend("developer").find('u') != std::string::npos || reader;
   if (reader && lend("reader").find('v') != std::string::npos && !developer) lend("developer");
   return letters;

@@ -49,7 +49,7 @@ Result<void> Unversioned::file(const CardReader& card) {
     return fail(ErrorCode::kDenied, "not authorized to write unversioned files");
   }
   if (card[3] != kDeleted && (*flags & kNoContent) == 0) arrival.content = card.payload();
-  // Of what is stored the hash is checked where it is stored.
+  // For stored content, storing it checks the hash.
   if (card[3] == kDeleted && !card.payload().empty()) {
     return fail(ErrorCode::kInvalid, "in uvfile line, HASH does not match CONTENT");
   }
@@ -101,7 +101,7 @@ void Unversioned::offer_to_clone() {
 
 void Unversioned::send_catalogue() {
   for (const repository::UnversionedFile& file : repository_.unversioned().all()) {
-    // Somebody may have put it there by hand; in a card it would be several words, or cards.
+    // A name inserted by hand could read as several words or cards.
     if (!is_one_word(file.name)) continue;
     writer_.uvigot(file.name, file.mtime, file.hash ? std::string_view(*file.hash) : kDeleted,
                    file.hash ? file.size : 0);
