@@ -39,7 +39,7 @@ class Bound {
   const SessionOptions& options_;
   const std::function<bool()>& has_left_;
   Time began_;
-  Time next_look_;  // of the client's connection
+  Time next_poll_;  // of the client's connection
   State state_ = State::kGoing;
 };
 

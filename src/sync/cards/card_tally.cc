@@ -8,8 +8,8 @@ namespace quarry::sync {
 namespace {
 
 // A report costs about a microsecond, a short card much less.
-constexpr std::uint64_t kSeldom = 1024;
-constexpr std::uint64_t kSeldomForChanges = 32;
+constexpr std::uint64_t kReportInterval = 1024;
+constexpr std::uint64_t kReportIntervalOnChange = 32;
 
 constexpr std::string_view name_of(CardType type) {
   switch (type) {
@@ -57,7 +57,7 @@ bool CardTally::card(CardType type) {
   const bool is_change = type != last_;
   last_ = type;
   const bool is_due = std::has_single_bit(total_) ||
-                      total_ - reported_ >= (is_change ? kSeldomForChanges : kSeldom);
+                      total_ - reported_ >= (is_change ? kReportIntervalOnChange : kReportInterval);
   if (is_due) reported_ = total_;
   return is_due;
 }

@@ -141,17 +141,17 @@ Result<void> ClientOffer::send_asked(CardWriter& writer) {
 }
 
 /// Naming it once is enough: the server requests it until it has it.
-bool ClientOffer::is_to_name(const HashName& name) {
+bool ClientOffer::should_name(const HashName& name) {
   return !remote_has_.contains(name) && named_.insert(name).second;
 }
 
 void ClientOffer::name_unclustered(CardWriter& writer) {
   for (const HashName& name : repository_.names().unclustered()) {
-    if (is_to_name(name)) writer.igot(name.str());
+    if (should_name(name)) writer.igot(name.str());
   }
   if (!with_private_) return;
   for (const HashName& name : repository_.names().private_names()) {
-    if (is_to_name(name)) writer.private_igot(name.str());
+    if (should_name(name)) writer.private_igot(name.str());
   }
 }
 

@@ -48,7 +48,7 @@ class ClientOffer {
   base::Result<void> send_one(CardWriter& writer, const artifact::HashName& name);
   base::Result<void> send_unsent(CardWriter& writer);
   base::Result<void> send_asked(CardWriter& writer);
-  bool is_to_name(const artifact::HashName& name);
+  bool should_name(const artifact::HashName& name);
   void name_unclustered(CardWriter& writer);
   base::Result<void> name_all(CardWriter& writer);
   bool is_full(const CardWriter& writer) const { return writer.size() >= max_upload_; }

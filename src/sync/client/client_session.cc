@@ -48,7 +48,7 @@ struct ClientSession::State {
   ClientRequest request();
   Result<void> read(std::string_view content_type, std::string_view body);
   Result<void> refused(const ClientReply& reply);
-  Result<void> go_on_cloning(const ClientReply& reply);
+  Result<void> continue_clone(const ClientReply& reply);
   Result<void> complete_clone();
   /// Whether the next request asks for artifacts by name. A clone does so only if delta sources are
   /// missing, since its user may not have the right to read.
@@ -142,7 +142,7 @@ Result<void> ClientSession::State::refused(const ClientReply& reply) {
   return fail(ErrorCode::kDenied, "the server says: " + *reply.error());
 }
 
-Result<void> ClientSession::State::go_on_cloning(const ClientReply& reply) {
+Result<void> ClientSession::State::continue_clone(const ClientReply& reply) {
   if (reply.clone_next() && *reply.clone_next() > clone_next) {
     clone_next = *reply.clone_next();
     empty_replies = reply.received() > 0 ? 0 : empty_replies + 1;
@@ -203,7 +203,7 @@ Result<void> ClientSession::State::read(std::string_view content_type, std::stri
     is_probing = false;
     return {};
   }
-  if (clone_next != 0) QUARRY_TRY(go_on_cloning(reply));
+  if (clone_next != 0) QUARRY_TRY(continue_clone(reply));
   is_done = clone_next == 0 && !wants_settings && !(may_push && offer.has_more()) &&
             !(has_to_pull() && wants.any()) && !unversioned.has_more();
   if (is_done && options.clone && repository.has_waiting()) {

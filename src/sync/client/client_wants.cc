@@ -15,8 +15,8 @@ constexpr std::size_t kMinAtOnce = 200;
 
 std::vector<HashName> ClientWants::missing(std::size_t limit) {
   // Some unavailable ones may no longer be phantoms: then there are more than LIMIT.
-  auto names = repository_.names().phantoms(limit + not_to_be_had_.size(), with_private_);
-  std::erase_if(names, [this](const HashName& name) { return not_to_be_had_.contains(name); });
+  auto names = repository_.names().phantoms(limit + unavailable_.size(), with_private_);
+  std::erase_if(names, [this](const HashName& name) { return unavailable_.contains(name); });
   if (names.size() > limit)
     names.erase(names.begin() + static_cast<std::ptrdiff_t>(limit), names.end());
   return names;
@@ -39,14 +39,14 @@ void ClientWants::ask(CardWriter& writer) {
 void ClientWants::came(const HashName& name) {
   ++came_count_;
   asked_.erase(name);
-  not_to_be_had_.erase(name);
+  unavailable_.erase(name);
 }
 
 void ClientWants::finish_reply() {
   // A server that only promises will never send.
-  const bool gets_on = came_count_ > 0;
+  const bool is_progressing = came_count_ > 0;
   for (const HashName& name : asked_) {
-    if (!gets_on || !promised_.contains(name)) not_to_be_had_.insert(name);
+    if (!is_progressing || !promised_.contains(name)) unavailable_.insert(name);
   }
   asked_.clear();
   promised_.clear();

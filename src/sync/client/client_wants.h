@@ -41,7 +41,7 @@ class ClientWants {
   std::size_t came_count_ = 0;
   std::unordered_set<artifact::HashName> asked_;  // in the last request
   std::unordered_set<artifact::HashName> promised_;
-  std::unordered_set<artifact::HashName> not_to_be_had_;
+  std::unordered_set<artifact::HashName> unavailable_;
 };
 
 }  // namespace quarry::sync

@@ -17,7 +17,7 @@ using base::Result;
 /// From this many unclustered artifacts on, making a cluster saves work for everybody.
 constexpr std::size_t kClusterThreshold = 100;
 // Cards without an artifact between two readings of the clock.
-constexpr std::size_t kCardsBetweenLooks = 64;
+constexpr std::size_t kCardsBetweenClockReads = 64;
 
 std::unexpected<base::Error> denied(const char* what) {
   return fail(ErrorCode::kDenied, std::string("not authorized to ") + what);
@@ -58,7 +58,7 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
     QUARRY_TRY_ASSIGN(const bool more, reader_.next());
     if (!more) break;
     if (tally_.card(reader_.type())) report_progress("reading cards");
-    if (reader_.count() % kCardsBetweenLooks == 0) QUARRY_TRY(bound_.check());
+    if (reader_.count() % kCardsBetweenClockReads == 0) QUARRY_TRY(bound_.check());
     QUARRY_TRY(handle());
     if (intake_.needs_receipt()) return Outcome::kNeedsReceipt;
   }

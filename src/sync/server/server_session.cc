@@ -76,7 +76,7 @@ class Conversation {
   /// The refusal of a request that is too large for its user; checked before decompression.
   std::optional<Reply> refuse_too_large() {
     try {
-      return judge_size();
+      return check_size();
     } catch (const std::exception& failure) {
       return refuse_failure(failure);
     }
@@ -94,7 +94,7 @@ class Conversation {
   }
 
  private:
-  std::optional<Reply> judge_size() {
+  std::optional<Reply> check_size() {
     const std::size_t max_size = options_.max_body_without_login;
     const std::size_t size = decoded_size(format_, request_.body);
     // A request that is too large for everybody fails when it is decoded.

@@ -119,7 +119,7 @@ Result<void> Supply::send_private(const Found& found) {
   ++sent_;
   writer_.private_next();
   QUARRY_TRY_ASSIGN(const auto delta, repository_.stored_delta(found.rid));
-  if (delta && !repository_.is_shunned(delta->first) && !may_be_turned(delta->first)) {
+  if (delta && !repository_.is_shunned(delta->first) && !may_be_reversed(delta->first)) {
     writer_.file(found.name.str(), delta->first.str(), delta->second);
     return {};
   }
@@ -130,14 +130,14 @@ Result<void> Supply::send_private(const Found& found) {
 
 /// A compaction between two requests of a clone can reverse deltas. An artifact that was sent as a
 /// delta on a later one must not become that one's source.
-bool Supply::may_be_turned(const HashName& source) {
+bool Supply::may_be_reversed(const HashName& source) {
   if (first_ == 0) return false;
   const auto info = repository_.find(source);
   return info && info->rid < first_;
 }
 
 bool Supply::is_cloned_source(const HashName& source) {
-  if (may_be_turned(source)) return false;
+  if (may_be_reversed(source)) return false;
   if (private_session_) return !repository_.is_shunned(source);
   if (!has_private_) has_private_ = !repository_.names().private_names().empty();
   if (*has_private_) {

@@ -83,7 +83,7 @@ class Supply {
   /// Whether a cloning client has, or will get, SOURCE and may use it as a delta source.
   bool is_cloned_source(const artifact::HashName& source);
   /// Whether SOURCE was part of an earlier reply, possibly as a delta on what is now a delta on it.
-  bool may_be_turned(const artifact::HashName& source);
+  bool may_be_reversed(const artifact::HashName& source);
 
   repository::Repository& repository_;
   const Bound& bound_;

@@ -119,12 +119,12 @@ void SyncUser::remote_user(std::string_view name) {
 Result<void> SyncUser::check(std::string_view user, std::string_view nonce,
                              std::string_view signature, std::string_view signed_bytes) {
   const std::string login = artifact::defossilize(user);
-  auto done = let_in(login, nonce, signature, signed_bytes);
+  auto done = log_in(login, nonce, signature, signed_bytes);
   if (!done) failed_login_ = login;
   return done;
 }
 
-Result<void> SyncUser::let_in(const std::string& login, std::string_view nonce,
+Result<void> SyncUser::log_in(const std::string& login, std::string_view nonce,
                               std::string_view signature, std::string_view signed_bytes) {
   if (!is_hash_of(nonce, signed_bytes)) return login_failed();
   if (login == "nobody" || login == "anonymous") return {};

@@ -89,7 +89,7 @@ class SyncUser {
   /// records success with the guard.
   base::Result<repository::User> find(const std::string& login, std::string_view nonce,
                                       std::string_view signature);
-  base::Result<void> let_in(const std::string& login, std::string_view nonce,
+  base::Result<void> log_in(const std::string& login, std::string_view nonce,
                             std::string_view signature, std::string_view signed_bytes);
   bool is_secret_of(const repository::User& user, std::string_view nonce,
                     std::string_view signature);
