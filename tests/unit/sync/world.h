@@ -65,9 +65,9 @@ class World {
   World& operator=(const World&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// Runs SQL on the file behind the server's back.
+  /// Runs SQL on the file directly.
   void sql(const std::string& statements);
-  /// The first value that QUERY gives, or "(none)".
+  /// The first value of QUERY's result, or "(none)".
   std::string value(const std::string& query);
   /// All rows, their columns joined with '|'.
   std::vector<std::string> values(const std::string& query);
@@ -76,7 +76,7 @@ class World {
   std::string dump();
 
   Reply ask(Request request);
-  /// The cards that answer BODY, without the timestamp line.
+  /// The reply's cards for BODY, without the timestamp line.
   std::string say(std::string_view body);
   /// The same, logged in.
   std::string say_as(std::string_view user, std::string_view body);
@@ -84,10 +84,10 @@ class World {
   /// changed nothing in the file.
   std::string error_of(std::string_view body);
   std::string error_as(std::string_view user, std::string_view body);
-  /// The same, where the log is told more than the client.
+  /// The same, if the log gets more details than the client.
   std::string refusal_as(std::string_view user, std::string_view body);
 
-  /// The initial check-in, which is all that there is at first.
+  /// The initial check-in, the only artifact at first.
   const std::string& initial() const { return initial_; }
   SessionOptions options;
   StillClock& clock() { return clock_; }

@@ -12,7 +12,7 @@ class World {
  public:
   const std::filesystem::path& folder() const { return folder_.path(); }
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
-  /// A new repository at NAME in the folder; folders on the way are made.
+  /// A new repository NAME in the folder; makes missing folders.
   std::filesystem::path repository(const std::string& name) const;
 
  private:

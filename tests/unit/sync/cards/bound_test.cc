@@ -63,7 +63,7 @@ Reply ask_watched(World& world, const char* user, const std::string& cards,
 
 }  // namespace
 
-TEST_CASE("whatever a request is about, it ends when its time is up, and has changed nothing") {
+TEST_CASE("any request ends when its time is up, and then has changed nothing") {
   SlowWorld world(std::chrono::milliseconds(0));
   REQUIRE(world.say_as("i", kPushCard + files(3000)).empty());
   world.say_as("i", kPushCard + igots(20000));
@@ -76,7 +76,7 @@ TEST_CASE("whatever a request is about, it ends when its time is up, and has cha
       {"i", kPushCard + files(5000)},
       {"i", kPushCard + igots(30000)},
       {"o", kPullCard},                // beside 20,000 phantoms
-      {"o", kPullCard + igots(2000)},  // which do not count
+      {"o", kPullCard + igots(2000)},  // which are ignored
       {"o", kVersion + kPullCard + gimmes(2000)},
       {"g", kVersion + "clone\n"},
       {"o", kPullCard + "pragma send-catalog\n"},
@@ -84,18 +84,18 @@ TEST_CASE("whatever a request is about, it ends when its time is up, and has cha
   };
   for (const Request& request : requests) {
     CAPTURE(request.cards.substr(0, 150));
-    world.sql("UPDATE config SET mtime=mtime+1");  // nothing is remembered of the file
+    world.sql("UPDATE config SET mtime=mtime+1");  // invalidates what is cached of the file
     held_step = std::chrono::seconds(30);
     const std::string before = world.value("SELECT count(*)||' '||total(size) FROM blob");
     CHECK(world.say_as(request.user, request.cards) == kTooLong);
     CHECK(world.value("SELECT count(*)||' '||total(size) FROM blob") == before);
-    // The next one is not the worse for it.
+    // The next one is not affected.
     held_step = std::chrono::milliseconds(0);
     CHECK(world.say_as("o", kVersion + kPullCard + gimmes(1)).find("file ") != std::string::npos);
   }
 }
 
-TEST_CASE("a push is stored whole or not at all, wherever its client leaves") {
+TEST_CASE("a push is stored completely or not at all, whenever its client disconnects") {
   const auto push_until = [](int last, int& checks) {
     SlowWorld world(std::chrono::milliseconds(150));
     world.options.max_time = std::chrono::hours(24);
@@ -117,7 +117,7 @@ TEST_CASE("a push is stored whole or not at all, wherever its client leaves") {
   CHECK_FALSE(push_until(all, checks));
 }
 
-TEST_CASE("what may end early does so before its time is up, and the client goes on from there") {
+TEST_CASE("a reply that may end early does so in time, and the client continues from there") {
   SlowWorld world(std::chrono::milliseconds(0));
   REQUIRE(world.say_as("i", kPushCard + files(400)).empty());
   held_step = std::chrono::seconds(5);
@@ -145,7 +145,7 @@ TEST_CASE("what may end early does so before its time is up, and the client goes
   }
 }
 
-TEST_CASE("a client that leaves ends its request") {
+TEST_CASE("a client that disconnects ends its request") {
   SlowWorld world(std::chrono::milliseconds(150));
   world.options.max_time = std::chrono::hours(24);
   int asked = 0;
@@ -157,7 +157,7 @@ TEST_CASE("a client that leaves ends its request") {
   CHECK(world.value("SELECT count(*) FROM phantom") == "0");
 }
 
-TEST_CASE("who waits for another writer waits no longer than its time or its client") {
+TEST_CASE("waiting for another writer ends with the time limit or the client") {
   SlowWorld world(std::chrono::milliseconds(150));
   sqlite3* writer = nullptr;
   REQUIRE(sqlite3_open(world.path().c_str(), &writer) == SQLITE_OK);
@@ -183,12 +183,12 @@ TEST_CASE("who waits for another writer waits no longer than its time or its cli
   CHECK(world.say_as("i", kPushCard + file("one")).empty());
 }
 
-TEST_CASE("a commit that has begun is brought to its end") {
+TEST_CASE("a commit that has begun is completed") {
   SlowWorld world(std::chrono::milliseconds(150));
   world.options.max_time = std::chrono::hours(24);
   bool is_committing = false;
   const std::string body = login("i", secret_of("i", "pw"), kPushCard + file("one"));
-  // So little to derive takes no look: the next thing is the commit itself.
+  // With so little to derive, the client is not polled again before the commit.
   const Reply reply = world.ask({.body = body,
                                  .on_progress =
                                      [&](const SessionProgress& now) {
@@ -200,7 +200,7 @@ TEST_CASE("a commit that has begun is brought to its end") {
   CHECK(world.value("SELECT count(*) FROM blob") == "2");
 }
 
-TEST_CASE("a bound looks at the client seldom, and what is over stays so") {
+TEST_CASE("a bound polls the client rarely, and stays over") {
   SessionOptions options;
   options.now = held_now;
   options.max_time = std::chrono::seconds(100);

@@ -57,7 +57,7 @@ std::vector<std::string> cards_of(std::string_view reply) {
       card += reply.substr(0, size);
       reply.remove_prefix(size);
     }
-    // Which version it is, each says for itself.
+    // Each has its own version.
     if (card.starts_with("pragma server-version ")) continue;
     if (card != "\n" && !card.starts_with("#")) cards.push_back(card);
   }
@@ -69,7 +69,7 @@ const std::vector<std::string> kCompared = {
     "SELECT uuid,size,rcvid>0 FROM blob ORDER BY 1",
     "SELECT uuid FROM phantom JOIN blob USING(rid) ORDER BY 1",
     "SELECT uuid FROM private JOIN blob USING(rid) ORDER BY 1",
-    // The program leaves those there that become private later, and passes them over.
+    // The program keeps and skips those that become private later.
     "SELECT uuid FROM unclustered JOIN blob USING(rid) WHERE rid NOT IN private ORDER BY 1",
     "SELECT uid,nonce,ipaddr FROM rcvfrom ORDER BY rcvid",
     "SELECT value FROM config WHERE name='hash-policy'",
@@ -101,7 +101,7 @@ class Pair {
     same(login(user, secret_of(user, "pw"), body));
   }
 
-  /// The first line of an error, which must be the same; what follows it need not be.
+  /// The first line of an error, which must be the same; the rest may differ.
   void same_error(std::string_view body) {
     CAPTURE(body);
     const std::string theirs = ask_program(programs.path(), body);
@@ -123,7 +123,7 @@ const std::string kLong(400, 'l');
 
 }  // namespace
 
-TEST_CASE("the program agrees on who may do what") {
+TEST_CASE("the program agrees on users' rights") {
   if (!have_program()) return;
   Pair pair;
   pair.sql("UPDATE user SET cap='o' WHERE login='reader'");
@@ -166,7 +166,7 @@ TEST_CASE("the program agrees on errors") {
   }
 }
 
-TEST_CASE("the program agrees on a push and what comes after it") {
+TEST_CASE("the program agrees on a push and the sync after it") {
   if (!have_program()) return;
   Pair pair;
   pair.same_as("i", kVersion + kPushCard + file("one") + sha1_file("two\n") + file(kLong));
@@ -213,7 +213,7 @@ TEST_CASE("the program agrees on private artifacts") {
   pair.same_as("g", kVersion + "clone 2 1\n");
 }
 
-TEST_CASE("the program agrees on what somebody may do who may clone and no more") {
+TEST_CASE("the program agrees on a user who may clone but not read") {
   if (!have_program()) return;
   Pair pair;
   pair.same_as("i", kVersion + kPushCard + file("one"));

@@ -65,7 +65,7 @@ class History {
     return cards;
   }
 
-  /// A pull, which makes clusters, after each part, as it is in a repository that is used.
+  /// Pulls after each part, which makes clusters, as in a repository in use.
   void grow(int artifacts) {
     constexpr int kPart = 500;
     for (int i = 0; i < artifacts; i += 2 * kPart) {
@@ -100,13 +100,13 @@ class Measured {
  public:
   explicit Measured(int artifacts) : history_(world_) { history_.grow(artifacts); }
 
-  /// Leaves nothing for the next pull to do. The tables are large enough to have statistics.
+  /// Leaves no work for the next pull. The tables are large enough to have statistics.
   void leave_nothing_new(const std::string& statistics) {
     world_.say_as("o", kPullCard);
     world_.sql(statistics);
   }
 
-  /// For each name that no cluster has.
+  /// Per unclustered name.
   double nothing_new() {
     std::string igots;
     const std::vector<std::string> names = unclustered();
@@ -115,7 +115,7 @@ class Measured {
     CHECK(reply_.empty());
     return steps / static_cast<double>(names.size() + 1);
   }
-  /// The oldest, which are farthest from the newest.
+  /// The oldest ones, which are farthest from the newest.
   double pull(int count) {
     std::string gimmes;
     for (const auto& row : world_.values(
@@ -196,7 +196,7 @@ class Measured {
 
  private:
   double cost(std::string_view user, const std::string& cards) {
-    // As after somebody else's change: nothing is remembered of the file.
+    // As after a change by another program: cached state is invalid.
     world_.sql("UPDATE config SET mtime=mtime+1 WHERE name='project-code'");
     world_.say("");
     work_.take();

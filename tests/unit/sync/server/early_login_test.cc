@@ -30,7 +30,7 @@ struct Sizes : World {
     options.max_body_without_login = 1000;
     options.max_body = 1'000'000;
   }
-  /// The body of the reply to CARDS, compressed and plain, which must be the same.
+  /// The reply's body for CARDS sent compressed and plain, which must be the same.
   std::string reply_text(const std::string& cards, std::string_view cookie = {},
                          LoginGuard* logins = nullptr) {
     const Reply plain = ask({.body = cards, .cookie = cookie, .logins = logins});
@@ -74,7 +74,7 @@ struct RecordingGuard : LoginGuard {
 
 }  // namespace
 
-TEST_CASE("who does not log in may send less") {
+TEST_CASE("the limit without a login is lower") {
   Sizes world;
   world.sql("UPDATE user SET cap='io' WHERE login='nobody'");
   CHECK(world.is_granted(large(1000)));
@@ -86,7 +86,7 @@ TEST_CASE("who does not log in may send less") {
   }
 }
 
-TEST_CASE("who logs in may send more") {
+TEST_CASE("the limit with a login is higher") {
   Sizes world;
   CHECK(world.is_granted(signed_by("o", "pw", large())));
   CHECK(world.is_granted(large(), early_cookie("o", "pw", large())));
@@ -97,7 +97,7 @@ TEST_CASE("who logs in may send more") {
   CHECK(world.ask({.body = large(1'000'001)}).status == 413);
 }
 
-TEST_CASE("a login is found right wherever the pieces of its request end") {
+TEST_CASE("a login is recognised wherever the pieces of its request end") {
   Sizes world;
   constexpr std::size_t kPiece = quarry::artifact::BlobReader::kPiece;
   const std::size_t card = signed_by("o", "pw", "").size();
@@ -110,20 +110,20 @@ TEST_CASE("a login is found right wherever the pieces of its request end") {
   }
 }
 
-TEST_CASE("a large request whose login fails is not taken") {
+TEST_CASE("a large request whose login fails is rejected") {
   Sizes world;
   CHECK(world.reply_text(signed_by("o", "wrong", large())).starts_with(kFailedLogin));
   CHECK(world.reply_text(signed_by("nobody-has-this", "pw", large())).starts_with(kFailedLogin));
   CHECK(world.reply_text(large(), early_cookie("o", "wrong", large())).starts_with(kFailedLogin));
   CHECK(world.reply_text(signed_by("reader", "pw", large())).starts_with(kFailedLogin));
-  // The right password, and other bytes than it was given for.
+  // The right password, but a signature for other bytes.
   CHECK(world.reply_text(signed_by("o", "pw", large()) + "#\n").starts_with(kFailedLogin));
   CHECK(world.reply_text(large(), early_cookie("o", "pw", large() + "#\n"))
             .starts_with(kFailedLogin));
   CHECK(world.reply_text("login o x y\n" + large()).starts_with(kFailedLogin));
 }
 
-TEST_CASE("whoever guards logins is asked before a large request is looked at, and told after it") {
+TEST_CASE("the login guard is asked before a large request is checked, and notified after it") {
   Sizes world;
   RecordingGuard guard;
   world.reply_text(signed_by("o", "wrong", large()), {}, &guard);
@@ -148,7 +148,7 @@ TEST_CASE("a large request with broken compression is the client's fault") {
   }
 }
 
-TEST_CASE("whom the web server names, and who may do everything, may send more") {
+TEST_CASE("users authenticated by the web server, and clients with all rights, may send more") {
   Sizes world;
   world.sql("INSERT INTO config(name,value) VALUES('remote_user_ok','1')");
   const std::string body = large();

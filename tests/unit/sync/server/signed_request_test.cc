@@ -42,7 +42,7 @@ std::string outcome(World& world, const SignedHead& head, std::string_view body 
   SignedRequest request(world.repository(), guard);
   auto done = request.begin(head, kRequestTime);
   if (!done) return done.error().message;
-  // However it comes.
+  // Either way.
   request.add_body(body.substr(0, 1));
   request.add_body(body.substr(1));
   done = request.confirm();
@@ -51,7 +51,7 @@ std::string outcome(World& world, const SignedHead& head, std::string_view body 
 
 }  // namespace
 
-TEST_CASE("who signs with his password is let in, with his letters and those of nobody") {
+TEST_CASE("a signed request has its user's letters and those of nobody") {
   World world;
   world.sql("UPDATE user SET cap='gh' WHERE login='nobody'");
   SignedRequest request(world.repository(), nullptr);
@@ -65,7 +65,7 @@ TEST_CASE("who signs with his password is let in, with his letters and those of 
   CHECK(request.date() == kRequestTime);
 }
 
-TEST_CASE("a request without a login is nobody's") {
+TEST_CASE("a request without a login is from nobody") {
   World world;
   SignedRequest request(world.repository(), nullptr);
   REQUIRE(request.begin(head_with("", ""), kRequestTime));
@@ -93,14 +93,14 @@ TEST_CASE("each part of a request is signed") {
   CHECK(outcome(world, good, "another tarball") == "login failed");
 }
 
-TEST_CASE("a wrong password, an unknown user and lenders of rights read the same") {
+TEST_CASE("a wrong password, an unknown user and built-in users get the same error") {
   World world;
   for (const char* user : {"i", "x", "reader", "developer"}) {
     CHECK(outcome(world, head_with(signed_cookie(user, "wrong"))) == "login failed");
   }
 }
 
-TEST_CASE("a signature is good for five minutes, before and after") {
+TEST_CASE("a signature is valid for five minutes before and after") {
   World world;
   const auto at = [&](std::string_view date) {
     return outcome(world, head_with(signed_cookie("i", "pw", date), date));
@@ -115,18 +115,18 @@ TEST_CASE("a signature is good for five minutes, before and after") {
   CHECK(at("yesterday").find("needs its date") != std::string::npos);
 }
 
-TEST_CASE("who has no password learns nothing of the clock") {
+TEST_CASE("without a password, nothing about the clock is revealed") {
   World world;
   const std::string_view old = "2020-01-01T00:00:00Z";
   CHECK(outcome(world, head_with(signed_cookie("i", "wrong", old), old)) == "login failed");
 }
 
-TEST_CASE("failures count for the guard, and so do logins that are right in both halves") {
+TEST_CASE("the guard counts failures, and logins that pass both steps") {
   World world;
   RequestGuard guard;
   CHECK(outcome(world, head_with(signed_cookie("i", "wrong")), kBody, &guard) == "login failed");
   CHECK(guard.bad == 1);
-  // What was signed for another body shows no password that could be wrong.
+  // A signature for another body does not prove a wrong password.
   CHECK(outcome(world, head_with(signed_cookie("i", "pw")), "x", &guard) == "login failed");
   CHECK(guard.bad == 1);
   CHECK(guard.good == 0);
@@ -137,7 +137,7 @@ TEST_CASE("failures count for the guard, and so do logins that are right in both
         "too many failed logins: try again in 7 s");
 }
 
-TEST_CASE("whom the web server let in is somebody where the repository agrees, without a login") {
+TEST_CASE("a user authenticated by the web server needs no login if the repository agrees") {
   World world;
   SignedHead head = head_with("");
   head.remote_user = "i";
@@ -151,7 +151,7 @@ TEST_CASE("whom the web server let in is somebody where the repository agrees, w
   CHECK(known.user().login == "i");
 }
 
-TEST_CASE("a name that a cookie could not hold as it stands is signed and read the same") {
+TEST_CASE("a name with special characters is signed and read the same") {
   World world;
   const std::string name = "a b;c=%+\\";
   world.add_user(name, "i", secret_of(name, "pw"));
