@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Once it can be told.
+/// The state, as soon as it can be determined.
 std::string state_when_quiet(const fs::path& file) {
   std::optional<std::string> state;
   REQUIRE(eventually([&] { return (state = state_of(file)).has_value(); }));

@@ -1,4 +1,4 @@
-// The web server's side of FastCGI, for tests.
+// The web server's side of FastCGI for tests.
 #pragma once
 
 #include <string>

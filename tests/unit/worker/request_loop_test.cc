@@ -30,8 +30,7 @@ using worker_test::request;
 
 namespace {
 
-/// Says what it was asked: path, length of the body, its last byte.
-/// How much of a body came, and how much of it at once.
+/// The size of the body, and of its largest piece.
 Reply take_in_pieces(BodyReader& reader, std::size_t size) {
   std::size_t total = 0, largest = 0;
   const auto done = reader.read_into(
@@ -47,6 +46,7 @@ Reply take_in_pieces(BodyReader& reader, std::size_t size) {
                         (largest <= 1048576 ? ", no more than 1048576 at once" : ", too much"));
 }
 
+/// Echoes the path, the length of the body and its last byte.
 class Echo : public Handler {
  public:
   Reply answer(const Request& request, BodyReader& reader,
@@ -80,7 +80,7 @@ class Echo : public Handler {
   }
 };
 
-/// A worker with an Echo handler in a process of its own.
+/// A worker with an Echo handler in a child process.
 class Server {
  public:
   explicit Server(LoopOptions options = {}, std::vector<SocketAddress> allowed = {},

@@ -1,4 +1,4 @@
-// A folder of its own for each test, with repositories in it when asked for.
+// A folder for each test, with repositories made on demand.
 #pragma once
 
 #include <filesystem>

@@ -18,7 +18,7 @@ namespace {
 constexpr pid_t kSelf = 1'000'000;
 const pages::ServerSources kNoSources;
 
-/// More than are shown, for clients who say what TEXT is.
+/// More refusals than are shown, with TEXT in all fields.
 std::vector<scoreboard::Refusal> full_refusals(const std::string& text) {
   scoreboard::Refusal refusal{.at = 1, .status = 500, .times = 1'000'000'000'000};
   refusal.of_request(text, text);
@@ -40,7 +40,7 @@ std::shared_ptr<scoreboard::RefusalTally> full_tally(scoreboard::Refuser by,
   return tally;
 }
 
-/// Of POOLS pools, all called NAME, with change sets in all states that there are.
+/// POOLS pools, all called NAME, with change sets in all states.
 std::vector<pages::PoolQueues> full_queues(std::size_t pools, const std::string& name) {
   pages::QueuesView view{.queues = 1000, .is_cut = true};
   for (const char* state : {"prequeue", "pending", "run", "done", "failed", "rejected"}) {
@@ -49,7 +49,7 @@ std::vector<pages::PoolQueues> full_queues(std::size_t pools, const std::string&
   return {pools, {name, view}};
 }
 
-/// A pool of CHILDREN, all at work for clients who say what TEXT is.
+/// A pool of CHILDREN that are all busy with requests that contain TEXT.
 PoolSnapshot busy(std::size_t children, const std::string& text) {
   PoolSnapshot snapshot;
   snapshot.pool = "www";

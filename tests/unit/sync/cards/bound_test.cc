@@ -1,4 +1,4 @@
-// Every request has a bound: its time, and its client's presence.
+// Every request is limited in time, and ends when its client disconnects.
 
 #include "cards/bound.h"
 
@@ -14,7 +14,7 @@ using namespace quarry::sync;
 
 namespace {
 
-/// A clock that goes on by a step with every look at it.
+/// A clock that advances by a step each time it is read.
 std::chrono::steady_clock::time_point held_time;
 std::chrono::milliseconds held_step;
 
@@ -22,7 +22,7 @@ std::chrono::steady_clock::time_point held_now() {
   return held_time += held_step;
 }
 
-/// A world whose requests may take 100 s, of which each look at the clock takes STEP.
+/// A world whose requests may take 100 s, where each reading of the clock takes STEP.
 struct SlowWorld : World {
   explicit SlowWorld(std::chrono::milliseconds step) {
     held_step = step;
@@ -54,7 +54,7 @@ std::string gimmes(int count) {
   return cards;
 }
 
-/// Asks as USER; HAS_LEFT is asked by the session.
+/// Sends a request as USER; the session polls HAS_LEFT.
 Reply ask_watched(World& world, const char* user, const std::string& cards,
                   const std::function<bool()>& has_left) {
   const std::string body = login(user, secret_of(user, "pw"), cards);

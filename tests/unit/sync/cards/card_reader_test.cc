@@ -17,7 +17,7 @@ Words words_of(const CardReader& reader) {
   return words;
 }
 
-/// The words of all cards of BODY, or the one word "error: …" at the end.
+/// The words of all cards in BODY, ending with "error: …" after an error.
 std::vector<Words> read_all(std::string_view body, const CardLimits& limits = {}) {
   CardReader reader(body, limits);
   std::vector<Words> cards;

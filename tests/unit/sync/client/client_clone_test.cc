@@ -1,5 +1,5 @@
-// A clone's artifacts are put in as they come and looked at once all are there: what is wrong is
-// found all the same, and the order in which they come makes no difference.
+// A clone stores artifacts as they arrive and processes them once all are there: errors are still
+// found, and the order of arrival does not matter.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -37,7 +37,7 @@ std::string cfile_delta(const std::string& content, const std::string& source) {
                   quarry::artifact::delta_create(source, content));
 }
 
-/// A repository that is being cloned into, and what the server says.
+/// A repository that is being cloned into, and the server's replies.
 struct Clone {
   explicit Clone(ClientOptions chosen = {}) : path(folder.path() / "clone.fossil") {
     REQUIRE(quarry::repository::init_for_clone(path, "me").has_value());
@@ -85,7 +85,7 @@ std::string repeating_text(int number) {
   return text + fmt::format("and number {}\n", number);
 }
 
-/// CARDS, sorted, and their Z card.
+/// CARDS, sorted, with their Z card.
 std::string with_checksum(std::string cards) {
   return cards + "Z " + quarry::artifact::md5_hex(cards) + "\n";
 }

@@ -1,4 +1,4 @@
-// Replies that no server should send, taken by the client's side.
+// Replies that no server should send.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -17,7 +17,7 @@ ClientOptions reply_both_ways() {
   return options;
 }
 
-/// A clone that has just begun.
+/// A clone that has just started.
 struct ReplyClone {
   static ClientOptions options() {
     ClientOptions options;

@@ -1,4 +1,4 @@
-// The client's side against the server's, in one process, over bodies in memory.
+// The client's side against the server's, in one process, without a network.
 #include "quarry/sync/client_session.h"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ ClientOptions both_ways(const std::string& user = "i") {
   return options;
 }
 
-/// Lets SESSION talk to SERVER until it has done, and no longer than any session needs.
+/// Runs SESSION against SERVER until it is done, with a limit on the number of requests.
 Result<void> talk(ClientSession& session, World& server) {
   for (int round = 0; !session.is_done(); ++round) {
     REQUIRE(round < 200);
@@ -48,7 +48,7 @@ Result<void> sync(World& client, World& server, const ClientOptions& options = b
   return talk(session, server);
 }
 
-/// What is sent in a push by hand, with CARDS that say more.
+/// A handmade push with further CARDS.
 void give(World& world, const std::string& cards) {
   world.say_as("ix", kPushCard + cards);
 }
@@ -69,8 +69,8 @@ std::string text_of_lines(int number) {
   return made;
 }
 
-/// A few artifacts in one of two repositories: whole, as deltas, as deltas on what only the other
-/// has, or named only.
+/// A few artifacts in one of two repositories: whole, as deltas, as deltas on artifacts that only
+/// the other has, or only named.
 void add_some(std::mt19937& random, World& here, World& there, int& number) {
   for (auto count = random() % 30; count > 0; --count) {
     const std::string base = text(random, ++number);

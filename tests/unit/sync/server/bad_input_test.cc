@@ -8,8 +8,8 @@ using namespace quarry::sync;
 
 namespace {
 
-/// The error that CARDS get from a user who may write, after a file that is all right: it must take
-/// that file with it.
+/// The error for CARDS from a user who may write, after a valid file, which must not be stored
+/// either.
 std::string error_after_good(World& world, const std::string& cards) {
   return world.error_as("i", kVersion + kPushCard + kPullCard + file("good") + cards);
 }

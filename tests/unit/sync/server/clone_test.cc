@@ -23,7 +23,7 @@ std::string stored_cfile(World& world, const std::string& name) {
   return card + bytes + (bytes.ends_with('\n') ? "" : "\n");
 }
 
-/// The number that the reply says to go on with.
+/// The number from which the reply says to continue.
 std::string next_of(const std::string& reply) {
   const std::size_t at = reply.find("clone_seqno ");
   REQUIRE(at != std::string::npos);

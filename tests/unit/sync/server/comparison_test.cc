@@ -1,9 +1,8 @@
-// The same requests to the program (`fossil http`) and to a session, on copies of one file: the
-// same cards must come back, whatever their order, and the same must be stored.
+// Sends the same requests to the program (`fossil http`) and to a session, on copies of one file:
+// the replies must have the same cards in any order, and the files the same content.
 //
-// Where the two differ on purpose it is not compared here but tested for itself: errors (the
-// program goes on after some, and keeps what came before), and what the program does with
-// compressed files.
+// Intended differences are tested elsewhere: errors (the program continues after some, and keeps
+// what it has stored), and what the program does with compressed files.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ bool have_program() {
   return have;
 }
 
-/// The body with which the program answers BODY.
+/// The body of the program's reply to BODY.
 std::string ask_program(const fs::path& repository, std::string_view body) {
   const fs::path folder = repository.parent_path();
   const fs::path in = folder / "request";
@@ -45,7 +44,7 @@ std::string ask_program(const fs::path& repository, std::string_view body) {
   return reply.substr(reply.find("\r\n\r\n") + 4);
 }
 
-/// The cards of a reply with their bytes, sorted, without comments.
+/// The cards of a reply with their payload, sorted, without comments.
 std::vector<std::string> cards_of(std::string_view reply) {
   std::vector<std::string> cards;
   while (!reply.empty()) {

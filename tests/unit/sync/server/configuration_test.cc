@@ -1,4 +1,4 @@
-// Configuration: who gets and gives what, which row wins, and that values are only values.
+// Configuration: rights, which row wins, and that values are only data.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 

@@ -1,5 +1,5 @@
-// What a request costs: the same in a small repository and in a large one, and for each of its
-// items the same in a small request and in a large one; whatever SQLite's statistics say.
+// What a request costs: the same in small and large repositories, and per item the same in small
+// and large requests, whatever SQLite's statistics are.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -19,18 +19,18 @@ using namespace quarry::sync;
 
 namespace {
 
-/// More may be given, for what takes long: 100000.
+/// A longer test may set it higher, for example to 100000.
 int largest_size() {
   const char* const wanted = std::getenv("QUARRY_TEST_ARTIFACTS");
   return wanted != nullptr ? std::atoi(wanted) : 10000;
 }
 
-// From the smaller to the larger repository or request, and from one kind of statistics to another.
+// Allowed ratio from the smaller to the larger repository or request, and between statistics.
 constexpr double kMaxGrowth = 1.5;
-// A clone asks for each artifact alone where the statistics would make it walk over all.
+// A clone requests artifacts one by one, even if the statistics suggest a scan of all.
 constexpr double kMaxByStatistics = 2.5;
 
-// What `fossil new` of 2.29 leaves for good: statistics of tables with one row.
+// Statistics of tables with one row, which `fossil new` of 2.29 leaves for good.
 const std::string kOldStatistics =
     "BEGIN; DROP TABLE IF EXISTS sqlite_stat1; ANALYZE; DELETE FROM sqlite_stat1;"
     "INSERT INTO sqlite_stat1 SELECT t.name, i.name, '1'||(SELECT group_concat(' 1','')"
@@ -49,7 +49,7 @@ std::string signed_cards(const std::string& cards) {
   return fmt::format("{}Z {}\n", cards, quarry::artifact::md5_hex(cards));
 }
 
-/// A repository that grows: a file and a check-in at a time, on three branches, with merges.
+/// A growing repository: one file and one check-in at a time, on three branches, with merges.
 class History {
  public:
   explicit History(World& world) : world_(world) {}
@@ -225,7 +225,7 @@ class Measured {
   int number_ = 0;
 };
 
-/// Steps by kind of request, each for a small and for a large one where it has items.
+/// Steps by kind of request, each for a small and a large one if it has items.
 using Costs = std::map<std::string, std::vector<double>>;
 
 Costs costs_of(Measured& m) {

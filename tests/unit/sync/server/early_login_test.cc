@@ -16,7 +16,7 @@ const std::string kFailedLogin = "error login\\sfailed\n";
 const std::string kTooLarge =
     "the request is larger than 1000 bytes: without a login it may not be\n";
 
-/// A pull with so much behind it that it is too large for nobody.
+/// A pull with so many bytes after it that it is too large without a login.
 std::string large(std::size_t size = 100'000) {
   std::string body = kPullCard;
   while (body.size() + 2 < size) {

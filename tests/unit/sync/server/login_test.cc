@@ -10,7 +10,7 @@ namespace {
 
 const std::string kFailed = "login failed";
 
-/// What BODY is told by a repository that lets in those who may read.
+/// Whether BODY is permitted to read: the reply names the initial check-in.
 bool reads(World& world, const std::string& body) {
   return world.say(body) == "igot " + world.initial() + "\n";
 }

@@ -11,14 +11,14 @@ const std::string kOne = "one\n";
 const std::string kTwo = "two, which is longer\n";
 const std::string kThree = "three\n";
 
-/// A text that a delta makes much smaller.
+/// A text that a delta makes much shorter.
 std::string long_text(int version) {
   std::string text;
   for (int i = 0; i < 200; ++i) text += fmt::format("line {} of a text\n", i == 100 ? -version : i);
   return text;
 }
 
-/// A clock that goes on by so many milliseconds with each look at it.
+/// A clock that advances by a fixed time whenever it is read.
 template <int kMilliseconds>
 std::chrono::steady_clock::time_point advancing() {
   static std::chrono::steady_clock::time_point shown;

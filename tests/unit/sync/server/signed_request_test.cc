@@ -25,7 +25,7 @@ SignedHead head_with(std::string_view cookie, std::string_view date = kDate) {
   return {.method = "POST", .target = kTarget, .date = date, .cookie = cookie};
 }
 
-/// Counts what a guard is asked and told.
+/// Counts the calls of a guard.
 struct RequestGuard : LoginGuard {
   std::chrono::seconds wait(std::string_view) override {
     ++asked;
@@ -36,7 +36,7 @@ struct RequestGuard : LoginGuard {
   int asked = 0, good = 0, bad = 0;
 };
 
-/// "" where the request is let in, otherwise why not.
+/// "" if the request is accepted, otherwise the error.
 std::string outcome(World& world, const SignedHead& head, std::string_view body = kBody,
                     LoginGuard* guard = nullptr) {
   SignedRequest request(world.repository(), guard);

@@ -1,4 +1,4 @@
-// Unversioned files: what is stored of them, who may do what, what lies.
+// Unversioned files: storage, rights, and invalid cards.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 

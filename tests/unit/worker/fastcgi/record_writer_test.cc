@@ -34,7 +34,7 @@ std::string read_all(int fd) {
   return bytes;
 }
 
-/// The contents of STDOUT records of REQUEST_ID, joined; "(bad record)" at the first that is none.
+/// The contents of STDOUT records of REQUEST_ID, joined; "(bad record)" at the first invalid one.
 std::string contents(std::string_view records, int request_id) {
   std::string joined;
   quarry::http::RecordReader reader;

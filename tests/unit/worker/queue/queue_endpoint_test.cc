@@ -30,8 +30,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kTarball = "application/x-quarry-change-set";
 constexpr std::string_view kAction = "application/x-quarry-action";
 
-/// A repository with users who are called as their rights are, each with the password "pw", and its
-/// queue's endpoint.
+/// A repository with users named after their rights, each with the password "pw", and its queue's
+/// endpoint.
 class QueueWorld {
  public:
   QueueWorld() {

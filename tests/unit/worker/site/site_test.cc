@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kSync = "application/x-fossil-debug";
 
-/// A body that has come.
+/// A body that is already in memory.
 class Body : public BodyReader {
  public:
   explicit Body(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -38,7 +38,7 @@ class Body : public BodyReader {
   bool was_read_ = false;
 };
 
-/// A pool over FOLDER or FILE, asked without any FastCGI.
+/// A pool over FOLDER or FILE, called without FastCGI.
 class Asker {
  public:
   explicit Asker(WorkerOptions options)
