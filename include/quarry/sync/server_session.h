@@ -25,7 +25,7 @@ class ServerSession {
 
   /// A reply to a request of CONTENT_TYPE that is refused unprocessed, with WHY as both a message
   /// and an error.
-  Reply turn_away(std::string_view content_type, const std::string& why) const;
+  Reply refusal_reply(std::string_view content_type, const std::string& why) const;
 
   /// Answers REQUEST. Bad input never throws: it results in an `error` card or a 4xx status.
   Reply answer(const Request& request);

@@ -48,7 +48,7 @@ std::string client_message(const base::Error& error) {
   }
 }
 
-Reply no_conversation(int status, std::string text) {
+Reply http_error(int status, std::string text) {
   Reply reply;
   reply.status = status;
   reply.content_type = "text/plain; charset=utf-8";
@@ -58,10 +58,10 @@ Reply no_conversation(int status, std::string text) {
 }
 
 /// Runs the passes over one request, each in its own transaction, until one completes the reply.
-class Conversation {
+class SessionRun {
  public:
-  Conversation(Repository& repository, const SessionOptions& options, const Request& request,
-               BodyFormat format)
+  SessionRun(Repository& repository, const SessionOptions& options, const Request& request,
+             BodyFormat format)
       : repository_(repository),
         options_(options),
         request_(request),
@@ -69,9 +69,9 @@ class Conversation {
         bound_(options, request.has_left) {
     repository_.bound_by([this] { return bound_.is_over(); });
   }
-  ~Conversation() { repository_.bound_by({}); }
-  Conversation(const Conversation&) = delete;
-  Conversation& operator=(const Conversation&) = delete;
+  ~SessionRun() { repository_.bound_by({}); }
+  SessionRun(const SessionRun&) = delete;
+  SessionRun& operator=(const SessionRun&) = delete;
 
   /// The refusal of a request that is too large for its user; checked before decompression.
   std::optional<Reply> refuse_too_large() {
@@ -83,7 +83,7 @@ class Conversation {
   }
 
   /// CARDS are the decoded request.
-  Reply hold(std::string_view cards) {
+  Reply process(std::string_view cards) {
     cards_ = cards;
     try {
       return converse();
@@ -102,7 +102,7 @@ class Conversation {
     SyncUser sync_user(repository_, options_.single_login, request_.logins);
     auto is_users = is_from_user(sync_user, request_, format_, options_.max_body, bound_);
     if (!is_users && is_users.error().code == ErrorCode::kInvalid) {
-      return no_conversation(400, std::move(is_users).error().message);
+      return http_error(400, std::move(is_users).error().message);
     }
     if (!is_users) {
       Reply reply = refuse(std::move(is_users).error());
@@ -110,9 +110,9 @@ class Conversation {
       return reply;
     }
     if (*is_users) return std::nullopt;
-    return no_conversation(413, fmt::format("the request is larger than {} bytes: without a login "
-                                            "it may not be",
-                                            max_size));
+    return http_error(413, fmt::format("the request is larger than {} bytes: without a login "
+                                       "it may not be",
+                                       max_size));
   }
 
   /// A repository that cannot be read.
@@ -224,9 +224,9 @@ class Conversation {
 ServerSession::ServerSession(repository::Repository& repository, const SessionOptions& options)
     : repository_(repository), options_(options) {}
 
-Reply ServerSession::turn_away(std::string_view content_type, const std::string& why) const {
+Reply ServerSession::refusal_reply(std::string_view content_type, const std::string& why) const {
   const auto format = request_format(content_type);
-  if (!format) return no_conversation(415, "not a sync request");
+  if (!format) return http_error(415, "not a sync request");
   CardWriter writer;
   writer.message(why);
   writer.error(why);
@@ -240,16 +240,16 @@ Reply ServerSession::turn_away(std::string_view content_type, const std::string&
 
 Reply ServerSession::answer(const Request& request) {
   const auto format = request_format(request.content_type);
-  if (!format) return no_conversation(415, "not a sync request");
-  Conversation conversation(repository_, options_, request, *format);
-  if (auto refused = conversation.refuse_too_large()) return *std::move(refused);
+  if (!format) return http_error(415, "not a sync request");
+  SessionRun session(repository_, options_, request, *format);
+  if (auto refused = session.refuse_too_large()) return *std::move(refused);
   std::string storage;
   const auto cards = decode_body(*format, request.body, options_.max_body, storage);
   if (!cards) {
     const bool too_large = cards.error().code == ErrorCode::kLimit;
-    return no_conversation(too_large ? 413 : 400, cards.error().message);
+    return http_error(too_large ? 413 : 400, cards.error().message);
   }
-  return conversation.hold(*cards);
+  return session.process(*cards);
 }
 
 }  // namespace quarry::sync

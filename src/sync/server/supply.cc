@@ -51,10 +51,10 @@ bool Supply::is_full() {
   }
   if (writer_.size() >= max_download_) return true;
   // Reading the clock costs as much as sending a small artifact.
-  if (sent_ % kClockInterval == 1 && !is_late_) {
-    is_late_ = bound_.is_near() || bound_.now() >= deadline_;
+  if (sent_ % kClockInterval == 1 && !is_time_up_) {
+    is_time_up_ = bound_.is_near() || bound_.now() >= deadline_;
   }
-  return is_late_;
+  return is_time_up_;
 }
 
 Result<void> Supply::check_age(const HashName& name) const {

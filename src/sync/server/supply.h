@@ -96,7 +96,7 @@ class Supply {
   // Read before the first artifact is sent.
   std::size_t max_download_ = 0;
   Bound::Time deadline_;
-  bool is_late_ = false;
+  bool is_time_up_ = false;
   std::optional<bool> has_private_;
   repository::Rid first_ = 0;  // of this part of the clone; 0: no delta was reversed recently
 };

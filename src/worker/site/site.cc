@@ -167,7 +167,8 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
   Admission admission(options_.admission, board_, slot, (*repository)->path(),
                       request.remote_address);
   if (const auto refused = admission.begin()) {
-    return reply_of(session.turn_away(request.content_type, *refused), **repository, body->size());
+    return reply_of(session.refusal_reply(request.content_type, *refused), **repository,
+                    body->size());
   }
   sync::Reply answer = session.answer({
       .content_type = request.content_type,
