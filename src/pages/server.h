@@ -34,7 +34,8 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   ~Server() override;
 
   void start();
-  /// Stops accepting connections; the loop ends when all requests are finished.
+  /// Accepts the connections already passed on, and then no more; the loop ends when all requests
+  /// are finished.
   void stop();
   /// A fossil has exited; STATUS as in waitpid(2).
   void on_ended(pid_t pid, int status);

@@ -126,7 +126,7 @@ TEST_CASE("other requests are not logins") {
   CHECK(only({"/login", "u=anonymous&p=12345678&cs=5"}) == "none");
   CHECK(only({"/attachadd", "", std::string(2 << 20, 'x'), "multipart/form-data; boundary=x"}) ==
         "none");
-  // Without a list of fossil's pages, no aliases are recognised.
+  // Without a list of fossil's pages, no aliases are recognized.
   CHECK(only({"/alias", "u=ann&p=x"}, {}) == "none");
 }
 

@@ -97,7 +97,7 @@ TEST_CASE("the limit with a login is higher") {
   CHECK(world.ask({.body = large(1'000'001)}).status == 413);
 }
 
-TEST_CASE("a login is recognised wherever the pieces of its request end") {
+TEST_CASE("a login is recognized wherever the pieces of its request end") {
   Sizes world;
   constexpr std::size_t kPiece = quarry::artifact::BlobReader::kPiece;
   const std::size_t card = signed_by("o", "pw", "").size();

@@ -27,7 +27,7 @@ HeadVerdict of_params(const std::string& params) {
 
 }  // namespace
 
-TEST_CASE("a request is recognised as soon as all of its parameters have arrived") {
+TEST_CASE("a request is recognized as soon as all of its parameters have arrived") {
   const std::string body(3000, 'b');
   const std::string head = request(post("/a", body));
   const std::string whole = request(post("/a", body), body);
