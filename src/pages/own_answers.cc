@@ -1,4 +1,4 @@
-// What the process answers by itself, without a page: told to the log, and to the pool's status page.
+// Replies that the process makes without fossil; logged, and recorded for the pool's status page.
 #include <fmt/core.h>
 
 #include <string>
@@ -13,7 +13,7 @@ namespace quarry::pages {
 using base::LogLevel;
 
 void Server::note_refusal(const PageRequest& request, const Refusal& refusal) {
-  // What scanners ask for in vain is of no interest, as of what workers answer.
+  // As with workers, 404s are left out: they are mostly scanners.
   if (handles_.refusals == nullptr || refusal.status == 404) return;
   scoreboard::Refusal noted;
   noted.status = static_cast<std::uint32_t>(refusal.status);
@@ -24,26 +24,26 @@ void Server::note_refusal(const PageRequest& request, const Refusal& refusal) {
   handles_.refusals->note(noted);
 }
 
-void Server::answer(Visit& visit, const Refusal& refusal, bool is_json) {
-  const PageRequest& request = visit.request();
+void Server::answer(PageConnection& connection, const Refusal& refusal, bool is_json) {
+  const PageRequest& request = connection.request();
   base::log(refusal.status < 500 ? LogLevel::kNotice : LogLevel::kWarning, "{}",
             refusal.in_log.empty()
                 ? fmt::format("{}: {} {}", request.in_words(), refusal.status, refusal.text)
                 : refusal.in_log);
   note_refusal(request, refusal);
   const OwnReply reply = own_reply(refusal, request, is_json);
-  visit.begin(refusal.status, reply.head);
-  visit.add(reply.body);
-  visit.end();
+  connection.begin(refusal.status, reply.head);
+  connection.add(reply.body);
+  connection.end();
 }
 
 void Server::refuse(Waiting waiting, const Refusal& refusal) {
   if (!waiting.shared) {
     const bool is_json = waiting.target && waiting.target->page == "json";
-    return answer(*waiting.visit, refusal, is_json);
+    return answer(*waiting.connection, refusal, is_json);
   }
   shared_.erase(waiting.shared->key);
-  for (Visit* const visit : waiting.shared->visits) answer(*visit, refusal);
+  for (PageConnection* const connection : waiting.shared->connections) answer(*connection, refusal);
 }
 
 void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string& reason) {
@@ -55,18 +55,18 @@ void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string&
   const Refusal refusal = is_late ? Refusal{504, "the page takes too long to make"}
                                   : Refusal{502, "the page could not be made"};
   if (running.shared) return refuse({.shared = std::move(running.shared)}, refusal);
-  Visit* const visit = std::exchange(running.visit, nullptr);
-  if (visit == nullptr) return;
-  Visiting& visiting = visits_.at(visit);
-  visiting.run = nullptr;
-  if (visiting.has_head) return break_off(*visit);
-  answer(*visit, refusal);
+  PageConnection* const connection = std::exchange(running.connection, nullptr);
+  if (connection == nullptr) return;
+  ConnectionState& state = connections_.at(connection);
+  state.run = nullptr;
+  if (state.has_head) return break_off(*connection);
+  answer(*connection, refusal);
 }
 
-void Server::break_off(Visit& visit) {
-  log_access(visit);
-  // Without the record that ends a reply, the web server knows that some of it is missing.
-  visits_.erase(&visit);
+void Server::break_off(PageConnection& connection) {
+  log_access(connection);
+  // Without an END_REQUEST record, the web server knows that the reply is incomplete.
+  connections_.erase(&connection);
   if (!is_stopping_) taking_.wait();
 }
 

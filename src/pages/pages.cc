@@ -22,7 +22,7 @@ void reopen_logs(base::AccessLog* access_log) {
   if (!done) base::log(LogLevel::kWarning, "{}: going on with the old one", done.error().message);
 }
 
-/// Empty, where PROGRAM does not tell: that is logged.
+/// Empty, and logged, if PROGRAM does not list them.
 PageNames names_of_pages(const std::string& program) {
   auto names = pages_of(program);
   if (names) return *std::move(names);
@@ -33,11 +33,11 @@ PageNames names_of_pages(const std::string& program) {
 
 }  // namespace
 
-int run(const Options& options, const Place& place, const Handles& handles) {
+int run(const Options& options, const ServedRepositories& served, const Handles& handles) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, SIG_IGN);
-  // Before the event loop, which a fork must not share.
-  auto starter = FossilStarter::make(FossilProcess::plan(options, place));
+  // Before the event loop is created, since a fork must not share it.
+  auto starter = FossilStarter::make(FossilProcess::plan(options, served));
   if (!starter) {
     base::log(LogLevel::kError, "{}", starter.error().message);
     return 1;
@@ -58,8 +58,8 @@ int run(const Options& options, const Place& place, const Handles& handles) {
     if (!begun) base::log(LogLevel::kWarning, "{}", begun.error().message);
   }
   Logins logins(handles.logins, handles.login_failures, names_of_pages(options.program),
-                place.trust_remote_user);
-  Server server(base.get(), options, place, handles, logins, *starter);
+                served.trust_remote_user);
+  Server server(base.get(), options, served, handles, logins, *starter);
   event_base* const loop = base.get();
   const auto persistent = static_cast<short>(EV_SIGNAL | EV_PERSIST);
   base::Event quick(loop, SIGTERM, persistent, [loop] { event_base_loopbreak(loop); });
@@ -70,7 +70,7 @@ int run(const Options& options, const Place& place, const Handles& handles) {
   base::Event reaping(loop, starter->ended_fd(), EV_READ | EV_PERSIST, [&] {
     const auto ended = starter->ended();
     if (!ended) {
-      // The master makes another pages process, with a starter of its own.
+      // The master starts another pages process, with its own starter.
       base::log(LogLevel::kError, "{}", ended.error().message);
       has_failed = true;
       event_base_loopbreak(loop);

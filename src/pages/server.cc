@@ -6,38 +6,38 @@
 #include <utility>
 
 #include "cache/cache_rule.h"
+#include "connection/access_record.h"
 #include "fossil/scgi.h"
 #include "quarry/base/log.h"
 #include "quarry/base/passed_connections.h"
 #include "quarry/http/parameters.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
-#include "request/place.h"
-#include "visit/access_record.h"
+#include "request/target.h"
 
 namespace quarry::pages {
 namespace {
 
 using base::LogLevel;
 
-// Of a page that is made faster than it is taken, so much is held.
-constexpr std::size_t kMostUntaken = std::size_t{4} << 20;
-constexpr std::size_t kMostVisits = 1000;
+// Maximum bytes of a page buffered for a client that reads slowly.
+constexpr std::size_t kMaxUntaken = std::size_t{4} << 20;
+constexpr std::size_t kMaxConnections = 1000;
 constexpr std::string_view kRetryAfter = "Retry-After: 5\r\n";
 
 }  // namespace
 
-Server::Server(event_base* base, const Options& options, const Place& place, const Handles& handles,
-               Logins& logins, FossilStarter& starter)
+Server::Server(event_base* base, const Options& options, const ServedRepositories& served,
+               const Handles& handles, Logins& logins, FossilStarter& starter)
     : base_(base),
       options_(options),
-      place_(place),
+      served_(served),
       handles_(handles),
       logins_(logins),
-      visit_limits_{.max_body = options.max_body, .timeout = options.timeout},
+      connection_limits_{.max_body = options.max_body, .timeout = options.timeout},
       run_limits_{.timeout = options.timeout, .max_reply = options.max_reply},
-      surroundings_(options),
-      pool_(base, options, place, surroundings_, starter),
+      fossil_environment_(options),
+      pool_(base, options, served, fossil_environment_, starter),
       cache_(options.cache, options.cache_ttl),
       taking_(base, handles.taking, EV_READ | EV_PERSIST, [this] { take_connections(); }),
       sweeping_(base, -1, 0, [this] {
@@ -48,7 +48,7 @@ Server::Server(event_base* base, const Options& options, const Place& place, con
 
 Server::~Server() {
   runs_.clear();
-  visits_.clear();
+  connections_.clear();
 }
 
 void Server::start() {
@@ -64,7 +64,7 @@ void Server::stop() {
 }
 
 void Server::end_if_done() {
-  if (is_stopping_ && visits_.empty() && runs_.empty()) event_base_loopbreak(base_);
+  if (is_stopping_ && connections_.empty() && runs_.empty()) event_base_loopbreak(base_);
 }
 
 void Server::on_ended(pid_t pid, int status) {
@@ -75,68 +75,69 @@ void Server::on_ended(pid_t pid, int status) {
 }
 
 void Server::take_connections() {
-  Visit::Owner& owner = *this;
-  while (visits_.size() < kMostVisits) {
-    base::Fd connection = base::take_connection(handles_.taking);
-    if (!connection) return;
-    auto visit = std::make_unique<Visit>(base_, std::move(connection), visit_limits_, owner);
-    if (!visit->is_valid()) continue;
-    Visit* const key = visit.get();
-    visits_[key].visit = std::move(visit);
+  PageConnection::Owner& owner = *this;
+  while (connections_.size() < kMaxConnections) {
+    base::Fd socket = base::take_connection(handles_.taking);
+    if (!socket) return;
+    auto connection =
+        std::make_unique<PageConnection>(base_, std::move(socket), connection_limits_, owner);
+    if (!connection->is_valid()) continue;
+    PageConnection* const key = connection.get();
+    connections_[key].connection = std::move(connection);
   }
-  // Who passes them on finds the way blocked, and says so.
+  // The process that passes them on then finds its socket full and logs that.
   taking_.stop_waiting();
 }
 
-void Server::on_held(Visit& visit, std::ptrdiff_t bytes) {
+void Server::on_held(PageConnection& connection, std::ptrdiff_t bytes) {
   held_ += static_cast<std::size_t>(bytes);
-  static_cast<void>(visit);
+  static_cast<void>(connection);
 }
 
-void Server::on_request(Visit& visit, bool is_too_large) {
-  const PageRequest& request = visit.request();
+void Server::on_request(PageConnection& connection, bool is_too_large) {
+  const PageRequest& request = connection.request();
   if (is_too_large) {
-    return answer(visit, {413, fmt::format("it is larger than {} bytes", options_.max_body)});
+    return answer(connection, {413, fmt::format("it is larger than {} bytes", options_.max_body)});
   }
   if (held_ > options_.max_bodies) {
-    return answer(visit, {503, "too many large requests at the same time: try again later",
-                          std::string(kRetryAfter)});
+    return answer(connection, {503, "too many large requests at the same time: try again later",
+                               std::string(kRetryAfter)});
   }
-  if (const auto refusal = refused_as_it_is(request)) return answer(visit, *refusal);
-  const auto target = target_of(place_, request.path());
-  if (!target) return answer(visit, {404, "no such repository"});
-  on_target(visit, *target);
+  if (const auto refusal = refused_as_it_is(request)) return answer(connection, *refusal);
+  const auto target = target_of(served_, request.path());
+  if (!target) return answer(connection, {404, "no such repository"});
+  on_target(connection, *target);
 }
 
 std::optional<std::string> Server::key_now(const PageRequest& request, const Target& target) const {
   if (!cache_.is_enabled() || logins_.are_at(target)) return std::nullopt;
-  auto key = cache_key(request, target, place_.trust_remote_user);
+  auto key = cache_key(request, target, served_.trust_remote_user);
   const auto repository = key ? state_of(target.file) : std::nullopt;
-  const auto others = repository ? surroundings_.state() : std::nullopt;
+  const auto others = repository ? fossil_environment_.state() : std::nullopt;
   if (!others) return std::nullopt;
   return *key + "\n" + *repository + "\n" + *others;
 }
 
-void Server::on_target(Visit& visit, const Target& target) {
-  const auto key = key_now(visit.request(), target);
-  if (!key) return ask({.visit = &visit, .target = target});
+void Server::on_target(PageConnection& connection, const Target& target) {
+  const auto key = key_now(connection.request(), target);
+  if (!key) return ask({.connection = &connection, .target = target});
   if (const auto page = cache_.find(*key, std::chrono::steady_clock::now())) {
     ++handles_.figures.from_cache;
-    return answer(visit, *page);
+    return answer(connection, *page);
   }
   if (const auto made = shared_.find(*key); made != shared_.end()) {
-    made->second->visits.push_back(&visit);
+    made->second->connections.push_back(&connection);
     ++handles_.figures.shared;
     return;
   }
-  auto shared = std::make_unique<Shared>(*key, std::list{&visit});
+  auto shared = std::make_unique<Shared>(*key, std::list{&connection});
   shared->body.reset(evbuffer_new());
   shared_[*key] = shared.get();
-  ask({.visit = &visit, .shared = std::move(shared)});
+  ask({.connection = &connection, .shared = std::move(shared)});
 }
 
 void Server::ask(Waiting waiting) {
-  if (pool_.has_place()) return begin(std::move(waiting));
+  if (pool_.has_room()) return begin(std::move(waiting));
   if (waiting_.size() < options_.max_waiting) {
     waiting_.push_back(std::move(waiting));
     return show_state();
@@ -147,11 +148,11 @@ void Server::ask(Waiting waiting) {
 }
 
 void Server::begin_waiting() {
-  while (!waiting_.empty() && pool_.has_place()) {
+  while (!waiting_.empty() && pool_.has_room()) {
     Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
     if (next.target) {
-      on_target(*next.visit, *next.target);
+      on_target(*next.connection, *next.target);
     } else {
       begin(std::move(next));
     }
@@ -159,9 +160,9 @@ void Server::begin_waiting() {
 }
 
 void Server::begin(Waiting waiting) {
-  Visit& visit = *waiting.visit;
-  PageRequest& own = visit.request();
-  // What waits without a target was to be shared: there is no password in it.
+  PageConnection& connection = *waiting.connection;
+  PageRequest& own = connection.request();
+  // A request that waits without a target is a shared page, which contains no password.
   std::unique_ptr<LoginAttempt> login;
   if (waiting.target) {
     auto begun = logins_.begin(own, *waiting.target);
@@ -178,21 +179,21 @@ void Server::begin(Waiting waiting) {
   const PageRequest& request = waiting.shared ? of_all : own;
   FossilRun::Owner& owner = *this;
   auto run = std::make_unique<FossilRun>(base_, std::move(*process),
-                                         scgi_head(request, place_.trust_remote_user),
+                                         scgi_head(request, served_.trust_remote_user),
                                          request.body.get(), request.is_head(), run_limits_, owner);
   FossilRun* const key = run.get();
   ++handles_.figures.made;
   Running& running = runs_[key];
   running = {.run = std::move(run),
-             .visit = nullptr,
+             .connection = nullptr,
              .shared = std::move(waiting.shared),
              .request = own.in_words(),
              .login = std::move(login),
              .is_post = own.get(http::parameter::kRequestMethod) == "POST"};
   show_state();
   if (running.shared) return;
-  running.visit = &visit;
-  visits_.at(&visit).run = key;
+  running.connection = &connection;
+  connections_.at(&connection).run = key;
 }
 
 void Server::show_state() {
@@ -201,53 +202,55 @@ void Server::show_state() {
   handles_.figures.cache_size = cache_.size();
 }
 
-void Server::answer(Visit& visit, const CachedPage& page) {
-  const PageRequest& request = visit.request();
+void Server::answer(PageConnection& connection, const CachedPage& page) {
+  const PageRequest& request = connection.request();
   const auto reply =
       page.reply({.takes_gzip = http::takes_gzip(request.get("HTTP_ACCEPT_ENCODING")),
                   .head_only = request.is_head(),
                   .known_tag = request.get("HTTP_IF_NONE_MATCH")});
-  visit.begin(reply.status, reply.head);
-  visit.add(reply.body);
-  visit.end();
+  connection.begin(reply.status, reply.head);
+  connection.add(reply.body);
+  connection.end();
 }
 
-void Server::on_taken(Visit& visit) {
-  if (FossilRun* const run = visits_.at(&visit).run) run->resume();
+void Server::on_taken(PageConnection& connection) {
+  if (FossilRun* const run = connections_.at(&connection).run) run->resume();
 }
 
-void Server::on_gone(Visit& visit) {
-  const auto found = visits_.find(&visit);
+void Server::on_gone(PageConnection& connection) {
+  const auto found = connections_.find(&connection);
   if (FossilRun* const run = found->second.run) {
     Running& running = runs_.at(run);
-    running.visit = nullptr;
-    // What it writes to the repository is not to be cut short; nor is what it thinks of a password,
-    // which who hears nothing for a moment could guess.
+    running.connection = nullptr;
+    // Do not abort what it writes to the repository. Nor a password check: a client could otherwise
+    // disconnect and never be counted.
     if (running.is_post || running.login) {
       run->resume();
     } else {
       run->cancel();
     }
   }
-  leave_waiting(visit);
-  log_access(visit);
-  visits_.erase(found);
+  leave_waiting(connection);
+  log_access(connection);
+  connections_.erase(found);
   if (!is_stopping_) taking_.wait();
   end_if_done();
 }
 
-void Server::log_access(Visit& visit) {
-  if (handles_.access_log == nullptr || visit.status() == 0) return;
-  handles_.access_log->write(access_record(visit, handles_.pool));
+void Server::log_access(PageConnection& connection) {
+  if (handles_.access_log == nullptr || connection.status() == 0) return;
+  handles_.access_log->write(access_record(connection, handles_.pool));
 }
 
-void Server::leave_waiting(Visit& visit) {
-  // A page that is shared is made all the same, and kept.
-  for (auto& [key, shared] : shared_) shared->visits.remove(&visit);
+void Server::leave_waiting(PageConnection& connection) {
+  // A shared page is made even if nobody waits for it, and cached.
+  for (auto& [key, shared] : shared_) shared->connections.remove(&connection);
   for (auto each = waiting_.begin(); each != waiting_.end();) {
-    const bool is_left = each->visit == &visit && (!each->shared || each->shared->visits.empty());
+    const bool is_left =
+        each->connection == &connection && (!each->shared || each->shared->connections.empty());
     if (is_left && each->shared) shared_.erase(each->shared->key);
-    if (each->visit == &visit && !is_left) each->visit = each->shared->visits.front();
+    if (each->connection == &connection && !is_left)
+      each->connection = each->shared->connections.front();
     each = is_left ? waiting_.erase(each) : std::next(each);
   }
 }
@@ -261,31 +264,32 @@ void Server::on_head(FossilRun& run, http::ReplyHeader& header) {
     return;
   }
   if (running.login) running.login->on_head(header);
-  if (running.visit == nullptr) return;
-  visits_.at(running.visit).has_head = true;
-  running.visit->begin(header.status, header_block(header));
+  if (running.connection == nullptr) return;
+  connections_.at(running.connection).has_head = true;
+  running.connection->begin(header.status, header_block(header));
 }
 
 void Server::unshare(FossilRun& run) {
   Running& running = runs_.at(&run);
   const auto shared = std::move(running.shared);
   shared_.erase(shared->key);
-  // It may be of the one who asked alone; 400, fossil's word for a locked database, is of nobody.
-  for (Visit* const visit : shared->visits) {
-    Visiting& visiting = visits_.at(visit);
-    const bool is_first = visit == shared->visits.front() && shared->header.status != 400 &&
-                          !visit->request().is_head() &&
-                          visit->request().get("HTTP_IF_NONE_MATCH").empty();
+  // The page may be private to the first client. 400 is fossil's status for a locked database:
+  // everybody asks again.
+  for (PageConnection* const connection : shared->connections) {
+    ConnectionState& state = connections_.at(connection);
+    const bool is_first = connection == shared->connections.front() &&
+                          shared->header.status != 400 && !connection->request().is_head() &&
+                          connection->request().get("HTTP_IF_NONE_MATCH").empty();
     if (!is_first) {
-      ask({.visit = visit});
+      ask({.connection = connection});
       continue;
     }
-    running.visit = visit;
-    visiting.run = &run;
-    visiting.has_head = true;
-    visit->begin(shared->header.status, header_block(shared->header));
+    running.connection = connection;
+    state.run = &run;
+    state.has_head = true;
+    connection->begin(shared->header.status, header_block(shared->header));
   }
-  if (running.visit == nullptr) run.cancel();
+  if (running.connection == nullptr) run.cancel();
 }
 
 void Server::on_body(FossilRun& run, evbuffer* body) {
@@ -295,22 +299,22 @@ void Server::on_body(FossilRun& run, evbuffer* body) {
     return;
   }
   if (running.login) running.login->on_body(body);
-  if (running.visit == nullptr) {
+  if (running.connection == nullptr) {
     evbuffer_drain(body, evbuffer_get_length(body));
     return;
   }
-  running.visit->add(body);
-  if (running.visit->untaken() > kMostUntaken) run.pause();
+  running.connection->add(body);
+  if (running.connection->untaken() > kMaxUntaken) run.pause();
 }
 
 void Server::on_complete(FossilRun& run) {
   Running& running = runs_.at(&run);
   if (running.login) running.login->on_complete();
   if (running.shared) return give_to_all(*std::exchange(running.shared, nullptr));
-  Visit* const visit = std::exchange(running.visit, nullptr);
-  if (visit == nullptr) return;
-  visits_.at(visit).run = nullptr;
-  visit->end();
+  PageConnection* const connection = std::exchange(running.connection, nullptr);
+  if (connection == nullptr) return;
+  connections_.at(connection).run = nullptr;
+  connection->end();
 }
 
 void Server::give_to_all(Shared& shared) {
@@ -320,11 +324,11 @@ void Server::give_to_all(Shared& shared) {
   const auto page = CachedPage::make(std::move(shared.header),
                                      std::string_view(bytes, bytes == nullptr ? 0 : size));
   if (page) cache_.insert(shared.key, page, std::chrono::steady_clock::now());
-  for (Visit* const visit : shared.visits) {
+  for (PageConnection* const connection : shared.connections) {
     if (page) {
-      answer(*visit, *page);
+      answer(*connection, *page);
     } else {
-      ask({.visit = visit});
+      ask({.connection = connection});
     }
   }
 }
@@ -333,7 +337,7 @@ void Server::on_over(FossilRun& run) {
   const auto found = runs_.find(&run);
   over_.push_back(std::move(found->second));
   runs_.erase(found);
-  pool_.gave_back();
+  pool_.release();
   show_state();
   sweeping_.wait(std::chrono::milliseconds{0});
 }

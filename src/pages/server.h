@@ -1,4 +1,4 @@
-// The event loop's part of the process: connections in, requests to `fossil`, pages out.
+// The event loop of the pages process: connections in, requests to `fossil`, pages out.
 #pragma once
 
 #include <filesystem>
@@ -12,89 +12,90 @@
 
 #include "cache/page_cache.h"
 #include "cache/repository_state.h"
+#include "connection/page_connection.h"
 #include "fossil/fossil_pool.h"
 #include "fossil/fossil_run.h"
 #include "login/logins.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/pages/options.h"
 #include "quarry/pages/pages.h"
-#include "request/place.h"
 #include "request/refusal.h"
-#include "visit/visit.h"
+#include "request/target.h"
 
 namespace quarry::pages {
 
-class Server final : private Visit::Owner, private FossilRun::Owner {
+class Server final : private PageConnection::Owner, private FossilRun::Owner {
  public:
   /// All must outlive it.
-  Server(event_base* base, const Options& options, const Place& place, const Handles& handles,
-         Logins& logins, FossilStarter& starter);
+  Server(event_base* base, const Options& options, const ServedRepositories& served,
+         const Handles& handles, Logins& logins, FossilStarter& starter);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() override;
 
   void start();
-  /// Takes what was passed on until now; the loop ends with the last of it.
+  /// Accepts the connections already passed on, and then no more; the loop ends when all requests
+  /// are finished.
   void stop();
-  /// A fossil has ended; STATUS as in waitpid(2).
+  /// A fossil has exited; STATUS as in waitpid(2).
   void on_ended(pid_t pid, int status);
 
  private:
-  struct Visiting {
-    std::unique_ptr<Visit> visit;
-    FossilRun* run = nullptr;  // that makes its page
+  struct ConnectionState {
+    std::unique_ptr<PageConnection> connection;
+    FossilRun* run = nullptr;  // makes the page
     bool has_head = false;
   };
-  /// A page that is made for all who ask for it meanwhile, to be kept.
+  /// A page made for all requests that ask for it meanwhile, to be cached.
   struct Shared {
     std::string key;
-    std::list<Visit*> visits;
+    std::list<PageConnection*> connections;
     http::ReplyHeader header;
     base::EventBufferPtr body;
   };
   struct Running {
     std::unique_ptr<FossilRun> run;
-    Visit* visit = nullptr;                    // nobody's, where that has left
-    std::unique_ptr<Shared> shared = nullptr;  // or it is for these
+    PageConnection* connection = nullptr;      // null if the client has disconnected
+    std::unique_ptr<Shared> shared = nullptr;  // or: for all of these
     std::string request;                       // for the log
-    std::unique_ptr<LoginAttempt> login;       // null: there is no password in it
+    std::unique_ptr<LoginAttempt> login;       // null: the request contains no password
     bool is_post = false;
   };
-  /// A request that waits for one of the processes, alone or first of those of SHARED.
+  /// A request that waits for a fossil process, alone or on behalf of all of SHARED.
   struct Waiting {
-    Visit* visit = nullptr;
+    PageConnection* connection = nullptr;
     std::unique_ptr<Shared> shared = nullptr;
-    /// Of one that is alone: meanwhile its page may have been made for another.
+    /// Set if it waits alone: its page may have been cached by the time it is its turn.
     std::optional<Target> target = {};
   };
 
   void take_connections();
-  void on_target(Visit& visit, const Target& target);
-  /// The key under which a page may be kept for as long as nothing changes; nothing: it may not.
+  void on_target(PageConnection& connection, const Target& target);
+  /// The cache key at this moment; nullopt: the page must not be cached.
   std::optional<std::string> key_now(const PageRequest& request, const Target& target) const;
   void ask(Waiting waiting);
   void begin(Waiting waiting);
-  /// The page of RUN is only for the first of those who share it; the others ask anew.
+  /// The page of RUN cannot be shared: it goes to the first request, and the others start again.
   void unshare(FossilRun& run);
-  void answer(Visit& visit, const CachedPage& page);
+  void answer(PageConnection& connection, const CachedPage& page);
   /// A shared page is complete.
   void give_to_all(Shared& shared);
-  /// All who wait get that answer.
+  /// Answers all requests in WAITING with REFUSAL.
   void refuse(Waiting waiting, const Refusal& refusal);
-  void leave_waiting(Visit& visit);
-  void log_access(Visit& visit);
-  void answer(Visit& visit, const Refusal& refusal, bool is_json = false);
-  /// For the status page.
+  void leave_waiting(PageConnection& connection);
+  void log_access(PageConnection& connection);
+  void answer(PageConnection& connection, const Refusal& refusal, bool is_json = false);
+  /// Records it for the status page.
   void note_refusal(const PageRequest& request, const Refusal& refusal);
-  void break_off(Visit& visit);
+  void break_off(PageConnection& connection);
   void begin_waiting();
   void show_state();
   void end_if_done();
 
-  void on_held(Visit& visit, std::ptrdiff_t bytes) override;
-  void on_request(Visit& visit, bool is_too_large) override;
-  void on_taken(Visit& visit) override;
-  void on_gone(Visit& visit) override;
+  void on_held(PageConnection& connection, std::ptrdiff_t bytes) override;
+  void on_request(PageConnection& connection, bool is_too_large) override;
+  void on_taken(PageConnection& connection) override;
+  void on_gone(PageConnection& connection) override;
   void on_head(FossilRun& run, http::ReplyHeader& header) override;
   void on_body(FossilRun& run, evbuffer* body) override;
   void on_complete(FossilRun& run) override;
@@ -103,21 +104,21 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
 
   event_base* base_;
   const Options& options_;
-  const Place& place_;
+  const ServedRepositories& served_;
   const Handles& handles_;
   Logins& logins_;
-  Visit::Limits visit_limits_;
+  PageConnection::Limits connection_limits_;
   FossilRun::Limits run_limits_;
-  Surroundings surroundings_;
+  FossilEnvironment fossil_environment_;
   FossilPool pool_;
-  std::size_t held_ = 0;  // bytes of requests
+  std::size_t held_ = 0;  // bytes of buffered requests
   bool is_stopping_ = false;
-  std::unordered_map<const Visit*, Visiting> visits_;
+  std::unordered_map<const PageConnection*, ConnectionState> connections_;
   std::unordered_map<const FossilRun*, Running> runs_;
   std::list<Waiting> waiting_;
   PageCache cache_;
   std::unordered_map<std::string, Shared*> shared_;  // by key
-  std::list<Running> over_;  // to be destroyed when nothing of theirs is being called
+  std::list<Running> over_;  // destroyed once none of their callbacks is running
   base::Event taking_;
   base::Event sweeping_;
 };

@@ -1,4 +1,4 @@
-// What the access log is told of each request: gathered while the request is answered.
+// Collects the access log's record of each request while it is answered.
 #pragma once
 
 #include <sys/resource.h>
@@ -14,11 +14,11 @@ namespace quarry::worker {
 
 class AccessRecorder {
  public:
-  /// LOG may be null: then nothing is gathered or written. Both must outlive it.
+  /// If LOG is null, nothing is collected or written. Both must outlive it.
   AccessRecorder(base::AccessLog* log, std::string_view pool);
-  /// A request begins.
+  /// Call when a request begins.
   void begin();
-  /// It was answered: writes the line. STATE is the slot's after the request.
+  /// Writes the record of an answered request. STATE is the slot's state after the request.
   void end(const Request& request, const Reply& reply, const scoreboard::SlotState& state);
 
  private:

@@ -9,7 +9,7 @@
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"
 #include "quarry/base/url.h"
-#include "quarry/worker/trouble.h"
+#include "quarry/worker/failed_request.h"
 
 namespace quarry::worker {
 namespace {
@@ -27,7 +27,7 @@ Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slo
   }
 }
 
-/// False: this process has no right to.
+/// False if this process lacks the permission.
 bool reopen_logs(base::AccessLog* access_log) {
   auto done = base::reopen_log(base::Reopening::kWantsFile);
   if (done && access_log != nullptr) done = access_log->reopen(base::Reopening::kWantsFile);
@@ -36,7 +36,7 @@ bool reopen_logs(base::AccessLog* access_log) {
   return false;
 }
 
-/// A connection on which no request came.
+/// Logs a connection that brought no valid request.
 void log_bad_connection(const base::Fd& fd, const base::Error& error) {
   if (error.code == base::ErrorCode::kNotFound) return;
   // libfcgi may have closed it already.
@@ -44,7 +44,7 @@ void log_bad_connection(const base::Fd& fd, const base::Error& error) {
   base::log(LogLevel::kNotice, "connection of {} closed: {}", peer, error.message);
 }
 
-bool is_trouble(const Reply& reply) {
+bool is_failure(const Reply& reply) {
   return !reply.error.empty() || reply.status >= 400;
 }
 
@@ -57,36 +57,36 @@ scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
           .bytes_out = reply.synced_in ? size : 0,
           .artifacts_in = reply.artifacts_in,
           .artifacts_out = reply.artifacts_out,
-          .is_refusal = is_trouble(reply)};
+          .is_refusal = is_failure(reply)};
 }
 
-/// REPLY, which is none that REQUEST hoped for, for the status page: what its client was told. Of a
-/// fault he was not told why, and nobody is who cannot read the log.
-scoreboard::Refusal rejection_of(const Request& request, const Reply& reply) {
+/// The status page's record of the failed REPLY: the text sent to the client. The cause of a server
+/// fault is only in the log.
+scoreboard::Refusal refusal_record_of(const Request& request, const Reply& reply) {
   scoreboard::Refusal refusal;
   refusal.status = static_cast<std::uint32_t>(reply.status);
   refusal.of_request(request.method, request.uri.empty() ? request.path() : request.uri);
-  const std::string_view told = reply.status < 400 ? reply.error : reply.body;
+  const std::string_view text = reply.status < 400 ? reply.error : reply.body;
   const bool is_text = reply.status < 400 || reply.content_type.starts_with("text/plain");
-  const bool names_file = !reply.repository.empty() && told.contains(reply.repository);
+  const bool names_file = !reply.repository.empty() && text.contains(reply.repository);
   if (reply.is_fault || names_file) {
     refusal.text.assign("the log says why");
   } else if (is_text) {
-    refusal.text.assign(told.substr(0, told.find('\n')));
+    refusal.text.assign(text.substr(0, text.find('\n')));
   }
   return refusal;
 }
 
-/// What scanners ask for in vain would push out all else.
-bool is_of_interest(const Reply& reply) {
-  return is_trouble(reply) && (reply.is_fault || reply.status != 404);
+/// 404s, mostly scanners, would push out all other entries.
+bool is_shown_on_status_page(const Reply& reply) {
+  return is_failure(reply) && (reply.is_fault || reply.status != 404);
 }
 
-void leave_for_idleness(Acceptor& acceptor, Handler& handler) {
+void schedule_idle_work(Acceptor& acceptor, Handler& handler) {
   if (!handler.has_idle_work()) return;
   acceptor.when_idle([&acceptor, &handler] {
     handler.work_idly();
-    leave_for_idleness(acceptor, handler);
+    schedule_idle_work(acceptor, handler);
   });
 }
 
@@ -100,7 +100,7 @@ class Server {
         recorder_(options.access_log, options.pool) {}
 
   void serve(Connection connection) {
-    // A new connection was shown at once; one that was kept comes here as it is.
+    // A new connection was already shown when it was accepted, a kept one was not.
     if (slot_.state().stage != scoreboard::Stage::kAccepted) slot_.accepted();
     slot_.reading_headers();
     recorder_.begin();
@@ -143,20 +143,20 @@ class Server {
                 base::parse_number<std::uint64_t>(request.content_length).value_or(0)});
     exchange.watch_body([this](std::size_t size) { slot_.received(size); });
     Reply answered = answer_safely(handler_, exchange, slot_);
-    if (is_of_interest(answered)) slot_.refused(rejection_of(request, answered));
+    if (is_shown_on_status_page(answered)) slot_.refused(refusal_record_of(request, answered));
     const Reply reply = for_browser(request, std::move(answered));
     slot_.end(outcome_of(request, reply));
     const bool is_sent = exchange.send(reply);
     slot_.finished();
     ++served_;
-    if (is_trouble(reply)) {
-      log_trouble({.address = request.remote_address,
-                   .method = request.method,
-                   .uri = request.uri,
-                   .status = reply.status,
-                   .is_fault = reply.is_fault,
-                   .error = reply.error,
-                   .failed_login = reply.failed_login});
+    if (is_failure(reply)) {
+      log_failed_request({.address = request.remote_address,
+                          .method = request.method,
+                          .uri = request.uri,
+                          .status = reply.status,
+                          .is_fault = reply.is_fault,
+                          .error = reply.error,
+                          .failed_login = reply.failed_login});
     } else if (!is_sent) {
       base::log(LogLevel::kNotice, "client {}: {} \"{}\": the web server did not take the reply",
                 printable(request.remote_address), printable(request.method),
@@ -179,18 +179,18 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
                     const LoopOptions& options) {
   Server server(acceptor, handler, slot, options);
   acceptor.on_return([&slot, &options](bool has_connection) {
-    // In this order: the master must not take this child for idle any more when it hears of it.
+    // In this order: when the master is notified, it must no longer see this child as idle.
     if (has_connection) slot.accepted();
     if (options.child_accept < 0) return;
     const pid_t pid = ::getpid();
-    // A full pipe says it already.
+    // If the pipe is full, the master is going to wake up anyway.
     [[maybe_unused]] const auto ignored = ::write(options.child_accept, &pid, sizeof pid);
   });
   slot.accepting();
   bool is_used_up = false;
   for (bool has_logs = true; has_logs;) {
     auto connection = acceptor.next();
-    // Not only when woken: a worker that is never idle does not look at what would wake it.
+    // Also when not woken: under constant load, the acceptor never checks the wake descriptor.
     if (take_reopen_request()) has_logs = reopen_logs(options.access_log);
     if (!connection && acceptor.was_woken()) continue;
     if (!connection) break;
@@ -200,7 +200,7 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
       is_used_up = true;
       break;
     }
-    leave_for_idleness(acceptor, handler);
+    schedule_idle_work(acceptor, handler);
     slot.accepting();
   }
   while (auto connection = acceptor.last_kept()) server.serve(std::move(*connection));

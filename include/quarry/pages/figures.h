@@ -1,5 +1,5 @@
-// What the process that has pages made counts, for the status of the server: in memory that it shares
-// with the master, which only reads.
+// Counters of the pages process for the server's status. They are in shared memory; the master only
+// reads them.
 #pragma once
 
 #include <array>
@@ -14,20 +14,20 @@
 namespace quarry::pages {
 
 struct Figures {
-  std::atomic<std::uint64_t> running = 0;     // pages that are being made
-  std::atomic<std::uint64_t> waiting = 0;     // requests that wait for their turn
-  std::atomic<std::uint64_t> made = 0;        // pages that were begun to be made
-  std::atomic<std::uint64_t> from_cache = 0;  // requests answered without that
-  std::atomic<std::uint64_t> shared = 0;      // that waited for a page that was made for another
-  std::atomic<std::uint64_t> refused = 0;     // for too many (503)
+  std::atomic<std::uint64_t> running = 0;     // pages being made
+  std::atomic<std::uint64_t> waiting = 0;     // requests that wait for a fossil process
+  std::atomic<std::uint64_t> made = 0;        // pages started
+  std::atomic<std::uint64_t> from_cache = 0;  // requests answered from the cache
+  std::atomic<std::uint64_t> shared = 0;      // requests that waited for another one's page
+  std::atomic<std::uint64_t> refused = 0;     // requests refused because the queue was full (503)
   std::atomic<std::uint64_t> failed = 0;      // pages that could not be made
   std::atomic<std::uint64_t> cache_size = 0;  // bytes
 
   void set_version(std::string_view version);
-  /// Of the program; "" until it is known.
+  /// The version of the `fossil` program; "" until it is known.
   std::string version() const;
 
-  /// In memory that children made later share. Errors: kIo.
+  /// In memory shared with children forked later. Errors: kIo.
   static base::Result<std::shared_ptr<Figures>> make_shared();
 
  private:

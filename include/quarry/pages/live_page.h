@@ -1,14 +1,14 @@
-// The operator's page: a pool as it is now, live. The page is the same for every pool, and asks, by
-// a script of ours, for a document of the moment, once a second:
+// The operator's live page of a pool. The page is the same for every pool; its script fetches a
+// JSON document once a second:
 //
 //   GET pm.status_path?live         the page
-//   GET pm.status_path?live&json    the document: what is drawn, and no more, so that it stays small
-//                                   with many children; for programs there is ?json&full
-//   ?live&all, ?live&all&json       the same of all pools and of what they share (the courier): only
+//   GET pm.status_path?live&json    the document: only what the page draws, so that it stays small
+//                                   with many children; programs use ?json&full
+//   ?live&all, ?live&all&json       the same for all pools and what they share (the courier); only
 //                                   where the pool may show that (pm.status_all)
 //
-// Rates and what happened in the last minutes are the page's to reckon, from one document to the
-// next: the server remembers nothing for it.
+// The page computes rates and recent history from successive documents; the server keeps no history
+// for it.
 #pragma once
 
 #include <sys/types.h>
@@ -31,26 +31,27 @@ struct LivePart {
   friend bool operator==(const LivePart&, const LivePart&) = default;
 };
 
-/// What QUERY, the part of a URL behind its question mark, asks for; nothing: for none of this.
+/// What QUERY (the part of a URL after the question mark) asks for; nullopt: neither of these
+/// pages.
 std::optional<LivePart> live_part_of(std::string_view query);
 
-/// Of one pool, or IS_OF_ALL. HAS_ALL: there is the page of all.
+/// The page of one pool, or of all pools with IS_OF_ALL. HAS_ALL: link to the page of all pools.
 std::string live_page(bool is_of_all, bool has_all);
-/// Lines, each with its end.
+/// Header lines, each with its line end.
 std::string live_page_headers(bool is_of_all);
 
-/// SNAPSHOT as the page's script reads it. PAGES: the figures of the pool's web pages, null where it
-/// has none. SOURCES: only the queues and the refusals. SELF: the child that answers, which is not told of as a request
-/// under way.
+/// SNAPSHOT as the JSON document for the page's script. PAGES: counters of the pool's web pages,
+/// null if it has none. SOURCES: only the queues and the refusals are used. SELF: the child that
+/// answers; it is not listed as an active request.
 std::string live_document(const scoreboard::PoolSnapshot& snapshot, const Figures* pages,
                           const ServerSources& sources, pid_t self);
-/// Now, in microseconds.
+/// The current time in microseconds.
 struct Moment {
   std::int64_t monotonic = 0;
   std::int64_t wall = 0;  // since 1970
 };
 
-/// What SOURCES have of all pools and the courier.
+/// The document of all pools and of the courier, from SOURCES.
 std::string live_document_of_all(const ServerSources& sources, const Moment& now);
 
 }  // namespace quarry::pages

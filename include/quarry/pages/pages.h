@@ -1,11 +1,11 @@
-// The process of a pool that has its web pages made, by `fossil`:
+// The pages process of a pool, which serves web pages made by `fossil`:
 //
 //   web server ── FastCGI ──> worker ── the connection (base/passed_connections.h) ──> pages
-//   gateway ─────────────── one of a pair ───────────────────────────────────────────> pages
-//   pages ── SCGI over pipes ──> fossil http, each for one request
+//   gateway ── one end of a socket pair ─────────────────────────────────────────────> pages
+//   pages ── SCGI over pipes ──> fossil http, one per request
 //
-// It runs in a child of the master, in one thread, on libevent, and opens no repository. A page is
-// passed on as it is made; who does not take it is waited for with a bound on bytes and time.
+// It is a child of the master with one thread, uses libevent, and opens no repository. A page is
+// forwarded while it is being made; a slow client is limited in buffered bytes and in time.
 #pragma once
 
 #include <cstdint>
@@ -22,21 +22,22 @@
 namespace quarry::pages {
 
 struct Handles {
-  /// Where connections come from; stays the caller's.
+  /// Connections arrive on this descriptor. Not owned.
   int taking = -1;
   Figures& figures;
   std::string_view pool = {};             // for the access log
   base::AccessLog* access_log = nullptr;  // null: none
-  /// What it answers by itself is noted there, which run() begins; null: nowhere.
+  /// Records requests that this process refuses; run() calls its begin(). Null: nothing is
+  /// recorded.
   scoreboard::RefusalTally* refusals = nullptr;
-  /// The pool's memory of logins and the failures that cause no wait (scoreboard/login_limiter.h);
-  /// null, or 0: logins are not limited.
+  /// The pool's shared memory for login limits, and the number of failures without a delay
+  /// (scoreboard/login_limiter.h); null or 0: logins are not limited.
   scoreboard::LoginMemory* logins = nullptr;
   std::uint64_t login_failures = 0;
 };
 
-/// Serves until SIGTERM (drops what is under way) or SIGQUIT (finishes it). SIGUSR1 has the log
-/// opened anew. Returns the process's exit code: 0, or 1 when it could not start (logged).
-int run(const Options& options, const Place& place, const Handles& handles);
+/// Serves until SIGTERM (aborts in-flight requests) or SIGQUIT (finishes them). SIGUSR1 reopens the
+/// logs. Returns the exit code: 0, or 1 after a fatal error (logged).
+int run(const Options& options, const ServedRepositories& served, const Handles& handles);
 
 }  // namespace quarry::pages

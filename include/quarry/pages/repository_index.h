@@ -1,10 +1,10 @@
-// The index of a folder of repositories: what a visitor may see who has not logged in. Made by
-// workers, which open repositories; each keeps what it read of one for as long as its file and the
-// write-ahead log beside it are the same.
+// The index of a folder of repositories, as a visitor without a login may see it. Workers make it,
+// since they open repositories. Each worker caches a repository's summary until its file or its
+// write-ahead log changes.
 //
-// Those are looked at by stat alone: closing a file that SQLite has open in this process would drop
-// its locks. A file that has changed within the last tick of the file system's clock may change
-// again without a sign, so what is read of it then is read again the next time.
+// Changes are detected with stat alone, because closing a file that SQLite has open in this process
+// would drop its locks. A file that changed within the last tick of the file system's clock may
+// change again unnoticed, so its summary is read again next time.
 #pragma once
 
 #include <chrono>
@@ -25,52 +25,53 @@
 namespace quarry::pages {
 
 struct ListedRepository {
-  std::string name;  // below the folder
+  std::string name;  // relative to the folder
   std::string project;
   std::string description;
   std::optional<base::UnixMillis> last_check_in;
   std::uint64_t size = 0;     // of its file, in bytes
-  bool may_be_cloned = true;  // by everybody
+  bool may_be_cloned = true;  // without a login
 };
 
 struct RepositoryList {
   std::vector<ListedRepository> repositories;  // by name
-  /// Some are left out: there was no time to look at them all, or there are too many.
+  /// The list is incomplete: reading took too long, or there are too many repositories.
   bool is_cut = false;
 };
 
 class RepositoryIndex {
  public:
-  /// What a list may have at most, and how long one may take to look at those that have changed.
-  static constexpr std::size_t kMost = 10'000;
-  static constexpr std::chrono::milliseconds kMostTime{2'000};
+  /// Maximum length of a list, and time limit for reading changed repositories.
+  static constexpr std::size_t kMaxRepositories = 10'000;
+  static constexpr std::chrono::milliseconds kMaxTime{2'000};
 
-  /// OPEN: how a repository is opened to be looked at.
+  /// OPEN: options for opening a repository to read its summary.
   RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open);
 
-  /// Those that everybody may read, in the folder BELOW it ("": all). Empty, too, where there is no
-  /// such folder.
+  /// The repositories in the subfolder BELOW ("": the whole folder) that anonymous visitors may
+  /// read. Empty if the subfolder does not exist.
   RepositoryList list(std::string_view below = {});
 
  private:
-  struct Known {
-    std::string state;                                  // of its files; "": not to be relied on
-    std::optional<repository::ProjectSummary> summary;  // nothing: it cannot be read
+  struct CachedSummary {
+    std::string state;                                  // of its files; "": read again next time
+    std::optional<repository::ProjectSummary> summary;  // nullopt: it cannot be read
     std::uint64_t size = 0;
   };
-  /// Brings KNOWN up to date.
-  void look(const std::filesystem::path& file, Known& known);
+  /// Reads the summary of FILE again if the file has changed.
+  void refresh(const std::filesystem::path& file, CachedSummary& cached);
 
   std::filesystem::path folder_;
   repository::OpenOptions open_;
-  std::map<std::string, Known, std::less<>> known_;  // by name
+  std::map<std::string, CachedSummary, std::less<>> cached_;  // by name
 };
 
-/// The page of LIST, which is of the folder BELOW ("": the served one itself), with links to the
-/// folders in it and around it. BASE: the URL of the served folder, without a slash at its end.
+/// The page of LIST, which is the content of the subfolder BELOW ("": the served folder itself),
+/// with links to its parent and subfolders. BASE: the URL of the served folder, without a trailing
+/// slash.
 std::string index_page(const RepositoryList& list, std::string_view base, std::string_view below,
                        base::UnixMillis now);
-/// The same for programs: the URL to clone of each, a line each.
+/// The same for programs: one clone URL per line.
 std::string index_text(const RepositoryList& list, std::string_view base);
 
 }  // namespace quarry::pages

@@ -1,5 +1,5 @@
-// A repository's page where fossil makes none: how to have it, and what is new in it, for visitors
-// who have not logged in. Made by workers.
+// A repository's page where fossil does not make the pages: how to clone it and its recent changes,
+// for visitors without a login. Made by workers.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace quarry::pages {
 
-/// The page of REPOSITORY, which is cloned from URL. Where not everybody may read it, it tells of
-/// nothing but the URL. Errors: those of Repository::check_schema() and of ProjectHistory.
+/// The page of REPOSITORY, whose clone URL is URL. If anonymous visitors may not read it, the page
+/// shows only the URL. Errors: those of Repository::check_schema() and of ProjectHistory.
 base::Result<std::string> repository_page(repository::Repository& repository, std::string_view url,
                                           base::UnixMillis now);
 

@@ -1,4 +1,4 @@
-// What the operator's page shows that is not on the pool's own board: of the whole server, and of
+// What the operator's page shows from outside the pool's own scoreboard: the whole server, and the
 // queues of change sets.
 #pragma once
 
@@ -13,29 +13,29 @@
 
 namespace quarry::pages {
 
-/// What waits for one destination of the courier.
+/// The queue of one of the courier's destinations.
 struct DestinationView {
   std::string name;
   std::uint64_t waiting = 0;
   std::uint64_t delivered = 0;
-  std::uint64_t dead = 0;              // given up, and kept
-  std::optional<std::int64_t> oldest;  // of what waits: milliseconds of age
-  std::string last_error;              // only what we say ourselves, not what others have answered
+  std::uint64_t dead = 0;              // undeliverable, kept
+  std::optional<std::int64_t> oldest;  // age of the oldest waiting message in milliseconds
+  std::string last_error;              // only our own text, never a reply of the other server
   std::optional<std::int64_t> last_error_age;  // milliseconds
 };
 
 struct CourierView {
   bool is_running = false;
   std::vector<DestinationView> destinations;
-  std::string problem;  // why nothing can be told; "": it can
+  std::string problem;  // why there are no figures; "": there are
 };
 
-/// How many change sets are in which state, in the order of the states.
+/// Number of change sets in each state, in the order of the states.
 struct QueuesView {
   std::vector<std::pair<std::string, std::uint64_t>> states = {};
-  std::uint64_t queues = 0;  // that were looked into
-  bool is_cut = false;       // there are more
-  std::string problem = {};  // why nothing can be told; "": it can
+  std::uint64_t queues = 0;  // number of queues read
+  bool is_cut = false;       // there are more queues
+  std::string problem = {};  // why there are no figures; "": there are
 };
 
 struct PoolQueues {
@@ -43,14 +43,14 @@ struct PoolQueues {
   QueuesView view;
 };
 
-/// Where it comes from; an empty function: there is no such thing here. Each is called for a document
-/// of the page, and may take some milliseconds.
+/// Where the figures come from; an empty function: not available here. Each is called once per
+/// document and may take some milliseconds.
 struct ServerSources {
-  std::function<QueuesView()> queues = {};                   // of the pool
-  std::function<std::vector<PoolQueues>()> all_queues = {};  // of the pools that have some
+  std::function<QueuesView()> queues = {};                   // of this pool
+  std::function<std::vector<PoolQueues>()> all_queues = {};  // of all pools with change sets
   std::function<CourierView()> courier = {};
   std::function<std::vector<scoreboard::PoolOverview>()> pools = {};
-  scoreboard::RefusalTallies refusals = {};  // of those before the pool's workers
+  scoreboard::RefusalTallies refusals = {};  // requests refused before they reached a worker
 };
 
 }  // namespace quarry::pages

@@ -1,4 +1,4 @@
-// What a client wants of a sync, and what came of it.
+// Options of a sync client, and its statistics.
 #pragma once
 
 #include <cstddef>
@@ -10,37 +10,37 @@
 namespace quarry::sync {
 
 struct ClientOptions {
-  /// The repository was made by init_for_clone(), and is to become what the server has.
+  /// The repository was made by init_for_clone() and is to become a clone of the server's.
   bool clone = false;
   bool pull = false;
   bool push = false;
-  /// Private artifacts travel as well; the server wants the right `x` for it.
+  /// Also sync private artifacts; the server requires the capability `x`.
   bool with_private = false;
-  /// Unversioned files travel as well, in the directions above; to a clone, too.
+  /// Also sync unversioned files, in the directions above or when cloning.
   bool with_unversioned = false;
-  /// Both sides name everything that they have, instead of what no cluster names.
+  /// Both sides name all their artifacts, not only those outside clusters.
   bool verily = false;
 
-  /// Who logs in; empty: nobody does.
+  /// The user to log in as; empty: no login.
   std::string user;
-  /// The password, or, if it is 40 hex digits, what the server keeps of it.
+  /// The password, or, if it is 40 hex digits, the hash that the server stores.
   std::string password;
-  /// Whom `rcvfrom` is to name: a user of the repository.
+  /// The user of this repository that `rcvfrom` names.
   std::int64_t uid = 1;
-  /// Of one reply, uncompressed, in bytes.
+  /// Limit on one reply, uncompressed, in bytes.
   std::size_t max_reply = std::size_t{512} << 20;
-  /// Who waits while a clone's artifacts are looked at.
+  /// Callbacks while a clone's artifacts are processed.
   repository::CompletionWatch watch = {};
 };
 
-/// What has travelled so far.
+/// Statistics of the session so far.
 struct ClientFigures {
   std::uint64_t round_trips = 0;
   std::uint64_t artifacts_sent = 0;
   std::uint64_t artifacts_received = 0;
-  std::uint64_t bytes_sent = 0;  // bodies as they travel
+  std::uint64_t bytes_sent = 0;  // as transferred
   std::uint64_t bytes_received = 0;
-  /// Seconds that the server's clock is ahead, by its last reply: the journey of that is in it.
+  /// Seconds by which the server's clock is ahead, from its last reply; includes the network delay.
   std::int64_t clock_skew = 0;
 };
 

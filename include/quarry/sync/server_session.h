@@ -1,13 +1,13 @@
 // The server's side of one sync exchange: cards in, cards out.
 //
-// A session is one HTTP request. Nothing is remembered between requests but what is in the file.
-// It runs in a worker; it knows nothing of FastCGI, HTTP or processes.
+// A session is one HTTP request. The only state between requests is in the repository. It runs in a
+// worker and does not depend on FastCGI, HTTP or processes.
 //
-//   look who sends it, where it is too large for nobody (early_login.h)
+//   check the login first if the request is too large for an anonymous client (early_login.h)
 //   decode the body (x-fossil: size + zlib; x-fossil-debug: plain)
-//   read the cards in one pass inside a snapshot; the first card that has to write starts the pass
-//   again inside a write transaction, so that pulls and empty syncs never ask for the write lock
-//   commit, then hand the reply over: what the client is told is there, is there
+//   process the cards in one pass inside a snapshot; the first card that has to write restarts the
+//   pass inside a write transaction, so that pulls and empty syncs never take the write lock
+//   commit, then send the reply: what the client learns is already durable
 #pragma once
 
 #include <string>
@@ -23,11 +23,11 @@ class ServerSession {
   /// Neither is owned; both must outlive the session.
   ServerSession(repository::Repository& repository, const SessionOptions& options);
 
-  /// The reply to a request of CONTENT_TYPE that is not looked at: a message and an error, both
-  /// WHY.
-  Reply turn_away(std::string_view content_type, const std::string& why) const;
+  /// A reply to a request of CONTENT_TYPE that is refused unprocessed, with WHY as both a message
+  /// and an error.
+  Reply refusal_reply(std::string_view content_type, const std::string& why) const;
 
-  /// Answers REQUEST. Never throws for bad input: that is an `error` card or a 4xx status.
+  /// Answers REQUEST. Bad input never throws: it results in an `error` card or a 4xx status.
   Reply answer(const Request& request);
 
  private:

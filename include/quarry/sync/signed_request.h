@@ -1,19 +1,19 @@
-// A request that is no sync, signed as one: nobody's password travels, and what was signed cannot be
-// changed on the way.
+// A request other than a sync that is signed like one: no password is transmitted, and the signed
+// parts cannot be changed in transit.
 //
-//   Cookie: x-f-l-c=login+USER+NONCE+SIGNATURE    a login card, form-encoded, as syncs have it
-//   X-Quarry-Date: 2026-01-31T12:00:00.123Z       UTC, not more than kMostSkew off
+//   Cookie: x-f-l-c=login+USER+NONCE+SIGNATURE    a login card, form-encoded, as in syncs
+//   X-Quarry-Date: 2026-01-31T12:00:00.123Z       UTC, within kMaxSkew of the server's clock
 //
 //   NONCE      SHA3-256, 64 hex digits, of METHOD ␊ TARGET ␊ DATE ␊ BODY ␊ (␊: a newline)
-//   TARGET     path and query as the request's first line has them
-//   DATE       the value of the header, as it stands there
-//   BODY       SHA3-256, 64 hex digits, of the body as it travels, and of nothing where it has none
-//   SIGNATURE  SHA1(NONCE ‖ secret); the secret is what the repository keeps of a password: the SHA1
-//              of PROJECT-CODE/LOGIN/PASSWORD
+//   TARGET     path and query as in the request line
+//   DATE       the value of the header, unchanged
+//   BODY       SHA3-256, 64 hex digits, of the body as transferred (of "" if there is none)
+//   SIGNATURE  SHA1(NONCE ‖ secret); the secret is the stored form of the password: the SHA1 of
+//              PROJECT-CODE/LOGIN/PASSWORD
 //
-// The two halves of a login are apart here, since a body may be long: begin() looks at the signature,
-// confirm() at what was signed. Whoever keeps what of a request must not happen twice knows it by its
-// signature(). Lives as long as one request, in a worker or in `quarry http`.
+// Since a body may be long, a login is checked in two steps: begin() checks the signature,
+// confirm() what it signs. signature() identifies a request, so that a caller can refuse a replay.
+// Lives for one request, in a worker or in `quarry http`.
 #pragma once
 
 #include <chrono>
@@ -29,44 +29,44 @@
 
 namespace quarry::sync {
 
-inline constexpr std::chrono::minutes kMostSkew{5};
+inline constexpr std::chrono::minutes kMaxSkew{5};
 
 struct SignedHead {
   std::string_view method = {};
   std::string_view target = {};
   std::string_view date = {};
   std::string_view cookie = {};
-  /// Who the web server says it authenticated; empty unless the pool trusts that.
+  /// The user that the web server authenticated; empty unless the pool trusts it.
   std::string_view remote_user = {};
 };
 
-/// Who asks.
-struct Person {
+/// The user that a request is from.
+struct RequestUser {
   std::string login = "nobody";
-  std::string letters;       // capabilities, with those that `nobody` and others lend; sorted
-  bool is_somebody = false;  // has logged in
+  std::string letters;  // capabilities, with inherited ones; sorted
+  bool is_logged_in = false;
 };
 
 class SignedRequest {
  public:
-  /// REPOSITORY is not owned; nor is LOGINS, which may be null.
+  /// Neither is owned. LOGINS may be null.
   SignedRequest(repository::Repository& repository, LoginGuard* logins);
   ~SignedRequest();
   SignedRequest(const SignedRequest&) = delete;
   SignedRequest& operator=(const SignedRequest&) = delete;
 
-  /// Who HEAD says it is from. A head without a login is nobody's. Errors: kDenied (the login
-  /// failed, or its date is too far from NOW), kInvalid (no date). Those of snapshot().
+  /// Determines the user from HEAD; without a login it is `nobody`. Errors: kDenied (the login
+  /// failed, or its date is too far from NOW), kInvalid (no date), those of snapshot().
   base::Result<void> begin(const SignedHead& head, base::UnixMillis now);
-  /// The next bytes of the body; after begin().
+  /// Adds the next bytes of the body; after begin().
   void add_body(std::string_view bytes);
-  /// Whether that is so, now that all of the body was added. Once. Error: kDenied.
+  /// Checks the signed hash after the whole body was added. Call once. Error: kDenied.
   base::Result<void> confirm();
 
-  const Person& person() const { return person_; }
-  /// Of who logs in with a password; "": nobody does.
+  const RequestUser& user() const { return user_; }
+  /// "" unless the user logged in with a password.
   const std::string& signature() const { return signature_; }
-  /// When it was signed.
+  /// The time of signing.
   base::UnixMillis date() const { return date_; }
   const std::string& failed_login() const;
 
@@ -77,14 +77,14 @@ class SignedRequest {
   repository::Repository& repository_;
   LoginGuard* logins_;
   std::unique_ptr<State> state_;
-  Person person_;
+  RequestUser user_;
   std::string signature_;
   base::UnixMillis date_;
 };
 
-/// BODY's hash, as it is signed.
+/// BODY's hash in the form that is signed.
 std::string body_hash(std::string_view body);
-/// What is signed: the text whose SHA3-256 is the nonce.
+/// The text whose SHA3-256 is the nonce.
 std::string signed_text(std::string_view method, std::string_view target, std::string_view date,
                         std::string_view body_hash);
 

@@ -1,5 +1,5 @@
-// What a request asks of the repository that its path means: one table, for the workers of a pool
-// and for `quarry http`.
+// Maps a request's method, content type and path to an endpoint of a repository. Used by the
+// workers of a pool and by `quarry http`.
 //
 //   POST, content type of a sync        the sync protocol, whatever follows the name
 //   …/queue, …/queue/…                  the queue of change sets (queue_endpoint.h): GET, HEAD, and
@@ -8,7 +8,7 @@
 //                                       page (quarry/pages/repository_page.h)
 //   other methods 405, other content types 415, other paths 404
 //
-// What stands in for a repository's name is in repository_name.h.
+// repository_name.h says which names a path may contain.
 #pragma once
 
 #include <expected>
@@ -29,36 +29,37 @@ enum class Endpoint {
   kDescription,  // see description()
 };
 
-/// What a path means. Views are of the path.
+/// What a path refers to. Views into the path.
 struct Target {
-  std::optional<repository::RepositoryName> name;  // nothing: the only repository that is served
+  std::optional<repository::RepositoryName> name;  // nullopt: the only repository served
   std::string_view endpoint;                       // the reserved word after it, or ""
-  std::string_view rest;                           // all that follows the name
+  std::string_view rest;                           // everything after the name
 };
 
-/// Where one repository is served, whatever the path.
+/// The target of PATH where a single repository is served, which any path refers to.
 Target target_of_only(std::string_view path);
-/// Where a folder of them is: the first name that PATH may mean and LOOK_FOR finds. Errors: the
-/// first of LOOK_FOR's that is not kNotFound; kNotFound.
+/// The target of PATH in a folder of repositories: the first name that PATH may contain and for
+/// which CHECK_EXISTS succeeds. Errors: kNotFound, or the first error of CHECK_EXISTS other than
+/// that.
 base::Result<Target> target_in_folder(
     std::string_view path,
-    const std::function<base::Result<void>(const repository::RepositoryName&)>& look_for);
+    const std::function<base::Result<void>(const repository::RepositoryName&)>& check_exists);
 
-/// Whether METHOD is served at all; otherwise the refusal.
+/// An error if METHOD is not served at all.
 std::expected<void, http::Refusal> check_method(std::string_view method);
-/// What a request with METHOD, which is served, and CONTENT_TYPE asks of TARGET.
+/// The endpoint for METHOD (which must be served) and CONTENT_TYPE on TARGET.
 std::expected<Endpoint, http::Refusal> endpoint_of(std::string_view method,
                                                    std::string_view content_type,
                                                    const Target& target);
 
-/// Whether it is for who makes web pages, where there are any: all but syncs and the queue.
+/// Whether the pages process answers this request, if there is one: all but syncs and the queue.
 bool is_page(std::string_view method, std::string_view content_type, const Target& target);
 
-/// What a client is told of a repository that cannot be found or opened. The path and the cause are
-/// for the log alone.
+/// The reply to a client if a repository cannot be found or opened. The path and the cause go to
+/// the log only.
 http::Refusal refusal_of(const base::Error& error);
 
-/// How to have the repository that is served as NAME ("": alone) at HOST, in one line.
+/// One line that says how to clone the repository served as NAME ("": the only one) at HOST.
 std::string description(bool is_https, std::string_view host, const std::string& name);
 
 }  // namespace quarry::worker

@@ -1,17 +1,18 @@
 // The queue of change sets of a repository, for the workers of a pool and for `quarry http`:
 //
-//   GET  …/queue            the queue; GET …/queue/CSID: one change set. HTML, or JSON where the path
+//   GET  …/queue            the queue; GET …/queue/CSID: one change set. HTML, or JSON if the path
 //                           ends in .json or the client accepts application/json
 //   POST …/queue?type=DC    the body is the tarball of a change set (application/x-quarry-change-set),
-//                           which goes to the disk as it comes: 202, and its name as JSON
+//                           written to disk as it arrives: 202, and its id as JSON
 //   POST …/queue/CSID/WORD  approve, hold, release, abandon or retry (application/x-quarry-action,
-//                           with nothing in the body); ?text= says why, or is an approval's reference
+//                           with an empty body); ?text= is the reason, or an approval's reference
 //   POST …/queue/freeze     (or thaw) a branch: ?branch=
-//   GET  …/queue/CSID.json?ask=why        what it waits for; ?ask=rollback: what would go with it
+//   GET  …/queue/CSID.json?ask=why        why it waits; ?ask=rollback: what would be rolled back
 //
-// For CSID its beginning is enough. Who may read the repository may look; all else wants a request
-// signed as quarry/sync/signed_request.h has it, is taken once, and is for whom quarry/changes/rights.h
-// allows it. The tarball is not opened here: the prequeue daemon does that, with less at stake.
+// CSID may be abbreviated. Users who may read the repository may read the queue; all else needs a
+// request signed as in quarry/sync/signed_request.h, which is accepted once, from a user with the
+// right (quarry/changes/rights.h). The tarball is not opened here: the prequeue daemon does that
+// with fewer privileges.
 #pragma once
 
 #include <cstddef>
@@ -31,34 +32,34 @@
 
 namespace quarry::worker {
 
-/// Where in the queue a path leads: what follows the word `queue` in TARGET, without slashes around
-/// it; nothing: not there.
+/// The part of TARGET after the word `queue`, without slashes around it; nullopt: TARGET is not in
+/// the queue.
 std::optional<std::string_view> queue_path_of(const Target& target);
-/// Whether CONTENT_TYPE is of what is posted to a queue.
+/// Whether CONTENT_TYPE is one that is posted to a queue.
 bool is_queue_content_type(std::string_view content_type);
 
 struct QueueRequest {
   std::string_view method = {};
   std::string_view target = {};  // as the client wrote it: path and query
-  std::string_view path = {};    // of queue_path_of()
+  std::string_view path = {};    // from queue_path_of()
   std::string_view query = {};
   std::string_view content_type = {};
   std::string_view accept = {};
   std::string_view date = {};  // X-Quarry-Date
   std::string_view cookie = {};
-  std::string_view remote_user = {};  // where the pool believes it
+  std::string_view remote_user = {};  // empty unless the pool trusts it
   std::string_view remote_address = {};
-  /// How the repository is called, "" where it is alone.
+  /// The repository's name, "" if it is the only one.
   std::string_view name = {};
-  std::optional<std::uint64_t> size = {};  // of the body; nothing: not said
-  /// Reads the body, of so many bytes, in pieces. Errors: also those of what takes them.
+  std::optional<std::uint64_t> size = {};  // of the body; nullopt: not declared
+  /// Reads the body of SIZE bytes and passes it to SINK in pieces. Errors: also those of SINK.
   std::function<base::Result<void>(const std::function<base::Result<void>(std::string_view)>& sink,
                                    std::size_t size)>
       read_body = {};
   sync::LoginGuard* logins = nullptr;  // not owned
-  /// Who asks may do everything, and is called this; "": he is who he shows to be.
+  /// The client has every right under this name and need not log in; "": it has to.
   std::string_view trusted_user = {};
-  /// Is told what is being done, for the scoreboard. May be empty.
+  /// Reports progress for the scoreboard. May be empty.
   std::function<void(std::string_view user, std::string_view operation, std::string_view what)>
       on_progress = {};
 };
@@ -67,7 +68,7 @@ struct QueueReply {
   int status = 200;
   std::string content_type = "application/json; charset=utf-8";
   std::string body;
-  std::string headers;  // more of them, each with its line end
+  std::string headers;  // further ones, each with its line end
 
   // For the scoreboard and the logs.
   std::string user;

@@ -1,9 +1,10 @@
-// The worker: a child of a pool that answers FastCGI requests, many in one process.
+// The worker: a child of a pool. One process answers many FastCGI requests, one after another.
 //
 //   wait for a connection ─ read the request ─ find the repository ─ sync session ─ send the reply
 //
-// It never forks, keeps a few repositories open between requests, and holds no transaction while it
-// reads from or writes to a client. Its limits and time-outs are its own: libfcgi has none.
+// It does not fork, keeps a few repositories open between requests, and holds no transaction while
+// it reads from or writes to a client. It enforces its own limits and timeouts, since libfcgi has
+// none.
 #pragma once
 
 #include <vector>
@@ -16,24 +17,24 @@
 
 namespace quarry::worker {
 
-/// What the master gave this child; nothing of it is owned.
+/// Handles from the master; none is owned.
 struct WorkerHandles {
   int listener;
   scoreboard::Board& board;
   scoreboard::Slot& slot;
   control::Channel& control;
-  /// Where each return from accept() is told; -1: nobody wants to know.
+  /// Descriptor on which each return from accept() is reported; -1: not reported.
   int child_accept = -1;
 };
 
-/// Serves until SIGQUIT (the request in flight is finished), SIGTERM (it is given up where it waits
-/// for the client), the master's end, or max_requests. SIGUSR1 has the logs opened anew between two
-/// requests, or ends the worker where it has no right to. Returns the exit code: 0, or 1 when it
-/// could not start (logged).
+/// Serves until SIGQUIT (finishes the in-flight request), SIGTERM (aborts it where it waits for the
+/// client), the master's exit, or max_requests. SIGUSR1 reopens the logs between two requests, or
+/// ends the worker if it is not permitted to. Returns the exit code: 0, or 1 if it could not start
+/// (logged).
 int run(const WorkerOptions& options, const WorkerHandles& handles);
 
-/// The pages about a pool on an address of their own, from a process that does nothing else and so
-/// answers while all the pool's workers are busy.
+/// Serves a pool's status pages on their own address, from a process that does nothing else and so
+/// answers while all of the pool's workers are busy.
 struct StatusServerOptions {
   StatusOptions status;
   base::ListenQueue queue;  // of the pool
@@ -47,7 +48,7 @@ struct StatusServerHandles {
   control::Channel& control;
 };
 
-/// As run(), for them. It opens no repository.
+/// Like run(), for the status pages. Opens no repository.
 int run_status(const StatusServerOptions& options, const StatusServerHandles& handles);
 
 }  // namespace quarry::worker

@@ -26,8 +26,8 @@
 #include "quarry/repository/repository_folder.h"
 #include "quarry/sync/server_session.h"
 #include "quarry/worker/endpoint.h"
+#include "quarry/worker/failed_request.h"
 #include "quarry/worker/queue_endpoint.h"
-#include "quarry/worker/trouble.h"
 #include "web_request.h"
 
 namespace quarry::app {
@@ -119,13 +119,13 @@ class Service {
                      .cookie = request.cookie,
                      .has_left = [] { return base::has_peer_left(STDOUT_FILENO); }});
     if (!reply.figures.error.empty() || reply.status >= 400) {
-      worker::log_trouble({.address = request.remote_address,
-                           .method = request.method,
-                           .uri = request.uri,
-                           .status = reply.status,
-                           .is_fault = reply.figures.is_fault,
-                           .error = reply.figures.error,
-                           .failed_login = reply.figures.failed_login});
+      worker::log_failed_request({.address = request.remote_address,
+                                  .method = request.method,
+                                  .uri = request.uri,
+                                  .status = reply.status,
+                                  .is_fault = reply.figures.is_fault,
+                                  .error = reply.figures.error,
+                                  .failed_login = reply.figures.failed_login});
     }
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
@@ -161,13 +161,13 @@ class Service {
                                              std::size_t) { return sink(request.body); },
                      .trusted_user = user});
     if (!reply.error.empty()) {
-      worker::log_trouble({.address = request.remote_address,
-                           .method = request.method,
-                           .uri = request.uri,
-                           .status = reply.status,
-                           .is_fault = reply.is_fault,
-                           .error = reply.error,
-                           .failed_login = reply.failed_login});
+      worker::log_failed_request({.address = request.remote_address,
+                                  .method = request.method,
+                                  .uri = request.uri,
+                                  .status = reply.status,
+                                  .is_fault = reply.is_fault,
+                                  .error = reply.error,
+                                  .failed_login = reply.failed_login});
     }
     return web_reply(request, reply.status, reply.content_type, reply.body, reply.headers);
   }

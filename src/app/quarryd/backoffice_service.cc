@@ -85,12 +85,12 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   return service;
 }
 
-base::Result<worker::BackgroundLook> look_for_work(repository::Repository& repository,
-                                                   std::chrono::milliseconds lease_time) {
+base::Result<worker::BackgroundCheck> look_for_work(repository::Repository& repository,
+                                                    std::chrono::milliseconds lease_time) {
   const backoffice::TurnOptions options{.lease_time =
                                             std::chrono::ceil<std::chrono::seconds>(lease_time)};
   QUARRY_TRY_ASSIGN(const auto forecast, backoffice::forecast_run(repository, options));
-  return worker::BackgroundLook{forecast.is_wanted, forecast.until};
+  return worker::BackgroundCheck{forecast.is_wanted, forecast.until};
 }
 
 }  // namespace quarry::app

@@ -22,7 +22,7 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
                                                   const std::string& courier);
 
 /// Whether a run is due in REPOSITORY, for BackgroundOptions::look.
-base::Result<worker::BackgroundLook> look_for_work(repository::Repository& repository,
-                                                   std::chrono::milliseconds lease_time);
+base::Result<worker::BackgroundCheck> look_for_work(repository::Repository& repository,
+                                                    std::chrono::milliseconds lease_time);
 
 }  // namespace quarry::app

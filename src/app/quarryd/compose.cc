@@ -51,7 +51,7 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool,
   options.repositories = pool.repositories;
   options.allowed_clients = pool.allowed_clients;
   options.peers = peer_numbers(peers);
-  options.background.look = [lease_time = options.background.lease_time](auto& repository) {
+  options.background.check = [lease_time = options.background.lease_time](auto& repository) {
     return look_for_work(repository, lease_time);
   };
   // A pool with a chroot has no such services; see backoffice_service().

@@ -32,9 +32,9 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   service.observes = fmt::format("pool {}", pool.name);
   service.writes_observed = true;
   service.kept_descriptors.push_back(shared->taking.get());
-  const pages::Place place{.repository = pool.repository,
-                           .repositories = pool.repositories,
-                           .trust_remote_user = all.trust_remote_user};
+  const pages::ServedRepositories served{.repository = pool.repository,
+                                         .repositories = pool.repositories,
+                                         .trust_remote_user = all.trust_remote_user};
   QUARRY_TRY_ASSIGN(const auto figures, pages::Figures::make_shared());
   QUARRY_TRY_ASSIGN(const auto refusals,
                     scoreboard::RefusalTally::create(scoreboard::Refuser::kPages));
@@ -42,9 +42,9 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   // The pool owns this log, and reopens it.
   const auto log = all.access_log;
   if (log) service.kept_descriptors.push_back(log->fd());
-  service.run = [options, place, shared, figures, refusals, log, name = pool.name,
+  service.run = [options, served, shared, figures, refusals, log, name = pool.name,
                  failures = all.admission.login_failures](master::ChildContext& child) {
-    return pages::run(options, place,
+    return pages::run(options, served,
                       {.taking = shared->taking.get(),
                        .figures = *figures,
                        .pool = name,

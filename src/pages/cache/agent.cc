@@ -11,7 +11,7 @@ bool holds_any(std::string_view text, auto words) {
   return std::ranges::any_of(words, [&](std::string_view word) { return text.contains(word); });
 }
 
-/// Whether NAME stands in TEXT before a version; returns what follows.
+/// Whether TEXT contains NAME followed by a version; returns what follows.
 std::string_view after_version(std::string_view text, std::string_view name) {
   const std::size_t at = text.find(name);
   if (at == std::string_view::npos) return {};

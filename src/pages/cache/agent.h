@@ -1,5 +1,5 @@
-// Who reads a page, as far as fossil makes different ones for them: robots get no links, phones get
-// other widths. Of each kind one agent is what fossil is told, so that all of a kind share a page.
+// Kinds of user agent for which fossil makes different pages: robots get no links, phones get other
+// widths. All agents of a kind share a cached page, for which fossil sees one canonical agent.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@ namespace quarry::pages {
 
 enum class Agent { kRobot, kPhone, kBrowser };
 
-/// Nothing: it is not sure what fossil takes USER_AGENT for.
+/// Nullopt: unsure how fossil would classify USER_AGENT.
 std::optional<Agent> agent_of(std::string_view user_agent);
-/// The one that stands for all of its kind.
+/// The agent that stands for its kind.
 std::string_view canonical(Agent agent);
 
 }  // namespace quarry::pages

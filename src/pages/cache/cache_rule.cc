@@ -12,10 +12,10 @@ namespace {
 namespace parameter = http::parameter;
 
 constexpr char kUserAgent[] = "HTTP_USER_AGENT";
-constexpr std::size_t kMostKey = 2000;
+constexpr std::size_t kMaxKey = 2000;
 
-// Of fossil's pages, those that show what is in the repository and nothing of who asks. Never what
-// asks for a login, makes a captcha or is a form of more than a search.
+// Fossil's pages that show the repository's content and nothing about the client. None that asks
+// for a login, makes a captcha or has a form other than for searching.
 constexpr auto kPages = std::to_array<std::string_view>(
     {"",           "annotate", "artifact",     "attachlist",  "attachview",  "background",
      "blame",      "brlist",   "builtin",      "ci",          "dir",         "doc",
@@ -29,8 +29,8 @@ constexpr auto kPages = std::to_array<std::string_view>(
      "vpatch",     "wcontent", "wdiff",        "whistory",    "whatis",      "wiki",
      "wiki_rules", "winfo"});
 
-// What of a request its page may depend on.
-constexpr auto kTold = std::to_array<std::string_view>(
+// Parameters on which a page may depend.
+constexpr auto kKeptParameters = std::to_array<std::string_view>(
     {parameter::kRequestScheme, parameter::kHttps, parameter::kHost, parameter::kServerName,
      parameter::kServerPort, parameter::kScriptName, parameter::kPathInfo, parameter::kRequestUri,
      parameter::kQueryString});
@@ -49,26 +49,26 @@ std::optional<std::string> cache_key(const PageRequest& request, const Target& t
   const auto agent = agent_of(request.get(kUserAgent));
   if (!agent) return std::nullopt;
   std::string key(canonical(*agent));
-  for (const std::string_view name : kTold) {
+  for (const std::string_view name : kKeptParameters) {
     key += '\n';
     key += request.get(name);
   }
-  if (key.size() > kMostKey) return std::nullopt;
+  if (key.size() > kMaxKey) return std::nullopt;
   return key;
 }
 
 PageRequest anonymous(const PageRequest& request) {
   PageRequest asked{.parameters = {{parameter::kRequestMethod, "GET"}},
                     .body = base::EventBufferPtr(evbuffer_new())};
-  const auto tell = [&](std::string_view name, std::string_view value) {
+  const auto add = [&](std::string_view name, std::string_view value) {
     asked.parameters.push_back({std::string(name), std::string(value)});
   };
-  for (const std::string_view name : kTold) {
-    if (!request.get(name).empty()) tell(name, request.get(name));
+  for (const std::string_view name : kKeptParameters) {
+    if (!request.get(name).empty()) add(name, request.get(name));
   }
-  tell(parameter::kServerProtocol, request.get(parameter::kServerProtocol));
-  tell(parameter::kRemoteAddress, request.get(parameter::kRemoteAddress));
-  if (const auto agent = agent_of(request.get(kUserAgent))) tell(kUserAgent, canonical(*agent));
+  add(parameter::kServerProtocol, request.get(parameter::kServerProtocol));
+  add(parameter::kRemoteAddress, request.get(parameter::kRemoteAddress));
+  if (const auto agent = agent_of(request.get(kUserAgent))) add(kUserAgent, canonical(*agent));
   return asked;
 }
 

@@ -1,21 +1,22 @@
-// Which requests may be answered from the cache, and under which key.
+// Which requests may be answered from the cache, and with which key.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "request/page_request.h"
-#include "request/place.h"
+#include "request/target.h"
 
 namespace quarry::pages {
 
-/// The key of REQUEST, which asks for TARGET: all that its page depends on, but for what lies in
-/// files. Nothing: it is to be asked of fossil itself, since somebody may be logged in, since it may
-/// change something, or since its page is not of those that show the same to all.
+/// The key of REQUEST for TARGET: all that its page depends on, apart from files. Nullopt: fossil
+/// must make the page, because a user may be logged in, because the request may change something,
+/// or because the page is not known to be the same for everybody.
 std::optional<std::string> cache_key(const PageRequest& request, const Target& target,
                                      bool trust_remote_user);
 
-/// REQUEST as it is asked for all who will see its page: with what its key tells, and no more.
+/// A copy of REQUEST with only the parameters that its key contains, for a page shared by many
+/// clients.
 PageRequest anonymous(const PageRequest& request);
 
 }  // namespace quarry::pages

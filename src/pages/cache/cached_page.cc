@@ -18,10 +18,10 @@ namespace {
 constexpr std::string_view kPolicy = "Content-Security-Policy";
 constexpr std::string_view kBeforeNonce = "'nonce-";
 constexpr std::string_view kGzipHeader("\x1f\x8b\x08\0\0\0\0\0\0\xff", 10);
-// An empty last block of deflate.
+// An empty final deflate block.
 constexpr std::string_view kLastBlock("\x03\0", 2);
-// A shorter one would be found in words, too.
-constexpr std::size_t kLeastNonce = 16;
+// A shorter nonce could also occur by chance in the text.
+constexpr std::size_t kMinNonce = 16;
 constexpr std::size_t kStoredHeader = 5;
 constexpr std::size_t kGzipTrailer = 8;
 constexpr std::size_t kWorthCompressing = 500;
@@ -33,7 +33,7 @@ std::string_view field_of(const http::ReplyHeader& header, std::string_view name
   return {};
 }
 
-/// The nonce that HEADER names, "" where there is none.
+/// The nonce in HEADER, or "".
 std::string nonce_in(const http::ReplyHeader& header) {
   std::string_view policy = field_of(header, kPolicy);
   const std::size_t at = policy.find(kBeforeNonce);
@@ -51,8 +51,8 @@ bool is_text(std::string_view type) {
                              [&](std::string_view known) { return type.starts_with(known); });
 }
 
-/// Whether there is something in BODY that only one visitor may use: fossil asks robots for a captcha
-/// where a page takes long, and signs forms.
+/// Whether BODY contains something that only one client may use: fossil shows robots a captcha on
+/// expensive pages, and signs forms.
 bool is_for_one(std::string_view body) {
   constexpr auto kSigns = std::to_array<std::string_view>(
       {"captchaseed", "captcha-audio/", "class=\"captcha\"", "name=\"csrf\""});
@@ -72,7 +72,7 @@ void append_little(std::string& out, std::uint32_t number, int bytes) {
   for (int i = 0; i < bytes; ++i) out += static_cast<char>((number >> (8 * i)) & 0xFF);
 }
 
-/// As blocks of deflate that end at a byte's end and are not the last; "": it cannot be.
+/// Deflate blocks that end at a byte boundary and are not final; "" on failure.
 std::string deflated(std::string_view text) {
   z_stream stream{};
   if (::deflateInit2(&stream, 6, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK) return {};
@@ -107,7 +107,7 @@ std::shared_ptr<const CachedPage> CachedPage::make(http::ReplyHeader header,
   if (!may_be(header) || *header.content_length != body.size() || is_for_one(body)) return nullptr;
   std::shared_ptr<CachedPage> page(new CachedPage);
   page->nonce_ = nonce_in(header);
-  if (!page->nonce_.empty() && page->nonce_.size() < kLeastNonce) return nullptr;
+  if (!page->nonce_.empty() && page->nonce_.size() < kMinNonce) return nullptr;
   page->tag_ = field_of(header, "ETag");
   page->plain_size_ = body.size();
   page->header_ = std::move(header);
@@ -162,20 +162,20 @@ std::string CachedPage::fields(const std::string& nonce) const {
   return lines;
 }
 
-CachedPage::Reply CachedPage::reply(const Wish& wish) const {
+CachedPage::Reply CachedPage::reply(const ReplyOptions& options) const {
   const std::string_view vary = has_gzip_ ? "Vary: Accept-Encoding\r\n" : "";
-  if (!tag_.empty() && wish.known_tag == tag_) {
+  if (!tag_.empty() && options.known_tag == tag_) {
     return {304, fmt::format("Status: 304 Not Modified\r\nETag: {}\r\n{}\r\n", tag_, vary), ""};
   }
   const std::string nonce = nonce_.empty() ? std::string() : new_nonce(nonce_.size());
-  const bool is_gzip = wish.takes_gzip && has_gzip_;
+  const bool is_gzip = options.takes_gzip && has_gzip_;
   const std::size_t size = is_gzip ? gzip_size() : plain_size_;
   Reply reply{header_.status,
               fmt::format("Status: {} {}\r\n{}{}{}Content-Length: {}\r\n\r\n", header_.status,
                           header_.reason, fields(nonce),
                           is_gzip ? "Content-Encoding: gzip\r\n" : "", vary, size),
               ""};
-  if (wish.head_only) return reply;
+  if (options.head_only) return reply;
   reply.body.reserve(size);
   if (is_gzip) {
     append_gzip(reply.body, nonce);
@@ -203,7 +203,7 @@ void CachedPage::append_gzip(std::string& out, const std::string& nonce) const {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     if (i > 0) {
       const auto length = static_cast<std::uint16_t>(nonce.size());
-      out += '\0';  // a stored block, not the last
+      out += '\0';  // a stored block, not final
       append_little(out, length, 2);
       append_little(out, static_cast<std::uint16_t>(~length), 2);
       out += nonce;

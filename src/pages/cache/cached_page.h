@@ -1,11 +1,11 @@
-// A page that is kept, and given to many: each with a nonce of its own (Content-Security-Policy),
-// and compressed for who takes that.
+// A cached page. Each client gets its own nonce (Content-Security-Policy), and gzip if it accepts
+// that.
 //
 //   body   piece │ nonce │ piece │ nonce │ piece
 //   gzip   header │ deflated piece │ nonce, stored │ deflated piece │ … │ checksum │ size
 //
-// Each piece is deflated once, on its own and to a byte's end, so that a new nonce between them costs
-// nothing but its own bytes; the checksum is put together from theirs.
+// Each piece is deflated once, separately and up to a byte boundary, so that inserting a new nonce
+// needs no recompression; the checksum is combined from those of the pieces.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ namespace quarry::pages {
 
 class CachedPage {
  public:
-  /// The page of a reply, where it may be given to others: 200, of a known length, nothing in it of
-  /// one visitor's. Nothing otherwise.
+  /// The page of a reply if it can be shared: status 200, of declared length, with nothing specific
+  /// to one client. Null otherwise.
   static std::shared_ptr<const CachedPage> make(http::ReplyHeader header, std::string_view body);
-  /// Whether one with HEADER may be, as far as that tells.
+  /// Whether a reply with HEADER can be shared, judging by the header alone.
   static bool may_be(const http::ReplyHeader& header);
 
-  struct Wish {
+  struct ReplyOptions {
     bool takes_gzip = false;
     bool head_only = false;
     std::string_view known_tag{};  // If-None-Match
@@ -37,10 +37,10 @@ class CachedPage {
     std::string head;  // the header block
     std::string body;
   };
-  /// What a visitor is sent.
-  Reply reply(const Wish& wish) const;
+  /// The reply to one client.
+  Reply reply(const ReplyOptions& options) const;
 
-  /// Bytes that it takes, about.
+  /// Approximate memory use in bytes.
   std::size_t size() const { return size_; }
 
  private:
@@ -59,7 +59,7 @@ class CachedPage {
 
   http::ReplyHeader header_;
   std::string tag_;
-  std::string nonce_;  // fossil's own; "": none
+  std::string nonce_;  // the nonce in fossil's reply; "": none
   std::vector<Piece> pieces_;
   std::size_t plain_size_ = 0;
   bool has_gzip_ = false;

@@ -20,8 +20,8 @@ std::shared_ptr<const CachedPage> PageCache::find(const std::string& key, Time n
 void PageCache::insert(const std::string& key, std::shared_ptr<const CachedPage> page, Time now) {
   if (const auto known = by_key_.find(key); known != by_key_.end()) remove(known->second);
   const std::size_t more = page->size() + 2 * key.size();
-  if (more > most_) return;
-  while (size_ + more > most_) remove(std::prev(entries_.end()));
+  if (more > max_size_) return;
+  while (size_ + more > max_size_) remove(std::prev(entries_.end()));
   entries_.push_front({key, std::move(page), now + ttl_});
   by_key_.emplace(entries_.front().key, entries_.begin());
   size_ += more;

@@ -1,4 +1,4 @@
-// Pages that are kept, the least recently asked for given up first.
+// A cache of pages with least-recently-used eviction.
 #pragma once
 
 #include <chrono>
@@ -17,15 +17,15 @@ class PageCache {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// MOST: bytes in all. TTL: how long a page is kept at most.
-  PageCache(std::size_t most, std::chrono::milliseconds ttl) : most_(most), ttl_(ttl) {}
+  /// MAX_SIZE: bytes in total. TTL: maximum age of a page.
+  PageCache(std::size_t max_size, std::chrono::milliseconds ttl) : max_size_(max_size), ttl_(ttl) {}
 
   bool is_enabled() const { return ttl_.count() > 0; }
-  /// A larger page is not kept.
-  std::size_t largest() const { return most_ / 8; }
-  /// Null: there is none.
+  /// Larger pages are not cached.
+  std::size_t largest() const { return max_size_ / 8; }
+  /// Null if there is none.
   std::shared_ptr<const CachedPage> find(const std::string& key, Time now);
-  /// In place of one with the same KEY.
+  /// Replaces a page with the same KEY.
   void insert(const std::string& key, std::shared_ptr<const CachedPage> page, Time now);
   std::size_t size() const { return size_; }
 
@@ -35,11 +35,11 @@ class PageCache {
     std::shared_ptr<const CachedPage> page;
     Time end;
   };
-  using Entries = std::list<Entry>;  // the most recently asked for first
+  using Entries = std::list<Entry>;  // most recently used first
 
   void remove(Entries::iterator entry);
 
-  std::size_t most_;
+  std::size_t max_size_;
   std::chrono::milliseconds ttl_;
   std::size_t size_ = 0;
   Entries entries_;

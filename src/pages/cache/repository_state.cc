@@ -22,23 +22,24 @@ namespace {
 
 constexpr std::size_t kDatabaseHeader = 100;
 constexpr std::size_t kIndexHeaders = 96;
-// Longer than the clock of file systems takes for a tick (1/100 s at most).
+// Longer than a tick of the file system's clock (1/100 s at most).
 constexpr std::int64_t kTickNanos = 15'000'000;
 
 std::int64_t nanos_of(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-struct Look {
-  std::int64_t changed = 0;  // in nanoseconds since 1970; 0: it is not there
+struct FileTime {
+  std::int64_t changed = 0;  // in nanoseconds since 1970; 0: the file does not exist
 };
 
-/// Appends which file PATH is, and its first SIZE bytes. Nothing: it cannot be looked at.
-std::optional<Look> append(std::string& key, const std::string& path, std::size_t size) {
+/// Appends the identity, size and times of PATH and its first SIZE bytes. Nullopt: it cannot be
+/// read.
+std::optional<FileTime> append(std::string& key, const std::string& path, std::size_t size) {
   const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file && errno == ENOENT) {
     key += "-;";
-    return Look{};
+    return FileTime{};
   }
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
@@ -48,7 +49,7 @@ std::optional<Look> append(std::string& key, const std::string& path, std::size_
   const ssize_t got = ::pread(file.get(), bytes.data(), size, 0);
   if (got < 0) return std::nullopt;
   key.append(bytes.data(), static_cast<std::size_t>(got));
-  return Look{changed};
+  return FileTime{changed};
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ std::optional<std::string> state_of(const std::filesystem::path& database) {
   std::string key;
   const auto file = append(key, database.string(), kDatabaseHeader);
   if (!file) return std::nullopt;
-  // Its own times say nothing: it is written through memory. And it says all of the log beside it.
+  // Its times do not matter, since it is written through mmap. It covers all of the WAL.
   const base::Fd index(::open((database.string() + "-shm").c_str(), O_RDONLY | O_CLOEXEC));
   if (index) {
     std::array<char, kIndexHeaders> headers{};
@@ -99,10 +100,10 @@ std::vector<std::filesystem::path> user_configurations() {
 
 }  // namespace
 
-Surroundings::Surroundings(const Options& options)
+FossilEnvironment::FossilEnvironment(const Options& options)
     : program_(base::find_program(options.program)), configurations_(user_configurations()) {}
 
-std::optional<std::string> Surroundings::state() const {
+std::optional<std::string> FossilEnvironment::state() const {
   std::string key;
   if (!append(key, program_.string(), 0)) return std::nullopt;
   for (const std::filesystem::path& database : configurations_) {

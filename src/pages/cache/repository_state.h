@@ -1,15 +1,15 @@
-// What a repository is like at a moment, as a key: whatever is changed in it, by whom ever, gives
-// another one, so that a page that was made for this one is right for as long as it is the same.
+// The state of a repository as a cache key. Any change to the repository, by any program, gives a
+// different key, so a page is valid as long as the key is the same.
 //
-// Read without SQLite and without a lock, from what every SQLite writes when it commits:
+// Read without SQLite and without a lock, from what SQLite writes on every commit:
 //
-//   FILE                 which it is, its size and time, its header (with the change counter)
-//   FILE-shm             where it is there: both copies of the header of the index of the write-ahead
-//                        log, which hold the number of its frames and their checksum
-//   FILE-wal, -journal   otherwise: which they are, their size and time
+//   FILE                 device, inode, size, times, and its header (with the change counter)
+//   FILE-shm             if it exists: both copies of the WAL index header, which hold the number of
+//                        frames and their checksum
+//   FILE-wal, -journal   otherwise: device, inode, size and times
 //
-// Without an index, and with a time of just now, a second change at the same tick of the clock could
-// hide: then there is no key.
+// Without a WAL index, a second change within one tick of the file system's clock would go
+// unnoticed; if a file changed that recently, there is no key.
 #pragma once
 
 #include <filesystem>
@@ -21,14 +21,14 @@
 
 namespace quarry::pages {
 
-/// Nothing: it cannot be told, or not safely.
+/// Nullopt: the state cannot be read, or not reliably.
 std::optional<std::string> state_of(const std::filesystem::path& database);
 
-/// What else a page is made from, at this moment: the program, and where a fossil of this process's
-/// user may have its own configuration, which it uses for every repository.
-class Surroundings {
+/// What else a page depends on: the fossil program, and the configuration files of this process's
+/// user, which fossil applies to every repository.
+class FossilEnvironment {
  public:
-  explicit Surroundings(const Options& options);
+  explicit FossilEnvironment(const Options& options);
   /// As state_of().
   std::optional<std::string> state() const;
 

@@ -12,10 +12,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kFirstRest{100};
-constexpr milliseconds kLongestRest{10'000};
+constexpr milliseconds kFirstRetryDelay{100};
+constexpr milliseconds kMaxRetryDelay{10'000};
 
-/// Which file it is.
+/// Device and inode of FILE.
 std::string identity_of(const std::filesystem::path& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return {};
@@ -24,11 +24,11 @@ std::string identity_of(const std::filesystem::path& file) {
 
 }  // namespace
 
-FossilPool::FossilPool(event_base* base, const Options& options, const Place& place,
-                       const Surroundings& surroundings, FossilStarter& starter)
+FossilPool::FossilPool(event_base* base, const Options& options, const ServedRepositories& served,
+                       const FossilEnvironment& fossil_environment, FossilStarter& starter)
     : options_(options),
-      place_(place),
-      surroundings_(surroundings),
+      served_(served),
+      fossil_environment_(fossil_environment),
       starter_(starter),
       replenishing_(base, -1, 0, [this] { replenish(); }) {}
 
@@ -37,8 +37,8 @@ void FossilPool::start() {
 }
 
 void FossilPool::drop_outdated() {
-  const auto state = surroundings_.state();
-  std::string now = place_.repository.empty() ? "" : identity_of(place_.repository);
+  const auto state = fossil_environment_.state();
+  std::string now = served_.repository.empty() ? "" : identity_of(served_.repository);
   if (state) now += *state;
   if (!state || now != begun_with_) spare_.clear();
   begun_with_ = std::move(now);
@@ -46,8 +46,8 @@ void FossilPool::drop_outdated() {
 
 base::Result<FossilProcess> FossilPool::take() {
   drop_outdated();
-  // After the request was begun, so that nobody waits for it.
-  replenishing_.wait(rest_);
+  // Later, so that this request does not wait for it.
+  replenishing_.wait(retry_delay_);
   if (spare_.empty()) {
     auto started = FossilProcess::start(starter_);
     if (started) ++running_;
@@ -63,27 +63,27 @@ void FossilPool::replenish() {
   drop_outdated();
   while (spare_.size() < options_.spare_children) {
     auto started = FossilProcess::start(starter_);
-    if (!started) return fell(started.error().message);
+    if (!started) return on_start_failed(started.error().message);
     spare_.push_back(std::move(*started));
   }
 }
 
-void FossilPool::fell(const std::string& why) {
-  rest_ = std::clamp(rest_ * 2, kFirstRest, kLongestRest);
-  base::log(base::LogLevel::kError, "{}; tried again in {} ms", why, rest_.count());
-  replenishing_.wait(rest_);
+void FossilPool::on_start_failed(const std::string& why) {
+  retry_delay_ = std::clamp(retry_delay_ * 2, kFirstRetryDelay, kMaxRetryDelay);
+  base::log(base::LogLevel::kError, "{}; tried again in {} ms", why, retry_delay_.count());
+  replenishing_.wait(retry_delay_);
 }
 
 void FossilPool::on_ended(pid_t pid, bool had_request) {
   if (had_request) {
-    rest_ = milliseconds{0};
+    retry_delay_ = milliseconds{0};
     return;
   }
   const auto waiting = std::ranges::find(spare_, pid, &FossilProcess::pid);
   if (waiting == spare_.end()) return;
   waiting->reaped();
   spare_.erase(waiting);
-  fell(fmt::format("{} ended before it had a request", options_.program));
+  on_start_failed(fmt::format("{} ended before it had a request", options_.program));
 }
 
 }  // namespace quarry::pages

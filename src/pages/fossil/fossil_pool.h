@@ -1,4 +1,4 @@
-// The processes that wait for a request, and the bound on those that have one.
+// The spare fossil processes, and the limit on those that serve a request.
 #pragma once
 
 #include <chrono>
@@ -15,35 +15,35 @@ namespace quarry::pages {
 class FossilPool {
  public:
   /// All must outlive it.
-  FossilPool(event_base* base, const Options& options, const Place& place,
-             const Surroundings& surroundings, FossilStarter& starter);
+  FossilPool(event_base* base, const Options& options, const ServedRepositories& served,
+             const FossilEnvironment& fossil_environment, FossilStarter& starter);
 
-  /// Has the first ones started.
+  /// Starts the first spare processes.
   void start();
-  bool has_place() const { return running_ < options_.max_children; }
-  /// One for a request; counts as running until gave_back(). Errors: those of starting it.
+  bool has_room() const { return running_ < options_.max_children; }
+  /// A process for a request; counts as running until release(). Errors: those of starting one.
   base::Result<FossilProcess> take();
-  void gave_back() { --running_; }
-  /// The process PID has ended.
+  void release() { --running_; }
+  /// The process PID has exited.
   void on_ended(pid_t pid, bool had_request);
   std::size_t running() const { return running_; }
   std::size_t spare() const { return spare_.size(); }
 
  private:
   void replenish();
-  /// Those of a file or program that has been replaced would show the old one, and those that have
-  /// begun with another configuration may know something of it.
+  /// Kills spare processes after the repository file, the program or fossil's configuration has
+  /// changed, because they may have read the old ones.
   void drop_outdated();
-  void fell(const std::string& why);
+  void on_start_failed(const std::string& why);
 
   const Options& options_;
-  const Place& place_;
-  const Surroundings& surroundings_;
+  const ServedRepositories& served_;
+  const FossilEnvironment& fossil_environment_;
   FossilStarter& starter_;
   std::list<FossilProcess> spare_;
   std::size_t running_ = 0;
-  std::string begun_with_;             // what the spare ones have
-  std::chrono::milliseconds rest_{0};  // before another is started, after failures
+  std::string begun_with_;                    // state when the spare processes were started
+  std::chrono::milliseconds retry_delay_{0};  // before the next start, after failures
   base::Event replenishing_;
 };
 

@@ -39,11 +39,11 @@ void do_not_block(const base::Fd& fd) {
   ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
 }
 
-/// What the program that is first of WORDS writes, as far as it does within a few seconds. Errors: kIo.
+/// The output of the command WORDS within a few seconds. Errors: kIo.
 base::Result<std::string> said_by(std::vector<std::string> words) {
   using std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kPatience{5000};
-  constexpr std::size_t kMost = std::size_t{64} << 10;
+  constexpr std::size_t kMaxOutput = std::size_t{64} << 10;
   QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
   const base::Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   QUARRY_TRY_ASSIGN(
@@ -54,7 +54,7 @@ base::Result<std::string> said_by(std::vector<std::string> words) {
   output.writing.reset();
   const auto end = steady_clock::now() + kPatience;
   std::string said;
-  while (said.size() < kMost) {
+  while (said.size() < kMaxOutput) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now());
     pollfd waiting{output.reading.get(), POLLIN, 0};
@@ -71,15 +71,15 @@ base::Result<std::string> said_by(std::vector<std::string> words) {
 
 }  // namespace
 
-FossilStarter::Plan FossilProcess::plan(const Options& options, const Place& place) {
-  const bool is_one = !place.repository.empty();
-  const auto target = std::filesystem::absolute(is_one ? place.repository : place.repositories);
+FossilStarter::Plan FossilProcess::plan(const Options& options, const ServedRepositories& served) {
+  const bool is_one = !served.repository.empty();
+  const auto target = std::filesystem::absolute(is_one ? served.repository : served.repositories);
   FossilStarter::Plan plan{.words = {options.program, "http", "--scgi", "--nojail", "--in",
                                      "/dev/stdin", target.string()},
                            .environment = base::fossil_environment(environ),
                            .nice = options.nice,
                            .max_memory = options.max_memory};
-  // Where it looks for its user's own configuration.
+  // Fossil needs HOME to find its user's configuration.
   const auto is_home = [](const std::string& variable) { return variable.starts_with("HOME="); };
   const passwd* const user = ::getpwuid(::geteuid());
   if (user != nullptr && std::ranges::none_of(plan.environment, is_home)) {

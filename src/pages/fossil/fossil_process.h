@@ -1,10 +1,10 @@
-// One `fossil http`: started ahead, it waits on its standard input for a request as scgi.h has it,
-// writes the reply to its standard output, and ends.
+// One `fossil http` process: started in advance, it waits on standard input for a request (scgi.h),
+// writes the reply to standard output, and exits.
 //
-// It runs in a process group of its own (fossil_starter.h), niced and with a bound on its memory, and
-// is told nothing but by pipes: there is no port that anybody else could reach. Standard input is
-// named as a file (--in), so that fossil takes it for no terminal and leaves the lease of its
-// backoffice alone.
+// It runs in its own process group (fossil_starter.h), niced and with a memory limit. Requests
+// reach it only through pipes, since anybody could connect to a port. Standard input is passed as a
+// file name (--in), so that fossil does not take it for a terminal and does not touch the
+// backoffice lease.
 #pragma once
 
 #include <sys/types.h>
@@ -16,25 +16,25 @@
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/pages/options.h"
-#include "request/place.h"
+#include "request/target.h"
 
 namespace quarry::pages {
 
 class FossilProcess {
  public:
-  /// How all of a pool's are started.
-  static FossilStarter::Plan plan(const Options& options, const Place& place);
-  /// Errors: kNotFound (there is no such program), kIo.
+  /// How all processes of a pool are started.
+  static FossilStarter::Plan plan(const Options& options, const ServedRepositories& served);
+  /// Errors: kNotFound (no such program), kIo.
   static base::Result<FossilProcess> start(FossilStarter& starter);
   FossilProcess(FossilProcess&& other) noexcept = default;
   FossilProcess& operator=(FossilProcess&&) = delete;
-  /// Ends it, and its group, if it has not been reaped.
+  /// Kills it and its process group unless it has been reaped.
   ~FossilProcess();
 
   pid_t pid() const { return pid_.number; }
-  /// It has ended, and was waited for.
+  /// The process has exited and was waited for.
   void reaped() { pid_.number = -1; }
-  /// The ends of its pipes, not blocking, once each.
+  /// The ends of its pipes, non-blocking; call each once.
   base::Fd take_input() { return std::move(input_); }
   base::Fd take_output() { return std::move(output_); }
   base::Fd take_errors() { return std::move(errors_); }
@@ -42,7 +42,7 @@ class FossilProcess {
  private:
   FossilProcess() = default;
 
-  /// -1 once moved from.
+  /// -1 after a move.
   struct Pid {
     Pid() = default;
     Pid(Pid&& other) noexcept : number(std::exchange(other.number, -1)) {}
@@ -54,11 +54,12 @@ class FossilProcess {
   base::Fd errors_;
 };
 
-/// What `PROGRAM version` says, in a line: "2.21". Waits for it, for some seconds at most. Errors:
-/// kNotFound, kIo, kInvalid (it is no fossil).
+/// The version that `PROGRAM version` prints, for example "2.21". Waits a few seconds at most.
+/// Errors: kNotFound, kIo, kInvalid (not a fossil).
 base::Result<std::string> version_of(const std::string& program);
 
-/// The pages that PROGRAM has. The same; also kInvalid where it does not tell.
+/// The pages that PROGRAM has. Waits, and fails, like version_of(); also kInvalid if PROGRAM does
+/// not list its pages.
 base::Result<PageNames> pages_of(const std::string& program);
 
 }  // namespace quarry::pages

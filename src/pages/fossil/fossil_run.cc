@@ -13,11 +13,11 @@
 namespace quarry::pages {
 namespace {
 
-constexpr std::size_t kMostHead = std::size_t{64} << 10;
-constexpr std::size_t kMostErrors = 4096;
-// So much of a reply is read at once.
-constexpr std::size_t kMostRead = std::size_t{1} << 20;
-// To end by itself once its reply is complete: it may still write to the repository.
+constexpr std::size_t kMaxHead = std::size_t{64} << 10;
+constexpr std::size_t kMaxErrors = 4096;
+// Maximum bytes read at once.
+constexpr std::size_t kMaxRead = std::size_t{1} << 20;
+// Time to exit after the reply is complete: fossil may still be writing to the repository.
 constexpr std::chrono::milliseconds kLeaveTime{10'000};
 constexpr std::string_view kStatusLine = "HTTP/1.";
 
@@ -27,7 +27,7 @@ bufferevent* watch(event_base* base, base::Fd fd) {
   return bev;
 }
 
-/// BLOCK, which begins with a status line of HTTP, as that of a CGI reply.
+/// BLOCK with its HTTP status line turned into CGI's Status header.
 std::string as_cgi(std::string_view block) {
   if (!block.starts_with(kStatusLine)) return std::string(block);
   return fmt::format("Status:{}", block.substr(std::min(block.find(' '), block.size())));
@@ -51,8 +51,8 @@ FossilRun::FossilRun(event_base* base, FossilProcess process, std::string_view h
       output_(watch(base, process_.take_output())),
       errors_(watch(base, process_.take_errors())) {
   deadline_.wait(limits.timeout);
-  if (!input_ || !output_ || !errors_) return;  // the deadline tells
-  // What it does not read any more is its own affair; once all is written, its input ends.
+  if (!input_ || !output_ || !errors_) return;  // the deadline reports it
+  // It does not matter if it reads only part; once all is written, its standard input is closed.
   bufferevent_setcb(
       input_.get(), nullptr,
       [](bufferevent*, void* self) { static_cast<FossilRun*>(self)->input_.reset(); },
@@ -65,9 +65,9 @@ FossilRun::FossilRun(event_base* base, FossilProcess process, std::string_view h
       nullptr,
       [](bufferevent*, short, void* self) { static_cast<FossilRun*>(self)->on_output_end(); },
       this);
-  bufferevent_setwatermark(output_.get(), EV_READ, 0, kMostRead);
+  bufferevent_setwatermark(output_.get(), EV_READ, 0, kMaxRead);
   bufferevent_enable(output_.get(), EV_READ);
-  bufferevent_setwatermark(errors_.get(), EV_READ, 0, kMostErrors);
+  bufferevent_setwatermark(errors_.get(), EV_READ, 0, kMaxErrors);
   bufferevent_enable(errors_.get(), EV_READ);
 }
 
@@ -99,13 +99,13 @@ void FossilRun::on_output() {
 
 bool FossilRun::take_head() {
   evbuffer* const input = bufferevent_get_input(output_.get());
-  const std::size_t looked_at = std::min(evbuffer_get_length(input), kMostHead);
+  const std::size_t peeked = std::min(evbuffer_get_length(input), kMaxHead);
   const auto* start =
-      reinterpret_cast<const char*>(evbuffer_pullup(input, static_cast<ev_ssize_t>(looked_at)));
-  const std::string_view bytes(start, start == nullptr ? 0 : looked_at);
+      reinterpret_cast<const char*>(evbuffer_pullup(input, static_cast<ev_ssize_t>(peeked)));
+  const std::string_view bytes(start, start == nullptr ? 0 : peeked);
   const std::size_t size = http::header_block_size(bytes);
   if (size == std::string_view::npos) {
-    if (looked_at == kMostHead) fault(Fault::kBroken, "the headers of its reply do not end");
+    if (peeked == kMaxHead) fault(Fault::kBroken, "the headers of its reply do not end");
     return false;
   }
   auto header = http::parse_reply_header(as_cgi(bytes.substr(0, size)));

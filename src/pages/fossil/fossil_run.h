@@ -1,7 +1,7 @@
-// One request to one `fossil http`, and its reply, without blocking.
+// One request to one `fossil http` process, and its reply, without blocking.
 //
-//   asking and reading ──> head ──> body … ──> complete ──> the process ends by itself ──> over
-//                     └─────────┴─────────┴──> broken (it is ended)
+//   sending and reading ──> head ──> body … ──> complete ──> the process exits by itself ──> over
+//                      └──────────┴─────────┴──> broken (the process is killed)
 #pragma once
 
 #include <event2/bufferevent.h>
@@ -22,12 +22,12 @@ namespace quarry::pages {
 class FossilRun {
  public:
   struct Limits {
-    /// To make the page, as long as it is taken.
+    /// For making the page, not counting time spent paused.
     std::chrono::milliseconds timeout;
     std::size_t max_reply;
   };
   enum class Fault {
-    kBroken,   // it ended, or wrote what is no reply
+    kBroken,   // it exited early or wrote an invalid reply
     kTimeout,  // it took too long
     kTooLong,  // it wrote too much
   };
@@ -36,17 +36,17 @@ class FossilRun {
    public:
     virtual ~Owner() = default;
     virtual void on_head(FossilRun& run, http::ReplyHeader& header) = 0;
-    /// More of the reply's body has come, all of which is to be taken off BODY.
+    /// More of the reply's body has arrived; the owner must remove all of it from BODY.
     virtual void on_body(FossilRun& run, evbuffer* body) = 0;
-    /// All of the reply has come.
+    /// The reply is complete.
     virtual void on_complete(FossilRun& run) = 0;
-    /// There will be no more of it, for a reason that is told in words.
+    /// The reply was cut short; REASON is for the log.
     virtual void on_fault(FossilRun& run, Fault fault, const std::string& reason) = 0;
-    /// The end of it, whatever came before. The owner destroys it, but not from within.
+    /// The run has ended in any way. The owner destroys it, but not in this call.
     virtual void on_over(FossilRun& run) = 0;
   };
 
-  /// Asks PROCESS: HEAD as scgi_head() made it, and all of BODY. HEAD_ONLY: the reply has no body.
+  /// Sends PROCESS the HEAD from scgi_head() and all of BODY. HEAD_ONLY: the reply has no body.
   /// LIMITS and OWNER must outlive it.
   FossilRun(event_base* base, FossilProcess process, std::string_view head, evbuffer* body,
             bool head_only, const Limits& limits, Owner& owner);
@@ -54,12 +54,12 @@ class FossilRun {
   FossilRun& operator=(const FossilRun&) = delete;
 
   pid_t pid() const { return process_.pid(); }
-  /// Reads no more of the reply until resume(); meanwhile its time stands still.
+  /// Stops reading the reply, and the clock of the time limit, until resume().
   void pause();
   void resume();
-  /// Ends the process; on_over() follows, and nothing else.
+  /// Kills the process; only on_over() follows.
   void cancel();
-  /// The process has ended; STATUS as waitpid(2) has it.
+  /// The process has exited; STATUS as in waitpid(2).
   void on_exit(int status);
 
  private:
@@ -87,7 +87,7 @@ class FossilRun {
   bool is_over_ = false;
   std::optional<std::uint64_t> declared_;
   std::uint64_t received_ = 0;
-  std::string status_;  // how the process ended, if it did
+  std::string status_;  // how the process ended, if it has
   base::Event deadline_;
   BevPtr input_;
   BevPtr output_;

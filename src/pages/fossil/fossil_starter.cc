@@ -33,9 +33,9 @@ struct Started {
   std::array<char, 200> reason;
 };
 
-/// Lowers the share of this session. A kernel without autogroup does not need it.
+/// Lowers the share of this session. Not needed on a kernel without autogroup.
 void lower_share(int nice) {
-  // Unprivileged processes may do this ten times a second, all on the machine together.
+  // All unprivileged processes of the machine together may do this ten times a second.
   constexpr auto kPause = std::chrono::milliseconds(110);
   constexpr int kAttempts = 10;
   const base::Fd file(::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC));
@@ -47,12 +47,12 @@ void lower_share(int nice) {
   }
 }
 
-/// Where the starter has its ends; nothing else is open above standard error.
+/// The starter's ends of the pipes; it has no other descriptors above standard error.
 constexpr int kOrders = 3;
 constexpr int kEnded = 4;
 
 void keep_only(int orders, int ended) {
-  // Above both places first, so that neither overwrites the other.
+  // First moved above both, so that neither overwrites the other.
   const int orders_above = ::fcntl(orders, F_DUPFD, kEnded + 1);
   const int ended_above = ::fcntl(ended, F_DUPFD, kEnded + 1);
   ::dup2(orders_above, kOrders);
@@ -60,7 +60,7 @@ void keep_only(int orders, int ended) {
   ::close_range(kEnded + 1, ~0U, 0);
 }
 
-/// The starter, in its own process.
+/// The starter's own process.
 class Starter {
  public:
   explicit Starter(const FossilStarter::Plan& plan) : plan_(plan) {}
@@ -93,7 +93,7 @@ class Starter {
     ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + plan_.nice);
   }
 
-  /// False: the pages process has ended.
+  /// False: the pages process has exited.
   bool follow_order() {
     std::array<std::byte, 1> nothing{};
     std::array<int, 3> descriptors{};

@@ -1,14 +1,16 @@
-// The page starter: a child of the pages process that starts each fossil, in a session of its own.
+// The page starter: a child of the pages process that starts the fossil processes, in its own
+// session.
 //
 //   pages process ── standard input, output and errors ──> page starter ── base::spawn ──> fossil
 //                 <── its process id, or an error ────────
-//                 <── each fossil that has ended ─────────
+//                 <── each fossil that has exited ────────
 //
-// Where the kernel shares processor time among sessions first (sched(7), autogroup), niceness counts
-// only within a session: a niced fossil would still take as much as all syncs, the web server and
-// the clients on this machine together. So all of them are in one session, and its share is lowered.
+// Where the kernel first divides processor time among sessions (sched(7), autogroup), niceness
+// counts only within a session: a niced fossil would still get as much as all syncs, the web server
+// and the clients on this machine together. Therefore all fossils share one session with a lower
+// share.
 //
-// When the pages process ends, even by a crash, its starter kills every fossil that still runs.
+// When the pages process exits, even by a crash, the starter kills every fossil that still runs.
 #pragma once
 
 #include <sys/types.h>
@@ -40,12 +42,12 @@ class FossilStarter {
   /// Forks the starter. Errors: kIo.
   static base::Result<FossilStarter> make(const Plan& plan);
 
-  /// Starts a fossil with DESCRIPTORS, which stay the caller's, as its standard input, output and
-  /// errors, as the leader of a process group. Errors: kNotFound (no such program), kIo.
+  /// Starts a fossil as leader of a process group, with DESCRIPTORS (not owned) as standard input,
+  /// output and error. Errors: kNotFound (no such program), kIo.
   base::Result<pid_t> start(const std::array<int, 3>& descriptors);
-  /// Readable when ended() has news.
+  /// Readable when ended() has something to return.
   int ended_fd() const { return ended_.get(); }
-  /// The processes that have ended since the last call. Errors: kIo (the starter has died).
+  /// The processes that have exited since the last call. Errors: kIo (the starter has died).
   base::Result<std::vector<Ended>> ended();
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 namespace parameter = http::parameter;
 
-// What a web server says of a request beside its headers.
+// Parameters other than headers that web servers set.
 constexpr auto kKnown = std::to_array<std::string_view>(
     {parameter::kRequestMethod, parameter::kRequestUri, parameter::kQueryString,
      parameter::kContentType, parameter::kRemoteAddress, parameter::kRemotePort,
@@ -28,7 +28,7 @@ bool is_upper_or_digit(char c) {
 bool is_passed_on(std::string_view name, bool trust_remote_user) {
   if (name == parameter::kRemoteUser || name == "AUTH_TYPE") return trust_remote_user;
   if (std::ranges::find(kKnown, name) != kKnown.end()) return true;
-  // Some programs take HTTP_PROXY as the proxy for what they fetch.
+  // Some programs use HTTP_PROXY as the proxy for outgoing requests.
   return name.starts_with(parameter::kOfHeader) && name != "HTTP_PROXY" &&
          std::ranges::all_of(name, is_upper_or_digit);
 }

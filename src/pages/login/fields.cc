@@ -17,7 +17,7 @@ constexpr std::string_view kSpaces = " \t\n\v\f\r";
 constexpr std::string_view kCookie = "fossil-";
 constexpr std::array<std::string_view, 10> kNames{"u",    "p",  "n1",   "n2",    "n",
                                                   "name", "pw", "repo", "login", "password"};
-// No name of interest is longer, but for the rest of a cookie's.
+// The longest relevant name; cookie names may be longer.
 constexpr std::size_t kLongestKey = 15;
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -32,8 +32,8 @@ std::string in_lower_case(std::string_view text) {
   return lowered;
 }
 
-/// Under what a value of NAME is kept; "": it is of no interest. fossil takes names in capitals for the
-/// same.
+/// The key under which a value of NAME is kept; "" if it is irrelevant. Fossil ignores the case of
+/// names.
 std::string key_of(std::string_view name) {
   std::string key = in_lower_case(name.substr(0, kLongestKey));
   if (key.starts_with(kCookie)) return std::string(kCookie);
@@ -41,7 +41,7 @@ std::string key_of(std::string_view name) {
   return is_kept ? key : "";
 }
 
-/// Takes a word off LINE, which is not empty: quoted, or up to a space or semicolon.
+/// Removes a word from the non-empty LINE: quoted, or up to a space or semicolon.
 std::string_view take_word(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t\n\v\f\r;"), line.size()));
   const bool is_quoted = line.starts_with('"');
@@ -49,13 +49,13 @@ std::string_view take_word(std::string_view& line) {
   const std::size_t end =
       std::min(is_quoted ? line.find('"') : line.find_first_of(" \t\n\v\f\r;\""), line.size());
   const std::string_view word = line.substr(0, end);
-  // A quotation mark begins the next word.
+  // A quotation mark starts the next word.
   const bool is_end = end < line.size() && (is_quoted || line[end] != '"');
   line.remove_prefix(end + (is_end ? 1 : 0));
   return word;
 }
 
-/// The name in LINE of a part's head: what follows `name=`, of which fossil takes a beginning for all.
+/// The name in a part's header LINE: the word after `name=`, which fossil also accepts abbreviated.
 std::optional<std::string> name_in(std::string_view line) {
   while (!line.empty()) {
     const std::string word = in_lower_case(take_word(line));
@@ -66,7 +66,8 @@ std::optional<std::string> name_in(std::string_view line) {
   return std::nullopt;
 }
 
-/// Takes what stands before the next line that begins with BORDER off TEXT, and that line.
+/// Removes from TEXT, and returns, everything before the next line that begins with BORDER; also
+/// removes that line.
 std::string_view take_content(std::string_view& text, std::string_view border) {
   std::size_t end = text.find('\n');
   while (end != std::string_view::npos && !text.substr(end + 1).starts_with(border)) {
@@ -107,7 +108,7 @@ std::string base64_as_fossil_does(std::string_view text) {
 void Fields::keep(std::string_view key, std::string value) {
   if (key.empty()) return;
   auto& values = kept_.try_emplace(std::string(key)).first->second;
-  if (values.size() < kMostValues && std::ranges::find(values, value) == values.end()) {
+  if (values.size() < kMaxValues && std::ranges::find(values, value) == values.end()) {
     values.push_back(std::move(value));
   }
 }

@@ -1,4 +1,4 @@
-// What a visitor tells fossil by parameters, wherever they stand, read as fossil reads it.
+// A request's parameters from the query, form, cookies and JSON, parsed as fossil parses them.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,24 @@
 
 namespace quarry::pages {
 
-/// Only what a login, or what is like one, is told by is kept, and no more different values of it than
-/// tell that there are too many: the rest may be as large as a visitor likes.
+/// Keeps only fields that matter for logins, and of each only as many different values as are
+/// needed to see that there are too many, so memory is bounded whatever the client sends.
 class Fields {
  public:
-  static constexpr std::size_t kMostValues = 17;  // of a name
+  static constexpr std::size_t kMaxValues = 17;  // per name
 
   /// NAME=VALUE pairs with SEPARATOR between them: a query, a form, cookies.
   void add_pairs(std::string_view text, char separator);
-  /// A form of several parts, of which each has its name in lines before an empty one.
+  /// A multipart form: each part has its name in header lines before an empty line.
   void add_parts(std::string_view text);
-  /// The texts in the objects of a JSON document, at whatever depth. False: it is none.
+  /// The string members of objects in a JSON document, at any depth. False: TEXT is not JSON.
   bool add_json(std::string_view text);
 
-  /// What NAME, in lower case, may be, each once.
+  /// All distinct values of NAME, which is in lower case.
   std::vector<std::string> values(std::string_view name) const;
-  /// The same of all cookies of fossil.
+  /// All distinct values of fossil's login cookies.
   std::vector<std::string> cookies() const;
-  /// Whether NAME is there with a value that is not empty.
+  /// Whether NAME has a value that is not empty.
   bool has(std::string_view name) const;
 
  private:
@@ -36,11 +36,10 @@ class Fields {
   std::map<std::string, std::vector<std::string>, std::less<>> kept_;
 };
 
-/// TEXT with its + and %XX undone; a % without two digits stays. It ends before a NUL, as a string of
-/// C does.
+/// TEXT with + and %XX decoded; a % without two hex digits stays. Ends at a NUL, like a C string.
 std::string decoded_as_fossil_does(std::string_view text);
 
-/// What TEXT, in base64, stands for: with what belongs to no base64 taken for zeroes.
+/// TEXT decoded from base64, where characters outside base64 count as zero.
 std::string base64_as_fossil_does(std::string_view text);
 
 }  // namespace quarry::pages

@@ -14,18 +14,18 @@ namespace quarry::pages {
 namespace {
 
 namespace parameter = http::parameter;
-using Way = Guess::Way;
+using Kind = Guess::Kind;
 
-// No login has so many bytes, nor so many cookies of fossil's.
-constexpr std::size_t kMostForm = std::size_t{1} << 20;
-constexpr std::size_t kMostCookies = 16;
-static_assert(kMostCookies < Fields::kMostValues);
+// Real logins have smaller forms and fewer fossil cookies.
+constexpr std::size_t kMaxForm = std::size_t{1} << 20;
+constexpr std::size_t kMaxCookies = 16;
+static_assert(kMaxCookies < Fields::kMaxValues);
 constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 constexpr std::string_view kMultipart = "multipart/";
 constexpr std::string_view kBasic = "Basic ";
-// His password is what the page shows: that he is no robot.
+// Its password is shown on the page, as a captcha.
 constexpr std::string_view kAnonymous = "anonymous";
-// Who has changed his password has both of these.
+// A request that changes a password has both of these.
 constexpr std::string_view kNewPassword = "n1";
 constexpr std::string_view kNewPasswordAgain = "n2";
 
@@ -35,7 +35,7 @@ bool begins_with(std::string_view text, std::string_view begin) {
 
 constexpr std::string_view kAuthorization = "HTTP_AUTHORIZATION";
 
-/// All that REQUEST says of NAME: fossil need not take the last of several.
+/// All values of NAME in REQUEST: fossil need not use the last one.
 std::vector<std::string_view> all_of(const PageRequest& request, std::string_view name) {
   std::vector<std::string_view> values;
   for (const Parameter& each : request.parameters) {
@@ -44,8 +44,8 @@ std::vector<std::string_view> all_of(const PageRequest& request, std::string_vie
   return values;
 }
 
-/// Which page TARGET is, as far as passwords are concerned. What fossil does not name may be an alias
-/// of the login page, or one of those that only other pages ask for.
+/// The kind of page that TARGET is with respect to passwords. A page that fossil does not list may
+/// be an alias of the login page.
 enum class Page { kOther, kLogin, kAlias, kJson, kGroup };
 
 Page page_of(const Target& target, const PageNames& pages) {
@@ -67,7 +67,7 @@ std::expected<Fields, Refusal> fields_of(const PageRequest& request, Page page) 
   fields.add_pairs(request.get(parameter::kQueryString), '&');
   const std::size_t size = evbuffer_get_length(request.body.get());
   if (size == 0) return fields;
-  if (size > kMostForm && page != Page::kAlias) {
+  if (size > kMaxForm && page != Page::kAlias) {
     return std::unexpected(Refusal{413, "a login is not so large"});
   }
   const std::string_view type = request.get(parameter::kContentType);
@@ -85,7 +85,7 @@ std::expected<Fields, Refusal> fields_of(const PageRequest& request, Page page) 
   return fields;
 }
 
-/// The only one of VALUES, of users or repositories; nothing, where there is none.
+/// The only one of VALUES (users or repositories); nullopt if there is none.
 std::expected<std::optional<std::string>, Refusal> only_one(std::vector<std::string> values) {
   if (values.size() > 1) return std::unexpected(Refusal{400, "a login names one user"});
   if (values.empty()) return std::nullopt;
@@ -99,7 +99,7 @@ std::vector<std::string> joined(std::vector<std::string> some, std::vector<std::
   return some;
 }
 
-/// Whom FIELDS name who logs in by PAGE, where they have a password.
+/// The user who logs in with FIELDS on PAGE, if they contain a password.
 std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields, Page page) {
   const bool is_login = page == Page::kLogin || page == Page::kAlias;
   if (is_login && fields.has("p")) return only_one(fields.values("u"));
@@ -110,22 +110,22 @@ std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields,
   return std::nullopt;
 }
 
-/// Whose old password FIELDS have beside a new one: of several cookies fossil alone knows which is its
-/// own.
+/// Users whose old password is in FIELDS with a new one. Of several cookies, only fossil knows
+/// which is its own.
 std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& fields) {
   std::vector<std::string> users;
   const bool is_change =
       fields.has("p") && fields.has(kNewPassword) && fields.has(kNewPasswordAgain);
   if (!is_change) return users;
   const auto cookies = fields.cookies();
-  if (cookies.size() > kMostCookies) return std::unexpected(Refusal{400, "too many cookies"});
+  if (cookies.size() > kMaxCookies) return std::unexpected(Refusal{400, "too many cookies"});
   for (const std::string& cookie : cookies) {
     if (auto user = user_of_cookie(cookie)) users.push_back(std::move(*user));
   }
   return users;
 }
 
-/// The file that NAME, which an administrator has written, leads to.
+/// The canonical path of NAME, which an administrator has entered.
 std::string file_of(const std::string& name) {
   std::error_code error;
   const auto path = std::filesystem::weakly_canonical(name, error);
@@ -139,7 +139,7 @@ std::expected<std::optional<Guess>, Refusal> administrator_in(const Fields& fiel
   auto user = only_one(fields.values("login"));
   if (!user) return std::unexpected(std::move(user.error()));
   if (!*file || !*user) return std::nullopt;
-  return Guess{Way::kGroup, file_of(**file), std::move(**user)};
+  return Guess{Kind::kGroup, file_of(**file), std::move(**user)};
 }
 
 std::optional<std::string> basic_user(const PageRequest& request, bool trust_remote_user) {
@@ -153,28 +153,28 @@ std::optional<std::string> basic_user(const PageRequest& request, bool trust_rem
   const std::size_t end = words.find(':');
   if (end == std::string::npos) return std::nullopt;
   words.resize(end);
-  // The web server has looked at this very password already.
+  // The web server has already checked this password.
   if (trust_remote_user && words == request.get(parameter::kRemoteUser)) return std::nullopt;
   return words;
 }
 
-/// Those of what REQUEST, for TARGET, tells PAGE in parameters.
-std::expected<std::vector<Guess>, Refusal> told_guesses(const PageRequest& request,
-                                                        const Target& target, Page page) {
+/// The guesses in the parameters of REQUEST for TARGET, which is PAGE.
+std::expected<std::vector<Guess>, Refusal> guesses_in_fields(const PageRequest& request,
+                                                             const Target& target, Page page) {
   std::vector<Guess> guesses;
   const auto fields = fields_of(request, page);
   if (!fields) return std::unexpected(fields.error());
   auto user = user_in(*fields, page);
   if (!user) return std::unexpected(std::move(user.error()));
   if (*user && **user != kAnonymous) {
-    const Way way = page == Page::kJson ? Way::kJson : Way::kForm;
-    guesses.push_back({way, target.file.string(), std::move(**user)});
+    const Kind kind = page == Page::kJson ? Kind::kJson : Kind::kForm;
+    guesses.push_back({kind, target.file.string(), std::move(**user)});
   }
   if (page == Page::kLogin || page == Page::kAlias) {
     auto changing = users_who_change(*fields);
     if (!changing) return std::unexpected(std::move(changing.error()));
     for (std::string& name : *changing) {
-      guesses.push_back({Way::kChange, target.file.string(), std::move(name)});
+      guesses.push_back({Kind::kChange, target.file.string(), std::move(name)});
     }
   }
   if (page != Page::kGroup) return guesses;
@@ -208,12 +208,12 @@ std::expected<std::vector<Guess>, Refusal> guesses_in(const PageRequest& request
   std::vector<Guess> guesses;
   const Page page = page_of(target, pages);
   if (page != Page::kOther) {
-    auto told = told_guesses(request, target, page);
-    if (!told) return told;
-    guesses = *std::move(told);
+    auto found = guesses_in_fields(request, target, page);
+    if (!found) return found;
+    guesses = *std::move(found);
   }
   if (auto user = basic_user(request, trust_remote_user)) {
-    guesses.push_back({Way::kBasic, target.file.string(), std::move(*user)});
+    guesses.push_back({Kind::kBasic, target.file.string(), std::move(*user)});
   }
   return guesses;
 }

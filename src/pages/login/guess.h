@@ -1,12 +1,12 @@
-// The passwords that a request has fossil look at, which may be wrong:
+// The passwords in a request that fossil would check, and that may be guesses:
 //
-//   form    /login and its aliases, by a form, a query or cookies alike
-//   JSON    /json/login, the same way, or in a JSON document
-//   basic   the header Authorization of any page
-//   change  the old password of who changes his own, in /login
-//   group   that of another repository's administrator, in /setup_login_group
+//   form    /login and its aliases, in a form, a query or cookies
+//   JSON    /json/login, likewise or in a JSON document
+//   basic   the Authorization header of any page
+//   change  the old password when a user changes it, in /login
+//   group   the password of another repository's administrator, in /setup_login_group
 //
-// What fossil does not tell anybody in these ways it does not look at.
+// Fossil checks no passwords other than these.
 #pragma once
 
 #include <expected>
@@ -16,28 +16,28 @@
 #include <vector>
 
 #include "request/page_request.h"
-#include "request/place.h"
 #include "request/refusal.h"
+#include "request/target.h"
 
 namespace quarry::pages {
 
 struct Guess {
-  enum class Way { kForm, kJson, kBasic, kChange, kGroup };
-  Way way = Way::kForm;
-  std::string repository;  // whose user it is
+  enum class Kind { kForm, kJson, kBasic, kChange, kGroup };
+  Kind kind = Kind::kForm;
+  std::string repository;  // whose user table has the user
   std::string user;        // any bytes
 
   bool operator==(const Guess&) const = default;
 };
 
-/// Of whom VALUE is, that of a cookie by which fossil knows somebody again: PROOF/PROJECT/USER.
+/// The user in VALUE, a login cookie of fossil: PROOF/PROJECT/USER.
 std::optional<std::string> user_of_cookie(std::string_view value);
 
-/// Whether a request for TARGET may have other passwords than that of the header.
+/// Whether a request for TARGET may contain passwords outside the Authorization header.
 bool takes_passwords(const Target& target, const PageNames& pages);
 
-/// Those of REQUEST for TARGET; mostly none. What could be read in two ways is refused, as is a login
-/// that is too large. TRUST_REMOTE_USER: it names who the web server knows already.
+/// The passwords in REQUEST for TARGET; usually none. Ambiguous requests and oversized logins are
+/// refused. TRUST_REMOTE_USER: the web server has already authenticated REMOTE_USER.
 std::expected<std::vector<Guess>, Refusal> guesses_in(const PageRequest& request,
                                                       const Target& target, const PageNames& pages,
                                                       bool trust_remote_user);

@@ -19,26 +19,26 @@ namespace {
 namespace parameter = http::parameter;
 
 constexpr std::size_t kLongestName = 64;
-constexpr std::size_t kMostTail = 80;
+constexpr std::size_t kMaxTail = 80;
 
-/// What the text of a reply has where a guess by WAY is wrong and its status does not say so; "": it
-/// always does.
-std::string_view sign_of_failure(Guess::Way way) {
-  switch (way) {
-    case Guess::Way::kJson:
-      return "\"FOSSIL-2";  // what has to do with rights: a login that fails is 2100 to 2104
-    case Guess::Way::kChange:
+/// Text that a reply contains if a guess of KIND is wrong and the status does not show it; "": the
+/// status always does.
+std::string_view sign_of_failure(Guess::Kind kind) {
+  switch (kind) {
+    case Guess::Kind::kJson:
+      return "\"FOSSIL-2";  // permission errors; a failed login is 2100 to 2104
+    case Guess::Kind::kChange:
       return "incorrect old password";
-    case Guess::Way::kGroup:
+    case Guess::Kind::kGroup:
       return "does not correspond to a user";
-    case Guess::Way::kForm:
-    case Guess::Way::kBasic:
+    case Guess::Kind::kForm:
+    case Guess::Kind::kBasic:
       break;
   }
   return {};
 }
 
-/// Whom the reply knows from now on by a cookie; nothing: nobody, or who is known is forgotten.
+/// The user for whom the reply sets a login cookie; nullopt: none, or the cookie is deleted.
 std::optional<std::string> user_logged_in(const http::ReplyHeader& header) {
   for (const auto& [name, value] : header.fields) {
     if (!http::same_name(name, "Set-Cookie") || !value.starts_with("fossil-")) continue;
@@ -65,7 +65,7 @@ LoginAttempt::LoginAttempt(const PageRequest& request, std::vector<Guess> guesse
   for (Guess& guess : guesses) all_.push_back({.guess = std::move(guess)});
 }
 
-// As in the log of workers: the address comes before what the visitor has written.
+// As in the workers' log: the address precedes anything that the client chose.
 std::string LoginAttempt::in_words(std::string_view what, const Tried& one) const {
   std::string name;
   base::append_printable(name, one.guess.user, kLongestName, "\"");
@@ -88,7 +88,7 @@ std::optional<Refusal> LoginAttempt::begin() {
 
 bool LoginAttempt::reads_body() const {
   return std::ranges::any_of(
-      all_, [](const Tried& one) { return !sign_of_failure(one.guess.way).empty(); });
+      all_, [](const Tried& one) { return !sign_of_failure(one.guess.kind).empty(); });
 }
 
 void LoginAttempt::fail(Tried& one) {
@@ -103,9 +103,9 @@ void LoginAttempt::succeed(Tried& one) {
   if (one.is_begun) limiter_->succeeded(one.attempt, LoginLimiter::now());
 }
 
-void LoginAttempt::pass_by(Tried& one) {
+void LoginAttempt::skip(Tried& one) {
   if (one.outcome != Outcome::kOpen) return;
-  one.outcome = Outcome::kPassedBy;
+  one.outcome = Outcome::kSkipped;
   if (one.is_begun) limiter_->unchecked(one.attempt, LoginLimiter::now());
 }
 
@@ -117,18 +117,19 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
   if (header.status == 401) return fail_all();
   const auto user = user_logged_in(header);
   for (Tried& one : all_) {
-    const bool is_login = one.guess.way == Guess::Way::kForm || one.guess.way == Guess::Way::kJson;
-    // Where they differ, the name is an e-mail address, which anybody may have said is his: whose
-    // login it is says nothing of who is called so.
+    const bool is_login =
+        one.guess.kind == Guess::Kind::kForm || one.guess.kind == Guess::Kind::kJson;
+    // If they differ, the name is an e-mail address. Any user may claim any address, so that
+    // success says nothing about the user of that name.
     if (is_login && user) {
       if (*user == one.guess.user) succeed(one);
       continue;
     }
-    if (sign_of_failure(one.guess.way).empty()) {
-      pass_by(one);
+    if (sign_of_failure(one.guess.kind).empty()) {
+      skip(one);
       continue;
     }
-    // Without the text that would tell.
+    // The reply has no body that would show a failure.
     const bool is_redirect = header.status >= 300 && header.status < 400;
     if (is_head_ && !is_redirect) fail(one);
   }
@@ -141,20 +142,20 @@ void LoginAttempt::on_body(evbuffer* body) {
   text.resize(before + evbuffer_get_length(body));
   evbuffer_copyout(body, text.data() + before, text.size() - before);
   for (Tried& one : all_) {
-    const std::string_view sign = sign_of_failure(one.guess.way);
+    const std::string_view sign = sign_of_failure(one.guess.kind);
     if (!sign.empty() && text.contains(sign)) fail(one);
   }
-  tail_ = text.substr(text.size() - std::min(text.size(), kMostTail));
+  tail_ = text.substr(text.size() - std::min(text.size(), kMaxTail));
 }
 
 void LoginAttempt::on_complete() {
-  for (Tried& one : all_) pass_by(one);
+  for (Tried& one : all_) skip(one);
 }
 
 void LoginAttempt::on_fault() {
   for (Tried& one : all_) {
-    // Any page may be broken; a login that is could have been right or wrong.
-    if (one.guess.way != Guess::Way::kBasic) fail(one);
+    // A fault can happen on any page; a broken login page could have been right or wrong.
+    if (one.guess.kind != Guess::Kind::kBasic) fail(one);
   }
 }
 

@@ -1,5 +1,5 @@
-// What becomes of the passwords in one request, as fossil's reply tells: logged where they are wrong,
-// and counted by the pool's login limiter.
+// Determines from fossil's reply which passwords in a request were wrong; logs those, and reports
+// the outcomes to the pool's login limiter.
 #pragma once
 
 #include <event2/buffer.h>
@@ -19,26 +19,27 @@ class LoginAttempt {
  public:
   using LoginLimiter = scoreboard::LoginLimiter;
 
-  /// Of GUESSES in REQUEST. LIMITER, null if nothing is counted, must outlive it.
+  /// GUESSES are those in REQUEST. LIMITER must outlive it; null: nothing is counted.
   LoginAttempt(const PageRequest& request, std::vector<Guess> guesses, LoginLimiter* limiter);
   LoginAttempt(const LoginAttempt&) = delete;
   LoginAttempt& operator=(const LoginAttempt&) = delete;
   ~LoginAttempt() { on_complete(); }
 
-  /// Asks the limiter, before fossil is asked. Returns the refusal if a guess has to wait.
+  /// Asks the limiter before the request goes to fossil. Returns the refusal if a guess has to
+  /// wait.
   std::optional<Refusal> begin();
-  /// Whether the text of the reply is to be looked at, so that it must not be compressed.
+  /// Whether the reply's body must be inspected, and therefore must not be compressed.
   bool reads_body() const;
   void on_head(const http::ReplyHeader& header);
-  /// More of the reply's body, which stays as it is.
+  /// Inspects more of the reply's body; BODY is not changed.
   void on_body(evbuffer* body);
-  /// That was all of it: what is still not known was neither right nor wrong.
+  /// The reply is complete: guesses still undecided were neither right nor wrong.
   void on_complete();
-  /// There will be no more of it, although some should have come.
+  /// The reply was cut short.
   void on_fault();
 
  private:
-  enum class Outcome { kOpen, kFailed, kSucceeded, kPassedBy };
+  enum class Outcome { kOpen, kFailed, kSucceeded, kSkipped };
   struct Tried {
     Guess guess;
     LoginLimiter::Attempt attempt = {};
@@ -48,7 +49,7 @@ class LoginAttempt {
 
   void fail(Tried& one);
   void succeed(Tried& one);
-  void pass_by(Tried& one);
+  void skip(Tried& one);
   void fail_all();
   std::string in_words(std::string_view what, const Tried& one) const;
 
@@ -58,7 +59,7 @@ class LoginAttempt {
   bool is_head_;
   std::vector<Tried> all_;
   LoginLimiter* limiter_;
-  std::string tail_;  // of the body, that may be the beginning of what is looked for
+  std::string tail_;  // end of the body so far, which may contain the start of a sign
 };
 
 }  // namespace quarry::pages

@@ -1,5 +1,5 @@
-// Which requests may have fossil check a password now. Uses the same login limiter as the workers,
-// which decide this for syncs.
+// Decides whether a request with a password may go to fossil now. Uses the same login limiter as
+// the workers, which decide this for syncs.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace quarry::pages {
 
 class Logins {
  public:
-  /// MEMORY, the pool's, must outlive it. Where it is null, or no failure is ALLOWED for nothing,
-  /// none has to wait. PAGES, TRUST_REMOTE_USER: see guesses_in().
+  /// MEMORY is the pool's and must outlive it. If it is null or ALLOWED (failures without a delay)
+  /// is 0, logins are not limited. PAGES, TRUST_REMOTE_USER: see guesses_in().
   Logins(scoreboard::LoginMemory* memory, std::uint64_t allowed, PageNames pages,
          bool trust_remote_user);
 
   /// See takes_passwords().
   bool are_at(const Target& target) const { return takes_passwords(target, pages_); }
-  /// Before REQUEST, for TARGET, goes to fossil. Null: there is no password in it.
+  /// Call before REQUEST for TARGET goes to fossil. Null: it contains no password.
   std::expected<std::unique_ptr<LoginAttempt>, Refusal> begin(const PageRequest& request,
                                                               const Target& target);
 

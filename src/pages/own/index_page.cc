@@ -25,7 +25,8 @@ constexpr Template kIndex(R"(<h1>Repositories{{#below}} in {{below}}{{/below}}</
 {{/repositories}}</ul>
 )");
 
-/// The folders right in that whose name and slash have SIZE, in which LIST has something.
+/// The direct subfolders of the listed folder that contain repositories. SIZE is the length of that
+/// folder's name and slash.
 std::set<std::string> folders_in(const RepositoryList& list, std::size_t size) {
   std::set<std::string> folders;
   for (const ListedRepository& each : list.repositories) {

@@ -20,16 +20,16 @@ using scoreboard::PoolSnapshot;
 using scoreboard::SlotState;
 using scoreboard::Stage;
 
-// Of those that take longest, so many are told, and so many bytes of each of their texts.
-constexpr std::size_t kMostRequests = 10;
-constexpr std::size_t kMostOfText = 80;
-// Of the page of all.
-constexpr std::size_t kMostOfPools = 16'000;  // bytes
-constexpr std::size_t kMostStages = 2000;
-constexpr std::size_t kMostDestinations = 16;
+// Limits on the slowest requests shown, and on the bytes of each of their texts.
+constexpr std::size_t kMaxRequests = 10;
+constexpr std::size_t kMaxText = 80;
+// Limits of the page of all pools.
+constexpr std::size_t kMaxPoolsSize = 16'000;  // bytes
+constexpr std::size_t kMaxStages = 2000;
+constexpr std::size_t kMaxDestinations = 16;
 
 std::string cut(std::string_view text) {
-  return base::printable(text, kMostOfText);
+  return base::printable(text, kMaxText);
 }
 
 std::int64_t millis_since(const PoolSnapshot& snapshot, std::int64_t time) {
@@ -68,7 +68,7 @@ json json_of(const scoreboard::Refusal& refusal, std::int64_t now) {
           {"text", cut(refusal.text.view())}};
 }
 
-/// The last ones, the newest first.
+/// The most recent refusals, newest first.
 void put_refusals(json& document, const PoolSnapshot& snapshot, const ServerSources& sources) {
   json& refusals = document["refused"] = json::array();
   for (const auto& each : scoreboard::recent_refusals(snapshot.refusals, sources.refusals)) {
@@ -76,7 +76,7 @@ void put_refusals(json& document, const PoolSnapshot& snapshot, const ServerSour
   }
 }
 
-/// The same of POOLS, of which those of workers have room that the others cannot take.
+/// The same for POOLS. Refusals by workers and by others have separate room.
 json refusals_of(const std::vector<scoreboard::PoolOverview>& pools, std::int64_t now) {
   struct OfPool {
     const scoreboard::PoolOverview* pool;
@@ -90,7 +90,7 @@ json refusals_of(const std::vector<scoreboard::PoolOverview>& pools, std::int64_
   }
   std::ranges::stable_sort(all, std::ranges::greater(),
                            [](const OfPool& each) { return each.refusal->at; });
-  json told = json::array();
+  json shown = json::array();
   std::size_t of_workers = 0;
   std::size_t of_others = 0;
   for (const OfPool& each : all) {
@@ -100,9 +100,9 @@ json refusals_of(const std::vector<scoreboard::PoolOverview>& pools, std::int64_
     if (!has_room) continue;
     json entry = json_of(*each.refusal, now);
     entry["pool"] = cut(each.pool->pool.view());
-    told.push_back(std::move(entry));
+    shown.push_back(std::move(entry));
   }
-  return told;
+  return shown;
 }
 
 void put_backoffice(json& document, const PoolSnapshot& snapshot) {
@@ -129,7 +129,7 @@ void put_requests(json& document, const PoolSnapshot& snapshot, pid_t self) {
     if (is_at_work(child) && static_cast<pid_t>(child.pid) != self) busy.push_back(&child);
   }
   std::ranges::sort(busy, {}, [](const SlotState* child) { return child->request_started; });
-  const std::size_t shown = std::min(busy.size(), kMostRequests);
+  const std::size_t shown = std::min(busy.size(), kMaxRequests);
   document["more"] = busy.size() - shown;
   busy.resize(shown);
   json& requests = document["requests"] = json::array();
@@ -145,7 +145,7 @@ void put_requests(json& document, const PoolSnapshot& snapshot, pid_t self) {
   }
 }
 
-/// In the page's order and words.
+/// In the page's order and wording.
 json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
   const scoreboard::PoolState& state = snapshot.state;
   const Counters& counted = snapshot.totals;
@@ -179,7 +179,7 @@ json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
   return totals;
 }
 
-/// What an operator should know at once; "": nothing.
+/// A warning for the operator; "": none.
 std::string note_on(const scoreboard::PoolState& state) {
   if (state.next_start != 0) {
     return "Children end as soon as they are started, so that they are started more slowly: " +
@@ -191,7 +191,7 @@ std::string note_on(const scoreboard::PoolState& state) {
   return {};
 }
 
-/// What both pages show of a pool, NAME: of its PoolSnapshot or its PoolOverview.
+/// What both pages show of a pool called NAME. Pool is PoolSnapshot or PoolOverview.
 template <typename Pool>
 json figures_of(const Pool& pool, std::string_view name, std::size_t children,
                 const std::optional<base::QueueLength>& queue) {
@@ -213,34 +213,34 @@ std::string text_of(const json& document) {
   return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-json json_of(const scoreboard::PoolOverview& pool, std::int64_t now, std::size_t most_stages) {
+json json_of(const scoreboard::PoolOverview& pool, std::int64_t now, std::size_t max_stages) {
   json document = figures_of(pool, pool.pool.view(), pool.children, pool.queue());
   document["age"] = std::max<std::int64_t>(0, (now - pool.monotonic_now) / 1000);
   document["old"] = pool.state.previous_children;
   document["generation"] = pool.state.generation;
   document["runs"] = pool.state.backoffice_runs;
   document["failures"] = pool.state.backoffice_failures;
-  document["stages"] = std::string(pool.stages.view().substr(0, most_stages));
+  document["stages"] = std::string(pool.stages.view().substr(0, max_stages));
   return document;
 }
 
-/// The first of POOLS, as many as there is room for.
+/// As many of POOLS as there is room for.
 json json_of(const std::vector<scoreboard::PoolOverview>& pools, const ServerSources& sources,
              const Moment& now) {
   const auto queues = sources.all_queues ? sources.all_queues() : std::vector<PoolQueues>();
-  std::size_t stages_left = kMostStages;
+  std::size_t stages_left = kMaxStages;
   std::size_t size = 0;
-  json told = json::array();
+  json shown = json::array();
   for (const scoreboard::PoolOverview& each : pools) {
     json one = json_of(each, now.monotonic, stages_left);
     const auto own = std::ranges::find(queues, each.pool.view(), &PoolQueues::pool);
     if (own != queues.end()) one["changes"] = json_of(own->view);
     size += text_of(one).size();
-    if (size > kMostOfPools) break;
-    told.push_back(std::move(one));
+    if (size > kMaxPoolsSize) break;
+    shown.push_back(std::move(one));
     stages_left -= std::min(stages_left, each.stages.view().size());
   }
-  return told;
+  return shown;
 }
 
 json json_of(const DestinationView& destination) {
@@ -257,7 +257,7 @@ json json_of(const DestinationView& destination) {
 json json_of(const CourierView& courier) {
   json destinations = json::array();
   for (const DestinationView& each : courier.destinations) {
-    if (destinations.size() == kMostDestinations) break;
+    if (destinations.size() == kMaxDestinations) break;
     destinations.push_back(json_of(each));
   }
   return {{"running", courier.is_running},

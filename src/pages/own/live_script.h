@@ -1,5 +1,5 @@
-// The scripts of the operator's page: what that of a pool and that of all pools have in common, and
-// each of them, which defines show(). All text goes into the page as text, never as markup.
+// The scripts of the operator's page: the part shared by the page of a pool and the page of all
+// pools, and one script for each, which defines show(). Text is inserted as text, never as markup.
 #pragma once
 
 #include <string_view>

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Longer than the clock of file systems takes for a tick (1/100 s at most).
+// Longer than a tick of the file system's clock (1/100 s at most).
 constexpr std::int64_t kTickNanos = 15'000'000;
 
 std::int64_t nanos_of(const timespec& time) {
@@ -24,7 +24,7 @@ std::int64_t nanos_of(const timespec& time) {
 }
 
 struct FileState {
-  std::string text;          // "": it is not there
+  std::string text;          // "": the file does not exist
   std::int64_t changed = 0;  // in nanoseconds since 1970
   std::uint64_t size = 0;
 };
@@ -38,10 +38,11 @@ FileState state_of(const std::string& path) {
           .size = static_cast<std::uint64_t>(status.st_size)};
 }
 
-/// The names in the folder BELOW FOLDER, as FOLDER has them; none where a link is on the way.
+/// The names, relative to FOLDER, of repositories in its subfolder BELOW; empty if the path
+/// contains a link.
 std::vector<repository::RepositoryName> names_in(const std::filesystem::path& folder,
-                                                 std::string_view below, std::size_t most) {
-  if (below.empty()) return repository::names_below(folder, most);
+                                                 std::string_view below, std::size_t max) {
+  if (below.empty()) return repository::names_below(folder, max);
   if (!repository::RepositoryName::parse(below)) return {};
   std::filesystem::path place = folder;
   for (const auto& part : std::filesystem::path(below)) {
@@ -51,7 +52,7 @@ std::vector<repository::RepositoryName> names_in(const std::filesystem::path& fo
     if (error || status.type() != std::filesystem::file_type::directory) return {};
   }
   std::vector<repository::RepositoryName> names;
-  for (const repository::RepositoryName& each : repository::names_below(place, most)) {
+  for (const repository::RepositoryName& each : repository::names_below(place, max)) {
     auto name = repository::RepositoryName::parse(fmt::format("{}/{}", below, each.str()));
     if (name) names.push_back(std::move(*name));
   }
@@ -62,48 +63,48 @@ std::vector<repository::RepositoryName> names_in(const std::filesystem::path& fo
 
 RepositoryIndex::RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open)
     : folder_(std::move(folder)), open_(std::move(open)) {
-  // One that somebody holds is looked at the next time.
+  // A locked repository is read next time.
   open_.busy_timeout = std::chrono::milliseconds{100};
   open_.content_cache_size = 0;
 }
 
-void RepositoryIndex::look(const std::filesystem::path& file, Known& known) {
+void RepositoryIndex::refresh(const std::filesystem::path& file, CachedSummary& cached) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   const FileState main = state_of(file.string());
   FileState log = state_of(file.string() + "-wal");
-  // An empty one comes and goes with whoever has the file open.
+  // An empty one appears and disappears as programs open and close the file.
   if (log.size == 0) log = {};
   const std::string state = main.text + " " + log.text;
-  if (!known.state.empty() && known.state == state) return;
+  if (!cached.state.empty() && cached.state == state) return;
   const bool is_reliable = nanos_of(now) - std::max(main.changed, log.changed) >= kTickNanos;
   auto summary = repository::read_summary(file, open_);
-  known = {.state = is_reliable ? state : "", .summary = std::nullopt, .size = main.size};
+  cached = {.state = is_reliable ? state : "", .summary = std::nullopt, .size = main.size};
   if (summary) {
-    known.summary = std::move(*summary);
+    cached.summary = std::move(*summary);
   } else {
     base::log(base::LogLevel::kNotice, "not in the index: {}", summary.error().message);
-    if (summary.error().code == base::ErrorCode::kBusy) known.state.clear();
+    if (summary.error().code == base::ErrorCode::kBusy) cached.state.clear();
   }
 }
 
 RepositoryList RepositoryIndex::list(std::string_view below) {
-  const auto deadline = steady_clock::now() + kMostTime;
+  const auto deadline = steady_clock::now() + kMaxTime;
   RepositoryList list;
-  std::map<std::string, Known, std::less<>> known;
-  const auto names = names_in(folder_, below, kMost);
-  list.is_cut = names.size() == kMost;
+  std::map<std::string, CachedSummary, std::less<>> cached;
+  const auto names = names_in(folder_, below, kMaxRepositories);
+  list.is_cut = names.size() == kMaxRepositories;
   for (const repository::RepositoryName& name : names) {
     const auto located = repository::locate(folder_, name);
     if (!located) continue;
-    auto& entry = known[name.str()];
-    if (auto old = known_.extract(name.str())) entry = std::move(old.mapped());
+    auto& entry = cached[name.str()];
+    if (auto old = cached_.extract(name.str())) entry = std::move(old.mapped());
     if (steady_clock::now() >= deadline) {
-      // What was seen of it before may not be for everybody any more.
+      // The cached summary is not shown, since the repository may have become private.
       list.is_cut = true;
       continue;
     }
-    look(located->path, entry);
+    refresh(located->path, entry);
     const auto& summary = entry.summary;
     if (!summary || !summary->is_listed || !summary->may_be_read()) continue;
     list.repositories.push_back({.name = name.str(),
@@ -113,10 +114,10 @@ RepositoryList RepositoryIndex::list(std::string_view below) {
                                  .size = entry.size,
                                  .may_be_cloned = summary->may_be_cloned()});
   }
-  // What is known of other folders stays, and of those that are gone nothing does.
+  // Entries of other folders stay; those of repositories that no longer exist are dropped.
   const std::string prefix = below.empty() ? "" : fmt::format("{}/", below);
-  std::erase_if(known_, [&](const auto& each) { return each.first.starts_with(prefix); });
-  known_.merge(known);
+  std::erase_if(cached_, [&](const auto& each) { return each.first.starts_with(prefix); });
+  cached_.merge(cached);
   return list;
 }
 

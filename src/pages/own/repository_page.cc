@@ -18,10 +18,10 @@ namespace {
 using repository::ProjectHistory;
 using repository::ProjectSummary;
 
-constexpr std::size_t kMostCheckIns = 20;
-constexpr std::size_t kMostBranches = 30;
-constexpr std::size_t kMostTags = 100;
-constexpr std::size_t kMostOfComment = 300;  // bytes
+constexpr std::size_t kMaxCheckIns = 20;
+constexpr std::size_t kMaxBranches = 30;
+constexpr std::size_t kMaxTags = 100;
+constexpr std::size_t kMaxComment = 300;  // bytes
 constexpr std::size_t kDigits = 10;
 
 constexpr Template kPage(R"(<h1>{{title}}</h1>
@@ -49,11 +49,11 @@ fossil open ../{{file}}.fossil</pre>
 {{#is_cut}}<p class="dim">These are the first {{count}} by name.</p>
 {{/is_cut}}{{/tags}})");
 
-/// The beginning of TEXT, which is in UTF-8, in one line.
+/// The beginning of TEXT (UTF-8) on one line.
 std::string beginning_of(const std::string& text) {
-  std::string beginning = text.substr(0, kMostOfComment);
+  std::string beginning = text.substr(0, kMaxComment);
   std::ranges::replace(beginning, '\n', ' ');
-  if (text.size() <= kMostOfComment) return beginning;
+  if (text.size() <= kMaxComment) return beginning;
   while (!beginning.empty() && (static_cast<unsigned char>(beginning.back()) & 0xC0) == 0x80) {
     beginning.pop_back();
   }
@@ -61,7 +61,7 @@ std::string beginning_of(const std::string& text) {
   return beginning + "…";
 }
 
-/// The last word of URL's path; "" where there is none.
+/// The last segment of URL's path, or "".
 std::string file_of(std::string_view url) {
   url.remove_prefix(std::min(url.find("://") + 3, url.size()));
   const std::size_t path = url.find('/');
@@ -82,20 +82,20 @@ void put_text(Values& row, const std::string& name, const std::string& text) {
   row.set(name, text.empty() ? Values(false) : Values(text));
 }
 
-/// ENTRIES under NAME; nothing where there are none.
+/// Adds ENTRIES as NAME, unless there are none.
 void put_list(Values& page, const std::string& name, Values entries, std::size_t count,
-              std::size_t most) {
+              std::size_t max) {
   if (count == 0) return;
   Values list;
   list.set("entries", std::move(entries));
-  list.set("is_cut", Values(count == most));
+  list.set("is_cut", Values(count == max));
   list.set("count", std::to_string(count));
   page.set(name, std::move(list));
 }
 
 base::Result<void> put_check_ins(Values& page, ProjectHistory& history, base::UnixMillis now) {
   QUARRY_TRY_ASSIGN(const auto entries,
-                    history.timeline(kMostCheckIns, ProjectHistory::Which::kCheckIns));
+                    history.timeline(kMaxCheckIns, ProjectHistory::Which::kCheckIns));
   Values rows{Values::type::list};
   for (const repository::TimelineEntry& entry : entries) {
     Values row;
@@ -106,12 +106,12 @@ base::Result<void> put_check_ins(Values& page, ProjectHistory& history, base::Un
     put_time(row, entry.time, now);
     rows.push_back(std::move(row));
   }
-  put_list(page, "check_ins", std::move(rows), entries.size(), kMostCheckIns);
+  put_list(page, "check_ins", std::move(rows), entries.size(), kMaxCheckIns);
   return {};
 }
 
 base::Result<void> put_branches(Values& page, ProjectHistory& history, base::UnixMillis now) {
-  QUARRY_TRY_ASSIGN(const auto branches, history.branches(kMostBranches));
+  QUARRY_TRY_ASSIGN(const auto branches, history.branches(kMaxBranches));
   Values rows{Values::type::list};
   for (const repository::Branch& branch : branches) {
     Values row;
@@ -121,12 +121,12 @@ base::Result<void> put_branches(Values& page, ProjectHistory& history, base::Uni
     put_time(row, branch.changed, now);
     rows.push_back(std::move(row));
   }
-  put_list(page, "branches", std::move(rows), branches.size(), kMostBranches);
+  put_list(page, "branches", std::move(rows), branches.size(), kMaxBranches);
   return {};
 }
 
 base::Result<void> put_tags(Values& page, ProjectHistory& history) {
-  QUARRY_TRY_ASSIGN(const auto tags, history.tags(kMostTags));
+  QUARRY_TRY_ASSIGN(const auto tags, history.tags(kMaxTags));
   Values rows{Values::type::list};
   for (const repository::Tag& tag : tags) {
     Values row;
@@ -134,7 +134,7 @@ base::Result<void> put_tags(Values& page, ProjectHistory& history) {
     row.set("digits", digits_of(tag.target));
     rows.push_back(std::move(row));
   }
-  put_list(page, "tags", std::move(rows), tags.size(), kMostTags);
+  put_list(page, "tags", std::move(rows), tags.size(), kMaxTags);
   return {};
 }
 

@@ -1,7 +1,7 @@
-// Pages as templates (mustache): {{name}} is text, and escaped, as everywhere, by
-// base::escape_markup(); {{#name}}…{{/name}} stands for each of a list, or where there is a value.
+// Page templates (mustache): {{name}} is replaced by text, escaped with base::escape_markup();
+// {{#name}}…{{/name}} repeats for each element of a list, or appears if there is a value.
 //
-// There is no way to put text in without that: what would do so in a template is no C++ here.
+// Unescaped text is impossible: a template that would allow it does not compile.
 #pragma once
 
 #include <kainjow/mustache.hpp>

@@ -1,4 +1,4 @@
-// Times, sizes and URLs, as people read them.
+// Times, sizes and URLs in the form that people read.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace quarry::pages {
 
-/// "3 minutes ago": how long TIME was before NOW.
+/// "3 minutes ago": the age of TIME at NOW.
 std::string age_of(base::UnixMillis time, base::UnixMillis now);
-/// "6.2 MB" of BYTES.
+/// BYTES as "6.2 MB".
 std::string size_in_words(std::uint64_t bytes);
 /// "2026-11-24 13:20:00 UTC".
 std::string time_in_words(base::UnixMillis time);
-/// As <time datetime> has it.
+/// In the format of <time datetime>.
 std::string machine_time(base::UnixMillis time);
-/// URL, with a place for who logs in: https://USER@HOST/NAME.
+/// URL with a placeholder for the user: https://USER@HOST/NAME.
 std::string url_with_user(std::string_view url);
 
 }  // namespace quarry::pages

@@ -14,7 +14,7 @@ namespace {
 
 namespace parameter = http::parameter;
 
-constexpr std::size_t kMostTargetInLog = 200;
+constexpr std::size_t kMaxTargetInLog = 200;
 constexpr std::string_view kSyncType = "application/x-fossil";
 
 }  // namespace
@@ -52,7 +52,7 @@ std::string PageRequest::in_words() const {
   const std::string target = base::without_secrets(uri.empty() ? path() : uri);
   return fmt::format("client {}: {} {}", base::printable(get(parameter::kRemoteAddress), 60),
                      base::printable(get(parameter::kRequestMethod), 20),
-                     base::printable(target, kMostTargetInLog));
+                     base::printable(target, kMaxTargetInLog));
 }
 
 }  // namespace quarry::pages

@@ -18,17 +18,18 @@ struct PageRequest {
   std::vector<Parameter> parameters;
   base::EventBufferPtr body;  // never null
 
-  /// The value of NAME, "" where there is none. Of several the last, as in an environment.
+  /// The value of NAME, "" if absent. If it occurs several times, the last one, as in an
+  /// environment.
   std::string_view get(std::string_view name) const;
-  /// The path below the pool's place in the web server: PATH_INFO, or SCRIPT_NAME where the web
-  /// server does not split the two.
+  /// The path below the pool's URL in the web server: PATH_INFO, or SCRIPT_NAME if the web server
+  /// does not split the two.
   std::string_view path() const;
-  /// From now on it is as if the visitor had not said NAME.
+  /// Removes the parameter NAME.
   void forget(std::string_view name);
   bool is_head() const;
-  /// Whether fossil would take it for a sync, whatever the servers of those think of it.
+  /// Whether fossil would treat it as a sync, even if quarry's sync server would not.
   bool is_sync() const;
-  /// Who asks, and for what, for the log: printable, and without what is nobody's business.
+  /// Client, method and path for the log: printable and without secrets.
   std::string in_words() const;
 };
 

@@ -22,7 +22,7 @@ bool is_served(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "POST";
 }
 
-/// As fossil tells that a login fails, whatever the reason; TEXT is one of ours.
+/// A failed login in fossil's JSON API, whatever the reason. TEXT is our own and needs no escaping.
 std::string json_reply(std::string_view text) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return fmt::format(R"({{"timestamp":{},"resultCode":"FOSSIL-2100","resultText":"{}"}})",
@@ -39,7 +39,7 @@ std::optional<Refusal> refused_as_it_is(const PageRequest& request) {
   if (!http::is_host(request.get(parameter::kHost))) {
     return Refusal{400, "the Host header is malformed"};
   }
-  // With fossil it would have none of the limits that workers have for it.
+  // Fossil would serve a sync without the limits that workers enforce.
   if (request.is_sync()) return Refusal{415, "this is no sync request that is served here"};
   return std::nullopt;
 }

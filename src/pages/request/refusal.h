@@ -1,4 +1,4 @@
-// What a visitor is told in place of a page.
+// Error replies in place of a page.
 #pragma once
 
 #include <optional>
@@ -12,21 +12,21 @@ struct Refusal {
   int status = 500;
   std::string text;
   std::string headers = {};
-  /// The line of the log, where that is not the text.
+  /// The text for the log, if it differs.
   std::string in_log = {};
 };
 
-/// What is refused whatever there is: nothing, where REQUEST may go on.
+/// Checks that do not depend on a repository. Nullopt: REQUEST may proceed.
 std::optional<Refusal> refused_as_it_is(const PageRequest& request);
 
-/// A reply of our own to a CGI request.
+/// The header block and body of a CGI reply.
 struct OwnReply {
   std::string head;
   std::string body;  // "" for HEAD
 };
 
-/// REFUSAL as REQUEST wants it: a page for a browser, for a client of fossil's JSON API what it knows
-/// as a failure, a line for others.
+/// REFUSAL in the form that suits REQUEST: a page for a browser, a failure of fossil's JSON API if
+/// IS_JSON, otherwise a line of text.
 OwnReply own_reply(const Refusal& refusal, const PageRequest& request, bool is_json);
 
 }  // namespace quarry::pages

@@ -9,8 +9,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Looking at the client is a system call.
-constexpr milliseconds kBetweenLooks{100};
+// Checking the client's connection is a system call.
+constexpr milliseconds kPollInterval{100};
 
 }  // namespace
 
@@ -18,15 +18,15 @@ Bound::Bound(const SessionOptions& options, const std::function<bool()>& has_lef
     : options_(options),
       has_left_(has_left),
       began_(options.now()),
-      next_look_(began_ + kBetweenLooks) {}
+      next_poll_(began_ + kPollInterval) {}
 
 bool Bound::is_over() {
   if (state_ != State::kGoing) return true;
   const Time now = options_.now();
   if (now - began_ > options_.max_time) {
     state_ = State::kLate;
-  } else if (has_left_ && now >= next_look_) {
-    next_look_ = now + kBetweenLooks;
+  } else if (has_left_ && now >= next_poll_) {
+    next_poll_ = now + kPollInterval;
     if (has_left_()) state_ = State::kLeft;
   }
   return state_ != State::kGoing;

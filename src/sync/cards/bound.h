@@ -1,8 +1,8 @@
-// How long a request may go on: a time, and not beyond its client's presence.
+// Limits a request to a maximum time, and to as long as its client is connected.
 //
-// Whatever is repeated in a session asks is_over() now and then, and so does the repository while
-// it works (Repository::bound_by). A request that is over is answered with one error, and changes
-// nothing; a reply that may end early, as a clone's, does so when is_near().
+// Loops in a session call is_over() from time to time, and so does the repository
+// (Repository::bound_by). A request that is over is answered with one error and changes nothing; a
+// reply that may end early, such as a clone's, ends when is_near().
 #pragma once
 
 #include <chrono>
@@ -17,20 +17,20 @@ class Bound {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Begins now. HAS_LEFT may be empty, and must live as long as this.
+  /// Starts now. HAS_LEFT may be empty, and must outlive this.
   Bound(const SessionOptions& options, const std::function<bool()>& has_left);
   Bound(const Bound&) = delete;
   Bound& operator=(const Bound&) = delete;
 
   Time now() const { return options_.now(); }
-  /// Whether the time is up, or the client has left; once it is, it stays so. Costs about as much
-  /// as reading the clock.
+  /// Whether the time is up or the client has disconnected; once true, it stays true. Costs about
+  /// as much as reading the clock.
   bool is_over();
-  /// Whether so much of the time has gone that a reply should be brought to its end.
+  /// Whether so much time has passed that a reply should be finished.
   bool is_near() const;
   /// Error kLimit: is_over().
   base::Result<void> check();
-  /// What the client is to be told, and the log. After is_over().
+  /// The error for the client and the log. After is_over().
   base::Error error() const;
 
  private:
@@ -39,7 +39,7 @@ class Bound {
   const SessionOptions& options_;
   const std::function<bool()>& has_left_;
   Time began_;
-  Time next_look_;  // at the client
+  Time next_poll_;  // of the client's connection
   State state_ = State::kGoing;
 };
 

@@ -16,12 +16,12 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// How much of a card that nobody understands is told back.
+/// Maximum length of an unknown card in an error message.
 constexpr std::size_t kEchoLimit = 200;
 
 constexpr std::string_view kTimestamp = "# timestamp ";
 
-// Flags of a uvfile card: its content is not sent.
+// Flags of a uvfile card without content.
 constexpr std::uint64_t kUvDeleted = 1;
 constexpr std::uint64_t kUvContentOmitted = 4;
 
@@ -34,7 +34,7 @@ struct CardShape {
 
 constexpr std::uint8_t kAny = CardReader::kMaxWords;
 
-// In the order of how often they come.
+// Ordered by frequency.
 constexpr std::array kRequestShapes = {
     CardShape{"igot", CardType::kIgot, 2, kAny},
     CardShape{"file", CardType::kFile, 3, 4},
@@ -103,7 +103,7 @@ Result<bool> CardReader::next() {
     }
     line_ = trim(body_.substr(position_, end - position_));
     position_ = line_end_ = newline == std::string_view::npos ? end : end + 1;
-    // Empty lines and comments count as well: they are work, too.
+    // Empty lines and comments count too, since they also cost time.
     if (++count_ > limits_.max_cards) {
       return fail(ErrorCode::kLimit,
                   fmt::format("more than {} cards in one request", limits_.max_cards));

@@ -1,18 +1,18 @@
-// The cards of a decoded sync body, one after the other.
+// Parses the cards of a decoded sync body one after another.
 //
 //   OPERATOR argument argument … '\n'
 //
-// Words are separated by white space; white space around a card, blank lines and lines that begin
-// with '#' do not count. Four operators are followed by bytes that are no cards:
+// Words are separated by white space; white space around a card, blank lines and lines that start
+// with '#' are ignored. Four operators are followed by raw bytes:
 //
 //   file H [SRC] SIZE                   SIZE bytes
 //   cfile H [SRC] USIZE CSIZE           CSIZE bytes, then a newline unless they end in one; the
-//                                       newline reads as a blank line, so both forms are taken
+//                                       newline reads as a blank line, so both forms are accepted
 //   config NAME SIZE                    SIZE bytes, then a newline that SIZE does not count
-//   uvfile NAME MTIME HASH SIZE FLAGS   SIZE bytes, but none where FLAGS says deleted or left out
+//   uvfile NAME MTIME HASH SIZE FLAGS   SIZE bytes, or none if FLAGS say deleted or left out
 //
-// Everything given out is a view into the body: reading allocates nothing. Used by ServerSession
-// and ClientSession, and fed with arbitrary bytes by the fuzz target.
+// All results are views into the body: reading allocates nothing. Used by ServerSession and
+// ClientSession; the fuzz target feeds it arbitrary bytes.
 #pragma once
 
 #include <array>
@@ -42,56 +42,54 @@ enum class CardType : std::uint8_t {
   kReqconfig,
   kUvfile,
   kUvgimme,
-  // In replies alone:
+  // In replies only:
   kCloneSeqno,
   kError,
   kMessage,
   kUvigot,
 };
 
-/// Whose cards are read: a client's request or a server's reply. Either may say what the other may
-/// not.
+/// Whether the cards are a client's or a server's. Each may send cards that the other may not.
 enum class Speaker : std::uint8_t { kClient, kServer };
 
 struct CardLimits {
   std::size_t max_cards = 1000000;
-  /// Bytes of one card without its payload. A login, a URL or a cookie is far below.
+  /// Maximum size of a card without its payload. Logins, URLs and cookies are much shorter.
   std::size_t max_line = std::size_t{64} << 10;
 };
 
 class CardReader {
  public:
-  /// More words than any card has; unknown pragmas may grow into them.
+  /// More words than any card has; leaves room for unknown pragmas.
   static constexpr std::size_t kMaxWords = 16;
 
   /// BODY is not owned and must outlive the reader.
   explicit CardReader(std::string_view body, const CardLimits& limits = {},
                       Speaker speaker = Speaker::kClient);
 
-  /// Reads the next card; false where the body ends. Errors: kInvalid (an unknown operator, a wrong
-  /// number of words, a size that is none or goes beyond the body), kLimit. After an error there is
-  /// nothing more to read.
+  /// Reads the next card; false at the end of the body. Errors: kInvalid (unknown operator, wrong
+  /// number of words, size that is invalid or exceeds the body), kLimit. After an error nothing
+  /// more can be read.
   base::Result<bool> next();
 
-  // --- the card that next() found ---------------------------------------------------------------
+  // --- the current card ------------------------------------------------------------------------
 
   CardType type() const { return type_; }
-  /// Words, the operator included.
+  /// Number of words, including the operator.
   std::size_t size() const { return word_count_; }
   /// The words: [0] is the operator. Empty beyond size().
   std::string_view operator[](std::size_t i) const {
     return i < word_count_ ? words_[i] : std::string_view{};
   }
   std::string_view payload() const { return payload_; }
-  /// Everything after the newline of the card, its payload included: what a login signs.
+  /// Everything after the card's newline, including its payload: the bytes that a login signs.
   std::string_view rest() const { return body_.substr(line_end_); }
-  /// The error that this card deserves when its words mean nothing: "malformed file line" or
-  /// "bad command: …".
+  /// The error if the card's words are invalid: "malformed file line" or "bad command: …".
   base::Error misshapen() const;
 
-  /// What the last comment "# timestamp TIME …" so far says: when a server has replied.
+  /// The last comment "# timestamp TIME …" so far: when the server replied.
   std::optional<base::UnixMillis> timestamp() const;
-  /// How many cards were read.
+  /// Number of cards read.
   std::size_t count() const { return count_; }
 
  private:

@@ -7,9 +7,9 @@
 namespace quarry::sync {
 namespace {
 
-// Telling costs about a microsecond, a card of a few bytes much less.
-constexpr std::uint64_t kSeldom = 1024;
-constexpr std::uint64_t kSeldomForChanges = 32;
+// A report costs about a microsecond, a short card much less.
+constexpr std::uint64_t kReportInterval = 1024;
+constexpr std::uint64_t kReportIntervalOnChange = 32;
 
 constexpr std::string_view name_of(CardType type) {
   switch (type) {
@@ -43,7 +43,7 @@ constexpr std::string_view name_of(CardType type) {
       return "uvfile";
     case CardType::kUvgimme:
       return "uvgimme";
-    default:  // in replies alone
+    default:  // only in replies
       break;
   }
   return "unknown";
@@ -56,9 +56,9 @@ bool CardTally::card(CardType type) {
   ++counts_[static_cast<std::size_t>(type)];
   const bool is_change = type != last_;
   last_ = type;
-  const bool is_due =
-      std::has_single_bit(total_) || total_ - told_ >= (is_change ? kSeldomForChanges : kSeldom);
-  if (is_due) told_ = total_;
+  const bool is_due = std::has_single_bit(total_) ||
+                      total_ - reported_ >= (is_change ? kReportIntervalOnChange : kReportInterval);
+  if (is_due) reported_ = total_;
   return is_due;
 }
 

@@ -1,5 +1,5 @@
-// How far a session has come, for whoever looks at the scoreboard while it runs: counted at every
-// card, told seldom enough to cost nothing.
+// Progress of a session for the scoreboard: counts every card, and reports rarely enough to cost
+// nothing.
 #pragma once
 
 #include <array>
@@ -13,17 +13,17 @@ namespace quarry::sync {
 
 class CardTally {
  public:
-  /// Counts a card. Whether it is time to tell: at the first cards, where the kind changes, and
-  /// now and then.
+  /// Counts a card. Returns whether a report is due: at the first cards, when the type changes, and
+  /// from time to time.
   bool card(CardType type);
-  /// PHASE with what was counted: "reading cards: 120 file, 3 igot".
+  /// PHASE with the counts: "reading cards: 120 file, 3 igot".
   std::string in(std::string_view phase) const;
 
  private:
   static constexpr std::size_t kKinds = static_cast<std::size_t>(CardType::kUvgimme) + 1;
   std::array<std::uint64_t, kKinds> counts_{};
   std::uint64_t total_ = 0;
-  std::uint64_t told_ = 0;  // the total when it was told last
+  std::uint64_t reported_ = 0;  // total at the last report
   CardType last_ = CardType::kPragma;
 };
 

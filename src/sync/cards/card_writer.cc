@@ -11,9 +11,9 @@
 namespace quarry::sync {
 namespace {
 
-// Fossil 2.29, and the first day that any 2.29 can be of: what clients may one day expect of a
-// later one is not promised. A client of 2.27 or later that sees a server as late as this sends its
-// login in a header.
+// Fossil 2.29, with the earliest possible date of any 2.29, so as not to promise what clients may
+// expect of later versions. A client of 2.27 or later that sees a version this late sends its login
+// in a header.
 constexpr std::string_view kServerVersion = "pragma server-version 22900 20260312 000000\n";
 
 }  // namespace

@@ -1,7 +1,7 @@
-// The cards of a reply, appended to one string in the order in which they are written.
+// Writes the cards of a reply into one string.
 //
-// Texts for people are fossilized here (space is \s and so on); names and codes are written as they
-// are. Used by ServerSession.
+// Text for users is fossilized here (space becomes \s and so on); names and codes are written
+// unchanged. Used by ServerSession.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace quarry::sync {
 
 class CardWriter {
  public:
-  /// What the reply has grown to, in bytes.
+  /// Size of the reply so far in bytes.
   std::size_t size() const { return text_.size(); }
   std::string take() { return std::move(text_); }
 
@@ -26,25 +26,26 @@ class CardWriter {
   void gimme(std::string_view name);
   void push(std::string_view server_code, std::string_view project_code);
   void clone_seqno(std::int64_t next);
-  /// The next file is private.
+  /// Marks the next file as private.
   void private_next();
-  /// `file`; SOURCE is empty, or what the delta BYTES is on.
+  /// `file`; SOURCE is empty, or the source if BYTES is a delta.
   void file(std::string_view name, std::string_view source, std::string_view bytes);
-  /// The line of a `cfile` card; the CSIZE bytes are appended to payload() next, then end_cfile().
+  /// The line of a `cfile` card; the caller appends the CSIZE bytes to payload(), then calls
+  /// end_cfile().
   void cfile(std::string_view name, std::string_view source, std::uint64_t usize,
              std::uint64_t csize);
   std::string& payload() { return text_; }
-  /// Memory for SIZE bytes of reply, taken once.
+  /// Reserves memory for SIZE bytes of reply.
   void reserve(std::size_t size) { text_.reserve(size); }
   void end_cfile();
-  /// `pragma NAME` with WORDS as they are.
+  /// `pragma NAME` with WORDS unchanged.
   void pragma(std::string_view name, std::string_view words = {});
-  /// `uvigot`: HASH is "-" where the file was deleted.
+  /// `uvigot`: HASH is "-" if the file was deleted.
   void uvigot(std::string_view name, std::int64_t mtime, std::string_view hash, std::int64_t size);
   void uvfile(std::string_view name, std::int64_t mtime, std::string_view hash,
               std::string_view content);
   void uvfile_deleted(std::string_view name, std::int64_t mtime);
-  /// `config NAME` with CONTENT and the newline that its size does not count.
+  /// `config NAME` with CONTENT, and a newline that its size does not include.
   void config(std::string_view name, std::string_view content);
   void message(std::string_view text);
   void error(std::string_view text);

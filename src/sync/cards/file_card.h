@@ -1,7 +1,7 @@
-// What a file or cfile card brings, as the repository takes it:
+// Converts a file or cfile card for the repository:
 //
 //   file  NAME [SOURCE] SIZE            content, or a delta on SOURCE
-//   cfile NAME [SOURCE] SIZE SIZE'      the same, in blob format: SIZE is the artifact's, expanded
+//   cfile NAME [SOURCE] SIZE SIZE'      the same in blob format; SIZE is the expanded size
 #pragma once
 
 #include "card_reader.h"
@@ -10,7 +10,7 @@
 
 namespace quarry::sync {
 
-/// Of the card that CARD stands on, whose payload it refers to. Error: a name or a size is none.
+/// From the current card of CARD, whose payload it refers to. Error: invalid name or size.
 base::Result<repository::Arrival> arrival_of(const CardReader& card, bool is_private);
 
 }  // namespace quarry::sync

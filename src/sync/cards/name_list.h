@@ -1,7 +1,7 @@
-// A set of artifact names that a client has spoken of, as views into its body, each with flags.
+// A set of artifact names mentioned by a client, as views into its body, each with flags.
 //
-// Most lists hold a handful of names, some a million: names are appended as they come, and sorted
-// once before the first look, unless there are so few that looking at each is quicker.
+// Most lists hold a handful of names, some a million: names are appended as they arrive and sorted
+// once before the first lookup, unless there are so few that a linear search is faster.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class NameList {
   };
 
   void add(std::string_view name, std::uint8_t flags = 0) { entries_.push_back({name, flags}); }
-  /// Call after the last add() and before the first find(). Makes one entry of equal names, with
+  /// Call after the last add() and before the first find(). Merges equal names into one entry with
   /// the flags that all of them have.
   void seal();
   /// The entry of NAME, or null.

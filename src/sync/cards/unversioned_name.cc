@@ -7,7 +7,7 @@
 namespace quarry::sync {
 namespace {
 
-/// How many bytes the UTF-8 character at the beginning of TEXT has; 0 where that is none.
+/// The length in bytes of the UTF-8 character at the start of TEXT; 0 if it is invalid.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return 1;
@@ -16,7 +16,7 @@ std::size_t utf8_length(std::string_view text) {
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
   }
-  // Longer than need be, a surrogate, or beyond the last character there is.
+  // Overlong, a surrogate, or beyond U+10FFFF.
   if (byte(0) == 0xE0 && byte(1) < 0xA0) return 0;
   if (byte(0) == 0xED && byte(1) >= 0xA0) return 0;
   if (byte(0) == 0xF0 && byte(1) < 0x90) return 0;

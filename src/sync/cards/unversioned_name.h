@@ -1,12 +1,12 @@
-// What an unversioned file may be called: the rule of server and client.
+// Valid names of unversioned files, for server and client.
 #pragma once
 
 #include <string_view>
 
 namespace quarry::sync {
 
-/// Whether a file may have NAME, which comes from a card: a relative path in UTF-8 that does not
-/// climb, has no backslash, and no empty part.
+/// Whether NAME, from a card, is valid: a relative path in UTF-8 without "..", backslashes or empty
+/// parts.
 bool is_unversioned_name(std::string_view name);
 
 }  // namespace quarry::sync

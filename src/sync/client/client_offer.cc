@@ -10,11 +10,11 @@ namespace {
 using artifact::HashName;
 using base::Result;
 
-// Names in one request of a catalogue.
+// Number of names in one request of a catalogue.
 constexpr std::size_t kNamesAtOnce = 20000;
-// A server that goes on asking for the same artifact cannot use it.
-constexpr int kMostTimes = 2;
-// Of artifacts that are made from each other: beyond, it is a circle.
+// A server that keeps requesting the same artifact cannot use it.
+constexpr int kMaxTimes = 2;
+// A longer delta chain must be a cycle.
 constexpr std::size_t kLongestChain = 200000;
 
 }  // namespace
@@ -28,12 +28,12 @@ ClientOffer::ClientOffer(repository::Repository& repository, bool with_private, 
 void ClientOffer::asked_for(const HashName& name) {
   remote_has_.erase(name);
   const auto sent = times_sent_.find(name);
-  if (sent != times_sent_.end() && sent->second >= kMostTimes) return;
+  if (sent != times_sent_.end() && sent->second >= kMaxTimes) return;
   const auto info = repository_.find(name);
   if (!info || info->is_phantom() || repository_.is_waiting(info->rid)) return;
   if (repository_.is_shunned(name)) return;
   if (!with_private_ && repository_.is_private(info->rid)) return;
-  // Until it has come, each reply may ask for it.
+  // Replies may repeat a request until it arrives.
   if (asked_for_.insert(name).second) asked_.push_back(name);
 }
 
@@ -49,7 +49,7 @@ Result<void> ClientOffer::write(CardWriter& writer) {
   return {};
 }
 
-/// What NAME is made from, where that has to go first: the server is not known to have it.
+/// The delta source of NAME if it must be sent first, because the server may not have it.
 std::optional<HashName> ClientOffer::source_to_send(const HashName& name) {
   if (times_sent_.contains(name)) return std::nullopt;
   const auto info = repository_.find(name);
@@ -75,12 +75,12 @@ Result<void> ClientOffer::find_chain(const HashName& name) {
   return {};
 }
 
-/// Sends NAME, after all that it is made from. False: there was no room for that any more.
+/// Sends NAME after its delta sources. False: there was no room left.
 Result<bool> ClientOffer::send(CardWriter& writer, const HashName& name) {
   QUARRY_TRY(find_chain(name));
   for (; !chain_.empty(); chain_.pop_back()) {
     if (is_full(writer)) return false;
-    // What others are made from may have gone with them since the chain was found.
+    // Sources may have been sent with other artifacts since the chain was built.
     if (chain_.size() > 1 && times_sent_.contains(chain_.back())) continue;
     QUARRY_TRY(send_one(writer, chain_.back()));
   }
@@ -98,7 +98,7 @@ Result<void> ClientOffer::send_one(CardWriter& writer, const HashName& name) {
   const bool is_first = ++times_sent_[name] == 1;
   QUARRY_TRY_ASSIGN(const auto delta, repository_.stored_delta(info->rid));
   remote_has_.insert(name);
-  // What it could not use as a delta it gets whole.
+  // If the server requests it again, it could not use the delta: send the full content.
   if (delta && is_first && remote_has_.contains(delta->first)) {
     writer.file(name.str(), delta->first.str(), delta->second);
     return {};
@@ -117,7 +117,7 @@ Result<void> ClientOffer::send_unsent(CardWriter& writer) {
   while (!unsent_.empty() && !is_full(writer)) {
     const HashName name = unsent_.back();
     const auto info = repository_.find(name);
-    // The server may have asked for it before it was its turn.
+    // The server may have requested it earlier.
     if (!times_sent_.contains(name) && !(info && repository_.is_waiting(info->rid))) {
       QUARRY_TRY_ASSIGN(const bool is_sent, send(writer, name));
       if (!is_sent) break;
@@ -130,7 +130,7 @@ Result<void> ClientOffer::send_unsent(CardWriter& writer) {
 
 Result<void> ClientOffer::send_asked(CardWriter& writer) {
   while (!asked_.empty() && !is_full(writer)) {
-    // It may have gone meanwhile, as one that had never been sent, or that another is made from.
+    // It may have been sent meanwhile, as unsent or as a delta source.
     if (asked_for_.contains(asked_.front())) {
       QUARRY_TRY_ASSIGN(const bool is_sent, send(writer, asked_.front()));
       if (!is_sent) break;
@@ -140,18 +140,18 @@ Result<void> ClientOffer::send_asked(CardWriter& writer) {
   return {};
 }
 
-/// Once is enough: the server asks until it has it.
-bool ClientOffer::is_to_name(const HashName& name) {
+/// Naming it once is enough: the server requests it until it has it.
+bool ClientOffer::should_name(const HashName& name) {
   return !remote_has_.contains(name) && named_.insert(name).second;
 }
 
 void ClientOffer::name_unclustered(CardWriter& writer) {
   for (const HashName& name : repository_.names().unclustered()) {
-    if (is_to_name(name)) writer.igot(name.str());
+    if (should_name(name)) writer.igot(name.str());
   }
   if (!with_private_) return;
   for (const HashName& name : repository_.names().private_names()) {
-    if (is_to_name(name)) writer.private_igot(name.str());
+    if (should_name(name)) writer.private_igot(name.str());
   }
 }
 

@@ -1,5 +1,5 @@
-// What a client pushes: what it has never sent, what the server asks for, and the names of what it
-// has. Used by ClientSession.
+// What a client pushes: artifacts never sent before, artifacts that the server requests, and the
+// names of its artifacts. Used by ClientSession.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,23 @@ namespace quarry::sync {
 
 class ClientOffer {
  public:
-  /// None is owned. WITH_PRIVATE: private artifacts are named and sent as well. CATALOGUE: all that
-  /// is here is named, not only what no cluster names.
+  /// Nothing is owned. WITH_PRIVATE: also names and sends private artifacts. CATALOGUE: names all
+  /// artifacts, not only unclustered ones.
   ClientOffer(repository::Repository& repository, bool with_private, bool catalogue);
 
-  /// Writes `file` and `igot` cards into one request, up to about its `max-upload`. In a Snapshot.
+  /// Writes `file` and `igot` cards into a request, up to about `max-upload` bytes. Needs an open
+  /// Snapshot.
   base::Result<void> write(CardWriter& writer);
-  /// Whether there is more to be written: something to send, or names of the catalogue.
+  /// Whether there is more to write: artifacts to send, or names of the catalogue.
   bool has_more();
 
-  // --- what the reply says ---------------------------------------------------------------------
+  // --- while reading the reply -----------------------------------------------------------------
 
   /// The server has NAME.
   void has(const artifact::HashName& name) { remote_has_.insert(name); }
-  /// The server asks for NAME.
+  /// The server requests NAME.
   void asked_for(const artifact::HashName& name);
-  /// The request was accepted: what it sent is unsent no longer.
+  /// The request was accepted: marks what it sent as sent.
   const std::vector<artifact::HashName>& sent_of_unsent() const { return sent_of_unsent_; }
   void accepted() { sent_of_unsent_.clear(); }
 
@@ -47,7 +48,7 @@ class ClientOffer {
   base::Result<void> send_one(CardWriter& writer, const artifact::HashName& name);
   base::Result<void> send_unsent(CardWriter& writer);
   base::Result<void> send_asked(CardWriter& writer);
-  bool is_to_name(const artifact::HashName& name);
+  bool should_name(const artifact::HashName& name);
   void name_unclustered(CardWriter& writer);
   base::Result<void> name_all(CardWriter& writer);
   bool is_full(const CardWriter& writer) const { return writer.size() >= max_upload_; }
@@ -58,14 +59,14 @@ class ClientOffer {
   std::size_t max_upload_;
   std::uint64_t sent_ = 0;
   bool unsent_was_read_ = false;
-  std::vector<artifact::HashName> unsent_;  // not sent yet, last first
+  std::vector<artifact::HashName> unsent_;  // last first
   std::deque<artifact::HashName> asked_;
   std::unordered_set<artifact::HashName> asked_for_;  // and not sent since
   std::unordered_set<artifact::HashName> named_;
-  // An artifact to send, what it is made from, and so on, as far as it was not sent: longer chains
-  // than one request has room for are walked once.
+  // An artifact to send and its chain of delta sources not yet sent, so that chains longer than one
+  // request are followed only once.
   std::vector<artifact::HashName> chain_;
-  std::vector<artifact::HashName> all_;  // of the catalogue, last first
+  std::vector<artifact::HashName> all_;  // the catalogue, last first
   std::vector<artifact::HashName> sent_of_unsent_;
   std::unordered_map<artifact::HashName, int> times_sent_;
   std::unordered_set<artifact::HashName> remote_has_;

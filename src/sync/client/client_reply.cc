@@ -19,15 +19,15 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// What a reply may have to say to people, in bytes.
+// Maximum length of a message to the user in bytes.
 constexpr std::size_t kMaxText = 1000;
 
-/// TEXT of a server, fit for a terminal.
-std::string told(std::string_view token) {
+/// A server's TEXT, safe for a terminal.
+std::string printable_text(std::string_view token) {
   return base::printable(artifact::defossilize(token), kMaxText);
 }
 
-/// Whether TEXT may become this project's code: what Fossil makes is 40 hex digits.
+/// Whether TEXT is acceptable as this project's code: Fossil makes 40 hex digits.
 bool is_project_code(std::string_view text) {
   const auto is_plain = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
@@ -44,9 +44,9 @@ Result<void> ClientReply::read(std::string_view cards) {
     QUARRY_TRY_ASSIGN(const bool more, reader_.next());
     if (!more) break;
     if (reader_.type() == CardType::kError) {
-      error_ = told(reader_[1]);
-      // From a refused clone its client learns the project code.
-      if (!told_project_) receipt_.reset();
+      error_ = printable_text(reader_[1]);
+      // A refused clone tells the client the project code.
+      if (!received_project_code_) receipt_.reset();
       break;
     }
     QUARRY_TRY(handle());
@@ -86,7 +86,7 @@ Result<void> ClientReply::handle() {
       return c_.unversioned.igot(reader_);
     case CardType::kUvfile:
       return c_.unversioned.file(reader_, [this] { return receipt(); });
-    default:  // the reader gives no others
+    default:  // the reader returns no others
       return {};
   }
 }
@@ -110,7 +110,7 @@ Result<void> ClientReply::file() {
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
   QUARRY_TRY_ASSIGN(const bool is_new,
                     c_.is_cloning ? receipt->keep(arrival) : receipt->store(arrival));
-  // Nothing is asked for by name while a clone goes on, and nothing is pushed.
+  // While cloning, nothing is requested by name and nothing is pushed.
   if (!c_.is_cloning) {
     c_.offer.has(arrival.name);
     c_.wants.came(arrival.name);
@@ -124,7 +124,7 @@ Result<void> ClientReply::igot() {
   if (!name) return std::unexpected(reader_.misshapen());
   const bool is_private = reader_[2] == "1";
   c_.offer.has(*name);
-  // What is private there is had in a private session alone.
+  // A private artifact is available only in a private session.
   if (!is_private || c_.options.with_private) c_.wants.promised(*name);
   const auto known = c_.repository.find(*name);
   if (known) {
@@ -157,7 +157,7 @@ Result<void> ClientReply::push() {
   }
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
   QUARRY_TRY(receipt->set_config("project-code", code));
-  told_project_ = true;
+  received_project_code_ = true;
   return {};
 }
 
@@ -167,7 +167,7 @@ Result<void> ClientReply::clone_seqno() {
   return {};
 }
 
-/// A row of the configuration, where it was asked for.
+/// A row of the configuration, if it was requested.
 Result<void> ClientReply::config() {
   if (!c_.takes_settings) return {};
   const auto record = repository::parse_config_record(reader_[1], reader_.payload());
@@ -179,13 +179,13 @@ Result<void> ClientReply::config() {
 }
 
 void ClientReply::message() {
-  std::string text = told(reader_[1]);
+  std::string text = printable_text(reader_[1]);
   if (text.starts_with("pull only")) refuses_push_ = true;
   messages_.push_back(std::move(text));
 }
 
 Result<void> ClientReply::finish() {
-  if (!error_) QUARRY_TRY(c_.unversioned.settle([this] { return receipt(); }));
+  if (!error_) QUARRY_TRY(c_.unversioned.finish_reply([this] { return receipt(); }));
   if (!error_ && !c_.offer.sent_of_unsent().empty() && !refuses_push_) {
     QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
     QUARRY_TRY(receipt->forget_unsent(c_.offer.sent_of_unsent()));

@@ -1,5 +1,5 @@
-// One reply of a server: its cards are carried out, in one transaction, which begins when the first
-// of them has something to store. Used by ClientSession.
+// Processes the cards of one server reply in one transaction, which starts when the first of them
+// stores something. Used by ClientSession.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace quarry::sync {
 
 class ClientReply {
  public:
-  /// What the reply is to, and for. Nothing is owned.
+  /// The request and its session. Nothing is owned.
   struct Context {
     repository::Repository& repository;
     const ClientOptions& options;
@@ -29,25 +29,25 @@ class ClientReply {
     ClientUnversioned& unversioned;
     const repository::Sender& sender;
     bool takes_settings;  // the request asked for the configuration
-    bool is_cloning;      // what comes is kept, and looked at later
+    bool is_cloning;      // artifacts are stored now and processed later
   };
   explicit ClientReply(const Context& context) : c_(context) {}
 
-  /// Carries out CARDS. After an error nothing of them was stored.
+  /// Processes CARDS. After an error nothing was stored.
   base::Result<void> read(std::string_view cards);
 
-  // --- what it said ----------------------------------------------------------------------------
+  // --- content of the reply --------------------------------------------------------------------
 
-  /// Of the last `clone_seqno`.
+  /// From the last `clone_seqno` card.
   const std::optional<std::uint64_t>& clone_next() const { return clone_next_; }
   /// The text of its error card.
   const std::optional<std::string>& error() const { return error_; }
-  /// It told the project code, which this repository did not know.
-  bool told_project() const { return told_project_; }
+  /// Whether it contained the project code, which this repository did not know.
+  bool received_project_code() const { return received_project_code_; }
   bool refuses_push() const { return refuses_push_; }
   std::vector<std::string>& messages() { return messages_; }
   std::uint64_t received() const { return received_; }
-  /// When the server says that it replied.
+  /// The server's time of the reply.
   std::optional<base::UnixMillis> timestamp() const { return reader_.timestamp(); }
 
  private:
@@ -69,7 +69,7 @@ class ClientReply {
   bool next_is_private_ = false;
   std::optional<std::uint64_t> clone_next_;
   std::optional<std::string> error_;
-  bool told_project_ = false;
+  bool received_project_code_ = false;
   bool refuses_push_ = false;
   std::vector<std::string> messages_;
   std::uint64_t received_ = 0;

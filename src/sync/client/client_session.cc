@@ -24,8 +24,8 @@ using base::Result;
 
 namespace {
 
-// A reply to a clone card holds an artifact, however short its server wants it to be.
-constexpr int kMostEmptyReplies = 100;
+// A reply to a clone card contains an artifact, however low the server's limit is.
+constexpr int kMaxEmptyReplies = 100;
 
 }  // namespace
 
@@ -48,10 +48,10 @@ struct ClientSession::State {
   ClientRequest request();
   Result<void> read(std::string_view content_type, std::string_view body);
   Result<void> refused(const ClientReply& reply);
-  Result<void> go_on_cloning(const ClientReply& reply);
+  Result<void> continue_clone(const ClientReply& reply);
   Result<void> complete_clone();
-  /// Whether the next request asks for artifacts by name. A clone does so only where something that
-  /// came is made from what did not come: its user may have no right to read.
+  /// Whether the next request asks for artifacts by name. A clone does so only if delta sources are
+  /// missing, since its user may not have the right to read.
   bool has_to_pull() {
     if (clone_next != 0) return false;
     return options.clone ? repository.has_waiting() : options.pull;
@@ -62,17 +62,17 @@ struct ClientSession::State {
   ClientWants wants;
   ClientOffer offer;
   bool may_push;
-  std::uint64_t clone_next;  // 0: no clone, or it has everything
-  int empty_replies = 0;     // to a clone, one after the other
-  bool wants_settings;       // a clone asks once
-  // The next request is only to learn the project code: without it nobody can log in, and without a
-  // login private artifacts are refused, not passed over.
+  std::uint64_t clone_next;  // 0: not cloning, or everything has arrived
+  int empty_replies = 0;     // in a row, while cloning
+  bool wants_settings;       // a clone requests them once
+  // The next request only asks for the project code, which a login needs; without a login, private
+  // artifacts would be refused instead of skipped.
   bool is_probing;
   bool asked_settings = false;
   bool logged_in = false;  // the last request had a login card
   bool login_failed = false;
   bool is_done = false;
-  std::string last_cards;  // the last request without its login
+  std::string last_cards;  // the last request's cards without the login
   ClientUnversioned unversioned;
   repository::Sender sender;
   ClientFigures figures;
@@ -81,10 +81,10 @@ struct ClientSession::State {
 
 namespace {
 
-/// A place in the order of a clone where no repository has anything any more.
+/// A position beyond the end of any clone.
 constexpr std::string_view kBeyondTheEnd = "2000000000";
 
-/// The content types that a reply may have.
+/// Nullopt if a reply cannot have CONTENT_TYPE.
 std::optional<BodyFormat> reply_format(std::string_view content_type) {
   if (content_type.starts_with("application/x-fossil-uncompressed")) return BodyFormat::kPlainClone;
   return request_format(content_type);
@@ -92,7 +92,7 @@ std::optional<BodyFormat> reply_format(std::string_view content_type) {
 
 }  // namespace
 
-/// Everything of the next request but its login.
+/// The next request's cards without the login.
 Result<std::string> ClientSession::State::cards() {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   QUARRY_TRY(repository.check_schema());
@@ -130,11 +130,11 @@ Result<std::string> ClientSession::State::cards() {
   return writer.take();
 }
 
-/// A clone begins without a login: it needs the project code for one.
+/// A clone starts without a login, since a login needs the project code.
 Result<void> ClientSession::State::refused(const ClientReply& reply) {
   const bool can_log_in =
       !logged_in && !options.user.empty() && !repository.settings().project_code().empty();
-  if (can_log_in && reply.told_project()) {
+  if (can_log_in && reply.received_project_code()) {
     is_probing = false;
     return {};
   }
@@ -142,11 +142,11 @@ Result<void> ClientSession::State::refused(const ClientReply& reply) {
   return fail(ErrorCode::kDenied, "the server says: " + *reply.error());
 }
 
-Result<void> ClientSession::State::go_on_cloning(const ClientReply& reply) {
+Result<void> ClientSession::State::continue_clone(const ClientReply& reply) {
   if (reply.clone_next() && *reply.clone_next() > clone_next) {
     clone_next = *reply.clone_next();
     empty_replies = reply.received() > 0 ? 0 : empty_replies + 1;
-    if (empty_replies <= kMostEmptyReplies) return {};
+    if (empty_replies <= kMaxEmptyReplies) return {};
     return fail(
         ErrorCode::kInvalid,
         fmt::format("the server has sent nothing in {} replies, and says that there is more",
@@ -162,7 +162,7 @@ Result<void> ClientSession::State::go_on_cloning(const ClientReply& reply) {
   return complete_clone();
 }
 
-/// Everything has come that the server gives of itself.
+/// The server has sent everything that a clone gets.
 Result<void> ClientSession::State::complete_clone() {
   QUARRY_TRY_ASSIGN(repository::Receipt receipt, repository.receive());
   receipt.set_sender(sender);
@@ -198,12 +198,12 @@ Result<void> ClientSession::State::read(std::string_view content_type, std::stri
   if (reply.error()) return refused(reply);
   if (asked_settings) wants_settings = false;
   if (reply.refuses_push()) may_push = false;
-  wants.settle();
+  wants.finish_reply();
   if (is_probing) {
     is_probing = false;
     return {};
   }
-  if (clone_next != 0) QUARRY_TRY(go_on_cloning(reply));
+  if (clone_next != 0) QUARRY_TRY(continue_clone(reply));
   is_done = clone_next == 0 && !wants_settings && !(may_push && offer.has_more()) &&
             !(has_to_pull() && wants.any()) && !unversioned.has_more();
   if (is_done && options.clone && repository.has_waiting()) {

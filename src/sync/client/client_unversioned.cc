@@ -20,7 +20,7 @@ using base::Result;
 constexpr std::uint64_t kDeletedFlag = 1;
 constexpr std::uint64_t kContentOmitted = 4;
 
-/// The number of seconds in WORD, as mtimes are.
+/// WORD as an mtime in seconds.
 std::optional<std::int64_t> time_in(std::string_view word) {
   const auto number = base::parse_number<std::uint64_t>(word);
   if (!number || *number > INT64_MAX) return std::nullopt;
@@ -72,7 +72,7 @@ Result<void> ClientUnversioned::send(CardWriter& writer, const std::string& name
     return {};
   }
   const auto content = repository_.unversioned().content(name);
-  // Of some files only the name ever came here.
+  // Of some files only the name has arrived.
   if (!content && content.error().code == base::ErrorCode::kNotFound) return {};
   if (!content) return std::unexpected(content.error());
   writer.uvfile(name, file->mtime, *file->hash, *content);
@@ -91,7 +91,7 @@ void ClientUnversioned::pragma(const CardReader& card) {
 Result<void> ClientUnversioned::igot(const CardReader& card) {
   const auto mtime = time_in(card[2]);
   if (!mtime || !is_hash(card[3])) return std::unexpected(card.misshapen());
-  // A name that climbs out of wherever the files are put is nobody's.
+  // Rejects names that would escape from the folder that files are put into.
   if (is_unversioned_name(card[1])) {
     there_[std::string(card[1])] = {.mtime = *mtime, .hash = std::string(card[3])};
   }
@@ -114,12 +114,12 @@ Result<void> ClientUnversioned::file(const CardReader& card, const Writing& rece
   return {};
 }
 
-Result<void> ClientUnversioned::settle(const Writing& receipt) {
+Result<void> ClientUnversioned::finish_reply(const Writing& receipt) {
   if (has_catalogue_) {
     has_catalogue_ = false;
     return compare(receipt);
   }
-  // A server that sends none of what it was asked for will not send the rest.
+  // A server that sent nothing of what was requested will not send the rest.
   if (has_begun_ && !std::exchange(something_came_, false)) wanted_.clear();
   return {};
 }

@@ -1,16 +1,16 @@
-// Unversioned files, from the client's side.
+// The client's side of syncing unversioned files.
 //
-//   first request   pragma uv-hash HASH: over all that is here
-//   its reply       nothing where the server has the same; otherwise `pragma uv-push-ok` or, for
-//                   who may not write them there, `uv-pull-only`, and `uvigot` for everything
-//   then            `uvgimme` for what is newer there, until it has come; `uvfile` for what is
-//                   newer here
+//   first request   pragma uv-hash HASH: over all files here
+//   its reply       nothing if the server has the same; otherwise `pragma uv-push-ok` or, without
+//                   the right to write, `uv-pull-only`, and `uvigot` for every file
+//   then            `uvgimme` for files that are newer there, until they have arrived; `uvfile` for
+//                   files that are newer here
 //
-// In a clone a server whose setting uv-sync is on sends its part of that reply unasked, with each
-// reply: the last one counts, and there is nothing to ask for.
+// When cloning, a server with the setting uv-sync sends its part of that reply unasked with each
+// reply: the last one counts, and nothing needs to be requested.
 //
-// Newer is what has the later mtime; of two equal ones, the greater hash (a deletion, "-", is the
-// least). Used by ClientSession.
+// The newer file is the one with the later mtime, or if equal, the greater hash (a deletion, "-",
+// is the least). Used by ClientSession.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ namespace quarry::sync {
 
 class ClientUnversioned {
  public:
-  /// Begins the transaction of a reply, where there is none yet.
+  /// Starts the transaction of a reply, if it has not started yet.
   using Writing = std::function<base::Result<repository::Receipt*>()>;
 
   struct Choices {
-    bool asks = true;  // false: nothing happens unless the server begins
+    bool asks = true;  // false: does nothing unless the server starts
     bool pulls = false;
     bool pushes = false;
   };
@@ -40,16 +40,16 @@ class ClientUnversioned {
   ClientUnversioned(repository::Repository& repository, Choices choices);
 
   bool has_more() const { return !has_asked_ || !wanted_.empty() || !to_send_.empty(); }
-  /// Its part of a request. In a Snapshot.
+  /// Writes its part of a request. Needs an open Snapshot.
   base::Result<void> write(CardWriter& writer);
 
-  // --- what the reply says ---------------------------------------------------------------------
+  // --- while reading the reply -----------------------------------------------------------------
 
   void pragma(const CardReader& card);
   base::Result<void> igot(const CardReader& card);
   base::Result<void> file(const CardReader& card, const Writing& receipt);
-  /// The reply has ended.
-  base::Result<void> settle(const Writing& receipt);
+  /// The end of a reply.
+  base::Result<void> finish_reply(const Writing& receipt);
 
   std::uint64_t sent() const { return sent_; }
 
@@ -69,7 +69,7 @@ class ClientUnversioned {
   bool pushes_;
   bool has_asked_;
   std::size_t max_upload_;
-  bool has_begun_ = false;  // to exchange files: no further catalogue counts
+  bool has_begun_ = false;  // files are being exchanged; later catalogues are ignored
   bool has_catalogue_ = false;
   bool may_push_ = false;
   bool something_came_ = false;

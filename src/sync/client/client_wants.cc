@@ -7,16 +7,16 @@ namespace {
 
 using artifact::HashName;
 
-// A server fills its reply with what it is asked for, and names the rest: much more than it can
-// send at once is asked for in vain.
-constexpr std::size_t kLeastAtOnce = 200;
+// A server fills its reply and names the rest, so requesting much more than fits into a reply is
+// wasteful.
+constexpr std::size_t kMinAtOnce = 200;
 
 }  // namespace
 
 std::vector<HashName> ClientWants::missing(std::size_t limit) {
-  // Of those that are not to be had some may be phantoms no longer: then there are more than LIMIT.
-  auto names = repository_.names().phantoms(limit + not_to_be_had_.size(), with_private_);
-  std::erase_if(names, [this](const HashName& name) { return not_to_be_had_.contains(name); });
+  // Some unavailable ones may no longer be phantoms: then there are more than LIMIT.
+  auto names = repository_.names().phantoms(limit + unavailable_.size(), with_private_);
+  std::erase_if(names, [this](const HashName& name) { return unavailable_.contains(name); });
   if (names.size() > limit)
     names.erase(names.begin() + static_cast<std::ptrdiff_t>(limit), names.end());
   return names;
@@ -39,18 +39,18 @@ void ClientWants::ask(CardWriter& writer) {
 void ClientWants::came(const HashName& name) {
   ++came_count_;
   asked_.erase(name);
-  not_to_be_had_.erase(name);
+  unavailable_.erase(name);
 }
 
-void ClientWants::settle() {
+void ClientWants::finish_reply() {
   // A server that only promises will never send.
-  const bool gets_on = came_count_ > 0;
+  const bool is_progressing = came_count_ > 0;
   for (const HashName& name : asked_) {
-    if (!gets_on || !promised_.contains(name)) not_to_be_had_.insert(name);
+    if (!is_progressing || !promised_.contains(name)) unavailable_.insert(name);
   }
   asked_.clear();
   promised_.clear();
-  at_once_ = std::max(kLeastAtOnce, came_count_ * 2);
+  at_once_ = std::max(kMinAtOnce, came_count_ * 2);
 }
 
 }  // namespace quarry::sync

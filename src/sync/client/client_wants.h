@@ -1,5 +1,5 @@
-// What a client lacks, and what it has asked for: a phantom is asked for until it comes, or until
-// the server has passed over it. Used by ClientSession.
+// The phantoms that a client requests: each is requested until it arrives or the server turns out
+// not to have it. Used by ClientSession.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,19 @@ class ClientWants {
   ClientWants(repository::Repository& repository, bool with_private)
       : repository_(repository), with_private_(with_private) {}
 
-  /// Whether there is a phantom that the server was not found to lack.
+  /// Whether there is a phantom that the server may have.
   bool any();
-  /// Writes `gimme` for phantoms, as many as the server is likely to answer at once.
+  /// Writes `gimme` for as many phantoms as the server is likely to answer at once.
   void ask(CardWriter& writer);
 
-  // --- what the reply brings -------------------------------------------------------------------
+  // --- while reading the reply -----------------------------------------------------------------
 
-  /// NAME has come.
+  /// NAME has arrived.
   void came(const artifact::HashName& name);
-  /// The server has NAME: there was no room for it, or it was not asked for.
+  /// The server has NAME, but the reply had no room for it or it was not requested.
   void promised(const artifact::HashName& name) { promised_.insert(name); }
-  /// The reply has ended: what was asked for and neither came nor was promised is not to be had.
-  void settle();
+  /// The end of a reply: what was requested but neither arrived nor was promised is unavailable.
+  void finish_reply();
 
  private:
   std::vector<artifact::HashName> missing(std::size_t limit);
@@ -41,7 +41,7 @@ class ClientWants {
   std::size_t came_count_ = 0;
   std::unordered_set<artifact::HashName> asked_;  // in the last request
   std::unordered_set<artifact::HashName> promised_;
-  std::unordered_set<artifact::HashName> not_to_be_had_;
+  std::unordered_set<artifact::HashName> unavailable_;
 };
 
 }  // namespace quarry::sync

@@ -1,4 +1,4 @@
-// How much a client sends at once.
+// How much a client sends in one request.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace quarry::sync {
 
-/// Bytes of one request (the setting max-upload), beyond which what is left waits for the next.
+/// Limit on one request in bytes (the setting max-upload); the rest waits for the next one.
 inline std::size_t max_upload(repository::Repository& repository) {
   constexpr std::int64_t kDefault = 250000;
   const std::int64_t bytes = repository.settings().get_int("max-upload", kDefault);

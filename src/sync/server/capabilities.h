@@ -1,10 +1,10 @@
-// What a user may do in a sync, from the letters of user.cap.
+// A user's rights in a sync, from the letters of user.cap.
 //
 //   g clone   o read   i write   x private artifacts   y write unversioned files
 //   a admin   s setup  e read private addresses        (other letters concern web pages)
 //
-// `i` implies `o`; `a` and `s` imply the others but not `x` and not `y`. The letters `u` and `v`
-// lend the rights of the users `reader` and `developer`: that needs the user table, see Visitor.
+// `i` implies `o`; `a` and `s` imply the others except `x` and `y`. The letters `u` and `v` inherit
+// the rights of the users `reader` and `developer`: that needs the user table, see SyncUser.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ enum class Right : std::uint8_t {
 class Capabilities {
  public:
   Capabilities() = default;
-  /// What LETTERS give by themselves.
+  /// The rights that LETTERS grant, without inheritance.
   static Capabilities of_letters(std::string_view letters);
 
   bool may(Right right) const { return (bits_ & static_cast<std::uint8_t>(right)) != 0; }

@@ -12,16 +12,16 @@ using repository::ConfigAreas;
 
 }  // namespace
 
-Configuration::Configuration(repository::Repository& repository, const Visitor& visitor,
+Configuration::Configuration(repository::Repository& repository, const SyncUser& sync_user,
                              Intake& intake, CardWriter& writer)
-    : repository_(repository), visitor_(visitor), intake_(intake), writer_(writer) {}
+    : repository_(repository), sync_user_(sync_user), intake_(intake), writer_(writer) {}
 
 ConfigAreas Configuration::allowed(ConfigAreas areas) const {
-  if (!visitor_.may(Right::kRead)) return 0;
-  if (!visitor_.may(Right::kAdmin)) {
+  if (!sync_user_.may(Right::kRead)) return 0;
+  if (!sync_user_.may(Right::kAdmin)) {
     areas &= ~(repository::kConfigUser | repository::kConfigSubscriber);
   }
-  if (!visitor_.may(Right::kReadAddresses)) areas &= ~repository::kConfigEmail;
+  if (!sync_user_.may(Right::kReadAddresses)) areas &= ~repository::kConfigEmail;
   return areas;
 }
 
@@ -44,7 +44,7 @@ void Configuration::request(const CardReader& card) {
 }
 
 Result<void> Configuration::receive(const CardReader& card) {
-  if (!visitor_.may(Right::kAdmin)) {
+  if (!sync_user_.may(Right::kAdmin)) {
     return fail(ErrorCode::kDenied, "not authorized to push configuration");
   }
   const std::string_view name = card[1];

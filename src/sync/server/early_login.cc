@@ -15,7 +15,7 @@ using artifact::BlobReader;
 using artifact::RunningDigest;
 using base::Result;
 
-/// Of a plain body, as if it came in pieces.
+/// Reads a plain body in pieces, like BlobReader.
 class PlainReader {
  public:
   explicit PlainReader(std::string_view body) : left_(body) {}
@@ -35,7 +35,7 @@ std::optional<RunningDigest> digest_for(std::string_view nonce) {
   return std::nullopt;
 }
 
-/// Whether NONCE is the hash of FIRST and what READER has after it.
+/// Whether NONCE is the hash of FIRST and the rest of READER.
 template <typename Reader>
 Result<bool> is_hash_of_rest(std::string_view nonce, std::string_view first, Reader& reader,
                              Bound& bound) {
@@ -51,12 +51,12 @@ Result<bool> is_hash_of_rest(std::string_view nonce, std::string_view first, Rea
 }
 
 template <typename Reader>
-Result<bool> look_for_login(Visitor& visitor, std::string_view cookie, Reader& reader,
-                            Bound& bound) {
+Result<bool> check_login(SyncUser& sync_user, std::string_view cookie, Reader& reader,
+                         Bound& bound) {
   QUARRY_TRY_ASSIGN(const std::string_view first, reader.next());
-  const auto card = Visitor::login_in(cookie);
+  const auto card = SyncUser::login_in(cookie);
   if (card) {
-    return visitor.proves(*card, [&](std::string_view nonce) {
+    return sync_user.proves(*card, [&](std::string_view nonce) {
       return is_hash_of_rest(nonce, first, reader, bound);
     });
   }
@@ -64,23 +64,23 @@ Result<bool> look_for_login(Visitor& visitor, std::string_view cookie, Reader& r
   const auto read = cards.next();
   if (!read || !*read || cards.type() != CardType::kLogin) return false;
   const LoginCard login{std::string(cards[1]), std::string(cards[2]), std::string(cards[3])};
-  return visitor.proves(login, [&](std::string_view nonce) {
+  return sync_user.proves(login, [&](std::string_view nonce) {
     return is_hash_of_rest(nonce, cards.rest(), reader, bound);
   });
 }
 
 }  // namespace
 
-Result<bool> is_from_user(Visitor& visitor, const Request& request, BodyFormat format,
+Result<bool> is_from_user(SyncUser& sync_user, const Request& request, BodyFormat format,
                           std::size_t max_body, Bound& bound) {
-  visitor.remote_user(request.remote_user);
-  if (visitor.login_name()) return true;
+  sync_user.remote_user(request.remote_user);
+  if (sync_user.login_name()) return true;
   if (format != BodyFormat::kCompressed) {
     PlainReader reader(request.body);
-    return look_for_login(visitor, request.cookie, reader, bound);
+    return check_login(sync_user, request.cookie, reader, bound);
   }
   QUARRY_TRY_ASSIGN(BlobReader reader, BlobReader::open(request.body, max_body));
-  return look_for_login(visitor, request.cookie, reader, bound);
+  return check_login(sync_user, request.cookie, reader, bound);
 }
 
 }  // namespace quarry::sync

@@ -1,12 +1,12 @@
-// Whether a user sends a request that is too large to be expanded for nobody.
+// Checks the login of a request that is too large to be decompressed for an anonymous client.
 //
-// A login signs the hash of everything that follows it, which may be half a gigabyte that half a
-// megabyte expands to. So its signature is looked at first, which is over that hash as the login
-// states it: for this the first card is enough, and who knows no password has no more done for him.
-// Then the hash is computed over the body while it expands, of which a piece is held at a time.
+// A login signs the hash of everything after it, which may be half a gigabyte that was compressed
+// to half a megabyte. So the signature over the hash that the login states is checked first: that
+// takes only the first card, so without a password a client can cause no more work. Then the hash
+// is computed while the body is decompressed piece by piece.
 //
-// What counts is the x-f-l-c cookie, or a login that is the body's first card; clients put it
-// there. Used by ServerSession.
+// The login must be the x-f-l-c cookie or the body's first card, where clients put it. Used by
+// ServerSession.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@
 #include "cards/bound.h"
 #include "quarry/base/result.h"
 #include "quarry/sync/request.h"
-#include "visitor.h"
+#include "sync_user.h"
 
 namespace quarry::sync {
 
-/// Whether VISITOR is somebody, by a login in REQUEST, whose body in FORMAT has at most MAX_BODY
-/// bytes. Errors: kDenied (a login that fails), kInvalid (broken compression), kLimit (BOUND).
-base::Result<bool> is_from_user(Visitor& visitor, const Request& request, BodyFormat format,
+/// Whether REQUEST has a login of a user with a password. Its body in FORMAT has at most MAX_BODY
+/// bytes. Errors: kDenied (failed login), kInvalid (broken compression), kLimit (BOUND).
+base::Result<bool> is_from_user(SyncUser& sync_user, const Request& request, BodyFormat format,
                                 std::size_t max_body, Bound& bound);
 
 }  // namespace quarry::sync

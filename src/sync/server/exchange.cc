@@ -14,10 +14,10 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// From this many unclustered artifacts on, one cluster to name them all is cheaper to everybody.
+/// From this many unclustered artifacts on, making a cluster saves work for everybody.
 constexpr std::size_t kClusterThreshold = 100;
-// Cards without an artifact, from one look at the clock to the next.
-constexpr std::size_t kCardsBetweenLooks = 64;
+// Cards without an artifact between two readings of the clock.
+constexpr std::size_t kCardsBetweenClockReads = 64;
 
 std::unexpected<base::Error> denied(const char* what) {
   return fail(ErrorCode::kDenied, std::string("not authorized to ") + what);
@@ -32,15 +32,15 @@ Exchange::Exchange(repository::Repository& repository, const SessionOptions& opt
       request_(request),
       bound_(bound),
       receipt_(receipt),
-      visitor_(repository, options.single_login, request.logins),
-      intake_(repository, receipt, visitor_, request.remote_address),
+      sync_user_(repository, options.single_login, request.logins),
+      intake_(repository, receipt, sync_user_, request.remote_address),
       supply_(repository, bound, writer_),
-      unversioned_(repository, visitor_, intake_, supply_, writer_),
-      configuration_(repository, visitor_, intake_, writer_),
-      pragmas_(repository, visitor_, intake_, writer_, request.own_url) {}
+      unversioned_(repository, sync_user_, intake_, supply_, writer_),
+      configuration_(repository, sync_user_, intake_, writer_),
+      pragmas_(repository, sync_user_, intake_, writer_, request.own_url) {}
 
 Result<void> Exchange::announce() {
-  // A legacy clone has named them all already.
+  // A legacy clone has already named them all.
   if (wants_catalogue_ && !(is_clone_ && clone_version_ == 0)) {
     return supply_.announce_all(client_has_);
   }
@@ -51,19 +51,19 @@ Result<void> Exchange::announce() {
 
 Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_for_clusters) {
   reader_ = CardReader(cards, {.max_cards = options_.max_cards});
-  if (options_.all_rights) visitor_.trust();
-  visitor_.remote_user(request_.remote_user);
-  QUARRY_TRY(visitor_.login_cookie(request_.cookie, cards));
+  if (options_.all_rights) sync_user_.trust();
+  sync_user_.remote_user(request_.remote_user);
+  QUARRY_TRY(sync_user_.login_cookie(request_.cookie, cards));
   while (true) {
     QUARRY_TRY_ASSIGN(const bool more, reader_.next());
     if (!more) break;
-    if (tally_.card(reader_.type())) tell("reading cards");
-    if (reader_.count() % kCardsBetweenLooks == 0) QUARRY_TRY(bound_.check());
+    if (tally_.card(reader_.type())) report_progress("reading cards");
+    if (reader_.count() % kCardsBetweenClockReads == 0) QUARRY_TRY(bound_.check());
     QUARRY_TRY(handle());
     if (intake_.needs_receipt()) return Outcome::kNeedsReceipt;
   }
   if (private_refused_) {
-    // A client that clones logs in only after it has learned the project code from a refusal.
+    // A cloning client logs in only after it has learned the project code from a refusal.
     clone_refused_ = is_clone_;
     return denied("sync private content");
   }
@@ -74,7 +74,7 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
     return Outcome::kWantsClusters;
   }
   supply_.set_client(client_, private_session_);
-  tell("answering");
+  report_progress("answering");
   if (is_clone_) {
     QUARRY_TRY(clone_version_ >= 2 ? supply_.clone(clone_version_, clone_first_)
                                    : supply_.clone_by_name());
@@ -110,8 +110,8 @@ Result<void> Exchange::handle() {
     case CardType::kPush:
       return push();
     case CardType::kLogin:
-      QUARRY_TRY(bound_.check());  // it hashes all that follows
-      return visitor_.login(reader_[1], reader_[2], reader_[3], reader_.rest());
+      QUARRY_TRY(bound_.check());  // a login hashes everything after it
+      return sync_user_.login(reader_[1], reader_[2], reader_[3], reader_.rest());
     case CardType::kClone:
       return clone();
     case CardType::kPrivate:
@@ -121,13 +121,13 @@ Result<void> Exchange::handle() {
     case CardType::kReqconfig:
       configuration_.request(reader_);
       return {};
-    case CardType::kCookie:  // ours say nothing, and others' are not for us
+    case CardType::kCookie:  // our own cookies have no meaning, and others' are not for us
       return {};
     case CardType::kUvfile:
       return unversioned_.file(reader_);
     case CardType::kUvgimme:
       return unversioned_.gimme(reader_);
-    case CardType::kCloneSeqno:  // the reader takes none of these from a client
+    case CardType::kCloneSeqno:  // the reader rejects these from a client
     case CardType::kError:
     case CardType::kMessage:
     case CardType::kUvigot:
@@ -148,7 +148,7 @@ Result<void> Exchange::clone() {
     version = *version_word;
     first = *first_word;
   }
-  if (!visitor_.may(Right::kClone)) {
+  if (!sync_user_.may(Right::kClone)) {
     clone_refused_ = true;
     return denied("clone");
   }
@@ -156,7 +156,7 @@ Result<void> Exchange::clone() {
   unversioned_.offer_to_clone();
   clone_version_ = version >= 2 ? version : 0;
   clone_first_ = static_cast<repository::Rid>(first);
-  // The legacy clone goes on as a pull: the client asks for what was named.
+  // A legacy clone continues as a pull: the client requests what was named.
   if (clone_version_ == 0) may_pull_ = true;
   return {};
 }
@@ -172,7 +172,7 @@ Result<void> Exchange::check_codes() {
 
 Result<void> Exchange::pull() {
   QUARRY_TRY(check_codes());
-  if (!visitor_.may(Right::kRead)) return denied("read");
+  if (!sync_user_.may(Right::kRead)) return denied("read");
   may_pull_ = true;
   return {};
 }
@@ -180,12 +180,12 @@ Result<void> Exchange::pull() {
 Result<void> Exchange::push() {
   QUARRY_TRY(check_codes());
   asked_push_ = true;
-  if (visitor_.may(Right::kWrite)) {
+  if (sync_user_.may(Right::kWrite)) {
     may_push_ = true;
     return {};
   }
   if (!may_pull_) return denied("write");
-  // A sync by somebody who may only read: from these words on the client only pulls.
+  // For a sync by a user who may only read: after this message the client only pulls.
   writer_.message("pull only - not authorized to push");
   return {};
 }
@@ -211,7 +211,7 @@ Result<void> Exchange::gimme() {
 }
 
 Result<void> Exchange::private_next() {
-  if (!visitor_.may(Right::kPrivate)) return denied("sync private content");
+  if (!sync_user_.may(Right::kPrivate)) return denied("sync private content");
   next_is_private_ = true;
   return {};
 }
@@ -225,8 +225,8 @@ Result<void> Exchange::pragma() {
     }
     supply_.set_client(client_, private_session_);
   } else if (reader_[1] == "send-private") {
-    private_session_ = visitor_.may(Right::kPrivate);
-    // Not an error yet: a clone card that comes without a login is to be refused in its own way.
+    private_session_ = sync_user_.may(Right::kPrivate);
+    // Not an error yet: a clone card without a login is refused differently.
     private_refused_ = !private_session_;
   } else if (reader_[1] == "uv-hash" && HashName::parse(reader_[2])) {
     unversioned_.compare(reader_[2]);
@@ -245,7 +245,7 @@ bool Exchange::calls_for_clusters() {
 }
 
 Result<void> Exchange::finish_push() {
-  // What the client asked for in the same breath it cannot have.
+  // The client cannot have what it requests itself in the same request.
   std::size_t room = options_.max_gimme;
   for (const HashName& name :
        repository_.names().phantoms(room + supply_.wanted(), private_session_)) {
@@ -266,7 +266,7 @@ Result<void> Exchange::finish_push() {
     return {};
   }
   QUARRY_TRY(intake_.set_hook_embargo(asked_for_more_));
-  // Half of a push makes poor clusters.
+  // Clusters of an incomplete push would be poor.
   if (asked_for_more_ || !calls_for_clusters()) return {};
   return intake_.make_clusters();
 }
@@ -277,16 +277,16 @@ std::string_view Exchange::operation() const {
   return may_pull_ ? "pull" : "";
 }
 
-void Exchange::tell(std::string_view phase) const {
+void Exchange::report_progress(std::string_view phase) const {
   if (!request_.on_progress) return;
   const std::string what = tally_.in(phase);
-  request_.on_progress({.user = visitor_.name(), .operation = operation(), .what = what});
+  request_.on_progress({.user = sync_user_.name(), .operation = operation(), .what = what});
 }
 
 SessionFigures Exchange::figures() const {
   SessionFigures figures;
-  figures.user = visitor_.name();
-  figures.failed_login = visitor_.failed_login();
+  figures.user = sync_user_.name();
+  figures.failed_login = sync_user_.failed_login();
   figures.operation = operation();
   figures.artifacts_in = intake_.stored();
   figures.artifacts_out = supply_.sent();

@@ -1,11 +1,11 @@
-// One pass over the cards of one request, with the reply that they get.
+// One pass over the cards of a request, which builds the reply.
 //
-// The reply in order: what the cards themselves answer · the artifacts of a clone, or those that
-// were asked for · `gimme` for phantoms after a push · `igot` for what the client may lack after a
-// pull · the timestamp. An error ends the pass: the reply is then that error alone, and whoever
-// holds the Receipt drops it.
+// The reply in order: answers to single cards · the artifacts of a clone, or those requested ·
+// `gimme` for phantoms after a push · `igot` for what the client may lack after a pull · the
+// timestamp. An error ends the pass: the reply is then the error alone, and the caller drops the
+// Receipt.
 //
-// Used by ServerSession, which decides inside which transaction a pass runs.
+// Used by ServerSession, which decides in which transaction a pass runs.
 #pragma once
 
 #include <optional>
@@ -24,41 +24,41 @@
 #include "quarry/repository/repository.h"
 #include "quarry/sync/request.h"
 #include "supply.h"
+#include "sync_user.h"
 #include "unversioned.h"
-#include "visitor.h"
 
 namespace quarry::sync {
 
 class Exchange {
  public:
   enum class Outcome {
-    kDone,           // the reply is whole
-    kNeedsReceipt,   // something has to be stored, and there was no receipt
-    kWantsClusters,  // so much is unclustered that a receipt would be good to have
+    kDone,           // the reply is complete
+    kNeedsReceipt,   // something must be stored, but there is no receipt
+    kWantsClusters,  // there are so many unclustered artifacts that making clusters pays
   };
 
-  /// None is owned; all must outlive the exchange. RECEIPT is null for a pass that only reads.
+  /// Nothing is owned; all must outlive the exchange. RECEIPT is null for a read-only pass.
   Exchange(repository::Repository& repository, const SessionOptions& options,
            const Request& request, Bound& bound, repository::Receipt* receipt);
 
-  /// Reads CARDS (decoded) and builds the reply. With MAY_STOP_FOR_CLUSTERS false, it goes on where
-  /// it would have returned kWantsClusters. The error is what the client is to be told.
+  /// Processes CARDS (decoded) and builds the reply. Returns kWantsClusters only with
+  /// MAY_STOP_FOR_CLUSTERS. The error is for the client.
   base::Result<Outcome> run(std::string_view cards, bool may_stop_for_clusters);
 
-  /// The reply, which lacks its timestamp. After run() returned kDone.
+  /// The reply, without its timestamp, after run() returned kDone.
   CardWriter& reply() { return writer_; }
-  /// Whether a clone of version 3 or later was granted: its reply travels uncompressed.
+  /// Whether a clone of version 3 or later was granted: its reply is sent uncompressed.
   bool is_plain_clone() const { return clone_version_ >= 3; }
-  /// Whether the error was that somebody may not clone.
+  /// Whether the error was a missing right to clone.
   bool refused_clone() const { return clone_refused_; }
-  /// Whether a hook embargo is to be lifted that this pass, without a receipt, could not lift.
+  /// Whether a hook embargo should be lifted, which this pass could not do without a receipt.
   bool leaves_embargo() const { return leaves_embargo_; }
 
-  /// Tells whoever is to know that PHASE begins.
-  void tell(std::string_view phase) const;
+  /// Reports the start of PHASE through Request::on_progress.
+  void report_progress(std::string_view phase) const;
 
   repository::Sender sender() const { return intake_.sender(); }
-  /// All but the error.
+  /// Everything except the error.
   SessionFigures figures() const;
 
  private:
@@ -85,7 +85,7 @@ class Exchange {
   repository::Receipt* receipt_;
   CardReader reader_{{}};
   CardWriter writer_;
-  Visitor visitor_;
+  SyncUser sync_user_;
   Intake intake_;
   Supply supply_;
   Unversioned unversioned_;
@@ -93,7 +93,7 @@ class Exchange {
   Pragmas pragmas_;
   CardTally tally_;
 
-  std::size_t artifacts_ = 0;  // that came
+  std::size_t artifacts_ = 0;  // received
   bool may_pull_ = false;
   bool may_push_ = false;
   bool asked_push_ = false;

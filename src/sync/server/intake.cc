@@ -12,18 +12,19 @@ using base::Result;
 
 constexpr std::int64_t kHookEmbargoSeconds = 60;
 
-// Unclustered artifacts that are read for each that a client mentions; to look one up by its name
-// costs about as much as to read two.
+// How many unclustered artifacts are read for each name that a client mentions; looking up one name
+// costs about as much as reading two of them.
 constexpr std::size_t kReadPerMention = 2;
 
 }  // namespace
 
 Intake::Intake(repository::Repository& repository, repository::Receipt* receipt,
-               const Visitor& visitor, std::string_view address)
-    : repository_(repository), receipt_(receipt), visitor_(visitor), address_(address) {}
+               const SyncUser& sync_user, std::string_view address)
+    : repository_(repository), receipt_(receipt), sync_user_(sync_user), address_(address) {}
 
 repository::Sender Intake::sender() const {
-  return {.uid = visitor_.uid(), .login_nonce = visitor_.nonce(), .address = std::string(address_)};
+  return {
+      .uid = sync_user_.uid(), .login_nonce = sync_user_.nonce(), .address = std::string(address_)};
 }
 
 bool Intake::writable() {
@@ -31,9 +32,9 @@ bool Intake::writable() {
     needs_receipt_ = true;
     return false;
   }
-  // Only now: logins come before what they allow.
-  if (!told_sender_) receipt_->set_sender(sender());
-  told_sender_ = true;
+  // Only now, because logins precede what they allow.
+  if (!has_set_sender_) receipt_->set_sender(sender());
+  has_set_sender_ = true;
   return true;
 }
 
@@ -46,15 +47,16 @@ Result<void> Intake::file(const CardReader& card, bool is_private) {
     ++stored_;
     return {};
   }
-  // What is private here and came as public was published if it was what its name says.
-  if (!is_private && !visitor_.may(Right::kPrivate)) return {};
+  // A private artifact that was sent as public becomes public, since its content has matched its
+  // name.
+  if (!is_private && !sync_user_.may(Right::kPrivate)) return {};
   return mention_one(arrival.name, is_private);
 }
 
 Result<void> Intake::mention(NameList& mentioned) {
-  // Nearly always the client has what everybody has: the unclustered artifacts of this repository.
-  // Those need no look into the table of artifacts. But where there are very many, as in the middle
-  // of a history that is pushed, looking up the few that are mentioned costs less.
+  // Usually the client mentions what everybody has: the unclustered artifacts of this repository,
+  // which need no lookup in the artifact table. If there are very many, as while a history is being
+  // pushed, looking up the few mentioned names is cheaper.
   if (const auto* unclustered =
           repository_.names().unclustered_within(kReadPerMention * mentioned.size())) {
     std::size_t known = 0;
@@ -77,15 +79,16 @@ Result<void> Intake::mention(NameList& mentioned) {
 
 Result<void> Intake::mention_one(const HashName& name, bool is_private) {
   const auto known = repository_.find(name);
-  // Who may not see what is private makes nothing that is here private, nor anything new. What
-  // nobody has sent yet he may: it is not asked for any more, and public again once it comes.
-  const bool may_hide = visitor_.may(Right::kPrivate) || (known && known->is_phantom());
+  // Without the right to private artifacts, the client can make nothing private that is here, and
+  // cannot add private artifacts. It may do so to a phantom: that is no longer requested, and
+  // becomes public once it arrives.
+  const bool may_hide = sync_user_.may(Right::kPrivate) || (known && known->is_phantom());
   if (is_private && !may_hide) return {};
   if (known) {
     if (repository_.is_private(known->rid) == is_private) return {};
     if (is_private && !known->is_phantom()) return {};
-    if (!is_private && !known->is_phantom() && !visitor_.may(Right::kPrivate)) {
-      // To name a private artifact is not to have it: the client is asked to send it.
+    if (!is_private && !known->is_phantom() && !sync_user_.may(Right::kPrivate)) {
+      // Naming a private artifact does not prove having it: the client must send it.
       to_be_proven_.push_back(name);
       return {};
     }

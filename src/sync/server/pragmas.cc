@@ -22,10 +22,10 @@ constexpr std::size_t kMaxClientId = 200;
 
 }  // namespace
 
-Pragmas::Pragmas(repository::Repository& repository, const Visitor& visitor, Intake& intake,
+Pragmas::Pragmas(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
                  CardWriter& writer, std::string_view own_url)
     : repository_(repository),
-      visitor_(visitor),
+      sync_user_(sync_user),
       intake_(intake),
       writer_(writer),
       own_url_(own_url) {}
@@ -35,19 +35,19 @@ Result<void> Pragmas::read(const CardReader& card) {
   if (name == "ci-lock" && card.size() == 4) return lock(card);
   if (name == "ci-unlock" && card.size() == 3) return unlock(card[2]);
   if (name == "client-url" && card.size() == 3) return client_url(card[2]);
-  if (name == "req-links") wants_links_ = visitor_.may(Right::kRead);
+  if (name == "req-links") wants_links_ = sync_user_.may(Right::kRead);
   return {};
 }
 
 Result<void> Pragmas::lock(const CardReader& card) {
   const auto check_in = HashName::parse(card[2]);
-  if (!check_in || card[3].size() > kMaxClientId || !visitor_.may(Right::kWrite)) return {};
+  if (!check_in || card[3].size() > kMaxClientId || !sync_user_.may(Right::kWrite)) return {};
   repository::Receipt* const receipt = intake_.receipt();
   if (receipt == nullptr) return {};
   QUARRY_TRY_ASSIGN(const auto held,
-                    receipt->lock_check_in(*check_in, visitor_.login_name(), card[3]));
+                    receipt->lock_check_in(*check_in, sync_user_.login_name(), card[3]));
   if (held) {
-    // Without a name the client would not see that this is an answer.
+    // Without a name the client would not recognize the answer.
     const std::string login = held->login.empty() ? "nobody" : fossilize(held->login);
     writer_.pragma("ci-lock-fail", fmt::format("{} {}", login, held->since));
   }
@@ -58,13 +58,13 @@ Result<void> Pragmas::lock(const CardReader& card) {
 }
 
 Result<void> Pragmas::unlock(std::string_view client) {
-  if (!visitor_.may(Right::kWrite)) return {};
+  if (!sync_user_.may(Right::kWrite)) return {};
   repository::Receipt* const receipt = intake_.receipt();
   return receipt != nullptr ? receipt->unlock_check_ins(client) : Result<void>{};
 }
 
 Result<void> Pragmas::client_url(std::string_view url) {
-  if (!visitor_.may(Right::kWrite)) return {};
+  if (!sync_user_.may(Right::kWrite)) return {};
   const std::string known_as = public_url(url);
   if (known_as.empty()) return {};
   repository::Receipt* const receipt = intake_.receipt();
@@ -73,7 +73,7 @@ Result<void> Pragmas::client_url(std::string_view url) {
 
 void Pragmas::finish() {
   if (!wants_links_) return;
-  // Without their users, several rows may be of one repository.
+  // Without their users, several rows may be the same URL.
   std::map<std::pair<std::string, std::string>, std::int64_t> latest;
   for (const repository::SyncLink& link : repository_.settings().sync_links(own_url_)) {
     const std::string url = public_url(link.url, PublicSchemes::kHttpAndSsh);

@@ -1,14 +1,14 @@
-// Pragmas that concern neither artifacts nor unversioned files.
+// Pragmas about neither artifacts nor unversioned files.
 //
-//   ci-lock CHECK-IN CLIENT   a commit on CHECK-IN is about to be made. Where another client said
-//                             so before, `pragma ci-lock-fail LOGIN MTIME` answers. Where the
-//                             repository says `forbid-delta-manifests`:
-//                             `pragma avoid-delta-manifests`, too
-//   ci-unlock CLIENT          … was made, or not
-//   client-url URL            where the client's own repository can be reached
-//   req-links                 asks for others of the project: `pragma link URL JSON MTIME`
+//   ci-lock CHECK-IN CLIENT   the client is about to commit on CHECK-IN. If another client
+//                             announced that before, `pragma ci-lock-fail LOGIN MTIME` is the
+//                             answer. If the repository's setting `forbid-delta-manifests` is on:
+//                             also `pragma avoid-delta-manifests`
+//   ci-unlock CLIENT          the commit was made or abandoned
+//   client-url URL            URL of the client's own repository
+//   req-links                 requests URLs of other clones: `pragma link URL JSON MTIME`
 //
-// The first three need the right to write, the last that to read; otherwise they say nothing. Used
+// The first three need the right to write, the last one to read; otherwise they are ignored. Used
 // by Exchange.
 #pragma once
 
@@ -20,19 +20,19 @@
 #include "intake.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
-#include "visitor.h"
+#include "sync_user.h"
 
 namespace quarry::sync {
 
 class Pragmas {
  public:
-  /// None is owned; all must outlive this. OWN_URL is this repository's, or empty.
-  Pragmas(repository::Repository& repository, const Visitor& visitor, Intake& intake,
+  /// Nothing is owned; all must outlive this. OWN_URL is this repository's, or empty.
+  Pragmas(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
           CardWriter& writer, std::string_view own_url);
 
-  /// A pragma card; those of other names are ignored. Error: what storing gives.
+  /// Processes a pragma card; unknown ones are ignored. Error: those of storing.
   base::Result<void> read(const CardReader& card);
-  /// After the last card: what was asked for, as the request has left it.
+  /// After the last card: answers req-links with the state that the request has left.
   void finish();
 
  private:
@@ -41,7 +41,7 @@ class Pragmas {
   base::Result<void> client_url(std::string_view url);
 
   repository::Repository& repository_;
-  const Visitor& visitor_;
+  const SyncUser& sync_user_;
   Intake& intake_;
   CardWriter& writer_;
   std::string_view own_url_;

@@ -37,9 +37,9 @@ bool is_host(std::string_view host) {
          std::ranges::search(host, kLocal, {}, base::ascii_lower).empty();
 }
 
-/// AUTHORITY without what is before its last @, and without DEFAULT_PORT.
-std::optional<std::string_view> public_place(std::string_view authority,
-                                             std::string_view default_port) {
+/// AUTHORITY without everything up to its last @, and without DEFAULT_PORT.
+std::optional<std::string_view> public_authority(std::string_view authority,
+                                                 std::string_view default_port) {
   if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
     authority.remove_prefix(at + 1);
   }
@@ -64,9 +64,9 @@ std::string public_url(std::string_view url, PublicSchemes schemes) {
   rest = rest.substr(0, rest.find_first_of("?#"));
   const std::size_t slash = std::min(rest.find('/'), rest.size());
   const std::string_view path = rest.substr(slash);
-  // The end of a password that has a slash in it, or not.
+  // Possibly the end of a password that contains a slash.
   if (path.contains('@')) return {};
-  const auto place = public_place(rest.substr(0, slash), scheme->default_port);
+  const auto place = public_authority(rest.substr(0, slash), scheme->default_port);
   if (!place) return {};
   return std::string(scheme->start).append(*place).append(path);
 }

@@ -1,5 +1,5 @@
-// URLs of repositories as they may be kept for others and shown to them. What people and scripts
-// write into `syncwith:`, `syncfrom:` and `gitpush:` rows holds passwords and tokens.
+// Removes secrets from repository URLs before they are stored for, or shown to, others. People and
+// scripts put passwords and tokens into `syncwith:`, `syncfrom:` and `gitpush:` rows.
 //
 // Used by Pragmas.
 #pragma once
@@ -12,9 +12,9 @@ namespace quarry::sync {
 
 enum class PublicSchemes : std::uint8_t { kHttp, kHttpAndSsh };
 
-/// URL without user, password, query, fragment and a port that goes without saying. Empty where it
-/// is of another scheme than HTTP (or SSH, if that is among SCHEMES), names no host or one whose
-/// name has "localhost" in it, or where it is not sure what of it is the password.
+/// URL without user, password, query, fragment and default port. Empty if its scheme is not HTTP
+/// (or SSH, if SCHEMES allows it), if it has no host or one whose name contains "localhost", or if
+/// it is unclear which part is the password.
 std::string public_url(std::string_view url, PublicSchemes schemes = PublicSchemes::kHttp);
 
 }  // namespace quarry::sync

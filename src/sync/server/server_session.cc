@@ -22,17 +22,17 @@ using repository::Receipt;
 using repository::Repository;
 using Outcome = Exchange::Outcome;
 
-/// Whether it is this server or its file that is at fault, not the request.
+/// Whether the server or its repository is at fault, not the request.
 bool is_fault(ErrorCode code) {
   return code == ErrorCode::kIo || code == ErrorCode::kCorrupt || code == ErrorCode::kNoSpace ||
          code == ErrorCode::kReadOnly;
 }
 
-// As fossil says it.
+// Fossil's wording.
 constexpr std::string_view kUnknownSchema = "database schema is out-of-date on the server.";
 
-/// What is wrong with the file, and where it lies, is for the log.
-std::string told_to_client(const base::Error& error) {
+/// The text for the client: problems with the repository and its path go to the log only.
+std::string client_message(const base::Error& error) {
   switch (error.code) {
     case ErrorCode::kBusy:
       return "the repository is busy: try again in a moment";
@@ -48,7 +48,7 @@ std::string told_to_client(const base::Error& error) {
   }
 }
 
-Reply no_conversation(int status, std::string text) {
+Reply http_error(int status, std::string text) {
   Reply reply;
   reply.status = status;
   reply.content_type = "text/plain; charset=utf-8";
@@ -57,11 +57,11 @@ Reply no_conversation(int status, std::string text) {
   return reply;
 }
 
-/// The passes over one request, each in its own transaction, until one has the whole reply.
-class Conversation {
+/// Runs the passes over one request, each in its own transaction, until one completes the reply.
+class SessionRun {
  public:
-  Conversation(Repository& repository, const SessionOptions& options, const Request& request,
-               BodyFormat format)
+  SessionRun(Repository& repository, const SessionOptions& options, const Request& request,
+             BodyFormat format)
       : repository_(repository),
         options_(options),
         request_(request),
@@ -69,50 +69,50 @@ class Conversation {
         bound_(options, request.has_left) {
     repository_.bound_by([this] { return bound_.is_over(); });
   }
-  ~Conversation() { repository_.bound_by({}); }
-  Conversation(const Conversation&) = delete;
-  Conversation& operator=(const Conversation&) = delete;
+  ~SessionRun() { repository_.bound_by({}); }
+  SessionRun(const SessionRun&) = delete;
+  SessionRun& operator=(const SessionRun&) = delete;
 
-  /// What a request is answered with that is too large for who sends it, before it is expanded.
+  /// The refusal of a request that is too large for its user; checked before decompression.
   std::optional<Reply> refuse_too_large() {
     try {
-      return judge_size();
+      return check_size();
     } catch (const std::exception& failure) {
       return refuse_failure(failure);
     }
   }
 
-  /// CARDS are those of the request, decoded.
-  Reply hold(std::string_view cards) {
+  /// CARDS are the decoded request.
+  Reply process(std::string_view cards) {
     cards_ = cards;
     try {
       return converse();
     } catch (const std::exception& failure) {
-      // The transaction is gone by now, and with it all changes.
+      // The transaction is already rolled back.
       return refuse_failure(failure);
     }
   }
 
  private:
-  std::optional<Reply> judge_size() {
-    const std::size_t most = options_.max_body_without_login;
+  std::optional<Reply> check_size() {
+    const std::size_t max_size = options_.max_body_without_login;
     const std::size_t size = decoded_size(format_, request_.body);
-    // What is too much for everybody is found where it is decoded.
-    if (options_.all_rights || size <= most || size > options_.max_body) return std::nullopt;
-    Visitor visitor(repository_, options_.single_login, request_.logins);
-    auto is_users = is_from_user(visitor, request_, format_, options_.max_body, bound_);
+    // A request that is too large for everybody fails when it is decoded.
+    if (options_.all_rights || size <= max_size || size > options_.max_body) return std::nullopt;
+    SyncUser sync_user(repository_, options_.single_login, request_.logins);
+    auto is_users = is_from_user(sync_user, request_, format_, options_.max_body, bound_);
     if (!is_users && is_users.error().code == ErrorCode::kInvalid) {
-      return no_conversation(400, std::move(is_users).error().message);
+      return http_error(400, std::move(is_users).error().message);
     }
     if (!is_users) {
       Reply reply = refuse(std::move(is_users).error());
-      reply.figures.failed_login = visitor.failed_login();
+      reply.figures.failed_login = sync_user.failed_login();
       return reply;
     }
     if (*is_users) return std::nullopt;
-    return no_conversation(413, fmt::format("the request is larger than {} bytes: without a login "
-                                            "it may not be",
-                                            most));
+    return http_error(413, fmt::format("the request is larger than {} bytes: without a login "
+                                       "it may not be",
+                                       max_size));
   }
 
   /// A repository that cannot be read.
@@ -142,12 +142,12 @@ class Conversation {
     return pass(nullptr, may_stop_for_clusters);
   }
 
-  /// Stores all of the request or, after an error, nothing.
+  /// Stores the whole request or, after an error, nothing.
   Result<Outcome> receive() {
-    exchange_->tell("waiting for the write lock");
+    exchange_->report_progress("waiting for the write lock");
     QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
     QUARRY_TRY_ASSIGN(const Outcome outcome, pass(&receipt, false));
-    exchange_->tell("committing");
+    exchange_->report_progress("committing");
     QUARRY_TRY(receipt.commit());
     return outcome;
   }
@@ -161,13 +161,13 @@ class Conversation {
     return exchange_->run(cards_, may_stop_for_clusters);
   }
 
-  /// Does what would be good to have done, if nobody else is writing just now.
+  /// Does optional work if nobody else is writing right now.
   template <typename Work>
   void try_briefly(Work work) {
     auto receipt = repository_.receive(std::chrono::milliseconds(0));
     if (!receipt) return;
     receipt->set_sender(exchange_->sender());
-    // What fails leaves no trace, and a later request tries again.
+    // A failure leaves no trace, and a later request tries again.
     if (work(*receipt)) (void)receipt->commit();
   }
 
@@ -179,7 +179,7 @@ class Conversation {
   }
 
   Reply refuse(base::Error error) {
-    // Whatever it was in that it came to the end.
+    // Whatever error the end of the time limit has caused.
     if (bound_.is_over()) error = bound_.error();
     repository_.bound_by({});
     CardWriter writer;
@@ -187,13 +187,13 @@ class Conversation {
     if (exchange_) {
       figures = exchange_->figures();
       figures.artifacts_in = figures.artifacts_out = 0;
-      // From here a client that begins to clone learns the project code, which it needs to log in.
+      // A client that starts cloning learns the project code here, which it needs to log in.
       if (exchange_->refused_clone()) {
         writer.push(repository_.settings().server_code(), repository_.settings().project_code());
       }
     }
     figures.is_fault = is_fault(error.code) || !knows_schema_;
-    writer.error(knows_schema_ ? told_to_client(error) : kUnknownSchema);
+    writer.error(knows_schema_ ? client_message(error) : kUnknownSchema);
     writer.timestamp(now(), 1);
     figures.error = std::move(error.message);
     return make_reply(format_, writer.take(), std::move(figures));
@@ -224,9 +224,9 @@ class Conversation {
 ServerSession::ServerSession(repository::Repository& repository, const SessionOptions& options)
     : repository_(repository), options_(options) {}
 
-Reply ServerSession::turn_away(std::string_view content_type, const std::string& why) const {
+Reply ServerSession::refusal_reply(std::string_view content_type, const std::string& why) const {
   const auto format = request_format(content_type);
-  if (!format) return no_conversation(415, "not a sync request");
+  if (!format) return http_error(415, "not a sync request");
   CardWriter writer;
   writer.message(why);
   writer.error(why);
@@ -240,16 +240,16 @@ Reply ServerSession::turn_away(std::string_view content_type, const std::string&
 
 Reply ServerSession::answer(const Request& request) {
   const auto format = request_format(request.content_type);
-  if (!format) return no_conversation(415, "not a sync request");
-  Conversation conversation(repository_, options_, request, *format);
-  if (auto refused = conversation.refuse_too_large()) return *std::move(refused);
+  if (!format) return http_error(415, "not a sync request");
+  SessionRun session(repository_, options_, request, *format);
+  if (auto refused = session.refuse_too_large()) return *std::move(refused);
   std::string storage;
   const auto cards = decode_body(*format, request.body, options_.max_body, storage);
   if (!cards) {
     const bool too_large = cards.error().code == ErrorCode::kLimit;
-    return no_conversation(too_large ? 413 : 400, cards.error().message);
+    return http_error(too_large ? 413 : 400, cards.error().message);
   }
-  return conversation.hold(*cards);
+  return session.process(*cards);
 }
 
 }  // namespace quarry::sync

@@ -8,7 +8,7 @@
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/fossilize.h"
 #include "quarry/artifact/running_digest.h"
-#include "visitor.h"
+#include "sync_user.h"
 
 namespace quarry::sync {
 
@@ -25,7 +25,7 @@ std::string sorted_letters(std::string letters) {
   return letters;
 }
 
-/// TEXT in a cookie, where what is no letter, digit or hyphen could mean something else.
+/// TEXT for a cookie: everything but letters, digits and hyphens is percent-encoded.
 std::string form_encoded(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -42,7 +42,7 @@ std::string form_encoded(std::string_view text) {
   return out;
 }
 
-/// DATE, which may end with a Z: all dates are UTC.
+/// DATE, with an optional final Z: all dates are UTC.
 std::optional<base::UnixMillis> parse_date(std::string_view date) {
   if (date.ends_with('Z')) date.remove_suffix(1);
   return base::parse_iso(date);
@@ -51,8 +51,8 @@ std::optional<base::UnixMillis> parse_date(std::string_view date) {
 }  // namespace
 
 struct SignedRequest::State {
-  Visitor visitor;
-  // What a login signs, but for the body.
+  SyncUser sync_user;
+  // What a login signs, except the body.
   std::string method, target, date;
   artifact::RunningDigest body = artifact::RunningDigest::sha3_256();
   bool has_login = false;
@@ -65,39 +65,39 @@ SignedRequest::~SignedRequest() = default;
 
 Result<void> SignedRequest::begin(const SignedHead& head, base::UnixMillis now) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
-  state_ =
-      std::make_unique<State>(State{.visitor = Visitor(repository_, /*single_login=*/true, logins_),
-                                    .method = std::string(head.method),
-                                    .target = std::string(head.target),
-                                    .date = std::string(head.date)});
-  Visitor& visitor = state_->visitor;
-  visitor.remote_user(head.remote_user);
+  state_ = std::make_unique<State>(
+      State{.sync_user = SyncUser(repository_, /*single_login=*/true, logins_),
+            .method = std::string(head.method),
+            .target = std::string(head.target),
+            .date = std::string(head.date)});
+  SyncUser& sync_user = state_->sync_user;
+  sync_user.remote_user(head.remote_user);
   QUARRY_TRY(claim(head, now));
-  person_ = {.login = visitor.name(),
-             .letters = sorted_letters(visitor.letters()),
-             .is_somebody = visitor.login_name().has_value()};
+  user_ = {.login = sync_user.name(),
+           .letters = sorted_letters(sync_user.letters()),
+           .is_logged_in = sync_user.login_name().has_value()};
   return {};
 }
 
 Result<void> SignedRequest::claim(const SignedHead& head, base::UnixMillis now) {
-  const auto card = Visitor::login_in(head.cookie);
+  const auto card = SyncUser::login_in(head.cookie);
   if (!card) return {};
   const auto date = parse_date(head.date);
   if (!date) {
     return fail(ErrorCode::kInvalid,
                 "a signed request needs its date: X-Quarry-Date: YYYY-MM-DDTHH:MM:SSZ");
   }
-  QUARRY_TRY(state_->visitor.claim(*card));
+  QUARRY_TRY(state_->sync_user.claim(*card));
   const auto skew = std::chrono::milliseconds(std::abs(date->value - now.value));
-  if (skew > kMostSkew) {
+  if (skew > kMaxSkew) {
     return fail(ErrorCode::kDenied,
                 fmt::format("the request's date is more than {} minutes from the server's, "
                             "which is {}Z: set the clock, or sign it again",
-                            kMostSkew.count(), base::iso_seconds(now)));
+                            kMaxSkew.count(), base::iso_seconds(now)));
   }
   state_->has_login = true;
   date_ = *date;
-  if (state_->visitor.login_name()) signature_ = card->signature;
+  if (state_->sync_user.login_name()) signature_ = card->signature;
   return {};
 }
 
@@ -107,13 +107,13 @@ void SignedRequest::add_body(std::string_view bytes) {
 
 Result<void> SignedRequest::confirm() {
   if (!state_ || !state_->has_login) return {};
-  return state_->visitor.confirm(artifact::sha3_256_hex(
+  return state_->sync_user.confirm(artifact::sha3_256_hex(
       signed_text(state_->method, state_->target, state_->date, state_->body.hex())));
 }
 
 const std::string& SignedRequest::failed_login() const {
   static const std::string kNone;
-  return state_ ? state_->visitor.failed_login() : kNone;
+  return state_ ? state_->sync_user.failed_login() : kNone;
 }
 
 std::string body_hash(std::string_view body) {

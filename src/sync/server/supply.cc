@@ -19,13 +19,13 @@ using base::Result;
 using repository::Rid;
 using repository::StoredArtifact;
 
-// Flags of the names that were asked for.
+// Flags of requested names.
 constexpr std::uint8_t kAnswered = 1;
 constexpr std::uint8_t kSent = 2;
 
 constexpr std::int64_t kDefaultMaxDownload = 5000000;
 constexpr std::int64_t kDefaultMaxDownloadSeconds = 30;
-// Artifacts sent from one look at the clock to the next.
+// Number of artifacts sent between two readings of the clock.
 constexpr std::uint64_t kClockInterval = 16;
 
 }  // namespace
@@ -39,22 +39,22 @@ void Supply::set_client(const ClientVersion& client, bool private_session) {
 }
 
 bool Supply::is_full() {
-  // The client must get on with every request, however low the limits are.
+  // Every request must make progress, however low the limits are.
   if (sent_ == 0) return false;
   if (max_download_ == 0) {
     const auto bytes = repository_.settings().get_int("max-download", kDefaultMaxDownload);
     const auto seconds =
         repository_.settings().get_int("max-download-time", kDefaultMaxDownloadSeconds);
     max_download_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
-    // Less than a second is one, as with fossil: 0 does not mean that every reply has one artifact.
+    // At least a second, as in fossil: 0 does not mean one artifact per reply.
     deadline_ = bound_.now() + std::chrono::seconds(std::clamp<std::int64_t>(seconds, 1, 3600));
   }
   if (writer_.size() >= max_download_) return true;
-  // Reading the clock costs as much as a small artifact.
-  if (sent_ % kClockInterval == 1 && !is_late_) {
-    is_late_ = bound_.is_near() || bound_.now() >= deadline_;
+  // Reading the clock costs as much as sending a small artifact.
+  if (sent_ % kClockInterval == 1 && !is_time_up_) {
+    is_time_up_ = bound_.is_near() || bound_.now() >= deadline_;
   }
-  return is_late_;
+  return is_time_up_;
 }
 
 Result<void> Supply::check_age(const HashName& name) const {
@@ -83,7 +83,7 @@ std::vector<Supply::Found> Supply::private_from(Rid first) {
 }
 
 Result<void> Supply::clone(std::uint64_t version, Rid first) {
-  // A clone most often fills its reply: memory for it at once, instead of copy after copy.
+  // A clone usually fills its reply: reserve memory once instead of growing repeatedly.
   writer_.reserve(static_cast<std::size_t>(
       std::clamp<std::int64_t>(repository_.settings().get_int("max-download", kDefaultMaxDownload),
                                0, kDefaultMaxDownload)));
@@ -91,7 +91,7 @@ Result<void> Supply::clone(std::uint64_t version, Rid first) {
   const std::vector<Found> hidden = private_from(first);
   auto next_hidden = hidden.begin();
   Result<void> sending;
-  // Public and private artifacts are two streams in rid order; this merges them.
+  // Merges two streams in rid order: public and private artifacts.
   const auto send_hidden_before = [&](Rid rid) {
     while (sending && next_hidden != hidden.end() && next_hidden->rid < rid && !is_full()) {
       sending = send_private(*next_hidden++);
@@ -119,7 +119,7 @@ Result<void> Supply::send_private(const Found& found) {
   ++sent_;
   writer_.private_next();
   QUARRY_TRY_ASSIGN(const auto delta, repository_.stored_delta(found.rid));
-  if (delta && !repository_.is_shunned(delta->first) && !may_be_turned(delta->first)) {
+  if (delta && !repository_.is_shunned(delta->first) && !may_be_reversed(delta->first)) {
     writer_.file(found.name.str(), delta->first.str(), delta->second);
     return {};
   }
@@ -128,16 +128,16 @@ Result<void> Supply::send_private(const Found& found) {
   return {};
 }
 
-/// A compaction between two requests of a clone turns deltas round. What was sent as a delta on a
-/// later artifact must not be what that one is made from.
-bool Supply::may_be_turned(const HashName& source) {
+/// A compaction between two requests of a clone can reverse deltas. An artifact that was sent as a
+/// delta on a later one must not become that one's source.
+bool Supply::may_be_reversed(const HashName& source) {
   if (first_ == 0) return false;
   const auto info = repository_.find(source);
   return info && info->rid < first_;
 }
 
 bool Supply::is_cloned_source(const HashName& source) {
-  if (may_be_turned(source)) return false;
+  if (may_be_reversed(source)) return false;
   if (private_session_) return !repository_.is_shunned(source);
   if (!has_private_) has_private_ = !repository_.names().private_names().empty();
   if (*has_private_) {
@@ -191,8 +191,8 @@ Result<void> Supply::answer_wanted(NameList& client_has) {
     if (repository_.is_waiting(info->rid)) continue;
     found.push_back({info->rid, *name, repository_.is_private(info->rid)});
   }
-  // Old artifacts are stored as deltas on newer ones. With the newest first, the client has the
-  // source of most deltas by the time that they come.
+  // Old artifacts are stored as deltas on newer ones. With the newest first, the client already has
+  // the sources of most deltas.
   std::ranges::sort(found, std::greater{}, &Found::rid);
   for (const Found& one : found) {
     QUARRY_TRY(answer(one, *wanted_.find(one.name.str()), client_has));
@@ -203,7 +203,7 @@ Result<void> Supply::answer_wanted(NameList& client_has) {
 Result<void> Supply::answer(const Found& found, NameList::Entry& wanted, NameList& client_has) {
   const std::string_view name = found.name.str();
   if (found.is_private && !private_session_) {
-    // Told so, the client stops asking for what a public check-in refers to.
+    // Otherwise the client would keep requesting it if a public check-in refers to it.
     if (client_.understands_private_igot()) writer_.private_igot(name);
     return {};
   }

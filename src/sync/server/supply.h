@@ -1,9 +1,9 @@
-// What a pull or a clone is given: artifacts, and the names of those that it may ask for.
+// Sends artifacts, and names of available ones, in reply to a pull or a clone.
 //
-// A reply is full when it has grown to `max-download` bytes or `max-download-time` has passed
-// (settings of the repository), or most of the time that a request may take. It then names what it
-// has no room for, and the client asks again. Private artifacts are given in a private session
-// alone; shunned ones never. Used by Exchange.
+// A reply is full when it has `max-download` bytes, after `max-download-time` (settings of the
+// repository), or after most of a request's time limit. Artifacts without room are then only named,
+// and the client asks again. Private artifacts are sent only in a private session; shunned ones
+// never. Used by Exchange.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace quarry::sync {
 
-/// What a client says of itself with `pragma client-version NUMBER DATE TIME`; 0 if it does not.
+/// The version in `pragma client-version NUMBER DATE TIME`; 0 without that pragma.
 struct ClientVersion {
   std::uint64_t number = 0;  // 22100 for 2.21
   std::uint64_t date = 0;    // 20230226
@@ -30,41 +30,40 @@ struct ClientVersion {
 
 class Supply {
  public:
-  /// None is owned; all must outlive the supply.
+  /// Nothing is owned; all must outlive the supply.
   Supply(repository::Repository& repository, const Bound& bound, CardWriter& writer);
 
-  /// Before anything else.
+  /// Call before anything else.
   void set_client(const ClientVersion& client, bool private_session);
 
-  /// `clone` without arguments: this server's codes and every name.
+  /// `clone` without arguments: this server's codes, and the names of all artifacts.
   base::Result<void> clone_by_name();
-  /// `clone VERSION FIRST`: artifacts from row id FIRST on, where to go on, this server's codes.
-  /// Private ones come in a private session.
-  /// Error: kInvalid (the client is too old for what is here) and what reading gives.
+  /// `clone VERSION FIRST`: artifacts from row id FIRST on, the position to continue at, and this
+  /// server's codes. Includes private ones in a private session.
+  /// Error: kInvalid (the client is too old for this repository), those of reading.
   base::Result<void> clone(std::uint64_t version, repository::Rid first);
-  /// A `gimme` card.
+  /// Processes a `gimme` card.
   void want(std::string_view name) { wanted_.add(name); }
-  /// Answers all `gimme` cards. What is in CLIENT_HAS (sealed) may be the source of a delta.
+  /// Answers all `gimme` cards. Names in CLIENT_HAS (sealed) may be sources of deltas.
   base::Result<void> answer_wanted(NameList& client_has);
   std::size_t wanted() const { return wanted_.size(); }
-  /// Whether the client asked for NAME, so that it cannot have it. After answer_wanted().
+  /// Whether the client requested NAME, and therefore does not have it. After answer_wanted().
   bool was_wanted(std::string_view name) { return wanted_.find(name) != nullptr; }
-  /// `igot` for every unclustered artifact that is not in CLIENT_HAS and was not answered.
+  /// `igot` for every unclustered artifact not in CLIENT_HAS and not answered.
   void announce(NameList& client_has);
-  /// The same for every artifact there is, so that nothing can be missed. Error: what reading
-  /// gives.
+  /// The same for every artifact, so that nothing can be missed. Error: those of reading.
   base::Result<void> announce_all(NameList& client_has);
-  /// The same for the clusters, by whose names those of all other artifacts can be found.
+  /// The same for the clusters, from which the names of all other artifacts can be learned.
   void announce_clusters(NameList& client_has);
 
-  /// Whether the reply has no room for more.
+  /// Whether the reply is full.
   bool is_full();
-  /// Whether the client can make sense of NAME at all. Error: kInvalid (it is too old).
+  /// Error kInvalid if the client is too old to understand NAME.
   base::Result<void> check_age(const artifact::HashName& name) const;
-  /// A thing was sent: from the first one on, a reply may be full.
+  /// Counts a sent artifact: a reply is never full before the first one.
   void count_sent() { ++sent_; }
 
-  /// How many artifacts were sent.
+  /// Number of artifacts sent.
   std::uint64_t sent() const { return sent_; }
 
  private:
@@ -81,10 +80,10 @@ class Supply {
   base::Result<void> send_private(const Found& found);
   /// The private artifacts with content from row id FIRST on, in a private session.
   std::vector<Found> private_from(repository::Rid first);
-  /// Whether a client that clones has, or will get, SOURCE, and may make something from it.
+  /// Whether a cloning client has, or will get, SOURCE and may use it as a delta source.
   bool is_cloned_source(const artifact::HashName& source);
-  /// Whether SOURCE came with a reply before, and may be made there from what is made from it now.
-  bool may_be_turned(const artifact::HashName& source);
+  /// Whether SOURCE was part of an earlier reply, possibly as a delta on what is now a delta on it.
+  bool may_be_reversed(const artifact::HashName& source);
 
   repository::Repository& repository_;
   const Bound& bound_;
@@ -94,12 +93,12 @@ class Supply {
   NameList wanted_;
   std::uint64_t sent_ = 0;
   bool named_all_ = false;
-  // Read when the first artifact is to be sent.
+  // Read before the first artifact is sent.
   std::size_t max_download_ = 0;
   Bound::Time deadline_;
-  bool is_late_ = false;
+  bool is_time_up_ = false;
   std::optional<bool> has_private_;
-  repository::Rid first_ = 0;  // of this part of the clone; 0: no delta was turned round lately
+  repository::Rid first_ = 0;  // of this part of the clone; 0: no delta was reversed recently
 };
 
 }  // namespace quarry::sync

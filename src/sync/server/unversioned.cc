@@ -25,10 +25,10 @@ bool is_one_word(std::string_view text) {
 
 }  // namespace
 
-Unversioned::Unversioned(repository::Repository& repository, const Visitor& visitor, Intake& intake,
-                         Supply& supply, CardWriter& writer)
+Unversioned::Unversioned(repository::Repository& repository, const SyncUser& sync_user,
+                         Intake& intake, Supply& supply, CardWriter& writer)
     : repository_(repository),
-      visitor_(visitor),
+      sync_user_(sync_user),
       intake_(intake),
       supply_(supply),
       writer_(writer) {}
@@ -45,11 +45,11 @@ Result<void> Unversioned::file(const CardReader& card) {
                                          .mtime = static_cast<std::int64_t>(*mtime),
                                          .hash = card[3],
                                          .content = std::nullopt};
-  if (!visitor_.may(Right::kWriteUnversioned)) {
+  if (!sync_user_.may(Right::kWriteUnversioned)) {
     return fail(ErrorCode::kDenied, "not authorized to write unversioned files");
   }
   if (card[3] != kDeleted && (*flags & kNoContent) == 0) arrival.content = card.payload();
-  // Of what is stored the hash is checked where it is stored.
+  // For stored content, storing it checks the hash.
   if (card[3] == kDeleted && !card.payload().empty()) {
     return fail(ErrorCode::kInvalid, "in uvfile line, HASH does not match CONTENT");
   }
@@ -61,7 +61,7 @@ Result<void> Unversioned::file(const CardReader& card) {
 
 Result<void> Unversioned::gimme(const CardReader& card) {
   if (!is_unversioned_name(card[1])) return std::unexpected(card.misshapen());
-  if (!visitor_.may(Right::kRead)) return {};
+  if (!sync_user_.may(Right::kRead)) return {};
   const auto file = repository_.unversioned().find(card[1]);
   if (!file) return {};
   if (!file->hash) {
@@ -84,15 +84,15 @@ Result<void> Unversioned::gimme(const CardReader& card) {
 }
 
 void Unversioned::compare(std::string_view hash) {
-  if (had_catalogue_ || !visitor_.may(Right::kRead)) return;
+  if (had_catalogue_ || !sync_user_.may(Right::kRead)) return;
   had_catalogue_ = true;
   if (hash == repository_.unversioned().hash()) return;
-  writer_.pragma(visitor_.may(Right::kWriteUnversioned) ? "uv-push-ok" : "uv-pull-only");
+  writer_.pragma(sync_user_.may(Right::kWriteUnversioned) ? "uv-push-ok" : "uv-pull-only");
   send_catalogue();
 }
 
 void Unversioned::offer_to_clone() {
-  if (had_catalogue_ || !visitor_.may(Right::kRead)) return;
+  if (had_catalogue_ || !sync_user_.may(Right::kRead)) return;
   if (!repository_.settings().get_bool("uv-sync", false)) return;
   had_catalogue_ = true;
   writer_.pragma("uv-pull-only");
@@ -101,7 +101,7 @@ void Unversioned::offer_to_clone() {
 
 void Unversioned::send_catalogue() {
   for (const repository::UnversionedFile& file : repository_.unversioned().all()) {
-    // Somebody may have put it there by hand; in a card it would be several words, or cards.
+    // A name inserted by hand could read as several words or cards.
     if (!is_one_word(file.name)) continue;
     writer_.uvigot(file.name, file.mtime, file.hash ? std::string_view(*file.hash) : kDeleted,
                    file.hash ? file.size : 0);

@@ -1,16 +1,16 @@
-// Unversioned files in a session: files beside the history, of which only the newest content
-// counts.
+// Unversioned files in a session: files outside the history, of which only the latest content is
+// kept.
 //
-//   pragma uv-hash HASH                 the client's hash over all that it has. Where ours differs:
-//                                       `pragma uv-push-ok` or, for who may not write them,
+//   pragma uv-hash HASH                 the client's hash over all of its files. If ours differs:
+//                                       `pragma uv-push-ok` or, without the right to write,
 //                                       `pragma uv-pull-only`, and the catalogue
-//   uvigot NAME MTIME HASH SIZE         an entry of the catalogue, in replies alone; HASH `-`:
+//   uvigot NAME MTIME HASH SIZE         an entry of the catalogue, in replies only; HASH `-`:
 //                                       deleted
 //   uvfile NAME MTIME HASH SIZE FLAGS   a file, its SIZE bytes after the newline, unless FLAGS
 //                                       has 1 (deleted) or 4 (content left out)
-//   uvgimme NAME                        asks for one: `uvfile`, or `uvigot` where the reply is full
+//   uvgimme NAME                        requests one: `uvfile`, or `uvigot` if the reply is full
 //
-// Reading any of it needs the right to read, writing the right `y`: without it, a uvfile card is
+// Everything needs the right to read; writing needs the right `y`, without which a uvfile card is
 // an error. Used by Exchange.
 #pragma once
 
@@ -22,32 +22,32 @@
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
 #include "supply.h"
-#include "visitor.h"
+#include "sync_user.h"
 
 namespace quarry::sync {
 
 class Unversioned {
  public:
-  /// None is owned; all must outlive this.
-  Unversioned(repository::Repository& repository, const Visitor& visitor, Intake& intake,
+  /// Nothing is owned; all must outlive this.
+  Unversioned(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
               Supply& supply, CardWriter& writer);
 
-  /// A uvfile card. Errors: kDenied, kInvalid (malformed; the content is not what its hash says),
-  /// kLimit.
+  /// Processes a uvfile card. Errors: kDenied, kInvalid (malformed; the content does not match its
+  /// hash), kLimit.
   base::Result<void> file(const CardReader& card);
-  /// A uvgimme card. Errors: kInvalid (no proper name; the client is too old), and what reading
-  /// gives.
+  /// Processes a uvgimme card. Errors: kInvalid (invalid name; client too old), those of reading.
   base::Result<void> gimme(const CardReader& card);
-  /// `pragma uv-hash`: at most one catalogue a request.
+  /// Processes `pragma uv-hash`: sends at most one catalogue per request.
   void compare(std::string_view hash);
-  /// A clone gets the catalogue unasked where the repository says `uv-sync` and it may read.
+  /// Sends a clone the catalogue unasked if the repository's setting `uv-sync` is on and the user
+  /// may read.
   void offer_to_clone();
 
  private:
   void send_catalogue();
 
   repository::Repository& repository_;
-  const Visitor& visitor_;
+  const SyncUser& sync_user_;
   Intake& intake_;
   Supply& supply_;
   CardWriter& writer_;

@@ -17,11 +17,11 @@ namespace quarry::worker {
 namespace {
 
 constexpr std::size_t kMaxKept = 64;
-// Long enough that the idle work is not in the way of whoever works on the same files: emptying the
-// write-ahead log makes a `fossil commit` that has just begun start again.
+// Long enough that idle work does not disturb other programs on the same files: a checkpoint makes
+// a `fossil commit` that has just begun start over.
 constexpr int kIdleMillis = 5000;
 
-/// Out of descriptors or memory: trying again at once would only spin.
+/// Out of descriptors or memory: retrying immediately would only spin.
 bool is_shortage(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
@@ -48,7 +48,7 @@ base::Result<Acceptor> Acceptor::create(int listener, int stop, int master,
   acceptor.is_tcp_ = local.ss_family != AF_UNIX;
   acceptor.epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   if (!acceptor.epoll_) return base::fail_errno("cannot make an epoll descriptor");
-  // EPOLLEXCLUSIVE: one connection wakes one of the workers, not all.
+  // With EPOLLEXCLUSIVE one connection wakes one worker, not all.
   QUARRY_TRY(acceptor.watch(listener, EPOLLIN | EPOLLEXCLUSIVE));
   QUARRY_TRY(acceptor.watch(stop, EPOLLIN));
   if (master >= 0) QUARRY_TRY(acceptor.watch(master, EPOLLIN | EPOLLRDHUP));
@@ -70,8 +70,8 @@ base::Result<void> Acceptor::wake_on(int fd) {
 
 std::optional<Connection> Acceptor::next() {
   was_woken_ = false;
-  // Under load the next connection is there already, and asking epoll first would cost a call. An
-  // ondemand pool counts on a first accept() that does not wait.
+  // Under load the next connection is already pending, and asking epoll first would cost a system
+  // call. An ondemand pool relies on a first accept() without waiting.
   if (kept_.empty() && !stop_requested()) {
     if (auto connection = accept_one()) return connection;
   }
@@ -113,7 +113,7 @@ std::optional<Connection> Acceptor::last_new(bool was_busy) {
 std::optional<Connection> Acceptor::take(int fd) {
   if (fd == listener_) return accept_one();
   if (fd == master_) {
-    // The master sends nothing to workers: what is to be read is its end.
+    // The master sends nothing to workers: readable means that it has exited.
     has_ended_ = true;
     return std::nullopt;
   }
@@ -135,8 +135,8 @@ std::optional<Connection> Acceptor::accept_one() {
   const auto from =
       connection.fd && is_tcp_ ? base::SocketAddress::of(address, size) : std::nullopt;
   const bool is_welcome = connection.fd && (!is_tcp_ || (from && is_allowed(*from)));
-  // Also of one that is refused: what comes next is to be waited for, by this worker or another.
-  tell_(is_welcome);
+  // Also after a refused one, since this worker or another must wait for the next connection.
+  on_return_(is_welcome);
   if (!connection.fd) {
     errno = error;
     if (is_shortage(error)) {
@@ -152,7 +152,7 @@ std::optional<Connection> Acceptor::accept_one() {
     return std::nullopt;
   }
   if (!is_tcp_) return connection;
-  // The listening socket's (base/socket.h), which TCP hands on.
+  // Resets the timeout that TCP connections inherit from the listening socket (base/socket.h).
   const timeval none{};
   ::setsockopt(connection.fd.get(), SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
   return connection;

@@ -1,9 +1,8 @@
-// Where a worker's connections come from: its own accept() on the pool's listening socket, which
-// all workers share and which therefore never blocks, and connections that the web server keeps
-// open.
+// Waits for connections to a worker: new ones on the pool's listening socket, which all workers
+// share and which is therefore non-blocking, and those that the web server keeps open.
 //
-// Kept connections do not pin the worker: it waits for all of them and for new ones at once, and
-// serves whichever speaks first.
+// A kept connection does not occupy the worker: it waits for all of them and for new ones together,
+// and serves whichever becomes readable first.
 #pragma once
 
 #include <sys/epoll.h>
@@ -24,43 +23,43 @@ namespace quarry::worker {
 
 struct Connection {
   base::Fd fd;
-  bool is_watched = false;  // kept before: the acceptor waits for it already
+  bool is_watched = false;  // kept open before: already registered with epoll
 };
 
 class Acceptor {
  public:
-  /// LISTENER, STOP (readable when the worker has to end) and MASTER (its end means the same) stay
-  /// the caller's. ALLOWED: peers of a TCP listener, empty for loopback alone. Errors: kIo.
+  /// LISTENER, STOP (readable when the worker has to exit) and MASTER (closed when the master
+  /// exits) are not owned. ALLOWED: peers of a TCP listener, empty for loopback only. Errors: kIo.
   static base::Result<Acceptor> create(int listener, int stop, int master,
                                        std::vector<base::SocketAddress> allowed);
 
-  /// FD, too, ends a wait, whenever it is readable. Errors: kIo.
+  /// Also ends a wait whenever FD is readable. Errors: kIo.
   base::Result<void> wake_on(int fd);
 
-  /// TELL is called each time that accept() has returned: with whether it brought a connection that
-  /// is to be served. Who is not allowed to connect never makes the worker busy.
-  void on_return(std::function<void(bool)> tell) { tell_ = std::move(tell); }
+  /// Calls CALLBACK each time accept() returns, with whether there is a connection to serve. A peer
+  /// that may not connect never makes the worker busy.
+  void on_return(std::function<void(bool)> callback) { on_return_ = std::move(callback); }
 
-  /// Once: WORK is called when nobody has come for a moment.
+  /// Calls WORK once, as soon as there has been no connection for a while.
   void when_idle(std::function<void()> work) { idle_work_ = std::move(work); }
 
-  /// Waits for a connection that has something to read, or a new one; nothing when it is time to
-  /// end, or when it was woken.
+  /// Waits for a readable or new connection; nullopt if the worker has to exit or was woken.
   std::optional<Connection> next();
-  // Before the worker ends by itself or after SIGQUIT. From the first call on, keep() keeps
-  // nothing.
+  // For a worker about to exit, by itself or after SIGQUIT. After the first of these calls, keep()
+  // closes connections.
 
-  /// One of the kept connections on which a request waits, which would be lost with it.
+  /// A kept connection with a pending request, which would otherwise be lost.
   std::optional<Connection> last_kept();
-  /// A new connection that waits. The kernel may have woken this worker for it, and wakes no other
-  /// for the same one: never for one that was BUSY until now, and has not heard of it before.
+  /// A pending new connection. The kernel may have woken only this worker for it, so that the
+  /// worker must not exit without serving it. Nullopt for a worker that WAS_BUSY and has no such
+  /// event, since it was not woken.
   std::optional<Connection> last_new(bool was_busy);
-  /// Whether next() returned nothing although it is not time to end.
+  /// Whether next() returned nullopt because of wake_on().
   bool was_woken() const { return was_woken_; }
-  /// Takes back a connection whose request was answered and that the web server keeps open. Closes
-  /// it where too many are kept, or the worker ends.
+  /// Takes back a connection after a request if the web server keeps it open. Closes it if too many
+  /// are kept, or the worker is about to exit.
   void keep(Connection connection);
-  /// CONNECTION is somebody else's now, who has it open beyond its end here.
+  /// Stops watching CONNECTION, which another process has open after it is closed here.
   void forget(const Connection& connection);
 
  private:
@@ -81,7 +80,7 @@ class Acceptor {
   bool is_ending_ = false;
   std::vector<base::SocketAddress> allowed_;
   std::function<void()> idle_work_;
-  std::function<void(bool)> tell_ = [](bool) {};
+  std::function<void(bool)> on_return_ = [](bool) {};
   std::unordered_map<int, base::Fd> kept_;
   std::array<epoll_event, 16> events_{};
   std::size_t events_left_ = 0;

@@ -29,19 +29,19 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 namespace parameter = http::parameter;
 
-// The first look; what does not fit is looked at again with kMaxHeadSize.
-constexpr std::size_t kFirstLook = std::size_t{8} << 10;
-// A reply up to this size fits into any socket's send buffer: sending it never waits.
+// Size of the first peek; longer heads are peeked again with kMaxHeadSize.
+constexpr std::size_t kFirstPeek = std::size_t{8} << 10;
+// A reply up to this size fits into any socket's send buffer, so that sending it never blocks.
 constexpr std::size_t kAlwaysFits = std::size_t{64} << 10;
-// A body is read in pieces of at least this, whatever size was announced.
+// Minimum piece in which a body is read, whatever size was declared.
 constexpr std::size_t kBodyPiece = std::size_t{1} << 20;
 constexpr milliseconds kDrainTime{2000};
 constexpr milliseconds kFirstByteTime{1000};
-// Between two looks at a head that comes in pieces.
+// Maximum time between two peeks at a head that arrives in pieces.
 constexpr milliseconds kLongestPause{80};
-// A web server sends its request right after it has connected. To look again so often, for some
-// tens of microseconds, takes less than to fall asleep and be woken.
-constexpr int kLooksBeforeSleep = 50;
+// A web server sends its request right after connecting. Polling this often takes some tens of
+// microseconds, which is less than going to sleep and being woken.
+constexpr int kPeeksBeforeSleep = 50;
 
 struct Variable {
   std::string_view name;
@@ -70,9 +70,9 @@ void put(Request& request, std::string_view name, std::string_view value) {
 }
 
 bool put(FCGX_Stream* stream, std::string_view bytes) {
-  constexpr std::size_t kMost = std::size_t{1} << 30;
-  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kMost))) {
-    const auto size = static_cast<int>(std::min(bytes.size(), kMost));
+  constexpr std::size_t kMaxWrite = std::size_t{1} << 30;
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kMaxWrite))) {
+    const auto size = static_cast<int>(std::min(bytes.size(), kMaxWrite));
     if (FCGX_PutStr(bytes.begin(), size, stream) != size) return false;
   }
   return true;
@@ -99,8 +99,8 @@ base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time
                             has_some ? "its request was not all there" : "it sent no request",
                             base::in_words(timeouts_.head)));
   }
-  // What was only looked at keeps the socket readable, so poll(2) cannot tell when more has come:
-  // look again after a moment. That is rare, since web servers send the head in one piece.
+  // Data that was only peeked keeps the socket readable, so poll(2) cannot say when more has
+  // arrived: peek again after a pause. That is rare, since web servers send the head in one piece.
   const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
   auto wait = std::max(milliseconds(1), left);
   if (has_some) {
@@ -110,8 +110,8 @@ base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time
   std::array<pollfd, 2> descriptors{
       {{fd_, static_cast<short>(has_some ? POLLRDHUP : POLLIN | POLLRDHUP), 0},
        {stop_descriptor(), POLLIN, 0}}};
-  // A graceful stop lets a request that has begun come whole, and gives one that has not a moment:
-  // who has just connected is about to send.
+  // During a graceful stop, a request that has begun may finish, and a new connection gets a moment
+  // to begin one.
   const bool is_ending = stop_requested();
   if (!has_some && is_ending) wait = std::min(wait, kFirstByteTime);
   const int ready =
@@ -126,15 +126,15 @@ base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time
 }
 
 base::Result<void> FastCgiExchange::await_head() {
-  seen_.resize(kFirstLook);
+  seen_.resize(kFirstPeek);
   const auto deadline = steady_clock::now() + timeouts_.head;
-  for (int looks = 1;; ++looks) {
+  for (int attempts = 1;; ++attempts) {
     const ssize_t size = ::recv(fd_, seen_.data(), seen_.size(), MSG_PEEK | MSG_DONTWAIT);
     if (size == 0) return fail(ErrorCode::kNotFound, "closed");
     if (size < 0 && errno != EAGAIN && errno != EINTR) {
       return fail(ErrorCode::kNotFound, "the connection was reset");
     }
-    if (size < 0 && looks < kLooksBeforeSleep) {
+    if (size < 0 && attempts < kPeeksBeforeSleep) {
       ::sched_yield();
       continue;
     }
@@ -174,7 +174,7 @@ base::Result<void> FastCgiExchange::await_head() {
 base::Result<void> FastCgiExchange::answer_get_values(std::size_t size, std::string_view names) {
   const std::string answer = get_values_result(names);
   std::string taken(size, '\0');
-  // It is in the socket already, and so small an answer fits into it.
+  // The record is in the socket already, and the answer is small enough for the send buffer.
   if (::recv(fd_, taken.data(), size, MSG_DONTWAIT) == static_cast<ssize_t>(size) &&
       ::send(fd_, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
           static_cast<ssize_t>(answer.size())) {
@@ -199,8 +199,8 @@ bool FastCgiExchange::is_passed_on(
 
 base::Result<void> FastCgiExchange::read_head() {
   if (!is_whole_) set_timeout(SO_RCVTIMEO);
-  // No listening socket: where the request is not what it seemed, libfcgi must not take another
-  // connection on its own.
+  // No listening socket, so that libfcgi cannot accept another connection by itself if the request
+  // is invalid.
   FCGX_InitRequest(&fcgx_, -1, 0);
   fcgx_.ipcFd = fd_;
   fcgx_.keepConnection = 1;
@@ -226,10 +226,10 @@ void FastCgiExchange::take_params() {
   }
 }
 
-// Even without a signal handler, a read with a time limit is broken off when its process was
-// stopped, by a debugger say (signal(7)). libfcgi then takes the stream for broken, though it has
-// changed nothing else in it.
-bool FastCgiExchange::goes_on_reading() {
+// Even without a signal handler, a read with a timeout is interrupted when the process was stopped,
+// for example by a debugger (signal(7)). libfcgi then marks the stream as failed but changes
+// nothing else.
+bool FastCgiExchange::resume_read() {
   if (FCGX_GetError(fcgx_.in) != EINTR || stop_now_requested()) return false;
   FCGX_ClearError(fcgx_.in);
   fcgx_.in->isClosed = 0;
@@ -241,7 +241,7 @@ std::size_t FastCgiExchange::take_body(char* bytes, std::size_t size) {
   do {
     const int got = FCGX_GetStr(bytes + taken, static_cast<int>(size - taken), fcgx_.in);
     taken += static_cast<std::size_t>(std::max(got, 0));
-  } while (taken < size && goes_on_reading());
+  } while (taken < size && resume_read());
   return taken;
 }
 
@@ -251,7 +251,7 @@ base::Result<void> FastCgiExchange::end_of_body(std::size_t came, std::size_t wa
                 fmt::format("the body ended after {} of {} bytes", came, wanted));
   }
   int beyond = FCGX_GetChar(fcgx_.in);
-  while (beyond < 0 && goes_on_reading()) beyond = FCGX_GetChar(fcgx_.in);
+  while (beyond < 0 && resume_read()) beyond = FCGX_GetChar(fcgx_.in);
   if (beyond >= 0) {
     return fail(ErrorCode::kInvalid, fmt::format("the body is longer than {} bytes", wanted));
   }
@@ -265,7 +265,7 @@ base::Result<std::string> FastCgiExchange::read(std::size_t size) {
   std::string body;
   for (bool has_ended = false; body.size() < size && !has_ended;) {
     const std::size_t before = body.size();
-    // Twice what came already: an announced size alone takes no memory.
+    // At most doubles what has arrived: a declared size alone allocates nothing.
     const std::size_t piece = std::min(size - before, std::max(kBodyPiece, before));
     body.resize_and_overwrite(before + piece, [&](char* bytes, std::size_t) {
       return before + take_body(bytes + before, piece);
@@ -305,7 +305,7 @@ bool FastCgiExchange::takes_abort() {
 }
 
 bool FastCgiExchange::has_peer_left() {
-  // No web server only ends sending: FastCGI has records for that.
+  // Web servers do not half-close connections; FastCGI has records for that.
   return is_drained_ && (base::has_peer_left(fd_) || takes_abort());
 }
 
@@ -322,15 +322,15 @@ bool FastCgiExchange::send(const Reply& reply) {
     held.emplace();
   }
   if (!is_drained_ && is_whole_) {
-    // All of it is in the socket already: taking it off costs no wait.
+    // The rest is in the socket already: consuming it does not block.
     while (FCGX_GetChar(fcgx_.in) >= 0) continue;
     is_drained_ = true;
   }
   bool is_sent = put(fcgx_.out, header_of(reply));
   if (is_sent && request_.method != "HEAD") is_sent = send_body(reply.body);
   if (is_sent) {
-    // Closing the last of the two streams ends the request. Not after a failure: the peer that did
-    // not take the reply would be waited for once more.
+    // Closing the last of the two streams ends the request. Not after a failure, since it would
+    // wait once more for a peer that does not read.
     FCGX_FClose(fcgx_.err);
     is_sent = FCGX_FClose(fcgx_.out) == 0;
   }

@@ -1,7 +1,7 @@
-// One FastCGI request on a connection, read and answered with libfcgi, which no other file uses.
+// Reads and answers one FastCGI request on a connection, with libfcgi, which no other file uses.
 //
-// The connection stays ours: libfcgi is given the descriptor (FCGX_Accept_r keeps it only where
-// keepConnection is set before) and never closes it, since its way of closing waits for the peer.
+// libfcgi does not own the connection: it gets the descriptor (FCGX_Accept_r keeps it only if
+// keepConnection is already set) and never closes it, because it waits for the peer before closing.
 #pragma once
 
 #include <fcgiapp.h>
@@ -20,66 +20,64 @@
 
 namespace quarry::worker {
 
-/// Makes libfcgi ready; once a process, before our signal handlers, which it would replace.
-/// Errors: kIo.
+/// Initializes libfcgi; once per process, before installing our signal handlers, which it would
+/// replace. Errors: kIo.
 base::Result<void> start_fastcgi();
 
 struct ExchangeTimeouts {
-  std::chrono::milliseconds head{5'000};  // until all parameters are there
+  std::chrono::milliseconds head{5'000};  // until all parameters have arrived
   std::chrono::milliseconds read{
-      60'000};  // each wait for more of the body, or for the reply to be taken
+      60'000};  // each wait for more of the body, or until the peer reads more of the reply
 };
 
 class FastCgiExchange : public BodyReader {
  public:
-  /// On the connected socket FD, which stays the caller's and must outlive this (libfcgi may close
-  /// it where it finds no request after all; FD is then empty). TIMEOUTS bound the waits for the
-  /// peer.
+  /// On the connected socket FD, which is not owned and must outlive this (libfcgi may close it if
+  /// the data is not a request; FD is then empty). TIMEOUTS limit waits for the peer.
   FastCgiExchange(base::Fd& fd, const ExchangeTimeouts& timeouts);
   ~FastCgiExchange() override;
   FastCgiExchange(const FastCgiExchange&) = delete;
   FastCgiExchange& operator=(const FastCgiExchange&) = delete;
 
-  /// Waits for the request's parameters, and takes nothing off the connection. Nothing is answered
-  /// when this fails: the connection is to be closed. Errors: kNotFound (the peer closed without
-  /// asking for anything: nothing is wrong), kInvalid (no FastCGI request), kLimit, kBusy (the peer
-  /// fell silent), kIo.
+  /// Waits for the request's parameters without consuming them. On failure, close the connection
+  /// without a reply. Errors: kNotFound (the peer closed it without a request, which is normal),
+  /// kInvalid (not a FastCGI request), kLimit, kBusy (the peer fell silent), kIo.
   base::Result<void> await_head();
-  /// After that: TAKES is shown the request; true: it has passed the connection on.
+  /// After await_head(): calls TAKES with the request; true if it has passed the connection on.
   bool is_passed_on(const std::function<bool(const Request& request, int connection)>& takes) const;
   /// After await_head(): reads the parameters. Errors: kInvalid (no FastCGI request).
   base::Result<void> read_head();
-  /// ON_BODY is told how many bytes of the body were read so far.
+  /// ON_BODY is called with the number of bytes of the body read so far.
   void watch_body(std::function<void(std::size_t size)> on_body) { on_body_ = std::move(on_body); }
-  /// Of the request whose head was read. Its views last as long as this object.
+  /// The request whose head was read. Its views are valid as long as this object.
   const Request& request() const { return request_; }
-  /// Memory is taken as the bytes come.
+  /// Memory is allocated as the bytes arrive.
   base::Result<std::string> read(std::size_t size) override;
   base::Result<void> read_into(const BodySink& sink, std::size_t size) override;
-  /// Sends REPLY and ends the request. False: the peer did not take it.
+  /// Sends REPLY and ends the request. False if the peer did not read it.
   bool send(const Reply& reply);
-  /// After send(): whether the web server keeps the connection, and it is fit for another request.
+  /// After send(): whether the web server keeps the connection open and it can serve another
+  /// request.
   bool may_keep() const { return is_kept_ && is_drained_; }
-  /// After send(): whether the peer may still be sending what nobody reads. Closing right away
-  /// could take the reply from it.
+  /// After send(): whether the peer may still be sending. Closing now could make it lose the reply.
   bool has_unread() const { return !is_drained_; }
 
  private:
   bool has_peer_left();
-  /// Takes an ABORT_REQUEST of this request off the socket, where it is what comes next.
+  /// Whether the next record is an ABORT_REQUEST for this request; if so, consumes it.
   bool takes_abort();
   bool send_body(std::string_view body);
-  /// Waits a moment for more than what has come. Error kIo: the peer is gone, or we have to end.
+  /// Waits for more data. Error kIo: the peer has disconnected, or we have to exit.
   base::Result<void> await_more(bool has_some, std::chrono::steady_clock::time_point deadline);
-  /// Takes a record of SIZE bytes off the socket, which asks for NAMES, and answers it.
+  /// Consumes a GET_VALUES record of SIZE bytes, which asks for NAMES, and answers it.
   base::Result<void> answer_get_values(std::size_t size, std::string_view names);
   void take_params();
-  /// Up to SIZE bytes of the body into BYTES; fewer only where it has ended.
+  /// Reads up to SIZE bytes of the body into BYTES; fewer only at its end.
   std::size_t take_body(char* bytes, std::size_t size);
-  /// WANTED bytes were asked for, of which CAME came.
+  /// The result of a read of WANTED bytes that returned CAME.
   base::Result<void> end_of_body(std::size_t came, std::size_t wanted);
-  /// After a read that brought too little: whether it was broken off and can go on.
-  bool goes_on_reading();
+  /// After a short read: whether it was only interrupted and can continue.
+  bool resume_read();
   void set_timeout(int option);
 
   base::Fd& owner_;
@@ -87,7 +85,7 @@ class FastCgiExchange : public BodyReader {
   ExchangeTimeouts timeouts_;
   std::chrono::milliseconds pause_{5};
   FCGX_Request fcgx_{};
-  std::string seen_;  // of the head, while it was only looked at
+  std::string seen_;  // the head, peeked but not yet consumed
   std::function<void(std::size_t size)> on_body_ = [](std::size_t) {};
   bool is_begun_ = false;
   bool is_whole_ = false;
@@ -96,10 +94,10 @@ class FastCgiExchange : public BodyReader {
   Request request_;
 };
 
-/// Who is at the other end of FD, for the log: an address, or a process of this machine.
+/// The peer of FD for the log: an address, or a process on this machine.
 std::string peer_of(int fd);
 
-/// Takes what a peer still sends on FD, for a short while, so that it can read the reply.
+/// Discards what a peer still sends on FD, for a short time, so that it can read the reply.
 void drain(int fd);
 
 }  // namespace quarry::worker

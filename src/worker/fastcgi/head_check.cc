@@ -9,12 +9,12 @@
 namespace quarry::worker {
 namespace {
 
-/// Whole records off the front of the bytes that came.
+/// Iterates over the complete records at the start of the received bytes.
 class WholeRecords {
  public:
   explicit WholeRecords(std::string_view bytes) : rest_(bytes) {}
 
-  /// The next record. Nothing if not all of it has come, or it is malformed.
+  /// The next record. Nullopt if it is incomplete or malformed.
   std::optional<http::RecordPart> next() {
     auto record = reader_.next(rest_);
     const bool is_whole =
@@ -36,7 +36,7 @@ HeadVerdict check_params(std::string_view params) {
   return HeadVerdict::kComplete;
 }
 
-/// Whether all of the body is there too.
+/// Whether all of the body has arrived too.
 bool has_whole_body(WholeRecords& records, std::uint16_t id) {
   while (const auto record = records.next()) {
     if (record->header.type != FCGI_STDIN || record->header.request_id != id) return false;
@@ -63,7 +63,7 @@ HeadCheck check_head(std::string_view bytes) {
   }
   if (!http::begins_request(header, begin->content)) return {HeadVerdict::kMalformed};
 
-  // Nearly always all parameters are in one record, and are looked at where they lie.
+  // Usually all parameters are in one record and can be parsed in place.
   std::string joined;
   std::string_view params;
   for (;;) {

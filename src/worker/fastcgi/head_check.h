@@ -1,8 +1,8 @@
-// The head of a FastCGI request, looked at before libfcgi sees it.
+// Checks the head of a FastCGI request before libfcgi reads it.
 //
-// libfcgi takes memory for whatever lengths a peer claims, and waits for whatever it promised. So
-// the worker first looks at what has come (without taking it from the socket) and lets libfcgi read
-// only what is a well-formed request (quarry/http/fastcgi.h) within the limits:
+// libfcgi allocates whatever lengths a peer declares, and waits for whatever a peer promises.
+// Therefore the worker first peeks at what has arrived, and lets libfcgi read only well-formed
+// requests (quarry/http/fastcgi.h) within the limits:
 //
 //   request  BEGIN_REQUEST (responder) · PARAMS… · PARAMS (empty) · STDIN… · STDIN (empty)
 #pragma once
@@ -17,29 +17,28 @@
 namespace quarry::worker {
 
 enum class HeadVerdict {
-  kIncomplete,  // right so far
-  kComplete,    // all parameters are there
-  kGetValues,   // not a request yet: a question, see management.h
+  kIncomplete,  // valid so far
+  kComplete,    // all parameters have arrived
+  kGetValues,   // not a request but a query, see management.h
   kMalformed,   // not a request that a web server would send
   kTooLarge,    // more parameters, or more bytes of them, than allowed
 };
 
 struct HeadCheck {
   HeadVerdict verdict = HeadVerdict::kIncomplete;
-  /// The body is there too: whoever reads the request will not have to wait.
+  /// The body has arrived too, so that reading the request does not block.
   bool is_whole = false;
-  /// Of kGetValues: how long the whole record is, and its content.
+  /// For kGetValues: the length of the whole record, and its content.
   std::size_t size = 0;
   std::string_view content{};
 };
 
-/// Bytes in which every head within the limits fits, however it is cut into records of at least 16
-/// bytes.
+/// Enough bytes for every head within the limits if it is split into records of at least 16 bytes.
 constexpr std::size_t kMaxHeadSize = http::kMaxParamsSize * 2;
 
-/// Looks at BYTES, the beginning of what a connection sent.
+/// Checks BYTES, the beginning of what a connection has sent.
 HeadCheck check_head(std::string_view bytes);
-/// All parameters of BYTES, for which check_head() said kComplete, as pairs of name and value.
+/// The parameters in BYTES, for which check_head() returned kComplete.
 std::string params_of(std::string_view bytes);
 
 }  // namespace quarry::worker

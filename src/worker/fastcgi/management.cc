@@ -8,7 +8,7 @@
 namespace quarry::worker {
 namespace {
 
-// Of one process, which is all that somebody at this end of a connection meets.
+// The values for a single process, since a connection is always to a single one.
 constexpr auto kValues = std::to_array<std::pair<std::string_view, std::string_view>>({
     {FCGI_MAX_CONNS, "1"},
     {FCGI_MAX_REQS, "1"},

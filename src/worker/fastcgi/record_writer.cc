@@ -17,11 +17,10 @@ namespace {
 
 constexpr std::size_t kRecordsPerCall = 32;
 
-/// Sends everything that PARTS show; they are changed on the way.
+/// Sends all of PARTS, which are modified.
 bool send_all(int fd, std::span<iovec> parts) {
   while (!parts.empty()) {
-    // A signal that breaks off a send shows as fewer bytes sent, and only before the first as
-    // EINTR.
+    // A signal interrupts a send as a short count, or as EINTR before the first byte.
     if (stop_now_requested()) return false;
     msghdr message{};
     message.msg_iov = parts.data();
@@ -56,7 +55,7 @@ bool send_stdout_records(int fd, std::uint16_t request_id, std::string_view byte
                                        .request_id = request_id,
                                        .content_length = static_cast<std::uint16_t>(size)});
       parts[2 * records] = {headers[records].data(), headers[records].size()};
-      // iovec knows no const; sendmsg only reads.
+      // iovec has no const; sendmsg only reads.
       parts[2 * records + 1] = {const_cast<char*>(bytes.data()), size};
       bytes.remove_prefix(size);
     }

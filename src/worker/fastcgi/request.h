@@ -1,5 +1,5 @@
-// A request as the worker's endpoints see it, and their reply: HTTP in terms of CGI variables
-// (RFC 3875), without FastCGI.
+// Requests and replies as the worker's endpoints see them: HTTP in CGI variables (RFC 3875),
+// without FastCGI.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace quarry::worker {
 
-/// Views stay valid while the request is answered.
+/// Views are valid while the request is answered.
 struct Request {
   std::string_view method{};
   std::string_view script_name{};
   std::string_view path_info{};
-  std::string_view uri{};    // as the client wrote it, for logs
+  std::string_view uri{};    // as the client sent it, for logs
   std::string_view query{};  // without the question mark
   std::string_view content_type{};
   std::string_view content_length{};
@@ -27,15 +27,15 @@ struct Request {
   std::string_view cookie{};
   std::string_view host{};
   bool is_https = false;
-  const char* const* variables = nullptr;  // all of them, "NAME=value" each, then a null pointer
-  /// Whether the web server does not wait for the reply any more, since its client has gone, say.
-  /// After the body was read; asks the kernel. May be empty.
+  const char* const* variables = nullptr;  // all of them, as "NAME=value", then a null pointer
+  /// Whether the web server has disconnected, for example because its client has. Only after the
+  /// body was read; costs a system call. May be empty.
   std::function<bool()> has_left{};
 
-  /// The path below the pool's place in the web server: PATH_INFO, or SCRIPT_NAME where the web
-  /// server does not split the two.
+  /// The path below the pool's URL in the web server: PATH_INFO, or SCRIPT_NAME if the web server
+  /// does not split the two.
   std::string_view path() const { return path_info.empty() ? script_name : path_info; }
-  /// The variable NAME, whatever it is; "" where there is none.
+  /// The CGI variable NAME; "" if unset.
   std::string_view variable(std::string_view name) const;
 };
 
@@ -43,58 +43,57 @@ struct Reply {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
-  std::string allow;    // of a 405
-  std::string headers;  // more of them, each with its line end
+  std::string allow;    // for status 405
+  std::string headers;  // further ones, each with its line end
 
   // For the scoreboard and the logs.
   std::string user;
   std::string operation;
-  std::string repository;    // its file
-  std::string failed_login;  // as whom somebody could not log in
-  std::string error;         // what went wrong, although the status may be 200
-  bool is_fault = false;     // the server's, whatever the status
+  std::string repository;    // path of its file
+  std::string failed_login;  // user name of a failed login
+  std::string error;         // may be set although the status is 200
+  bool is_fault = false;     // the server's fault, whatever the status
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
-  /// Of a sync session: the size of its body, which with that of the reply counts as synced.
+  /// Size of the body of a sync request; with the reply's size, the bytes synced.
   std::optional<std::uint64_t> synced_in;
 };
 
-/// The lines that stand before the body, with the empty one.
+/// The header block, including the empty line.
 std::string header_of(const Reply& reply);
-/// A reply of one line.
+/// A reply with one line of text.
 Reply text_reply(int status, std::string_view text);
-/// REPLY, but where it is a line of text about an error, and REQUEST comes from a browser and is no
-/// sync: as a page.
+/// REPLY; but if it is a line of text about an error, and REQUEST comes from a browser and is not a
+/// sync, an HTML page instead.
 Reply for_browser(const Request& request, Reply reply);
 
-/// Takes the next bytes of a body; its error ends the reading.
+/// Receives the next bytes of a body; an error stops the reading.
 using BodySink = std::function<base::Result<void>(std::string_view bytes)>;
 
-/// The body of a request, to be read at most once, and only where it is wanted.
+/// The body of a request; can be read once, or not at all.
 class BodyReader {
  public:
   virtual ~BodyReader() = default;
-  /// All SIZE bytes of it. Errors: kInvalid (fewer came, or more), kIo.
+  /// The whole body of SIZE bytes. Errors: kInvalid (it was shorter or longer), kIo.
   virtual base::Result<std::string> read(std::size_t size) = 0;
-  /// The same in pieces, for what need not be in memory as a whole. Errors: also those of SINK.
+  /// The same in pieces, if it need not be in memory as a whole. Errors: also those of SINK.
   virtual base::Result<void> read_into(const BodySink& sink, std::size_t size) = 0;
 };
 
-/// What answers requests. The loop around it knows nothing of repositories.
+/// Answers requests. The request loop does not know about repositories.
 class Handler {
  public:
   virtual ~Handler() = default;
-  /// SLOT is told of the stage "executing".
+  /// Sets SLOT to the stage "executing".
   virtual Reply answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) = 0;
-  /// Whether there are requests that others answer; pass_on() is not called otherwise.
+  /// Whether some requests are answered by other processes; otherwise pass_on() is not called.
   virtual bool may_pass_on() const { return false; }
-  /// REQUEST, of which only the parameters of quarry/http/parameters.h are known, came on CONNECTION,
-  /// from which nothing was taken. True: it was passed on to whom it concerns.
+  /// Passes REQUEST on to another process if that should answer it; true if so. Only the parameters
+  /// of quarry/http/parameters.h are known, and nothing was read from CONNECTION.
   virtual bool pass_on(const Request& /*request*/, int /*connection*/) { return false; }
-  /// Work that the request has left, for when its reply is sent.
+  /// Work left by the request, done after the reply is sent.
   virtual void work_after_reply() {}
-  /// Work that was left for a moment without requests, and is done then. What it leaves is tried
-  /// again in another such moment.
+  /// Work for when there are no requests. If some remains, it is continued the next time.
   virtual bool has_idle_work() const { return false; }
   virtual void work_idly() {}
 };

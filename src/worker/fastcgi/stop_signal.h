@@ -1,6 +1,6 @@
-// How a worker learns that it should end (SIGQUIT after the request in flight, SIGTERM at once),
-// and that its logs were moved away (SIGUSR1, between requests). Global state,
-// because signal handlers can reach no other.
+// A worker's signals: SIGQUIT (exit after the in-flight request), SIGTERM (exit now) and SIGUSR1
+// (reopen the logs between requests). The state is global because signal handlers can reach nothing
+// else.
 #pragma once
 
 #include <csignal>
@@ -11,20 +11,20 @@ namespace quarry::worker {
 
 /// Installs the handlers. Errors: kIo.
 base::Result<void> watch_stop_signals();
-/// Becomes readable, and stays so, with the first of the signals: for whoever waits.
+/// A descriptor that becomes, and stays, readable after SIGQUIT or SIGTERM.
 int stop_descriptor();
-/// Either signal came.
+/// Whether either signal has arrived.
 bool stop_requested();
-/// SIGTERM came: do not wait for the client any longer.
+/// Whether SIGTERM has arrived: do not wait for the client any longer.
 bool stop_now_requested();
 
-/// Becomes readable with SIGUSR1, until take_reopen_request().
+/// A descriptor that is readable after SIGUSR1 until take_reopen_request().
 int reopen_descriptor();
-/// Whether SIGUSR1 came since the last call.
+/// Whether SIGUSR1 has arrived since the last call.
 bool take_reopen_request();
 
-/// While it lives, SIGQUIT and SIGUSR1 wait: they would break off a read that has a time-out
-/// (signal(7)), and a graceful stop lets the request in flight come whole.
+/// Blocks SIGQUIT and SIGUSR1 during its lifetime. They would interrupt a read with a timeout
+/// (signal(7)), but a graceful stop lets the in-flight request finish.
 class GracefulStopHeld {
  public:
   GracefulStopHeld();

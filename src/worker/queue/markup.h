@@ -1,5 +1,5 @@
-// A page as it is written: what is in the source of the program stands as it is, and everything else
-// is escaped, here and nowhere else.
+// Builds an HTML page: text from the program's source is inserted as it is, all other text is
+// escaped, here and nowhere else.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace quarry::worker {
 
-/// Markup that is known when the program is compiled.
+/// Markup that is known at compile time.
 class Literal {
  public:
-  consteval Literal(const char* text) : text_(text) {}  // NOLINT: conversion is what it is for
+  consteval Literal(const char* text) : text_(text) {}  // NOLINT: implicit conversion is intended
   std::string_view text() const { return text_; }
 
  private:
@@ -26,7 +26,7 @@ class Markup {
     page_ += literal.text();
     return *this;
   }
-  /// Text from anywhere, in an element or in a quoted attribute.
+  /// Escaped text, for an element or a quoted attribute.
   Markup& text(std::string_view text) {
     page_ += base::escape_markup(text);
     return *this;

@@ -34,10 +34,10 @@ using changes::Directories;
 
 constexpr std::string_view kQueue = "queue";
 constexpr std::string_view kJson = ".json";
-constexpr std::size_t kMostText = 500;
+constexpr std::size_t kMaxText = 500;
 
-/// What is wrong here, and where files lie, is for the log alone.
-std::string told_to_client(const base::Error& error) {
+/// The text for the client: details of server faults and file paths go to the log only.
+std::string client_message(const base::Error& error) {
   switch (http::status_of(error.code)) {
     case 500:
       return "the queue cannot be used now: the server's log says why";
@@ -54,7 +54,7 @@ std::string json_string(std::string_view text) {
   return json;
 }
 
-/// One request, from who sends it to what he is answered.
+/// Answers one request.
 class Answer {
  public:
   Answer(const changes::PoolOptions& options, base::FileSystem& files, const base::Clock& clock,
@@ -71,12 +71,12 @@ class Answer {
     if (path_.ends_with(kJson)) path_.remove_suffix(kJson.size());
     const auto now = clock_.now();
     auto done = begin(now);
-    reply_.user = person_.login;
+    reply_.user = user_.login;
     if (done) done = check_readable();
     if (done) done = request_.method == "POST" ? post(now) : get();
     if (!done && reply_.status == 200) refuse(http::status_of(done.error().code), done.error());
     reply_.failed_login = login_.failed_login();
-    // A page says it itself.
+    // Pages set their own.
     if (!reply_.headers.contains("Cache-Control:")) reply_.headers += "Cache-Control: no-store\r\n";
     return std::move(reply_);
   }
@@ -91,15 +91,16 @@ class Answer {
     reply_.status = status;
     reply_.error = error.message;
     reply_.is_fault = status >= 500 && status != 503;
-    const std::string told = told_to_client(error);
+    const std::string message = client_message(error);
     if (wants_json()) {
-      // The code is no secret: every clone is told it. Who wants to sign needs it.
+      // The project code is not secret, since every clone gets it, and it is needed to sign a
+      // request.
       const std::string code =
           status == 401 ? fmt::format(",\"project_code\":{}", json_string(project_code_)) : "";
-      reply_.body = fmt::format("{{\"error\":{}{}}}\n", json_string(told), code);
+      reply_.body = fmt::format("{{\"error\":{}{}}}\n", json_string(message), code);
       reply_.content_type = "application/json; charset=utf-8";
     } else {
-      reply_.body = told + "\n";
+      reply_.body = message + "\n";
       reply_.content_type = "text/plain; charset=utf-8";
     }
     return std::unexpected(std::move(error));
@@ -107,7 +108,7 @@ class Answer {
   std::unexpected<base::Error> refuse(int status, std::string text) {
     return refuse(status, base::Error{ErrorCode::kDenied, std::move(text)});
   }
-  std::unexpected<base::Error> refuse_stranger() {
+  std::unexpected<base::Error> refuse_anonymous() {
     reply_.headers += "WWW-Authenticate: Fossil-Login-Card\r\n";
     return refuse(401, "log in: see quarry-changes(7) for how requests are signed");
   }
@@ -118,7 +119,7 @@ class Answer {
       project_code_ = repository_.settings().project_code();
     }
     if (!request_.trusted_user.empty()) {
-      person_ = {.login = std::string(request_.trusted_user), .letters = "s", .is_somebody = true};
+      user_ = {.login = std::string(request_.trusted_user), .letters = "s", .is_logged_in = true};
       return {};
     }
     QUARRY_TRY(login_.begin({.method = request_.method,
@@ -127,27 +128,27 @@ class Answer {
                              .cookie = request_.cookie,
                              .remote_user = request_.remote_user},
                             now));
-    person_ = login_.person();
+    user_ = login_.user();
     return {};
   }
 
-  /// Whether this is the first such request.
+  /// Refuses a replayed request.
   Result<void> check_first(base::UnixMillis now) {
     if (login_.signature().empty()) return {};
-    changes::SeenRequests seen(directories_, sync::kMostSkew);
+    changes::SeenRequests seen(directories_, sync::kMaxSkew);
     QUARRY_TRY_ASSIGN(const bool is_first, seen.is_first(login_.signature(), login_.date(), now));
     if (is_first) return {};
     return refuse(409, "this request was taken already: sign each anew");
   }
 
-  changes::Actor actor() const { return {person_.login, person_.letters}; }
+  changes::Actor actor() const { return {user_.login, user_.letters}; }
 
-  // --- looking ---------------------------------------------------------------------------------
+  // --- reading ---------------------------------------------------------------------------------
 
-  /// Only who may read the repository hears anything of its queue.
+  /// Without the right to read the repository, nothing of its queue is visible.
   Result<void> check_readable() {
-    if (person_.letters.find_first_of("oias") != std::string::npos) return {};
-    if (!person_.is_somebody) return refuse_stranger();
+    if (user_.letters.find_first_of("oias") != std::string::npos) return {};
+    if (!user_.is_logged_in) return refuse_anonymous();
     return refuse(403, "not authorized to read");
   }
 
@@ -159,8 +160,7 @@ class Answer {
   std::string called() const {
     return request_.name.empty() ? "this repository" : std::string(request_.name);
   }
-  /// The queue's URL as this page's links need it: relative to the page, since a proxy may have put
-  /// it anywhere.
+  /// The queue's URL relative to the page, since a proxy may serve it under any path.
   std::string link_base() const {
     const std::string_view page = request_.target.substr(0, request_.target.find('?'));
     const std::size_t word = page.rfind("/queue");
@@ -195,15 +195,15 @@ class Answer {
     reply_.operation = "queue";
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, path_));
     const auto question = http::form_value(request_.query, "ask");
-    if (question == "why") return tell_why(place.name.id);
-    if (question == "rollback") return tell_what_goes(place.name.id);
+    if (question == "why") return answer_why(place.name.id);
+    if (question == "rollback") return answer_rollback(place.name.id);
     QUARRY_TRY_ASSIGN(const auto view, changes::view_job(directories_, place));
     if (!wants_json()) return show(change_set_page(view, called(), link_base()));
     reply_.body = changes::json_of(view, /*whole=*/true) + "\n";
     return {};
   }
 
-  Result<void> tell_why(const changes::ChangeSetId& id) {
+  Result<void> answer_why(const changes::ChangeSetId& id) {
     QUARRY_TRY_ASSIGN(const std::string why,
                       changes::why_waits(directories_, options_.rules, id, clock_.now()));
     reply_.body =
@@ -211,7 +211,7 @@ class Answer {
     return {};
   }
 
-  Result<void> tell_what_goes(const changes::ChangeSetId& id) {
+  Result<void> answer_rollback(const changes::ChangeSetId& id) {
     QUARRY_TRY_ASSIGN(const auto places,
                       changes::what_goes_with(directories_, {id}, options_.rules.max_taken_back));
     std::string list;
@@ -230,10 +230,10 @@ class Answer {
     return {};
   }
 
-  // --- doing -----------------------------------------------------------------------------------
+  // --- writing ---------------------------------------------------------------------------------
 
   Result<void> post(base::UnixMillis now) {
-    if (!person_.is_somebody) return refuse_stranger();
+    if (!user_.is_logged_in) return refuse_anonymous();
     const std::string_view type = media_type_of(request_.content_type);
     if (path_.empty() && http::same_name(type, kTarballType)) return take(now);
     if (!path_.empty() && http::same_name(type, kActionType)) return act(now);
@@ -257,21 +257,21 @@ class Answer {
                                      options_.max_size));
     }
     say("reading the body");
-    QUARRY_TRY_ASSIGN(const auto name, submit(directories_, sending(*type, now)));
+    QUARRY_TRY_ASSIGN(const auto name, submit(directories_, incoming(*type, now)));
     reply_.status = 202;
     reply_.body = fmt::format("{{\"id\":{},\"name\":{}}}\n", json_string(name.id.str()),
                               json_string(name.text()));
     return {};
   }
 
-  Sending sending(changes::MoveType type, base::UnixMillis now) {
+  IncomingChangeSet incoming(changes::MoveType type, base::UnixMillis now) {
     return {.type = type,
-            .submitter = person_.login,
-            .capabilities = person_.letters,
+            .submitter = user_.login,
+            .capabilities = user_.letters,
             .address = std::string(request_.remote_address),
             .time = now,
             .read =
-                [this](const Take& take) {
+                [this](const ByteSink& take) {
                   return request_.read_body(
                       [&](std::string_view bytes) {
                         login_.add_body(bytes);
@@ -285,7 +285,7 @@ class Answer {
             }};
   }
 
-  /// A branch, not a change set.
+  /// Freezes or thaws a branch.
   Result<void> freeze(bool is_frozen, base::UnixMillis now) {
     reply_.operation = is_frozen ? "freeze" : "thaw";
     const auto branch = http::form_value(request_.query, "branch");
@@ -304,7 +304,7 @@ class Answer {
     changes::pull(directories_.control(""), changes::Trigger::kQueue);
     base::log(base::LogLevel::kNotice, "{}: branch {}: {} by {}", repository_.path().string(),
               base::printable(*branch), is_frozen ? "frozen" : "thawed",
-              base::printable(person_.login));
+              base::printable(user_.login));
     reply_.body = fmt::format("{{\"branch\":{},\"done\":{}}}\n", json_string(*branch),
                               json_string(reply_.operation));
     return {};
@@ -321,15 +321,15 @@ class Answer {
     if (!action) return fail(ErrorCode::kNotFound, "there is no such action");
     reply_.operation = changes::word_of(*action);
     auto text = http::form_value(request_.query, "text");
-    if (!text || text->size() > kMostText) {
-      return fail(ErrorCode::kInvalid, fmt::format("text is of up to {} bytes", kMostText));
+    if (!text || text->size() > kMaxText) {
+      return fail(ErrorCode::kInvalid, fmt::format("text is of up to {} bytes", kMaxText));
     }
     QUARRY_TRY(login_.confirm());
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, digits));
     QUARRY_TRY(check_first(now));
     QUARRY_TRY_ASSIGN(
         const auto job,
-        changes::act(directories_, place.name.id, {*action, person_.login, std::move(*text)}, now,
+        changes::act(directories_, place.name.id, {*action, user_.login, std::move(*text)}, now,
                      [this, action](const changes::Job& job) {
                        return changes::may_do(options_.rights, *action, actor(), job);
                      }));
@@ -342,7 +342,7 @@ class Answer {
   }
 
   void say(std::string_view what) const {
-    if (request_.on_progress) request_.on_progress(person_.login, reply_.operation, what);
+    if (request_.on_progress) request_.on_progress(user_.login, reply_.operation, what);
   }
 
   const changes::PoolOptions& options_;
@@ -353,7 +353,7 @@ class Answer {
   sync::SignedRequest login_;
   Directories directories_;
   std::string project_code_;
-  sync::Person person_;
+  sync::RequestUser user_;
   QueueReply reply_;
 };
 

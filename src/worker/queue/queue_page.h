@@ -1,5 +1,5 @@
-// The pages of a queue for people with a browser: the queue, and one change set, in the frame of all
-// our pages (quarry/http/web_page.h), whose headers they need. No script, no form.
+// HTML pages of a queue and of one change set, in the common frame of our pages
+// (quarry/http/web_page.h), whose headers they need. They contain no scripts and no forms.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace quarry::worker {
 
-/// REPOSITORY: as it is called. BASE: the URL of the queue as the page's links need it, without a
-/// slash at its end. QUERY: what was asked for.
+/// REPOSITORY: its name. BASE: the queue's URL for links, without a trailing slash. QUERY: the
+/// query of the request.
 std::string queue_page(const changes::QueueView& view, std::string_view repository,
                        std::string_view base, std::string_view query);
 std::string change_set_page(const changes::JobView& view, std::string_view repository,

@@ -33,7 +33,7 @@ std::optional<std::string_view> queue_path_of(const Target& target) {
       return rest;
     }
     if (end == rest.size() && word == "queue.json") return rest.substr(kQueueWord.size());
-    // In a folder the word follows the name; a repository that is alone may be anywhere.
+    // In a folder the word must follow the name; a single repository may be under any path.
     if (target.name) return std::nullopt;
     rest.remove_prefix(end);
   }

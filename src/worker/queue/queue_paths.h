@@ -1,4 +1,4 @@
-// What of a request says that it is for the queue.
+// Recognizes requests for the queue.
 #pragma once
 
 #include <string_view>

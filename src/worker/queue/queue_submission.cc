@@ -23,49 +23,49 @@ std::string host_part() {
   return part.empty() ? "localhost" : part;
 }
 
-ChangeSetName name_for(const Sending& sending) {
+ChangeSetName name_for(const IncomingChangeSet& incoming) {
   return {.id = changes::ChangeSetId::random(),
-          .tai = changes::tai64n(sending.time),
+          .tai = changes::tai64n(incoming.time),
           .pid = ::getpid(),
           .host = host_part(),
-          .type = sending.type,
-          .extra = changes::name_part(sending.submitter)};
+          .type = incoming.type,
+          .extra = changes::name_part(incoming.submitter)};
 }
 
-Result<void> take_in(base::File& file, const Sending& sending) {
-  QUARRY_TRY(sending.read([&](std::string_view bytes) { return file.append(bytes); }));
-  return sending.confirm();
+Result<void> receive(base::File& file, const IncomingChangeSet& incoming) {
+  QUARRY_TRY(incoming.read([&](std::string_view bytes) { return file.append(bytes); }));
+  return incoming.confirm();
 }
 
 }  // namespace
 
 Result<void> make_folders(changes::Directories& directories) {
-  // While somebody else makes them, the first are there and the others are not.
+  // Check all, since another process may be in the middle of making them.
   for (std::size_t i = 0; i < changes::kStages; ++i) {
     std::error_code error;
     if (std::filesystem::is_directory(directories.folder(static_cast<changes::Stage>(i)), error)) {
       continue;
     }
-    // Of a repository in a folder of its own.
+    // For a repository in its own subfolder.
     std::filesystem::create_directories(directories.base().parent_path(), error);
     return directories.make();
   }
   return {};
 }
 
-Result<ChangeSetName> submit(changes::Directories& directories, const Sending& sending) {
+Result<ChangeSetName> submit(changes::Directories& directories, const IncomingChangeSet& incoming) {
   QUARRY_TRY(make_folders(directories));
-  const ChangeSetName name = name_for(sending);
+  const ChangeSetName name = name_for(incoming);
   QUARRY_TRY_ASSIGN(auto file, directories.begin(name));
-  if (auto taken = take_in(*file, sending); !taken) {
+  if (auto taken = receive(*file, incoming); !taken) {
     directories.give_up(name);
     return std::unexpected(std::move(taken).error());
   }
   QUARRY_TRY(directories.submit(name, std::move(file),
-                                {.submitter = sending.submitter,
-                                 .capabilities = sending.capabilities,
-                                 .address = sending.address,
-                                 .time = sending.time}));
+                                {.submitter = incoming.submitter,
+                                 .capabilities = incoming.capabilities,
+                                 .address = incoming.address,
+                                 .time = incoming.time}));
   changes::pull(directories.control(""), changes::Trigger::kPrequeue);
   return name;
 }

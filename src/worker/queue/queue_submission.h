@@ -1,5 +1,5 @@
-// A change set that somebody sends: from the bytes of a request to a tarball in the queue's folders,
-// which somebody else is to look at.
+// Stores a submitted change set: from the bytes of a request to a tarball in the queue's folders,
+// which another process then validates.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,27 @@
 
 namespace quarry::worker {
 
-using Take = std::function<base::Result<void>(std::string_view bytes)>;
+using ByteSink = std::function<base::Result<void>(std::string_view bytes)>;
 
-struct Sending {
+struct IncomingChangeSet {
   changes::MoveType type = changes::MoveType::kDevelopment;
   std::string submitter;
   std::string capabilities;
   std::string address;
   base::UnixMillis time;
-  /// Hands all bytes of the tarball to what it is given, in their order.
-  std::function<base::Result<void>(const Take& take)> read;
-  /// Whether they are what was signed, for the first time. Nothing is submitted where this is an
-  /// error.
+  /// Passes all bytes of the tarball to its argument, in order.
+  std::function<base::Result<void>(const ByteSink& sink)> read;
+  /// Whether the bytes match the signature and this is not a replay. On an error nothing is
+  /// submitted.
   std::function<base::Result<void>()> confirm;
 };
 
-/// Makes the queue's folders where one of them is missing. Several may do so at once.
+/// Makes missing folders of the queue. Several processes may do so at the same time.
 base::Result<void> make_folders(changes::Directories& directories);
 
-/// Submits it, under the name that is returned, and tells the queue. Errors: those of SENDING and of
-/// files; nothing is left of it then.
+/// Submits it, returns its name and notifies the queue. Errors: those of INCOMING and of the file
+/// system; then nothing is left behind.
 base::Result<changes::ChangeSetName> submit(changes::Directories& directories,
-                                            const Sending& sending);
+                                            const IncomingChangeSet& incoming);
 
 }  // namespace quarry::worker

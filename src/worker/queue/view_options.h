@@ -1,4 +1,4 @@
-// Which part of a queue a query asks for.
+// Parses which part of a queue a query asks for.
 #pragma once
 
 #include <string>
@@ -9,11 +9,10 @@
 
 namespace quarry::worker {
 
-/// QUERY's limit, waiting, over, branch, state and after. Errors: kInvalid.
+/// The parameters limit, waiting, over, branch, state and after of QUERY. Errors: kInvalid.
 base::Result<changes::ViewOptions> view_options_of(std::string_view query);
 
-/// The query for what QUERY asks for with AFTER as where it goes on from, and with STATE where that is
-/// not "".
+/// QUERY with AFTER as the position to continue from, and with STATE unless that is "".
 std::string query_with(std::string_view query, std::string_view state, std::string_view after);
 
 }  // namespace quarry::worker

@@ -32,8 +32,8 @@ std::optional<std::string> Admission::begin() {
     if (other.repository.view() == own.repository.view()) ++of_repository;
     if (base::network_of(other.client.view()) == own_network) ++of_address;
   }
-  const auto is_full = [](std::uint64_t count, std::uint64_t most) {
-    return most > 0 && count >= most;
+  const auto is_full = [](std::uint64_t count, std::uint64_t max) {
+    return max > 0 && count >= max;
   };
   if (is_full(of_repository, options_.max_concurrent)) {
     return "too many are using this repository now: try again in 5 seconds";
@@ -50,7 +50,7 @@ std::chrono::seconds Admission::wait(std::string_view user) {
   return limiter_->wait(attempt_, LoginLimiter::now());
 }
 
-void Admission::tell(bool succeeded) {
+void Admission::record(bool succeeded) {
   if (!limiter_) return;
   if (succeeded) {
     limiter_->succeeded(attempt_, LoginLimiter::now());

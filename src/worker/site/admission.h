@@ -1,13 +1,13 @@
-// Who may begin a sync session, and try to log in: what the workers of a pool know together.
+// Limits concurrent sync sessions and login attempts across all workers of a pool.
 //
-// Each worker says on the scoreboard whose session it serves, and all remember logins there
-// together. Nobody waits for anybody.
+// Each worker publishes on the scoreboard whose session it serves, and all record logins there.
+// Nobody waits for a lock.
 //
-//   sessions   of those that are under way for one repository, or from one address, only the first
-//              so many go on; the others are told to come again
-//   logins     after some failures each further one has to wait: see scoreboard/login_limiter.h
+//   sessions   only the first ones per repository and per address, up to a limit, may proceed; further
+//              clients are asked to come back later
+//   logins     after some failures each further one is delayed: see scoreboard/login_limiter.h
 //
-// A /64 of IPv6 is one address.
+// IPv6 addresses are counted by /64.
 #pragma once
 
 #include <chrono>
@@ -25,16 +25,17 @@ namespace quarry::worker {
 
 class Admission : public sync::LoginGuard {
  public:
-  /// Of the session of the client with ADDRESS with the repository in the file REPOSITORY, which
-  /// SLOT has. All but the address must outlive it.
+  /// For a session of the client with ADDRESS on the repository file REPOSITORY, shown in SLOT. All
+  /// but the address must outlive it.
   Admission(const AdmissionOptions& options, const scoreboard::Board& board, scoreboard::Slot& slot,
             const std::filesystem::path& repository, std::string_view address);
 
-  /// Begins the session, for the others to see. What the client is told where it may not go on.
+  /// Registers the session on the scoreboard. Returns the message for the client if it may not
+  /// proceed.
   std::optional<std::string> begin();
 
   std::chrono::seconds wait(std::string_view user) override;
-  void tell(bool succeeded) override;
+  void record(bool succeeded) override;
 
  private:
   const AdmissionOptions& options_;
@@ -42,8 +43,8 @@ class Admission : public sync::LoginGuard {
   scoreboard::Slot& slot_;
   const std::filesystem::path& repository_;
   std::string address_;
-  std::optional<scoreboard::LoginLimiter> limiter_;  // nothing if logins are not limited
-  scoreboard::LoginLimiter::Attempt attempt_;        // that wait() was asked about last
+  std::optional<scoreboard::LoginLimiter> limiter_;  // nullopt if logins are not limited
+  scoreboard::LoginLimiter::Attempt attempt_;        // from the last wait()
 };
 
 }  // namespace quarry::worker

@@ -8,13 +8,13 @@
 namespace quarry::worker {
 namespace {
 
-// More are not remembered: a look costs some microseconds.
-constexpr std::size_t kMostRemembered = 1000;
+// Limit on remembered repositories: a check costs only some microseconds.
+constexpr std::size_t kMaxRemembered = 1000;
 
-/// LOOK's answer; after an error nothing is due: whatever is wrong with the file is told by requests.
-BackgroundLook look_safely(const BackgroundOptions& options, repository::Repository& repository) {
+/// The result of the check, or not due after an error: requests report problems with the file.
+BackgroundCheck check_safely(const BackgroundOptions& options, repository::Repository& repository) {
   try {
-    if (auto look = options.look(repository)) return *look;
+    if (auto check = options.check(repository)) return *check;
   } catch (const std::exception& error) {
     base::log(base::LogLevel::kDebug, "{}: {}", repository.path().string(), error.what());
   }
@@ -25,23 +25,23 @@ BackgroundLook look_safely(const BackgroundOptions& options, repository::Reposit
 
 void Background::after_request(repository::Repository& repository, std::string_view name,
                                bool has_brought) {
-  look(repository, name);
+  request_backoffice(repository, name);
   const auto peers = has_brought ? options_.peers.find(name) : options_.peers.end();
   if (peers == options_.peers.end()) return;
   for (const std::uint32_t peer : peers->second) master_.send({control::Verb::kPeer, peer});
 }
 
-void Background::look(repository::Repository& repository, std::string_view name) {
-  if (!options_.background.is_enabled || !options_.background.look) return;
+void Background::request_backoffice(repository::Repository& repository, std::string_view name) {
+  if (!options_.background.is_enabled || !options_.background.check) return;
   const std::int64_t now = options_.open.clock->now().value / 1000;
   const std::string& path = repository.path().native();
   const auto known = quiet_until_.find(path);
   if (known != quiet_until_.end() && now < known->second) return;
-  const BackgroundLook found = look_safely(options_.background, repository);
+  const BackgroundCheck found = check_safely(options_.background, repository);
   if (found.is_wanted) {
     master_.send({control::Verb::kBackoffice, repository::number_of(name)});
   } else if (found.quiet_until > now) {
-    if (quiet_until_.size() >= kMostRemembered) quiet_until_.clear();
+    if (quiet_until_.size() >= kMaxRemembered) quiet_until_.clear();
     quiet_until_.insert_or_assign(path, found.quiet_until);
   }
 }

@@ -1,6 +1,6 @@
-// What a request leaves to be done when nobody waits: after it, the worker looks whether the
-// repository's background work is due, and asks the master for it; and for a sync with each of the
-// repository's peers, where it has brought something that they have not had.
+// Background work after a request: if the repository's backoffice is due, the worker asks the
+// master to run it; and if the request has brought something new, to sync with each of the
+// repository's peers.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ class Background {
   Background(const WorkerOptions& options, const control::Channel& master)
       : options_(options), master_(master) {}
 
-  /// A request for REPOSITORY, which is called NAME in its folder ("" where it is served alone), has
-  /// been answered; HAS_BROUGHT something. No Snapshot may be alive.
+  /// Call after a request for the repository called NAME in its folder ("": the only one) was
+  /// answered. HAS_BROUGHT: it has stored something. No Snapshot may be open.
   void after_request(repository::Repository& repository, std::string_view name, bool has_brought);
 
  private:
-  void look(repository::Repository& repository, std::string_view name);
+  void request_backoffice(repository::Repository& repository, std::string_view name);
 
   const WorkerOptions& options_;
   const control::Channel& master_;
-  /// By path: until when (in seconds since 1970) nothing is due, whatever is asked.
+  /// By path: the time before which no work is due, whatever is requested (seconds since 1970).
   std::map<std::string, std::int64_t, std::less<>> quiet_until_;
 };
 

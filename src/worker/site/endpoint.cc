@@ -26,10 +26,10 @@ Target target_of_only(std::string_view path) {
 
 base::Result<Target> target_in_folder(
     std::string_view path,
-    const std::function<base::Result<void>(const repository::RepositoryName&)>& look_for) {
+    const std::function<base::Result<void>(const repository::RepositoryName&)>& check_exists) {
   base::Error why{.code = ErrorCode::kNotFound, .message = "no such repository"};
   for (repository::NameCandidate& candidate : repository::names_in(path)) {
-    if (auto found = look_for(candidate.name); !found) {
+    if (auto found = check_exists(candidate.name); !found) {
       if (why.code == ErrorCode::kNotFound) why = std::move(found).error();
       continue;
     }

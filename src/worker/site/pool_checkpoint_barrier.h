@@ -1,5 +1,5 @@
 // The checkpoint barrier (checkpoint_barrier.h) that the workers of a pool share, kept on the
-// pool's scoreboard. holds.h says what happens when the worker that raised it dies.
+// pool's scoreboard. leases.h says what happens when the worker that raised it dies.
 #pragma once
 
 #include "quarry/repository/checkpoint_barrier.h"
@@ -10,9 +10,9 @@ namespace quarry::worker {
 class PoolCheckpointBarrier : public repository::CheckpointBarrier {
  public:
   /// LONGEST_WAIT limits wait(), because other processes can write to the scoreboard.
-  explicit PoolCheckpointBarrier(scoreboard::Leases holds, std::chrono::milliseconds longest_wait =
+  explicit PoolCheckpointBarrier(scoreboard::Leases leases, std::chrono::milliseconds longest_wait =
                                                               std::chrono::milliseconds(500))
-      : leases_(holds), longest_wait_(longest_wait) {}
+      : leases_(leases), longest_wait_(longest_wait) {}
 
   bool raise(std::uint64_t file, std::chrono::milliseconds timeout) override;
   void lower(std::uint64_t file, std::chrono::milliseconds pause) override;

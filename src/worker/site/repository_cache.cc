@@ -38,7 +38,7 @@ base::Result<Repository*> RepositoryCache::named(const std::filesystem::path& fo
   if (Repository* open_one = find(name.str())) return open_one;
   QUARRY_TRY_ASSIGN(const repository::LocatedFile located, repository::locate(folder, name));
   QUARRY_TRY_ASSIGN(Repository * opened, open(name.str(), located.path));
-  // SQLite opens by path: what it opened has to be what was found to lie inside.
+  // SQLite opens by path, so check that it opened the file that locate() found inside the folder.
   if (!located.is_same_now() || opened->was_replaced()) {
     entries_.erase(entries_.begin());
     return base::fail(base::ErrorCode::kBusy, "the repository is being replaced");
@@ -68,8 +68,8 @@ void RepositoryCache::checkpoint() {
   });
 }
 
-base::Result<void> RepositoryCache::look_for(const std::filesystem::path& folder,
-                                             const repository::RepositoryName& name) {
+base::Result<void> RepositoryCache::check_exists(const std::filesystem::path& folder,
+                                                 const repository::RepositoryName& name) {
   if (std::ranges::find(entries_, name.str(), &Entry::key) != entries_.end()) return {};
   QUARRY_TRY(repository::locate(folder, name));
   return {};

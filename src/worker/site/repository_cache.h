@@ -1,5 +1,5 @@
-// The repositories that a worker keeps open between requests, with their statements prepared: those
-// used last. A file that was replaced since is opened anew.
+// The repositories that a worker keeps open between requests, with their prepared statements: the
+// most recently used ones. A file that has been replaced is reopened.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,18 @@ class RepositoryCache {
   RepositoryCache(std::size_t limit, const repository::OpenOptions& options)
       : limit_(limit), options_(options) {}
 
-  /// The repository in the file PATH. It is the cache's, and stays open until another call. Errors:
+  /// The repository in the file PATH. Owned by the cache and open until the next call. Errors:
   /// kNotFound, kInvalid, kBusy, kIo.
   base::Result<repository::Repository*> file(const std::filesystem::path& path);
   /// The repository called NAME in FOLDER. Errors: also kDenied (see locate()).
   base::Result<repository::Repository*> named(const std::filesystem::path& folder,
                                               const repository::RepositoryName& name);
-  /// Nothing where NAME is open, or its file is there. Errors: those of locate().
-  base::Result<void> look_for(const std::filesystem::path& folder,
-                              const repository::RepositoryName& name);
-  /// See Repository: of each that was written to.
+  /// Succeeds if NAME is open or its file exists. Errors: those of locate().
+  base::Result<void> check_exists(const std::filesystem::path& folder,
+                                  const repository::RepositoryName& name);
+  /// Repository::keep_log_short() of each that was written to.
   void keep_logs_short();
-  /// Whether any of them was written to, and no checkpoint() has moved all of that.
+  /// Whether any was written to and its log is not yet fully checkpointed.
   bool wants_checkpoint() const;
   void checkpoint();
 
@@ -40,13 +40,14 @@ class RepositoryCache {
     std::string key;
     std::unique_ptr<repository::Repository> repository;
   };
-  /// The open repository of KEY, moved to the front; nullptr if there is none, or it was replaced.
+  /// The open repository with KEY, moved to the front; null if there is none, or its file was
+  /// replaced.
   repository::Repository* find(std::string_view key);
   base::Result<repository::Repository*> open(std::string key, const std::filesystem::path& path);
 
   std::size_t limit_;
   repository::OpenOptions options_;
-  std::vector<Entry> entries_;  // the last used first
+  std::vector<Entry> entries_;  // most recently used first
 };
 
 }  // namespace quarry::worker

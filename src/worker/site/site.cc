@@ -48,9 +48,9 @@ Reply reply_of(QueueReply answer, const repository::Repository& repository) {
   return reply;
 }
 
-/// The URL of what the pool serves, without a slash at its end.
+/// The URL of the served folder or repository, without a trailing slash.
 std::string base_of(const Request& request) {
-  // Where the web server does not split the two, SCRIPT_NAME is no place but the path.
+  // If the web server does not split the two, SCRIPT_NAME is the whole path.
   std::string_view place = request.path_info.empty() ? "" : request.script_name;
   while (place.ends_with('/')) place.remove_suffix(1);
   return fmt::format("{}://{}{}", request.is_https ? "https" : "http",
@@ -65,9 +65,9 @@ Reply page_reply(std::string page) {
   return reply;
 }
 
-/// The reply where no file was found. Clients are not told of what lies where they may not go, but
-/// a folder that the server may not look into, or a link out of it, is for somebody to mend.
-Reply not_there(const base::Error& error) {
+/// The reply if no file was found. Clients do not learn what exists where they have no access, but
+/// an unreadable folder or a link out of the folder is an error for the log.
+Reply not_found_reply(const base::Error& error) {
   Reply reply = refuse(error);
   reply.is_fault = error.code != ErrorCode::kNotFound;
   return reply;
@@ -97,7 +97,7 @@ repository::OpenOptions Site::open_options() {
 base::Result<Target> Site::resolve(std::string_view path) {
   if (!options_.repository.empty()) return target_of_only(path);
   return target_in_folder(path, [this](const repository::RepositoryName& name) {
-    return cache_.look_for(options_.repositories, name);
+    return cache_.check_exists(options_.repositories, name);
   });
 }
 
@@ -126,7 +126,7 @@ Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& s
   const auto target = resolve(request.path());
   if (!target) {
     if (auto index = show_subfolder(request)) return std::move(*index);
-    return not_there(target.error());
+    return not_found_reply(target.error());
   }
   slot.executing(target->name ? target->name->str() : "");
   if (may_pass_on() && is_page(request.method, request.content_type, *target)) {
@@ -167,7 +167,8 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
   Admission admission(options_.admission, board_, slot, (*repository)->path(),
                       request.remote_address);
   if (const auto refused = admission.begin()) {
-    return reply_of(session.turn_away(request.content_type, *refused), **repository, body->size());
+    return reply_of(session.refusal_reply(request.content_type, *refused), **repository,
+                    body->size());
   }
   sync::Reply answer = session.answer({
       .content_type = request.content_type,
@@ -178,7 +179,9 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
       .logins = &admission,
       .own_url = own_url,
       .on_progress =
-          [&slot](const sync::Doing& now) { slot.doing(now.user, now.operation, now.what); },
+          [&slot](const sync::SessionProgress& now) {
+            slot.doing(now.user, now.operation, now.what);
+          },
       .has_left = request.has_left,
   });
   has_brought_ = answer.figures.artifacts_in > 0;
@@ -282,7 +285,7 @@ std::optional<Reply> Site::show_subfolder(const Request& request) {
   path.remove_prefix(1);
   path.remove_suffix(path.empty() ? 0 : 1);
   slot_->executing("");
-  // What holds nothing for him is to a visitor as what is not there.
+  // A folder with nothing visible looks to the client as if it did not exist.
   const pages::RepositoryList list = index_.list(path);
   if (list.repositories.empty()) return std::nullopt;
   return reply_of_index(request, list, path);

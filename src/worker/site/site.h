@@ -1,5 +1,5 @@
-// What a pool serves: the endpoints of its repositories (quarry/worker/endpoint.h), and, under
-// pm.status_path and ping.path, the pages about itself (status_pages.h).
+// What a pool serves: the endpoints of its repositories (quarry/worker/endpoint.h), and the pages
+// about the pool (status_pages.h) under pm.status_path and ping.path.
 #pragma once
 
 #include <optional>
@@ -20,19 +20,19 @@ namespace quarry::worker {
 
 class Site : public Handler {
  public:
-  /// OPTIONS, BOARD and MASTER must outlive it. QUEUE is that of the pool's listening socket.
+  /// OPTIONS, BOARD and MASTER must outlive it. QUEUE belongs to the pool's listening socket.
   Site(const WorkerOptions& options, const scoreboard::Board& board, const base::ListenQueue& queue,
        const control::Channel& master);
 
   Reply answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) override;
   bool may_pass_on() const override { return options_.pages_passing >= 0; }
-  /// What is_page() goes to who makes them. Where that one is behind, answer() says so.
+  /// Passes requests for pages (is_page()) to the pages process. If that is overloaded, answer()
+  /// says so.
   bool pass_on(const Request& request, int connection) override;
-  /// A checkpoint of what was written where the log beside the repository has become too long, and
-  /// background work, where it is due.
+  /// Checkpoints a write-ahead log that has become too long, and requests background work that is
+  /// due.
   void work_after_reply() override;
-  /// A checkpoint of what was written, so that the log beside a repository is empty when nobody
-  /// writes.
+  /// Checkpoints the rest, so that the write-ahead logs are empty when nobody writes.
   bool has_idle_work() const override;
   void work_idly() override;
 
@@ -49,10 +49,10 @@ class Site : public Handler {
   Reply answer_queue(const Request& request, const Target& target, BodyReader& body,
                      scoreboard::Slot& slot);
   Reply describe(const Request& request, const Target& target);
-  /// Whether it asks for the folder itself.
+  /// Whether REQUEST is for the served folder itself.
   bool is_for_index(const Request& request) const;
   Reply show_index(const Request& request);
-  /// Where it asks for a folder in that, with something that everybody may see.
+  /// The list of a subfolder, if REQUEST is for one with repositories that everybody may see.
   std::optional<Reply> show_subfolder(const Request& request);
   Reply reply_of_index(const Request& request, const pages::RepositoryList& list,
                        std::string_view below) const;
@@ -65,10 +65,10 @@ class Site : public Handler {
   RepositoryCache cache_;
   pages::RepositoryIndex index_;
   Background background_;
-  /// That of the last request, until the work after its reply; the cache's.
+  /// The repository of the last request until work_after_reply(); owned by the cache.
   repository::Repository* asked_ = nullptr;
   std::string asked_name_;
-  bool has_brought_ = false;  // it has
+  bool has_brought_ = false;  // the request has stored something
 };
 
 }  // namespace quarry::worker

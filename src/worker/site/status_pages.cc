@@ -9,15 +9,15 @@
 namespace quarry::worker {
 namespace {
 
-// PHP-FPM's: a page of the moment, that nobody is to keep.
-constexpr std::string_view kNotKept =
+// As PHP-FPM does: a page of the moment must not be cached.
+constexpr std::string_view kNoCache =
     "Expires: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
     "Cache-Control: no-cache, no-store, must-revalidate, max-age=0\r\n";
 
 Reply page(std::string_view content_type, std::string body) {
   Reply reply;
   reply.content_type = content_type;
-  reply.headers = kNotKept;
+  reply.headers = kNoCache;
   reply.body = std::move(body);
   return reply;
 }

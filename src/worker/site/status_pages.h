@@ -1,8 +1,7 @@
-// The pages about the pool itself: pm.status_path and ping.path, as PHP-FPM answers them, and the
-// operator's live page (quarry/pages/live_page.h). Where a path is not configured, there is no such
-// page, and nothing is told.
+// The pages about the pool itself: pm.status_path and ping.path, answered like PHP-FPM's, and the
+// operator's live page (quarry/pages/live_page.h). A page exists only if its path is configured.
 //
-// A path is compared as a whole, so that a web server's rule for it (`location = /status`) guards
+// Paths are compared as a whole, so that a rule in the web server (`location = /status`) protects
 // the only way to the page.
 #pragma once
 
@@ -17,14 +16,14 @@ namespace quarry::worker {
 
 class StatusPages {
  public:
-  /// OPTIONS and BOARD, that of the pool, must outlive it.
+  /// OPTIONS and BOARD, the pool's scoreboard, must outlive it.
   StatusPages(const StatusOptions& options, const scoreboard::Board& board,
               const base::ListenQueue& queue)
       : options_(options), board_(board), queue_(queue) {}
 
   /// Whether REQUEST asks for one of the pages.
   bool is_one(const Request& request) const;
-  /// Nothing when it does not.
+  /// Nullopt if it does not.
   std::optional<Reply> answer(const Request& request, scoreboard::Slot& slot) const;
 
  private:
@@ -35,7 +34,7 @@ class StatusPages {
   base::ListenQueue queue_;
 };
 
-/// A pool of these pages alone.
+/// A handler that serves only these pages.
 class StatusServer : public Handler {
  public:
   StatusServer(const StatusOptions& options, const scoreboard::Board& board,

@@ -29,7 +29,7 @@ std::optional<std::string> key_of(std::vector<Parameter> more = {}, const char* 
 
 }  // namespace
 
-TEST_CASE("pages that show the same to all, for who is nobody") {
+TEST_CASE("pages that are the same for all anonymous visitors can be cached") {
   REQUIRE(key_of());
   CHECK(key_of({{"REQUEST_METHOD", "HEAD"}}) == key_of());
   CHECK(key_of({{"HTTP_ACCEPT_ENCODING", "gzip"}}) == key_of());
@@ -50,7 +50,7 @@ TEST_CASE("pages that show the same to all, for who is nobody") {
   }
 }
 
-TEST_CASE("what a page depends on makes another key") {
+TEST_CASE("everything that a page depends on changes its key") {
   for (const auto& each : {Parameter{"HTTP_HOST", "there"}, Parameter{"HTTPS", "on"},
                            Parameter{"SCRIPT_NAME", "/code"}, Parameter{"PATH_INFO", "/timeline/"},
                            Parameter{"QUERY_STRING", "n=11"}, Parameter{"HTTP_USER_AGENT", "wget"},
@@ -61,7 +61,7 @@ TEST_CASE("what a page depends on makes another key") {
   }
 }
 
-TEST_CASE("what is asked for all tells nothing of the one who asked first") {
+TEST_CASE("a shared request contains nothing about the client that asked first") {
   const PageRequest asked = anonymous(request_with(
       {{"REQUEST_METHOD", "HEAD"},
        {"HTTP_IF_NONE_MATCH", "tag"},
@@ -79,7 +79,7 @@ TEST_CASE("what is asked for all tells nothing of the one who asked first") {
   }
 }
 
-TEST_CASE("robots, phones and browsers are told apart") {
+TEST_CASE("robots, phones and browsers are distinguished") {
   CHECK(agent_of(kFirefox) == Agent::kBrowser);
   CHECK(agent_of("Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/130.0 Mobile") ==
         Agent::kPhone);

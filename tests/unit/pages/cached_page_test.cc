@@ -37,7 +37,7 @@ std::string inflated(const std::string& gzip, std::size_t size) {
   stream.avail_in = static_cast<uInt>(gzip.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());
-  // The checksum, too, is right.
+  // The checksum is correct too.
   REQUIRE(::inflate(&stream, Z_FINISH) == Z_STREAM_END);
   REQUIRE(stream.avail_in == 0);
   out.resize(stream.total_out);
@@ -54,7 +54,7 @@ std::string with_nonce(std::string text, const std::string& nonce) {
 
 }  // namespace
 
-TEST_CASE("each delivery has a nonce of its own, in header and body, compressed or not") {
+TEST_CASE("each delivery has its own nonce in header and body, compressed or not") {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     CAPTURE(round);
@@ -82,7 +82,7 @@ TEST_CASE("each delivery has a nonce of its own, in header and body, compressed 
   }
 }
 
-TEST_CASE("what is known is not sent again, and has no nonce") {
+TEST_CASE("a page that the client already has is not sent again, and has no nonce") {
   const std::string body(1000, 'x');
   const auto page = CachedPage::make(header_of(body), body);
   REQUIRE(page);
@@ -96,14 +96,14 @@ TEST_CASE("what is known is not sent again, and has no nonce") {
   CHECK(head.head.contains("Content-Length: 1000"));
 }
 
-TEST_CASE("what is large and no text is not compressed") {
+TEST_CASE("large content other than text is not compressed") {
   const std::string body(100'000, 'x');
   const auto page = CachedPage::make(header_of(body, "application/octet-stream"), body);
   REQUIRE(page);
   CHECK_FALSE(page->reply({.takes_gzip = true}).head.contains("gzip"));
 }
 
-TEST_CASE("what is for one visitor alone is no page for others") {
+TEST_CASE("a page for a single visitor is not shared") {
   const std::string body = "body";
   const auto is_kept = [&](auto change) {
     ReplyHeader header = header_of(body);

@@ -8,7 +8,7 @@
 #include "login/fields.h"
 
 using namespace quarry::pages;
-using Way = Guess::Way;
+using Kind = Guess::Kind;
 
 namespace {
 
@@ -33,18 +33,18 @@ PageRequest request_of(const Asked& asked) {
 }
 
 auto guesses_of(const Asked& asked, const PageNames& pages = kPages, bool trust = false) {
-  const Place place{.repository = "/r.fossil", .repositories = {}};
-  return guesses_in(request_of(asked), target_of(place, asked.path).value(), pages, trust);
+  const ServedRepositories served{.repository = "/r.fossil", .repositories = {}};
+  return guesses_in(request_of(asked), target_of(served, asked.path).value(), pages, trust);
 }
 
-/// The user of the only guess, after its way.
+/// The kind and user of the only guess.
 std::string only(const Asked& asked, const PageNames& pages = kPages) {
   const auto guesses = guesses_of(asked, pages);
   if (!guesses) return std::to_string(guesses.error().status);
   if (guesses->empty()) return "none";
   REQUIRE(guesses->size() == 1);
-  constexpr const char* kWays[] = {"form", "json", "basic", "change", "group"};
-  return std::string(kWays[static_cast<std::size_t>(guesses->front().way)]) + " " +
+  constexpr const char* kKinds[] = {"form", "json", "basic", "change", "group"};
+  return std::string(kKinds[static_cast<std::size_t>(guesses->front().kind)]) + " " +
          guesses->front().user;
 }
 
@@ -61,7 +61,7 @@ Asked json_body(std::string body, std::string path = "/json/login", std::string 
 
 }  // namespace
 
-TEST_CASE("a login by the page, wherever its parameters stand") {
+TEST_CASE("a login by the page, wherever its parameters are") {
   for (const char* path : {"/login", "//login", "/login/x", "/alias", "/login/"}) {
     CAPTURE(path);
     CHECK(only({path, "", "u=ann&p=x"}) == "form ann");
@@ -84,7 +84,7 @@ TEST_CASE("names and values are read as fossil reads them") {
   CHECK(only({"/login", "", std::string(100'000, 'x') + "&u=ann&p=x"}) == "form ann");
 }
 
-TEST_CASE("a form of several parts") {
+TEST_CASE("a multipart form") {
   const auto part = [](std::string head, std::string content) {
     return "--x\r\n" + std::move(head) + "\r\n\r\n" + std::move(content) + "\r\n";
   };
@@ -103,7 +103,7 @@ TEST_CASE("a form of several parts") {
   CHECK(only({"/login", "u=bob", user + password, kParts}) == "400");
   CHECK(only({"/login", "", user, kParts}) == "none");
   CHECK(only({"/login", "", part("name=u", "ann") + password, kParts}) == "none");
-  // What a file has in it is no head of a part.
+  // The content of a file is not a part's header.
   CHECK(only({"/alias", "",
               part("name=\"f\"; filename=\"f\"", "\r\nname=\"u\"\r\n\r\nann") + password,
               kParts}) == "none");
@@ -116,7 +116,7 @@ TEST_CASE("a form of several parts") {
   CHECK(only({"/login", "", "--x", kParts}) == "none");
 }
 
-TEST_CASE("what is no login is none") {
+TEST_CASE("other requests are not logins") {
   CHECK(only({"/login"}) == "none");
   CHECK(only({"/login", "u=ann&p="}) == "none");
   CHECK(only({"/login", "p=x"}) == "none");
@@ -126,11 +126,11 @@ TEST_CASE("what is no login is none") {
   CHECK(only({"/login", "u=anonymous&p=12345678&cs=5"}) == "none");
   CHECK(only({"/attachadd", "", std::string(2 << 20, 'x'), "multipart/form-data; boundary=x"}) ==
         "none");
-  // Where it is not known which pages there are, there are no aliases either.
+  // Without a list of fossil's pages, no aliases are recognized.
   CHECK(only({"/alias", "u=ann&p=x"}, {}) == "none");
 }
 
-TEST_CASE("what can be read in two ways, or that no login is like, is refused") {
+TEST_CASE("ambiguous or implausible logins are refused") {
   CHECK(only({"/login", "u=ann", "u=bob&p=x"}) == "400");
   CHECK(only({"/login", "u=ann&u=bob&p=x"}) == "400");
   CHECK(only({"/login", "u=ann&U=ann&p=x"}) == "form ann");
@@ -141,7 +141,7 @@ TEST_CASE("what can be read in two ways, or that no login is like, is refused") 
         "400");
 }
 
-TEST_CASE("pages that may take a password, whatever they are called") {
+TEST_CASE("pages that may take a password, whatever their name") {
   const auto takes = [](const char* page, const PageNames& pages) {
     return takes_passwords({.file = "/r.fossil", .page = page}, pages);
   };
@@ -175,7 +175,7 @@ TEST_CASE("a login by the JSON API") {
   CHECK(only(json_body(right, "/json/wiki/save")) == "none");
 }
 
-TEST_CASE("a login by HTTP's own header") {
+TEST_CASE("a login by the Authorization header") {
   CHECK(only(basic("Basic YW5uOng=")) == "basic ann");
   CHECK(only(basic("  basic \t YW5uOng6eQ==")) == "basic ann");
   CHECK(only(basic("Basic YW5u")) == "none");
@@ -185,8 +185,8 @@ TEST_CASE("a login by HTTP's own header") {
       {.path = "/login", .query = "u=bob&p=x", .more = {{"HTTP_AUTHORIZATION", "Basic YW5uOng="}}});
   REQUIRE(both.has_value());
   CHECK(*both ==
-        std::vector<Guess>{{Way::kForm, "/r.fossil", "bob"}, {Way::kBasic, "/r.fossil", "ann"}});
-  // Whom the web server names it has looked at by the same password.
+        std::vector<Guess>{{Kind::kForm, "/r.fossil", "bob"}, {Kind::kBasic, "/r.fossil", "ann"}});
+  // The web server has already checked the password of the user that it names.
   Asked named = basic("Basic YW5uOng=");
   named.more.push_back({"REMOTE_USER", "ann"});
   CHECK(guesses_of(named, kPages, /*trust=*/true)->empty());
@@ -204,7 +204,7 @@ TEST_CASE("base64 is read as fossil reads it") {
   CHECK(base64_as_fossil_does("====") == "");
 }
 
-TEST_CASE("old passwords, of who changes his own and of another repository's administrator") {
+TEST_CASE("old passwords when changing one, and of another repository's administrator") {
   Asked change{.path = "/login",
                .body = "p=x&n1=y&n2=y",
                .more = {{"HTTP_COOKIE", "fossil-1a=AB%2Fcd%2Fann; other=a/b/c"}}};
@@ -223,7 +223,7 @@ TEST_CASE("old passwords, of who changes his own and of another repository's adm
   CHECK(only({"/setup_login_group", "", "repo=a&login=boss"}) == "none");
 }
 
-TEST_CASE("of what a visitor repeats no more is kept than tells that it is too much") {
+TEST_CASE("only as many repeated values are kept as show that there are too many") {
   std::string users = "p=x", cookies;
   for (int i = 0; i < 100'000; ++i) {
     users += "&u=" + std::to_string(i) + "&&&of-no-interest" + std::to_string(i) + "=1";
@@ -232,11 +232,11 @@ TEST_CASE("of what a visitor repeats no more is kept than tells that it is too m
   Fields fields;
   fields.add_pairs(users, '&');
   fields.add_pairs(cookies, ';');
-  CHECK(fields.values("u").size() == Fields::kMostValues);
-  CHECK(fields.cookies().size() == Fields::kMostValues);
+  CHECK(fields.values("u").size() == Fields::kMaxValues);
+  CHECK(fields.cookies().size() == Fields::kMaxValues);
   CHECK(fields.has("p"));
   CHECK_FALSE(fields.has("of-no-interest1"));
-  // A guess is found behind as much of anything.
+  // A guess is found after any amount of other data.
   CHECK(only({.path = "/login", .body = std::string(900'000, '&') + "u=ann&p=x"}) == "form ann");
   CHECK(only({.path = "/unknown", .body = std::string(9'000'000, '&') + "u=ann&p=x"}) ==
         "form ann");

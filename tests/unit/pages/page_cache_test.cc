@@ -16,7 +16,7 @@ std::shared_ptr<const CachedPage> page_of(const std::string& body) {
 
 }  // namespace
 
-TEST_CASE("a page is kept for its time, and replaced by a newer one") {
+TEST_CASE("a page expires after its time, and is replaced by a newer one") {
   PageCache cache(100'000, seconds(60));
   const PageCache::Time begin{};
   CHECK_FALSE(cache.find("a", begin));
@@ -30,7 +30,7 @@ TEST_CASE("a page is kept for its time, and replaced by a newer one") {
   CHECK(cache.size() == 0);
 }
 
-TEST_CASE("those least asked for give way, and the bound holds") {
+TEST_CASE("the least recently used pages are evicted, and the limit holds") {
   PageCache cache(10'000, seconds(60));
   const PageCache::Time begin{};
   for (int i = 0; i < 100; ++i) {

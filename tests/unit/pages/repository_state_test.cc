@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Once it can be told.
+/// The state, as soon as it can be determined.
 std::string state_when_quiet(const fs::path& file) {
   std::optional<std::string> state;
   REQUIRE(eventually([&] { return (state = state_of(file)).has_value(); }));
@@ -32,7 +32,7 @@ void check_every_change_shows(const std::string& mode) {
   std::set<std::string> seen;
   for (int i = 0; i < 300; ++i) {
     CAPTURE(i);
-    // Several at one tick of the clock: none may hide behind another.
+    // Several in one tick of the clock: each must be noticed.
     const int changes = i % 3 + 1;
     for (int j = 0; j < changes; ++j) {
       writer.run("UPDATE t SET x = x + 1; INSERT INTO t VALUES (1)");
@@ -46,7 +46,7 @@ void check_every_change_shows(const std::string& mode) {
 
 }  // namespace
 
-TEST_CASE("every change gives another state") {
+TEST_CASE("every change results in another state") {
   SUBCASE("with a rollback journal") {
     check_every_change_shows("DELETE");
   }
@@ -55,7 +55,7 @@ TEST_CASE("every change gives another state") {
   }
 }
 
-TEST_CASE("reading, and who comes and goes, changes nothing that must not be hidden") {
+TEST_CASE("reads and other open connections do not change the state") {
   const TestFolder folder;
   const fs::path file = folder.path / "x.fossil";
   TestDatabase writer(file);
@@ -66,7 +66,7 @@ TEST_CASE("reading, and who comes and goes, changes nothing that must not be hid
   CHECK(state_when_quiet(file) == before);
 }
 
-TEST_CASE("another file in its place is another state") {
+TEST_CASE("a replaced file has another state") {
   const TestFolder folder;
   const fs::path file = folder.path / "x.fossil";
   { TestDatabase(file).run("CREATE TABLE t(x)"); }
@@ -78,7 +78,7 @@ TEST_CASE("another file in its place is another state") {
   CHECK(state_when_quiet(file) != before);
 }
 
-TEST_CASE("what is no file has no state") {
+TEST_CASE("something other than a file has no state") {
   CHECK_FALSE(state_of("/"));
   CHECK_FALSE(state_of("/dev/null"));
 }

@@ -1,4 +1,4 @@
-#include "visit/request_reader.h"
+#include "connection/request_reader.h"
 
 #include <doctest/doctest.h>
 
@@ -34,7 +34,7 @@ std::string text_of(evbuffer* buffer) {
   return text;
 }
 
-/// The last status, with BYTES fed in pieces of SIZE.
+/// The last status after feeding BYTES in pieces of SIZE.
 Status feed(RequestReader& reader, std::string_view bytes, std::size_t size) {
   const EventBufferPtr input(evbuffer_new());
   Status status = Status::kMore;
@@ -54,7 +54,7 @@ Status feed(std::string_view bytes, std::size_t max_body = 1000) {
 
 }  // namespace
 
-TEST_CASE("a request is the same however it is cut into pieces") {
+TEST_CASE("a request is the same however it is split into pieces") {
   const std::string bytes = whole_request("hello");
   for (std::size_t size = 1; size <= bytes.size(); ++size) {
     CAPTURE(size);
@@ -67,7 +67,7 @@ TEST_CASE("a request is the same however it is cut into pieces") {
   }
 }
 
-TEST_CASE("nothing that no web server sends is taken") {
+TEST_CASE("requests that no web server would send are rejected") {
   const std::string begin = begin_record();
   const std::string one = record(FCGI_PARAMS, pairs({{"A", "b"}}));
   const std::string end = record(FCGI_PARAMS, "");
@@ -83,7 +83,7 @@ TEST_CASE("nothing that no web server sends is taken") {
   CHECK(feed("\2" + begin.substr(1)) == Status::kMalformed);
 }
 
-TEST_CASE("what is too much is refused before it has memory") {
+TEST_CASE("an oversized request is refused before memory is allocated") {
   const std::string begin = begin_record();
   std::string many = begin;
   for (int i = 0; i < 3; ++i) many += record(FCGI_PARAMS, std::string(30'000, 'x'));
@@ -95,7 +95,7 @@ TEST_CASE("what is too much is refused before it has memory") {
   CHECK(feed(whole_request(std::string(1001, 'x'))) == Status::kTooLarge);
 }
 
-TEST_CASE("a web server may give a request up") {
+TEST_CASE("a web server may abort a request") {
   const std::string bytes = whole_request("hello");
   const std::string abort = record(FCGI_ABORT_REQUEST, "");
   CHECK(feed(bytes.substr(0, bytes.size() - 8) + abort) == Status::kAborted);

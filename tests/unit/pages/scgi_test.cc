@@ -16,7 +16,7 @@ PageRequest request_with(std::initializer_list<Parameter> parameters, std::strin
   return request;
 }
 
-/// With | for NUL.
+/// With | in place of NUL.
 std::string head_of(const PageRequest& request, bool trust_remote_user = false) {
   std::string head = scgi_head(request, trust_remote_user);
   std::ranges::replace(head, '\0', '|');
@@ -25,19 +25,19 @@ std::string head_of(const PageRequest& request, bool trust_remote_user = false) 
 
 }  // namespace
 
-TEST_CASE("a request is a netstring, its length first") {
+TEST_CASE("a request is a netstring that starts with its length") {
   const auto request = request_with({{"REQUEST_METHOD", "POST"}, {"PATH_INFO", "/a"}}, "12345");
   CHECK(head_of(request) ==
         "70:CONTENT_LENGTH|5|SCGI|1|SCRIPT_NAME||PATH_INFO|/a|REQUEST_METHOD|POST|,");
 }
 
-TEST_CASE("a path that the web server has not split is all PATH_INFO") {
+TEST_CASE("a path that the web server has not split is passed as PATH_INFO") {
   CHECK(head_of(request_with({{"SCRIPT_NAME", "/a/b"}})).contains("|SCRIPT_NAME||PATH_INFO|/a/b|"));
   CHECK(head_of(request_with({{"SCRIPT_NAME", "/code"}, {"PATH_INFO", "/a"}}))
             .contains("|SCRIPT_NAME|/code|PATH_INFO|/a|"));
 }
 
-TEST_CASE("headers are passed on, and nothing that could be taken for something else") {
+TEST_CASE("headers are passed on, but nothing that could be mistaken for something else") {
   const std::string head = head_of(request_with({{"PATH_INFO", "/"},
                                                  {"HTTP_COOKIE", "c"},
                                                  {"HTTP_PROXY", "http://x"},
@@ -56,7 +56,7 @@ TEST_CASE("headers are passed on, and nothing that could be taken for something 
   }
 }
 
-TEST_CASE("who the web server authenticated is told where the pool believes it") {
+TEST_CASE("the user authenticated by the web server is passed on only if the pool trusts it") {
   const auto request = request_with({{"PATH_INFO", "/"}, {"REMOTE_USER", "ann"}});
   CHECK(head_of(request, true).contains("|REMOTE_USER|ann|"));
 }

@@ -1,4 +1,4 @@
-// A database, changed as other programs change it.
+// A database that is changed as other programs would change it.
 #pragma once
 
 #include <doctest/doctest.h>

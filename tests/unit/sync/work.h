@@ -1,5 +1,5 @@
-// How much work SQLite does, counted instead of timed: the steps of its virtual machine, over all
-// statements of all connections that are opened while this lives.
+// Measures SQLite's work in virtual machine steps instead of time, over all statements of all
+// connections opened during its lifetime.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A repository of its own for each test, with users whose rights are known, and the words to talk
-// to it: what a client sends, what the session answers, what the file then holds.
+// A repository for each test, with users of known rights, and helpers to build requests, send them,
+// and inspect replies and the file.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace quarry::sync {
 
 inline const std::string kProjectCode = "1111111111111111111111111111111111111111";
 inline const std::string kServerCode = "5555555555555555555555555555555555555555";
-/// A client of 2.21: what it says first, and what it is told.
+/// The version of a client of 2.21, and of the server.
 inline const std::string kVersion = "pragma client-version 22100 20230226 192424\n";
 inline const std::string kServerVersion = "pragma server-version 22900 20260312 000000\n";
 /// The card that ends each reply to a clone.
@@ -25,7 +25,7 @@ inline const std::string kCodes = "push " + kServerCode + " " + kProjectCode + "
 inline const std::string kPullCard = "pull " + std::string(40, '9') + " " + kProjectCode + "\n";
 inline const std::string kPushCard = "push " + std::string(40, '9') + " " + kProjectCode + "\n";
 
-/// Stands still, unless it is told to go on by so many milliseconds with each look at it.
+/// Stands still, or advances by a fixed time whenever it is read.
 struct StillClock : base::Clock {
   base::UnixMillis now() const override {
     const std::int64_t shown = 1700000000000 + passed;
@@ -36,23 +36,23 @@ struct StillClock : base::Clock {
   mutable std::int64_t passed = 0;
 };
 
-/// Names of CONTENT.
+/// The hashes of CONTENT.
 std::string sha1(std::string_view content);
 std::string sha3(std::string_view content);
-/// Cards with their bytes.
+/// Cards with their payload.
 std::string file(std::string_view content);
 std::string file_delta(std::string_view content, std::string_view source);
 std::string cfile(std::string_view content);
-/// MORE: what follows the name, with a space before it.
+/// MORE follows the name, with a space before it.
 std::string igot(std::string_view name, const char* more = "");
 std::string gimme(std::string_view name);
-/// The secret that is kept of PASSWORD.
+/// The stored form of PASSWORD.
 std::string secret_of(std::string_view user, std::string_view password);
-/// The login card of USER in front of BODY, which it signs.
+/// The login card of USER before BODY, which it signs.
 std::string login(std::string_view user, std::string_view secret, std::string_view body);
 /// All bytes of the file PATH.
 std::string read_bytes(const std::filesystem::path& path);
-/// How often WORD begins a line of TEXT.
+/// The number of lines of TEXT that start with WORD.
 std::size_t count_cards(std::string_view text, std::string_view word);
 
 class World {
@@ -65,9 +65,9 @@ class World {
   World& operator=(const World&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// Runs SQL on the file behind the server's back.
+  /// Runs SQL on the file directly.
   void sql(const std::string& statements);
-  /// The first value that QUERY gives, or "(none)".
+  /// The first value of QUERY's result, or "(none)".
   std::string value(const std::string& query);
   /// All rows, their columns joined with '|'.
   std::vector<std::string> values(const std::string& query);
@@ -76,7 +76,7 @@ class World {
   std::string dump();
 
   Reply ask(Request request);
-  /// The cards that answer BODY, without the timestamp line.
+  /// The reply's cards for BODY, without the timestamp line.
   std::string say(std::string_view body);
   /// The same, logged in.
   std::string say_as(std::string_view user, std::string_view body);
@@ -84,10 +84,10 @@ class World {
   /// changed nothing in the file.
   std::string error_of(std::string_view body);
   std::string error_as(std::string_view user, std::string_view body);
-  /// The same, where the log is told more than the client.
+  /// The same, if the log gets more details than the client.
   std::string refusal_as(std::string_view user, std::string_view body);
 
-  /// The initial check-in, which is all that there is at first.
+  /// The initial check-in, the only artifact at first.
   const std::string& initial() const { return initial_; }
   SessionOptions options;
   StillClock& clock() { return clock_; }

@@ -1,4 +1,4 @@
-// The web server's side of FastCGI, for tests.
+// The web server's side of FastCGI for tests.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ class Client {
 
   void send(std::string_view bytes) const;
   void end_sending() const;
-  /// What the request's STDOUT held, up to END_REQUEST or the end of the connection.
+  /// The request's STDOUT up to END_REQUEST or the end of the connection.
   std::string reply();
   /// Whether the server closed the connection (waits for it).
   bool is_closed();

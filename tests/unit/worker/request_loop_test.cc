@@ -30,8 +30,7 @@ using worker_test::request;
 
 namespace {
 
-/// Says what it was asked: path, length of the body, its last byte.
-/// How much of a body came, and how much of it at once.
+/// The size of the body, and of its largest piece.
 Reply take_in_pieces(BodyReader& reader, std::size_t size) {
   std::size_t total = 0, largest = 0;
   const auto done = reader.read_into(
@@ -47,6 +46,7 @@ Reply take_in_pieces(BodyReader& reader, std::size_t size) {
                         (largest <= 1048576 ? ", no more than 1048576 at once" : ", too much"));
 }
 
+/// Echoes the path, the length of the body and its last byte.
 class Echo : public Handler {
  public:
   Reply answer(const Request& request, BodyReader& reader,
@@ -65,7 +65,7 @@ class Echo : public Handler {
                                (body->empty() ? "-" : body->substr(body->size() - 1)));
   }
 
-  /// Works until nobody waits for the reply any more.
+  /// Works until the web server has disconnected.
   static Reply wait(const Request& request, quarry::scoreboard::Slot& slot, int milliseconds) {
     slot.executing("at work");
     for (int i = 0; i < milliseconds; ++i) {
@@ -80,7 +80,7 @@ class Echo : public Handler {
   }
 };
 
-/// A worker with an Echo handler in a process of its own.
+/// A worker with an Echo handler in a child process.
 class Server {
  public:
   explicit Server(LoopOptions options = {}, std::vector<SocketAddress> allowed = {},
@@ -169,7 +169,7 @@ TEST_CASE("one process answers many requests, large and small") {
   CHECK(server.state().repository.view() == "echo");
 }
 
-TEST_CASE("a request that comes in pieces is put together") {
+TEST_CASE("a request that arrives in pieces is assembled") {
   const Server server;
   const std::string bytes = request(post("/slow", "body"), "body");
   Client client(server.address());
@@ -180,7 +180,7 @@ TEST_CASE("a request that comes in pieces is put together") {
   CHECK(has(client.reply(), "/slow 4 y"));
 }
 
-TEST_CASE("kept connections are all served, beside new ones, by one process") {
+TEST_CASE("kept connections and new ones are all served by one process") {
   const Server server;
   std::vector<Client> clients;
   for (int i = 0; i < 10; ++i) clients.emplace_back(server.address());
@@ -193,7 +193,7 @@ TEST_CASE("kept connections are all served, beside new ones, by one process") {
   }
 }
 
-TEST_CASE("garbage and lies close the connection and leave the worker as it was") {
+TEST_CASE("garbage and false lengths close the connection and do not affect the worker") {
   const Server server;
   const std::string lie = begin_record() + stream(FCGI_PARAMS, std::string(8, '\xff'));
   for (const std::string& bytes :
@@ -206,7 +206,7 @@ TEST_CASE("garbage and lies close the connection and leave the worker as it was"
   }
 }
 
-TEST_CASE("a connection that ends inside its request is let go") {
+TEST_CASE("a connection that ends inside its request is closed") {
   const Server server;
   const std::string bytes = request(post("/cut", "body"), "body");
   for (const std::size_t size : {std::size_t{0}, std::size_t{5}, std::size_t{60}}) {
@@ -222,7 +222,7 @@ TEST_CASE("a connection that ends inside its request is let go") {
   CHECK(has(server.ask("/after"), "/after 0 -"));
 }
 
-TEST_CASE("a body of another length than announced is a bad request") {
+TEST_CASE("a body whose length differs from the declared one is a bad request") {
   const Server server;
   Client shorter(server.address());
   shorter.send(request(post("/x", "1234"), "123"));
@@ -232,7 +232,7 @@ TEST_CASE("a body of another length than announced is a bad request") {
   CHECK(has(longer.reply(), "Status: 400"));
 }
 
-TEST_CASE("an announced size that never comes takes no memory for itself") {
+TEST_CASE("a declared size that never arrives allocates no memory") {
   const Server server;
   auto params = post("/x", "");
   params[4].second = "400000000000";
@@ -241,7 +241,7 @@ TEST_CASE("an announced size that never comes takes no memory for itself") {
   CHECK(has(client.reply(), "the body ended after 1000 of 400000000000 bytes"));
 }
 
-TEST_CASE("a body that is taken in pieces is whole, and never in memory as a whole") {
+TEST_CASE("a body read in pieces is complete, and never in memory as a whole") {
   const Server server;
   for (const std::size_t size : {0UL, 1UL, 1UL << 20, (1UL << 20) + 1, 5000000UL}) {
     CHECK(has(server.ask("/pieces", std::string(size, 'x')),
@@ -255,13 +255,13 @@ TEST_CASE("a body that is taken in pieces is whole, and never in memory as a who
   CHECK(has(server.ask("/after"), "/after 0 -"));
 }
 
-TEST_CASE("a reply reaches a web server that is still sending a body nobody reads") {
+TEST_CASE("a reply reaches a web server that is still sending an unread body") {
   const Server server;
   CHECK(has(server.ask("/unread", std::string(1000000, 'x')), "Status: 413 Content Too Large"));
   CHECK(has(server.ask("/after"), "/after 0 -"));
 }
 
-TEST_CASE("a handler that throws makes a 500 and the worker goes on") {
+TEST_CASE("an exception in a handler results in a 500, and the worker continues") {
   const Server server;
   const std::string reply = server.ask("/throw");
   CHECK(has(reply, "Status: 500"));
@@ -269,7 +269,7 @@ TEST_CASE("a handler that throws makes a 500 and the worker goes on") {
   CHECK(has(server.ask("/after"), "/after 0 -"));
 }
 
-TEST_CASE("a silent web server is given up after the time-out") {
+TEST_CASE("a silent web server is disconnected after the timeout") {
   LoopOptions options;
   options.timeouts = {1s, 1s};
   const Server server(options);
@@ -283,7 +283,7 @@ TEST_CASE("a silent web server is given up after the time-out") {
 }
 
 TEST_CASE(
-    "a request whose web server closes the connection is told so, over either kind of socket") {
+    "a handler learns that the web server has closed the connection, on either kind of socket") {
   for (const bool on_tcp : {false, true}) {
     CAPTURE(on_tcp);
     const Server server({}, {}, on_tcp);
@@ -300,8 +300,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "a request that the web server aborts is told so, and the connection is good for another") {
+TEST_CASE("a handler learns that its request was aborted, and the connection can be reused") {
   const Server server;
   Client client(server.address());
   client.send(request(post("/wait", "body"), "body", true));
@@ -312,7 +311,7 @@ TEST_CASE(
   CHECK(has(client.reply(), "/k 1 1"));
 }
 
-TEST_CASE("neither the end of what is sent nor another request's abort means that nobody waits") {
+TEST_CASE("neither half-closing nor another request's abort counts as disconnecting") {
   const Server server;
   Client client(server.address());
   client.send(request(post("/moment", "body"), "body") + record(FCGI_ABORT_REQUEST, "", 0, 7));
@@ -320,7 +319,7 @@ TEST_CASE("neither the end of what is sent nor another request's abort means tha
   CHECK(has(client.reply(), "nobody left"));
 }
 
-TEST_CASE("after max_requests the worker ends") {
+TEST_CASE("after max_requests the worker exits") {
   LoopOptions options;
   options.max_requests = 3;
   Server server(options);
@@ -328,7 +327,7 @@ TEST_CASE("after max_requests the worker ends") {
   CHECK(server.wait_for_end() == 0);
 }
 
-TEST_CASE("SIGQUIT lets the request in flight come whole and be answered") {
+TEST_CASE("on SIGQUIT the in-flight request is still received and answered") {
   Server server;
   const std::string body(2000000, 'x');
   const std::string bytes = request(post("/slow", body), body);
@@ -341,7 +340,7 @@ TEST_CASE("SIGQUIT lets the request in flight come whole and be answered") {
   CHECK(server.wait_for_end() == 0);
 }
 
-TEST_CASE("SIGTERM ends a worker that waits, for a connection or for the rest of a request") {
+TEST_CASE("SIGTERM ends a worker that waits for a connection or for the rest of a request") {
   const std::string bytes = request(post("/slow", "body"), "body");
   for (const std::size_t come : {std::size_t{0}, std::size_t{60}, bytes.size() - 10}) {
     CAPTURE(come);
@@ -356,7 +355,7 @@ TEST_CASE("SIGTERM ends a worker that waits, for a connection or for the rest of
   }
 }
 
-TEST_CASE("SIGTERM ends a worker whose reply nobody takes") {
+TEST_CASE("SIGTERM ends a worker whose reply is not read") {
   Server server;
   Client client(server.address());
   client.send(request(post("/large", "")));
@@ -365,7 +364,7 @@ TEST_CASE("SIGTERM ends a worker whose reply nobody takes") {
   CHECK(server.wait_for_end(SIGTERM) == 0);
 }
 
-TEST_CASE("a TCP pool takes the machine's own connections, or those it was told to") {
+TEST_CASE("a TCP pool accepts connections from its own machine, or from the configured addresses") {
   const Server loopback({}, {}, true);
   CHECK(has(loopback.ask("/a"), "/a 0 -"));
   const Server others({}, {*SocketAddress::parse_ip("192.0.2.1")}, true);

@@ -1,4 +1,4 @@
-// A folder of its own for each test, with repositories in it when asked for.
+// A folder for each test, with repositories made on demand.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ class World {
  public:
   const std::filesystem::path& folder() const { return folder_.path(); }
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
-  /// A new repository at NAME in the folder; folders on the way are made.
+  /// A new repository NAME in the folder; makes missing folders.
   std::filesystem::path repository(const std::string& name) const;
 
  private:

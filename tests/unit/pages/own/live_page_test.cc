@@ -18,7 +18,7 @@ namespace {
 constexpr pid_t kSelf = 1'000'000;
 const pages::ServerSources kNoSources;
 
-/// More than are shown, for clients who say what TEXT is.
+/// More refusals than are shown, with TEXT in all fields.
 std::vector<scoreboard::Refusal> full_refusals(const std::string& text) {
   scoreboard::Refusal refusal{.at = 1, .status = 500, .times = 1'000'000'000'000};
   refusal.of_request(text, text);
@@ -40,7 +40,7 @@ std::shared_ptr<scoreboard::RefusalTally> full_tally(scoreboard::Refuser by,
   return tally;
 }
 
-/// Of POOLS pools, all called NAME, with change sets in all states that there are.
+/// POOLS pools, all called NAME, with change sets in all states.
 std::vector<pages::PoolQueues> full_queues(std::size_t pools, const std::string& name) {
   pages::QueuesView view{.queues = 1000, .is_cut = true};
   for (const char* state : {"prequeue", "pending", "run", "done", "failed", "rejected"}) {
@@ -49,7 +49,7 @@ std::vector<pages::PoolQueues> full_queues(std::size_t pools, const std::string&
   return {pools, {name, view}};
 }
 
-/// A pool of CHILDREN, all at work for clients who say what TEXT is.
+/// A pool of CHILDREN that are all busy with requests that contain TEXT.
 PoolSnapshot busy(std::size_t children, const std::string& text) {
   PoolSnapshot snapshot;
   snapshot.pool = "www";
@@ -93,12 +93,12 @@ TEST_CASE("the query asks for a live page, its document, or neither") {
   }
 }
 
-TEST_CASE("the page of a pool leads to that of all only where there is one") {
+TEST_CASE("the page of a pool links to the page of all pools only if there is one") {
   CHECK(pages::live_page(false, true).contains("?live&amp;all\">All pools"));
   CHECK_FALSE(pages::live_page(false, false).contains("all\">All pools"));
 }
 
-TEST_CASE("500 children and whatever their clients say fit into 30 kB") {
+TEST_CASE("500 children with long client texts fit into 30 kB") {
   CHECK(pages::live_page(false, true).size() < 30'000);
   for (const char* text : {"GET", "\x01", "\\", "\"", "\xC3\xA4", "\xFF"}) {
     CAPTURE(text);
@@ -124,7 +124,7 @@ TEST_CASE("100 pools with 500 children each, and a courier, fit into 30 kB") {
     std::string often;
     while (often.size() < 256) often += text;
     auto pool = scoreboard::overview_of(busy(500, "x"), full_refusals(often));
-    // The longest that a pool may have.
+    // The longest possible name of a pool.
     const std::string name = often.substr(0, 32);
     pool.pool.assign(name);
     pool.state.next_start = 1;
@@ -152,7 +152,7 @@ TEST_CASE("100 pools with 500 children each, and a courier, fit into 30 kB") {
   }
 }
 
-TEST_CASE("the document of all tells each pool's figures, and the times of all syncs together") {
+TEST_CASE("the document of all pools has each pool's figures and the combined durations") {
   PoolSnapshot first = busy(2, "secret");
   first.totals.sync_durations[3] = 2;
   PoolSnapshot second = busy(1, "secret");
@@ -164,7 +164,7 @@ TEST_CASE("the document of all tells each pool's figures, and the times of all s
   }};
   const std::string text =
       pages::live_document_of_all(sources, {.monotonic = first.monotonic_now + 7'000'000});
-  // What clients ask of other pools is not told.
+  // Other pools' requests are not shown.
   CHECK_FALSE(text.contains("secret"));
   const json document = json::parse(text);
   REQUIRE(document["pools"].size() == 2);
@@ -176,7 +176,7 @@ TEST_CASE("the document of all tells each pool's figures, and the times of all s
   CHECK_FALSE(document.contains("courier"));
 }
 
-TEST_CASE("the document tells of refusals, the backoffice and the queues") {
+TEST_CASE("the document shows refusals, the backoffice and the queues") {
   PoolSnapshot snapshot = busy(1, "x");
   snapshot.wall_now = 60'000'000;
   snapshot.state.backoffice_ended = 50'000'000;
@@ -202,7 +202,7 @@ TEST_CASE("the document tells of refusals, the backoffice and the queues") {
   CHECK(document["changes"]["cut"] == true);
 }
 
-TEST_CASE("the document of all tells the queues of each pool that has some") {
+TEST_CASE("the document of all pools shows the queues of each pool that has some") {
   const pages::ServerSources sources{.all_queues =
                                          [] {
                                            return std::vector<pages::PoolQueues>{
@@ -226,7 +226,7 @@ TEST_CASE("the document of all tells the queues of each pool that has some") {
   CHECK_FALSE(pools[2].contains("changes"));
 }
 
-TEST_CASE("the document of all has one list of refusals, in which those of workers have room") {
+TEST_CASE("the document of all pools has one list of refusals, with room for those of workers") {
   std::vector<scoreboard::Refusal> of_workers(1);
   of_workers[0] = {.at = 1'000'000, .status = 415};
   of_workers[0].of_request("POST", "/x?token=hidden");
@@ -256,7 +256,7 @@ TEST_CASE("the document of all has one list of refusals, in which those of worke
   CHECK(refused[3]["uri"] == "/x");
 }
 
-TEST_CASE("the document tells each child's stage, and the longest requests but its own") {
+TEST_CASE("the document shows each child's stage, and the longest requests except its own") {
   PoolSnapshot snapshot = busy(40, "x");
   snapshot.processes[1].stage = Stage::kAccepting;
   snapshot.processes[39].user.assign("last");
@@ -267,14 +267,14 @@ TEST_CASE("the document tells each child's stage, and the longest requests but i
   CHECK(document["old"][0] == 0);
   CHECK(document["requests"].size() == 10);
   CHECK(document["requests"][0]["user"] == "last");  // began first
-  CHECK(document["more"] == 40 - 10 - 2);  // of those at work, but for the one that answers
+  CHECK(document["more"] == 40 - 10 - 2);            // active ones, except the one that answers
   CHECK(document["queue"] == 3);
   CHECK(document["backlog"] == 511);
   CHECK(document["note"] == "");
   CHECK_FALSE(document["totals"].contains("pages made"));
 }
 
-TEST_CASE("the document tells what an operator should know at once") {
+TEST_CASE("the document shows the operator's warnings") {
   PoolSnapshot snapshot = busy(1, "x");
   snapshot.queue.reset();
   snapshot.state.held_back = 3;

@@ -39,7 +39,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("the index lists what everybody may read, in folders in folders too") {
+TEST_CASE("the index lists repositories that everybody may read, also in nested folders") {
   const IndexWorld world;
   for (const char* name : {"b", "a/deep/c", "a/b", "hidden", "skin"}) world.make(name, name);
   world.run("hidden", "UPDATE user SET cap='g' WHERE login='nobody'");
@@ -57,7 +57,7 @@ TEST_CASE("the index lists what everybody may read, in folders in folders too") 
   CHECK_FALSE(index.list().is_cut);
 }
 
-TEST_CASE("the index follows what changes, and who may read it") {
+TEST_CASE("the index follows changes to repositories and their permissions") {
   const IndexWorld world;
   world.make("a", "first");
   RepositoryIndex index(world.path, {});
@@ -81,7 +81,7 @@ TEST_CASE("the index follows what changes, and who may read it") {
   CHECK(names_of(index).empty());
 }
 
-TEST_CASE("the index sees what is in a write-ahead log that somebody holds") {
+TEST_CASE("the index sees changes in the write-ahead log of an open repository") {
   const IndexWorld world;
   world.make("a", "first");
   TestDatabase held(world.file("a"));
@@ -95,7 +95,7 @@ TEST_CASE("the index sees what is in a write-ahead log that somebody holds") {
   }
 }
 
-TEST_CASE("nothing of a repository is markup in the page of the index") {
+TEST_CASE("text from repositories is never markup in the index page") {
   pages::RepositoryList list;
   list.repositories.push_back({.name = "team/x",
                                .project = "<b>bold</b>",
@@ -118,7 +118,7 @@ TEST_CASE("nothing of a repository is markup in the page of the index") {
   CHECK(pages::index_page({}, "http://h", "", {}).contains("There is none here"));
 }
 
-TEST_CASE("a folder has a list of its own, and there is none of what is no folder") {
+TEST_CASE("a subfolder has its own list, and a path that is not a folder has none") {
   const IndexWorld world;
   for (const char* name : {"b", "a/deep/c", "a/b", "ab/x"}) world.make(name, name);
   const TestFolder outside;
@@ -138,13 +138,13 @@ TEST_CASE("a folder has a list of its own, and there is none of what is no folde
     CAPTURE(folder);
     CHECK(below(folder).empty());
   }
-  // It follows who may read it, whichever list was asked for before.
+  // It reflects permissions, whichever list was requested before.
   world.run("a/b", "UPDATE user SET cap='g' WHERE login='nobody'");
   CHECK(below("a") == Names{"a/deep/c"});
   CHECK(names_of(index) == Names{"a/deep/c", "ab/x", "b"});
 }
 
-TEST_CASE("the pages of folders lead to each other") {
+TEST_CASE("the pages of folders link to each other") {
   pages::RepositoryList list;
   for (const char* name : {"a/b", "a/deep/c", "a/deep/d"}) {
     pages::ListedRepository each;

@@ -59,7 +59,7 @@ struct PageWorld : TestFolder {
 
 }  // namespace
 
-TEST_CASE("a repository's page says how to have it") {
+TEST_CASE("a repository's page says how to clone it") {
   const PageWorld world;
   const std::string page = world.page();
   CHECK(page.contains("<h1>&lt;the&gt; project</h1>"));
@@ -68,7 +68,7 @@ TEST_CASE("a repository's page says how to have it") {
   CHECK(world.page("http://host/").contains("fossil clone http://host/ project.fossil\n"));
 }
 
-TEST_CASE("who may not read it is told of nothing in it") {
+TEST_CASE("without the right to read, a repository's page shows nothing of its content") {
   const PageWorld world;
   CHECK(world.page().contains("Newest check-ins"));
   world.run("UPDATE user SET cap='g' WHERE login='nobody'");

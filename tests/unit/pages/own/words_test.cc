@@ -5,7 +5,7 @@
 using namespace quarry::pages;
 using quarry::base::UnixMillis;
 
-TEST_CASE("ages are in the largest unit of which there is one") {
+TEST_CASE("ages are shown in the largest unit that fits") {
   const auto age = [](std::int64_t passed) {
     return age_of(UnixMillis{0}, UnixMillis{passed * 1000});
   };

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kRoomy = 1 << 20;
 }
 
-TEST_CASE("the content type alone says what is a sync request, parameters aside") {
+TEST_CASE("the content type alone identifies a sync request, parameters aside") {
   CHECK(request_format("application/x-fossil") == BodyFormat::kCompressed);
   CHECK(request_format("application/x-fossil; charset=US-ASCII") == BodyFormat::kCompressed);
   CHECK(request_format("Application/X-Fossil-Debug ;x") == BodyFormat::kPlain);
@@ -33,7 +33,7 @@ TEST_CASE("a body is a size and a zlib stream, or plain") {
   CHECK(decode_body(BodyFormat::kCompressed, blob, kRoomy, storage).value() == cards);
 }
 
-TEST_CASE("an empty body holds no cards") {
+TEST_CASE("an empty body has no cards") {
   std::string storage;
   CHECK(decode_body(BodyFormat::kPlain, "", kRoomy, storage).value().empty());
   CHECK(decode_body(BodyFormat::kCompressed, "", kRoomy, storage).value().empty());
@@ -66,7 +66,7 @@ TEST_CASE("broken compression is an error") {
   }
 }
 
-TEST_CASE("a reply has the form that its content type says") {
+TEST_CASE("a reply has the encoding that its content type declares") {
   CHECK(encode_body(BodyFormat::kPlain, "private\n") == "private\n");
   CHECK(encode_body(BodyFormat::kPlainClone, "private\n") == "private\n");
   const std::string blob = encode_body(BodyFormat::kCompressed, "private\n");

@@ -1,4 +1,4 @@
-// Every request has a bound: its time, and its client's presence.
+// Every request is limited in time, and ends when its client disconnects.
 
 #include "cards/bound.h"
 
@@ -14,7 +14,7 @@ using namespace quarry::sync;
 
 namespace {
 
-/// A clock that goes on by a step with every look at it.
+/// A clock that advances by a step each time it is read.
 std::chrono::steady_clock::time_point held_time;
 std::chrono::milliseconds held_step;
 
@@ -22,7 +22,7 @@ std::chrono::steady_clock::time_point held_now() {
   return held_time += held_step;
 }
 
-/// A world whose requests may take 100 s, of which each look at the clock takes STEP.
+/// A world whose requests may take 100 s, where each reading of the clock takes STEP.
 struct SlowWorld : World {
   explicit SlowWorld(std::chrono::milliseconds step) {
     held_step = step;
@@ -54,7 +54,7 @@ std::string gimmes(int count) {
   return cards;
 }
 
-/// Asks as USER; HAS_LEFT is asked by the session.
+/// Sends a request as USER; the session polls HAS_LEFT.
 Reply ask_watched(World& world, const char* user, const std::string& cards,
                   const std::function<bool()>& has_left) {
   const std::string body = login(user, secret_of(user, "pw"), cards);
@@ -63,7 +63,7 @@ Reply ask_watched(World& world, const char* user, const std::string& cards,
 
 }  // namespace
 
-TEST_CASE("whatever a request is about, it ends when its time is up, and has changed nothing") {
+TEST_CASE("any request ends when its time is up, and then has changed nothing") {
   SlowWorld world(std::chrono::milliseconds(0));
   REQUIRE(world.say_as("i", kPushCard + files(3000)).empty());
   world.say_as("i", kPushCard + igots(20000));
@@ -76,7 +76,7 @@ TEST_CASE("whatever a request is about, it ends when its time is up, and has cha
       {"i", kPushCard + files(5000)},
       {"i", kPushCard + igots(30000)},
       {"o", kPullCard},                // beside 20,000 phantoms
-      {"o", kPullCard + igots(2000)},  // which do not count
+      {"o", kPullCard + igots(2000)},  // which are ignored
       {"o", kVersion + kPullCard + gimmes(2000)},
       {"g", kVersion + "clone\n"},
       {"o", kPullCard + "pragma send-catalog\n"},
@@ -84,24 +84,24 @@ TEST_CASE("whatever a request is about, it ends when its time is up, and has cha
   };
   for (const Request& request : requests) {
     CAPTURE(request.cards.substr(0, 150));
-    world.sql("UPDATE config SET mtime=mtime+1");  // nothing is remembered of the file
+    world.sql("UPDATE config SET mtime=mtime+1");  // invalidates what is cached of the file
     held_step = std::chrono::seconds(30);
     const std::string before = world.value("SELECT count(*)||' '||total(size) FROM blob");
     CHECK(world.say_as(request.user, request.cards) == kTooLong);
     CHECK(world.value("SELECT count(*)||' '||total(size) FROM blob") == before);
-    // The next one is not the worse for it.
+    // The next one is not affected.
     held_step = std::chrono::milliseconds(0);
     CHECK(world.say_as("o", kVersion + kPullCard + gimmes(1)).find("file ") != std::string::npos);
   }
 }
 
-TEST_CASE("a push is stored whole or not at all, wherever its client leaves") {
-  const auto push_until = [](int last, int& looks) {
+TEST_CASE("a push is stored completely or not at all, whenever its client disconnects") {
+  const auto push_until = [](int last, int& checks) {
     SlowWorld world(std::chrono::milliseconds(150));
     world.options.max_time = std::chrono::hours(24);
-    looks = 0;
+    checks = 0;
     const Reply reply =
-        ask_watched(world, "i", kPushCard + files(2000), [&] { return ++looks == last; });
+        ask_watched(world, "i", kPushCard + files(2000), [&] { return ++checks == last; });
     const bool is_stored = reply.figures.error.empty();
     if (!is_stored) CHECK(reply.figures.error == "the client has left");
     // The initial check-in, and three clusters.
@@ -109,15 +109,15 @@ TEST_CASE("a push is stored whole or not at all, wherever its client leaves") {
     CHECK(world.value("SELECT count(*) FROM rcvfrom") == (is_stored ? "2" : "1"));
     return is_stored;
   };
-  int looks = 0;
-  REQUIRE(push_until(-1, looks));
-  const int all = looks;
+  int checks = 0;
+  REQUIRE(push_until(-1, checks));
+  const int all = checks;
   REQUIRE(all > 20);
-  for (int last = 1; last <= all; last += all / 7) CHECK_FALSE(push_until(last, looks));
-  CHECK_FALSE(push_until(all, looks));
+  for (int last = 1; last <= all; last += all / 7) CHECK_FALSE(push_until(last, checks));
+  CHECK_FALSE(push_until(all, checks));
 }
 
-TEST_CASE("what may end early does so before its time is up, and the client goes on from there") {
+TEST_CASE("a reply that may end early does so in time, and the client continues from there") {
   SlowWorld world(std::chrono::milliseconds(0));
   REQUIRE(world.say_as("i", kPushCard + files(400)).empty());
   held_step = std::chrono::seconds(5);
@@ -145,7 +145,7 @@ TEST_CASE("what may end early does so before its time is up, and the client goes
   }
 }
 
-TEST_CASE("a client that leaves ends its request") {
+TEST_CASE("a client that disconnects ends its request") {
   SlowWorld world(std::chrono::milliseconds(150));
   world.options.max_time = std::chrono::hours(24);
   int asked = 0;
@@ -157,7 +157,7 @@ TEST_CASE("a client that leaves ends its request") {
   CHECK(world.value("SELECT count(*) FROM phantom") == "0");
 }
 
-TEST_CASE("who waits for another writer waits no longer than its time or its client") {
+TEST_CASE("waiting for another writer ends with the time limit or the client") {
   SlowWorld world(std::chrono::milliseconds(150));
   sqlite3* writer = nullptr;
   REQUIRE(sqlite3_open(world.path().c_str(), &writer) == SQLITE_OK);
@@ -168,7 +168,7 @@ TEST_CASE("who waits for another writer waits no longer than its time or its cli
     const std::string body = login("i", secret_of("i", "pw"), kPushCard + file("one"));
     return world.ask({.body = body,
                       .on_progress =
-                          [&](const Doing& now) {
+                          [&](const SessionProgress& now) {
                             if (!now.what.starts_with("waiting")) return;
                             is_waiting = true;
                             if (!leaves) held_step = std::chrono::seconds(60);
@@ -183,15 +183,15 @@ TEST_CASE("who waits for another writer waits no longer than its time or its cli
   CHECK(world.say_as("i", kPushCard + file("one")).empty());
 }
 
-TEST_CASE("a commit that has begun is brought to its end") {
+TEST_CASE("a commit that has begun is completed") {
   SlowWorld world(std::chrono::milliseconds(150));
   world.options.max_time = std::chrono::hours(24);
   bool is_committing = false;
   const std::string body = login("i", secret_of("i", "pw"), kPushCard + file("one"));
-  // So little to derive takes no look: the next thing is the commit itself.
+  // With so little to derive, the client is not polled again before the commit.
   const Reply reply = world.ask({.body = body,
                                  .on_progress =
-                                     [&](const Doing& now) {
+                                     [&](const SessionProgress& now) {
                                        if (now.what.starts_with("committing")) is_committing = true;
                                      },
                                  .has_left = [&] { return is_committing; }});
@@ -200,20 +200,20 @@ TEST_CASE("a commit that has begun is brought to its end") {
   CHECK(world.value("SELECT count(*) FROM blob") == "2");
 }
 
-TEST_CASE("a bound looks at the client seldom, and what is over stays so") {
+TEST_CASE("a bound polls the client rarely, and stays over") {
   SessionOptions options;
   options.now = held_now;
   options.max_time = std::chrono::seconds(100);
   held_step = std::chrono::milliseconds(1);
-  int looks = 0;
-  const std::function<bool()> has_left = [&] { return ++looks == 2; };
+  int checks = 0;
+  const std::function<bool()> has_left = [&] { return ++checks == 2; };
   Bound bound(options, has_left);
   for (int i = 0; i < 150; ++i) CHECK_FALSE(bound.is_over());
-  CHECK(looks == 1);
-  while (!bound.is_over()) REQUIRE(looks <= 2);
-  CHECK(looks == 2);
+  CHECK(checks == 1);
+  while (!bound.is_over()) REQUIRE(checks <= 2);
+  CHECK(checks == 2);
   CHECK(bound.is_over());
-  CHECK(looks == 2);
+  CHECK(checks == 2);
   CHECK(bound.check().error().message == "the client has left");
   CHECK_FALSE(bound.is_near());
 }

@@ -17,7 +17,7 @@ Words words_of(const CardReader& reader) {
   return words;
 }
 
-/// The words of all cards of BODY, or the one word "error: …" at the end.
+/// The words of all cards in BODY, ending with "error: …" after an error.
 std::vector<Words> read_all(std::string_view body, const CardLimits& limits = {}) {
   CardReader reader(body, limits);
   std::vector<Words> cards;
@@ -43,7 +43,7 @@ TEST_CASE("cards are split at white space, and white space around them is ignore
   CHECK(read_all("cookie x\nprivate\n") == std::vector<Words>{{"cookie", "x"}, {"private"}});
 }
 
-TEST_CASE("blank lines and comments are no cards") {
+TEST_CASE("blank lines and comments are not cards") {
   CHECK(read_all("").empty());
   CHECK(read_all("\n\n \t \r\n# comment foo\n   # another\n#\n").empty());
   CHECK(read_all("\n# x\nprivate\n\n") == std::vector<Words>{{"private"}});
@@ -53,7 +53,7 @@ TEST_CASE("the last card needs no newline") {
   CHECK(read_all("private\ncookie x") == std::vector<Words>{{"private"}, {"cookie", "x"}});
 }
 
-TEST_CASE("an unknown operator is a bad command that is told back") {
+TEST_CASE("an unknown operator is a bad command that is quoted in the error") {
   CHECK(read_all("foo bar\nprivate\n") == std::vector<Words>{{"error: bad command: foo bar\n"}});
   CHECK(read_all("PULL a b\n") == std::vector<Words>{{"error: bad command: PULL a b\n"}});
   CHECK(read_all("error x\n") == std::vector<Words>{{"error: bad command: error x\n"}});
@@ -64,7 +64,7 @@ TEST_CASE("an unknown operator is a bad command that is told back") {
         std::vector<Words>{{"error: bad command: pul\\x00l a b\n"}});
 }
 
-TEST_CASE("what is told back of a long bad command is cut") {
+TEST_CASE("a long bad command is truncated in the error") {
   const auto cards = read_all(std::string(60000, 'x') + "\n");
   REQUIRE(cards.size() == 1);
   CHECK(cards[0][0].size() < 300);
@@ -92,11 +92,11 @@ TEST_CASE("a file card with a wrong number of words is malformed") {
   }
 }
 
-TEST_CASE("words that newer clients may add to open-ended cards are taken") {
+TEST_CASE("extra words of newer clients in open-ended cards are accepted") {
   CHECK(read_all("igot a 1 x\nclone\nclone 3 1\npragma a b c d e f\nprivate x\n").size() == 5);
 }
 
-TEST_CASE("more words than any card has are refused") {
+TEST_CASE("more words than any card has are rejected") {
   std::string body = "pragma";
   for (int i = 0; i < 20; ++i) body += " x";
   CHECK(read_all(body)[0][0].starts_with("error: bad command: pragma x"));
@@ -145,7 +145,7 @@ TEST_CASE("a config card is followed by its content and a newline") {
   CHECK(reader.type() == CardType::kPrivate);
 }
 
-TEST_CASE("a uvfile card has content only where its flags do not leave it out") {
+TEST_CASE("a uvfile card has content unless its flags leave it out") {
   CardReader reader("uvfile a 1 h 3 0\nabcuvfile b 1 - 0 1\nuvfile c 1 h 7 4\nprivate\n");
   REQUIRE(reader.next().value());
   CHECK(reader.payload() == "abc");
@@ -159,7 +159,7 @@ TEST_CASE("a uvfile card has content only where its flags do not leave it out") 
   CHECK(reader.type() == CardType::kPrivate);
 }
 
-TEST_CASE("a size that is no number, or lies, is an error") {
+TEST_CASE("an invalid or false size is an error") {
   for (const std::string size : {"-1", "x", "1x", "+1", "0x1", "1.0", "99999999999999999999999",
                                  "18446744073709551615", "4294967296", "4"}) {
     for (const std::string& card :
@@ -173,7 +173,7 @@ TEST_CASE("a size that is no number, or lies, is an error") {
   }
 }
 
-TEST_CASE("a config or uvfile card whose size is no number, or lies, is an error") {
+TEST_CASE("an invalid or false size of a config or uvfile card is an error") {
   for (const std::string_view body :
        {"config /user x\nabc", "config /user 4\nabc", "uvfile a 1 h x 0\n", "uvfile a 1 h 4 0\nabc",
         "uvfile a 1 h 3 0\nab"}) {
@@ -184,7 +184,7 @@ TEST_CASE("a config or uvfile card whose size is no number, or lies, is an error
   }
 }
 
-TEST_CASE("limits on cards and on the length of one are errors of their own") {
+TEST_CASE("exceeding the number or length of cards is an error of its own") {
   CardLimits limits;
   limits.max_cards = 2;
   limits.max_line = 20;
@@ -201,7 +201,7 @@ TEST_CASE("limits on cards and on the length of one are errors of their own") {
   CHECK(reader.next().error().code == ErrorCode::kLimit);
 }
 
-TEST_CASE("what a login signs is everything after its newline") {
+TEST_CASE("a login signs everything after its newline") {
   CardReader reader("login u n s\npull a b\n# random\n");
   REQUIRE(reader.next().value());
   CHECK(reader.rest() == "pull a b\n# random\n");

@@ -5,7 +5,7 @@
 using quarry::sync::CardTally;
 using quarry::sync::CardType;
 
-TEST_CASE("progress names what was counted, by kind") {
+TEST_CASE("progress lists the counts by type") {
   CardTally tally;
   CHECK(tally.in("beginning") == "beginning");
   tally.card(CardType::kIgot);
@@ -14,24 +14,24 @@ TEST_CASE("progress names what was counted, by kind") {
   CHECK(tally.in("reading cards") == "reading cards: 1 file, 2 igot");
 }
 
-TEST_CASE("the first cards are told, many of a kind seldom") {
+TEST_CASE("the first cards are reported, many of one type rarely") {
   CardTally tally;
   CHECK(tally.card(CardType::kLogin));
   CHECK(tally.card(CardType::kPush));
-  int told = 0;
-  for (int i = 0; i < 100000; ++i) told += tally.card(CardType::kIgot) ? 1 : 0;
-  CHECK(told >= 90);
-  CHECK(told <= 150);
+  int reports = 0;
+  for (int i = 0; i < 100000; ++i) reports += tally.card(CardType::kIgot) ? 1 : 0;
+  CHECK(reports >= 90);
+  CHECK(reports <= 150);
 }
 
-TEST_CASE("a change of kind is told soon, but not at every other card") {
+TEST_CASE("a change of type is reported soon, but not for every other card") {
   CardTally tally;
   for (int i = 0; i < 100; ++i) tally.card(CardType::kIgot);
   CHECK(tally.card(CardType::kFile));
-  int told = 0;
+  int reports = 0;
   for (int i = 0; i < 320; ++i) {
-    told += tally.card(i % 2 == 0 ? CardType::kIgot : CardType::kFile) ? 1 : 0;
+    reports += tally.card(i % 2 == 0 ? CardType::kIgot : CardType::kFile) ? 1 : 0;
   }
-  CHECK(told >= 5);
-  CHECK(told <= 15);
+  CHECK(reports >= 5);
+  CHECK(reports <= 15);
 }

@@ -6,7 +6,7 @@
 
 using namespace quarry::sync;
 
-TEST_CASE("texts for people are one word each") {
+TEST_CASE("texts for users are one word each") {
   CardWriter writer;
   writer.message("pull only - not authorized to push");
   writer.error("bad command: a\\b\n");
@@ -15,7 +15,7 @@ TEST_CASE("texts for people are one word each") {
         "error bad\\scommand:\\sa\\\\b\\n\n");
 }
 
-TEST_CASE("names and codes are written as they are") {
+TEST_CASE("names and codes are written unchanged") {
   CardWriter writer;
   writer.server_version();
   writer.igot("aa");
@@ -31,7 +31,7 @@ TEST_CASE("names and codes are written as they are") {
         "# timestamp 1970-01-01T00:00:01 errors 1\n");
 }
 
-TEST_CASE("a file is its card and its bytes, nothing between it and the next card") {
+TEST_CASE("a file is its card and its bytes, directly followed by the next card") {
   CardWriter writer;
   writer.file("aa", "", "abc");
   writer.file("bb", "aa", "");

@@ -8,7 +8,7 @@
 
 using namespace quarry::sync;
 
-TEST_CASE("a name that was added is found, with all flags that it came with") {
+TEST_CASE("a name that was added is found, with all its flags") {
   for (const int count : {1, 3, 8, 9, 500}) {
     CAPTURE(count);
     std::vector<std::string> names;

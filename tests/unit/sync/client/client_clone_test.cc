@@ -1,5 +1,5 @@
-// A clone's artifacts are put in as they come and looked at once all are there: what is wrong is
-// found all the same, and the order in which they come makes no difference.
+// A clone stores artifacts as they arrive and processes them once all are there: errors are still
+// found, and the order of arrival does not matter.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -37,7 +37,7 @@ std::string cfile_delta(const std::string& content, const std::string& source) {
                   quarry::artifact::delta_create(source, content));
 }
 
-/// A repository that is being cloned into, and what the server says.
+/// A repository that is being cloned into, and the server's replies.
 struct Clone {
   explicit Clone(ClientOptions chosen = {}) : path(folder.path() / "clone.fossil") {
     REQUIRE(quarry::repository::init_for_clone(path, "me").has_value());
@@ -51,7 +51,7 @@ struct Clone {
     requests.push_back(*quarry::artifact::blob_expand(request->body, 1 << 20));
     return session->take_reply("application/x-fossil-uncompressed", cards);
   }
-  /// All that the server has, and then its configuration, of which there is none.
+  /// All artifacts of the server, then its configuration, which is empty.
   void take_all(const std::string& cards) {
     const auto done = take(cards + kEnd);
     REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message));
@@ -85,14 +85,14 @@ std::string repeating_text(int number) {
   return text + fmt::format("and number {}\n", number);
 }
 
-/// CARDS, sorted, and their Z card.
+/// CARDS, sorted, with their Z card.
 std::string with_checksum(std::string cards) {
   return cards + "Z " + quarry::artifact::md5_hex(cards) + "\n";
 }
 
 }  // namespace
 
-TEST_CASE("a clone is right in whatever order artifacts come, and however they are stored") {
+TEST_CASE("a clone is correct in whatever order artifacts arrive and however they are stored") {
   for (unsigned seed = 1; seed <= 8; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
@@ -100,7 +100,7 @@ TEST_CASE("a clone is right in whatever order artifacts come, and however they a
     for (int i = 0; i < 60; ++i) texts.push_back(repeating_text(i));
     std::vector<std::string> cards;
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      // Older ones are made from newer ones, sometimes from one further off; some come whole.
+      // Older ones are deltas on newer ones, sometimes on a distant one; some are whole.
       const std::size_t source = std::min(texts.size() - 1, i + 1 + random() % 2);
       cards.push_back(i == source || random() % 8 == 0
                           ? cfile_of(sha3(texts[i]), "", texts[i].size(), texts[i])
@@ -111,7 +111,7 @@ TEST_CASE("a clone is right in whatever order artifacts come, and however they a
     Clone clone;
     std::string reply;
     for (std::size_t i = 0; i < cards.size(); ++i) {
-      // Some come twice.
+      // Some are sent twice.
       reply += cards[i] + (random() % 10 == 0 ? cards[i] : "");
       if (i % 20 == 19 && i + 1 < cards.size()) {
         REQUIRE(clone.take(reply + fmt::format("clone_seqno {}\n", i + 2) + kCodes).has_value());
@@ -128,8 +128,8 @@ TEST_CASE("a clone is right in whatever order artifacts come, and however they a
   }
 }
 
-TEST_CASE("what a clone brings is what its name says, or there is no clone") {
-  // Mostly copied, so that it hangs on its source.
+TEST_CASE("artifacts that do not match their hashes fail the clone") {
+  // Mostly copies, so that it depends on its source.
   const std::string good = repeating_text(1), other = good + "and more\n",
                     third = repeating_text(3);
   const std::string delta = quarry::artifact::delta_create(good, other);
@@ -186,7 +186,7 @@ TEST_CASE("what a clone brings is what its name says, or there is no clone") {
     expected = sha3(harm) + ": its tag `parent`";
   }
   Clone clone;
-  // What is wrong comes in the first of two replies.
+  // The bad artifact is in the first of two replies.
   auto done = clone.take(wrong + "clone_seqno 9\n" + kCodes);
   if (done) done = clone.take(cfile(good) + kEnd);
   REQUIRE_FALSE(done.has_value());
@@ -194,7 +194,7 @@ TEST_CASE("what a clone brings is what its name says, or there is no clone") {
   CHECK_MESSAGE(done.error().message.contains("artifact " + expected), done.error().message);
 }
 
-TEST_CASE("what a clone's artifacts are made from is asked for where it did not come") {
+TEST_CASE("missing delta sources of a clone's artifacts are requested") {
   const std::string source = repeating_text(1), made = repeating_text(2);
   Clone clone;
   REQUIRE(clone.take(cfile_delta(made, source) + kEnd).has_value());
@@ -216,7 +216,7 @@ TEST_CASE("what a clone's artifacts are made from is asked for where it did not 
   }
 }
 
-TEST_CASE("a phantom that a clone was told of is filled") {
+TEST_CASE("a phantom mentioned in a clone is filled") {
   const std::string text = repeating_text(1);
   Clone clone;
   REQUIRE(clone.take("igot " + sha3(text) + "\nclone_seqno 2\n" + kCodes).has_value());
@@ -225,7 +225,7 @@ TEST_CASE("a phantom that a clone was told of is filled") {
   CHECK(clone.faults() == "");
 }
 
-TEST_CASE("what is public is never made from what is private, in a clone of both either") {
+TEST_CASE("a public artifact is never a delta on a private one, even in a clone of both") {
   const std::string hidden = repeating_text(1), shown = repeating_text(2), more = repeating_text(3);
   ClientOptions options;
   options.with_private = true;
@@ -241,7 +241,7 @@ TEST_CASE("what is public is never made from what is private, in a clone of both
   CHECK(clone.faults() == "");
 }
 
-TEST_CASE("a clone tells how far it is with what it has got, and ends when it is told to") {
+TEST_CASE("a clone reports its progress, and can be stopped") {
   std::string cards;
   for (int i = 0; i < 50; ++i) cards += cfile(repeating_text(i));
   std::size_t last = 0;

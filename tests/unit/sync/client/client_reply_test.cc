@@ -1,4 +1,4 @@
-// Replies that no server should send, taken by the client's side.
+// Replies that no server should send.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -17,7 +17,7 @@ ClientOptions reply_both_ways() {
   return options;
 }
 
-/// A clone that has just begun.
+/// A clone that has just started.
 struct ReplyClone {
   static ClientOptions options() {
     ClientOptions options;
@@ -37,7 +37,7 @@ struct ReplyClone {
 
 }  // namespace
 
-TEST_CASE("a reply that is wrong in any way leaves the file as it was") {
+TEST_CASE("an invalid reply leaves the file as it was") {
   World client;
   const std::string good = file("good\n");
   const std::string lie = "file " + sha3("one thing\n") + " 13\nanother thing";
@@ -79,7 +79,7 @@ TEST_CASE("a reply that is wrong in any way leaves the file as it was") {
   CHECK(client.dump() == before);
 }
 
-TEST_CASE("of a reply that cannot be taken it is the reply that is named") {
+TEST_CASE("the error about an unusable reply names the reply") {
   World client;
   ClientSession session(client.repository(), reply_both_ways());
   REQUIRE(session.next_request().has_value());
@@ -93,7 +93,7 @@ TEST_CASE("of a reply that cannot be taken it is the reply that is named") {
   CHECK(message("abcdefgh").starts_with("the reply "));
 }
 
-TEST_CASE("a server that goes on for ever is noticed") {
+TEST_CASE("a server that goes on for ever is detected") {
   SUBCASE("a clone that does not get on") {
     ReplyClone clone;
     ClientSession& session = clone.session;
@@ -130,7 +130,7 @@ TEST_CASE("a server that goes on for ever is noticed") {
   }
 }
 
-TEST_CASE("what a server has for people cannot move their cursor") {
+TEST_CASE("messages from a server cannot control the terminal") {
   World client;
   ClientSession session(client.repository(), reply_both_ways());
   REQUIRE(session.next_request().has_value());
@@ -141,7 +141,7 @@ TEST_CASE("what a server has for people cannot move their cursor") {
   CHECK(messages[0] == "a b\\x1b[2Jc\\x0a");
 }
 
-TEST_CASE("a reply tells how far the clocks are apart") {
+TEST_CASE("a reply shows the difference between the clocks") {
   World client;
   ClientSession session(client.repository(), reply_both_ways());
   const auto skew_after = [&](std::string_view line) {
@@ -149,7 +149,7 @@ TEST_CASE("a reply tells how far the clocks are apart") {
     REQUIRE(session.take_reply("application/x-fossil-debug", line).has_value());
     return session.figures().clock_skew;
   };
-  // The client's clock stands at 2023-11-14T22:13:20.
+  // The client's clock is at 2023-11-14T22:13:20.
   SUBCASE("behind") {
     CHECK(skew_after("# timestamp 2023-11-14T22:12:50 errors 0\n") == -30);
   }

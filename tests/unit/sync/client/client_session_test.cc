@@ -1,4 +1,4 @@
-// The client's side against the server's, in one process, over bodies in memory.
+// The client's side against the server's, in one process, without a network.
 #include "quarry/sync/client_session.h"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ ClientOptions both_ways(const std::string& user = "i") {
   return options;
 }
 
-/// Lets SESSION talk to SERVER until it has done, and no longer than any session needs.
+/// Runs SESSION against SERVER until it is done, with a limit on the number of requests.
 Result<void> talk(ClientSession& session, World& server) {
   for (int round = 0; !session.is_done(); ++round) {
     REQUIRE(round < 200);
@@ -48,7 +48,7 @@ Result<void> sync(World& client, World& server, const ClientOptions& options = b
   return talk(session, server);
 }
 
-/// What is sent in a push by hand, with CARDS that say more.
+/// A handmade push with further CARDS.
 void give(World& world, const std::string& cards) {
   world.say_as("ix", kPushCard + cards);
 }
@@ -69,8 +69,8 @@ std::string text_of_lines(int number) {
   return made;
 }
 
-/// A few artifacts in one of two repositories: whole, as deltas, as deltas on what only the other
-/// has, or named only.
+/// A few artifacts in one of two repositories: whole, as deltas, as deltas on artifacts that only
+/// the other has, or only named.
 void add_some(std::mt19937& random, World& here, World& there, int& number) {
   for (auto count = random() % 30; count > 0; --count) {
     const std::string base = text(random, ++number);
@@ -137,7 +137,7 @@ struct SessionClone {
 
 }  // namespace
 
-TEST_CASE("a clone has everything that the server has, in as many replies as it takes") {
+TEST_CASE("a clone gets everything that the server has, in as many replies as it takes") {
   World server;
   std::mt19937 random(7);
   std::string cards;
@@ -153,7 +153,7 @@ TEST_CASE("a clone has everything that the server has, in as many replies as it 
   check_file(clone.path);
 }
 
-TEST_CASE("a clone logs in once it knows the project, and fails where that is refused") {
+TEST_CASE("a clone logs in once it knows the project code, and fails if that is refused") {
   World server;
   {
     SessionClone clone;
@@ -169,12 +169,12 @@ TEST_CASE("a clone logs in once it knows the project, and fails where that is re
   }
 }
 
-TEST_CASE("a clone by who may clone and no more is whole") {
+TEST_CASE("a clone by a user who may only clone is complete") {
   World server;
   std::mt19937 random(3);
   std::string cards;
   for (int i = 0; i < 60; ++i) cards += file(text(random, i));
-  // A public artifact that is stored as a delta on a private one, and one that is nowhere.
+  // A public artifact stored as a delta on a private one, and one that does not exist.
   give(server,
        cards + "private\n" + file(std::string(2000, 'p')) + file(std::string(2000, 'p') + "!"));
   give(server, "igot " + sha3("nowhere") + "\n");
@@ -188,7 +188,7 @@ TEST_CASE("a clone by who may clone and no more is whole") {
   check_file(clone.path);
 }
 
-TEST_CASE("private artifacts come with a clone that asks for them and has the right") {
+TEST_CASE("private artifacts are cloned if requested and permitted") {
   World server;
   server.add_user("gx", "gx", secret_of("gx", "pw"));
   give(server, file("one\n") + "private\n" + file("two\n"));
@@ -223,7 +223,7 @@ TEST_CASE("after a sync both sides have everything, whatever each had before") {
       REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message));
       CHECK(client.value("SELECT count(*) FROM phantom") == "0");
       CHECK(client.value("SELECT count(*) FROM unsent") == "0");
-      // A cluster that the server made at the very end travels with the next sync.
+      // A cluster that the server made at the end is sent with the next sync.
       REQUIRE(sync(client, server).has_value());
       CHECK(client.values(kAllNames) == server.values(kAllNames));
     }
@@ -244,7 +244,7 @@ TEST_CASE("a sync with nothing new is one round trip, and writes nothing") {
   CHECK(client.dump() == before);
 }
 
-TEST_CASE("what a cluster alone names is pulled") {
+TEST_CASE("an artifact named only in a cluster is pulled") {
   World client;
   World server;
   std::string cards;
@@ -258,7 +258,7 @@ TEST_CASE("what a cluster alone names is pulled") {
   CHECK(client.value("SELECT count(*) FROM phantom") == "0");
 }
 
-TEST_CASE("a pull sends nothing, a push takes nothing") {
+TEST_CASE("a pull sends nothing, a push receives nothing") {
   World client;
   World server;
   give(client, file("mine\n"));
@@ -278,7 +278,7 @@ TEST_CASE("a pull sends nothing, a push takes nothing") {
   CHECK(client.value("SELECT count(*) FROM blob WHERE uuid='" + sha3("more\n") + "'") == "0");
 }
 
-TEST_CASE("who may only read gets what is new, and is told that nothing is pushed") {
+TEST_CASE("a user who may only read gets what is new, and a message that nothing is pushed") {
   World client;
   World server;
   give(server, file("theirs\n"));
@@ -290,7 +290,7 @@ TEST_CASE("who may only read gets what is new, and is told that nothing is pushe
   CHECK(client.values(kAllNames) == server.values(kAllNames));
 }
 
-TEST_CASE("private artifacts travel in a private sync alone, both ways, and stay private") {
+TEST_CASE("private artifacts are synced only in a private sync, both ways, and stay private") {
   World client;
   World server;
   give(client, "private\n" + file("mine\n"));
@@ -308,11 +308,11 @@ TEST_CASE("private artifacts travel in a private sync alone, both ways, and stay
   CHECK(server.value("SELECT count(*) FROM private") == "2");
 }
 
-TEST_CASE("what was overlooked is found where everything is named") {
+TEST_CASE("a missed artifact is found when everything is named") {
   World client;
   World server;
   give(client, file("mine\n"));
-  // As if a cluster that both sides have named it.
+  // As if it were named in a cluster that both sides have.
   client.sql("DELETE FROM unclustered");
   REQUIRE(sync(client, server).has_value());
   CHECK(server.value("SELECT count(*) FROM blob WHERE uuid='" + sha3("mine\n") + "'") == "0");
@@ -322,7 +322,7 @@ TEST_CASE("what was overlooked is found where everything is named") {
   CHECK(server.value("SELECT size FROM blob WHERE uuid='" + sha3("mine\n") + "'") == "5");
 }
 
-TEST_CASE("what nobody has is asked for once, and does not keep the sync from ending") {
+TEST_CASE("an artifact that nobody has is requested once, and the sync still ends") {
   World client;
   World server;
   give(client, "igot " + sha3("nowhere\n") + "\n");
@@ -332,10 +332,10 @@ TEST_CASE("what nobody has is asked for once, and does not keep the sync from en
   CHECK(session.figures().round_trips <= 3);
 }
 
-TEST_CASE("what is made from many others is pushed after them, in as many requests as it takes") {
+TEST_CASE("a long delta chain is pushed sources first, in as many requests as it takes") {
   World client;
   World server;
-  // Each is made from the next, so that the last one has to go first.
+  // Each is a delta on the next, so that the last one must be sent first.
   std::vector<std::string> texts;
   std::string text;
   for (int i = 0; i < 300; ++i) texts.push_back(text += fmt::format("line {}\n", i));
@@ -353,7 +353,7 @@ TEST_CASE("what is made from many others is pushed after them, in as many reques
   check_right(server);
 }
 
-TEST_CASE("artifacts that are made from each other are not pushed, and the push ends") {
+TEST_CASE("a cycle of deltas is not pushed, and the push ends") {
   World client;
   World server;
   const std::string one = text_of_lines(1), two = one + "and more\n";

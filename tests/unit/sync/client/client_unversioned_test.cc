@@ -22,7 +22,7 @@ std::string client_uvfile(const std::string& name, const std::string& content, i
 
 }  // namespace
 
-TEST_CASE("a server that lies about an unversioned file changes nothing") {
+TEST_CASE("an invalid unversioned file from a server changes nothing") {
   World client;
   ClientSession session(client.repository(), with_files());
   REQUIRE(session.next_request().has_value());
@@ -45,7 +45,7 @@ TEST_CASE("a server that lies about an unversioned file changes nothing") {
   CHECK(client.dump() == before);
 }
 
-TEST_CASE("unversioned files that were not asked for, or climb, are not taken") {
+TEST_CASE("unversioned files that were not requested, or have invalid paths, are rejected") {
   World client;
   ClientSession session(client.repository(), with_files());
   REQUIRE(session.next_request().has_value());
@@ -56,7 +56,7 @@ TEST_CASE("unversioned files that were not asked for, or climb, are not taken") 
   CHECK(client.repository().unversioned().all().empty());
 }
 
-TEST_CASE("a server that never sends the unversioned file that it has is not asked for ever") {
+TEST_CASE("a server that never sends an unversioned file that it has is not asked for ever") {
   World client;
   ClientSession session(client.repository(), with_files());
   const std::string reply = "pragma uv-push-ok\nuvigot a 100 " + sha3("one\n") + " 4\n";

@@ -8,15 +8,15 @@ using namespace quarry::sync;
 
 namespace {
 
-/// The error that CARDS get from a user who may write, after a file that is all right: it must take
-/// that file with it.
+/// The error for CARDS from a user who may write, after a valid file, which must not be stored
+/// either.
 std::string error_after_good(World& world, const std::string& cards) {
   return world.error_as("i", kVersion + kPushCard + kPullCard + file("good") + cards);
 }
 
 }  // namespace
 
-TEST_CASE("an artifact that is not what its name says takes the whole request with it") {
+TEST_CASE("an artifact that does not match its hash fails the whole request") {
   World world;
   const std::string name = sha3("other");
   CHECK(error_after_good(world, fmt::format("file {} 3\nabc", name)).contains(name));
@@ -24,7 +24,7 @@ TEST_CASE("an artifact that is not what its name says takes the whole request wi
             .contains(sha1("other")));
 }
 
-TEST_CASE("a compressed file that is broken, or whose size lies, takes the whole request with it") {
+TEST_CASE("a compressed file that is broken or declares a wrong size fails the whole request") {
   World world;
   const std::string text(1000, 't');
   const std::string blob = quarry::artifact::blob_compress(text);
@@ -41,7 +41,7 @@ TEST_CASE("a compressed file that is broken, or whose size lies, takes the whole
   CHECK(world.say_as("i", kPushCard + card(blob, text.size())).empty());
 }
 
-TEST_CASE("a delta that is broken takes the whole request with it") {
+TEST_CASE("a broken delta fails the whole request") {
   World world;
   const auto card = [](std::string_view delta) {
     return file("source") +
@@ -54,7 +54,7 @@ TEST_CASE("a delta that is broken takes the whole request with it") {
   error_after_good(world, card("~~~~~\n6@0,0;"));
 }
 
-TEST_CASE("malformed cards are told back and change nothing") {
+TEST_CASE("malformed cards are quoted in the error and change nothing") {
   World world;
   const std::string name(40, 'a');
   for (const std::string& card : std::vector<std::string>{
@@ -95,7 +95,7 @@ TEST_CASE("malformed cards are told back and change nothing") {
   }
 }
 
-TEST_CASE("the answer to bad bytes is clean text") {
+TEST_CASE("the answer to bad bytes is printable text") {
   World world;
   const Reply reply = world.ask({.body = "bogus \x1b[31m \xff\r\n"});
   for (const char c : reply.body) CHECK(((c >= ' ' && c <= '~') || c == '\n'));
@@ -116,7 +116,7 @@ TEST_CASE("more cards than allowed are refused") {
                 "comments and empty lines are work as well");
 }
 
-TEST_CASE("a request that brings too much, or takes too long, stores nothing") {
+TEST_CASE("a request that brings too much or takes too long stores nothing") {
   World world;
   SUBCASE("too many artifacts") {
     world.options.max_artifacts = 2;
@@ -131,7 +131,7 @@ TEST_CASE("a request that brings too much, or takes too long, stores nothing") {
   CHECK(world.value("SELECT count(*) FROM blob") == "1");
 }
 
-TEST_CASE("cards of later versions and of other subjects are passed over, their bytes too") {
+TEST_CASE("cards of later versions and other features are skipped, including their bytes") {
   World world;
   const std::string skipped =
       "reqconfig /nothing\nuvgimme a.txt\npragma uv-hash x\n"
@@ -142,7 +142,7 @@ TEST_CASE("cards of later versions and of other subjects are passed over, their 
   CHECK(world.say_as("a", "config /user 3\nabc\nconfig /x 0\n\n" + kPullCard).starts_with("igot "));
 }
 
-TEST_CASE("what is no sync request is no conversation") {
+TEST_CASE("a request other than a sync gets an HTTP error") {
   World world;
   for (const char* type :
        {"text/html", "application/x-www-form-urlencoded", "application/x-fossil-uncompressed"}) {
@@ -167,7 +167,7 @@ TEST_CASE("a compressed request is answered compressed, a broken one with a stat
   CHECK(world.ask({.content_type = type, .body = ""}).status == 200);
 }
 
-TEST_CASE("a body over the limit is refused before it is uncompressed") {
+TEST_CASE("a body over the limit is refused before it is decompressed") {
   World world;
   world.options.max_body = 1000;
   const std::string zeros(1001, '\n');
@@ -182,7 +182,7 @@ TEST_CASE("a body over the limit is refused before it is uncompressed") {
             .status == 413);
 }
 
-TEST_CASE("a file of a schema that nobody here knows is neither read nor written") {
+TEST_CASE("a file of an unknown schema is neither read nor written") {
   World world;
   world.sql("UPDATE config SET value='2031-01-01' WHERE name='aux-schema'");
   const std::string told = "database schema is out-of-date on the server.";
@@ -193,7 +193,7 @@ TEST_CASE("a file of a schema that nobody here knows is neither read nor written
     CHECK(world.figures().is_fault);
     CHECK(world.figures().error.find("its aux-schema is \"2031-01-01\"") != std::string::npos);
   }
-  // As soon as somebody has mended it.
+  // As soon as it has been repaired.
   world.sql("UPDATE config SET value='2015-01-24' WHERE name='aux-schema'");
   CHECK(world.say_as("s", kPushCard + file("one")).empty());
 }

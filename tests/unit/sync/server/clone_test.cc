@@ -23,7 +23,7 @@ std::string stored_cfile(World& world, const std::string& name) {
   return card + bytes + (bytes.ends_with('\n') ? "" : "\n");
 }
 
-/// The number that the reply says to go on with.
+/// The number from which the reply says to continue.
 std::string next_of(const std::string& reply) {
   const std::size_t at = reply.find("clone_seqno ");
   REQUIRE(at != std::string::npos);
@@ -44,7 +44,7 @@ TEST_CASE("clone 3 copies the stored bytes and is not compressed as a whole") {
   CHECK(reply.figures.artifacts_out == 2);
 }
 
-TEST_CASE("a clone is continued where the reply before it stopped") {
+TEST_CASE("a clone continues where the previous reply stopped") {
   World world;
   std::string push = kPushCard;
   for (int i = 0; i < 20; ++i) push += file(fmt::format("text {}\n", i));
@@ -66,7 +66,7 @@ TEST_CASE("a clone is continued where the reply before it stopped") {
   }
 }
 
-TEST_CASE("clone 2 sends files, as deltas where they are stored so") {
+TEST_CASE("clone 2 sends files, as deltas if they are stored as such") {
   World world;
   const std::string base(500, 'x');
   world.say_as("i", kPushCard + file(base) + file_delta(base + "y", base));
@@ -85,7 +85,7 @@ TEST_CASE("clone 3 names the source of a delta and the size of the whole") {
       fmt::format("{}cfile {} {} 501 ", kServerVersion, sha3(base + "y"), sha3(base))));
 }
 
-TEST_CASE("an artifact whose source may not be sent is sent whole") {
+TEST_CASE("an artifact whose source may not be sent is sent as full content") {
   World world;
   const std::string base(500, 'x');
   const std::string derived = base + "y";
@@ -103,12 +103,12 @@ TEST_CASE("an artifact whose source may not be sent is sent whole") {
   }
 }
 
-TEST_CASE("a delta that was turned round between two requests of a clone makes no circle") {
+TEST_CASE("a delta that was reversed between two requests of a clone makes no cycle") {
   World world;
   const std::string one(500, 'x');
   const std::string other = one + "y";
   world.say_as("i", kPushCard + file(one) + file_delta(other, one));
-  // The first part of a clone ended behind the first of them, when that was a delta on the other.
+  // The first part of a clone ended after the first of them, which was a delta on the other.
   for (const char* version : {"2", "3"}) {
     const std::string request = fmt::format("clone {} 3\n", version);
     REQUIRE(clone(world, "g", request).body.contains(sha3(other) + " " + sha3(one)));
@@ -123,7 +123,7 @@ TEST_CASE("a delta that was turned round between two requests of a clone makes n
     CHECK(turned(now - 60).starts_with(kServerVersion + file(other) + "clone_seqno 0\n"));
     CHECK(turned(now - 90'000).contains(sha3(other) + " " + sha3(one)));
     CHECK(turned(0).contains(sha3(other) + " " + sha3(one)));
-    // What comes with one reply was seen in one state.
+    // One reply is from one state of the repository.
     turned(now - 60);
     CHECK(clone(world, "g", fmt::format("clone {} 1\n", version))
               .body.contains(sha3(other) + " " + sha3(one)));
@@ -131,14 +131,14 @@ TEST_CASE("a delta that was turned round between two requests of a clone makes n
   }
 }
 
-TEST_CASE("a first number of 0 and one beyond the end are taken") {
+TEST_CASE("a first number of 0 and one beyond the end are accepted") {
   World world;
   CHECK(clone(world, "g", "clone 3 0\n").body == clone(world, "g", "clone 3 1\n").body);
   CHECK(clone(world, "g", "clone 3 99\n").body.starts_with(kServerVersion + "clone_seqno 0\n"));
   CHECK(clone(world, "g", "clone 9 1\n").body == clone(world, "g", "clone 3 1\n").body);
 }
 
-TEST_CASE("a clone card that is none is an error") {
+TEST_CASE("a malformed clone card is an error") {
   World world;
   for (const char* words : {"x 1", "3 x", "-3 1", "3 -1", "3 99999999999999999999", "3 1.5"}) {
     CAPTURE(words);
@@ -147,7 +147,7 @@ TEST_CASE("a clone card that is none is an error") {
   }
 }
 
-TEST_CASE("the legacy clone names every artifact and goes on as a pull") {
+TEST_CASE("the legacy clone names every artifact and continues as a pull") {
   World world;
   world.say_as(
       "ix", kPushCard + file("one") + "private\n" + file("two") + "igot " + sha3("three") + "\n");
@@ -158,7 +158,7 @@ TEST_CASE("the legacy clone names every artifact and goes on as a pull") {
         kServerVersion + names + file("one"));
 }
 
-TEST_CASE("a refused clone tells the project code, so that the client can log in") {
+TEST_CASE("a refused clone gets the project code, so that the client can log in") {
   World world;
   for (const std::string& cards : std::vector<std::string>{
            "clone 3 1\n", "clone 2 1\n", "clone\n",
@@ -170,7 +170,7 @@ TEST_CASE("a refused clone tells the project code, so that the client can log in
   CHECK(world.ask({.body = "clone 3 1\n"}).content_type == "application/x-fossil-debug");
 }
 
-TEST_CASE("private artifacts come in a clone that asks for them, in their place") {
+TEST_CASE("private artifacts are sent in order to a clone that asks for them") {
   World world;
   world.say_as("ix",
                kPushCard + "private\n" + file("one") + file("two") + "private\n" + file("three"));
@@ -180,7 +180,7 @@ TEST_CASE("private artifacts come in a clone that asks for them, in their place"
                     stored_cfile(world, sha3("two")) + "private\n" + file("three") +
                     "clone_seqno 0\n" + kCodes + "# timestamp 2023-11-14T22:13:20 errors 0\n");
   CHECK_FALSE(clone(world, "gx", "clone 3 1\n").body.contains(sha3("one")));
-  // Little by little, too.
+  // In small replies, too.
   world.sql("INSERT INTO config(name,value) VALUES('max-download','1')");
   std::string next = "1";
   std::string order;
@@ -201,7 +201,7 @@ TEST_CASE(
         kCodes + "error not\\sauthorized\\sto\\ssync\\sprivate\\scontent\n");
 }
 
-TEST_CASE("a client from before SHA3 is told so when it clones") {
+TEST_CASE("a client from before SHA3 gets an error when it clones") {
   World world;
   CHECK(world.error_as("g", "clone 3 1\n") == "Fossil version 2.0 or later required.");
   const Reply reply = world.ask({.body = login("g", secret_of("g", "pw"), "clone 3 1\n")});

@@ -1,9 +1,8 @@
-// The same requests to the program (`fossil http`) and to a session, on copies of one file: the
-// same cards must come back, whatever their order, and the same must be stored.
+// Sends the same requests to the program (`fossil http`) and to a session, on copies of one file:
+// the replies must have the same cards in any order, and the files the same content.
 //
-// Where the two differ on purpose it is not compared here but tested for itself: errors (the
-// program goes on after some, and keeps what came before), and what the program does with
-// compressed files.
+// Intended differences are tested elsewhere: errors (the program continues after some, and keeps
+// what it has stored), and what the program does with compressed files.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ bool have_program() {
   return have;
 }
 
-/// The body with which the program answers BODY.
+/// The body of the program's reply to BODY.
 std::string ask_program(const fs::path& repository, std::string_view body) {
   const fs::path folder = repository.parent_path();
   const fs::path in = folder / "request";
@@ -45,7 +44,7 @@ std::string ask_program(const fs::path& repository, std::string_view body) {
   return reply.substr(reply.find("\r\n\r\n") + 4);
 }
 
-/// The cards of a reply with their bytes, sorted, without comments.
+/// The cards of a reply with their payload, sorted, without comments.
 std::vector<std::string> cards_of(std::string_view reply) {
   std::vector<std::string> cards;
   while (!reply.empty()) {
@@ -57,7 +56,7 @@ std::vector<std::string> cards_of(std::string_view reply) {
       card += reply.substr(0, size);
       reply.remove_prefix(size);
     }
-    // Which version it is, each says for itself.
+    // Each has its own version.
     if (card.starts_with("pragma server-version ")) continue;
     if (card != "\n" && !card.starts_with("#")) cards.push_back(card);
   }
@@ -69,7 +68,7 @@ const std::vector<std::string> kCompared = {
     "SELECT uuid,size,rcvid>0 FROM blob ORDER BY 1",
     "SELECT uuid FROM phantom JOIN blob USING(rid) ORDER BY 1",
     "SELECT uuid FROM private JOIN blob USING(rid) ORDER BY 1",
-    // The program leaves those there that become private later, and passes them over.
+    // The program keeps and skips those that become private later.
     "SELECT uuid FROM unclustered JOIN blob USING(rid) WHERE rid NOT IN private ORDER BY 1",
     "SELECT uid,nonce,ipaddr FROM rcvfrom ORDER BY rcvid",
     "SELECT value FROM config WHERE name='hash-policy'",
@@ -101,7 +100,7 @@ class Pair {
     same(login(user, secret_of(user, "pw"), body));
   }
 
-  /// The first line of an error, which must be the same; what follows it need not be.
+  /// The first line of an error, which must be the same; the rest may differ.
   void same_error(std::string_view body) {
     CAPTURE(body);
     const std::string theirs = ask_program(programs.path(), body);
@@ -123,7 +122,7 @@ const std::string kLong(400, 'l');
 
 }  // namespace
 
-TEST_CASE("the program agrees on who may do what") {
+TEST_CASE("the program agrees on users' rights") {
   if (!have_program()) return;
   Pair pair;
   pair.sql("UPDATE user SET cap='o' WHERE login='reader'");
@@ -166,7 +165,7 @@ TEST_CASE("the program agrees on errors") {
   }
 }
 
-TEST_CASE("the program agrees on a push and what comes after it") {
+TEST_CASE("the program agrees on a push and the sync after it") {
   if (!have_program()) return;
   Pair pair;
   pair.same_as("i", kVersion + kPushCard + file("one") + sha1_file("two\n") + file(kLong));
@@ -213,7 +212,7 @@ TEST_CASE("the program agrees on private artifacts") {
   pair.same_as("g", kVersion + "clone 2 1\n");
 }
 
-TEST_CASE("the program agrees on what somebody may do who may clone and no more") {
+TEST_CASE("the program agrees on a user who may clone but not read") {
   if (!have_program()) return;
   Pair pair;
   pair.same_as("i", kVersion + kPushCard + file("one"));

@@ -1,4 +1,4 @@
-// Configuration: who gets and gives what, which row wins, and that values are only values.
+// Configuration: rights, which row wins, and that values are only data.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -25,7 +25,7 @@ struct ConfigWorld : World {
 
 }  // namespace
 
-TEST_CASE("a setting travels in its area, with its time") {
+TEST_CASE("a setting is sent in its area, with its time") {
   ConfigWorld world;
   world.sql("INSERT INTO config VALUES('css','it''s',10),('header','h',11),('ignore-glob','i',12)");
   const std::string css = config("/config", "10 'css' value 'it''s'");
@@ -40,7 +40,7 @@ TEST_CASE("a setting travels in its area, with its time") {
   CHECK(world.say_as("g", "reqconfig /skin\n").empty());
 }
 
-TEST_CASE("each table travels in its own area") {
+TEST_CASE("each table is sent in its own area") {
   ConfigWorld world;
   world.sql(
       "INSERT INTO shun VALUES('aa',1,'why'),('bb',2,NULL);"
@@ -66,7 +66,7 @@ TEST_CASE("each table travels in its own area") {
   CHECK(world.say_as("a", "reqconfig /all\n") == shun + user + report + address + alias + wiki);
 }
 
-TEST_CASE("what is asked for again in one request is sent once") {
+TEST_CASE("an area requested twice in one request is sent once") {
   ConfigWorld world;
   world.sql("INSERT INTO config VALUES('css','c',10),('header','h',11)");
   const std::string css = config("/config", "10 'css' value 'c'");
@@ -77,7 +77,7 @@ TEST_CASE("what is asked for again in one request is sent once") {
         config("css", "c") + config("header", "h"));
 }
 
-TEST_CASE("what was changed since it was sent is sent again") {
+TEST_CASE("a change after sending is sent again") {
   ConfigWorld world;
   world.sql("INSERT INTO config VALUES('css','c',10)");
   const std::string ask = "reqconfig /css\nreqconfig css\n";
@@ -86,7 +86,7 @@ TEST_CASE("what was changed since it was sent is sent again") {
         config("/config", "10 'css' value 'c'") + config("css", "c") + now + config("css", "new"));
 }
 
-TEST_CASE("people need admin to be asked for, addresses the right e") {
+TEST_CASE("requesting users needs admin, and addresses the right e") {
   ConfigWorld world;
   world.sql("UPDATE user SET mtime=7; INSERT INTO concealed VALUES('cc',4,'me@there');");
   for (const char* user : {"o", "i"}) {
@@ -98,7 +98,7 @@ TEST_CASE("people need admin to be asked for, addresses the right e") {
   CHECK(world.say("reqconfig /user\nreqconfig /all\n").empty());
 }
 
-TEST_CASE("subscribers come and go, the unverified stay") {
+TEST_CASE("verified subscribers are synced, unverified ones stay") {
   ConfigWorld world;
   const std::string row = "9 'a@b' suname 'n' sdigest 0 sdonotcall 1 ssub 'ac' sctime 5 smip '::1'";
   CHECK(world.say_as("a", config("/subscriber", row)).empty());
@@ -110,7 +110,7 @@ TEST_CASE("subscribers come and go, the unverified stay") {
   CHECK(world.say_as("a", "reqconfig /subscriber\n").empty());
 }
 
-TEST_CASE("a row that comes is taken where it is later") {
+TEST_CASE("a received row is stored if it is later") {
   ConfigWorld world;
   world.say_as("a", config("/config", "100 'css' value 'one'"));
   CHECK(world.setting("css") == "100 'one'");
@@ -123,7 +123,7 @@ TEST_CASE("a row that comes is taken where it is later") {
         config("/config", "101 'css' value 'it''s newer'"));
 }
 
-TEST_CASE("people who come can log in at once, and the built-in ones stay as they are") {
+TEST_CASE("received users can log in at once, and the built-in ones do not change") {
   ConfigWorld world;
   world.say_as("a",
                config("/user", "5 'new' pw '" + secret_of("new", "pw") +
@@ -135,7 +135,7 @@ TEST_CASE("people who come can log in at once, and the built-in ones stay as the
   CHECK(world.value("SELECT cap FROM user WHERE login='nobody'") == "");
 }
 
-TEST_CASE("what is shunned by configuration is not sent from then on") {
+TEST_CASE("an artifact shunned by configuration is not sent from then on") {
   ConfigWorld world;
   world.say_as("i", kPushCard + file("bad"));
   CHECK(world.say_as("o", kVersion + kPullCard).find(sha3("bad")) != std::string::npos);
@@ -147,7 +147,7 @@ TEST_CASE("what is shunned by configuration is not sent from then on") {
   CHECK(world.say_as("o", kVersion + kPullCard).find(sha3("bad")) == std::string::npos);
 }
 
-TEST_CASE("who is not admin cannot push configuration, of whatever name") {
+TEST_CASE("without admin, no configuration can be pushed, whatever its name") {
   ConfigWorld world;
   for (const char* user : {"o", "i", "ix", "g", "oe"}) {
     for (const char* name : {"/config", "/user", "/nothing", "css", "@user"}) {
@@ -160,7 +160,7 @@ TEST_CASE("who is not admin cannot push configuration, of whatever name") {
         "not authorized to push configuration");
 }
 
-TEST_CASE("what may not travel is neither given nor taken") {
+TEST_CASE("unsyncable settings are neither sent nor accepted") {
   ConfigWorld world;
   world.sql("INSERT INTO config VALUES('th1-setup','x',5),('captcha-secret','x',5)");
   const std::string before = world.dump();
@@ -176,7 +176,7 @@ TEST_CASE("what may not travel is neither given nor taken") {
   CHECK(world.dump() == before);
 }
 
-TEST_CASE("one setting may be asked for and given by its name alone, as in the old days") {
+TEST_CASE("a setting may be requested and sent by name alone, as old clients do") {
   ConfigWorld world;
   world.sql("INSERT INTO config VALUES('css','it''s',10),('user-color-map','c',11)");
   CHECK(world.say_as("o", "reqconfig css\n") == config("css", "it's"));
@@ -195,7 +195,7 @@ TEST_CASE("configuration as SQL text is refused") {
   CHECK(world.say_as("a", "reqconfig @user\nreqconfig @shun\n").empty());
 }
 
-TEST_CASE("values are only values: a row that is not of the form is passed over") {
+TEST_CASE("values are only data: a malformed row is skipped") {
   ConfigWorld world;
   const std::string before = world.dump();
   for (const char* content : {"",
@@ -234,7 +234,7 @@ TEST_CASE("values are only values: a row that is not of the form is passed over"
   }
 }
 
-TEST_CASE("text that looks like SQL is kept as the text that it is") {
+TEST_CASE("text that looks like SQL is stored unchanged") {
   ConfigWorld world;
   const std::string text = "''); DROP TABLE user; --";
   world.say_as("a", config("/config", "5 'css' value '" + text + "' rowid 7 x');-- 'x'"));
@@ -247,7 +247,7 @@ TEST_CASE("text that looks like SQL is kept as the text that it is") {
   CHECK(world.setting("css") == "7 NULL");
 }
 
-TEST_CASE("repositories without the newest columns give and take configuration all the same") {
+TEST_CASE("repositories without the newest columns send and receive configuration too") {
   ConfigWorld world;
   world.sql(
       "ALTER TABLE user DROP COLUMN jx; ALTER TABLE reportfmt DROP COLUMN jx;"

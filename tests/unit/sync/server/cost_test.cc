@@ -1,5 +1,5 @@
-// What a request costs: the same in a small repository and in a large one, and for each of its
-// items the same in a small request and in a large one; whatever SQLite's statistics say.
+// What a request costs: the same in small and large repositories, and per item the same in small
+// and large requests, whatever SQLite's statistics are.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -19,18 +19,18 @@ using namespace quarry::sync;
 
 namespace {
 
-/// More may be given, for what takes long: 100000.
+/// A longer test may set it higher, for example to 100000.
 int largest_size() {
   const char* const wanted = std::getenv("QUARRY_TEST_ARTIFACTS");
   return wanted != nullptr ? std::atoi(wanted) : 10000;
 }
 
-// From the smaller to the larger repository or request, and from one kind of statistics to another.
-constexpr double kMostGrowth = 1.5;
-// A clone asks for each artifact alone where the statistics would make it walk over all.
-constexpr double kMostByStatistics = 2.5;
+// Allowed ratio from the smaller to the larger repository or request, and between statistics.
+constexpr double kMaxGrowth = 1.5;
+// A clone requests artifacts one by one, even if the statistics suggest a scan of all.
+constexpr double kMaxByStatistics = 2.5;
 
-// What `fossil new` of 2.29 leaves for good: statistics of tables with one row.
+// Statistics of tables with one row, which `fossil new` of 2.29 leaves for good.
 const std::string kOldStatistics =
     "BEGIN; DROP TABLE IF EXISTS sqlite_stat1; ANALYZE; DELETE FROM sqlite_stat1;"
     "INSERT INTO sqlite_stat1 SELECT t.name, i.name, '1'||(SELECT group_concat(' 1','')"
@@ -49,7 +49,7 @@ std::string signed_cards(const std::string& cards) {
   return fmt::format("{}Z {}\n", cards, quarry::artifact::md5_hex(cards));
 }
 
-/// A repository that grows: a file and a check-in at a time, on three branches, with merges.
+/// A growing repository: one file and one check-in at a time, on three branches, with merges.
 class History {
  public:
   explicit History(World& world) : world_(world) {}
@@ -65,7 +65,7 @@ class History {
     return cards;
   }
 
-  /// A pull, which makes clusters, after each part, as it is in a repository that is used.
+  /// Pulls after each part, which makes clusters, as in a repository in use.
   void grow(int artifacts) {
     constexpr int kPart = 500;
     for (int i = 0; i < artifacts; i += 2 * kPart) {
@@ -100,13 +100,13 @@ class Measured {
  public:
   explicit Measured(int artifacts) : history_(world_) { history_.grow(artifacts); }
 
-  /// Leaves nothing for the next pull to do. The tables are large enough to have statistics.
-  void settle(const std::string& statistics) {
+  /// Leaves no work for the next pull. The tables are large enough to have statistics.
+  void leave_nothing_new(const std::string& statistics) {
     world_.say_as("o", kPullCard);
     world_.sql(statistics);
   }
 
-  /// For each name that no cluster has.
+  /// Per unclustered name.
   double nothing_new() {
     std::string igots;
     const std::vector<std::string> names = unclustered();
@@ -115,7 +115,7 @@ class Measured {
     CHECK(reply_.empty());
     return steps / static_cast<double>(names.size() + 1);
   }
-  /// The oldest, which are farthest from the newest.
+  /// The oldest ones, which are farthest from the newest.
   double pull(int count) {
     std::string gimmes;
     for (const auto& row : world_.values(
@@ -196,7 +196,7 @@ class Measured {
 
  private:
   double cost(std::string_view user, const std::string& cards) {
-    // As after somebody else's change: nothing is remembered of the file.
+    // As after a change by another program: cached state is invalid.
     world_.sql("UPDATE config SET mtime=mtime+1 WHERE name='project-code'");
     world_.say("");
     work_.take();
@@ -225,7 +225,7 @@ class Measured {
   int number_ = 0;
 };
 
-/// Steps by kind of request, each for a small and for a large one where it has items.
+/// Steps by kind of request, each for a small and a large one if it has items.
 using Costs = std::map<std::string, std::vector<double>>;
 
 Costs costs_of(Measured& m) {
@@ -256,15 +256,15 @@ TEST_CASE(
     Measured measured(size);
     for (const auto& [statistics, sql] : kStatistics) {
       CAPTURE(statistics);
-      measured.settle(sql);
+      measured.leave_nothing_new(sql);
       const Costs costs = costs_of(measured);
       const Costs& smaller = by_statistics.try_emplace(statistics, costs).first->second;
       for (const auto& [kind, steps] : costs) {
         CAPTURE(kind);
-        CHECK(steps.back() <= steps.front() * kMostGrowth);
-        CHECK(steps.front() <= smaller.at(kind).front() * kMostGrowth);
-        CHECK(steps.back() <= smaller.at(kind).back() * kMostGrowth);
-        CHECK(steps.back() <= by_statistics.at("none").at(kind).back() * kMostByStatistics);
+        CHECK(steps.back() <= steps.front() * kMaxGrowth);
+        CHECK(steps.front() <= smaller.at(kind).front() * kMaxGrowth);
+        CHECK(steps.back() <= smaller.at(kind).back() * kMaxGrowth);
+        CHECK(steps.back() <= by_statistics.at("none").at(kind).back() * kMaxByStatistics);
       }
     }
   }

@@ -16,7 +16,7 @@ const std::string kFailedLogin = "error login\\sfailed\n";
 const std::string kTooLarge =
     "the request is larger than 1000 bytes: without a login it may not be\n";
 
-/// A pull with so much behind it that it is too large for nobody.
+/// A pull with so many bytes after it that it is too large without a login.
 std::string large(std::size_t size = 100'000) {
   std::string body = kPullCard;
   while (body.size() + 2 < size) {
@@ -30,9 +30,9 @@ struct Sizes : World {
     options.max_body_without_login = 1000;
     options.max_body = 1'000'000;
   }
-  /// The body of the reply to CARDS, compressed and plain, which must be the same.
-  std::string told(const std::string& cards, std::string_view cookie = {},
-                   LoginGuard* logins = nullptr) {
+  /// The reply's body for CARDS sent compressed and plain, which must be the same.
+  std::string reply_text(const std::string& cards, std::string_view cookie = {},
+                         LoginGuard* logins = nullptr) {
     const Reply plain = ask({.body = cards, .cookie = cookie, .logins = logins});
     const Reply reply = ask({.content_type = "application/x-fossil",
                              .body = quarry::artifact::blob_compress(cards),
@@ -47,7 +47,7 @@ struct Sizes : World {
     return text;
   }
   bool is_granted(const std::string& cards, std::string_view cookie = {}) {
-    return told(cards, cookie).starts_with("igot " + initial());
+    return reply_text(cards, cookie).starts_with("igot " + initial());
   }
 };
 
@@ -66,27 +66,27 @@ struct RecordingGuard : LoginGuard {
     asked = user;
     return pause;
   }
-  void tell(bool succeeded) override { told += asked + (succeeded ? "+" : "-"); }
+  void record(bool succeeded) override { recorded += asked + (succeeded ? "+" : "-"); }
   std::chrono::seconds pause{0};
   std::string asked;
-  std::string told;
+  std::string recorded;
 };
 
 }  // namespace
 
-TEST_CASE("who does not log in may send less") {
+TEST_CASE("the limit without a login is lower") {
   Sizes world;
   world.sql("UPDATE user SET cap='io' WHERE login='nobody'");
   CHECK(world.is_granted(large(1000)));
-  CHECK(world.told(large(1001)) == kTooLarge);
+  CHECK(world.reply_text(large(1001)) == kTooLarge);
   CHECK(world.figures().error + "\n" == kTooLarge);
-  CHECK(world.told(kPushCard + file(std::string(2000, 'x'))) == kTooLarge);
+  CHECK(world.reply_text(kPushCard + file(std::string(2000, 'x'))) == kTooLarge);
   for (const std::string user : {"nobody", "anonymous"}) {
-    CHECK(world.told("login " + user + " " + sha1(large()) + " x\n" + large()) == kTooLarge);
+    CHECK(world.reply_text("login " + user + " " + sha1(large()) + " x\n" + large()) == kTooLarge);
   }
 }
 
-TEST_CASE("who logs in may send more") {
+TEST_CASE("the limit with a login is higher") {
   Sizes world;
   CHECK(world.is_granted(signed_by("o", "pw", large())));
   CHECK(world.is_granted(large(), early_cookie("o", "pw", large())));
@@ -97,7 +97,7 @@ TEST_CASE("who logs in may send more") {
   CHECK(world.ask({.body = large(1'000'001)}).status == 413);
 }
 
-TEST_CASE("a login is found right wherever the pieces of its request end") {
+TEST_CASE("a login is recognized wherever the pieces of its request end") {
   Sizes world;
   constexpr std::size_t kPiece = quarry::artifact::BlobReader::kPiece;
   const std::size_t card = signed_by("o", "pw", "").size();
@@ -110,33 +110,34 @@ TEST_CASE("a login is found right wherever the pieces of its request end") {
   }
 }
 
-TEST_CASE("a large request whose login fails is not taken") {
+TEST_CASE("a large request whose login fails is rejected") {
   Sizes world;
-  CHECK(world.told(signed_by("o", "wrong", large())).starts_with(kFailedLogin));
-  CHECK(world.told(signed_by("nobody-has-this", "pw", large())).starts_with(kFailedLogin));
-  CHECK(world.told(large(), early_cookie("o", "wrong", large())).starts_with(kFailedLogin));
-  CHECK(world.told(signed_by("reader", "pw", large())).starts_with(kFailedLogin));
-  // The right password, and other bytes than it was given for.
-  CHECK(world.told(signed_by("o", "pw", large()) + "#\n").starts_with(kFailedLogin));
-  CHECK(world.told(large(), early_cookie("o", "pw", large() + "#\n")).starts_with(kFailedLogin));
-  CHECK(world.told("login o x y\n" + large()).starts_with(kFailedLogin));
+  CHECK(world.reply_text(signed_by("o", "wrong", large())).starts_with(kFailedLogin));
+  CHECK(world.reply_text(signed_by("nobody-has-this", "pw", large())).starts_with(kFailedLogin));
+  CHECK(world.reply_text(large(), early_cookie("o", "wrong", large())).starts_with(kFailedLogin));
+  CHECK(world.reply_text(signed_by("reader", "pw", large())).starts_with(kFailedLogin));
+  // The right password, but a signature for other bytes.
+  CHECK(world.reply_text(signed_by("o", "pw", large()) + "#\n").starts_with(kFailedLogin));
+  CHECK(world.reply_text(large(), early_cookie("o", "pw", large() + "#\n"))
+            .starts_with(kFailedLogin));
+  CHECK(world.reply_text("login o x y\n" + large()).starts_with(kFailedLogin));
 }
 
-TEST_CASE("whoever guards logins is asked before a large request is looked at, and told after it") {
+TEST_CASE("the login guard is asked before a large request is checked, and notified after it") {
   Sizes world;
   RecordingGuard guard;
-  world.told(signed_by("o", "wrong", large()), {}, &guard);
-  CHECK(guard.told == "o-o-");
-  guard.told.clear();
-  world.told(signed_by("o", "pw", large()) + "#\n", {}, &guard);
-  CHECK(guard.told.empty());
-  CHECK(world.told(signed_by("o", "pw", large()), {}, &guard).starts_with("igot "));
-  CHECK(guard.told.find('-') == std::string::npos);
-  guard.told.clear();
+  world.reply_text(signed_by("o", "wrong", large()), {}, &guard);
+  CHECK(guard.recorded == "o-o-");
+  guard.recorded.clear();
+  world.reply_text(signed_by("o", "pw", large()) + "#\n", {}, &guard);
+  CHECK(guard.recorded.empty());
+  CHECK(world.reply_text(signed_by("o", "pw", large()), {}, &guard).starts_with("igot "));
+  CHECK(guard.recorded.find('-') == std::string::npos);
+  guard.recorded.clear();
   guard.pause = std::chrono::seconds(7);
-  CHECK(world.told(signed_by("o", "pw", large()), {}, &guard)
+  CHECK(world.reply_text(signed_by("o", "pw", large()), {}, &guard)
             .starts_with("error too\\smany\\sfailed\\slogins:\\stry\\sagain\\sin\\s7\\ss\n"));
-  CHECK(guard.told.empty());
+  CHECK(guard.recorded.empty());
 }
 
 TEST_CASE("a large request with broken compression is the client's fault") {
@@ -147,7 +148,7 @@ TEST_CASE("a large request with broken compression is the client's fault") {
   }
 }
 
-TEST_CASE("whom the web server names, and who may do everything, may send more") {
+TEST_CASE("users authenticated by the web server, and clients with all rights, may send more") {
   Sizes world;
   world.sql("INSERT INTO config(name,value) VALUES('remote_user_ok','1')");
   const std::string body = large();

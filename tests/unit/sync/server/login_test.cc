@@ -10,7 +10,7 @@ namespace {
 
 const std::string kFailed = "login failed";
 
-/// What BODY is told by a repository that lets in those who may read.
+/// Whether BODY is permitted to read: the reply names the initial check-in.
 bool reads(World& world, const std::string& body) {
   return world.say(body) == "igot " + world.initial() + "\n";
 }
@@ -41,13 +41,13 @@ TEST_CASE("letters give rights, and some imply others") {
   CHECK(of("hmnc") == Capabilities());
 }
 
-TEST_CASE("the right password lets in") {
+TEST_CASE("the right password logs in") {
   World world;
   CHECK(reads(world, login("o", secret_of("o", "pw"), kPullCard)));
   CHECK(world.figures().user == "o");
 }
 
-TEST_CASE("a wrong password, an unknown user and a user without a password read the same") {
+TEST_CASE("a wrong password, an unknown user and a user without a password get the same error") {
   World world;
   world.add_user("empty", "s", "");
   CHECK(world.error_of(login("o", secret_of("o", "wrong"), kPullCard)) == kFailed);
@@ -56,7 +56,7 @@ TEST_CASE("a wrong password, an unknown user and a user without a password read 
   CHECK(world.error_of(login("empty", secret_of("empty", ""), kPullCard)) == kFailed);
 }
 
-TEST_CASE("a login signs everything that follows it, to the byte") {
+TEST_CASE("a login signs everything after it, to the byte") {
   World world;
   const std::string good = login("o", secret_of("o", "pw"), kPullCard);
   CHECK(world.error_of(good + "#") == kFailed);
@@ -64,7 +64,7 @@ TEST_CASE("a login signs everything that follows it, to the byte") {
   CHECK(reads(world, "# before it anything may come\n\n" + good));
 }
 
-TEST_CASE("nobody and anonymous need no signature but a right nonce") {
+TEST_CASE("nobody and anonymous need no signature but a correct nonce") {
   World world;
   world.sql("UPDATE user SET cap='o' WHERE login='nobody'");
   for (const std::string user : {"nobody", "anonymous"}) {
@@ -88,7 +88,7 @@ TEST_CASE("developer and reader never log in") {
   }
 }
 
-TEST_CASE("a clear password in an old file is taken as it stands and as the hash made of it") {
+TEST_CASE("a clear password in an old file is accepted unchanged and as its hash") {
   World world;
   world.add_user("old", "o", "hello");
   CHECK(reads(world, login("old", "hello", kPullCard)));
@@ -96,7 +96,7 @@ TEST_CASE("a clear password in an old file is taken as it stands and as the hash
   CHECK(world.error_of(login("old", secret_of("old", "hullo"), kPullCard)) == kFailed);
 }
 
-TEST_CASE("a hashed secret is no password") {
+TEST_CASE("a hashed secret is not a password") {
   World world;
   const std::string secret = secret_of("o", "pw");
   CHECK(world.error_of(login("o", secret_of("o", secret), kPullCard)) == kFailed);
@@ -124,7 +124,7 @@ TEST_CASE("the user's name is fossilized") {
   CHECK(reads(world, login("a b\\c", secret_of("a b\\c", "pw"), kPullCard)));
 }
 
-TEST_CASE("a user's u and v lend the rights of reader and developer") {
+TEST_CASE("a user's u and v inherit the rights of reader and developer") {
   World world;
   CHECK(world.error_as("u", kPullCard) == "not authorized to read");
   world.sql("UPDATE user SET cap='o' WHERE login='reader'");
@@ -136,14 +136,14 @@ TEST_CASE("a user's u and v lend the rights of reader and developer") {
   CHECK(world.say_as("v", kPullCard) == "igot " + world.initial() + "\n");
 }
 
-TEST_CASE("what nobody may do, everybody may") {
+TEST_CASE("everybody has the rights of nobody") {
   World world;
   world.sql("UPDATE user SET cap='i' WHERE login='nobody'");
   CHECK(world.say(kPushCard).empty());
   CHECK(world.say_as("g", kPushCard).empty());
 }
 
-TEST_CASE("where anybody may clone, nobody may read without the right to") {
+TEST_CASE("the right to clone does not include the right to read") {
   World world;
   world.say_as("s", "push x " + kProjectCode + "\n" + file("one"));
   world.sql(
@@ -159,7 +159,7 @@ TEST_CASE("where anybody may clone, nobody may read without the right to") {
     CAPTURE(more);
     CHECK(world.error_of(kPullCard + more) == "not authorized to read");
     CHECK(world.error_of(more + kPullCard) == "not authorized to read");
-    // As with fossil, whose clients ask for such things after a clone without a pull.
+    // As with fossil, whose clients request artifacts after a clone without a pull.
     CHECK(world.say(more).empty());
   }
   CHECK(world.error_of(kPushCard) == "not authorized to write");
@@ -183,7 +183,7 @@ TEST_CASE("rights of several logins add up") {
   CHECK(world.value("SELECT login FROM rcvfrom JOIN user USING(uid) WHERE rcvid=2") == "w");
 }
 
-TEST_CASE("each login card costs a hash of all that follows, so there are not many in a request") {
+TEST_CASE("each login card costs a hash of all that follows, so their number is limited") {
   World world;
   std::string body = kPullCard;
   for (int i = 0; i < 4; ++i) body = login("nobody", "", body);
@@ -191,7 +191,7 @@ TEST_CASE("each login card costs a hash of all that follows, so there are not ma
   CHECK(world.error_of(login("nobody", "", body)) == "more than 4 login cards");
 }
 
-TEST_CASE("where only one login is allowed, a second is an error") {
+TEST_CASE("if only one login is allowed, a second is an error") {
   World world;
   world.options.single_login = true;
   CHECK(reads(world, login("o", secret_of("o", "pw"), kPullCard)));
@@ -200,7 +200,7 @@ TEST_CASE("where only one login is allowed, a second is an error") {
         "multiple login cards");
 }
 
-TEST_CASE("a login may come in a cookie, which signs the whole body") {
+TEST_CASE("a login may be in a cookie, which signs the whole body") {
   World world;
   const std::string cookie = cookie_signed_by("o", secret_of("o", "pw"), kPullCard);
   Reply reply = world.ask({.body = kPullCard, .cookie = cookie});
@@ -211,7 +211,7 @@ TEST_CASE("a login may come in a cookie, which signs the whole body") {
   CHECK(reply.body.starts_with("error login\\sfailed\n"));
 }
 
-TEST_CASE("a login in a cookie and one in the body are one too many") {
+TEST_CASE("a login in a cookie and another in the body are an error") {
   World world;
   const std::string body = login("o", secret_of("o", "pw"), kPullCard);
   const std::string cookie = cookie_signed_by("o", secret_of("o", "pw"), body);
@@ -219,7 +219,7 @@ TEST_CASE("a login in a cookie and one in the body are one too many") {
             .body.starts_with("error multiple\\slogin\\scards\n"));
 }
 
-TEST_CASE("a login cookie that holds no login card is passed over, as other cookies are") {
+TEST_CASE("a login cookie without a login card is ignored like other cookies") {
   World world;
   const std::string body = login("o", secret_of("o", "pw"), kPullCard);
   for (const char* value :
@@ -227,7 +227,7 @@ TEST_CASE("a login cookie that holds no login card is passed over, as other cook
     CAPTURE(value);
     const std::string cookie = "x-f-l-c=" + std::string(value);
     CHECK(world.ask({.body = "", .cookie = cookie}).body.starts_with("# timestamp "));
-    // The card in the body is the only one, and counts.
+    // The card in the body is the only login, and counts.
     CHECK(world.ask({.body = body, .cookie = cookie}).body.starts_with("igot "));
   }
   for (const char* cookie : {"fossil-1234=x", "x-f-l-cc=login+a", ";;;", "x-f-l-c", "="}) {
@@ -236,7 +236,7 @@ TEST_CASE("a login cookie that holds no login card is passed over, as other cook
   }
 }
 
-TEST_CASE("a user whom the web server names is believed only where the repository says so") {
+TEST_CASE("a user named by the web server is accepted only if the repository agrees") {
   World world;
   const Request request{.body = kPullCard, .remote_user = "o"};
   CHECK(world.ask(request).body.starts_with("error not\\sauthorized\\sto\\sread"));

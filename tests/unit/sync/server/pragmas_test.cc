@@ -35,7 +35,7 @@ std::string failed(std::string_view login, int since = kNow) {
 
 }  // namespace
 
-TEST_CASE("the second client that is about to commit on a check-in is told of the first") {
+TEST_CASE("the second client that is about to commit on a check-in is told about the first") {
   World world;
   CHECK(world.say_as("i", lock(world.initial(), "one")).empty());
   CHECK(locks(world) == clients_lock(world, "i", "one"));
@@ -44,7 +44,7 @@ TEST_CASE("the second client that is about to commit on a check-in is told of th
   CHECK(locks(world) == clients_lock(world, "i", "one"));
 }
 
-TEST_CASE("a check-in lock is given up by its client alone") {
+TEST_CASE("a check-in lock is released only by its client") {
   World world;
   world.say_as("i", lock(world.initial(), "one"));
   world.say_as("i", "pragma ci-unlock two\n");
@@ -54,7 +54,7 @@ TEST_CASE("a check-in lock is given up by its client alone") {
   CHECK(world.say_as("s", lock(world.initial(), "two")).empty());
 }
 
-TEST_CASE("a check-in lock ends after lock-timeout, 60 seconds if nothing is said") {
+TEST_CASE("a check-in lock expires after lock-timeout, 60 seconds by default") {
   World world;
   const auto age = [&](int seconds) {
     world.sql(
@@ -71,7 +71,7 @@ TEST_CASE("a check-in lock ends after lock-timeout, 60 seconds if nothing is sai
   CHECK(world.say_as("i", lock(world.initial(), "one")).empty());
 }
 
-TEST_CASE("a check-in lock ends where the check-in is no leaf any more") {
+TEST_CASE("a check-in lock ends when the check-in is no longer a leaf") {
   World world;
   world.say_as("i", lock(world.initial(), "one"));
   const std::string unknown(40, '0');
@@ -95,7 +95,7 @@ TEST_CASE("a check-in lock needs the right to write") {
   CHECK(world.dump() == before);
 }
 
-TEST_CASE("what is not quite a check-in lock does nothing") {
+TEST_CASE("an invalid check-in lock does nothing") {
   World world;
   const std::string before = world.dump();
   for (const std::string& card : std::vector<std::string>{
@@ -108,8 +108,7 @@ TEST_CASE("what is not quite a check-in lock does nothing") {
   }
 }
 
-TEST_CASE(
-    "a client's name for itself is text, whatever is in it, and rows that are none are left") {
+TEST_CASE("a client's name for itself is arbitrary text, and rows of other forms are left alone") {
   World world;
   world.sql("INSERT INTO config(name,value,mtime) VALUES('ci-lock-x','no JSON',1)");
   world.say_as("i", lock(world.initial(), "\"'}\\"));
@@ -119,7 +118,7 @@ TEST_CASE(
   CHECK(locks(world).empty());
 }
 
-TEST_CASE("somebody who writes without a login is called nobody") {
+TEST_CASE("the holder of a lock without a login is called nobody") {
   World world;
   world.sql("UPDATE user SET cap='io' WHERE login='nobody'");
   CHECK(world.say(lock(world.initial(), "one")).empty());
@@ -128,7 +127,7 @@ TEST_CASE("somebody who writes without a login is called nobody") {
   CHECK(world.say(lock(world.initial(), "two")) == failed("nobody"));
 }
 
-TEST_CASE("where delta manifests are forbidden, whoever is about to commit is told") {
+TEST_CASE("if delta manifests are forbidden, a client about to commit is told so") {
   World world;
   world.sql("INSERT INTO config(name,value,mtime) VALUES('forbid-delta-manifests','on',1)");
   CHECK(world.say_as("i", lock(world.initial(), "one")) == "pragma avoid-delta-manifests\n");
@@ -137,7 +136,7 @@ TEST_CASE("where delta manifests are forbidden, whoever is about to commit is to
   CHECK(world.say_as("o", lock(world.initial(), "two")).empty());
 }
 
-TEST_CASE("a client's own URL is remembered, without its password") {
+TEST_CASE("a client's own URL is stored without its password") {
   World world;
   const auto known = [&] {
     return world.values("SELECT name,value,mtime FROM config WHERE name GLOB 'sync*'");
@@ -150,7 +149,7 @@ TEST_CASE("a client's own URL is remembered, without its password") {
   CHECK(known().size() == 1);
 }
 
-TEST_CASE("only what can be reached by HTTP is a URL to be told to others") {
+TEST_CASE("only URLs with HTTP are public") {
   CHECK(public_url("http://h") == "http://h");
   CHECK(public_url("http://[::1]:8/x") == "http://[::1]:8/x");
   for (const std::string& url : std::vector<std::string>{
@@ -162,7 +161,7 @@ TEST_CASE("only what can be reached by HTTP is a URL to be told to others") {
   }
 }
 
-TEST_CASE("a URL that is told to others has nothing of whoever used it") {
+TEST_CASE("a public URL contains nothing of the user who entered it") {
   CHECK(public_url("https://user:token@h/a?token=x#y") == "https://h/a");
   CHECK(public_url("https://user@h:8080/a/") == "https://h:8080/a/");
   CHECK(public_url("http://a:b@c:d@h/x") == "http://h/x");
@@ -172,14 +171,14 @@ TEST_CASE("a URL that is told to others has nothing of whoever used it") {
   CHECK(public_url("http://h:443/x") == "http://h:443/x");
   CHECK(public_url("http://h:/x") == "http://h/x");
   CHECK(public_url("ssh://git:pw@h:22/x", PublicSchemes::kHttpAndSsh) == "ssh://h/x");
-  // Passwords with a slash in them: what is behind it is no path.
+  // Passwords that contain a slash: the part after it is not a path.
   for (const char* url : {"https://user:to/ken@h/x", "https://user:12/34@h/x", "https://u/p@h"}) {
     CAPTURE(url);
     CHECK(public_url(url).empty());
   }
 }
 
-TEST_CASE("nobody is told of a URL that leads to his own machine") {
+TEST_CASE("URLs of the local machine are not public") {
   for (const char* url : {"http://localhost/", "http://localhost:8080/x", "https://u:p@LocalHost/x",
                           "http://me.localhost.example/x"}) {
     CAPTURE(url);
@@ -191,7 +190,7 @@ TEST_CASE("nobody is told of a URL that leads to his own machine") {
   CHECK(world.value("SELECT count(*) FROM config WHERE name GLOB 'syncfrom:*'") == "0");
 }
 
-TEST_CASE("other repositories of the project are told to who may read and asks") {
+TEST_CASE("other clones of the project are listed for clients that ask and may read") {
   World world;
   world.sql(
       "INSERT INTO config(name,value,mtime) VALUES('syncwith:http://a/','{}',1699999990),"
@@ -206,7 +205,7 @@ TEST_CASE("other repositories of the project are told to who may read and asks")
   CHECK(world.say_as("g", "pragma req-links\n").empty());
 }
 
-TEST_CASE("credentials that the file keeps are not in the links to other repositories") {
+TEST_CASE("credentials in the file are not in the links to other repositories") {
   World world;
   world.sql(
       "INSERT INTO config(name,value,mtime) VALUES"
@@ -224,7 +223,7 @@ TEST_CASE("credentials that the file keeps are not in the links to other reposit
         "pragma link ssh://github.com/a {\"type\":\"git\",\"src\":\"\"} 1700000000\n");
 }
 
-TEST_CASE("no configuration that is asked for has in it what a person syncs with") {
+TEST_CASE("no configuration request returns a user's sync credentials") {
   World world;
   for (const char* name :
        {"last-sync-url", "last-sync-pw", "sync-url:backup", "sync-pw:backup", "parent-project-url",
@@ -247,7 +246,7 @@ TEST_CASE("no configuration that is asked for has in it what a person syncs with
   CHECK(all.find("secret") == std::string::npos);
 }
 
-TEST_CASE("send-catalog names everything that a pull may have") {
+TEST_CASE("send-catalog names all artifacts available to a pull") {
   World world;
   world.say_as("i", kPushCard + file("one") + file("two"));
   world.sql("DELETE FROM unclustered");
@@ -261,7 +260,7 @@ TEST_CASE("send-catalog names everything that a pull may have") {
 }
 
 TEST_CASE(
-    "send-catalog leaves out what is shunned or private, and names the private where it may") {
+    "send-catalog leaves out shunned and private artifacts, and names private ones if allowed") {
   World world;
   world.say_as("ix", kPushCard + file("shunned") + "private\n" + file("hidden"));
   world.sql("INSERT INTO shun(uuid) VALUES('" + sha3("shunned") + "')");
@@ -290,7 +289,7 @@ TEST_CASE("req-clusters names the clusters that a pull does not name by itself")
   CHECK(world.say_as("o", kVersion + "pragma req-clusters\n") == kServerVersion);
 }
 
-TEST_CASE("what awaits moderation is neither named nor sent, not even to who sees private things") {
+TEST_CASE("artifacts that await moderation are neither named nor sent, even with the right x") {
   World world;
   world.say_as("ix",
                kPushCard + file("open") + "private\n" + file("held") + "private\n" + file("own"));
@@ -312,7 +311,7 @@ TEST_CASE("what awaits moderation is neither named nor sent, not even to who see
   CHECK(world.say_as("ix", ask).find(sha3("held")) != std::string::npos);
 }
 
-TEST_CASE("whom the web server let in needs no signature, where the repository agrees") {
+TEST_CASE("a user authenticated by the web server needs no signature if the repository agrees") {
   World world;
   const std::string nonce = sha1(kPullCard);
   const std::string body = "login o " + nonce + " " + std::string(40, '0') + "\n" + kPullCard;

@@ -11,14 +11,14 @@ const std::string kOne = "one\n";
 const std::string kTwo = "two, which is longer\n";
 const std::string kThree = "three\n";
 
-/// A text that a delta makes much smaller.
+/// A text that a delta makes much shorter.
 std::string long_text(int version) {
   std::string text;
   for (int i = 0; i < 200; ++i) text += fmt::format("line {} of a text\n", i == 100 ? -version : i);
   return text;
 }
 
-/// A clock that goes on by so many milliseconds with each look at it.
+/// A clock that advances by a fixed time whenever it is read.
 template <int kMilliseconds>
 std::chrono::steady_clock::time_point advancing() {
   static std::chrono::steady_clock::time_point shown;
@@ -27,21 +27,21 @@ std::chrono::steady_clock::time_point advancing() {
 
 }  // namespace
 
-TEST_CASE("an empty conversation is answered with the time alone") {
+TEST_CASE("an empty request is answered with the time alone") {
   World world;
   CHECK(world.say("").empty());
   CHECK(world.say("# nothing\n\npragma unknown thing\ncookie whatever\n").empty());
   CHECK(world.figures().operation.empty());
 }
 
-TEST_CASE("only a client that tells its version, date and time is told the server's") {
+TEST_CASE("only a client that sends its version, date and time gets the server's") {
   World world;
   CHECK(world.say(kVersion) == kServerVersion);
   CHECK(world.say("pragma client-version 22100\n").empty());
   CHECK(world.say("pragma client-version\n").empty());
 }
 
-TEST_CASE("a pull is told what is unclustered") {
+TEST_CASE("a pull gets the names of unclustered artifacts") {
   World world;
   world.say_as("i", kPushCard + file(kOne));
   CHECK(world.say_as("o", kPullCard) == igot(world.initial()) + igot(sha3(kOne)));
@@ -49,7 +49,7 @@ TEST_CASE("a pull is told what is unclustered") {
   CHECK(world.figures().cards == 2);
 }
 
-TEST_CASE("a sync is told only what the client does not say it has") {
+TEST_CASE("a sync gets only names that the client has not mentioned") {
   World world;
   world.say_as("i", kPushCard + file(kOne));
   CHECK(world.say_as("i", kPullCard + kPushCard + igot(sha3(kOne))) == igot(world.initial()));
@@ -60,7 +60,7 @@ TEST_CASE("a sync is told only what the client does not say it has") {
   CHECK(world.figures().operation == "sync");
 }
 
-TEST_CASE("of many names the right ones are left out") {
+TEST_CASE("mentioned names are left out, also among many") {
   World world;
   std::string body = kPushCard;
   std::string names;
@@ -76,12 +76,12 @@ TEST_CASE("of many names the right ones are left out") {
   }
 }
 
-TEST_CASE("an igot of a client that may not push does not count") {
+TEST_CASE("an igot of a client that may not push is ignored") {
   World world;
   CHECK(world.say_as("o", kPullCard + igot(world.initial())) == igot(world.initial()));
 }
 
-TEST_CASE("what is asked for is sent whole, and not named again") {
+TEST_CASE("a requested artifact is sent whole, and not named again") {
   World world;
   world.say_as("i", kPushCard + file(kOne) + file(kThree));
   const std::string reply = world.say_as(
@@ -90,7 +90,7 @@ TEST_CASE("what is asked for is sent whole, and not named again") {
   CHECK(world.figures().artifacts_out == 2);
 }
 
-TEST_CASE("what is asked for without a pull, unknown or a phantom, is not sent") {
+TEST_CASE("requests without a pull, and for unknown artifacts or phantoms, are ignored") {
   World world;
   world.say_as("i", kPushCard + igot(sha3("phantom")));
   CHECK(world.say_as("o", kVersion + gimme(world.initial())) == kServerVersion);
@@ -99,7 +99,7 @@ TEST_CASE("what is asked for without a pull, unknown or a phantom, is not sent")
   CHECK(reply == kServerVersion + igot(world.initial()));
 }
 
-TEST_CASE("a delta is sent where the client is known to have its source") {
+TEST_CASE("a delta is sent if the client is known to have its source") {
   World world;
   const std::string old_text = long_text(1);
   const std::string new_text = long_text(2);
@@ -117,7 +117,7 @@ TEST_CASE("a delta is sent where the client is known to have its source") {
   CHECK(both.contains(file_delta(old_text, new_text)));
 }
 
-TEST_CASE("when the reply is full, the rest is named so that the client asks again") {
+TEST_CASE("if the reply is full, the rest is named so that the client asks again") {
   World world;
   world.say_as("i", kPushCard + file(kOne) + file(kTwo) + file(kThree));
   world.sql("INSERT INTO config(name,value) VALUES('max-download','50')");
@@ -129,7 +129,7 @@ TEST_CASE("when the reply is full, the rest is named so that the client asks aga
   CHECK(count_cards(world.say_as("o", kVersion + kPullCard + asking), "file") == 1);
 }
 
-TEST_CASE("a time that is up ends a reply as its size does") {
+TEST_CASE("the time limit ends a reply as the size limit does") {
   World world;
   world.say_as("i", kPushCard + file(kOne) + file(kTwo));
   world.sql("INSERT INTO config(name,value) VALUES('max-download-time','5')");
@@ -141,7 +141,7 @@ TEST_CASE("a time that is up ends a reply as its size does") {
   CHECK(count_cards(world.ask({.body = asking}).body, "file") == 1);
 }
 
-TEST_CASE("a time of nothing, or of less, is a second, whatever becomes of the wall clock") {
+TEST_CASE("a time limit of zero or less means a second, whatever the wall clock does") {
   World world;
   world.say_as("i", kPushCard + file(kOne) + file(kTwo));
   world.options.max_time = std::chrono::hours(24);
@@ -160,7 +160,7 @@ TEST_CASE("a time of nothing, or of less, is a second, whatever becomes of the w
   }
 }
 
-TEST_CASE("a client from before SHA3 is told so when it would get one") {
+TEST_CASE("a client from before SHA3 gets an error when it would need to understand one") {
   World world;
   const std::string old = "pragma client-version 10000 20120101 120000\n";
   CHECK(world.error_as("o", old + kPullCard + gimme(world.initial())) ==
@@ -169,7 +169,7 @@ TEST_CASE("a client from before SHA3 is told so when it would get one") {
   CHECK(count_cards(world.say_as("o", old + kPullCard + gimme(sha1(kOne))), "file") == 1);
 }
 
-TEST_CASE("a private artifact is sent in a private session alone") {
+TEST_CASE("a private artifact is sent only in a private session") {
   World world;
   world.say_as("ix", kPushCard + "private\n" + file(kOne) + file(kTwo));
   const std::string send_private = "pragma send-private\n";
@@ -179,7 +179,7 @@ TEST_CASE("a private artifact is sent in a private session alone") {
   CHECK(world.say_as("ix", send_private + kPullCard) == names + "igot " + sha3(kOne) + " 1\n");
   CHECK(world.say_as("ix", kVersion + send_private + kPullCard + gimme(sha3(kOne))) ==
         kServerVersion + "private\n" + file(kOne) + names);
-  // Only named: so that a client stops asking for what a public check-in refers to.
+  // Only named, so that a client stops requesting it because of a public check-in.
   CHECK(world.say_as("i", kVersion + kPullCard + gimme(sha3(kOne))) ==
         kServerVersion + "igot " + sha3(kOne) + " 1\n" + names);
   const std::string old = "pragma client-version 21100 20200412 120000\n";
@@ -197,13 +197,13 @@ TEST_CASE("a shunned artifact is neither named nor sent") {
         "push " + kServerCode + " " + kProjectCode + "\n" + igot(world.initial()));
 }
 
-TEST_CASE("a pull makes a cluster where a hundred artifacts are unclustered") {
+TEST_CASE("a pull makes a cluster if a hundred artifacts are unclustered") {
   World world;
   std::string many = kPushCard;
   for (int i = 0; i < 98; ++i) many += file(fmt::format("text {}", i));
   world.say_as("i", many);
   CHECK(count_cards(world.say_as("o", kPullCard), "igot") == 99);
-  // Written behind the server's back, so that no push makes the cluster first.
+  // Written directly to the file, so that no push makes the cluster first.
   world.sql("INSERT INTO blob(rcvid,size,uuid,content) VALUES(1,0,'" + sha3("") +
             "',x'00000000789c030000000001'); INSERT INTO unclustered VALUES(last_insert_rowid())");
   const std::string reply = world.say_as("o", kPullCard);

@@ -23,7 +23,7 @@ const std::string kPhantom = sha3("a phantom");
 
 }  // namespace
 
-TEST_CASE("what is pushed is stored, with who sent it") {
+TEST_CASE("a pushed artifact is stored with its sender") {
   World world;
   CHECK(world.say_as("i", kVersion + kPushCard + file("one") + file("two")) == kServerVersion);
   CHECK(content_of(world, sha3("one")) == "one");
@@ -36,7 +36,7 @@ TEST_CASE("what is pushed is stored, with who sent it") {
         sha1(kVersion + kPushCard + file("one") + file("two")));
 }
 
-TEST_CASE("what is there already is not stored again, and nothing says that it was received") {
+TEST_CASE("an artifact that is already there is not stored again, and no receipt is recorded") {
   World world;
   world.say_as("i", kPushCard + file("one"));
   const std::string before = world.dump();
@@ -61,7 +61,7 @@ TEST_CASE("a compressed file and one named by SHA1 are stored") {
   CHECK(content_of(world, sha1("old")) == "old");
 }
 
-TEST_CASE("a delta that comes before its source waits for it, and the source is asked for") {
+TEST_CASE("a delta that arrives before its source waits for it, and the source is requested") {
   World world;
   const std::string base(300, 'b');
   CHECK(world.say_as("i", kPushCard + file_delta(base + "!", base)) == gimme(sha3(base)));
@@ -69,7 +69,7 @@ TEST_CASE("a delta that comes before its source waits for it, and the source is 
   CHECK(content_of(world, sha3(base + "!")) == base + "!");
 }
 
-TEST_CASE("what the client has and the server does not becomes a phantom that is asked for") {
+TEST_CASE("an artifact that only the client has becomes a phantom and is requested") {
   World world;
   CHECK(world.say_as("i", kVersion + kPushCard + igot(kPhantom)) ==
         kServerVersion + gimme(kPhantom));
@@ -79,13 +79,13 @@ TEST_CASE("what the client has and the server does not becomes a phantom that is
   CHECK(world.value("SELECT count(*) FROM phantom") == "0");
 }
 
-TEST_CASE("an artifact that is named and sent in one request is no phantom") {
+TEST_CASE("an artifact that is named and sent in one request does not become a phantom") {
   World world;
   CHECK(world.say_as("i", kPushCard + igot(kPhantom) + file("a phantom") + igot(kPhantom)).empty());
   CHECK(world.say_as("i", kPushCard + igot(kPhantom)).empty());
 }
 
-TEST_CASE("what the client itself asks for is not asked of it") {
+TEST_CASE("an artifact that the client itself requests is not requested from it") {
   World world;
   CHECK(world
             .say_as("i", kPullCard + kPushCard + igot(world.initial()) + igot(kPhantom) +
@@ -93,7 +93,7 @@ TEST_CASE("what the client itself asks for is not asked of it") {
             .empty());
 }
 
-TEST_CASE("no more is asked for at a time than is allowed") {
+TEST_CASE("no more artifacts are requested at once than allowed") {
   World world;
   std::string names;
   for (int i = 0; i < 501; ++i) names += igot(sha3(fmt::format("phantom {}", i)));
@@ -103,14 +103,14 @@ TEST_CASE("no more is asked for at a time than is allowed") {
   CHECK(count_cards(world.say_as("i", kPushCard + names), "gimme") == 10);
 }
 
-TEST_CASE("an igot before the push card, or without one, is not believed") {
+TEST_CASE("an igot before the push card, or without one, is ignored") {
   World world;
   CHECK(world.say_as("i", igot(kPhantom) + kPushCard).empty());
   CHECK(world.say_as("i", kVersion + igot(kPhantom)) == kServerVersion);
   CHECK(world.value("SELECT count(*) FROM phantom") == "0");
 }
 
-TEST_CASE("who may pull but not push is told so in words that stop the client pushing") {
+TEST_CASE("a client that may pull but not push gets the message that stops it pushing") {
   World world;
   const std::string names = igot(world.initial());
   CHECK(world.say_as("o", kPullCard + kPushCard + igot(kPhantom)) ==
@@ -120,7 +120,7 @@ TEST_CASE("who may pull but not push is told so in words that stop the client pu
   CHECK(world.error_as("o", kPullCard + kPushCard + file("one")) == "not authorized to write");
 }
 
-TEST_CASE("pushing, pulling and sending files take the right to do so") {
+TEST_CASE("pushing, pulling and sending files need their rights") {
   World world;
   CHECK(world.error_of(kPushCard) == "not authorized to write");
   CHECK(world.error_of(kPullCard) == "not authorized to read");
@@ -132,7 +132,7 @@ TEST_CASE("pushing, pulling and sending files take the right to do so") {
   CHECK(world.error_as("i", "config /user 3\nabc\n") == "not authorized to push configuration");
 }
 
-TEST_CASE("the project must be the same, to the letter") {
+TEST_CASE("the project code must be the same, to the letter") {
   World world;
   for (const char* verb : {"pull", "push"}) {
     for (const std::string& code : {std::string(40, '2'), std::string("1"), kProjectCode + "1"}) {
@@ -143,7 +143,7 @@ TEST_CASE("the project must be the same, to the letter") {
   CHECK(world.error_of(fmt::format("pull x {}\n", std::string(40, 'A'))) == "wrong project");
 }
 
-TEST_CASE("a client with the server's own code is refused only where that is asked for") {
+TEST_CASE("a client with the server's own code is refused only if configured") {
   World world;
   const std::string card = "pull " + kServerCode + " " + kProjectCode + "\n";
   CHECK(world.say_as("i", card) == igot(world.initial()));
@@ -152,7 +152,7 @@ TEST_CASE("a client with the server's own code is refused only where that is ask
   CHECK(world.say_as("i", kPullCard) == igot(world.initial()));
 }
 
-TEST_CASE("private applies to the next file alone") {
+TEST_CASE("private applies only to the next file") {
   World world;
   world.say_as("ix", kPushCard + "private\n" + igot(kPhantom) + file("one") + file("two"));
   CHECK(world.value("SELECT uuid FROM private JOIN blob USING(rid)") == sha3("one"));
@@ -161,7 +161,7 @@ TEST_CASE("private applies to the next file alone") {
                     sha3("one") + "'") == "0");
 }
 
-TEST_CASE("a private artifact that somebody has as a public one becomes public") {
+TEST_CASE("a private artifact that a client has as a public one becomes public") {
   World world;
   world.say_as("ix", kPushCard + "private\n" + file("one") + "private\n" + file("two"));
   CHECK(world.say_as("ix", kPushCard + igot(sha3("one"))).empty());
@@ -169,12 +169,12 @@ TEST_CASE("a private artifact that somebody has as a public one becomes public")
   CHECK(world.value("SELECT count(*) FROM private") == "0");
 }
 
-TEST_CASE("to name a private artifact is not to publish it: it has to be sent") {
+TEST_CASE("naming a private artifact does not publish it: it has to be sent") {
   World world;
   world.say_as("ix", kPushCard + "private\n" + file("one"));
   const std::string before = world.dump();
   CHECK(world.say_as("i", kPushCard + igot(sha3("one"))) == gimme(sha3("one")));
-  // Its name with other bytes, and a delta that copies what it is to prove.
+  // Its name with other bytes, and a delta that copies the content to be proven.
   world.say_as("i", kPushCard + fmt::format("file {} 3\nxyz", sha3("one")));
   world.say_as("i",
                kPushCard + fmt::format("file {} {} 10\n3\n3@0,1hUUU;", sha3("one"), sha3("one")));
@@ -185,7 +185,7 @@ TEST_CASE("to name a private artifact is not to publish it: it has to be sent") 
   CHECK(world.value("SELECT count(*) FROM private") == "0");
 }
 
-TEST_CASE("what is private where it is, and nobody has sent, is remembered as private") {
+TEST_CASE("an artifact that is private at the client and unknown here is remembered as private") {
   for (const char* user : {"i", "ix"}) {
     CAPTURE(user);
     World world;
@@ -193,7 +193,7 @@ TEST_CASE("what is private where it is, and nobody has sent, is remembered as pr
     CHECK(world.say_as(user, kPushCard + igot(kPhantom, " 1")).empty());
     CHECK(world.value("SELECT uuid FROM private JOIN blob USING(rid)") == kPhantom);
     CHECK(world.value("SELECT count(*) FROM unclustered JOIN phantom USING(rid)") == "0");
-    // Until somebody has it as a public one, or sends it.
+    // Until a client has it as public, or sends it.
     CHECK(world.say_as("i", kPushCard + igot(kPhantom)) == gimme(kPhantom));
     world.say_as(user, kPushCard + igot(kPhantom, " 1"));
     CHECK(world.say_as("i", kPushCard + file("a phantom")).empty());
@@ -202,7 +202,7 @@ TEST_CASE("what is private where it is, and nobody has sent, is remembered as pr
   }
 }
 
-TEST_CASE("who may not see private artifacts makes none of what is here, and brings none") {
+TEST_CASE("without the right to see private artifacts, a client can neither make nor send any") {
   World world;
   world.say_as("i", kPushCard + file("one"));
   const std::string before = world.dump();
@@ -210,7 +210,7 @@ TEST_CASE("who may not see private artifacts makes none of what is here, and bri
   CHECK(world.dump() == before);
 }
 
-TEST_CASE("a delta on itself is the fault of who sends it") {
+TEST_CASE("a delta on itself is the client's fault") {
   World world;
   world.say_as("i", kPushCard + igot(kPhantom) + file("one"));
   const std::string delta = artifact::delta_create("x", "x");
@@ -227,7 +227,7 @@ TEST_CASE("a delta on itself is the fault of who sends it") {
   }
 }
 
-TEST_CASE("what everybody may have is never stored as a delta on what not everybody may have") {
+TEST_CASE("a public artifact is never stored as a delta on a private one") {
   const std::string secret(1000, 's');
   const std::string open = secret + " and more";
   const auto is_whole = [&](World& world) {
@@ -252,7 +252,7 @@ TEST_CASE("what everybody may have is never stored as a delta on what not everyb
   CHECK(is_whole(published));
 }
 
-TEST_CASE("a delta that waits for its source keeps nobody from the rest") {
+TEST_CASE("a delta that waits for its source does not delay other artifacts") {
   World world;
   const std::string source(1000, 's');
   const std::string target = source + " and more";
@@ -273,7 +273,7 @@ TEST_CASE("a delta that waits for its source keeps nobody from the rest") {
   CHECK(world.say_as("o", kVersion + kPullCard).find(igot(sha3(target))) != std::string::npos);
 }
 
-TEST_CASE("a delta on what is shunned is asked for whole") {
+TEST_CASE("the full artifact is requested instead of a delta on a shunned one") {
   World world;
   const std::string source(1000, 's');
   const std::string target = source + " and more";
@@ -285,7 +285,7 @@ TEST_CASE("a delta on what is shunned is asked for whole") {
   CHECK(world.value("SELECT count(*) FROM phantom") == "0");
 }
 
-TEST_CASE("a delta on what is private tells nothing of it: what it makes is asked for whole") {
+TEST_CASE("a delta on a private artifact reveals nothing of it: the full artifact is requested") {
   World world;
   const std::string secret(1000, 's');
   const std::string right = secret + " and more";
@@ -300,7 +300,7 @@ TEST_CASE("a delta on what is private tells nothing of it: what it makes is aske
   CHECK(world.value("SELECT count(*) FROM delta") == "0");
 }
 
-TEST_CASE("an artifact that fossil crashes at is not taken") {
+TEST_CASE("an artifact that crashes fossil is rejected") {
   World world;
   const std::string cards =
       fmt::format("D 2020-01-01T00:00:00\nT +parent {}\nU w\n", world.initial());
@@ -308,7 +308,7 @@ TEST_CASE("an artifact that fossil crashes at is not taken") {
   CHECK(world.error_as("i", kPushCard + file(crashing)).ends_with("fossil crashes at it"));
 }
 
-TEST_CASE("nobody makes a public artifact private") {
+TEST_CASE("no client can make a public artifact private") {
   World world;
   world.say_as("i", kPushCard + file("one"));
   const std::string before = world.dump();
@@ -318,7 +318,7 @@ TEST_CASE("nobody makes a public artifact private") {
   CHECK(world.dump() == before);
 }
 
-TEST_CASE("an unknown private artifact becomes a private phantom for who may see it") {
+TEST_CASE("an unknown private artifact becomes a private phantom for users who may see it") {
   World world;
   CHECK(world.say_as("i", kPushCard + igot(kPhantom, " 1")).empty());
   CHECK(world.value("SELECT count(*) FROM phantom") == "0");
@@ -337,7 +337,7 @@ TEST_CASE("a shunned artifact never comes back") {
 }
 
 TEST_CASE(
-    "a hash policy that shuns SHA1 refuses it, and one that waits for SHA3 notes its coming") {
+    "a hash policy that shuns SHA1 refuses it, and one that waits for SHA3 notes its arrival") {
   World world;
   const std::string old = fmt::format("file {} 3\nold", sha1("old"));
   world.sql("REPLACE INTO config(name,value) VALUES('hash-policy',4)");
@@ -350,7 +350,7 @@ TEST_CASE(
   CHECK(world.value("SELECT value FROM config WHERE name='hash-policy'") == "2");
 }
 
-TEST_CASE("hooks wait while more is asked for, and no longer") {
+TEST_CASE("hooks wait while more artifacts are requested, and no longer") {
   World world;
   const std::string embargo = "SELECT value FROM config WHERE name='hook-embargo'";
   world.say_as("i", kPushCard + file("one"));
@@ -364,7 +364,7 @@ TEST_CASE("hooks wait while more is asked for, and no longer") {
   CHECK(world.value(embargo) == "(none)");
 }
 
-TEST_CASE("a whole push ends in clusters, half of one does not") {
+TEST_CASE("a complete push ends in clusters, an incomplete one does not") {
   World world;
   std::string many = kPushCard;
   for (int i = 0; i < 120; ++i) many += file(fmt::format("text {}", i));
@@ -377,7 +377,7 @@ TEST_CASE("a whole push ends in clusters, half of one does not") {
 }
 
 TEST_CASE(
-    "who is kept from writing by another writer is told to try again, and nothing is stored") {
+    "a client whose push has to wait for another writer is asked to retry, and nothing is stored") {
   World world;
   auto other = quarry::repository::Repository::open(world.path());
   REQUIRE(other.has_value());
@@ -386,14 +386,14 @@ TEST_CASE(
     REQUIRE(receipt.has_value());
     CHECK(world.refusal_as("i", kPushCard + file("one"))
               .starts_with("the repository is busy: try again"));
-    // Whoever has nothing to store does not wait.
+    // A client with nothing to store does not wait.
     CHECK(world.say_as("i", kPullCard + kPushCard + igot(world.initial())).empty());
     CHECK(world.say_as("i", kPullCard) == igot(world.initial()));
   }
   CHECK(world.say_as("i", kPushCard + file("one")).empty());
 }
 
-TEST_CASE("a pull makes no cluster while another one writes, and does not wait") {
+TEST_CASE("a pull makes no cluster while another client writes, and does not wait") {
   World world;
   std::string rows;
   for (int i = 0; i < 110; ++i) {

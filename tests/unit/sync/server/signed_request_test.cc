@@ -25,24 +25,24 @@ SignedHead head_with(std::string_view cookie, std::string_view date = kDate) {
   return {.method = "POST", .target = kTarget, .date = date, .cookie = cookie};
 }
 
-/// Counts what a guard is asked and told.
+/// Counts the calls of a guard.
 struct RequestGuard : LoginGuard {
   std::chrono::seconds wait(std::string_view) override {
     ++asked;
     return delay;
   }
-  void tell(bool succeeded) override { ++(succeeded ? good : bad); }
+  void record(bool succeeded) override { ++(succeeded ? good : bad); }
   std::chrono::seconds delay{0};
   int asked = 0, good = 0, bad = 0;
 };
 
-/// "" where the request is let in, otherwise why not.
+/// "" if the request is accepted, otherwise the error.
 std::string outcome(World& world, const SignedHead& head, std::string_view body = kBody,
                     LoginGuard* guard = nullptr) {
   SignedRequest request(world.repository(), guard);
   auto done = request.begin(head, kRequestTime);
   if (!done) return done.error().message;
-  // However it comes.
+  // Either way.
   request.add_body(body.substr(0, 1));
   request.add_body(body.substr(1));
   done = request.confirm();
@@ -51,28 +51,28 @@ std::string outcome(World& world, const SignedHead& head, std::string_view body 
 
 }  // namespace
 
-TEST_CASE("who signs with his password is let in, with his letters and those of nobody") {
+TEST_CASE("a signed request has its user's letters and those of nobody") {
   World world;
   world.sql("UPDATE user SET cap='gh' WHERE login='nobody'");
   SignedRequest request(world.repository(), nullptr);
   REQUIRE(request.begin(head_with(signed_cookie("ix", "pw")), kRequestTime));
   request.add_body(kBody);
   CHECK(request.confirm());
-  CHECK(request.person().login == "ix");
-  CHECK(request.person().letters == "ghix");
-  CHECK(request.person().is_somebody);
+  CHECK(request.user().login == "ix");
+  CHECK(request.user().letters == "ghix");
+  CHECK(request.user().is_logged_in);
   CHECK(request.signature().size() == 40);
   CHECK(request.date() == kRequestTime);
 }
 
-TEST_CASE("a request without a login is nobody's") {
+TEST_CASE("a request without a login is from nobody") {
   World world;
   SignedRequest request(world.repository(), nullptr);
   REQUIRE(request.begin(head_with("", ""), kRequestTime));
   request.add_body(kBody);
   CHECK(request.confirm());
-  CHECK(request.person().login == "nobody");
-  CHECK_FALSE(request.person().is_somebody);
+  CHECK(request.user().login == "nobody");
+  CHECK_FALSE(request.user().is_logged_in);
   CHECK(request.signature().empty());
 }
 
@@ -93,14 +93,14 @@ TEST_CASE("each part of a request is signed") {
   CHECK(outcome(world, good, "another tarball") == "login failed");
 }
 
-TEST_CASE("a wrong password, an unknown user and lenders of rights read the same") {
+TEST_CASE("a wrong password, an unknown user and built-in users get the same error") {
   World world;
   for (const char* user : {"i", "x", "reader", "developer"}) {
     CHECK(outcome(world, head_with(signed_cookie(user, "wrong"))) == "login failed");
   }
 }
 
-TEST_CASE("a signature is good for five minutes, before and after") {
+TEST_CASE("a signature is valid for five minutes before and after") {
   World world;
   const auto at = [&](std::string_view date) {
     return outcome(world, head_with(signed_cookie("i", "pw", date), date));
@@ -115,18 +115,18 @@ TEST_CASE("a signature is good for five minutes, before and after") {
   CHECK(at("yesterday").find("needs its date") != std::string::npos);
 }
 
-TEST_CASE("who has no password learns nothing of the clock") {
+TEST_CASE("without a password, nothing about the clock is revealed") {
   World world;
   const std::string_view old = "2020-01-01T00:00:00Z";
   CHECK(outcome(world, head_with(signed_cookie("i", "wrong", old), old)) == "login failed");
 }
 
-TEST_CASE("failures count for the guard, and so do logins that are right in both halves") {
+TEST_CASE("the guard counts failures, and logins that pass both steps") {
   World world;
   RequestGuard guard;
   CHECK(outcome(world, head_with(signed_cookie("i", "wrong")), kBody, &guard) == "login failed");
   CHECK(guard.bad == 1);
-  // What was signed for another body shows no password that could be wrong.
+  // A signature for another body does not prove a wrong password.
   CHECK(outcome(world, head_with(signed_cookie("i", "pw")), "x", &guard) == "login failed");
   CHECK(guard.bad == 1);
   CHECK(guard.good == 0);
@@ -137,21 +137,21 @@ TEST_CASE("failures count for the guard, and so do logins that are right in both
         "too many failed logins: try again in 7 s");
 }
 
-TEST_CASE("whom the web server let in is somebody where the repository agrees, without a login") {
+TEST_CASE("a user authenticated by the web server needs no login if the repository agrees") {
   World world;
   SignedHead head = head_with("");
   head.remote_user = "i";
   SignedRequest stranger(world.repository(), nullptr);
   REQUIRE(stranger.begin(head, kRequestTime));
-  CHECK(stranger.person().login == "nobody");
+  CHECK(stranger.user().login == "nobody");
   world.sql("INSERT OR REPLACE INTO config(name,value,mtime) VALUES('remote_user_ok','1',1)");
   SignedRequest known(world.repository(), nullptr);
   REQUIRE(known.begin(head, kRequestTime));
   CHECK(known.confirm());
-  CHECK(known.person().login == "i");
+  CHECK(known.user().login == "i");
 }
 
-TEST_CASE("a name that a cookie could not hold as it stands is signed and read the same") {
+TEST_CASE("a name with special characters is signed and read the same") {
   World world;
   const std::string name = "a b;c=%+\\";
   world.add_user(name, "i", secret_of(name, "pw"));

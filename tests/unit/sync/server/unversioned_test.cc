@@ -1,4 +1,4 @@
-// Unversioned files: what is stored of them, who may do what, what lies.
+// Unversioned files: storage, rights, and invalid cards.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -41,7 +41,7 @@ struct UvWorld : World {
 
 }  // namespace
 
-TEST_CASE("an unversioned file is stored, listed and given") {
+TEST_CASE("an unversioned file is stored, listed and sent") {
   UvWorld world;
   CHECK(world.say_as("oy", uvfile("a.txt", 100, "aaa")).empty());
   CHECK(world.rows() == fmt::format("a.txt|100|{}|3|0|aaa|\n", sha1("aaa")));
@@ -55,7 +55,7 @@ TEST_CASE("an unversioned file is stored, listed and given") {
   CHECK(world.value("SELECT ipaddr FROM rcvfrom JOIN unversioned USING(rcvid)") == "192.0.2.7");
 }
 
-TEST_CASE("what compresses well is kept compressed") {
+TEST_CASE("content that compresses well is stored compressed") {
   UvWorld world;
   const std::string content(5000, 'c');
   world.say_as("oy", uvfile("c", 1, content));
@@ -70,7 +70,7 @@ TEST_CASE("a file may be empty") {
   CHECK(world.say_as("o", "uvgimme e\n") == "uvfile e 1 " + kNothing + " 0 0\n");
 }
 
-TEST_CASE("the hash over all files is that of names, times and hashes of those that are there") {
+TEST_CASE("the hash over all files is that of names, times and hashes of existing ones") {
   UvWorld world;
   CHECK(world.say_as("o", ask_catalogue(kNothing)).empty());
   world.say_as("oy", uvfile("b", 86400, "bbb") + uvfile("a", 0, "aaa") + uvfile("c", 5, "ccc") +
@@ -83,7 +83,7 @@ TEST_CASE("the hash over all files is that of names, times and hashes of those t
   CHECK(catalogue.find("uvigot c 6 - 0\n") != std::string::npos);
 }
 
-TEST_CASE("the hash that the file remembers is believed, and forgotten with every change") {
+TEST_CASE("the hash stored in the file is trusted, and dropped with every change") {
   UvWorld world;
   world.say_as("oy", uvfile("a", 1, "aaa"));
   world.sql("INSERT INTO config(name,value,mtime) VALUES('uv-hash','" + kOther + "',1)");
@@ -93,14 +93,14 @@ TEST_CASE("the hash that the file remembers is believed, and forgotten with ever
   CHECK_FALSE(world.say_as("o", ask_catalogue(kOther)).empty());
 }
 
-TEST_CASE("a catalogue comes once a request, and sees what the request brought") {
+TEST_CASE("a catalogue is sent once per request, and includes what the request brought") {
   UvWorld world;
   const std::string reply =
       world.say_as("oy", uvfile("a", 1, "aaa") + ask_catalogue(kOther) + ask_catalogue(kNothing));
   CHECK(count_cards(reply, "uvigot") == 1);
 }
 
-TEST_CASE("the later file wins, of two at the same time the greater hash") {
+TEST_CASE("the later file wins; at equal times the greater hash") {
   UvWorld world;
   const auto now_is = [&](int mtime, std::string_view content) {
     CHECK(world.rows() == fmt::format("a|{}|{}|3|0|{}|\n", mtime, sha1(content), content));
@@ -131,18 +131,18 @@ TEST_CASE("a deleted file stays as a row without a hash, and may come back") {
   CHECK(world.rows() == fmt::format("a|101|{}|3|0|aaa|\n", sha1("aaa")));
 }
 
-TEST_CASE("content that is left out changes the time of that content, and nothing else") {
+TEST_CASE("content that is left out changes only the time of that content") {
   UvWorld world;
   world.say_as("oy", uvfile("a", 100, "aaa"));
   world.say_as("oy", fmt::format("uvfile a 105 {} 3 4\n", sha1("aaa")));
   CHECK(world.rows() == fmt::format("a|105|{}|3|0|aaa|\n", sha1("aaa")));
-  // Of these the content is not here: to say that it is would be a lie.
+  // Their content is missing, so they must not be announced.
   world.say_as("oy",
                fmt::format("uvfile a 106 {} 3 4\nuvfile b 1 {} 3 4\n", sha1("bbb"), sha1("bbb")));
   CHECK(world.rows() == fmt::format("a|105|{}|3|0|aaa|\n", sha1("aaa")));
 }
 
-TEST_CASE("nobody writes unversioned files without the right y, or reads them without o") {
+TEST_CASE("writing unversioned files needs the right y, reading them o") {
   UvWorld world;
   world.say_as("oy", uvfile("a", 100, "aaa"));
   const std::string before = world.dump();
@@ -164,7 +164,7 @@ TEST_CASE("nobody writes unversioned files without the right y, or reads them wi
   CHECK(world.say("uvgimme a\n" + ask_catalogue(kOther)).empty());
 }
 
-TEST_CASE("a clone gets the catalogue unasked where uv-sync says so, with the right to read") {
+TEST_CASE("a clone gets the catalogue unasked if uv-sync is on, with the right to read") {
   UvWorld world;
   world.say_as("oy", uvfile("a", 100, "aaa"));
   world.add_user("go", "go", secret_of("go", "pw"));
@@ -176,7 +176,7 @@ TEST_CASE("a clone gets the catalogue unasked where uv-sync says so, with the ri
   CHECK(world.say_as("g", "clone 3 99\n" + ask_catalogue(kOther)).starts_with("clone_seqno 0\n"));
 }
 
-TEST_CASE("where the reply is full, an unversioned file is named instead of sent") {
+TEST_CASE("if the reply is full, an unversioned file is named instead of sent") {
   UvWorld world;
   world.say_as("oy", uvfile("a", 1, "aaa") + uvfile("b", 2, "bbb"));
   world.sql("INSERT INTO config(name,value,mtime) VALUES('max-download','10',1)");
@@ -184,14 +184,14 @@ TEST_CASE("where the reply is full, an unversioned file is named instead of sent
         fmt::format("uvfile a 1 {} 3 0\naaauvigot b 2 {} 3\n", sha1("aaa"), sha1("bbb")));
 }
 
-TEST_CASE("an old client is told that it is too old for an unversioned file") {
+TEST_CASE("an old client gets the error that it is too old for an unversioned file") {
   UvWorld world;
   world.say_as("oy", fmt::format("uvfile a 1 {} 3 0\naaa", sha3("aaa")));
   CHECK(world.error_as("o", "uvgimme a\n") == "Fossil version 2.0 or later required.");
   CHECK(world.say_as("o", kVersion + "uvgimme a\n").ends_with("\naaa"));
 }
 
-TEST_CASE("a name whose content never came is listed but cannot be given") {
+TEST_CASE("a name whose content never arrived is listed but cannot be sent") {
   UvWorld world;
   world.say_as("oy", uvfile("a", 1, "aaa"));
   world.sql("INSERT INTO unversioned(name,mtime,hash,sz,encoding) VALUES('b',1,'" + sha1("bbb") +
@@ -199,7 +199,7 @@ TEST_CASE("a name whose content never came is listed but cannot be given") {
   CHECK(world.say_as("o", "uvgimme b\n").empty());
 }
 
-TEST_CASE("a name that is more than a word in a card is not listed") {
+TEST_CASE("a name that is more than one word in a card is not listed") {
   UvWorld world;
   world.say_as("oy", uvfile("a", 1, "aaa"));
   world.sql(
@@ -209,7 +209,7 @@ TEST_CASE("a name that is more than a word in a card is not listed") {
         fmt::format("pragma uv-pull-only\nuvigot a 1 {} 3\n", sha1("aaa")));
 }
 
-TEST_CASE("unversioned files that lie are refused and change nothing") {
+TEST_CASE("invalid unversioned files are refused and change nothing") {
   UvWorld world;
   world.say_as("oy", uvfile("a", 1, "aaa"));
   const std::string good = uvfile("b", 1, "bbb");
@@ -237,7 +237,7 @@ TEST_CASE("unversioned files that lie are refused and change nothing") {
   CHECK(world.error_as("oy", "uvigot b 1 " + hash + " 3\n").starts_with("bad command: uvigot b"));
 }
 
-TEST_CASE("names of unversioned files are relative paths in UTF-8 that do not climb") {
+TEST_CASE("names of unversioned files are relative paths in UTF-8 without \"..\"") {
   for (const char* name : {"a", ".a", "..a", "a/b", "a/.b", "a/..b", "-x", "a*b", "\xc3\xa4",
                            "\xe2\x82\xac", "\xf0\x9f\x98\x80"}) {
     CAPTURE(name);

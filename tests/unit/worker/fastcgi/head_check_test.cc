@@ -20,14 +20,14 @@ HeadVerdict verdict(std::string_view bytes) {
   return check_head(bytes).verdict;
 }
 
-/// A request whose parameters are PARAMS, bytes as they are.
+/// A request with the encoded PARAMS.
 HeadVerdict of_params(const std::string& params) {
   return verdict(begin_record() + record(FCGI_PARAMS, params) + record(FCGI_PARAMS, ""));
 }
 
 }  // namespace
 
-TEST_CASE("a request is recognised once all of its parameters are there, and not before") {
+TEST_CASE("a request is recognized as soon as all of its parameters have arrived") {
   const std::string body(3000, 'b');
   const std::string head = request(post("/a", body));
   const std::string whole = request(post("/a", body), body);
@@ -41,7 +41,7 @@ TEST_CASE("a request is recognised once all of its parameters are there, and not
   CHECK(check_head(whole).is_whole);
 }
 
-TEST_CASE("parameters may be cut into records anywhere") {
+TEST_CASE("parameters may be split into records anywhere") {
   const std::string params = encode_params(post("/a", "", "x"));
   for (std::size_t cut = 1; cut < params.size(); ++cut) {
     CHECK(verdict(begin_record() + record(FCGI_PARAMS, params.substr(0, cut)) +
@@ -50,7 +50,7 @@ TEST_CASE("parameters may be cut into records anywhere") {
   }
 }
 
-TEST_CASE("what no web server would send is malformed from its first wrong byte on") {
+TEST_CASE("a request that no web server would send is malformed from its first wrong byte on") {
   CHECK(verdict("GET / HTTP/1.1\r\n\r\n") == HeadVerdict::kMalformed);
   CHECK(verdict("\2") == HeadVerdict::kMalformed);
   CHECK(verdict(record(FCGI_PARAMS, "")) == HeadVerdict::kMalformed);
@@ -63,7 +63,7 @@ TEST_CASE("what no web server would send is malformed from its first wrong byte 
   CHECK(verdict(begin_record() + begin_record()) == HeadVerdict::kMalformed);
 }
 
-TEST_CASE("lengths that lie are found before anybody takes memory for them") {
+TEST_CASE("false lengths are detected before memory is allocated") {
   CHECK(of_params(std::string("\1\2ab", 4)) == HeadVerdict::kMalformed);
   CHECK(of_params(std::string("\xff\xff\xff\xff\xff\xff\xff\xff", 8)) == HeadVerdict::kMalformed);
   CHECK(of_params(std::string("\x80\0\0", 3)) == HeadVerdict::kMalformed);
@@ -73,7 +73,7 @@ TEST_CASE("lengths that lie are found before anybody takes memory for them") {
   CHECK(of_params(std::string("\1\0A", 3)) == HeadVerdict::kComplete);
 }
 
-TEST_CASE("too many parameters, and too long ones, are too large") {
+TEST_CASE("too many or too long parameters are too large") {
   const auto with = [](std::size_t count, std::size_t size) {
     worker_test::Params params;
     for (std::size_t i = 0; i < count; ++i) params.emplace_back("A", std::string(size, 'x'));

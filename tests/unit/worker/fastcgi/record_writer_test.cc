@@ -34,7 +34,7 @@ std::string read_all(int fd) {
   return bytes;
 }
 
-/// The contents of STDOUT records of REQUEST_ID, joined; "(bad record)" at the first that is none.
+/// The contents of STDOUT records of REQUEST_ID, joined; "(bad record)" at the first invalid one.
 std::string contents(std::string_view records, int request_id) {
   std::string joined;
   quarry::http::RecordReader reader;
@@ -51,7 +51,7 @@ std::string contents(std::string_view records, int request_id) {
 
 }  // namespace
 
-TEST_CASE("a large reply arrives as STDOUT records, whole and in order, through a slow socket") {
+TEST_CASE("a large reply arrives as STDOUT records, complete and in order, through a slow socket") {
   std::string reply;
   for (int i = 0; reply.size() < 5000000; ++i) reply += std::to_string(i) + ' ';
   Pair pair;
@@ -63,13 +63,13 @@ TEST_CASE("a large reply arrives as STDOUT records, whole and in order, through 
   CHECK(contents(arrived, 259) == reply);
 }
 
-TEST_CASE("sending to a peer that is gone fails and raises no signal") {
+TEST_CASE("sending to a disconnected peer fails and raises no signal") {
   Pair pair;
   pair.there.reset();
   CHECK_FALSE(send_stdout_records(pair.here.get(), 1, std::string(100000, 'x')));
 }
 
-TEST_CASE("sending to a peer that does not read ends with the socket's time-out") {
+TEST_CASE("sending to a peer that does not read ends with the socket's timeout") {
   Pair pair;
   const timeval limit{0, 50000};
   REQUIRE(::setsockopt(pair.here.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0);

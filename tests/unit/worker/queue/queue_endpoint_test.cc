@@ -30,8 +30,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kTarball = "application/x-quarry-change-set";
 constexpr std::string_view kAction = "application/x-quarry-action";
 
-/// A repository with users who are called as their rights are, each with the password "pw", and its
-/// queue's endpoint.
+/// A repository with users named after their rights, each with the password "pw", and its queue's
+/// endpoint.
 class QueueWorld {
  public:
   QueueWorld() {
@@ -79,7 +79,7 @@ class QueueWorld {
     last_ = asked;
     return send_again();
   }
-  /// The last request as it was.
+  /// The last request unchanged.
   QueueReply send_again() {
     const Asked& asked = last_;
     const std::string path = asked.target.substr(0, asked.target.find('?'));
@@ -112,7 +112,7 @@ class QueueWorld {
                 .type = kTarball,
                 .body = "a tarball " + std::to_string(++count_)});
   }
-  /// Puts what was submitted with REPLY into queue/.
+  /// Moves the change set submitted with REPLY to queue/.
   std::string queued(const QueueReply& reply) {
     REQUIRE(reply.status == 202);
     const auto names = directories.list(Stage::kPrequeue);
@@ -134,7 +134,7 @@ class QueueWorld {
                 .user = user,
                 .type = kAction});
   }
-  /// Files anywhere in the queue's folders, without those that say which requests were taken.
+  /// Files in the queue's folders, except the records of accepted requests.
   std::size_t files() const {
     std::size_t count = 0;
     if (!fs::exists(directories.base())) return 0;
@@ -168,7 +168,7 @@ bool has(const QueueReply& reply, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("what a writer sends is in the queue's folders, with who sent it, when it is answered") {
+TEST_CASE("a submission is in the queue's folders, with its submitter, before it is answered") {
   QueueWorld world;
   const QueueReply reply = world.submit();
   REQUIRE(reply.status == 202);
@@ -189,7 +189,7 @@ TEST_CASE("what a writer sends is in the queue's folders, with who sent it, when
   CHECK(submission->time == world.clock.now());
 }
 
-TEST_CASE("who may not submit is refused before his body is read, and nothing is left of it") {
+TEST_CASE("without the right to submit, a request is refused before its body is read") {
   QueueWorld world;
   CHECK(world.submit("").status == 401);
   CHECK(world.submit("guest").status == 403);
@@ -204,7 +204,7 @@ TEST_CASE("who may not submit is refused before his body is read, and nothing is
   CHECK(world.submit("admin", "?type=RB").status == 202);
 }
 
-TEST_CASE("a wrong password is told to the log with the name, and reads nothing") {
+TEST_CASE("a wrong password is logged with the user name, and the body is not read") {
   QueueWorld world;
   const QueueReply reply = world.ask(
       {.method = "POST", .target = "/x/queue", .password = "wrong", .type = kTarball, .body = "x"});
@@ -214,7 +214,7 @@ TEST_CASE("a wrong password is told to the log with the name, and reads nothing"
   CHECK_FALSE(world.was_read);
 }
 
-TEST_CASE("a body that is not the one that was signed leaves nothing") {
+TEST_CASE("a body other than the signed one leaves nothing behind") {
   QueueWorld world;
   const QueueReply reply = world.ask({.method = "POST",
                                       .target = "/x/queue",
@@ -226,7 +226,7 @@ TEST_CASE("a body that is not the one that was signed leaves nothing") {
   CHECK(world.files() == 0);
 }
 
-TEST_CASE("a request is taken once, and one of long ago not at all") {
+TEST_CASE("a request is accepted once, and an old one not at all") {
   QueueWorld world;
   CHECK(world.submit().status == 202);
   CHECK(world.send_again().status == 409);
@@ -236,7 +236,7 @@ TEST_CASE("a request is taken once, and one of long ago not at all") {
   CHECK(world.send_again().status == 403);
 }
 
-TEST_CASE("a tarball that is too large, or of unknown size, is refused before it is read") {
+TEST_CASE("a tarball that is too large or of unknown size is refused before it is read") {
   QueueWorld world;
   world.options.max_size = 5;
   CHECK(world.submit().status == 413);
@@ -244,7 +244,7 @@ TEST_CASE("a tarball that is too large, or of unknown size, is refused before it
   CHECK(world.files() == 0);
 }
 
-TEST_CASE("a body that breaks off, or a full disk, leaves nothing") {
+TEST_CASE("an incomplete body or a full disk leaves nothing behind") {
   QueueWorld world;
   using quarry::base::ErrorCode;
   world.read_error = {ErrorCode::kInvalid, "the body ended after 1 of 2 bytes"};
@@ -258,7 +258,7 @@ TEST_CASE("a body that breaks off, or a full disk, leaves nothing") {
   CHECK(world.files() == 0);
 }
 
-TEST_CASE("who may read the repository sees the queue, and others hear nothing but how to log in") {
+TEST_CASE("users who may read the repository see the queue; others only learn how to log in") {
   QueueWorld world;
   const std::string id = world.queued(world.submit());
   for (const char* user : {"looker", "writer", "admin"}) {
@@ -282,7 +282,7 @@ TEST_CASE("who may read the repository sees the queue, and others hear nothing b
   CHECK(world.ask({.target = "/x/queue.json?waiting=99999"}).status == 400);
 }
 
-TEST_CASE("a page of the queue leads to the next one, with what was asked for") {
+TEST_CASE("a page of the queue links to the next one with the same query") {
   QueueWorld world;
   for (int i = 0; i < 3; ++i) world.queued(world.submit());
   const QueueReply first = world.ask({.target = "/x/queue.json?limit=2&branch=trunk"});
@@ -302,7 +302,7 @@ TEST_CASE("a page of the queue leads to the next one, with what was asked for") 
                       "\">More</a>"));
   CHECK(has(page, "<a href=\"queue?limit=2&amp;branch=trunk&amp;state=queue\">3 in queue/</a>"));
   CHECK_FALSE(has(world.ask({.target = "/x/queue"}), ">More<"));
-  // Nothing of a query is markup.
+  // A query is never markup.
   CHECK(
       has(world.ask({.target = "/x/queue?branch=%22%3E%3Cscript%3E"}), "=%22%3E%3Cscript%3E&amp;"));
   for (const char* wrong : {"state=nowhere", "state=%zz", "after=x", "after=w../../x", "limit=2001",
@@ -313,7 +313,7 @@ TEST_CASE("a page of the queue leads to the next one, with what was asked for") 
   }
 }
 
-TEST_CASE("in the page nothing that somebody wrote is markup, and no script can run") {
+TEST_CASE("text in the queue's page is never markup, and no script can run") {
   QueueWorld world;
   const std::string id = world.queued(world.submit());
   for (const std::string& target : {std::string("/x/queue"), "/x/queue/" + id}) {
@@ -331,7 +331,7 @@ TEST_CASE("in the page nothing that somebody wrote is markup, and no script can 
   CHECK(has(world.ask({.target = "/x/queue/" + id}), "href=\"../queue\""));
 }
 
-TEST_CASE("actions are for whom the table allows them, and go with the beginning of an id") {
+TEST_CASE("actions need the rights in the table, and accept abbreviated ids") {
   QueueWorld world;
   const std::string id = world.queued(world.submit());
   const std::string part = id.substr(0, 6);
@@ -355,7 +355,8 @@ TEST_CASE("actions are for whom the table allows them, and go with the beginning
   CHECK(world.act("ffff", "hold", "admin").status == 404);
 }
 
-TEST_CASE("branches are frozen by whom the table allows it, and what waits for that is told") {
+TEST_CASE(
+    "freezing a branch needs the rights in the table, and change sets waiting for it say so") {
   QueueWorld world;
   const std::string id = world.queued(world.submit());
   const auto freeze = [&](const char* word, const char* user) {
@@ -375,7 +376,7 @@ TEST_CASE("branches are frozen by whom the table allows it, and what waits for t
   CHECK(has(world.ask({}), "\"frozen\":[]"));
 }
 
-TEST_CASE("what is posted has a content type that no form of a web page can have") {
+TEST_CASE("posts need a content type that no web form can send") {
   QueueWorld world;
   for (const char* type :
        {"application/x-www-form-urlencoded", "text/plain", "", "multipart/form-data"}) {
@@ -387,7 +388,7 @@ TEST_CASE("what is posted has a content type that no form of a web page can have
   CHECK(world.files() == 0);
 }
 
-TEST_CASE("the queue's paths are found behind a name, and behind anything where there is no name") {
+TEST_CASE("the queue's paths follow a name, or anything if there is no name") {
   const auto path = [](std::string_view text) {
     const auto found = queue_path_of(target_of_only(text));
     return found ? std::string(*found) : "none";

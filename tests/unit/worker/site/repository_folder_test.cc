@@ -42,7 +42,7 @@ bool is_unlocked(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("a repository is found in its folder and in folders below") {
+TEST_CASE("a repository is found in its folder and in nested folders") {
   const World world;
   write_file(world.path("one.fossil"));
   write_file(world.path("a/b/two.fossil"));
@@ -56,7 +56,7 @@ TEST_CASE("a repository is found in its folder and in folders below") {
   CHECK(locate(world.folder(), name("one/x")).error().code == ErrorCode::kNotFound);
 }
 
-TEST_CASE("symbolic links lead anywhere inside the folder and nowhere outside") {
+TEST_CASE("symbolic links may lead anywhere inside the folder, but not outside") {
   const World world;
   const World outside;
   write_file(outside.path("secret.fossil"));
@@ -82,7 +82,7 @@ TEST_CASE("only regular files are repositories") {
   CHECK(locate(world.folder(), name("pipe")).error().code == ErrorCode::kNotFound);
 }
 
-TEST_CASE("a file that is replaced or gone is not the one that was found") {
+TEST_CASE("a file that was replaced or removed is not the one that was found") {
   const World world;
   write_file(world.path("one.fossil"));
   const auto found = locate(world.folder(), name("one"));
@@ -94,7 +94,7 @@ TEST_CASE("a file that is replaced or gone is not the one that was found") {
   CHECK_FALSE(found->is_same_now());
 }
 
-TEST_CASE("looking for a file does not drop the locks that this process holds on it") {
+TEST_CASE("locating a file does not drop the locks that this process holds on it") {
   const World world;
   write_file(world.path("one.fossil"));
   const quarry::base::Fd fd(::open(world.path("one.fossil").c_str(), O_RDWR | O_CLOEXEC));

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kSync = "application/x-fossil-debug";
 
-/// A body that has come.
+/// A body that is already in memory.
 class Body : public BodyReader {
  public:
   explicit Body(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -38,7 +38,7 @@ class Body : public BodyReader {
   bool was_read_ = false;
 };
 
-/// A pool over FOLDER or FILE, asked without any FastCGI.
+/// A pool over FOLDER or FILE, called without FastCGI.
 class Asker {
  public:
   explicit Asker(WorkerOptions options)
@@ -57,7 +57,7 @@ class Asker {
   Reply get(std::string_view path) {
     return ask({.method = "GET", .path_info = path, .host = "example.org"});
   }
-  /// An empty sync conversation.
+  /// An empty sync.
   Reply sync(std::string_view path) {
     return ask({.method = "POST",
                 .path_info = path,
@@ -66,7 +66,7 @@ class Asker {
                 .remote_address = "192.0.2.1"});
   }
   bool body_was_read() const { return body_was_read_; }
-  /// The numbers that the master is asked for after a reply, with a space behind each.
+  /// The numbers that the master is sent after a reply, each followed by a space.
   std::string work_after_reply() {
     site_.work_after_reply();
     std::string asked;
@@ -111,13 +111,14 @@ TEST_CASE("a pool of one repository answers a sync on any path") {
   CHECK(pool.get("/timeline").status == 404);
 }
 
-TEST_CASE("a pool over a folder finds each repository by its name, with or without what follows") {
+TEST_CASE(
+    "a pool over a folder finds each repository by its name, with or without a path after it") {
   const World world;
   world.repository("one.fossil");
   world.repository("team/two.fossil");
   world.repository("team/three.fossil");
   Asker pool(of_folder(world));
-  // More of them than the cache holds, over and over.
+  // More of them than the cache holds, repeatedly.
   for (int i = 0; i < 3; ++i) {
     CHECK(speaks_sync(pool.sync("/one")));
     CHECK(speaks_sync(pool.sync("/team/two/xfer")));
@@ -131,7 +132,7 @@ TEST_CASE("a pool over a folder finds each repository by its name, with or witho
   }
 }
 
-TEST_CASE("a pool over a folder lists what is in it, where it is told to") {
+TEST_CASE("a pool over a folder lists its content if configured to") {
   const World world;
   world.repository("one.fossil");
   world.repository("team/two.fossil");
@@ -156,7 +157,7 @@ TEST_CASE("a pool over a folder lists what is in it, where it is told to") {
   CHECK(page.body.contains("href=\"https://&lt;h&gt;/code/team/two\""));
 }
 
-TEST_CASE("an error is a page for a browser, but never in a sync") {
+TEST_CASE("an error is a page for a browser, but never for a sync") {
   const std::array<const char*, 2> browser = {"HTTP_ACCEPT=text/html", nullptr};
   Request request{.method = "GET", .variables = browser.data()};
   const Reply page = for_browser(request, text_reply(404, "no <such> thing"));
@@ -170,7 +171,7 @@ TEST_CASE("an error is a page for a browser, but never in a sync") {
   CHECK(for_browser(request, text_reply(404, "no")).body == "no\n");
 }
 
-TEST_CASE("the name may come as SCRIPT_NAME, where the web server does not split paths") {
+TEST_CASE("the name may be in SCRIPT_NAME if the web server does not split paths") {
   const World world;
   world.repository("one.fossil");
   Asker pool(of_folder(world));
@@ -178,7 +179,7 @@ TEST_CASE("the name may come as SCRIPT_NAME, where the web server does not split
   CHECK(pool.ask({.method = "GET", .script_name = "/base", .path_info = "/one"}).status == 200);
 }
 
-TEST_CASE("a longer name wins, but the endpoints of a repository are its own") {
+TEST_CASE("the longest name wins, but the endpoints of a repository take precedence") {
   const World world;
   world.repository("a.fossil");
   world.repository("a/b.fossil");
@@ -188,8 +189,7 @@ TEST_CASE("a longer name wins, but the endpoints of a repository are its own") {
   CHECK(pool.get("/a/ping").status == 404);
 }
 
-TEST_CASE(
-    "the words status and ping after a name tell nothing, even where the pool has such pages") {
+TEST_CASE("the words status and ping after a name show nothing, even if the pool has such pages") {
   const World world;
   world.repository("one.fossil");
   WorkerOptions options = of_folder(world);
@@ -203,7 +203,7 @@ TEST_CASE(
   CHECK(pool.get("/one/ping").status == 404);
 }
 
-TEST_CASE("a symbolic link out of the folder is no repository") {
+TEST_CASE("a symbolic link out of the folder is not a repository") {
   const World world;
   const World outside;
   outside.repository("secret.fossil");
@@ -214,7 +214,7 @@ TEST_CASE("a symbolic link out of the folder is no repository") {
   CHECK(reply.body == "no such repository\n");
 }
 
-TEST_CASE("what is no sync request is refused with one line and without reading a body") {
+TEST_CASE("other requests than syncs are refused with one line and without reading a body") {
   const World world;
   WorkerOptions options;
   options.repository = world.repository("one.fossil");
@@ -239,7 +239,7 @@ TEST_CASE("what is no sync request is refused with one line and without reading 
                 .content_length = "99999999999999999999999"}) == 400);
 }
 
-TEST_CASE("a repository that was replaced is opened anew, and one that is gone is not found") {
+TEST_CASE("a replaced repository is reopened, and a removed one is not found") {
   const World world;
   world.repository("one.fossil");
   world.repository("two.fossil");
@@ -253,7 +253,7 @@ TEST_CASE("a repository that was replaced is opened anew, and one that is gone i
   CHECK(speaks_sync(pool.sync("/one")));
 }
 
-TEST_CASE("a file that is no repository is an error of the server, told to the log alone") {
+TEST_CASE("a file that is not a repository is a server error, with details only in the log") {
   const World world;
   std::ofstream(world.path("broken.fossil")) << "this is not a database at all";
   Asker pool(of_folder(world));
@@ -263,39 +263,39 @@ TEST_CASE("a file that is no repository is an error of the server, told to the l
   CHECK(reply.error.find("broken.fossil") != std::string::npos);
 }
 
-TEST_CASE("after a request for a repository the master is asked for a run that is due") {
+TEST_CASE("after a request the master is asked for a backoffice run that is due") {
   const World world;
   world.repository("one.fossil");
   world.repository("two.fossil");
   WorkerOptions options = of_folder(world);
   HeldClock clock;
   options.open.clock = &clock;
-  BackgroundLook look{true, 0};
-  int looks = 0;
-  options.background.look = [&](auto&) -> quarry::base::Result<BackgroundLook> {
-    ++looks;
-    return look;
+  BackgroundCheck check{true, 0};
+  int checks = 0;
+  options.background.check = [&](auto&) -> quarry::base::Result<BackgroundCheck> {
+    ++checks;
+    return check;
   };
   Asker pool(options);
   const std::string one = std::to_string(quarry::repository::number_of("one")) + " ";
   pool.sync("/one");
   CHECK(pool.work_after_reply() == one);
-  CHECK(pool.work_after_reply() == "");  // once for each request
+  CHECK(pool.work_after_reply() == "");  // once per request
   pool.get("/one");
   CHECK(pool.work_after_reply() == one);
   pool.sync("/none");
   CHECK(pool.work_after_reply() == "");
 
-  // Nothing is due before a time: until then nobody looks, at this repository.
+  // Nothing is due before a time: until then this repository is not checked.
   const std::int64_t now = clock.now().value / 1000;
-  look = {false, now + 30};
+  check = {false, now + 30};
   pool.sync("/one");
   CHECK(pool.work_after_reply() == "");
-  looks = 0;
+  checks = 0;
   pool.sync("/one");
   CHECK(pool.work_after_reply() == "");
-  CHECK(looks == 0);
-  look = {true, 0};
+  CHECK(checks == 0);
+  check = {true, 0};
   pool.sync("/two");
   CHECK(pool.work_after_reply() == std::to_string(quarry::repository::number_of("two")) + " ");
   clock.advance(30'000);
@@ -303,7 +303,7 @@ TEST_CASE("after a request for a repository the master is asked for a run that i
   CHECK(pool.work_after_reply() == one);
 }
 
-TEST_CASE("what a request has brought is told to the peers of its repository, and to no others") {
+TEST_CASE("the peers of a repository are notified of what a request has brought, and no others") {
   const World world;
   world.repository("one.fossil");
   world.repository("two.fossil");
@@ -329,7 +329,7 @@ TEST_CASE("what a request has brought is told to the peers of its repository, an
     return pool.work_after_reply();
   };
   CHECK(push("one") == "7 8 ");
-  CHECK(push("one") == "");  // it is there
+  CHECK(push("one") == "");  // already stored
   CHECK(push("two") == "");
   pool.sync("/one");
   CHECK(pool.work_after_reply() == "");

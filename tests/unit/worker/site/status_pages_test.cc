@@ -30,14 +30,14 @@ class Pages {
 
 }  // namespace
 
-TEST_CASE("without a configured path there is no page, whatever is asked for") {
+TEST_CASE("without a configured path there is no page") {
   Pages pages({});
   for (const char* path : {"", "/", "/status", "/ping", "/name/status", "/name/ping"}) {
     CHECK_FALSE(pages.ask(path));
   }
 }
 
-TEST_CASE("only the whole path leads to a page, as SCRIPT_NAME or PATH_INFO") {
+TEST_CASE("only the complete path leads to a page, as SCRIPT_NAME or PATH_INFO") {
   Pages pages({.pool = "www", .status_path = "/st-1", .ping_path = "/alive"});
   CHECK(pages.ask("/st-1"));
   CHECK(pages.ask_script("/st-1"));
@@ -48,7 +48,7 @@ TEST_CASE("only the whole path leads to a page, as SCRIPT_NAME or PATH_INFO") {
   CHECK_FALSE(pages.ask("/st-1", "", "POST"));
 }
 
-TEST_CASE("the pages have PHP-FPM's types and are kept by nobody") {
+TEST_CASE("the pages have PHP-FPM's content types and must not be cached") {
   Pages pages({"www", "/status", "/ping", "hello <&>"});
   const auto type = [&](std::string_view query) {
     return pages.ask("/status", query)->content_type;
@@ -66,7 +66,7 @@ TEST_CASE("the pages have PHP-FPM's types and are kept by nobody") {
   CHECK(pages.ask("/status")->body.starts_with("pool:                 www\n"));
 }
 
-TEST_CASE("the live page and its document are at the path of the status, in place of PHP-FPM's") {
+TEST_CASE("the live page and its document are under the status path") {
   Pages pages({"www", "/status", "", "", nullptr});
   const auto page = pages.ask("/status", "live");
   REQUIRE(page);

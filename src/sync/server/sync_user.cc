@@ -1,4 +1,4 @@
-#include "visitor.h"
+#include "sync_user.h"
 
 #include <fmt/core.h>
 #include <openssl/crypto.h>
@@ -20,9 +20,9 @@ using base::Result;
 
 constexpr std::string_view kLoginCookie = "x-f-l-c";
 
-// Nobody's rights come from more than these; and each card, also one that needs no password, costs
-// a hash of all that follows.
-constexpr int kMostLogins = 4;
+// More logins would add no rights, and each card, even without a password, costs a hash of
+// everything after it.
+constexpr int kMaxLogins = 4;
 
 std::unexpected<base::Error> login_failed() {
   return fail(ErrorCode::kDenied, "login failed");
@@ -31,7 +31,7 @@ std::unexpected<base::Error> multiple_logins() {
   return fail(ErrorCode::kDenied, "multiple login cards");
 }
 std::unexpected<base::Error> too_many_logins() {
-  return fail(ErrorCode::kDenied, fmt::format("more than {} login cards", kMostLogins));
+  return fail(ErrorCode::kDenied, fmt::format("more than {} login cards", kMaxLogins));
 }
 
 bool equal_in_constant_time(std::string_view a, std::string_view b) {
@@ -53,7 +53,7 @@ bool is_hashed_secret(std::string_view secret) {
   return secret.size() == 40 && base::is_hex(secret);
 }
 
-/// The value of the cookie called NAME in HEADER.
+/// The value of the cookie NAME in HEADER.
 std::optional<std::string_view> find_cookie(std::string_view header, std::string_view name) {
   while (!header.empty()) {
     const std::size_t end = std::min(header.find(';'), header.size());
@@ -68,7 +68,7 @@ std::optional<std::string_view> find_cookie(std::string_view header, std::string
   return std::nullopt;
 }
 
-/// Splits CARD at single or repeated spaces into exactly as many words as WORDS holds.
+/// Splits CARD at spaces into exactly as many words as WORDS holds.
 template <std::size_t kCount>
 bool split_words(std::string_view card, std::array<std::string_view, kCount>& words) {
   std::size_t count = 0;
@@ -85,7 +85,7 @@ bool split_words(std::string_view card, std::array<std::string_view, kCount>& wo
 
 }  // namespace
 
-Visitor::Visitor(repository::Repository& repository, bool single_login, LoginGuard* logins)
+SyncUser::SyncUser(repository::Repository& repository, bool single_login, LoginGuard* logins)
     : repository_(repository), single_login_(single_login), logins_(logins) {
   const auto nobody = repository_.settings().find_user("nobody");
   if (!nobody) return;
@@ -94,21 +94,21 @@ Visitor::Visitor(repository::Repository& repository, bool single_login, LoginGua
   rights_ = Capabilities::of_letters(letters_);
 }
 
-Result<void> Visitor::login(std::string_view user, std::string_view nonce,
-                            std::string_view signature, std::string_view signed_bytes) {
+Result<void> SyncUser::login(std::string_view user, std::string_view nonce,
+                             std::string_view signature, std::string_view signed_bytes) {
   if (had_cookie_ || (cards_ > 0 && single_login_)) return multiple_logins();
-  if (++cards_ > kMostLogins) return too_many_logins();
+  if (++cards_ > kMaxLogins) return too_many_logins();
   return check(user, nonce, signature, signed_bytes);
 }
 
-Result<void> Visitor::login_cookie(std::string_view cookie, std::string_view body) {
+Result<void> SyncUser::login_cookie(std::string_view cookie, std::string_view body) {
   const auto card = login_in(cookie);
   if (!card) return {};
   had_cookie_ = true;
   return check(card->user, card->nonce, card->signature, body);
 }
 
-void Visitor::remote_user(std::string_view name) {
+void SyncUser::remote_user(std::string_view name) {
   if (name.empty() || !repository_.settings().get_bool("remote_user_ok", false)) return;
   const auto user = repository_.settings().find_user(name);
   if (!user) return;
@@ -116,39 +116,39 @@ void Visitor::remote_user(std::string_view name) {
   become(*user);
 }
 
-Result<void> Visitor::check(std::string_view user, std::string_view nonce,
-                            std::string_view signature, std::string_view signed_bytes) {
+Result<void> SyncUser::check(std::string_view user, std::string_view nonce,
+                             std::string_view signature, std::string_view signed_bytes) {
   const std::string login = artifact::defossilize(user);
-  auto done = let_in(login, nonce, signature, signed_bytes);
+  auto done = log_in(login, nonce, signature, signed_bytes);
   if (!done) failed_login_ = login;
   return done;
 }
 
-Result<void> Visitor::let_in(const std::string& login, std::string_view nonce,
-                             std::string_view signature, std::string_view signed_bytes) {
+Result<void> SyncUser::log_in(const std::string& login, std::string_view nonce,
+                              std::string_view signature, std::string_view signed_bytes) {
   if (!is_hash_of(nonce, signed_bytes)) return login_failed();
   if (login == "nobody" || login == "anonymous") return {};
   if (login == remote_user_ && !login.empty()) return {};
   if (login == "developer" || login == "reader") return login_failed();
   QUARRY_TRY_ASSIGN(const repository::User found, find(login, nonce, signature));
-  if (logins_ != nullptr) logins_->tell(true);
+  if (logins_ != nullptr) logins_->record(true);
   become(found);
   nonce_ = nonce;
   return {};
 }
 
-std::optional<LoginCard> Visitor::login_in(std::string_view cookie) {
+std::optional<LoginCard> SyncUser::login_in(std::string_view cookie) {
   const auto value = find_cookie(cookie, kLoginCookie);
   if (!value) return std::nullopt;
   const std::string card = http::form_decode_leniently(*value);
   std::array<std::string_view, 4> words;
-  // What is no login card is nothing, and one in the body counts.
+  // Anything other than a login card is ignored, and one in the body counts.
   if (!split_words(card, words) || words[0] != "login") return std::nullopt;
   return LoginCard{std::string(words[1]), std::string(words[2]), std::string(words[3])};
 }
 
-Result<bool> Visitor::proves(const LoginCard& card,
-                             const std::function<Result<bool>(std::string_view nonce)>& signs) {
+Result<bool> SyncUser::proves(const LoginCard& card,
+                              const std::function<Result<bool>(std::string_view nonce)>& signs) {
   const std::string login = artifact::defossilize(card.user);
   if (login == "nobody" || login == "anonymous") return false;
   failed_login_ = login;
@@ -157,11 +157,11 @@ Result<bool> Visitor::proves(const LoginCard& card,
   QUARRY_TRY_ASSIGN(const bool is_signed, signs(card.nonce));
   if (!is_signed) return login_failed();
   failed_login_.clear();
-  if (logins_ != nullptr) logins_->tell(true);
+  if (logins_ != nullptr) logins_->record(true);
   return true;
 }
 
-Result<void> Visitor::claim(const LoginCard& card) {
+Result<void> SyncUser::claim(const LoginCard& card) {
   const std::string login = artifact::defossilize(card.user);
   claimed_ = card;
   if (login == "nobody" || login == "anonymous") return {};
@@ -173,7 +173,7 @@ Result<void> Visitor::claim(const LoginCard& card) {
   return {};
 }
 
-Result<void> Visitor::confirm(std::string_view nonce) {
+Result<void> SyncUser::confirm(std::string_view nonce) {
   if (!claimed_) return login_failed();
   const std::string login = artifact::defossilize(claimed_->user);
   if (!equal_in_constant_time(claimed_->nonce, nonce)) {
@@ -181,13 +181,13 @@ Result<void> Visitor::confirm(std::string_view nonce) {
     return login_failed();
   }
   if (login == "nobody" || login == "anonymous") return {};
-  if (logins_ != nullptr) logins_->tell(true);
+  if (logins_ != nullptr) logins_->record(true);
   nonce_ = nonce;
   return {};
 }
 
-Result<repository::User> Visitor::find(const std::string& login, std::string_view nonce,
-                                       std::string_view signature) {
+Result<repository::User> SyncUser::find(const std::string& login, std::string_view nonce,
+                                        std::string_view signature) {
   if (logins_ != nullptr) {
     if (const auto wait = logins_->wait(login); wait.count() > 0) {
       return fail(ErrorCode::kDenied,
@@ -196,12 +196,12 @@ Result<repository::User> Visitor::find(const std::string& login, std::string_vie
   }
   auto found = repository_.settings().find_user(login);
   if (found && is_secret_of(*found, nonce, signature)) return *std::move(found);
-  if (logins_ != nullptr) logins_->tell(false);
+  if (logins_ != nullptr) logins_->record(false);
   return login_failed();
 }
 
-bool Visitor::is_secret_of(const repository::User& user, std::string_view nonce,
-                           std::string_view signature) {
+bool SyncUser::is_secret_of(const repository::User& user, std::string_view nonce,
+                            std::string_view signature) {
   if (user.secret.empty()) return false;
   if (signs(signature, nonce, user.secret)) return true;
   if (is_hashed_secret(user.secret)) return false;
@@ -213,7 +213,7 @@ bool Visitor::is_secret_of(const repository::User& user, std::string_view nonce,
   return signs(signature, nonce, artifact::sha1_hex(text));
 }
 
-std::string Visitor::letters_of(const repository::User& user) {
+std::string SyncUser::letters_of(const repository::User& user) {
   std::string letters = user.capabilities;
   const auto lend = [&](std::string_view login) {
     const auto lender = repository_.settings().find_user(login);
@@ -223,17 +223,17 @@ std::string Visitor::letters_of(const repository::User& user) {
   };
   bool reader = user.capabilities.find('u') != std::string::npos;
   const bool developer = user.capabilities.find('v') != std::string::npos;
-  // The two may lend each other's rights on; each is looked up once at most.
+  // The two may inherit from each other; each is looked up at most once.
   if (developer) reader = lend("developer").find('u') != std::string::npos || reader;
   if (reader && lend("reader").find('v') != std::string::npos && !developer) lend("developer");
   return letters;
 }
 
-void Visitor::become(const repository::User& user) {
+void SyncUser::become(const repository::User& user) {
   const std::string letters = letters_of(user);
   rights_ |= Capabilities::of_letters(letters);
   letters_ += letters;
-  is_somebody_ = true;
+  is_logged_in_ = true;
   name_ = user.login;
   uid_ = user.uid;
 }

@@ -1,4 +1,4 @@
-#include "visit.h"
+#include "page_connection.h"
 
 #include <fcntl.h>
 
@@ -9,23 +9,24 @@ namespace quarry::pages {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainTime{2000};
-// Below so much the visitor takes the reply as it comes.
+// Below this many buffered bytes, more of the reply is requested.
 constexpr std::size_t kLittle = std::size_t{256} << 10;
 
 }  // namespace
 
-Visit::Visit(event_base* base, base::Fd connection, const Limits& limits, Owner& owner)
+PageConnection::PageConnection(event_base* base, base::Fd socket, const Limits& limits,
+                               Owner& owner)
     : limits_(limits), owner_(owner), reader_(limits.max_body) {
-  ::fcntl(connection.get(), F_SETFL, ::fcntl(connection.get(), F_GETFL) | O_NONBLOCK);
-  bev_.reset(bufferevent_socket_new(base, connection.get(), BEV_OPT_CLOSE_ON_FREE));
+  ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
+  bev_.reset(bufferevent_socket_new(base, socket.get(), BEV_OPT_CLOSE_ON_FREE));
   if (!bev_) return;
-  connection.release();
+  socket.release();
   bufferevent_setcb(
-      bev_.get(), [](bufferevent*, void* self) { static_cast<Visit*>(self)->on_input(); },
-      [](bufferevent*, void* self) { static_cast<Visit*>(self)->on_output(); },
+      bev_.get(), [](bufferevent*, void* self) { static_cast<PageConnection*>(self)->on_input(); },
+      [](bufferevent*, void* self) { static_cast<PageConnection*>(self)->on_output(); },
       [](bufferevent*, short, void* self) {
-        auto* const visit = static_cast<Visit*>(self);
-        visit->owner_.on_gone(*visit);
+        auto* const connection = static_cast<PageConnection*>(self);
+        connection->owner_.on_gone(*connection);
       },
       this);
   bufferevent_setwatermark(bev_.get(), EV_WRITE, kLittle, 0);
@@ -34,23 +35,23 @@ Visit::Visit(event_base* base, base::Fd connection, const Limits& limits, Owner&
   bufferevent_enable(bev_.get(), EV_READ | EV_WRITE);
 }
 
-Visit::~Visit() {
+PageConnection::~PageConnection() {
   owner_.on_held(*this, -static_cast<std::ptrdiff_t>(held_));
 }
 
-void Visit::hold(std::size_t bytes) {
+void PageConnection::hold(std::size_t bytes) {
   const auto more = static_cast<std::ptrdiff_t>(bytes) - static_cast<std::ptrdiff_t>(held_);
   held_ = bytes;
   if (more != 0) owner_.on_held(*this, more);
 }
 
-void Visit::on_input() {
+void PageConnection::on_input() {
   evbuffer* const input = bufferevent_get_input(bev_.get());
   if (is_refused_) {
     evbuffer_drain(input, evbuffer_get_length(input));
     return;
   }
-  // All that may still come is the wish to have it no more.
+  // The only further input may be an abort.
   if (state_ != State::kReading) return owner_.on_gone(*this);
   const RequestReader::Status status = reader_.feed(input);
   if (status == RequestReader::Status::kMore) return hold(reader_.body_size());
@@ -65,34 +66,34 @@ void Visit::on_input() {
   owner_.on_request(*this, is_refused_);
 }
 
-void Visit::on_output() {
+void PageConnection::on_output() {
   if (state_ == State::kReading) return;
   if (state_ == State::kHandled) return owner_.on_taken(*this);
   if (untaken() > 0) return;
   if (!is_refused_) return owner_.on_gone(*this);
-  // It may still be sending: closing right away could take the reply from it.
+  // The web server may still be sending: closing now could make it lose the reply.
   const timeval time = base::to_timeval(kDrainTime);
   bufferevent_set_timeouts(bev_.get(), &time, nullptr);
 }
 
-void Visit::put_header(std::uint8_t type, std::size_t size) {
+void PageConnection::put_header(std::uint8_t type, std::size_t size) {
   const auto bytes = http::encode({.type = type,
                                    .request_id = reader_.id(),
                                    .content_length = static_cast<std::uint16_t>(size)});
   bufferevent_write(bev_.get(), bytes.data(), bytes.size());
 }
 
-void Visit::begin(int status, std::string_view head) {
+void PageConnection::begin(int status, std::string_view head) {
   status_ = status;
   put(head);
 }
 
-void Visit::add(std::string_view bytes) {
+void PageConnection::add(std::string_view bytes) {
   replied_ += bytes.size();
   put(bytes);
 }
 
-void Visit::put(std::string_view bytes) {
+void PageConnection::put(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::string_view piece = bytes.substr(0, http::kMostContent);
     put_header(FCGI_STDOUT, piece.size());
@@ -101,7 +102,7 @@ void Visit::put(std::string_view bytes) {
   }
 }
 
-void Visit::add(evbuffer* body) {
+void PageConnection::add(evbuffer* body) {
   replied_ += evbuffer_get_length(body);
   evbuffer* const output = bufferevent_get_output(bev_.get());
   while (const std::size_t left = evbuffer_get_length(body)) {
@@ -111,7 +112,7 @@ void Visit::add(evbuffer* body) {
   }
 }
 
-void Visit::end() {
+void PageConnection::end() {
   std::string end;
   http::append_record(end, FCGI_STDOUT, reader_.id(), {});
   http::append_record(end, FCGI_END_REQUEST, reader_.id(), http::end_content());
@@ -120,7 +121,7 @@ void Visit::end() {
   bufferevent_setwatermark(bev_.get(), EV_WRITE, 0, 0);
 }
 
-std::size_t Visit::untaken() const {
+std::size_t PageConnection::untaken() const {
   return evbuffer_get_length(bufferevent_get_output(bev_.get()));
 }
 

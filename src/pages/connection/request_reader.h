@@ -1,8 +1,8 @@
-// A FastCGI request as it comes, record by record (quarry/http/fastcgi.h):
+// Reads a FastCGI request as it arrives, record by record (quarry/http/fastcgi.h):
 //
 //   BEGIN_REQUEST (responder) · PARAMS… · PARAMS (empty) · STDIN… · STDIN (empty)
 //
-// Holds what has come within its limits, and refuses the rest before it has memory.
+// Buffers the request within its limits and rejects it before exceeding them.
 #pragma once
 
 #include <cstddef>
@@ -17,21 +17,21 @@ namespace quarry::pages {
 class RequestReader {
  public:
   enum class Status {
-    kMore,       // right so far
-    kComplete,   // request() is all there
-    kAborted,    // the web server wants it no more
-    kMalformed,  // no request that a web server would send
-    kTooLarge,   // its body is: the parameters are all there
+    kMore,       // valid so far
+    kComplete,   // request() is complete
+    kAborted,    // the web server has cancelled it
+    kMalformed,  // not a request that a web server would send
+    kTooLarge,   // its body; all parameters are there
   };
 
   explicit RequestReader(std::size_t max_body);
 
-  /// Takes whole records off INPUT.
+  /// Removes whole records from INPUT.
   Status feed(evbuffer* input);
 
   std::uint16_t id() const { return id_; }
   PageRequest& request() { return request_; }
-  /// Bytes of its body so far.
+  /// Bytes of the body so far.
   std::size_t body_size() const { return evbuffer_get_length(request_.body.get()); }
 
  private:

@@ -1,4 +1,4 @@
-#include "place.h"
+#include "target.h"
 
 #include <algorithm>
 
@@ -24,14 +24,15 @@ Target target_in(std::filesystem::path file, std::string_view rest) {
 
 }  // namespace
 
-base::Result<Target> target_of(const Place& place, std::string_view path) {
-  if (!place.repository.empty()) return target_in(place.repository, path);
+base::Result<Target> target_of(const ServedRepositories& served, std::string_view path) {
+  if (!served.repository.empty()) return target_in(served.repository, path);
   auto candidates = repository::names_in(path);
   std::ranges::sort(candidates, {}, [](const auto& each) { return each.name.str().size(); });
   for (const auto& candidate : candidates) {
-    auto found = repository::locate(place.repositories, candidate.name);
+    auto found = repository::locate(served.repositories, candidate.name);
     if (found) return target_in(std::move(found->path), candidate.rest);
-    // What is there and leads out of the folder is what fossil would show, whatever is below it.
+    // A shorter name that leads out of the folder is an error: fossil would serve it, whatever
+    // follows.
     if (found.error().code != base::ErrorCode::kNotFound) return std::unexpected(found.error());
   }
   return base::fail(base::ErrorCode::kNotFound, "no such repository");

@@ -1,0 +1,92 @@
+// A request for a page on a connection passed on by a worker or the gateway: FastCGI with the web
+// server, or with the gateway.
+//
+//   reading ──> handled ──> replying ──> ended ──> gone
+//
+// A connection serves one request and is closed after the reply, even if the web server would keep
+// it open, because its next request may be a sync, which workers answer.
+#pragma once
+
+#include <event2/bufferevent.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "quarry/base/fd.h"
+#include "request_reader.h"
+
+namespace quarry::pages {
+
+class PageConnection {
+ public:
+  struct Limits {
+    std::size_t max_body;
+    /// Of inactivity while the request arrives or the reply is sent.
+    std::chrono::milliseconds timeout;
+  };
+
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    /// The size of buffered requests has changed by BYTES.
+    virtual void on_held(PageConnection& connection, std::ptrdiff_t bytes) = 0;
+    /// The request has arrived; IS_TOO_LARGE: without its body.
+    virtual void on_request(PageConnection& connection, bool is_too_large) = 0;
+    /// The output buffer has drained.
+    virtual void on_taken(PageConnection& connection) = 0;
+    /// The connection has ended. The owner destroys it in this call.
+    virtual void on_gone(PageConnection& connection) = 0;
+  };
+
+  /// LIMITS and OWNER must outlive it. Check is_valid() next: it is false if memory ran out.
+  PageConnection(event_base* base, base::Fd socket, const Limits& limits, Owner& owner);
+  PageConnection(const PageConnection&) = delete;
+  PageConnection& operator=(const PageConnection&) = delete;
+  ~PageConnection();
+
+  bool is_valid() const { return bev_ != nullptr; }
+  PageRequest& request() { return reader_.request(); }
+
+  /// Starts the reply; HEAD is its header block, with STATUS in it.
+  void begin(int status, std::string_view head);
+  /// Adds BYTES to the body.
+  void add(std::string_view bytes);
+  /// Moves all of BODY into the reply's body.
+  void add(evbuffer* body);
+  /// Completes the reply. on_gone() follows when it has been sent.
+  void end();
+  /// Bytes of the reply that the web server has not read yet.
+  std::size_t untaken() const;
+  /// 0 until the reply starts.
+  int status() const { return status_; }
+  /// Bytes of the reply's body so far.
+  std::uint64_t replied() const { return replied_; }
+  std::chrono::steady_clock::time_point began() const { return began_; }
+
+ private:
+  enum class State { kReading, kHandled, kEnded };
+  struct FreeBev {
+    void operator()(bufferevent* bev) const { bufferevent_free(bev); }
+  };
+
+  void on_input();
+  void on_output();
+  void put(std::string_view bytes);
+  void put_header(std::uint8_t type, std::size_t size);
+  void hold(std::size_t bytes);
+
+  const Limits& limits_;
+  Owner& owner_;
+  RequestReader reader_;
+  State state_ = State::kReading;
+  bool is_refused_ = false;  // its body is too large and is discarded
+  std::size_t held_ = 0;
+  int status_ = 0;
+  std::uint64_t replied_ = 0;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::unique_ptr<bufferevent, FreeBev> bev_;
+};
+
+}  // namespace quarry::pages
