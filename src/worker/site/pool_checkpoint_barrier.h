@@ -11,7 +11,7 @@ class PoolCheckpointBarrier : public repository::CheckpointBarrier {
  public:
   /// LONGEST_WAIT limits wait(), because other processes can write to the scoreboard.
   explicit PoolCheckpointBarrier(scoreboard::Leases leases, std::chrono::milliseconds longest_wait =
-                                                              std::chrono::milliseconds(500))
+                                                                std::chrono::milliseconds(500))
       : leases_(leases), longest_wait_(longest_wait) {}
 
   bool raise(std::uint64_t file, std::chrono::milliseconds timeout) override;
