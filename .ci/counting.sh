@@ -1,9 +1,9 @@
-# Adding up what ran, and the line that says so. Sourced by check and .ci/run.
+# Counts test results and prints the summary. Sourced by check and .ci/run.
 # shellcheck shell=bash disable=SC2154
 
-# Nothing is left in the tree but build folders.
+# Tests leave nothing in the tree except build folders.
 export PYTHONDONTWRITEBYTECODE=1
-# Of several Pythons, the one that Debian's packages are for.
+# Prefer the Python that Debian's packages are installed for.
 python=/usr/bin/python3
 [ -x $python ] || python=python3
 
@@ -13,7 +13,7 @@ skipped=0
 part=
 part_begin=0
 parts=()
-# heading NAME: begins a part, and remembers how long the part before it took.
+# heading NAME: begins a part, and records how long the previous one took.
 heading() {
   [ -z "$part" ] || parts+=("$(printf '%3d:%02d  %s' $(((SECONDS - part_begin) / 60)) $(((SECONDS - part_begin) % 60)) "$part")")
   part=$1
@@ -21,8 +21,8 @@ heading() {
   [ -z "$part" ] || printf '\n== %s\n' "$part"
 }
 
-# count_from FILE: adds what its last line, "N passed, N failed[, N skipped]", says. A file without such
-# a line is a failure: what was to write it died.
+# count_from FILE: adds the counts of its last line, "N passed, N failed[, N skipped]". A file without such a line counts
+# as a failure: its writer has crashed.
 count_from() {
   local line
   line=$(tail -n 1 "$1")
@@ -35,8 +35,7 @@ count_from() {
   fi
 }
 
-# one NAME COMMAND…: a test that passes or fails as a whole, and tells what it said if it fails. Needs
-# $work, a folder.
+# one NAME COMMAND…: a test that passes or fails as a whole; its output is shown if it fails. Needs a folder $work.
 one() {
   local name=$1
   shift
@@ -50,25 +49,25 @@ one() {
   fi
 }
 
-# end_to_end BUILD OPTION…: the end-to-end tests, with pytest's OPTIONs, counted test by test.
+# end_to_end BUILD OPTION…: runs the end-to-end tests with OPTIONs of pytest, and counts each test.
 end_to_end() {
   local build=$1 options=(-q --tb=short "--junitxml=$work/e2e.xml")
   shift
-  # Without axe-core, two of the tests of pages are skipped; in CI none may be.
+  # Without axe-core two tests of pages are skipped, which CI does not allow.
   if ! fetch_axe "$build/axe-core"; then
     [ -z "${CI:-}" ] || failed=$((failed + 1))
-    echo "Going on without axe-core."
+    echo "Tests that need axe-core are skipped."
   fi
   [ ! -f "$build/axe-core/axe.min.js" ] || export QUARRY_AXE=$build/axe-core/axe.min.js
-  # Much of their time is waiting. The tests of a file stay together: they share servers.
+  # The tests mostly wait, so that more of them run than there are cores. Those of a file share servers and stay together.
   $python -c 'import xdist' 2> /dev/null && options+=(-n $(($(nproc) + 1)) --dist loadfile)
   QUARRY_BUILD=$build $python -m pytest "${options[@]}" "$@" || true
   $python tests/junit_count.py "$work/e2e.xml" > "$work/e2e.log" || true
   count_from "$work/e2e.log"
 }
 
-# thread_sanitizer: what starts threads, under ThreadSanitizer: the tests of the disk-assisted queue and of streams,
-# but for those that kill processes (it does not follow a fork), and of a walk along all artifacts.
+# thread_sanitizer: runs the tests of code with threads under ThreadSanitizer: the disk-assisted queue, streams, and walks
+# over all artifacts. Tests that kill processes are excluded, because ThreadSanitizer does not follow a fork.
 thread_sanitizer() {
   configure build-tsan . -Dwerror=true -Db_sanitize=thread -Db_lundef=false "${quick_build[@]}" -Dcpp_args=-g1 &&
     ninja -C build-tsan tests/unit/spool/test-spool tests/unit/spool/test-spool-stream \
@@ -80,7 +79,7 @@ thread_sanitizer() {
     TSAN_OPTIONS=halt_on_error=1 timeout 5m build-tsan/tests/unit/repository/test-repository-walk
 }
 
-# fuzz SECONDS FILE: runs every fuzz target for so long, one of them is one test. FILE takes the output.
+# fuzz SECONDS FILE: runs each fuzz target for SECONDS and counts it as one test; the output goes to FILE.
 fuzz() {
   local line targets=0
   tests/fuzz/run "$1" 2>&1 | tee "$2" || true
@@ -95,7 +94,7 @@ fuzz() {
   [ $targets -gt 0 ] || failed=$((failed + 1))
 }
 
-# finish: prints how long each part took, and the sum, and exits; with 1 if anything failed, or if nothing ran.
+# finish: prints the time of each part and the counts, and exits with 1 if anything failed or if nothing ran.
 finish() {
   heading ""
   printf '\n'

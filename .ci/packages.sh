@@ -1,4 +1,4 @@
-# What the project needs of Debian 12, and how it gets there. Sourced by quickstart and check.
+# The Debian 12 packages that the project needs, and how they are installed. Sourced by quickstart and check.
 # shellcheck shell=bash disable=SC2034
 
 build_packages=(g++ meson ninja-build pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev libkainjow-mustache-dev doctest-dev
@@ -10,14 +10,14 @@ test_packages=(fossil nginx-light apache2-bin sqlite3 python3-pytest python3-pyt
   procps strace acl util-linux bubblewrap prometheus openssl python3-aiosmtpd
   chromium chromium-driver python3-selenium)
 bench_packages=(wrk)
-# The first clang in Debian 12 that has std::expected.
+# The first clang in Debian 12 that supports std::expected.
 clang_packages=(clang-19 libclang-rt-19-dev clang-tidy-19)
 
-# install_packages PACKAGE…: installs those that are missing, and says so. Does nothing else.
+# install_packages PACKAGE…: installs those that are missing, and lists them.
 install_packages() {
   local package missing=() as_root=()
   if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
-    echo "No apt-get on this system: going on with what is there. Needed are (Debian's names):"
+    echo "There is no apt-get on this system, so nothing is installed. Required packages (Debian's names):"
     echo "  $*"
     return
   fi
@@ -28,7 +28,7 @@ install_packages() {
   [ ${#missing[@]} -gt 0 ] || return 0
   if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo > /dev/null; then
-      echo "These packages are missing, and there is neither root nor sudo to install them:" >&2
+      echo "These packages are missing; install them as root (sudo is not available):" >&2
       echo "  apt-get install ${missing[*]}" >&2
       return 1
     fi
@@ -40,12 +40,12 @@ install_packages() {
     apt-get -qq install --no-install-recommends "${missing[@]}" > /dev/null
 }
 
-# fetch_axe FOLDER: what looks for barriers in pages (axe-core, in tests only), into FOLDER/axe.min.js: one
-# version of it, from the registry that npm here asks. Debian has no package of it.
+# fetch_axe FOLDER: downloads axe-core, which tests use to check the accessibility of pages, to FOLDER/axe.min.js with
+# npm. Debian does not have a package of it.
 fetch_axe() {
   local version=4.14.1 sum=e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745
   [ ! -f "$1/axe.min.js" ] || return 0
-  command -v npm > /dev/null || { echo "There is no npm to fetch axe-core with." >&2; return 1; }
+  command -v npm > /dev/null || { echo "Cannot download axe-core: npm is not installed." >&2; return 1; }
   mkdir -p "$1"
   npm pack --silent --cache "$1/cache" --pack-destination "$1" "axe-core@$version" > /dev/null &&
     echo "$sum  $1/axe-core-$version.tgz" | sha256sum --check --quiet &&

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Runs the unit tests of a build folder, and counts their cases.
+"""Run the unit tests of a build folder and count their cases.
 
     tests/units.py [--long] BUILD [NAME...]
     tests/units.py --targets BUILD NAME...
 
-NAME chooses tests/unit/**/test-NAME; without one, all run. With --long, runs the cases of doctest's suite "long", which
-are left out otherwise. With --targets, prints the targets of ninja that the tests need instead. A program that fails is shown with its output. The last line is "N passed, N failed"; exits with 1 if
-anything failed, or if nothing ran.
+NAME selects tests/unit/**/test-NAME (default: all). With --long, run the cases of doctest's suite "long", which are
+otherwise excluded. With --targets, print the ninja targets that the tests need instead. The output of a program that
+fails is shown. The last line is "N passed, N failed"; the exit code is 1 if anything failed or if nothing ran.
 """
 
 import os
@@ -17,27 +17,27 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-# Of a program that fails; a table compared row by row can be long.
+# Of a failed program's output, which can be long.
 LINES_SHOWN = 200
-# A program that takes longer hangs, even on a slow machine and under sanitizers.
+# Generous, so that only a program that hangs reaches it, even on a slow machine and under sanitizers.
 SECONDS = 1800
-# The longest come first, so that none of them is left at the end.
+# The longest programs start first, so that none runs alone at the end.
 LONG = ("repository", "spool-schedules", "changes-daemons", "spool-stream", "spool", "changes-landing", "backoffice")
 
 SUMMARY = re.compile(r"test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed")
 
 
 def programs(build: Path, names: list[str]) -> dict[str, str]:
-    """The unit tests that the build folder can make: the name of each, and its target."""
+    """The unit tests that the build folder can build: name and ninja target."""
     listed = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], capture_output=True, text=True, check=True)
     found = {name: target for target, name in re.findall(r"^(tests/unit/\S*/test-([\w-]+)):", listed.stdout, re.M)}
     if unknown := [name for name in names if name not in found]:
-        sys.exit(f"no unit tests are called {', '.join(unknown)}: there are {', '.join(found)}")
+        sys.exit(f"unknown unit tests: {', '.join(unknown)}; known: {', '.join(found)}")
     return {name: target for name, target in found.items() if not names or name in names}
 
 
 def run(program: Path, option: str) -> tuple[int, int, float, str]:
-    """Cases passed and failed, seconds, and the output. A program that dies is a failure itself."""
+    """Cases passed and failed, seconds, and output. A program that crashes counts as a failure."""
     begin = time.monotonic()
     try:
         done = subprocess.run([program, option], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
