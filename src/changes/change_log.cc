@@ -12,8 +12,8 @@ namespace {
 
 using base::Result;
 
-constexpr std::size_t kMostRead = 4 * kMostLog;
-constexpr std::size_t kMostLine = 4'096;
+constexpr std::size_t kMaxRead = 4 * kMaxLog;
+constexpr std::size_t kMaxLine = 4'096;
 constexpr std::size_t kHead = 4'096;  // bytes searched for the name
 
 std::string line_of_state(const HistoryLine& line) {
@@ -60,8 +60,8 @@ Result<void> ChangeLog::append(const ChangeSetId& id, std::string_view text,
   QUARRY_TRY_ASSIGN(const auto file,
                     directories_.files().open(directories_.log_of(id), base::FileUse::kOpenOrMake));
   QUARRY_TRY_ASSIGN(const std::uint64_t size, file->size());
-  if (is_bounded && size + text.size() > kMostLog) {
-    if (size >= kMostLog) return {};
+  if (is_bounded && size + text.size() > kMaxLog) {
+    if (size >= kMaxLog) return {};
     return file->append("output … more is not kept\n");
   }
   return file->append(text);
@@ -82,9 +82,9 @@ Result<void> ChangeLog::note(const Job& job) const {
 
 Result<void> ChangeLog::say(const ChangeSetId& id, std::string_view text) const {
   std::string lines;
-  while (!text.empty() && lines.size() < kMostLog) {
+  while (!text.empty() && lines.size() < kMaxLog) {
     const std::size_t end = text.find('\n');
-    lines += fmt::format("output {}\n", one_line(text.substr(0, end), kMostLine));
+    lines += fmt::format("output {}\n", one_line(text.substr(0, end), kMaxLine));
     text.remove_prefix(end == text.npos ? text.size() : end + 1);
   }
   return append(id, lines, true);
@@ -94,7 +94,7 @@ Result<LogRecord> ChangeLog::read(const ChangeSetId& id) const {
   QUARRY_TRY_ASSIGN(const auto file,
                     directories_.files().open(directories_.log_of(id), base::FileUse::kRead));
   QUARRY_TRY_ASSIGN(const std::uint64_t size, file->size());
-  std::string content(std::min<std::uint64_t>(size, kMostRead), '\0');
+  std::string content(std::min<std::uint64_t>(size, kMaxRead), '\0');
   QUARRY_TRY_ASSIGN(const std::size_t read, file->read_at(0, content));
   std::string_view text = std::string_view(content).substr(0, read);
   LogRecord record;

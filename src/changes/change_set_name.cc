@@ -33,7 +33,7 @@ bool may_stand_in_part(char c) {
 }
 
 bool is_name_part(std::string_view text) {
-  return text.size() <= kMostNamePart && std::ranges::all_of(text, may_stand_in_part);
+  return text.size() <= kMaxNamePart && std::ranges::all_of(text, may_stand_in_part);
 }
 
 bool is_label(std::string_view text) {
@@ -118,7 +118,7 @@ base::UnixMillis time_of_tai64n(std::string_view label) {
 std::string name_part(std::string_view text) {
   std::string part;
   for (const char c : text) {
-    if (may_stand_in_part(c) && part.size() < kMostNamePart) part += c;
+    if (may_stand_in_part(c) && part.size() < kMaxNamePart) part += c;
   }
   return part;
 }

@@ -17,7 +17,7 @@ using base::Result;
 
 constexpr std::string_view kSubmission = ".submission";
 constexpr std::string_view kJobBeingWritten = ".job";
-constexpr std::size_t kMostSmallFile = std::size_t{16} << 10;
+constexpr std::size_t kMaxSmallFile = std::size_t{16} << 10;
 // Files older than this are leftovers.
 constexpr std::int64_t kForgotten = std::int64_t{24} * 3600 * 1000;
 
@@ -41,7 +41,7 @@ Result<std::string> content_of(base::File& file, std::size_t limit) {
 /// Parses the file of NAME, locked or not.
 Result<std::optional<Job>> job_in(base::File& file, const ChangeSetName& name,
                                   const fs::path& path) {
-  auto content = content_of(file, kMostJob);
+  auto content = content_of(file, kMaxJob);
   if (content && content->empty()) return std::nullopt;
   if (content) {
     auto job = Job::parse(name, *content);
@@ -136,7 +136,7 @@ void Directories::give_up(const ChangeSetName& name) {
 Result<Submission> Directories::submission_of(const ChangeSetName& name) const {
   const fs::path path = base_ / "data" / (name.text() + std::string(kSubmission));
   QUARRY_TRY_ASSIGN(const auto file, files_.open(path, base::FileUse::kRead));
-  QUARRY_TRY_ASSIGN(const std::string text, content_of(*file, kMostSmallFile));
+  QUARRY_TRY_ASSIGN(const std::string text, content_of(*file, kMaxSmallFile));
   return Submission::parse(text);
 }
 

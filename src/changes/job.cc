@@ -42,7 +42,7 @@ Result<HistoryLine> history_line_of(const Section& section, std::string_view lin
       kLetters.find(state[0]) == kLetters.npos) {
     return wrong(section, line, "is no line of a history");
   }
-  return HistoryLine{.time = *time, .state = state[0], .why = one_line(rest, kMostWhy)};
+  return HistoryLine{.time = *time, .state = state[0], .why = one_line(rest, kMaxWhy)};
 }
 
 Result<void> take_submitter(Job& job, const Section& section) {
@@ -84,8 +84,8 @@ Result<void> take_rollback(Job& job, const Section& section) {
 Result<void> take_history(Job& job, const Section& section) {
   for (const std::string& line : section.lines) {
     if (line.empty()) continue;
-    if (job.history.size() == kMostHistory) {
-      return fail(ErrorCode::kLimit, fmt::format("##history: more than {} lines", kMostHistory));
+    if (job.history.size() == kMaxHistory) {
+      return fail(ErrorCode::kLimit, fmt::format("##history: more than {} lines", kMaxHistory));
     }
     QUARRY_TRY_ASSIGN(auto read, history_line_of(section, line));
     job.history.push_back(std::move(read));
@@ -142,12 +142,12 @@ base::UnixMillis Job::ended() const {
 }
 
 void Job::add_history(base::UnixMillis time, Stage stage, std::string_view why) {
-  if (history.size() >= kMostHistory) history.erase(history.begin() + kMostHistory / 2);
-  history.push_back({.time = time, .state = letter_of(stage), .why = one_line(why, kMostWhy)});
+  if (history.size() >= kMaxHistory) history.erase(history.begin() + kMaxHistory / 2);
+  history.push_back({.time = time, .state = letter_of(stage), .why = one_line(why, kMaxWhy)});
 }
 
 Result<Job> Job::parse(const ChangeSetName& name, std::string_view text) {
-  QUARRY_TRY_ASSIGN(auto sections, read_sections(text, kMostJob));
+  QUARRY_TRY_ASSIGN(auto sections, read_sections(text, kMaxJob));
   Job job;
   job.name = name;
   std::vector<Section> of_meta;

@@ -25,7 +25,7 @@ Result<MoveType> move_type_of(const Section& section) {
 }
 
 Result<std::vector<std::string>> files_of(const Section& section) {
-  QUARRY_TRY_ASSIGN(auto files, lines_of(section, kMostFiles));
+  QUARRY_TRY_ASSIGN(auto files, lines_of(section, kMaxFiles));
   for (const std::string& name : files) {
     if (artifact::is_simple_path(name)) continue;
     return fail(ErrorCode::kInvalid,
@@ -49,8 +49,8 @@ Result<std::string> comment_of(const Section& section) {
     if (line != begin) comment += '\n';
     comment += *line;
   }
-  if (comment.size() <= kMostComment) return comment;
-  return fail(ErrorCode::kLimit, fmt::format("##comment: longer than {} bytes", kMostComment));
+  if (comment.size() <= kMaxComment) return comment;
+  return fail(ErrorCode::kLimit, fmt::format("##comment: longer than {} bytes", kMaxComment));
 }
 
 /// Reads SECTION into META.
@@ -111,7 +111,7 @@ Result<void> Meta::check() const {
 }
 
 Result<Meta> Meta::parse(std::string_view text) {
-  QUARRY_TRY_ASSIGN(auto sections, read_sections(text, kMostMeta));
+  QUARRY_TRY_ASSIGN(auto sections, read_sections(text, kMaxMeta));
   for (const Section& section : sections) {
     if (!is_of_jobs(section.name)) continue;
     return fail(ErrorCode::kInvalid,

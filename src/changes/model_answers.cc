@@ -202,10 +202,10 @@ std::vector<ChangeSetId> Model::precursors_of(const ChangeSetId& id) const {
     const auto at = lane->waiting.find(const_cast<ModelNode*>(node));
     if (at != lane->waiting.end() && at != lane->waiting.begin())
       found.insert((*std::prev(at))->id);
-    if (found.size() >= kMostNamed) break;
+    if (found.size() >= kMaxReferences) break;
   }
   std::vector<ChangeSetId> ids(found.begin(), found.end());
-  if (ids.size() > kMostNamed) ids.resize(kMostNamed);
+  if (ids.size() > kMaxReferences) ids.resize(kMaxReferences);
   return ids;
 }
 

@@ -17,8 +17,8 @@ using base::Result;
 namespace {
 
 constexpr std::string_view kPrefix = "moved.";
-constexpr std::size_t kMostNote = 512;
-constexpr std::size_t kMostMoves = 1'000;  // read at once
+constexpr std::size_t kMaxNote = 512;
+constexpr std::size_t kMaxMoves = 1'000;  // read at once
 
 struct Note {
   std::string file;
@@ -37,7 +37,7 @@ std::optional<Note> note_named(const std::string& file) {
 Result<std::optional<Moved>> move_in(const Directories& directories, const Note& note) {
   QUARRY_TRY_ASSIGN(const auto file,
                     directories.files().open(directories.control(note.file), base::FileUse::kRead));
-  std::string content(kMostNote, '\0');
+  std::string content(kMaxNote, '\0');
   QUARRY_TRY_ASSIGN(const std::size_t size, file->read_at(0, content));
   std::string_view text = std::string_view(content).substr(0, size);
   if (text.ends_with('\n')) text.remove_suffix(1);
@@ -79,7 +79,7 @@ Result<std::vector<Moved>> take_moves(Directories& directories) {
     if (auto note = note_named(file)) notes.push_back(std::move(*note));
   }
   std::ranges::sort(notes, {}, &Note::time);
-  if (notes.size() > kMostMoves) notes.resize(kMostMoves);
+  if (notes.size() > kMaxMoves) notes.resize(kMaxMoves);
   std::vector<Moved> moves;
   for (const Note& note : notes) {
     QUARRY_TRY_ASSIGN(auto moved, move_in(directories, note));

@@ -16,10 +16,10 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-constexpr std::size_t kMostSectionName = 64;
+constexpr std::size_t kMaxSectionName = 64;
 
 bool is_section_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMostSectionName && std::ranges::all_of(name, [](char c) {
+  return !name.empty() && name.size() <= kMaxSectionName && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
   });
 }
@@ -46,8 +46,8 @@ Result<void> begin(std::vector<Section>& sections, std::string_view line, std::s
   if (std::ranges::any_of(sections, [&](const Section& one) { return one.name == name; })) {
     return fail(ErrorCode::kInvalid, fmt::format("line {}: a second section ##{}", number, name));
   }
-  if (sections.size() == kMostSections) {
-    return fail(ErrorCode::kLimit, fmt::format("more than {} sections", kMostSections));
+  if (sections.size() == kMaxSections) {
+    return fail(ErrorCode::kLimit, fmt::format("more than {} sections", kMaxSections));
   }
   sections.push_back({.name = std::string(name), .lines = {}});
   return {};
@@ -116,10 +116,10 @@ Result<std::vector<std::string>> lines_of(const Section& section, std::size_t li
   std::vector<std::string> lines;
   for (const std::string& line : section.lines) {
     if (line.empty()) continue;
-    if (line.size() > kMostName) {
+    if (line.size() > kMaxName) {
       return fail(ErrorCode::kLimit,
                   fmt::format("##{}: \"{}\" is longer than {} bytes", section.name,
-                              base::printable(line, 40), kMostName));
+                              base::printable(line, 40), kMaxName));
     }
     if (line.find('\t') != line.npos) {
       return fail(ErrorCode::kInvalid,
@@ -134,7 +134,7 @@ Result<std::vector<std::string>> lines_of(const Section& section, std::size_t li
 }
 
 Result<std::string> line_of(const Section& section) {
-  QUARRY_TRY_ASSIGN(const auto lines, lines_of(section, kMostFiles));
+  QUARRY_TRY_ASSIGN(const auto lines, lines_of(section, kMaxFiles));
   if (lines.size() != 1) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("##{}: it has {} lines instead of one", section.name, lines.size()));
@@ -147,7 +147,7 @@ Result<std::string> line_of(const Section& section) {
 }
 
 Result<std::vector<ChangeSetId>> ids_of(const Section& section) {
-  QUARRY_TRY_ASSIGN(const auto lines, lines_of(section, kMostNamed));
+  QUARRY_TRY_ASSIGN(const auto lines, lines_of(section, kMaxReferences));
   std::vector<ChangeSetId> ids;
   ids.reserve(lines.size());
   for (const std::string& line : lines) {

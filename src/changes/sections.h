@@ -27,7 +27,7 @@ void append_section(std::string& out, std::string_view name, const std::vector<C
 
 // Contents of sections. Errors: kInvalid, kLimit; the message names the section.
 
-/// The lines that are not blank, at most kMostName bytes each.
+/// The lines that are not blank, at most kMaxName bytes each.
 base::Result<std::vector<std::string>> lines_of(const Section& section, std::size_t limit);
 /// The only line, which neither begins nor ends with a space.
 base::Result<std::string> line_of(const Section& section);

@@ -12,7 +12,7 @@ using base::Result;
 
 namespace {
 
-constexpr std::size_t kMostSubmission = std::size_t{8} << 10;
+constexpr std::size_t kMaxSubmission = std::size_t{8} << 10;
 
 /// The rest of the line of TEXT that begins with NAME and a space.
 std::optional<std::string> line_named(std::string_view text, std::string_view name) {
@@ -28,7 +28,7 @@ std::optional<std::string> line_named(std::string_view text, std::string_view na
 }  // namespace
 
 Result<Submission> Submission::parse(std::string_view text) {
-  if (text.size() > kMostSubmission) return fail(ErrorCode::kLimit, "a submission is too long");
+  if (text.size() > kMaxSubmission) return fail(ErrorCode::kLimit, "a submission is too long");
   auto submitter = line_named(text, "submitter"), capabilities = line_named(text, "capabilities"),
        address = line_named(text, "address");
   const auto time_text = line_named(text, "time");
@@ -45,8 +45,8 @@ Result<Submission> Submission::parse(std::string_view text) {
 
 std::string Submission::text() const {
   return fmt::format("submitter {}\ncapabilities {}\naddress {}\ntime {}\n",
-                     one_line(submitter, kMostName), one_line(capabilities, kMostName),
-                     one_line(address, kMostName), base::iso_millis(time));
+                     one_line(submitter, kMaxName), one_line(capabilities, kMaxName),
+                     one_line(address, kMaxName), base::iso_millis(time));
 }
 
 }  // namespace quarry::changes

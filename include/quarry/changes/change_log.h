@@ -24,7 +24,7 @@
 
 namespace quarry::changes {
 
-inline constexpr std::size_t kMostLog = std::size_t{4} << 20;  // bytes; further output is dropped
+inline constexpr std::size_t kMaxLog = std::size_t{4} << 20;  // bytes; further output is dropped
 
 struct LogRecord {
   std::optional<ChangeSetName> name;

@@ -36,14 +36,14 @@
 
 namespace quarry::changes {
 
-inline constexpr std::size_t kMostMeta = std::size_t{4} << 20;  // bytes
-inline constexpr std::size_t kMostFiles = 20'000;               // of a change set
-inline constexpr std::size_t kMostNamed = 1'000;                // dependencies, precursors
-inline constexpr std::size_t kMostSections = 100;
-inline constexpr std::size_t kMostName = 1'024;  // bytes in the name of a file, branch or user
-inline constexpr std::size_t kMostNamePart =
+inline constexpr std::size_t kMaxMeta = std::size_t{4} << 20;  // bytes
+inline constexpr std::size_t kMaxFiles = 20'000;               // of a change set
+inline constexpr std::size_t kMaxReferences = 1'000;           // dependencies, precursors
+inline constexpr std::size_t kMaxSections = 100;
+inline constexpr std::size_t kMaxName = 1'024;  // bytes in the name of a file, branch or user
+inline constexpr std::size_t kMaxNamePart =
     40;  // bytes of host and extra in the name of a change set
-inline constexpr std::size_t kMostComment = std::size_t{64} << 10;
+inline constexpr std::size_t kMaxComment = std::size_t{64} << 10;
 
 /// In order of priority, highest first.
 enum class MoveType : std::uint8_t {
@@ -88,7 +88,7 @@ struct ChangeSetName {
 std::string tai64n(base::UnixMillis time, std::uint32_t nanoseconds = 0);
 /// The time of LABEL, as returned by tai64n().
 base::UnixMillis time_of_tai64n(std::string_view label);
-/// TEXT without the characters that a part of a name may not contain, cut to kMostNamePart bytes.
+/// TEXT without the characters that a part of a name may not contain, cut to kMaxNamePart bytes.
 std::string name_part(std::string_view text);
 
 /// The contents of the meta file. All text is UTF-8 without control characters, except for

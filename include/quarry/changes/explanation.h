@@ -16,7 +16,7 @@
 namespace quarry::changes {
 
 /// Limit on the number of job files that are read to answer a question.
-inline constexpr std::size_t kMostExplained = 50'000;
+inline constexpr std::size_t kMaxExplained = 50'000;
 
 /// A sentence that says what the change set ID waits for, if anything. RULES say which move types
 /// need an approval. Errors: kNotFound, kLimit; those of file operations.

@@ -89,7 +89,7 @@ struct GateVerdict {
   /// escaped.
   std::string output;
 };
-inline constexpr std::size_t kMostGateOutput = std::size_t{64} << 10;  // bytes
+inline constexpr std::size_t kMaxGateOutput = std::size_t{64} << 10;  // bytes
 
 /// Runs the gate. INTERRUPTED is polled several times a second. Errors, when it could not be run:
 /// kInvalid (the options), kNotFound (a program is missing), kDenied, kIo; those of write_tree.

@@ -34,9 +34,9 @@
 
 namespace quarry::changes {
 
-inline constexpr std::size_t kMostJob = std::size_t{8} << 20;  // bytes of a job file
-inline constexpr std::size_t kMostHistory = 1'000;  // lines; the first and the last are kept
-inline constexpr std::size_t kMostWhy = 1'000;      // bytes
+inline constexpr std::size_t kMaxJob = std::size_t{8} << 20;  // bytes of a job file
+inline constexpr std::size_t kMaxHistory = 1'000;  // lines; the first and the last are kept
+inline constexpr std::size_t kMaxWhy = 1'000;      // bytes
 
 /// The state of a job. word_of() returns the name of its folder.
 enum class Stage : std::uint8_t {
@@ -93,7 +93,7 @@ struct Job {
 
   /// When it reached its current stage, or when it was submitted if there is no history.
   base::UnixMillis ended() const;
-  /// WHY becomes one line of at most kMostWhy bytes.
+  /// WHY becomes one line of at most kMaxWhy bytes.
   void add_history(base::UnixMillis time, Stage stage, std::string_view why);
 
   /// Parses the file of the job NAME. Its meta sections may be incomplete (Meta::check) if it

@@ -26,7 +26,7 @@ class JointMove {
     base::Result<void> outcome;  // after an error the job is where it was or where it was to go
   };
   /// Limit on jobs that move together: each has two files open.
-  static constexpr std::size_t kMost = 16;
+  static constexpr std::size_t kMax = 16;
 
   explicit JointMove(Directories& directories) : directories_(directories) {}
 

@@ -10,8 +10,8 @@
 //
 // Permissions are merged in the same way. A symbolic link is merged as a whole: it is a conflict
 // if both sides changed it, or if it is a file on one side and a link on the other. A file changed
-// on both sides is also a conflict if it is binary (has a NUL byte), larger than kMostMerged or
-// longer than kMostLinesMerged.
+// on both sides is also a conflict if it is binary (has a NUL byte), larger than kMaxMerged or
+// longer than kMaxLinesMerged.
 //
 // Lines are merged by libgit2, as in git.
 #pragma once
@@ -25,12 +25,12 @@
 namespace quarry::changes {
 
 /// Limit on the bytes of each version of a file that is merged by lines.
-inline constexpr std::size_t kMostMerged = std::size_t{16} << 20;
+inline constexpr std::size_t kMaxMerged = std::size_t{16} << 20;
 /// Limit on its lines. In the worst case, where all lines differ on both sides, this many take 2
 /// or 3 seconds; ten times as many take minutes.
-inline constexpr std::size_t kMostLinesMerged = 200'000;
+inline constexpr std::size_t kMaxLinesMerged = 200'000;
 /// Limit on the text about the conflicts in one file, in bytes.
-inline constexpr std::size_t kMostConflictText = std::size_t{16} << 10;
+inline constexpr std::size_t kMaxConflictText = std::size_t{16} << 10;
 
 /// A version of a file. The content of a symbolic link is its target.
 struct FileVersion {

@@ -74,7 +74,7 @@ struct ViewOptions {
 };
 /// Limit on job files read for a list. If most of them are for other branches, a page may have
 /// fewer jobs than requested although there are more.
-inline constexpr std::size_t kMostViewed = 2'000;
+inline constexpr std::size_t kMaxViewed = 2'000;
 
 /// Views the queue in DIRECTORIES; one that was never used is empty. Errors: those of file
 /// operations.

@@ -92,13 +92,13 @@ class TarballReaders {
 
   base::Result<ChangeSetContent> read(int tarball, const TarballLimits& limits,
                                       const std::filesystem::path& folder);
-  /// Reads several tarballs in one child, which costs less. At most kMost, and all from the same
+  /// Reads several tarballs in one child, which costs less. At most kMax, and all from the same
   /// submitter, since a hostile tarball can take over the child and falsify those after it.
   /// Errors: for one tarball, or, if the child has died, for all.
   base::Result<std::vector<base::Result<ChangeSetContent>>> read_together(
       std::span<const int> tarballs, const TarballLimits& limits,
       const std::filesystem::path& folder);
-  static constexpr std::size_t kMost = 16;
+  static constexpr std::size_t kMax = 16;
 
  private:
   struct Maker;
@@ -122,7 +122,7 @@ base::Result<ChangeSetContent> take_content(const std::filesystem::path& folder,
                                             const ChangeSetName& name, const TarballLimits& limits);
 
 /// Whether NAME is allowed as the name of a file in a change set: simple as in
-/// artifact::is_simple_path(), UTF-8, without control characters or backslashes, at most kMostName
+/// artifact::is_simple_path(), UTF-8, without control characters or backslashes, at most kMaxName
 /// bytes, and not reserved by fossil in a check-out. Errors: kInvalid, kLimit, with the reason.
 base::Result<void> check_file_name(std::string_view name);
 /// Whether the symbolic link NAME may point to TARGET. Errors: kInvalid, kLimit, with the reason.

@@ -109,7 +109,7 @@ std::vector<Result<changes::Meta>> TarballChecker::check_all(std::span<const Cas
     by_submitter[submitter].push_back(i);
   }
   for (const auto& [submitter, indexes] : by_submitter) {
-    if (indexes.size() < 2 || indexes.size() > changes::TarballReaders::kMost) continue;
+    if (indexes.size() < 2 || indexes.size() > changes::TarballReaders::kMax) continue;
     std::vector<const Case*> theirs;
     std::vector<std::optional<Result<changes::Meta>>*> metas;
     for (const std::size_t index : indexes) {

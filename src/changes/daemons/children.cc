@@ -23,12 +23,12 @@ namespace {
 
 using base::Result;
 
-constexpr std::size_t kMostLine = 8'192;
+constexpr std::size_t kMaxLine = 8'192;
 
 }  // namespace
 
 std::string line_of(const Outcome& outcome) {
-  std::string why = outcome.why.substr(0, kMostWhy);
+  std::string why = outcome.why.substr(0, kMaxWhy);
   std::ranges::replace(why, '\n', ' ');
   return fmt::format("{} {} {}\n", static_cast<int>(outcome.verdict),
                      outcome.landed ? outcome.landed->str() : "-", why);
@@ -138,7 +138,7 @@ void Children::kill(const ChangeSetId& id) const {
 void Children::stop(const ChangeSetId& id, int signal, std::string_view why) const {
   for (const Child& child : children_) {
     if (!child.has(id)) continue;
-    const std::string line = fmt::format("stop {} {}\n", id.str(), one_line(why, kMostWhy));
+    const std::string line = fmt::format("stop {} {}\n", id.str(), one_line(why, kMaxWhy));
     [[maybe_unused]] const auto sent =
         ::send(child.socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
     ::kill(child.pid, signal);
@@ -192,7 +192,7 @@ void Children::take_lines(Child& child, std::vector<Answer>& answers) {
 
 /// CHILD has died, or is about to: its jobs get no verdict.
 void Children::report_death(Child& child, std::vector<Answer>& answers) {
-  if (child.received.size() >= kMostLine) ::kill(child.pid, SIGKILL);
+  if (child.received.size() >= kMaxLine) ::kill(child.pid, SIGKILL);
   const std::string how = reap(child);
   for (ChangeSetName& name : child.names) {
     answers.push_back({.name = std::move(name),
@@ -208,13 +208,13 @@ std::vector<Answer> Children::take_answers() {
   for (auto child = children_.begin(); child != children_.end();) {
     std::array<char, 1024> bytes{};
     ssize_t count = 0;
-    while (child->received.size() < kMostLine &&
+    while (child->received.size() < kMaxLine &&
            (count = ::recv(child->socket.get(), bytes.data(), bytes.size(), 0)) > 0) {
       child->received.append(bytes.data(), static_cast<std::size_t>(count));
       take_lines(*child, answers);
     }
     const bool is_dead = count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) ||
-                         child->received.size() >= kMostLine;
+                         child->received.size() >= kMaxLine;
     if (!is_dead) {
       ++child;
       continue;

@@ -147,7 +147,7 @@ std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Job
       base::log(base::LogLevel::kError, "{}", added.error().message);
       verdicts[id] = Verdict::kDeferred;
     }
-    if (move.size() == JointMove::kMost) commit();
+    if (move.size() == JointMove::kMax) commit();
   }
   commit();
   return verdicts;

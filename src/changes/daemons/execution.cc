@@ -172,11 +172,11 @@ Result<void> Execution::take_answers() {
 /// Reads the file at PATH.
 Result<std::string> Execution::read_request(const std::filesystem::path& path) const {
   QUARRY_TRY_ASSIGN(const auto file, context_.directories.files().open(path, base::FileUse::kRead));
-  std::string text(kMostWhy, '\0');
+  std::string text(kMaxWhy, '\0');
   QUARRY_TRY_ASSIGN(const std::size_t size, file->read_at(0, text));
   text.resize(size);
   if (text.ends_with('\n')) text.pop_back();
-  return one_line(text, kMostWhy);
+  return one_line(text, kMaxWhy);
 }
 
 /// Handles the files ctrl/abandon.CSID and ctrl/term.CSID, which ask for a running job to be

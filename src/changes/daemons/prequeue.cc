@@ -29,7 +29,7 @@ std::vector<Result<Meta>> Checker::check_all(std::span<const Case> cases) {
 
 Result<void> Prequeue::move(JobLock lock, Stage to, std::string_view why) {
   QUARRY_TRY(moving_.add(std::move(lock), to, context_.clock.now(), why));
-  return moving_.size() < JointMove::kMost ? Result<void>() : commit();
+  return moving_.size() < JointMove::kMax ? Result<void>() : commit();
 }
 
 /// Makes the collected moves.
@@ -132,8 +132,8 @@ Result<void> Prequeue::check_all(std::span<const ChangeSetName> names) {
 Result<void> Prequeue::run(Scan /*scan*/) {
   QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kPrequeue));
   Result<void> done;
-  for (std::size_t i = 0; i < names.size(); i += JointMove::kMost) {
-    const std::size_t count = std::min(JointMove::kMost, names.size() - i);
+  for (std::size_t i = 0; i < names.size(); i += JointMove::kMax) {
+    const std::size_t count = std::min(JointMove::kMax, names.size() - i);
     if (auto checked = check_all(std::span(names).subspan(i, count)); !checked)
       done = std::move(checked);
   }

@@ -15,7 +15,7 @@ using base::Result;
 
 // Limit on jobs in pending/. Others wait in staging/ even if they may go: there they can still be
 // overtaken, and scanning pending/ stays cheap.
-constexpr std::size_t kMostPending = 64;
+constexpr std::size_t kMaxPending = 64;
 
 }  // namespace
 
@@ -98,7 +98,7 @@ Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& 
   }
   QUARRY_TRY(moving_.add(std::move(*lock), to, context_.clock.now(), why));
   tracker_.put(moving_.last(), to);
-  return moving_.size() < JointMove::kMost ? Result<void>() : commit();
+  return moving_.size() < JointMove::kMax ? Result<void>() : commit();
 }
 
 /// Fails jobs whose dependencies did not land, and then their dependents.
@@ -121,14 +121,14 @@ Result<void> Queueing::move_ready() {
   auto ids = tracker_.model().ready(now);
   if (context_.options.takes_lines) {
     // The execution daemon takes them in order.
-    const auto line = tracker_.model().in_line(now, kMostPending);
+    const auto line = tracker_.model().in_line(now, kMaxPending);
     ids.insert(ids.end(), line.begin(), line.end());
   }
   for (const ChangeSetId& id : ids) {
     const ModelJob* known = tracker_.model().find(id);
     if (!known || known->stage == Stage::kPending) continue;
     const bool is_rollback = known->name.type == MoveType::kRollback;
-    if (!is_rollback && tracker_.count(Stage::kPending) >= kMostPending) continue;
+    if (!is_rollback && tracker_.count(Stage::kPending) >= kMaxPending) continue;
     QUARRY_TRY(move(id, Stage::kPending, "may go"));
   }
   return {};

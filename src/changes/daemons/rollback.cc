@@ -15,7 +15,7 @@ using base::Result;
 
 namespace {
 
-constexpr int kMostAttempts = 500;
+constexpr int kMaxAttempts = 500;
 constexpr unsigned kAttemptPause = 10'000;  // microseconds
 
 }  // namespace
@@ -55,7 +55,7 @@ Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
     }
   }
   const std::size_t limit = std::min(context_.options.rules.max_taken_back,
-                                     kMostNamed - std::min(kMostNamed, before.size()));
+                                     kMaxReferences - std::min(kMaxReferences, before.size()));
   QUARRY_TRY_ASSIGN(auto closure, tracker_.model().closure(left, limit));
   closure.insert(closure.begin(), before.begin(), before.end());
   return closure;
@@ -139,7 +139,7 @@ Result<void> Rollback::abandon(const ChangeSetId& id) {
     }
     const bool is_moving =
         lock.error().code == ErrorCode::kBusy || lock.error().code == ErrorCode::kNotFound;
-    if (!is_moving || attempt == kMostAttempts) return std::unexpected(std::move(lock).error());
+    if (!is_moving || attempt == kMaxAttempts) return std::unexpected(std::move(lock).error());
     if (attempt > 0) ::usleep(kAttemptPause);
     QUARRY_TRY(tracker_.locate(id));
   }

@@ -16,8 +16,8 @@ using base::ErrorCode;
 using base::Result;
 
 // Limit on finished jobs in the model; if one is needed again, it is found again.
-constexpr std::size_t kMostOver = 20'000;
-constexpr std::size_t kMostFrozen = std::size_t{1} << 20;  // bytes
+constexpr std::size_t kMaxFinished = 20'000;
+constexpr std::size_t kMaxFrozen = std::size_t{1} << 20;  // bytes
 
 }  // namespace
 
@@ -153,7 +153,7 @@ Result<void> Tracker::read_frozen() {
   }
   if (file) {
     QUARRY_TRY_ASSIGN(const std::uint64_t size, (*file)->size());
-    std::string content(std::min<std::uint64_t>(size, kMostFrozen), '\0');
+    std::string content(std::min<std::uint64_t>(size, kMaxFrozen), '\0');
     QUARRY_TRY_ASSIGN(const std::size_t read, (*file)->read_at(0, content));
     std::string_view rest = std::string_view(content).substr(0, read);
     while (!rest.empty()) {
@@ -169,7 +169,7 @@ void Tracker::forget_what_is_over() {
   std::size_t over = 0;
   for (std::size_t i = 0; i < kStages; ++i)
     over += is_over(static_cast<Stage>(i)) ? at_[i].size() : 0;
-  if (over <= kMostOver) return;
+  if (over <= kMaxFinished) return;
   auto smaller = std::make_unique<Model>();
   for (std::size_t i = 0; i < kStages; ++i) {
     for (const ChangeSetId& id : at_[i]) {

@@ -32,7 +32,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kCheckInterval{100};
 /// For killed processes to disappear: the kernel may have to free gigabytes.
 constexpr std::chrono::seconds kPatience{30};
-constexpr std::size_t kMostStatus = 4096;
+constexpr std::size_t kMaxStatus = 4096;
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 
 void do_not_wait_at(const Fd& fd) {
@@ -178,7 +178,7 @@ void GateProcess::read_output() {
 
 void GateProcess::read_status() {
   std::array<char, 512> buffer{};
-  while (status_end_ && status_text_.size() < kMostStatus) {
+  while (status_end_ && status_text_.size() < kMaxStatus) {
     const ssize_t size = ::read(status_end_.get(), buffer.data(), buffer.size());
     if (size == 0) status_end_.reset();
     if (size <= 0) break;

@@ -76,7 +76,7 @@ class GateProcess {
   pid_t first_pid_ = -1;
   base::Fd first_;  // the first process of the sandbox; when it ends, the kernel kills the others
   std::string status_text_;
-  BoundedOutput output_{kMostGateOutput};
+  BoundedOutput output_{kMaxGateOutput};
   bool has_ended_ = false;
   std::optional<int> status_;  // as from waitpid()
   End end_ = End::kByItself;

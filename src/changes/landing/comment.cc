@@ -10,8 +10,8 @@
 namespace quarry::changes {
 namespace {
 
-constexpr std::size_t kMostTold = 50;
-constexpr std::size_t kMostOfLine = 100;    // bytes
+constexpr std::size_t kMaxListed = 50;
+constexpr std::size_t kMaxLineBytes = 100;  // bytes
 constexpr std::size_t kIdDigits = 8;        // as shown in lists of the queue
 constexpr std::size_t kCheckInDigits = 10;  // as shown by fossil
 
@@ -25,9 +25,9 @@ std::string_view first_line(std::string_view text) {
 
 /// TEXT, shortened if necessary, without splitting a character.
 std::string shortened(std::string_view text) {
-  if (text.size() <= kMostOfLine) return std::string(text);
+  if (text.size() <= kMaxLineBytes) return std::string(text);
   std::size_t size = 0;
-  for (std::size_t next = 0; next <= kMostOfLine;) {
+  for (std::size_t next = 0; next <= kMaxLineBytes;) {
     size = next;
     next += std::max<std::size_t>(base::utf8_sequence(text.substr(next)), 1);
   }
@@ -44,7 +44,7 @@ std::string references_to(std::span<const TakenBackCheckIn> taken_back) {
   const std::size_t count = taken_back.size();
   if (count == 1) return reference_to(taken_back.front());
   std::string text = fmt::format("{} change sets: ", count);
-  const std::size_t last = std::min(count, kMostTold);
+  const std::size_t last = std::min(count, kMaxListed);
   for (std::size_t i = 0; i < last; ++i) {
     const bool is_end = i + 1 == count;
     text += fmt::format("{}{}", i == 0 ? "" : is_end ? " and " : ", ", reference_to(taken_back[i]));

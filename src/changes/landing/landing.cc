@@ -21,7 +21,7 @@ using repository::Receipt;
 namespace {
 
 // Limit on branches whose checksum state is cached.
-constexpr std::size_t kMostChecksums = 8;
+constexpr std::size_t kMaxChecksums = 8;
 
 /// Calls ACTION. Some queries of a repository throw if the file cannot be read or if the caller
 /// must not wait any longer.
@@ -60,7 +60,7 @@ struct Lander::State {
 };
 
 TreeChecksum& Lander::State::checksum_of(const std::string& branch) {
-  if (checksums.size() >= kMostChecksums && !checksums.contains(branch)) checksums.clear();
+  if (checksums.size() >= kMaxChecksums && !checksums.contains(branch)) checksums.clear();
   return checksums[branch];
 }
 

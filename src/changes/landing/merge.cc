@@ -56,8 +56,8 @@ bool is_text(std::string_view content) {
 }
 
 bool is_too_large(std::string_view content) {
-  return content.size() > kMostMerged ||
-         std::ranges::count(content, '\n') > static_cast<std::ptrdiff_t>(kMostLinesMerged);
+  return content.size() > kMaxMerged ||
+         std::ranges::count(content, '\n') > static_cast<std::ptrdiff_t>(kMaxLinesMerged);
 }
 
 git_merge_file_input input_of(std::string_view content) {
@@ -94,7 +94,7 @@ std::string regions_of(std::string_view merged) {
       is_inside = true;
     }
     if (!is_inside) continue;
-    if (regions.size() + line.size() > kMostConflictText) return regions + "(and more)\n";
+    if (regions.size() + line.size() > kMaxConflictText) return regions + "(and more)\n";
     regions += printable(line) + "\n";
     is_inside = !line.starts_with(last);
   }
@@ -111,7 +111,7 @@ Outcome merge_lines(const FileVersion& base, const FileVersion& ours, const File
     return conflict(
         fmt::format("both sides have changed it, and it has more than the {} bytes or "
                     "{} lines that are merged",
-                    kMostMerged, kMostLinesMerged));
+                    kMaxMerged, kMaxLinesMerged));
   }
   need_library();
   const git_merge_file_input inputs[] = {input_of(base.content), input_of(ours.content),

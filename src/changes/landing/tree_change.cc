@@ -15,10 +15,10 @@ using artifact::HashName;
 namespace {
 
 constexpr std::size_t kLongestLink = 4095;  // PATH_MAX
-constexpr std::size_t kNamesTold = 10;
-constexpr std::size_t kMostLog = std::size_t{64} << 10;
+constexpr std::size_t kMaxNamesListed = 10;
+constexpr std::size_t kMaxLog = std::size_t{64} << 10;
 // Limit for all files of a change set; in the worst case this takes half a minute.
-constexpr std::size_t kMostLines = 10 * kMostLinesMerged;
+constexpr std::size_t kMaxLines = 10 * kMaxLinesMerged;
 
 std::unexpected<LandingError> bad(std::string_view name, std::string_view why) {
   return refuse(RefusalKind::kBadFile, fmt::format("{}: {}", name, why));
@@ -29,7 +29,7 @@ const char* fault_of(std::string_view name) {
   if (name.find('\0') != std::string_view::npos || !artifact::is_simple_path(name)) {
     return "no path of a file in a repository";
   }
-  if (name.size() > kMostName) return "a name longer than those that are taken";
+  if (name.size() > kMaxName) return "a name longer than those that are taken";
   return artifact::is_checkout_database(name) ? "the name of fossil's own file" : nullptr;
 }
 
@@ -108,8 +108,8 @@ Attempt<void> TreeChange::merge(const std::string& name, const MaybeFile& base,
     if (files[i]) versions[i] = FileVersion{*contents[i], files[i]->permission};
   }
   lines_ += static_cast<std::size_t>(versions[1] ? std::ranges::count(*contents[1], '\n') : 0);
-  if (lines_ > kMostLines) {
-    return bad(name, fmt::format("with it there are more than {} lines to be merged", kMostLines));
+  if (lines_ > kMaxLines) {
+    return bad(name, fmt::format("with it there are more than {} lines to be merged", kMaxLines));
   }
   auto merged = merge_file(versions[0], versions[1], versions[2], labels);
   if (!merged) {
@@ -183,10 +183,10 @@ std::unexpected<LandingError> TreeChange::conflict(const MergeLabels& labels) {
   std::string names, log;
   for (std::size_t i = 0; i < conflicts_.size(); ++i) {
     const auto& [name, what] = conflicts_[i];
-    if (i < kNamesTold) names += fmt::format("{}{}", i == 0 ? "" : ", ", name);
-    if (log.size() < kMostLog) log += fmt::format("{}: {}\n{}", name, what.reason, what.regions);
+    if (i < kMaxNamesListed) names += fmt::format("{}{}", i == 0 ? "" : ", ", name);
+    if (log.size() < kMaxLog) log += fmt::format("{}: {}\n{}", name, what.reason, what.regions);
   }
-  if (conflicts_.size() > kNamesTold) names += ", …";
+  if (conflicts_.size() > kMaxNamesListed) names += ", …";
   return refuse(
       RefusalKind::kConflict,
       fmt::format("{} and {} do not go together in {} file{}: {}", labels.theirs, labels.ours,

@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 6> kDone = {
 // A daemon holds the lock of a job for moments, its execution for long.
 constexpr int kTries = 40;
 constexpr std::chrono::milliseconds kBetweenTries{25};
-constexpr std::size_t kMostText = 500;
+constexpr std::size_t kMaxText = 500;
 
 bool waits(Stage stage) {
   return stage == Stage::kQueue || stage == Stage::kStaging || stage == Stage::kPending;
@@ -60,14 +60,14 @@ Result<void> approve(const ActionRequest& request, Job& job) {
     return already(job, fmt::format("approved already: {}", job.meta.approval));
   }
   job.meta.approval =
-      request.text.empty() ? "by " + request.login : one_line(request.text, kMostText);
+      request.text.empty() ? "by " + request.login : one_line(request.text, kMaxText);
   return {};
 }
 
 Result<void> hold(const ActionRequest& request, Job& job) {
   if (!job.held.empty()) return already(job, fmt::format("held already, by {}", job.held));
   job.held = request.login;
-  if (!request.text.empty()) job.held += ": " + one_line(request.text, kMostText);
+  if (!request.text.empty()) job.held += ": " + one_line(request.text, kMaxText);
   return {};
 }
 
@@ -90,7 +90,7 @@ Result<void> require_right(const ActionRequest& request, const Job& job,
 
 std::string why_of(const ActionRequest& request) {
   std::string why = fmt::format("{} by {}", done_of(request.action), request.login);
-  if (!request.text.empty()) why += ": " + one_line(request.text, kMostText);
+  if (!request.text.empty()) why += ": " + one_line(request.text, kMaxText);
   return why;
 }
 

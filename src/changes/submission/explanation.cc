@@ -53,9 +53,9 @@ class Reading {
 
  private:
   Result<void> put(Stage stage, const ChangeSetName& name) {
-    if (++files_ > kMostExplained) {
+    if (++files_ > kMaxExplained) {
       return fail(ErrorCode::kLimit,
-                  fmt::format("there are more than {} change sets to look at", kMostExplained));
+                  fmt::format("there are more than {} change sets to look at", kMaxExplained));
     }
     const auto job = directories_.read(stage, name);
     if (job) {

@@ -18,7 +18,7 @@ using base::fail;
 using base::FileUse;
 using base::Result;
 
-constexpr std::size_t kMostFrozen = std::size_t{64} << 10;  // bytes
+constexpr std::size_t kMaxFrozen = std::size_t{64} << 10;  // bytes
 constexpr int kLockTries = 40;
 constexpr std::chrono::milliseconds kBetweenLockTries{25};
 
@@ -37,7 +37,7 @@ Result<std::unique_ptr<base::File>> lock(const Directories& directories) {
 Result<void> write(Directories& directories, const Branches& branches) {
   std::string text;
   for (const std::string& branch : branches) text += branch + "\n";
-  if (text.size() > kMostFrozen) return fail(ErrorCode::kLimit, "too many branches are frozen");
+  if (text.size() > kMaxFrozen) return fail(ErrorCode::kLimit, "too many branches are frozen");
   base::FileSystem& files = directories.files();
   const auto temporary = directories.base() / "tmp" / "frozen";
   QUARRY_TRY_ASSIGN(const auto file, files.open(temporary, FileUse::kOpenOrMake));
@@ -51,7 +51,7 @@ Result<void> write(Directories& directories, const Branches& branches) {
 }  // namespace
 
 bool is_branch_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMostName && one_line(name, kMostName) == name;
+  return !name.empty() && name.size() <= kMaxName && one_line(name, kMaxName) == name;
 }
 
 Result<Branches> frozen_branches(const Directories& directories) {
@@ -59,7 +59,7 @@ Result<Branches> frozen_branches(const Directories& directories) {
   if (!file && file.error().code == ErrorCode::kNotFound) return Branches();
   if (!file) return std::unexpected(std::move(file).error());
   QUARRY_TRY_ASSIGN(const std::uint64_t size, (*file)->size());
-  std::string text(std::min<std::uint64_t>(size, kMostFrozen), '\0');
+  std::string text(std::min<std::uint64_t>(size, kMaxFrozen), '\0');
   QUARRY_TRY_ASSIGN(const std::size_t read, (*file)->read_at(0, text));
   text.resize(read);
   Branches branches;

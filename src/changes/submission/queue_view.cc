@@ -97,7 +97,7 @@ Page page_of(const Directories& directories, const std::vector<Listed>& listed,
   if (limit == 0) return page;
   std::size_t read = 0;
   for (const Listed& each : listed) {
-    if (page.jobs.size() == limit || read == kMostViewed) {
+    if (page.jobs.size() == limit || read == kMaxViewed) {
       const JobLocation& last = listed[read - 1].location;
       page.more = Bookmark{.stage = last.stage, .name = last.name}.text();
       break;
@@ -178,7 +178,7 @@ Result<QueueView> view_queue(const Directories& directories, const ViewOptions& 
   QueueView view;
   QUARRY_TRY_ASSIGN(const auto waiting, list_waiting(directories, options, view));
   // One more than is shown or read, to see whether there are more.
-  const std::size_t limit = options.branch.empty() ? options.max_over : kMostViewed;
+  const std::size_t limit = options.branch.empty() ? options.max_over : kMaxViewed;
   Newest over(options.max_over > 0 && is_list_of(options, /*over=*/true) ? limit + 1 : 0,
               options.after ? std::optional(options.after->name) : std::nullopt);
   Newest done(options.max_waiting > 0 && !waiting.empty() ? kMeasured : 0);

@@ -13,7 +13,7 @@ using base::ErrorCode;
 using base::fail;
 
 constexpr std::string_view kNone = "none";
-constexpr std::size_t kMostUsers = 1'000;
+constexpr std::size_t kMaxUsers = 1'000;
 
 constexpr std::array<std::string_view, kDeeds> kRightNames = {
     "submit", "emergency", "author", "approve", "rollback", "hold", "retry", "abandon", "freeze"};
@@ -68,9 +68,9 @@ base::Result<Allowed> Allowed::parse(std::string_view text) {
       is_none = true;
     } else if (word.size() == 1 && is_letter(word[0])) {
       allowed.letters += word;
-    } else if (word.size() > 1 && word[0] == '@' && word.size() <= kMostName) {
-      if (allowed.users.size() == kMostUsers) {
-        return fail(ErrorCode::kLimit, fmt::format("more than {} users", kMostUsers));
+    } else if (word.size() > 1 && word[0] == '@' && word.size() <= kMaxName) {
+      if (allowed.users.size() == kMaxUsers) {
+        return fail(ErrorCode::kLimit, fmt::format("more than {} users", kMaxUsers));
       }
       allowed.users.emplace_back(word.substr(1));
     } else {

@@ -153,7 +153,7 @@ Result<std::vector<Result<ChangeSetContent>>> read_by(const StartReader& start, 
   QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
   QUARRY_TRY_ASSIGN(const auto reader, start(numbers, pipe.writing.get()));
   pipe.writing.reset();
-  const std::size_t limit = kMostMeta + (limits.entries + 1) * (kMostName + 64);
+  const std::size_t limit = kMaxMeta + (limits.entries + 1) * (kMaxName + 64);
   const auto messages = read_all(pipe.reading.get(), count * limit);
   if (!messages)
     return fail(ErrorCode::kLimit, "reading the tarball takes too long, or tells too much");

@@ -19,7 +19,7 @@ using base::Result;
 
 constexpr std::size_t kShown = 120;  // bytes of a name shown in a message
 // The limit of file systems. With a longer name nobody could check out the tree.
-constexpr std::size_t kMostComponent = 255;
+constexpr std::size_t kMaxComponent = 255;
 
 /// Also rejects control characters.
 bool is_plain_utf8(std::string_view text) {
@@ -47,7 +47,7 @@ void for_each_component(std::string_view path, const Function& function) {
 bool has_long_component(std::string_view path) {
   bool has = false;
   for_each_component(
-      path, [&](std::string_view component) { has = has || component.size() > kMostComponent; });
+      path, [&](std::string_view component) { has = has || component.size() > kMaxComponent; });
   return has;
 }
 
@@ -64,8 +64,8 @@ bool has_fossil_files(std::string_view path) {
 }
 
 Result<void> check_text(std::string_view what, std::string_view text) {
-  if (text.size() > kMostName) {
-    return fail(ErrorCode::kLimit, fmt::format("{} is longer than {} bytes: {}…", what, kMostName,
+  if (text.size() > kMaxName) {
+    return fail(ErrorCode::kLimit, fmt::format("{} is longer than {} bytes: {}…", what, kMaxName,
                                                base::printable(text, kShown)));
   }
   if (!is_plain_utf8(text) || text.find('\\') != std::string_view::npos) {
@@ -87,7 +87,7 @@ Result<void> check_file_name(std::string_view name) {
   }
   if (has_long_component(name)) {
     return fail(ErrorCode::kLimit,
-                fmt::format("a part of a file's name is longer than {} bytes: {}…", kMostComponent,
+                fmt::format("a part of a file's name is longer than {} bytes: {}…", kMaxComponent,
                             base::printable(name, kShown)));
   }
   if (has_fossil_files(name)) {

@@ -31,7 +31,7 @@ using base::fail;
 using base::Result;
 
 // Larger contents are read again, which costs little compared to landing them.
-constexpr std::uint64_t kMostKept = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxKept = std::uint64_t{1} << 20;
 constexpr std::size_t kNumber = sizeof(std::uint64_t);
 
 fs::path path_of(const fs::path& folder, const ChangeSetName& name) {
@@ -55,7 +55,7 @@ std::uint64_t checksum_of(std::string_view bytes) {
 Result<std::string> read_all(int file) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return base::fail_errno("cannot look at a kept content");
-  if (static_cast<std::uint64_t>(status.st_size) > 2 * kMostKept) {
+  if (static_cast<std::uint64_t>(status.st_size) > 2 * kMaxKept) {
     return fail(ErrorCode::kLimit, "too much to be kept");
   }
   std::string all(static_cast<std::size_t>(status.st_size), '\0');
@@ -79,7 +79,7 @@ Result<void> keep_content(const ChangeSetContent& content, const fs::path& folde
   const std::uint64_t contents = all.size();
   const std::string tail = packed(TarballEntries{
       .has_meta = true, .meta = content.meta().text(), .files = content.files(), .folders = {}});
-  if (contents + tail.size() > kMostKept) return fail(ErrorCode::kLimit, "too much to be kept");
+  if (contents + tail.size() > kMaxKept) return fail(ErrorCode::kLimit, "too much to be kept");
   all += tail;
   all += bytes_of(tail.size());
   all += bytes_of(checksum_of(all));

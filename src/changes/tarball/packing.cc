@@ -11,7 +11,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-constexpr std::size_t kMostMessage = 4096;
+constexpr std::size_t kMaxMessage = 4096;
 
 void put(std::string& out, std::uint64_t number) {
   out.append(reinterpret_cast<const char*>(&number), sizeof number);
@@ -78,7 +78,7 @@ std::string packed(const Result<TarballEntries>& entries) {
   put(out, std::uint64_t{entries ? 0U : 1U});
   if (!entries) {
     put(out, static_cast<std::uint64_t>(entries.error().code));
-    put(out, std::string_view(entries.error().message).substr(0, kMostMessage));
+    put(out, std::string_view(entries.error().message).substr(0, kMaxMessage));
     return out;
   }
   put(out, std::uint64_t{entries->has_meta});

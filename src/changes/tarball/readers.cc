@@ -35,7 +35,7 @@ using base::Result;
 
 constexpr int kFailed = 1;
 
-static_assert(1 + 2 * TarballReaders::kMost <= base::kMostDescriptors);
+static_assert(1 + 2 * TarballReaders::kMax <= base::kMostDescriptors);
 static_assert(std::is_trivially_copyable_v<TarballLimits>);
 
 bool send_order(int socket, const TarballLimits& limits, std::span<const int> descriptors) {
@@ -44,7 +44,7 @@ bool send_order(int socket, const TarballLimits& limits, std::span<const int> de
 
 /// False: the owner is gone.
 bool receive_order(int socket, TarballLimits& limits, std::vector<int>& descriptors) {
-  descriptors.resize(1 + 2 * TarballReaders::kMost);
+  descriptors.resize(1 + 2 * TarballReaders::kMax);
   descriptors.resize(base::receive_descriptors(
       socket, std::as_writable_bytes(std::span(&limits, 1)), descriptors));
   return descriptors.size() % 2 == 1 && descriptors.size() > 1;

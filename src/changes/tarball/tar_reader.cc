@@ -158,7 +158,7 @@ class TarReader {
       return refuse("neither the file meta nor in the folder lroot");
     }
     const std::string_view name = path.substr(kRoot.size() + 1);
-    if (name.size() > kMostName) return check_file_name(name);
+    if (name.size() > kMaxName) return check_file_name(name);
     if (type == AE_IFDIR) {
       entries_.folders.emplace_back(name);
       return {};
@@ -169,7 +169,7 @@ class TarReader {
   Result<void> take_meta(archive_entry* entry) {
     if (entries_.has_meta) return fail(ErrorCode::kInvalid, "meta stands in the tarball twice");
     entries_.has_meta = true;
-    QUARRY_TRY(check_size(entry, kMeta, kMostMeta));
+    QUARRY_TRY(check_size(entry, kMeta, kMaxMeta));
     return read_data(kMeta, ::archive_entry_size(entry),
                      [&](std::string_view bytes, std::uint64_t) {
                        entries_.meta += bytes;
@@ -187,7 +187,7 @@ class TarReader {
                                 base::printable(name, 120)));
       }
       const std::string_view content = target;
-      if (content.size() > kMostName) return check_link_target(name, content);
+      if (content.size() > kMaxName) return check_link_target(name, content);
       file.permission = 'l';
       file.size = content.size();
       QUARRY_TRY(write_at(contents_, content, file.offset));

@@ -22,9 +22,9 @@ Result<std::size_t> number_in(std::string_view query, std::string_view name,
   const auto text = http::form_value(query, name);
   if (text && text->empty()) return otherwise;
   const auto value = text ? base::parse_number<std::uint64_t>(*text) : std::nullopt;
-  if (value && *value <= changes::kMostViewed) return static_cast<std::size_t>(*value);
+  if (value && *value <= changes::kMaxViewed) return static_cast<std::size_t>(*value);
   return fail(ErrorCode::kInvalid,
-              fmt::format("limit, waiting and over are numbers up to {}", changes::kMostViewed));
+              fmt::format("limit, waiting and over are numbers up to {}", changes::kMaxViewed));
 }
 
 }  // namespace

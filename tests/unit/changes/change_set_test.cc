@@ -103,7 +103,7 @@ TEST_CASE("random ids differ") {
 TEST_CASE("invalid characters are removed from parts of names") {
   CHECK(name_part("ann_b/../\n @x.y-z+1") == "annb..@x.y-z+1");
   CHECK(name_part("ü").empty());
-  CHECK(name_part(std::string(100, 'a')).size() == kMostNamePart);
+  CHECK(name_part(std::string(100, 'a')).size() == kMaxNamePart);
 }
 
 TEST_CASE("every section of a meta file is read as written") {
@@ -171,17 +171,17 @@ TEST_CASE("submitters cannot write the queue's own sections") {
 }
 
 TEST_CASE("a meta file has limits") {
-  error_of(std::string(kMostMeta + 1, '\n'), ErrorCode::kLimit);
-  error_of(with("##author\n" + std::string(kMostName + 1, 'a') + "\n"), ErrorCode::kLimit);
-  error_of(with("##comment\n" + std::string(kMostComment + 1, 'a') + "\n"), ErrorCode::kLimit);
+  error_of(std::string(kMaxMeta + 1, '\n'), ErrorCode::kLimit);
+  error_of(with("##author\n" + std::string(kMaxName + 1, 'a') + "\n"), ErrorCode::kLimit);
+  error_of(with("##comment\n" + std::string(kMaxComment + 1, 'a') + "\n"), ErrorCode::kLimit);
   std::string files = "##movetype\nDC\n##target\nt\n##files\n";
-  for (std::size_t i = 0; i <= kMostFiles; ++i) files += "f" + std::to_string(i) + "\n";
+  for (std::size_t i = 0; i <= kMaxFiles; ++i) files += "f" + std::to_string(i) + "\n";
   error_of(files, ErrorCode::kLimit);
   std::string sections;
-  for (std::size_t i = 0; i < kMostSections; ++i) sections += "##s" + std::to_string(i) + "\nx\n";
+  for (std::size_t i = 0; i < kMaxSections; ++i) sections += "##s" + std::to_string(i) + "\nx\n";
   error_of(with(sections), ErrorCode::kLimit);
   std::string dependencies = "##dependencies\n";
-  for (std::size_t i = 0; i <= kMostNamed; ++i) {
+  for (std::size_t i = 0; i <= kMaxReferences; ++i) {
     dependencies += std::string(ChangeSetId::random().str()) + "\n";
   }
   error_of(with(dependencies), ErrorCode::kLimit);

@@ -90,24 +90,24 @@ TEST_CASE("the error names what is wrong with a job file") {
 TEST_CASE("a history that grows too long loses its middle") {
   Job job = full_job();
   job.history.clear();
-  for (std::size_t i = 0; i < kMostHistory + 50; ++i) {
+  for (std::size_t i = 0; i < kMaxHistory + 50; ++i) {
     job.add_history({static_cast<std::int64_t>(i)}, Stage::kPending, std::to_string(i));
   }
-  CHECK(job.history.size() == kMostHistory);
+  CHECK(job.history.size() == kMaxHistory);
   CHECK(job.history.front().why == "0");
-  CHECK(job.history.back().why == std::to_string(kMostHistory + 49));
+  CHECK(job.history.back().why == std::to_string(kMaxHistory + 49));
   CHECK(Job::parse(job.name, job.text()));
 }
 
 TEST_CASE("the reason in the history is one line, whatever its text") {
   Job job = full_job();
   job.add_history({0}, Stage::kFail, "a\nb\r##history\x1b[31m\xff");
-  job.add_history({0}, Stage::kFail, std::string(kMostWhy, 'x') + "ü");
+  job.add_history({0}, Stage::kFail, std::string(kMaxWhy, 'x') + "ü");
   const auto again = Job::parse(job.name, job.text());
   REQUIRE(again);
   CHECK(*again == job);
   CHECK(again->history[2].why == "a\\x0ab\\x0d##history\\x1b[31m\\xff");
-  CHECK(again->history[3].why == std::string(kMostWhy, 'x'));
+  CHECK(again->history[3].why == std::string(kMaxWhy, 'x'));
 }
 
 TEST_CASE("stages have folders, letters and groups") {

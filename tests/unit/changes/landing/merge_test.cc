@@ -115,7 +115,7 @@ TEST_CASE("binary and large files are not merged by lines") {
         "both sides have changed it, and it is no text");
   CHECK(clean(file(base), file(base), file(theirs)).content == theirs);
   for (const std::string& large :
-       {std::string(kMostMerged + 1, 'x'), std::string(kMostLinesMerged + 1, '\n')}) {
+       {std::string(kMaxMerged + 1, 'x'), std::string(kMaxLinesMerged + 1, '\n')}) {
     CHECK(clash(file("a\n"), file(large), file("b\n")).reason.find("more than") !=
           std::string::npos);
   }
@@ -128,7 +128,7 @@ TEST_CASE("the text about conflicts is limited, and has no control characters") 
     theirs += "theirs " + std::to_string(i) + "\n";
   }
   const MergeConflict conflict = clash(file("base\n"), file(ours), file(theirs));
-  CHECK(conflict.regions.size() <= kMostConflictText + 100);
+  CHECK(conflict.regions.size() <= kMaxConflictText + 100);
   CHECK(conflict.regions.ends_with("(and more)\n"));
   CHECK(conflict.regions.find('\x1b') == std::string::npos);
 }

@@ -155,11 +155,11 @@ TEST_CASE("the view of a branch reads a limited number of job files, and the nex
         named("c0", MoveType::kDevelopment, later(static_cast<std::int64_t>(number)));
     return made;
   };
-  for (std::size_t i = 0; i < kMostViewed + 5; ++i) {
+  for (std::size_t i = 0; i < kMaxViewed + 5; ++i) {
     for (const Stage stage : {Stage::kPending, Stage::kDone}) {
       std::ofstream file(queue.directories.file_of(stage, name(i)));
       std::string other = text;
-      if (i == 0 || i == kMostViewed + 4) other.replace(other.find("trunk"), 5, "other");
+      if (i == 0 || i == kMaxViewed + 4) other.replace(other.find("trunk"), 5, "other");
       file << other;
     }
   }
@@ -168,7 +168,7 @@ TEST_CASE("the view of a branch reads a limited number of job files, and the nex
   REQUIRE(view);
   REQUIRE(view->jobs.size() == 2);
   CHECK(view->jobs[0].place == 1);
-  CHECK(view->jobs[1].job.name == name(kMostViewed + 4));
+  CHECK(view->jobs[1].job.name == name(kMaxViewed + 4));
   for (const std::string& more : {view->more_waiting, view->more_over}) {
     options.after = Bookmark::parse(more);
     REQUIRE(options.after);

@@ -198,7 +198,7 @@ TEST_CASE("names that lead elsewhere, or that are reserved") {
     if (name == "lroot") continue;  // allowed as a folder
     CHECK(refusal(with(tar_entry({.name = name + "/", .type = '5'}))) != "it was taken");
   }
-  const std::string long_name = "lroot/" + std::string(kMostName + 1, 'n');
+  const std::string long_name = "lroot/" + std::string(kMaxName + 1, 'n');
   CHECK(has(
       refusal(with(tar_entry({.name = "././@LongLink", .type = 'L', .content = long_name + '\0'}) +
                    tar_entry({.name = "lroot/n"})),
@@ -327,7 +327,7 @@ TEST_CASE("a limit for everything") {
   limits = usual;
   limits.entries = 1;
   CHECK(has(refusal(with(a), limits, ErrorCode::kLimit), "more than 1 entries"));
-  const std::string huge_meta(kMostMeta + 1, 'x');
+  const std::string huge_meta(kMaxMeta + 1, 'x');
   CHECK(has(
       refusal(tar_entry({.name = "meta", .content = huge_meta}) + tar_end(), {}, ErrorCode::kLimit),
       "meta"));
@@ -342,13 +342,13 @@ TEST_CASE("100,000 entries are rejected at the limit") {
 TEST_CASE("the maximum number of files is read") {
   std::vector<std::string> names;
   std::string entries;
-  for (std::size_t i = 0; i < kMostFiles; ++i) {
+  for (std::size_t i = 0; i < kMaxFiles; ++i) {
     names.push_back("f" + std::to_string(i));
     entries += tar_entry({.name = "lroot/" + names.back(), .content = "x"});
   }
   const auto content = read(meta(names) + entries + tar_end());
   REQUIRE_MESSAGE(content, content.error().message);
-  CHECK(content->files().size() == kMostFiles);
+  CHECK(content->files().size() == kMaxFiles);
 }
 
 TEST_CASE("a decompression bomb is stopped at the limit" * doctest::test_suite("long")) {
@@ -586,7 +586,7 @@ TEST_CASE("several tarballs are read by one child, each independently") {
   TarballReaders readers;
   std::vector<quarry::base::Fd> files;
   std::vector<int> numbers;
-  for (std::size_t i = 0; i < TarballReaders::kMost; ++i) {
+  for (std::size_t i = 0; i < TarballReaders::kMax; ++i) {
     const std::string content = "content " + std::to_string(i);
     files.push_back(
         file_of(i == 3 ? "no tarball" : with(tar_entry({.name = "lroot/a", .content = content}))));
