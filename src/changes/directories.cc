@@ -17,7 +17,7 @@ using base::Result;
 
 constexpr std::string_view kSubmission = ".submission";
 constexpr std::string_view kJobBeingWritten = ".job";
-constexpr std::size_t kMaxSmallFile = std::size_t{16} << 10;
+constexpr std::size_t kMaxSubmissionFile = std::size_t{16} << 10;
 // Files older than this are leftovers.
 constexpr std::int64_t kForgotten = std::int64_t{24} * 3600 * 1000;
 
@@ -29,10 +29,10 @@ std::optional<ChangeSetName> name_of_file(std::string_view file) {
   return ChangeSetName::parse(file);
 }
 
+/// The content of FILE, or the first LIMIT bytes of it.
 Result<std::string> content_of(base::File& file, std::size_t limit) {
   QUARRY_TRY_ASSIGN(const std::uint64_t size, file.size());
-  if (size > limit) return fail(ErrorCode::kCorrupt, fmt::format("larger than {} bytes", limit));
-  std::string content(size, '\0');
+  std::string content(std::min<std::uint64_t>(size, limit), '\0');
   QUARRY_TRY_ASSIGN(const std::size_t read, file.read_at(0, content));
   content.resize(read);
   return content;
@@ -41,7 +41,8 @@ Result<std::string> content_of(base::File& file, std::size_t limit) {
 /// Parses the file of NAME, locked or not.
 Result<std::optional<Job>> job_in(base::File& file, const ChangeSetName& name,
                                   const fs::path& path) {
-  auto content = content_of(file, kMaxJob);
+  // With one byte more than is allowed Job::parse() rejects it.
+  auto content = content_of(file, kMaxJob + 1);
   if (content && content->empty()) return std::nullopt;
   if (content) {
     auto job = Job::parse(name, *content);
@@ -92,6 +93,22 @@ fs::path Directories::log_of(const ChangeSetId& id) const {
   return base_ / "log" / id.str();
 }
 
+Result<std::string> Directories::read_file(const fs::path& path, std::size_t limit) const {
+  QUARRY_TRY_ASSIGN(const auto file, files_.open(path, base::FileUse::kRead));
+  return content_of(*file, limit);
+}
+
+Result<void> Directories::replace_file(const fs::path& path, std::string_view text,
+                                       bool is_durable) const {
+  const fs::path temporary = base_ / "tmp" / path.filename();
+  QUARRY_TRY_ASSIGN(const auto file, files_.open(temporary, base::FileUse::kOpenOrMake));
+  QUARRY_TRY(file->truncate(0));
+  QUARRY_TRY(file->append(text));
+  if (is_durable) QUARRY_TRY(file->sync());
+  QUARRY_TRY(files_.rename(temporary, path));
+  return is_durable ? files_.sync_directory(path.parent_path()) : Result<void>();
+}
+
 Result<std::unique_ptr<base::File>> Directories::begin(const ChangeSetName& name) {
   return files_.open(base_ / "tmp" / name.text(), base::FileUse::kMake);
 }
@@ -135,8 +152,7 @@ void Directories::give_up(const ChangeSetName& name) {
 
 Result<Submission> Directories::submission_of(const ChangeSetName& name) const {
   const fs::path path = base_ / "data" / (name.text() + std::string(kSubmission));
-  QUARRY_TRY_ASSIGN(const auto file, files_.open(path, base::FileUse::kRead));
-  QUARRY_TRY_ASSIGN(const std::string text, content_of(*file, kMaxSmallFile));
+  QUARRY_TRY_ASSIGN(const std::string text, read_file(path, kMaxSubmissionFile));
   return Submission::parse(text);
 }
 
@@ -190,15 +206,19 @@ Result<std::optional<JobLocation>> Directories::find(const ChangeSetId& id) cons
   return std::nullopt;
 }
 
-Result<bool> Directories::is_there(const ChangeSetName& name) const {
-  // Searches twice, as in find().
-  for (std::size_t i = 0; i < 2 * kStages; ++i) {
-    const auto file =
-        files_.open(file_of(static_cast<Stage>(i % kStages), name), base::FileUse::kRead);
-    if (file) return true;
-    if (file.error().code != ErrorCode::kNotFound) return std::unexpected(file.error());
+Result<std::optional<Stage>> Directories::stage_of(const ChangeSetName& name) const {
+  // Searches twice, as in find(). In the order in which jobs move: if it is seen twice, the later
+  // stage is the current one.
+  std::optional<Stage> found;
+  for (int attempt = 0; attempt < 2 && !found; ++attempt) {
+    for (std::size_t i = 0; i < kStages; ++i) {
+      const auto stage = static_cast<Stage>(i);
+      const auto file = files_.open(file_of(stage, name), base::FileUse::kRead);
+      if (file) found = stage;
+      if (!file && file.error().code != ErrorCode::kNotFound) return std::unexpected(file.error());
+    }
   }
-  return false;
+  return found;
 }
 
 /// Opens and locks the file of a job.
@@ -292,8 +312,8 @@ Result<void> Directories::remove_old(std::string_view folder, base::UnixMillis b
     const auto name = name_of_file(file);
     if (!name || time_of_tai64n(name->tai) >= before || kept.contains(name->text())) continue;
     // Its job may have moved back (retry) to a folder that was read before.
-    QUARRY_TRY_ASSIGN(const bool is_used, folder == "data" ? is_there(*name) : false);
-    if (is_used) continue;
+    QUARRY_TRY_ASSIGN(const auto stage, folder == "data" ? stage_of(*name) : std::nullopt);
+    if (stage) continue;
     const auto removed = files_.remove(base_ / folder / file);
     if (!removed && removed.error().code != ErrorCode::kNotFound) return removed;
   }

@@ -53,24 +53,25 @@ void JobLock::note_move(Stage to, base::UnixMillis now, std::string_view why) {
   job.add_history(now, to, why);
 }
 
-/// Renames the job file to the folder of TO. SYNC_LATER: marks both folders for sync_folders().
-Result<void> JobLock::go(Stage to, bool sync_later) {
-  const Stage from = stage_;
-  QUARRY_TRY(directories_->files_.rename(directories_->file_of(from, job.name),
+/// Renames the job file to the folder of TO.
+Result<void> JobLock::go(Stage to) {
+  QUARRY_TRY(directories_->files_.rename(directories_->file_of(stage_, job.name),
                                          directories_->file_of(to, job.name)));
   stage_ = to;
-  if (!sync_later) return {};
-  directories_->unsynced_[static_cast<std::size_t>(from)] = true;
-  directories_->unsynced_[static_cast<std::size_t>(to)] = true;
   return {};
 }
 
-Result<void> JobLock::move(Stage to, base::UnixMillis now, std::string_view why, Syncing syncing) {
+Result<void> JobLock::move(Stage to, base::UnixMillis now, std::string_view why) {
   const Stage from = stage_;
   note_move(to, now, why);
-  if (syncing != Syncing::kNever) QUARRY_TRY(rewrite());
-  QUARRY_TRY(go(to, syncing == Syncing::kLater));
-  return syncing == Syncing::kNow ? sync(from) : Result<void>();
+  QUARRY_TRY(rewrite());
+  QUARRY_TRY(go(to));
+  return sync(from);
+}
+
+Result<void> JobLock::move_unwritten(Stage to, base::UnixMillis now, std::string_view why) {
+  note_move(to, now, why);
+  return go(to);
 }
 
 }  // namespace quarry::changes

@@ -22,7 +22,10 @@ std::vector<JointMove::Member> JointMove::commit() {
     const Stage from = one.lock.stage();
     Result<void> outcome = synced;
     if (outcome) outcome = one.lock.put_in_place(std::move(one.file));
-    if (outcome) outcome = one.lock.go(one.to, /*sync_later=*/true);
+    if (outcome) outcome = one.lock.go(one.to);
+    for (const Stage stage : {from, one.lock.stage()}) {
+      directories_.unsynced_[static_cast<std::size_t>(stage)] = true;
+    }
     moved.push_back({.lock = std::move(one.lock), .from = from, .outcome = std::move(outcome)});
   }
   return moved;

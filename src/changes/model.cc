@@ -77,15 +77,6 @@ void Model::put(ModelJob known) {
   evaluate_touched();
 }
 
-void Model::move(const ChangeSetId& id, Stage stage) {
-  ModelNode& node = node_of(id);
-  if (!node.is_known) return;
-  leave_lanes(node);
-  node.known.stage = stage;
-  touch(node);
-  evaluate_touched();
-}
-
 void Model::erase(const ChangeSetId& id) {
   ModelNode& node = node_of(id);
   unlink(node);

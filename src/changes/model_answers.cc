@@ -209,14 +209,6 @@ std::vector<ChangeSetId> Model::precursors_of(const ChangeSetId& id) const {
   return ids;
 }
 
-std::vector<ChangeSetId> Model::dependents_of(const ChangeSetId& id) const {
-  std::vector<ChangeSetId> ids;
-  const auto found = nodes_.find(id);
-  if (found == nodes_.end()) return ids;
-  for (const ModelNode* node : found->second->dependents) ids.push_back(node->id);
-  return ids;
-}
-
 std::vector<ChangeSetId> Model::unknown() const {
   std::vector<ChangeSetId> ids;
   for (const auto& [id, node] : nodes_) {

@@ -35,12 +35,10 @@ std::optional<Note> note_named(const std::string& file) {
 
 /// Nothing: NOTE is invalid or its job is gone.
 Result<std::optional<Moved>> move_in(const Directories& directories, const Note& note) {
-  QUARRY_TRY_ASSIGN(const auto file,
-                    directories.files().open(directories.control(note.file), base::FileUse::kRead));
-  std::string content(kMaxNote, '\0');
-  QUARRY_TRY_ASSIGN(const std::size_t size, file->read_at(0, content));
-  std::string_view text = std::string_view(content).substr(0, size);
-  if (text.ends_with('\n')) text.remove_suffix(1);
+  QUARRY_TRY_ASSIGN(const std::string content,
+                    directories.read_file(directories.control(note.file), kMaxNote));
+  std::string_view rest = content;
+  std::string_view text = base::take_until(rest, '\n');
   const auto from = stage_named(base::take_until(text, ' '));
   const auto to = stage_named(base::take_until(text, ' '));
   const auto name = ChangeSetName::parse(text);
@@ -62,14 +60,9 @@ Result<void> note_move(Directories& directories, const Job& job, Stage from, Sta
   if (job.history.empty()) return {};
   const std::string file =
       fmt::format("{}{}.{}", kPrefix, job.name.id.str(), job.history.back().time.value);
-  // Renamed into place, since the daemon may read it at any time.
-  const auto temporary = directories.base() / "tmp" / file;
-  QUARRY_TRY_ASSIGN(const auto written,
-                    directories.files().open(temporary, base::FileUse::kOpenOrMake));
-  QUARRY_TRY(written->truncate(0));
-  QUARRY_TRY(
-      written->append(fmt::format("{} {} {}\n", word_of(from), word_of(to), job.name.text())));
-  return directories.files().rename(temporary, directories.control(file));
+  return directories.replace_file(
+      directories.control(file),
+      fmt::format("{} {} {}\n", word_of(from), word_of(to), job.name.text()));
 }
 
 Result<std::vector<Moved>> take_moves(Directories& directories) {

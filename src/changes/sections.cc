@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/split.h"
 
 namespace quarry::changes {
 namespace {
@@ -62,9 +63,7 @@ Result<std::vector<Section>> read_sections(std::string_view text, std::size_t li
   }
   std::vector<Section> sections;
   for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+    std::string_view line = base::take_until(text, '\n');
     if (!is_text(line)) {
       return fail(ErrorCode::kInvalid,
                   fmt::format("line {}: a control character, or no UTF-8", number));
@@ -97,11 +96,7 @@ void append_section(std::string& out, std::string_view name,
 
 void append_section(std::string& out, std::string_view name, std::string_view value) {
   std::vector<std::string> lines;
-  while (!value.empty()) {
-    const std::size_t end = value.find('\n');
-    lines.emplace_back(value.substr(0, end));
-    value.remove_prefix(end == value.npos ? value.size() : end + 1);
-  }
+  while (!value.empty()) lines.emplace_back(base::take_until(value, '\n'));
   append_section(out, name, lines);
 }
 

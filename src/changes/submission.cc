@@ -1,7 +1,13 @@
 #include <fmt/core.h>
+#include <unistd.h>
+
+#include <array>
+#include <system_error>
+#include <utility>
 
 #include "quarry/base/split.h"
 #include "quarry/changes/directories.h"
+#include "quarry/changes/triggers.h"
 #include "sections.h"
 
 namespace quarry::changes {
@@ -23,6 +29,14 @@ std::optional<std::string> line_named(std::string_view text, std::string_view na
     if (line.starts_with(' ')) return std::string(line.substr(1));
   }
   return std::nullopt;
+}
+
+/// This host's name, as far as a name of a change set may contain it.
+std::string host_part() {
+  std::array<char, 256> name{};
+  const bool is_known = ::gethostname(name.data(), name.size() - 1) == 0;
+  const std::string part = is_known ? name_part(name.data()) : std::string();
+  return part.empty() ? "localhost" : part;
 }
 
 }  // namespace
@@ -47,6 +61,37 @@ std::string Submission::text() const {
   return fmt::format("submitter {}\ncapabilities {}\naddress {}\ntime {}\n",
                      one_line(submitter, kMaxName), one_line(capabilities, kMaxName),
                      one_line(address, kMaxName), base::iso_millis(time));
+}
+
+Result<void> make_folders(Directories& directories) {
+  // Check all, since another process may be in the middle of making them.
+  for (std::size_t i = 0; i < kStages; ++i) {
+    std::error_code error;
+    if (std::filesystem::is_directory(directories.folder(static_cast<Stage>(i)), error)) continue;
+    // For a repository in its own subfolder.
+    std::filesystem::create_directories(directories.base().parent_path(), error);
+    return directories.make();
+  }
+  return {};
+}
+
+Result<ChangeSetName> submit(Directories& directories, MoveType type, const Submission& submission,
+                             const std::function<Result<void>(base::File& file)>& write) {
+  QUARRY_TRY(make_folders(directories));
+  const ChangeSetName name{.id = ChangeSetId::random(),
+                           .tai = tai64n(submission.time),
+                           .pid = ::getpid(),
+                           .host = host_part(),
+                           .type = type,
+                           .extra = name_part(submission.submitter)};
+  QUARRY_TRY_ASSIGN(auto file, directories.begin(name));
+  if (auto written = write(*file); !written) {
+    directories.give_up(name);
+    return std::unexpected(std::move(written).error());
+  }
+  QUARRY_TRY(directories.submit(name, std::move(file), submission));
+  pull(directories.control(""), Trigger::kPrequeue);
+  return name;
 }
 
 }  // namespace quarry::changes

@@ -1,5 +1,5 @@
 // The log of a change set, BASE/log/CSID. Several processes append whole lines to it. It makes
-// look-ups by id fast: the job's name, its dependencies and its dependents.
+// look-ups by id fast: the job's name, and its dependents.
 //
 //   name NAME              name of the job
 //   depends CSID           a dependency; of a rollback: a change set that it takes back
@@ -28,9 +28,7 @@ inline constexpr std::size_t kMaxLog = std::size_t{4} << 20;  // bytes; further 
 
 struct LogRecord {
   std::optional<ChangeSetName> name;
-  std::vector<ChangeSetId> depends;
   std::vector<ChangeSetId> supports;
-  std::vector<HistoryLine> states;
   std::string output;
 };
 
@@ -47,7 +45,7 @@ class ChangeLog {
   /// Appends output of the execution of ID, which may have several lines. Truncated when the log
   /// is full.
   base::Result<void> say(const ChangeSetId& id, std::string_view text) const;
-  /// Errors: kNotFound; those of file operations. Unknown lines are skipped.
+  /// Errors: kNotFound; those of file operations. Other lines are skipped.
   base::Result<LogRecord> read(const ChangeSetId& id) const;
   /// The name of ID's job if the beginning of its log has it.
   std::optional<ChangeSetName> name_of(const ChangeSetId& id) const;

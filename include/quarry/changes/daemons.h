@@ -38,21 +38,18 @@
 
 namespace quarry::changes {
 
-/// Checks a tarball.
+/// Checks tarballs.
 class Checker {
  public:
   virtual ~Checker() = default;
-  /// Returns its metadata. On kIo, kBusy and kNoSpace the tarball is checked again later; any
-  /// other error is the reason why the change set fails.
-  virtual base::Result<Meta> check(const ChangeSetName& name, const std::filesystem::path& tarball,
-                                   const Submission& submission) = 0;
   struct Case {
     ChangeSetName name;
     std::filesystem::path tarball;
     Submission submission;
   };
-  /// Checks all of CASES; by default, one after another.
-  virtual std::vector<base::Result<Meta>> check_all(std::span<const Case> cases);
+  /// Returns the metadata of each. On kIo, kBusy and kNoSpace the tarball is checked again later;
+  /// any other error is the reason why the change set fails.
+  virtual std::vector<base::Result<Meta>> check_all(std::span<const Case> cases) = 0;
 };
 
 /// Whether the child has been asked to stop, by SIGTERM or SIGHUP.
@@ -84,19 +81,16 @@ class Executor {
   using Say = std::function<void(std::string_view text)>;
 
   virtual ~Executor() = default;
-  /// Lands JOB. If it has landed before, returns that outcome.
-  virtual Outcome land(const Job& job, const std::filesystem::path& tarball, const Stop& stop,
-                       const Say& say) = 0;
   struct Task {
     Job job;
     std::filesystem::path tarball;
     Say say;
   };
   /// Lands TASKS, which are for one branch, in this order and in one transaction if possible.
-  /// Returns an outcome for each. When one is deferred, so are later ones that touch the same
-  /// files. By default, lands one after another.
-  virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop);
-  /// Takes back LANDED, oldest first, by one reverse check-in of ROLLBACK. Like land(), has no
+  /// Returns an outcome for each; for one that has landed before, that outcome. When one is
+  /// deferred, so are later ones that touch the same files.
+  virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop) = 0;
+  /// Takes back LANDED, oldest first, by one reverse check-in of ROLLBACK. Like land_all(), has no
   /// effect the second time.
   virtual Outcome take_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
                             const Say& say) = 0;
@@ -147,13 +141,10 @@ inline constexpr std::string_view kExecuted = "executed";
 /// Called when a job has moved to run/.
 using Begun = std::function<void(const ChangeSetId&)>;
 
-/// What a child does with a job: moves it from pending/ to run/, executes it, and moves it to
-/// where the verdict leads. kSkipped: it was not touched. The caller syncs the folders of
-/// DIRECTORIES after it has reported the verdict: if the last move is lost in a crash, the job is
-/// executed again and found to have landed.
-Verdict execute(Directories& directories, const ChangeSetName& name, Executor& executor,
-                const Stop& stop, const Rules& rules, const base::Clock& clock);
-/// The same for several jobs of one branch, which land together. Returns a verdict for each.
+/// What a child does with jobs of one branch: moves them from pending/ to run/, executes them
+/// together, and moves each to where its verdict leads. Returns the verdicts; kSkipped: the job was
+/// not touched. The caller syncs the folders of DIRECTORIES after it has reported the verdicts: if
+/// the last move is lost in a crash, the job is executed again and found to have landed.
 std::vector<Verdict> execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
                                  Executor& executor, const Stop& stop, const Rules& rules,
                                  const base::Clock& clock, const Begun& begun = {});

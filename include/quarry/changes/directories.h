@@ -32,8 +32,9 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -97,6 +98,12 @@ class Directories {
   std::filesystem::path control(std::string_view name) const { return base_ / "ctrl" / name; }
   base::FileSystem& files() const { return files_; }
 
+  /// The content of the file at PATH, or the first LIMIT bytes of it.
+  base::Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) const;
+  /// Replaces the file at PATH atomically, through a file in tmp/. IS_DURABLE: also syncs it.
+  base::Result<void> replace_file(const std::filesystem::path& path, std::string_view text,
+                                  bool is_durable = false) const;
+
   // Submitting
 
   /// Creates a file in tmp/ for the tarball of NAME. Errors: kBusy: the name is taken; those of
@@ -122,8 +129,8 @@ class Directories {
   /// The change sets whose ids begin with DIGITS.
   base::Result<std::vector<JobLocation>> find_all(std::string_view digits) const;
 
-  /// Whether any folder has the job NAME.
-  base::Result<bool> is_there(const ChangeSetName& name) const;
+  /// The stage of the job NAME; nothing: no folder has it. Faster than find().
+  base::Result<std::optional<Stage>> stage_of(const ChangeSetName& name) const;
 
   // Changing
 
@@ -132,7 +139,7 @@ class Directories {
   base::Result<JobLock> lock_job(Stage stage, const ChangeSetName& name);
   /// Moves a file that is not a job (kCorrupt) from STAGE to fail/, unchanged.
   base::Result<void> put_aside(Stage stage, const ChangeSetName& name);
-  /// Syncs the folders of all moves made with Syncing::kLater.
+  /// Syncs the folders of all moves by JointMove.
   base::Result<void> sync_folders();
 
   /// Deletes the finished jobs at LOCATIONS with all their files, except for jobs that are locked,
@@ -148,6 +155,7 @@ class Directories {
 
  private:
   friend class JobLock;
+  friend class JointMove;
   base::Result<std::unique_ptr<base::File>> lock(const std::filesystem::path& path);
   base::Result<void> recover_twins();
   base::Result<void> recover_twin(const ChangeSetName& name, Stage first, Stage second);
@@ -157,12 +165,6 @@ class Directories {
   base::FileSystem& files_;
   std::filesystem::path base_;
   std::array<bool, kStages> unsynced_{};
-};
-
-enum class Syncing : std::uint8_t {
-  kNow,
-  kLater,  // by sync_folders(); the file itself is synced now
-  kNever,  // the file moves unchanged; its line of history is written with the next move
 };
 
 /// A locked job: no other process changes or moves it.
@@ -179,8 +181,10 @@ class JobLock {
   base::Result<void> update();
   /// Adds a line of history, writes the job and moves it to TO. After an error (of file
   /// operations) the job is either where it was or in TO, never in both.
-  base::Result<void> move(Stage to, base::UnixMillis now, std::string_view why,
-                          Syncing syncing = Syncing::kNow);
+  base::Result<void> move(Stage to, base::UnixMillis now, std::string_view why);
+  /// The same, but the file moves unchanged and nothing is synced: the line of history is written
+  /// with the next move.
+  base::Result<void> move_unwritten(Stage to, base::UnixMillis now, std::string_view why);
 
  private:
   friend class Directories;
@@ -192,7 +196,7 @@ class JobLock {
   base::Result<std::unique_ptr<base::File>> write() const;
   base::Result<void> put_in_place(std::unique_ptr<base::File> file);
   base::Result<void> rewrite();
-  base::Result<void> go(Stage to, bool sync_later);
+  base::Result<void> go(Stage to);
   base::Result<void> sync(Stage from);
 
   Directories* directories_;
@@ -200,5 +204,14 @@ class JobLock {
   bool is_new_ = false;
   std::unique_ptr<base::File> lock_;
 };
+
+/// Submits a change set of TYPE to DIRECTORIES, whose missing folders are made, and wakes the
+/// prequeue daemon. WRITE has to write the tarball to the file that it is given. Returns the name.
+/// Errors: those of WRITE and of file operations; then nothing is left behind.
+base::Result<ChangeSetName> submit(
+    Directories& directories, MoveType type, const Submission& submission,
+    const std::function<base::Result<void>(base::File& file)>& write);
+/// Makes missing folders of a queue. Several processes may do so at the same time.
+base::Result<void> make_folders(Directories& directories);
 
 }  // namespace quarry::changes

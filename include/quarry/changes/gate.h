@@ -20,14 +20,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "quarry/base/result.h"
-#include "quarry/changes/tarball.h"
+#include "quarry/changes/tree.h"
 
 namespace quarry::changes {
 
@@ -51,19 +49,6 @@ struct GateOptions {
   std::uint64_t open_files = 1024;
 };
 
-/// Collects the files for a gate.
-class GateTree {
- public:
-  explicit GateTree(TarballWriter& writer) : writer_(writer) {}
-  /// NAME as in check-ins; PERMISSION as in artifact::FileCard.
-  base::Result<void> add(std::string_view name, char permission, std::string_view content);
-  /// Adds all files and symbolic links in FOLDER, which must not change meanwhile.
-  base::Result<void> add_folder(const std::filesystem::path& folder);
-
- private:
-  TarballWriter& writer_;
-};
-
 /// Input of a gate.
 struct GateCase {
   std::string change_set;  // the name of the change set
@@ -71,7 +56,8 @@ struct GateCase {
   std::string tip;  // the check-in that it was merged with; may be empty
   std::string author;
   std::vector<std::string> files;
-  std::function<base::Result<void>(GateTree& tree)> write_tree;
+  /// Calls its argument with each file of the tree. May be empty.
+  std::function<base::Result<void>(const FileVisitor& visit)> visit_tree;
 };
 
 enum class GateDecision : std::uint8_t {
@@ -92,11 +78,8 @@ struct GateVerdict {
 inline constexpr std::size_t kMaxGateOutput = std::size_t{64} << 10;  // bytes
 
 /// Runs the gate. INTERRUPTED is polled several times a second. Errors, when it could not be run:
-/// kInvalid (the options), kNotFound (a program is missing), kDenied, kIo; those of write_tree.
+/// kInvalid (the options), kNotFound (a program is missing), kDenied, kIo; those of visit_tree.
 base::Result<GateVerdict> run_gate(const GateOptions& options, const GateCase& gate_case,
                                    const std::function<bool()>& interrupted);
-/// Checks whether gates can be run with OPTIONS, by running a program that does nothing. For the
-/// start of the daemon.
-base::Result<void> check_gate(const GateOptions& options);
 
 }  // namespace quarry::changes

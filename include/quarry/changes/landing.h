@@ -34,7 +34,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -170,10 +169,6 @@ class Lander {
   /// Calls VISIT for each file of PROSPECT, by name. Errors: those of VISIT and of reading
   /// contents.
   base::Result<void> visit_tree(const Prospect& prospect, const FileVisitor& visit);
-  /// Writes the files of PROSPECT into FOLDER. Symbolic links are real if the repository's setting
-  /// says so. Errors: those of changes::write_tree().
-  base::Result<void> write_tree(const Prospect& prospect, const std::filesystem::path& folder,
-                                TreeOptions options = {});
 
  private:
   struct State;

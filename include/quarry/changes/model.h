@@ -83,14 +83,11 @@ class Model {
 
   /// Adds or replaces a job. For one in prequeue/ only the name is known.
   void put(ModelJob known);
-  /// Changes only the stage.
-  void move(const ChangeSetId& id, Stage stage);
   void erase(const ChangeSetId& id);
   /// Makes jobs for these branches passive, and only those.
   void set_frozen(std::set<std::string, std::less<>> branches);
 
   const ModelJob* find(const ChangeSetId& id) const;
-  std::size_t waiting() const { return waiting_.size(); }
   /// Jobs in queue/, staging/ and pending/, in order.
   std::vector<ChangeSetId> in_order() const;
 
@@ -113,7 +110,6 @@ class Model {
   /// For each file of the job, the one right ahead of it or the one that is running: its
   /// ##precursors.
   std::vector<ChangeSetId> precursors_of(const ChangeSetId& id) const;
-  std::vector<ChangeSetId> dependents_of(const ChangeSetId& id) const;
   /// Ids that others refer to but that are not in the model.
   std::vector<ChangeSetId> unknown() const;
 

@@ -21,6 +21,10 @@
 
 namespace quarry::changes {
 
+/// Content types of posted change sets and actions. No web form can send these.
+inline constexpr std::string_view kTarballType = "application/x-quarry-change-set";
+inline constexpr std::string_view kActionType = "application/x-quarry-action";
+
 struct JobView {
   Job job;
   Stage stage = Stage::kPrequeue;
@@ -86,8 +90,5 @@ base::Result<JobView> view_job(const Directories& directories, const JobLocation
 std::string json_of(const JobView& view, bool whole);
 /// MORE: additional members of the object, each as `"name":value,`.
 std::string json_of(const QueueView& view, std::string_view more = {});
-/// Parses what json_of() wrote, received from another machine. Errors: kInvalid.
-base::Result<JobView> job_view_of(std::string_view json);
-base::Result<QueueView> queue_view_of(std::string_view json);
 
 }  // namespace quarry::changes

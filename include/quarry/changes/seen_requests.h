@@ -15,22 +15,11 @@
 
 namespace quarry::changes {
 
-class SeenRequests {
- public:
-  /// MAX_SKEW: how far the date of a request may be off.
-  SeenRequests(const Directories& directories, std::chrono::milliseconds max_skew)
-      : directories_(directories), max_skew_(max_skew) {}
-
-  /// Whether the request with SIGNATURE (hexadecimal digits) and DATE is seen for the first time.
-  /// On an error (of file operations) the request must be rejected.
-  base::Result<bool> is_first(std::string_view signature, base::UnixMillis date,
-                              base::UnixMillis now);
-
- private:
-  void forget_before(std::int64_t period);
-
-  const Directories& directories_;
-  std::chrono::milliseconds max_skew_;
-};
+/// Whether the request with SIGNATURE (hexadecimal digits) and DATE is seen for the first time.
+/// MAX_SKEW: how far the date of a request may be off. On an error (of file operations) the request
+/// must be rejected.
+base::Result<bool> is_first_request(const Directories& directories,
+                                    std::chrono::milliseconds max_skew, std::string_view signature,
+                                    base::UnixMillis date, base::UnixMillis now);
 
 }  // namespace quarry::changes

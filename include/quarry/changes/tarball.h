@@ -74,37 +74,40 @@ class ChangeSetContent {
 /// FOLDER. Errors: kInvalid and kLimit; the message names the entry; kNoSpace, kIo.
 base::Result<ChangeSetContent> read_tarball(int tarball, const TarballLimits& limits,
                                             const std::filesystem::path& folder);
-/// The same, in a child process that has no other files open, cannot open any, and has limited
-/// time and memory: if a library mishandles hostile input, only the child is affected, and the
-/// error is kInvalid. Its results are checked again. Only for single-threaded processes.
-base::Result<ChangeSetContent> read_tarball_apart(int tarball, const TarballLimits& limits,
-                                                  const std::filesystem::path& folder);
 
-/// The same, for processes that read many tarballs and have much memory: forking such a process
-/// costs more than reading a tarball. So the children are forked by a helper process without open
-/// files, which is itself forked early, by the constructor. Not thread-safe.
+/// Reads tarballs in child processes that have no other files open, cannot open any, and have
+/// limited time and memory: if a library mishandles hostile input, only the child is affected, and
+/// the error is kInvalid. Its results are checked again.
+///
+/// Forking a process with much memory costs more than reading a tarball. So the children are forked
+/// by a helper process, which is itself forked early, by the constructor. Not thread-safe.
 class TarballReaders {
  public:
+  /// Only for single-threaded processes.
   TarballReaders();
   ~TarballReaders();
   TarballReaders(const TarballReaders&) = delete;
   TarballReaders& operator=(const TarballReaders&) = delete;
 
+  /// As read_tarball().
   base::Result<ChangeSetContent> read(int tarball, const TarballLimits& limits,
                                       const std::filesystem::path& folder);
   /// Reads several tarballs in one child, which costs less. At most kMax, and all from the same
   /// submitter, since a hostile tarball can take over the child and falsify those after it.
   /// Errors: for one tarball, or, if the child has died, for all.
-  base::Result<std::vector<base::Result<ChangeSetContent>>> read_together(
-      std::span<const int> tarballs, const TarballLimits& limits,
-      const std::filesystem::path& folder);
+  using Contents = base::Result<std::vector<base::Result<ChangeSetContent>>>;
+  Contents read_together(std::span<const int> tarballs, const TarballLimits& limits,
+                         const std::filesystem::path& folder);
   static constexpr std::size_t kMax = 16;
 
  private:
-  struct Maker;
-  base::Result<void> make_maker();
+  struct Helper;
+  base::Result<void> start_helper();
+  base::Result<void> order(const TarballLimits& limits, std::span<const int> descriptors);
+  Contents read_once(std::span<const int> tarballs, const TarballLimits& limits,
+                     const std::filesystem::path& folder);
 
-  std::unique_ptr<Maker> maker_;  // null: could not be started, or has died
+  std::unique_ptr<Helper> helper_;  // null: could not be started, or has died
 };
 
 // The contents of a checked tarball can be cached, so that it is read only once. The cache may be

@@ -50,29 +50,26 @@ void TarballChecker::keep(const changes::ChangeSetName& name,
   kept_.push_back({.name = name, .since = std::chrono::steady_clock::now()});
 }
 
-Result<changes::Meta> TarballChecker::check(const changes::ChangeSetName& name,
-                                            const std::filesystem::path& tarball,
-                                            const changes::Submission& submission) {
-  const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return base::fail_errno(tarball.string());
+Result<changes::Meta> TarballChecker::check(const Case& given) {
+  const base::Fd file(::open(given.tarball.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return base::fail_errno(given.tarball.string());
   QUARRY_TRY_ASSIGN(const auto content, readers_->read(file.get(), limits_, folder_));
-  return judge(name, content, submission);
+  return judge(given, content);
 }
 
-Result<changes::Meta> TarballChecker::judge(const changes::ChangeSetName& name,
-                                            const changes::ChangeSetContent& content,
-                                            const changes::Submission& submission) {
+Result<changes::Meta> TarballChecker::judge(const Case& given,
+                                            const changes::ChangeSetContent& content) {
   const changes::Meta& meta = content.meta();
-  if (meta.type != name.type) {
+  if (meta.type != given.name.type) {
     // Otherwise a rollback, for example, could be submitted as a change.
     return fail(ErrorCode::kInvalid, fmt::format("##movetype: {}, but it was submitted as {}",
-                                                 word_of(meta.type), word_of(name.type)));
+                                                 word_of(meta.type), word_of(given.name.type)));
   }
-  const changes::Actor actor{submission.submitter, submission.capabilities};
+  const changes::Actor actor{given.submission.submitter, given.submission.capabilities};
   if (const auto refused = changes::objection(rights_, meta, actor)) {
     return fail(ErrorCode::kDenied, *refused);
   }
-  keep(name, content);
+  keep(given.name, content);
   return meta;
 }
 
@@ -95,7 +92,7 @@ void TarballChecker::check_together(std::span<const Case* const> cases,
   if (!read) return;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const auto& content = (*read)[i];
-    if (content) *metas[i] = judge(cases[i]->name, *content, cases[i]->submission);
+    if (content) *metas[i] = judge(*cases[i], *content);
   }
 }
 
@@ -120,9 +117,7 @@ std::vector<Result<changes::Meta>> TarballChecker::check_all(std::span<const Cas
   }
   std::vector<Result<changes::Meta>> all;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    const Case& each = cases[i];
-    all.push_back(found[i] ? std::move(*found[i])
-                           : check(each.name, each.tarball, each.submission));
+    all.push_back(found[i] ? std::move(*found[i]) : check(cases[i]));
   }
   return all;
 }

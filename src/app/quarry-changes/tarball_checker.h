@@ -22,16 +22,12 @@ class TarballChecker : public changes::Checker {
   TarballChecker(changes::TarballLimits limits, changes::Rights rights,
                  std::filesystem::path folder, std::shared_ptr<changes::TarballReaders> readers);
 
-  base::Result<changes::Meta> check(const changes::ChangeSetName& name,
-                                    const std::filesystem::path& tarball,
-                                    const changes::Submission& submission) override;
   /// Tarballs of one submitter are read together.
   std::vector<base::Result<changes::Meta>> check_all(std::span<const Case> cases) override;
 
  private:
-  base::Result<changes::Meta> judge(const changes::ChangeSetName& name,
-                                    const changes::ChangeSetContent& content,
-                                    const changes::Submission& submission);
+  base::Result<changes::Meta> check(const Case& given);
+  base::Result<changes::Meta> judge(const Case& given, const changes::ChangeSetContent& content);
   void check_together(std::span<const Case* const> cases,
                       std::span<std::optional<base::Result<changes::Meta>>* const> metas);
 

@@ -77,7 +77,8 @@ Result<void> Cleaning::find_logs() {
 /// Whether the job named in RECORD exists.
 Result<bool> Cleaning::has_job(const LogRecord& record) const {
   if (!record.name) return false;
-  return context_.directories.is_there(*record.name);
+  QUARRY_TRY_ASSIGN(const auto stage, context_.directories.stage_of(*record.name));
+  return stage.has_value();
 }
 
 /// Whether the log of ID is old and not needed. A log without a name was made by dependents of a

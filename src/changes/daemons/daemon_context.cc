@@ -4,10 +4,9 @@
 
 namespace quarry::changes {
 
-base::Result<void> DaemonContext::move(JobLock& lock, Stage to, std::string_view why,
-                                       Syncing syncing) const {
+base::Result<void> DaemonContext::move(JobLock& lock, Stage to, std::string_view why) const {
   const Stage from = lock.stage();
-  QUARRY_TRY(lock.move(to, clock.now(), why, syncing));
+  QUARRY_TRY(lock.move(to, clock.now(), why));
   record_move(lock.job, from, to);
   return {};
 }

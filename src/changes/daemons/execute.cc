@@ -92,7 +92,7 @@ std::vector<JobLock> take(Directories& directories, const std::vector<ChangeSetN
     if (!lock || !lock->job.held.empty()) break;
     // Need not be durable: after a crash of the machine the job is in pending/ again, and if it
     // has landed, its tag shows it.
-    const auto taken = lock->move(Stage::kRun, clock.now(), kExecuted, Syncing::kNever);
+    const auto taken = lock->move_unwritten(Stage::kRun, clock.now(), kExecuted);
     if (!taken) {
       base::log(base::LogLevel::kError, "{}", taken.error().message);
       break;
@@ -155,14 +155,6 @@ std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Job
 
 }  // namespace
 
-std::vector<Outcome> Executor::land_all(const std::vector<Task>& tasks, const Stop& stop) {
-  std::vector<Outcome> outcomes;
-  for (const Task& task : tasks) {
-    outcomes.push_back(land(task.job, task.tarball, stop, task.say));
-  }
-  return outcomes;
-}
-
 std::vector<Verdict> execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
                                  Executor& executor, const Stop& stop, const Rules& rules,
                                  const base::Clock& clock, const Begun& begun) {
@@ -177,11 +169,6 @@ std::vector<Verdict> execute_all(Directories& directories, const std::vector<Cha
     if (end != ends.end()) verdicts[i] = end->second;
   }
   return verdicts;
-}
-
-Verdict execute(Directories& directories, const ChangeSetName& name, Executor& executor,
-                const Stop& stop, const Rules& rules, const base::Clock& clock) {
-  return execute_all(directories, {name}, executor, stop, rules, clock).front();
 }
 
 }  // namespace quarry::changes

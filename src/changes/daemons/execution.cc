@@ -169,16 +169,6 @@ Result<void> Execution::take_answers() {
   return done;
 }
 
-/// Reads the file at PATH.
-Result<std::string> Execution::read_request(const std::filesystem::path& path) const {
-  QUARRY_TRY_ASSIGN(const auto file, context_.directories.files().open(path, base::FileUse::kRead));
-  std::string text(kMaxWhy, '\0');
-  QUARRY_TRY_ASSIGN(const std::size_t size, file->read_at(0, text));
-  text.resize(size);
-  if (text.ends_with('\n')) text.pop_back();
-  return one_line(text, kMaxWhy);
-}
-
 /// Handles the files ctrl/abandon.CSID and ctrl/term.CSID, which ask for a running job to be
 /// stopped; they contain the reason.
 Result<void> Execution::stop_requested() {
@@ -190,9 +180,10 @@ Result<void> Execution::stop_requested() {
     if (dot == file.npos || (word != "abandon" && word != "term")) continue;
     const auto id = ChangeSetId::parse(std::string_view(file).substr(dot + 1));
     const auto path = context_.directories.control(file);
-    QUARRY_TRY_ASSIGN(const std::string why, read_request(path));
+    QUARRY_TRY_ASSIGN(std::string why, context_.directories.read_file(path, kMaxWhy));
+    if (why.ends_with('\n')) why.pop_back();
     if (id) {
-      QUARRY_TRY_ASSIGN(const bool is_over, stop(*id, word == "term", why));
+      QUARRY_TRY_ASSIGN(const bool is_over, stop(*id, word == "term", one_line(why, kMaxWhy)));
       if (!is_over) continue;
     }
     QUARRY_TRY(context_.directories.files().remove(path));

@@ -1,7 +1,6 @@
 // Steps 5 to 8: executes the jobs in pending/, in order, in a limited number of children.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
@@ -43,7 +42,6 @@ class Execution final : public QueueWorker {
   base::Result<void> put_back();
   base::Result<void> recover(const ChangeSetName& name, const std::string& how, bool is_crash);
   base::Result<void> stop_requested();
-  base::Result<std::string> read_request(const std::filesystem::path& path) const;
   base::Result<bool> stop(const ChangeSetId& id, bool is_termination, const std::string& why);
   base::Result<void> start();
   std::vector<ChangeSetName> take_batch(const ChangeSetId& first,

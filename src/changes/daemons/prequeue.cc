@@ -19,14 +19,6 @@ bool is_passing(const base::Error& error) {
 
 }  // namespace
 
-std::vector<Result<Meta>> Checker::check_all(std::span<const Case> cases) {
-  std::vector<Result<Meta>> metas;
-  for (const Case& each : cases) {
-    metas.push_back(check(each.name, each.tarball, each.submission));
-  }
-  return metas;
-}
-
 Result<void> Prequeue::move(JobLock lock, Stage to, std::string_view why) {
   QUARRY_TRY(moving_.add(std::move(lock), to, context_.clock.now(), why));
   return moving_.size() < JointMove::kMax ? Result<void>() : commit();

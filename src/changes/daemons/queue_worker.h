@@ -30,8 +30,7 @@ struct DaemonContext {
   const Report& report;
 
   /// Moves the job of LOCK, then logs and reports the move. Errors: those of the move.
-  base::Result<void> move(JobLock& lock, Stage to, std::string_view why,
-                          Syncing syncing = Syncing::kNow) const;
+  base::Result<void> move(JobLock& lock, Stage to, std::string_view why) const;
   /// Commits MOVE, then logs and reports the jobs that have moved.
   std::vector<JointMove::Member> move(JointMove& move) const;
   void wake(Trigger trigger) const { pull(directories.base() / "ctrl", trigger); }

@@ -1,13 +1,9 @@
 #include "tracker.h"
 
-#include <algorithm>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "quarry/base/log.h"
-#include "quarry/base/split.h"
+#include "quarry/changes/frozen.h"
 
 namespace quarry::changes {
 namespace {
@@ -17,7 +13,6 @@ using base::Result;
 
 // Limit on finished jobs in the model; if one is needed again, it is found again.
 constexpr std::size_t kMaxFinished = 20'000;
-constexpr std::size_t kMaxFrozen = std::size_t{1} << 20;  // bytes
 
 }  // namespace
 
@@ -146,21 +141,7 @@ std::vector<ChangeSetId> Tracker::open() const {
 }
 
 Result<void> Tracker::read_frozen() {
-  std::set<std::string, std::less<>> branches;
-  auto file = directories_.files().open(directories_.control("frozen"), base::FileUse::kRead);
-  if (!file && file.error().code != ErrorCode::kNotFound) {
-    return std::unexpected(std::move(file).error());
-  }
-  if (file) {
-    QUARRY_TRY_ASSIGN(const std::uint64_t size, (*file)->size());
-    std::string content(std::min<std::uint64_t>(size, kMaxFrozen), '\0');
-    QUARRY_TRY_ASSIGN(const std::size_t read, (*file)->read_at(0, content));
-    std::string_view rest = std::string_view(content).substr(0, read);
-    while (!rest.empty()) {
-      const std::string_view branch = base::take_until(rest, '\n');
-      if (!branch.empty()) branches.emplace(branch);
-    }
-  }
+  QUARRY_TRY_ASSIGN(auto branches, frozen_branches(directories_));
   model_->set_frozen(std::move(branches));
   return {};
 }

@@ -1,5 +1,6 @@
 #include "quarry/changes/executor.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "orders.h"
+#include "quarry/base/fd.h"
 #include "quarry/base/log.h"
 
 namespace quarry::changes {
@@ -70,6 +71,47 @@ Outcome outcome_of(const LandingOutcome& landed, const Executor::Say& say) {
                  refusal.reason);
 }
 
+base::Result<ChangeSetContent> open_tarball(TarballReaders& readers, const ChangeSetName& name,
+                                            const std::filesystem::path& tarball,
+                                            const ExecutorOptions& options) {
+  // From the cache, if it was kept when the tarball was checked.
+  auto kept = take_content(options.temporary, name, options.tarball);
+  if (kept) return kept;
+  const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file) return base::fail_errno(fmt::format("cannot read {}", tarball.string()));
+  return readers.read(file.get(), options.tarball, options.temporary);
+}
+
+/// The order for JOB, without files.
+LandingOrder order_of(const Job& job) {
+  return {.id = job.name.id,
+          .branch = job.meta.target,
+          .comment = job.meta.comment,
+          .author = job.meta.author.empty() ? job.submitter : job.meta.author,
+          .submitter = job.submitter,
+          .address = job.address,
+          .base = job.meta.base,
+          .files = {},
+          .takes_back = {}};
+}
+
+/// The order for JOB, with the files in TARBALL. Errors: those of TarballReaders::read().
+base::Result<LandingOrder> order_of(const Job& job, const std::filesystem::path& tarball,
+                                    TarballReaders& readers, const ExecutorOptions& options) {
+  QUARRY_TRY_ASSIGN(const ChangeSetContent content,
+                    open_tarball(readers, job.name, tarball, options));
+  LandingOrder order = order_of(job);
+  for (const SubmittedFile& file : content.files()) {
+    QUARRY_TRY_ASSIGN(std::string text, content.read(file));
+    order.files.push_back(
+        {file.name, std::make_shared<const std::string>(std::move(text)), file.permission});
+  }
+  for (std::string& name : content.deletions()) {
+    order.files.push_back({.name = std::move(name), .content = nullptr, .permission = 0});
+  }
+  return order;
+}
+
 /// A job that is being landed.
 struct Item {
   LandingOrder order;
@@ -104,7 +146,7 @@ GateCase case_of(Items items, const Prospect& prospect) {
                      .tip = prospect.tip ? std::string(prospect.tip->str()) : std::string(),
                      .author = {},
                      .files = {},
-                     .write_tree = {}};
+                     .visit_tree = {}};
   std::vector<std::string> authors;
   for (const Prospect::CheckIn& check_in : prospect.check_ins) {
     const LandingOrder& order = items[check_in.order].order;
@@ -123,10 +165,6 @@ class RepositoryExecutor final : public Executor {
  public:
   explicit RepositoryExecutor(ExecutorOptions options) : options_(std::move(options)) {}
 
-  Outcome land(const Job& job, const std::filesystem::path& tarball, const Stop& stop,
-               const Say& say) override {
-    return land_all({{.job = job, .tarball = tarball, .say = say}}, stop).front();
-  }
   std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop) override;
   Outcome take_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
                     const Say& say) override;
@@ -181,11 +219,11 @@ base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& pro
                                                 const Stop& stop, std::optional<Outcome>& decided) {
   QUARRY_TRY_ASSIGN(const bool makes_links, lander_->makes_links());
   GateCase gate_case = case_of(items, prospect);
-  gate_case.write_tree = [&](GateTree& tree) {
+  gate_case.visit_tree = [&](const FileVisitor& visit) {
     return lander_->visit_tree(
         prospect, [&](std::string_view name, char permission, std::string_view content) {
           const bool is_plain = permission == 'l' && !makes_links;
-          return tree.add(name, is_plain ? '\0' : permission, content);
+          return visit(name, is_plain ? '\0' : permission, content);
         });
   };
   const auto verdict =

@@ -13,6 +13,7 @@
 #include "gate_process.h"
 #include "quarry/base/duration.h"
 #include "quarry/base/spawn.h"
+#include "quarry/changes/tarball.h"
 
 namespace quarry::changes {
 namespace {
@@ -63,8 +64,10 @@ Result<void> send_tree(GateProcess& process, const GateCase& gate_case) {
   std::string files;
   for (const std::string& name : gate_case.files) files += name + '\n';
   QUARRY_TRY(writer.add("files", 0, files));
-  GateTree tree(writer);
-  if (gate_case.write_tree) QUARRY_TRY(gate_case.write_tree(tree));
+  const auto add = [&](std::string_view name, char permission, std::string_view content) {
+    return writer.add(fmt::format("tree/{}", name), permission, content);
+  };
+  if (gate_case.visit_tree) QUARRY_TRY(gate_case.visit_tree(add));
   return writer.finish();
 }
 
@@ -146,17 +149,6 @@ Result<GateVerdict> run_gate(const GateOptions& options, const GateCase& gate_ca
   std::ranges::move(gate_environment(gate_case, folder.path()), std::back_inserter(words));
   std::ranges::move(bare_words(options, user), std::back_inserter(words));
   return run(options, gate_case, words, folder.path() + "/tree", interrupted);
-}
-
-Result<void> check_gate(const GateOptions& options) {
-  QUARRY_TRY(check_options(options));
-  GateOptions harmless = options;
-  harmless.command = {"/bin/true"};
-  harmless.timeout = std::chrono::minutes(1);
-  QUARRY_TRY_ASSIGN(const GateVerdict verdict, run_gate(harmless, {}, [] { return false; }));
-  if (verdict.decision == GateDecision::kLand) return {};
-  return fail(ErrorCode::kIo, fmt::format("a gate that does nothing does not pass: {}: {}",
-                                          verdict.reason, verdict.output));
 }
 
 }  // namespace quarry::changes

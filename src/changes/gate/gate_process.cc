@@ -9,13 +9,13 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "gate_command.h"
 #include "quarry/base/memory_file.h"
 #include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
-#include "status_lines.h"
 #include "system_calls.h"
 #include "usage.h"
 
@@ -58,6 +58,25 @@ Result<std::vector<Fd>> sandbox_files() {
     files.push_back(std::move(text));
   }
   return files;
+}
+
+/// The number NAME in STATUS, what bwrap has written so far (--json-status-fd): a sequence of JSON
+/// objects.
+///
+///   { "child-pid": N }     the first process of the sandbox
+///   { "exit-code": N }     of the program; missing if it was never started
+std::optional<int> number_in(std::string_view status, const char* name) {
+  while (true) {
+    const std::size_t begin = status.find('{');
+    const std::size_t end = status.find('}');
+    if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) return {};
+    const auto object =
+        nlohmann::json::parse(status.substr(begin, end - begin + 1), nullptr, false);
+    if (object.is_object() && object.contains(name) && object[name].is_number_integer()) {
+      return object[name].get<int>();
+    }
+    status.remove_prefix(end + 1);
+  }
 }
 
 }  // namespace
@@ -126,7 +145,7 @@ void GateProcess::wait() {
 }
 
 std::optional<int> GateProcess::exit_code() const {
-  if (is_sandboxed_) return exit_code_in(status_text_);
+  if (is_sandboxed_) return number_in(status_text_, "exit-code");
   if (!status_) return std::nullopt;
   return WIFSIGNALED(*status_) ? 128 + WTERMSIG(*status_) : WEXITSTATUS(*status_);
 }
@@ -186,7 +205,7 @@ void GateProcess::read_status() {
   }
   if (first_) return;
   // bwrap has not reaped it yet, so the pid is still valid.
-  if (const auto pid = child_pid_in(status_text_)) {
+  if (const auto pid = number_in(status_text_, "child-pid")) {
     first_pid_ = *pid;
     first_ = process_handle(*pid);
   }

@@ -43,7 +43,6 @@ struct Lander::State {
   TreeChecksum& checksum_of(const std::string& branch);
   void remember(const Prospect& prospect);
   base::Result<bool> is_still_so(Receipt& receipt, const Prospect& prospect);
-  base::Result<Content> content(const Prospect& prospect, const HashName& name);
 
   repository::Repository& repository;
   LandingOptions options;
@@ -62,12 +61,6 @@ struct Lander::State {
 TreeChecksum& Lander::State::checksum_of(const std::string& branch) {
   if (checksums.size() >= kMaxChecksums && !checksums.contains(branch)) checksums.clear();
   return checksums[branch];
-}
-
-base::Result<Content> Lander::State::content(const Prospect& prospect, const HashName& name) {
-  const auto found = prospect.added.find(name);
-  return found != prospect.added.end() ? base::Result<Content>(found->second)
-                                       : stored.content(name);
 }
 
 /// The next landing continues from what has landed. The receipt is still open.
@@ -177,21 +170,13 @@ base::Result<void> Lander::visit_tree(const Prospect& prospect, const FileVisito
   return guarded([&]() -> base::Result<void> {
     QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
     for (const auto& [name, file] : prospect.tree) {
-      QUARRY_TRY_ASSIGN(const Content content, state_->content(prospect, file.hash));
+      const auto added = prospect.added.find(file.hash);
+      const auto found = added != prospect.added.end() ? base::Result<Content>(added->second)
+                                                       : state_->stored.content(file.hash);
+      QUARRY_TRY_ASSIGN(const Content content, found);
       QUARRY_TRY(visit(name, file.permission, *content));
     }
     return {};
-  });
-}
-
-base::Result<void> Lander::write_tree(const Prospect& prospect, const std::filesystem::path& folder,
-                                      TreeOptions options) {
-  return guarded([&]() -> base::Result<void> {
-    QUARRY_TRY_ASSIGN(options.with_links, makes_links());
-    QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
-    return changes::write_tree(
-        prospect.tree, [&](const HashName& name) { return state_->content(prospect, name); },
-        folder, options);
   });
 }
 

@@ -33,6 +33,19 @@ const char* fault_of(std::string_view name) {
   return artifact::is_checkout_database(name) ? "the name of fossil's own file" : nullptr;
 }
 
+/// The file in TREE that conflicts with the file NAME, since one of them would have to be a folder;
+/// nothing if both can exist.
+std::optional<std::string> obstacle_of(const FileTree& tree, std::string_view name) {
+  for (std::size_t slash = name.find('/'); slash != std::string_view::npos;
+       slash = name.find('/', slash + 1)) {
+    if (tree.contains(name.substr(0, slash))) return std::string(name.substr(0, slash));
+  }
+  const std::string folder = std::string(name) + "/";
+  const auto inside = tree.lower_bound(folder);
+  if (inside != tree.end() && inside->first.starts_with(folder)) return inside->first;
+  return std::nullopt;
+}
+
 }  // namespace
 
 TreeChange::MaybeFile TreeChange::find(const FileTree& tree, std::string_view name) {

@@ -103,13 +103,7 @@ Result<Job> stop(Directories& directories, const JobLocation& location,
   const std::string_view word = request.action == Action::kTerminate ? "term" : "abandon";
   const std::string file = fmt::format("{}.{}", word, job.name.id.str());
   const std::string why = why_of(request);
-  // Renamed into place, since the daemon may read it at any time.
-  const auto temporary = directories.base() / "tmp" / file;
-  QUARRY_TRY_ASSIGN(const auto written,
-                    directories.files().open(temporary, base::FileUse::kOpenOrMake));
-  QUARRY_TRY(written->truncate(0));
-  QUARRY_TRY(written->append(why + "\n"));
-  QUARRY_TRY(directories.files().rename(temporary, directories.control(file)));
+  QUARRY_TRY(directories.replace_file(directories.control(file), why + "\n"));
   pull(directories.control(""), Trigger::kExecution);
   job.add_history(now, location.stage, "to be " + why);
   return job;
@@ -227,17 +221,9 @@ namespace {
 std::optional<JobLocation> find_by_log(const Directories& directories, const ChangeSetId& id) {
   auto name = ChangeLog(directories).name_of(id);
   if (!name || name->id != id) return std::nullopt;
-  // In the order in which jobs move, so that it is not missed. If it is seen twice, the last stage
-  // counts.
-  std::optional<Stage> stage;
-  for (std::size_t i = 0; i < kStages; ++i) {
-    const auto each = static_cast<Stage>(i);
-    if (directories.files().open(directories.file_of(each, *name), base::FileUse::kRead)) {
-      stage = each;
-    }
-  }
-  if (!stage) return std::nullopt;
-  return JobLocation{.stage = *stage, .name = std::move(*name)};
+  const auto stage = directories.stage_of(*name);
+  if (!stage || !*stage) return std::nullopt;
+  return JobLocation{.stage = **stage, .name = std::move(*name)};
 }
 
 }  // namespace

@@ -15,7 +15,6 @@
 #include <string_view>
 #include <utility>
 
-#include "checked_content.h"
 #include "packing.h"
 #include "quarry/base/fd.h"
 #include "quarry/changes/directories.h"
@@ -54,19 +53,12 @@ std::uint64_t checksum_of(std::string_view bytes) {
 
 Result<std::string> read_all(int file) {
   struct stat status {};
-  if (::fstat(file, &status) != 0) return base::fail_errno("cannot look at a kept content");
+  if (::fstat(file, &status) != 0) return base::fail_errno("cannot examine cached contents");
   if (static_cast<std::uint64_t>(status.st_size) > 2 * kMaxKept) {
-    return fail(ErrorCode::kLimit, "too much to be kept");
+    return fail(ErrorCode::kLimit, "too large to be cached");
   }
   std::string all(static_cast<std::size_t>(status.st_size), '\0');
-  for (std::size_t done = 0; done < all.size();) {
-    const ssize_t size =
-        ::pread(file, all.data() + done, all.size() - done, static_cast<off_t>(done));
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return base::fail_errno("cannot read a kept content");
-    if (size == 0) return fail(ErrorCode::kInvalid, "a kept content has shrunk");
-    done += static_cast<std::size_t>(size);
-  }
+  QUARRY_TRY(read_at(file, all, 0));
   return all;
 }
 
@@ -79,7 +71,7 @@ Result<void> keep_content(const ChangeSetContent& content, const fs::path& folde
   const std::uint64_t contents = all.size();
   const std::string tail = packed(TarballEntries{
       .has_meta = true, .meta = content.meta().text(), .files = content.files(), .folders = {}});
-  if (contents + tail.size() > kMaxKept) return fail(ErrorCode::kLimit, "too much to be kept");
+  if (contents + tail.size() > kMaxKept) return fail(ErrorCode::kLimit, "too large to be cached");
   all += tail;
   all += bytes_of(tail.size());
   all += bytes_of(checksum_of(all));
@@ -90,9 +82,9 @@ Result<void> keep_content(const ChangeSetContent& content, const fs::path& folde
     return {};
   }
   if (errno == ENOENT || errno == EXDEV || errno == EPERM) {
-    return fail(ErrorCode::kDiscarded, "a file without a name can be given none there");
+    return fail(ErrorCode::kDiscarded, "this file system cannot link an unnamed file");
   }
-  return base::fail_errno("a content cannot be kept");
+  return base::fail_errno("cannot cache contents");
 }
 
 bool has_content(const fs::path& folder, const ChangeSetName& name) {
@@ -107,7 +99,7 @@ Result<ChangeSetContent> take_content(const fs::path& folder, const ChangeSetNam
                                       const TarballLimits& limits) {
   const fs::path path = path_of(folder, name);
   base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file && errno == ENOENT) return fail(ErrorCode::kNotFound, "nothing is kept");
+  if (!file && errno == ENOENT) return fail(ErrorCode::kNotFound, "nothing is cached");
   if (!file) return base::fail_errno(path.string());
   ::unlink(path.c_str());
   QUARRY_TRY_ASSIGN(const std::string all, read_all(file.get()));
@@ -118,10 +110,10 @@ Result<ChangeSetContent> take_content(const fs::path& folder, const ChangeSetNam
     return number;
   };
   if (rest.size() < 2 * kNumber || take_number() != checksum_of(rest)) {
-    return fail(ErrorCode::kInvalid, "a kept content is damaged");
+    return fail(ErrorCode::kInvalid, "the cached contents are damaged");
   }
   const std::uint64_t size = take_number();
-  if (size > rest.size()) return fail(ErrorCode::kInvalid, "a kept content is damaged");
+  if (size > rest.size()) return fail(ErrorCode::kInvalid, "the cached contents are damaged");
   const std::uint64_t contents = rest.size() - size;
   QUARRY_TRY_ASSIGN(auto entries, unpacked(rest.substr(contents), contents, limits));
   return checked_content(std::move(entries), std::move(file));

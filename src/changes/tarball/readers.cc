@@ -1,27 +1,42 @@
-// The helper process that forks readers of tarballs. It receives an order for each: the limits,
-// and as descriptors the pipe, the tarballs and a file for the contents of each. It forks the
-// reader, waits for it, and answers with its status; so there is one reader at a time. Its first
-// answer, before any order, says that it is running and has no other files open.
+// Reads tarballs in processes that are forked for it. Such a reader writes the contents of files to
+// files that both processes have open, and everything else to a pipe (packing.h), each tarball's
+// entries preceded by their size in 8 bytes. None of it is trusted, since a hostile tarball may have
+// taken over the reader.
+//
+// Readers are forked by a helper process, which receives an order for each: the limits, and as
+// descriptors the pipe, the tarballs and a file for the contents of each. It forks the reader, waits
+// for it, and answers with its status; so there is one reader at a time. Its first answer, before
+// any order, says that it is running and has no other files open.
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
-#include <cstddef>
-#include <functional>
+#include <cstdint>
+#include <cstring>
 #include <memory>
+#include <new>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "apart.h"
+#include <fmt/core.h>
+
 #include "confinement.h"
+#include "packing.h"
 #include "quarry/base/descriptor_message.h"
 #include "quarry/base/fd.h"
+#include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
 #include "quarry/changes/tarball.h"
 #include "tar_reader.h"
@@ -31,15 +46,59 @@ namespace quarry::changes {
 namespace {
 
 using base::ErrorCode;
+using base::fail;
 using base::Result;
 
 constexpr int kFailed = 1;
+/// In case the disk hangs; CPU time is limited separately.
+constexpr std::chrono::minutes kPatience{5};
 
 static_assert(1 + 2 * TarballReaders::kMax <= base::kMostDescriptors);
 static_assert(std::is_trivially_copyable_v<TarballLimits>);
 
-bool send_order(int socket, const TarballLimits& limits, std::span<const int> descriptors) {
-  return base::send_descriptors(socket, std::as_bytes(std::span(&limits, 1)), descriptors);
+/// Writes TEXT to PIPE, preceded by its size.
+void send_message(int pipe, std::string_view text) {
+  const std::uint64_t size = text.size();
+  std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
+  bytes += text;
+  for (std::string_view rest = bytes; !rest.empty();) {
+    const ssize_t written = ::write(pipe, rest.data(), rest.size());
+    if (written < 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+/// Takes the next message off REST; empty if it is incomplete.
+std::string_view next_message(std::string_view& rest) {
+  std::uint64_t size = 0;
+  if (rest.size() < sizeof size) return {};
+  std::memcpy(&size, rest.data(), sizeof size);
+  rest.remove_prefix(sizeof size);
+  const std::string_view text = size <= rest.size() ? rest.substr(0, size) : std::string_view();
+  rest.remove_prefix(text.size());
+  return text;
+}
+
+/// The main function of a reader.
+[[noreturn]] void read_as_child(std::span<const int> tarballs, const TarballLimits& limits,
+                                std::span<const int> contents, int pipe) {
+  std::vector<int> kept = {pipe};
+  kept.insert(kept.end(), tarballs.begin(), tarballs.end());
+  kept.insert(kept.end(), contents.begin(), contents.end());
+  const Utf8Locale locale;  // its files cannot be opened after confine()
+  const bool is_confined = confine(kept, {});
+  const auto refused = base::fail_errno("cannot confine the reader of tarballs");
+  for (std::size_t i = 0; i < tarballs.size(); ++i) {
+    std::string message;
+    try {
+      message =
+          is_confined ? packed(read_entries(tarballs[i], limits, contents[i])) : packed(refused);
+    } catch (const std::bad_alloc&) {
+      message = packed(fail(ErrorCode::kLimit, "reading the tarball takes too much memory"));
+    }
+    send_message(pipe, message);
+  }
+  ::_exit(0);
 }
 
 /// False: the owner is gone.
@@ -54,8 +113,8 @@ bool answer(int socket, int status) {
   return ::send(socket, &status, sizeof status, MSG_NOSIGNAL) == sizeof status;
 }
 
-/// The main function of the process.
-[[noreturn]] void make_readers(int socket, pid_t owner) {
+/// The main function of the helper.
+[[noreturn]] void fork_readers(int socket, pid_t owner) {
   sigset_t all;
   ::sigfillset(&all);
   // It ends with its owner, whatever signals are sent to the terminal or the process group.
@@ -83,107 +142,138 @@ bool answer(int socket, int status) {
 }
 
 /// The helper's next answer; an error if it has died.
-Result<int> word_of_maker(int socket) {
+Result<int> answer_of_helper(int socket) {
   int status = 0;
   ssize_t size = 0;
   do {
     size = ::recv(socket, &status, sizeof status, 0);
   } while (size < 0 && errno == EINTR);
   if (size == sizeof status) return status;
-  return base::fail(ErrorCode::kIo, "who makes readers of tarballs has died");
+  return fail(ErrorCode::kIo, "the helper that starts readers of tarballs has died");
+}
+
+/// Reads everything from PIPE, up to LIMIT bytes.
+Result<std::string> read_all(int pipe, std::size_t limit) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  std::string all;
+  std::array<char, 65536> buffer{};
+  while (all.size() <= limit && std::chrono::steady_clock::now() < end) {
+    pollfd ready{pipe, POLLIN, 0};
+    if (::poll(&ready, 1, 1000) <= 0) continue;
+    const ssize_t size = ::read(pipe, buffer.data(), buffer.size());
+    if (size == 0) return all;
+    if (size > 0) all.append(buffer.data(), static_cast<std::size_t>(size));
+  }
+  return fail(ErrorCode::kLimit, "reading the tarball takes too long, or it has too many entries");
+}
+
+std::unexpected<base::Error> killed(int signal) {
+  if (signal == SIGXCPU) return fail(ErrorCode::kLimit, "reading the tarball takes too long");
+  return fail(ErrorCode::kInvalid,
+              fmt::format("the reader of the tarball was killed by signal {}", signal));
+}
+
+Result<ChangeSetContent> content_of(std::string_view message, base::Fd contents,
+                                    const TarballLimits& limits) {
+  struct stat status {};
+  if (::fstat(contents.get(), &status) != 0)
+    return base::fail_errno("cannot examine the contents of the tarball");
+  QUARRY_TRY_ASSIGN(auto entries,
+                    unpacked(message, static_cast<std::uint64_t>(status.st_size), limits));
+  return checked_content(std::move(entries), std::move(contents));
 }
 
 }  // namespace
 
-struct TarballReaders::Maker {
+struct TarballReaders::Helper {
   pid_t pid = -1;
   base::Fd socket;
 
-  ~Maker() {
+  ~Helper() {
     socket.reset();
     if (pid > 0) base::wait_for_end(pid);
   }
 };
 
-namespace {
-
-/// A reader that the helper has been asked to fork; it ends with the helper.
-class Ordered final : public Reader {
- public:
-  Ordered(int socket, std::function<void()> kill_maker)
-      : socket_(socket), kill_maker_(std::move(kill_maker)) {}
-  ~Ordered() override {
-    if (!has_ended_) kill_maker_();
-  }
-  Ordered(const Ordered&) = delete;
-  Ordered& operator=(const Ordered&) = delete;
-
-  Result<int> end() override {
-    auto status = word_of_maker(socket_);
-    has_ended_ = status.has_value();
-    return status;
-  }
-
- private:
-  int socket_;
-  std::function<void()> kill_maker_;
-  bool has_ended_ = false;
-};
-
-}  // namespace
-
 TarballReaders::TarballReaders() {
-  static_cast<void>(make_maker());
+  static_cast<void>(start_helper());
 }
 TarballReaders::~TarballReaders() = default;
 
-Result<void> TarballReaders::make_maker() {
-  maker_.reset();
+Result<void> TarballReaders::start_helper() {
+  helper_.reset();
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return base::fail_errno("no socket for who makes readers of tarballs");
+    return base::fail_errno("cannot make a socket pair for readers of tarballs");
   }
-  auto maker = std::make_unique<Maker>();
-  maker->socket.reset(ends[0]);
+  auto helper = std::make_unique<Helper>();
+  helper->socket.reset(ends[0]);
   const base::Fd its(ends[1]);
   const pid_t owner = ::getpid();
-  maker->pid = ::fork();
-  if (maker->pid < 0) return base::fail_errno("cannot start who makes readers of tarballs");
-  if (maker->pid == 0) make_readers(its.get(), owner);
-  QUARRY_TRY(word_of_maker(maker->socket.get()));
-  maker_ = std::move(maker);
+  helper->pid = ::fork();
+  if (helper->pid < 0) return base::fail_errno("cannot start readers of tarballs");
+  if (helper->pid == 0) fork_readers(its.get(), owner);
+  QUARRY_TRY(answer_of_helper(helper->socket.get()));
+  helper_ = std::move(helper);
   return {};
+}
+
+/// Has a reader started with DESCRIPTORS.
+Result<void> TarballReaders::order(const TarballLimits& limits, std::span<const int> descriptors) {
+  const auto send = [&] {
+    return helper_ && base::send_descriptors(helper_->socket.get(),
+                                             std::as_bytes(std::span(&limits, 1)), descriptors);
+  };
+  if (send()) return {};
+  QUARRY_TRY(start_helper());
+  return send() ? Result<void>() : base::fail_errno("cannot start a reader of a tarball");
+}
+
+/// Reads TARBALLS with one reader.
+TarballReaders::Contents TarballReaders::read_once(std::span<const int> tarballs,
+                                                   const TarballLimits& limits,
+                                                   const std::filesystem::path& folder) {
+  QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
+  std::vector<int> descriptors = {pipe.writing.get()};
+  descriptors.insert(descriptors.end(), tarballs.begin(), tarballs.end());
+  std::vector<base::Fd> files;
+  for (std::size_t i = 0; i < tarballs.size(); ++i) {
+    QUARRY_TRY_ASSIGN(auto file, make_contents_file(folder));
+    descriptors.push_back(file.get());
+    files.push_back(std::move(file));
+  }
+  QUARRY_TRY(order(limits, descriptors));
+  pipe.writing.reset();
+  const std::size_t limit = kMaxMeta + (limits.entries + 1) * (kMaxName + 64);
+  const auto messages = read_all(pipe.reading.get(), tarballs.size() * limit);
+  const auto end = messages ? answer_of_helper(helper_->socket.get())
+                            : Result<int>(std::unexpected(messages.error()));
+  if (!end) {
+    // The reader ends with the helper.
+    ::kill(helper_->pid, SIGKILL);
+    helper_.reset();
+    return std::unexpected(end.error());
+  }
+  if (WIFSIGNALED(*end)) return killed(WTERMSIG(*end));
+  std::vector<Result<ChangeSetContent>> read;
+  std::string_view rest = *messages;
+  for (base::Fd& each : files)
+    read.push_back(content_of(next_message(rest), std::move(each), limits));
+  return read;
+}
+
+TarballReaders::Contents TarballReaders::read_together(std::span<const int> tarballs,
+                                                       const TarballLimits& limits,
+                                                       const std::filesystem::path& folder) {
+  auto read = read_once(tarballs, limits, folder);
+  const bool has_helper_died = !read && read.error().code == ErrorCode::kIo && !helper_;
+  return has_helper_died ? read_once(tarballs, limits, folder) : std::move(read);
 }
 
 Result<ChangeSetContent> TarballReaders::read(int tarball, const TarballLimits& limits,
                                               const std::filesystem::path& folder) {
   QUARRY_TRY_ASSIGN(auto read, read_together(std::array{tarball}, limits, folder));
   return std::move(read.front());
-}
-
-Result<std::vector<Result<ChangeSetContent>>> TarballReaders::read_together(
-    std::span<const int> tarballs, const TarballLimits& limits,
-    const std::filesystem::path& folder) {
-  const auto start = [&](std::span<const int> contents,
-                         int pipe) -> Result<std::unique_ptr<Reader>> {
-    std::vector<int> descriptors = {pipe};
-    descriptors.insert(descriptors.end(), tarballs.begin(), tarballs.end());
-    descriptors.insert(descriptors.end(), contents.begin(), contents.end());
-    const auto order = [&] {
-      return maker_ && send_order(maker_->socket.get(), limits, descriptors);
-    };
-    if (!order()) {
-      QUARRY_TRY(make_maker());
-      if (!order()) return base::fail_errno("cannot order a reader of a tarball");
-    }
-    return std::make_unique<Ordered>(maker_->socket.get(), [this] {
-      ::kill(maker_->pid, SIGKILL);
-      maker_.reset();
-    });
-  };
-  auto read = read_by(start, tarballs.size(), limits, folder);
-  const bool has_maker_died = !read && read.error().code == ErrorCode::kIo && !maker_;
-  return has_maker_died ? read_by(start, tarballs.size(), limits, folder) : std::move(read);
 }
 
 }  // namespace quarry::changes

@@ -287,4 +287,16 @@ Result<void> write_at(int file, std::string_view bytes, std::uint64_t offset) {
   return {};
 }
 
+Result<void> read_at(int file, std::span<char> buffer, std::uint64_t offset) {
+  while (!buffer.empty()) {
+    const ssize_t size = ::pread(file, buffer.data(), buffer.size(), static_cast<off_t>(offset));
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return base::fail_errno("cannot read the contents of the tarball");
+    if (size == 0) return fail(ErrorCode::kCorrupt, "the contents of the tarball are truncated");
+    buffer = buffer.subspan(static_cast<std::size_t>(size));
+    offset += static_cast<std::uint64_t>(size);
+  }
+  return {};
+}
+
 }  // namespace quarry::changes

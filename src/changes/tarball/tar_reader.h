@@ -1,10 +1,16 @@
-// Reads a tarball, entry by entry. Checks the types and sizes of entries and the end of the
-// archive; the result is checked by tarball_reader.cc, since it may come from another process.
+// Reads a tarball in two steps: entry by entry, with checks of the types and sizes of entries and of
+// the end of the archive (tar_reader.cc); then all entries are checked as a whole
+// (tarball_reader.cc), since they may come from another process.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/changes/tarball.h"
 
@@ -25,5 +31,13 @@ base::Result<TarballEntries> read_entries(int tarball, const TarballLimits& limi
 
 /// Writes BYTES to FILE at OFFSET. Errors: kNoSpace, kIo.
 base::Result<void> write_at(int file, std::string_view bytes, std::uint64_t offset);
+/// Fills BUFFER from FILE at OFFSET. Errors: kCorrupt: it is shorter; kIo.
+base::Result<void> read_at(int file, std::span<char> buffer, std::uint64_t offset);
+
+/// Creates an unnamed file in FOLDER.
+base::Result<base::Fd> make_contents_file(const std::filesystem::path& folder);
+/// Checks ENTRIES, whose contents are in CONTENTS: valid and unique names, links, and a meta file
+/// that names every file. Errors: kInvalid, kLimit.
+base::Result<ChangeSetContent> checked_content(TarballEntries entries, base::Fd contents);
 
 }  // namespace quarry::changes

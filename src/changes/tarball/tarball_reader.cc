@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "checked_content.h"
 #include "quarry/base/escape.h"
 #include "quarry/changes/tarball.h"
+#include "tar_reader.h"
 #include "utf8_locale.h"
 
 namespace quarry::changes {
@@ -136,14 +136,7 @@ std::vector<std::string> ChangeSetContent::deletions() const {
 
 Result<std::string> ChangeSetContent::read(const SubmittedFile& file) const {
   std::string content(file.size, '\0');
-  for (std::size_t done = 0; done < content.size();) {
-    const ssize_t size = ::pread(contents_.get(), content.data() + done, content.size() - done,
-                                 static_cast<off_t>(file.offset + done));
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return base::fail_errno("cannot read what the tarball holds");
-    if (size == 0) return fail(ErrorCode::kCorrupt, "what the tarball holds has shrunk");
-    done += static_cast<std::size_t>(size);
-  }
+  QUARRY_TRY(read_at(contents_.get(), content, file.offset));
   return content;
 }
 

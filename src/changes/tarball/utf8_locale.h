@@ -1,20 +1,26 @@
 // The locale that libarchive needs.
 #pragma once
 
+#include <locale.h>
+
 namespace quarry::changes {
 
 /// Sets a locale of this thread in which libarchive does not convert UTF-8; the destructor
 /// restores the previous one.
 class Utf8Locale {
  public:
-  Utf8Locale();
-  ~Utf8Locale();
+  Utf8Locale()
+      : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)), before_(::uselocale(locale_)) {}
+  ~Utf8Locale() {
+    ::uselocale(before_);
+    if (locale_ != nullptr) ::freelocale(locale_);
+  }
   Utf8Locale(const Utf8Locale&) = delete;
   Utf8Locale& operator=(const Utf8Locale&) = delete;
 
  private:
-  void* locale_;
-  void* before_;
+  locale_t locale_;
+  locale_t before_;
 };
 
 }  // namespace quarry::changes

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "quarry/base/blanks.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 #include "quarry/changes/actions.h"
@@ -20,8 +21,6 @@
 #include "quarry/http/web_page.h"
 #include "quarry/sync/signed_request.h"
 #include "queue_page.h"
-#include "queue_paths.h"
-#include "queue_submission.h"
 #include "view_options.h"
 
 namespace quarry::worker {
@@ -46,6 +45,11 @@ std::string client_message(const base::Error& error) {
     default:
       return error.message;
   }
+}
+
+/// CONTENT_TYPE without its parameters.
+std::string_view media_type_of(std::string_view content_type) {
+  return base::trim_blanks(content_type.substr(0, content_type.find(';')));
 }
 
 std::string json_string(std::string_view text) {
@@ -135,8 +139,9 @@ class Answer {
   /// Refuses a replayed request.
   Result<void> check_first(base::UnixMillis now) {
     if (login_.signature().empty()) return {};
-    changes::SeenRequests seen(directories_, sync::kMaxSkew);
-    QUARRY_TRY_ASSIGN(const bool is_first, seen.is_first(login_.signature(), login_.date(), now));
+    QUARRY_TRY_ASSIGN(const bool is_first,
+                      changes::is_first_request(directories_, sync::kMaxSkew, login_.signature(),
+                                                login_.date(), now));
     if (is_first) return {};
     return refuse(409, "this request was taken already: sign each anew");
   }
@@ -235,11 +240,11 @@ class Answer {
   Result<void> post(base::UnixMillis now) {
     if (!user_.is_logged_in) return refuse_anonymous();
     const std::string_view type = media_type_of(request_.content_type);
-    if (path_.empty() && http::same_name(type, kTarballType)) return take(now);
-    if (!path_.empty() && http::same_name(type, kActionType)) return act(now);
+    if (path_.empty() && http::same_name(type, changes::kTarballType)) return take(now);
+    if (!path_.empty() && http::same_name(type, changes::kActionType)) return act(now);
     return refuse(415, fmt::format("a change set is posted as {} to the queue, an action as {} to "
                                    "a change set in it",
-                                   kTarballType, kActionType));
+                                   changes::kTarballType, changes::kActionType));
   }
 
   Result<void> take(base::UnixMillis now) {
@@ -257,32 +262,29 @@ class Answer {
                                      options_.max_size));
     }
     say("reading the body");
-    QUARRY_TRY_ASSIGN(const auto name, submit(directories_, incoming(*type, now)));
+    const changes::Submission submission{.submitter = user_.login,
+                                         .capabilities = user_.letters,
+                                         .address = std::string(request_.remote_address),
+                                         .time = now};
+    QUARRY_TRY_ASSIGN(const auto name,
+                      changes::submit(directories_, *type, submission,
+                                      [&](base::File& file) { return receive(file, now); }));
     reply_.status = 202;
     reply_.body = fmt::format("{{\"id\":{},\"name\":{}}}\n", json_string(name.id.str()),
                               json_string(name.text()));
     return {};
   }
 
-  IncomingChangeSet incoming(changes::MoveType type, base::UnixMillis now) {
-    return {.type = type,
-            .submitter = user_.login,
-            .capabilities = user_.letters,
-            .address = std::string(request_.remote_address),
-            .time = now,
-            .read =
-                [this](const ByteSink& take) {
-                  return request_.read_body(
-                      [&](std::string_view bytes) {
-                        login_.add_body(bytes);
-                        return take(bytes);
-                      },
-                      static_cast<std::size_t>(*request_.size));
-                },
-            .confirm = [this, now]() -> Result<void> {
-              QUARRY_TRY(login_.confirm());
-              return check_first(now);
-            }};
+  /// Writes the body to FILE, and checks its signature.
+  Result<void> receive(base::File& file, base::UnixMillis now) {
+    QUARRY_TRY(request_.read_body(
+        [&](std::string_view bytes) {
+          login_.add_body(bytes);
+          return file.append(bytes);
+        },
+        static_cast<std::size_t>(*request_.size)));
+    QUARRY_TRY(login_.confirm());
+    return check_first(now);
   }
 
   /// Freezes or thaws a branch.
@@ -298,7 +300,7 @@ class Answer {
                               options_.rights.of(changes::Deed::kFreeze).text()));
     }
     QUARRY_TRY(login_.confirm());
-    QUARRY_TRY(make_folders(directories_));
+    QUARRY_TRY(changes::make_folders(directories_));
     QUARRY_TRY(check_first(now));
     QUARRY_TRY(changes::set_frozen(directories_, *branch, is_frozen));
     changes::pull(directories_.control(""), changes::Trigger::kQueue);
@@ -358,6 +360,34 @@ class Answer {
 };
 
 }  // namespace
+
+std::optional<std::string_view> queue_path_of(const Target& target) {
+  std::string_view rest = target.rest;
+  while (!rest.empty()) {
+    if (rest.front() == '/') {
+      rest.remove_prefix(1);
+      continue;
+    }
+    const std::size_t end = std::min(rest.find('/'), rest.size());
+    const std::string_view word = rest.substr(0, end);
+    if (word == kQueue) {
+      rest.remove_prefix(end);
+      while (rest.starts_with('/')) rest.remove_prefix(1);
+      return rest;
+    }
+    if (end == rest.size() && word == "queue.json") return rest.substr(kQueue.size());
+    // In a folder the word must follow the name; a single repository may be under any path.
+    if (target.name) return std::nullopt;
+    rest.remove_prefix(end);
+  }
+  return std::nullopt;
+}
+
+bool is_queue_content_type(std::string_view content_type) {
+  const std::string_view type = media_type_of(content_type);
+  return http::same_name(type, changes::kTarballType) ||
+         http::same_name(type, changes::kActionType);
+}
 
 QueueReply QueueEndpoint::answer(repository::Repository& repository,
                                  const QueueRequest& request) const {

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,8 +35,14 @@ namespace quarry::changes {
 class MetaChecker final : public Checker {
  public:
   explicit MetaChecker(base::FileSystem& files) : files_(files) {}
-  base::Result<Meta> check(const ChangeSetName&, const std::filesystem::path& tarball,
-                           const Submission&) override {
+  std::vector<base::Result<Meta>> check_all(std::span<const Case> cases) override {
+    std::vector<base::Result<Meta>> metas;
+    for (const Case& each : cases) metas.push_back(check(each.tarball));
+    return metas;
+  }
+
+ private:
+  base::Result<Meta> check(const std::filesystem::path& tarball) {
     QUARRY_TRY_ASSIGN(const auto file, files_.open(tarball, base::FileUse::kRead));
     QUARRY_TRY_ASSIGN(const auto size, file->size());
     std::string text(size, '\0');
@@ -43,17 +50,26 @@ class MetaChecker final : public Checker {
     return Meta::parse(text);
   }
 
- private:
   base::FileSystem& files_;
 };
 
+/// Lands one job after another.
+class OneByOne : public Executor {
+ public:
+  virtual Outcome land(const Job& job, const Stop& stop, const Say& say) = 0;
+  std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop) override {
+    std::vector<Outcome> outcomes;
+    for (const Task& task : tasks) outcomes.push_back(land(task.job, stop, task.say));
+    return outcomes;
+  }
+};
+
 /// Writes a line for each landing to a file, unless it is there already; works across processes.
-class TextExecutor final : public Executor {
+class TextExecutor final : public OneByOne {
  public:
   explicit TextExecutor(std::filesystem::path path) : path_(std::move(path)) {}
 
-  Outcome land(const Job& job, const std::filesystem::path&, const Stop& stop,
-               const Say& say) override {
+  Outcome land(const Job& job, const Stop& stop, const Say& say) override {
     const std::string& wish = job.meta.comment;
     if (wish == "fail") {
       say("<<<<<<< here\n>>>>>>> there");

@@ -41,11 +41,11 @@ struct Repository {
   }
 };
 
-class MemoryExecutor final : public Executor {
+class MemoryExecutor final : public OneByOne {
  public:
   MemoryExecutor(Repository& repository, const MemoryFileSystem& files)
       : repository_(repository), files_(files) {}
-  Outcome land(const Job& job, const std::filesystem::path&, const Stop&, const Say&) override {
+  Outcome land(const Job& job, const Stop&, const Say&) override {
     const std::uint64_t number = number_of(job.name.id);
     if (job.meta.comment == "fail") return {.verdict = Verdict::kFailed, .why = "x", .landed = {}};
     if (repository_.landed.emplace(number, files_.operations().size()).second) {
@@ -196,6 +196,25 @@ void stop_everywhere(const Life& life, const Judge& judge) {
   }
 }
 
+/// Stops the machine of LIFE everywhere: then each job has landed once, in order, but those in
+/// FAILING, and those for which MAY_FAIL is true, have failed.
+template <typename MayFail>
+void check_landings(const Life& life, const std::set<std::uint64_t>& failing,
+                    const MayFail& may_fail) {
+  stop_everywhere(life, [&](Machine& after) {
+    std::vector<std::uint64_t> landed;
+    for (const auto& [number, since] : life.promised) {
+      const auto stages = after.world.stages_of(number);
+      // A submission that was not durable may be there anyway, and is processed.
+      if (stages.empty()) continue;
+      const bool fails = failing.contains(number) || may_fail(after, number);
+      REQUIRE(stages.front() == (fails ? Stage::kFail : Stage::kDone));
+      if (!fails) landed.push_back(number);
+    }
+    REQUIRE(after.repository.order == landed);
+  });
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -219,85 +238,47 @@ TEST_CASE(
   life.repository = machine.repository;
   REQUIRE(life.repository.order == std::vector<std::uint64_t>{1, 2, 4});
   MESSAGE(life.operations.size(), " operations");
-
-  stop_everywhere(life, [&](Machine& after) {
-    const std::map<std::uint64_t, Stage> ends = {{1, Stage::kDone},
-                                                 {2, Stage::kDone},
-                                                 {3, Stage::kFail},
-                                                 {4, Stage::kDone},
-                                                 {5, Stage::kFail}};
-    std::vector<std::uint64_t> landed;
-    for (const auto& [number, end] : ends) {
-      const auto stages = after.world.stages_of(number);
-      // A submission that was not durable may be there anyway, and is processed.
-      if (stages.empty()) continue;
-      // It fails if its dependency, which was not durable either, is missing.
-      const bool is_alone = number == 4 && after.world.stages_of(2).empty();
-      REQUIRE(stages.front() == (is_alone ? Stage::kFail : end));
-      if (stages.front() == Stage::kDone) landed.push_back(number);
-    }
-    std::vector<std::uint64_t> order = after.repository.order;
-    REQUIRE(order == landed);
+  // 4 fails if its dependency, which was not durable either, is missing.
+  check_landings(life, {3, 5}, [](Machine& after, std::uint64_t number) {
+    return number == 4 && after.world.stages_of(2).empty();
   });
 }
 
-TEST_CASE("after a stop at any time a batch lands once, or its jobs fail for their own reasons") {
+namespace {
+
+/// Submits jobs that land together, of which FAILING fails, and stops their machine everywhere.
+void stop_batch_everywhere(const std::vector<std::vector<std::string>>& files_of_each,
+                           std::uint64_t failing, bool takes_lines) {
   Machine machine;
   Life life;
-  machine.world.options.batch = life.batch = 4;
+  machine.world.options.batch = life.batch = files_of_each.size();
+  machine.world.options.takes_lines = takes_lines;
   machine.begin();
-  for (const auto& [number, wish] :
-       std::vector<std::pair<std::uint64_t, std::string>>{{1, "land"}, {2, "fail"}, {3, "land"}}) {
-    machine.world.submit(number, {std::string("f") + std::to_string(number)}, wish);
+  std::vector<std::uint64_t> landing;
+  for (std::uint64_t number = 1; number <= files_of_each.size(); ++number) {
+    machine.world.submit(number, files_of_each[number - 1], number == failing ? "fail" : "land");
     life.promised[number] = machine.files.operations().size();
+    if (number != failing) landing.push_back(number);
   }
+  REQUIRE(machine.prequeue.run(Scan::kAll));
+  REQUIRE(machine.queueing.run(Scan::kAll));
+  REQUIRE(machine.world.stage_of(files_of_each.size()) == Stage::kPending);
   machine.work();
   life.operations = machine.files.operations();
   life.repository = machine.repository;
-  REQUIRE(life.repository.order == std::vector<std::uint64_t>{1, 3});
+  REQUIRE(life.repository.order == landing);
+  check_landings(life, {failing}, [](Machine&, std::uint64_t) { return false; });
+}
 
-  stop_everywhere(life, [&](Machine& after) {
-    std::vector<std::uint64_t> landed;
-    for (const std::uint64_t number : {1U, 2U, 3U}) {
-      const auto stages = after.world.stages_of(number);
-      if (stages.empty()) continue;
-      REQUIRE(stages.front() == (number == 2 ? Stage::kFail : Stage::kDone));
-      if (number != 2) landed.push_back(number);
-    }
-    REQUIRE(after.repository.order == landed);
-  });
+}  // namespace
+
+TEST_CASE("after a stop at any time a batch lands once, or its jobs fail for their own reasons") {
+  stop_batch_everywhere({{"f1"}, {"f2"}, {"f3"}}, 2, false);
 }
 
 TEST_CASE("after a stop at any time a batch of jobs with the same files lands once, in order" *
           doctest::test_suite("long")) {
-  Machine machine;
-  Life life;
-  machine.world.options.batch = life.batch = 3;
-  machine.world.options.takes_lines = true;
-  machine.begin();
-  for (const auto& [number, wish] : std::vector<std::pair<std::uint64_t, std::string>>{
-           {1, "land"}, {2, "land"}, {3, "fail"}, {4, "land"}}) {
-    machine.world.submit(number, {"a"}, wish);
-    life.promised[number] = machine.files.operations().size();
-  }
-  REQUIRE(machine.prequeue.run(Scan::kAll));
-  REQUIRE(machine.queueing.run(Scan::kAll));
-  REQUIRE(machine.world.stage_of(4) == Stage::kPending);
-  machine.work();
-  life.operations = machine.files.operations();
-  life.repository = machine.repository;
-  REQUIRE(life.repository.order == std::vector<std::uint64_t>{1, 2, 4});
-
-  stop_everywhere(life, [&](Machine& after) {
-    std::vector<std::uint64_t> landed;
-    for (const std::uint64_t number : {1U, 2U, 3U, 4U}) {
-      const auto stages = after.world.stages_of(number);
-      if (stages.empty()) continue;
-      REQUIRE(stages.front() == (number == 3 ? Stage::kFail : Stage::kDone));
-      if (number != 3) landed.push_back(number);
-    }
-    REQUIRE(after.repository.order == landed);
-  });
+  stop_batch_everywhere({{"a"}, {"a"}, {"a"}, {"a"}}, 3, true);
 }
 
 TEST_CASE("after a stop at any time a rollback takes back everything or nothing" *

@@ -24,17 +24,17 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Lands jobs with the wish "slow" once the file GO exists.
-class PatientExecutor final : public Executor {
+class PatientExecutor final : public OneByOne {
  public:
   explicit PatientExecutor(const fs::path& folder) : go_(folder / "go"), text_(folder / "text") {}
 
-  Outcome land(const Job& job, const fs::path& tarball, const Stop& stop, const Say& say) override {
+  Outcome land(const Job& job, const Stop& stop, const Say& say) override {
     bool may_go = job.meta.comment != "slow";
     // On a slow machine the test may need several timeouts before it creates the file.
     for (int times = 0; times < 20 && !may_go; ++times) {
       may_go = eventually([&] { return fs::exists(go_) || stop.wanted().has_value(); });
     }
-    if (may_go) return text_.land(job, tarball, stop, say);
+    if (may_go) return text_.land(job, stop, say);
     return {.verdict = Verdict::kFailed, .why = "nobody lets it go", .landed = {}};
   }
   Outcome take_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,

@@ -67,6 +67,13 @@ FileSystem& real_files() {
   return FileSystem::real();
 }
 
+std::unique_ptr<Checker> make_checker(const QueueOptions&) {
+  return std::make_unique<MetaChecker>(FileSystem::real());
+}
+std::unique_ptr<Executor> make_executor(const QueueOptions& queue) {
+  return std::make_unique<TextExecutor>(queue.base.parent_path() / "repository");
+}
+
 void submit_two(DaemonWorld& world) {
   world.submit(1, {"a"});
   world.submit(2, {"a"}, "land", {1});
@@ -118,7 +125,12 @@ TEST_CASE("daemons that are killed at any operation lose nothing") {
   CHECK(operations > 20);
 }
 
-TEST_CASE("when a child is killed at any operation, its job counts as crashed and lands once") {
+namespace {
+
+/// Kills the first child at each of its operations, while it executes two jobs, and calls CHECK
+/// after both have landed. Returns the number of operations.
+int kill_child_everywhere(const std::function<void(Daemons&)>& submit,
+                          const std::function<void(Daemons&)>& check) {
   // Counts the children, in shared memory; only the first one is killed.
   auto* const children = static_cast<int*>(
       ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -138,46 +150,35 @@ TEST_CASE("when a child is killed at any operation, its job counts as crashed an
       killing = std::make_unique<KillingFiles>(*fuse);
       return *killing;
     });
-    submit_two(daemons);
-    daemons.work_until_done(2);
-    check_two(folder, daemons);
-    is_killed = *children > 1;
-    CHECK(daemons.job_of(1).crashes + daemons.job_of(2).crashes <= 1);
-  }
-  CHECK(operations > 10);
-  ::munmap(children, sizeof(int));
-}
-
-TEST_CASE("when a child is killed with several jobs, none of them fails, and each lands once") {
-  auto* const children = static_cast<int*>(
-      ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  REQUIRE(children != MAP_FAILED);
-  bool is_killed = true;
-  int operations = 0;
-  for (; is_killed; ++operations) {
-    CAPTURE(operations);
-    REQUIRE(operations < 500);
-    const TemporaryFolder folder;
-    *children = 0;
-    std::unique_ptr<Fuse> fuse;
-    std::unique_ptr<KillingFiles> killing;
-    Daemons daemons(folder, FileSystem::real(), [&]() -> FileSystem& {
-      if (++*children > 1) return FileSystem::real();
-      fuse = std::make_unique<Fuse>(operations);
-      killing = std::make_unique<KillingFiles>(*fuse);
-      return *killing;
-    });
-    daemons.options.batch = 2;
-    daemons.submit(1, {"a"});
-    daemons.submit(2, {"b"});
+    submit(daemons);
     daemons.work_until_done(2);
     daemons.work_until_done(1);
     check_two(folder, daemons);
     is_killed = *children > 1;
-    CHECK(daemons.job_of(1).crashes + daemons.job_of(2).crashes <= 2);
+    check(daemons);
   }
-  CHECK(operations > 20);
   ::munmap(children, sizeof(int));
+  return operations;
+}
+
+}  // namespace
+
+TEST_CASE("when a child is killed at any operation, its job counts as crashed and lands once") {
+  const int operations = kill_child_everywhere(submit_two, [](Daemons& daemons) {
+    CHECK(daemons.job_of(1).crashes + daemons.job_of(2).crashes <= 1);
+  });
+  CHECK(operations > 10);
+}
+
+TEST_CASE("when a child is killed with several jobs, none of them fails, and each lands once") {
+  const int operations = kill_child_everywhere(
+      [](Daemons& daemons) {
+        daemons.options.batch = 2;
+        daemons.submit(1, {"a"});
+        daemons.submit(2, {"b"});
+      },
+      [](Daemons& daemons) { CHECK(daemons.job_of(1).crashes + daemons.job_of(2).crashes <= 2); });
+  CHECK(operations > 20);
 }
 
 TEST_CASE("the daemons wake each other, exclude a second instance, and end on a signal") {
@@ -190,12 +191,6 @@ TEST_CASE("the daemons wake each other, exclude a second instance, and end on a 
   }
   // Only triggers count.
   options.scan_interval = std::chrono::minutes(10);
-  const auto make_checker = [](const QueueOptions&) {
-    return std::make_unique<MetaChecker>(FileSystem::real());
-  };
-  const auto make_executor = [](const QueueOptions& queue) {
-    return std::make_unique<TextExecutor>(queue.base.parent_path() / "repository");
-  };
   const std::vector<std::function<quarry::base::Result<void>()>> daemons = {
       [&] { return run_prequeue(options, make_checker); }, [&] { return run_queueing(options); },
       [&] { return run_execution(options, make_executor); }};
@@ -237,25 +232,14 @@ TEST_CASE("with is_once each daemon does what there is to do, and ends") {
   DaemonWorld world(FileSystem::real(), queue.base);
   world.submit(1, {"a"});
   world.submit(2, {"b"});
-  CHECK(WEXITSTATUS(status_of([&] {
-          ::_exit(run_prequeue(options,
-                               [](const QueueOptions&) {
-                                 return std::make_unique<MetaChecker>(FileSystem::real());
-                               })
-                      ? 0
-                      : 1);
-        })) == 0);
+  const auto runs = [](const std::function<quarry::base::Result<void>()>& daemon) {
+    return WEXITSTATUS(status_of([&] { ::_exit(daemon() ? 0 : 1); })) == 0;
+  };
+  CHECK(runs([&] { return run_prequeue(options, make_checker); }));
   CHECK(world.stage_of(1) == Stage::kQueue);
-  CHECK(WEXITSTATUS(status_of([&] { ::_exit(run_queueing(options) ? 0 : 1); })) == 0);
+  CHECK(runs([&] { return run_queueing(options); }));
   CHECK(world.stage_of(1) == Stage::kPending);
-  CHECK(WEXITSTATUS(status_of([&] {
-          ::_exit(run_execution(options,
-                                [&](const QueueOptions&) {
-                                  return std::make_unique<TextExecutor>(folder / "repository");
-                                })
-                      ? 0
-                      : 1);
-        })) == 0);
+  CHECK(runs([&] { return run_execution(options, make_executor); }));
   CHECK(world.stage_of(1) == Stage::kDone);
   CHECK(world.stage_of(2) == Stage::kDone);
 }

@@ -14,9 +14,11 @@
 
 #include "quarry/base/file_system.h"
 #include "quarry/changes/triggers.h"
-#include "temporary_folder.h"
+#include "submission/world.h"
 
 using namespace quarry::changes;
+using changes_test::kNow;
+using changes_test::named;
 using quarry::base::ErrorCode;
 using quarry::base::FileSystem;
 using quarry::base::FileUse;
@@ -24,21 +26,8 @@ using quarry::base::UnixMillis;
 
 namespace {
 
-constexpr UnixMillis kNow{1'700'000'000'000};
 const Submission kSubmission{
     .submitter = "ann", .capabilities = "io", .address = "192.0.2.1", .time = kNow};
-
-ChangeSetName named(std::string_view digits, MoveType type = MoveType::kDevelopment,
-                    UnixMillis time = kNow) {
-  std::string id(digits);
-  id.resize(16, '0');
-  return {.id = *ChangeSetId::parse(id),
-          .tai = tai64n(time),
-          .pid = 1,
-          .host = "h",
-          .type = type,
-          .extra = "ann"};
-}
 
 /// Real files, with a hook that runs right after a folder was listed.
 class WatchedFiles final : public FileSystem {
@@ -67,18 +56,7 @@ class WatchedFiles final : public FileSystem {
   }
 };
 
-struct Queue {
-  TemporaryFolder folder;
-  Directories directories{FileSystem::real(), folder / "q.changes"};
-
-  Queue() { REQUIRE(directories.make()); }
-
-  void submit(const ChangeSetName& name) {
-    auto file = directories.begin(name);
-    REQUIRE(file);
-    REQUIRE((*file)->append("a tarball"));
-    REQUIRE(directories.submit(name, std::move(*file), kSubmission));
-  }
+struct JobQueue : changes_test::Queue {
   /// Puts the job NAME in queue/.
   JobLock queued(const ChangeSetName& name) {
     submit(name);
@@ -87,11 +65,6 @@ struct Queue {
     REQUIRE(lock->is_new());
     lock->job.meta.target = "trunk";
     lock->job.meta.files = {"a"};
-    if (name.type == MoveType::kRollback) {
-      lock->job.meta = {};
-      lock->job.meta.type = MoveType::kRollback;
-      lock->job.meta.dependencies = {name.id};
-    }
     REQUIRE(lock->move(Stage::kQueue, kNow, "checked"));
     return std::move(*lock);
   }
@@ -111,7 +84,7 @@ struct Queue {
 }  // namespace
 
 TEST_CASE("a submission waits in prequeue/ as an empty file") {
-  Queue queue;
+  JobQueue queue;
   const auto name = named("a");
   queue.submit(name);
   CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "prequeue"});
@@ -122,7 +95,7 @@ TEST_CASE("a submission waits in prequeue/ as an empty file") {
 }
 
 TEST_CASE("a cancelled submission leaves nothing behind") {
-  Queue queue;
+  JobQueue queue;
   const auto name = named("a");
   {
     auto file = queue.directories.begin(name);
@@ -134,7 +107,7 @@ TEST_CASE("a cancelled submission leaves nothing behind") {
 }
 
 TEST_CASE("a submission that fails halfway leaves nothing behind") {
-  Queue queue;
+  JobQueue queue;
   const auto name = named("a");
   auto file = queue.directories.begin(name);
   REQUIRE(file);
@@ -152,7 +125,7 @@ TEST_CASE("a submission records user, rights, address and time") {
 }
 
 TEST_CASE("stages list their jobs in order of execution") {
-  Queue queue;
+  JobQueue queue;
   const auto old = named("5", MoveType::kDevelopment, {kNow.value - 1000});
   for (const auto& name : {named("4"), old, named("3", MoveType::kBugFix), named("1"),
                            named("2", MoveType::kRollback), named("6", MoveType::kEmergency)}) {
@@ -167,7 +140,7 @@ TEST_CASE("stages list their jobs in order of execution") {
 }
 
 TEST_CASE("a move writes the job's changes, and leaves it in exactly one folder") {
-  Queue queue;
+  JobQueue queue;
   const auto name = named("a");
   auto lock = queue.queued(name);
   CHECK(lock.stage() == Stage::kQueue);
@@ -181,7 +154,7 @@ TEST_CASE("a move writes the job's changes, and leaves it in exactly one folder"
 }
 
 TEST_CASE("a job's lock is exclusive, also after it was changed and moved") {
-  Queue queue;
+  JobQueue queue;
   const auto name = named("a");
   {
     auto lock = queue.queued(name);
@@ -189,10 +162,9 @@ TEST_CASE("a job's lock is exclusive, also after it was changed and moved") {
     lock.job.held = "bob";
     REQUIRE(lock.update());
     CHECK(queue.directories.lock_job(Stage::kQueue, name).error().code == ErrorCode::kBusy);
-    REQUIRE(lock.move(Stage::kStaging, kNow, "", Syncing::kLater));
+    REQUIRE(lock.move(Stage::kStaging, kNow, ""));
     CHECK(queue.directories.lock_job(Stage::kQueue, name).error().code == ErrorCode::kNotFound);
     CHECK(queue.directories.lock_job(Stage::kStaging, name).error().code == ErrorCode::kBusy);
-    REQUIRE(queue.directories.sync_folders());
   }
   const auto lock = queue.directories.lock_job(Stage::kStaging, name);
   REQUIRE(lock);
@@ -200,7 +172,7 @@ TEST_CASE("a job's lock is exclusive, also after it was changed and moved") {
 }
 
 TEST_CASE("a change set is found by its id or an unambiguous prefix") {
-  Queue queue;
+  JobQueue queue;
   const auto one = named("abc1"), other = named("abd2");
   { const auto lock = queue.queued(one); }
   queue.submit(other);
@@ -212,7 +184,7 @@ TEST_CASE("a change set is found by its id or an unambiguous prefix") {
 }
 
 TEST_CASE("the error names a file that is not a job, and the file can be put aside") {
-  Queue queue;
+  JobQueue queue;
   const auto name = named("a");
   queue.submit(name);
   std::ofstream(queue.directories.file_of(Stage::kPrequeue, name)) << "nonsense";
@@ -225,7 +197,7 @@ TEST_CASE("the error names a file that is not a job, and the file can be put asi
 }
 
 TEST_CASE("recovery removes old files that were never submitted, and nothing else") {
-  Queue queue;
+  JobQueue queue;
   const auto lost = named("a"), writing = named("b"), kept = named("c");
   queue.submit(lost);
   queue.submit(kept);
@@ -241,7 +213,7 @@ TEST_CASE("recovery removes old files that were never submitted, and nothing els
 }
 
 TEST_CASE("recovery keeps the tarball of a job that moves back meanwhile") {
-  Queue queue;
+  JobQueue queue;
   const auto name = named("a");
   REQUIRE(queue.queued(name).move(Stage::kFail, kNow, "a conflict"));
   WatchedFiles files;
@@ -260,7 +232,7 @@ TEST_CASE("recovery keeps the tarball of a job that moves back meanwhile") {
 }
 
 TEST_CASE("of two files of a job the one with the longer history is kept") {
-  Queue queue;
+  JobQueue queue;
   const auto name = named("a");
   {
     auto lock = queue.queued(name);

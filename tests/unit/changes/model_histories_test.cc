@@ -51,7 +51,7 @@ class World {
       model_.put(job);
     }
     fail_doomed();
-    while (model_.waiting() > 0 || !running_.empty()) {
+    while (!model_.in_order().empty() || !running_.empty()) {
       const std::size_t before = running_.size();
       start();
       REQUIRE((running_.size() > before || !running_.empty()));
@@ -201,7 +201,7 @@ class World {
   }
   void go(const ChangeSetId& id, Stage stage) {
     jobs_.at(id).stage = stage;
-    model_.move(id, stage);
+    model_.put(jobs_.at(id));
   }
 
   static std::vector<Key> lanes_of(const ModelJob& job) {

@@ -43,6 +43,12 @@ inline ModelJob job_of(std::uint64_t number, std::vector<std::string> files,
   return known;
 }
 
+inline void move(Model& model, std::uint64_t number, Stage stage) {
+  ModelJob known = *model.find(id_of(number));
+  known.stage = stage;
+  model.put(known);
+}
+
 inline std::vector<std::uint64_t> numbers_of(const std::vector<ChangeSetId>& ids) {
   std::vector<std::uint64_t> numbers;
   for (const ChangeSetId& id : ids) numbers.push_back(number_of(id));

@@ -65,30 +65,6 @@ bool follows(const Drawn& f, const Drawn& j) {
 
 }  // namespace
 
-TEST_CASE("old jobs are deleted, others stay") {
-  auto recent = drawn(2);
-  recent.is_old = false;
-  Past past = past_of({drawn(1), recent, drawn(3, {}, Stage::kFail)});
-  CHECK(all_gone(past) == Rounds{{1, 3}});
-}
-
-TEST_CASE("everything that an unfinished job depends on stays, however old") {
-  Past past = past_of({drawn(1), drawn(2, {1}), drawn(3, {2}), drawn(4)});
-  past.need(id_of(2));
-  past.need(id_of(77));
-  CHECK(all_gone(past) == Rounds{{4}});
-}
-
-TEST_CASE("what landed on a kept job is kept too: a rollback would take it back") {
-  auto follower = drawn(3);
-  follower.known.precursors = {id_of(2)};
-  auto taken_back = drawn(5, {2});
-  taken_back.known.is_taken_back = true;
-  Past past = past_of({drawn(1), drawn(2), follower, drawn(4, {2}, Stage::kFail), taken_back});
-  past.need(id_of(2));
-  CHECK(all_gone(past) == Rounds{{1, 4, 5}});
-}
-
 TEST_CASE("a job is deleted before those that landed on it") {
   auto follower = drawn(3);
   follower.known.precursors = {id_of(2)};

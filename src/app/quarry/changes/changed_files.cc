@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "fossil_program.h"
+#include "quarry/base/command.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/hex.h"
 
@@ -23,8 +23,29 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
+constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
+
 /// Lines of fields that are separated by '|'.
 using Rows = std::vector<std::vector<std::string>>;
+
+/// Runs `fossil ARGUMENTS` in FOLDER and returns its output. Used for the check-out database too,
+/// because its schema depends on the version of fossil.
+Result<std::string> ask_fossil(const fs::path& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "fossil");
+  auto ended = base::run_command(
+      {.words = arguments, .folder = folder.string(), .max_output = kMaxOutput + 1});
+  if (!ended) {
+    return fail(ended.error().code,
+                fmt::format("cannot run fossil to find the changes: {}", ended.error().message));
+  }
+  const std::string& text = ended->output;
+  if (text.size() > kMaxOutput) {
+    return fail(ErrorCode::kLimit, fmt::format("fossil prints more than {} bytes", kMaxOutput));
+  }
+  if (ended->is_success()) return std::move(ended->output);
+  return fail(ErrorCode::kInvalid, fmt::format("fossil {}: {}", arguments[1],
+                                               base::printable(text.substr(0, text.find('\n')))));
+}
 
 /// Runs SQL in the check-out at ROOT. SQL must return a single column with the fields joined by
 /// '|', because the separator of columns depends on the version of fossil.
@@ -47,7 +68,8 @@ Result<Rows> ask_database(const fs::path& root, const std::string& sql) {
 Result<std::string> unhex(const std::string& digits) {
   auto bytes = base::from_hex(digits);
   if (bytes) return std::move(*bytes);
-  return fail(ErrorCode::kInvalid, fmt::format("fossil sql says \"{}\"", base::printable(digits)));
+  return fail(ErrorCode::kInvalid,
+              fmt::format("unexpected output of fossil sql: \"{}\"", base::printable(digits)));
 }
 
 fs::path root_of(fs::path folder) {
@@ -71,7 +93,7 @@ Result<void> scan_files(const Checkout& checkout) {
     for (const char* word : {"MISSING ", "CONFLICT ", "NOT_A_FILE "}) {
       if (!line.starts_with(word)) continue;
       return fail(ErrorCode::kInvalid,
-                  fmt::format("fossil says {}: mend that first", base::printable(line)));
+                  fmt::format("fossil reports \"{}\": resolve that first", base::printable(line)));
     }
   }
   return {};
@@ -101,8 +123,7 @@ Result<std::optional<Checkout>> checkout_at(const fs::path& folder) {
     QUARRY_TRY_ASSIGN(values[row[0]], unhex(row[1]));
   }
   if (values["checkout-hash"].empty() || values["repository"].empty()) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{}: no check-out that fossil knows", root.string()));
+    return fail(ErrorCode::kInvalid, fmt::format("{} is not a fossil check-out", root.string()));
   }
   return Checkout{.root = root,
                   .repository = (root / values["repository"]).lexically_normal(),
@@ -154,7 +175,7 @@ Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& nam
     const auto status = fs::symlink_status(path, error);
     if (!as_deletions && !fs::exists(status)) {
       return fail(ErrorCode::kNotFound,
-                  fmt::format("{} is not there (--delete {} removes it)", each, each));
+                  fmt::format("{} does not exist (to delete it: --delete {})", each, each));
     }
     if (as_deletions || !fs::is_directory(status)) {
       add(path, name);

@@ -23,7 +23,8 @@ struct Checkout {
   std::string check_in;  // the check-in that is checked out
 };
 
-/// The check-out that contains FOLDER, if any. Errors: see ask_fossil().
+/// The check-out that contains FOLDER, if any. Errors: kNotFound if the program `fossil` is not
+/// installed; kInvalid with its message if it failed; kLimit, kIo.
 base::Result<std::optional<Checkout>> checkout_at(const std::filesystem::path& folder);
 
 /// The changes that `fossil commit` would commit in CHECKOUT. Error: kInvalid if a file is missing

@@ -1,7 +1,7 @@
 #include "changes_command_line.h"
 
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "changes_commands.h"
 
@@ -85,26 +85,27 @@ void add_looking(CLI::App& queue, Run& run) {
       ->check(CLI::IsMember({"RB", "EM", "BF", "DC"}));
 }
 
-void add_action(CLI::App& queue, Run& run, const char* name, const char* description,
-                int (*action)(const QueueArguments&), const char* option, const char* about) {
-  auto& arguments = add_command(queue, run, name, description, action);
-  add_id(queue, name, arguments);
+void add_action(CLI::App& queue, Run& run, changes::Action action, const char* description,
+                const char* option, const char* about) {
+  const std::string name(word_of(action));
+  auto& arguments = add_command(queue, run, name.c_str(), description, run_queue_action);
+  arguments.action = action;
+  add_id(queue, name.c_str(), arguments);
   queue.get_subcommand(name)->add_option(option, arguments.text, about);
 }
 
 void add_doing(CLI::App& queue, Run& run) {
-  add_action(queue, run, "hold", "Stop a change set from being executed until it is released",
-             run_queue_hold, "--why", "Reason");
-  add_action(queue, run, "release", "Let a held change set continue", run_queue_release, "--why",
-             "Reason");
-  add_action(queue, run, "abandon", "Remove a change set from the queue", run_queue_abandon,
-             "--why", "Reason");
-  add_action(queue, run, "terminate", "Stop the execution of a change set", run_queue_terminate,
-             "--why", "Reason");
-  add_action(queue, run, "retry", "Try a failed change set again", run_queue_retry, "--why",
-             "Reason");
-  add_action(queue, run, "approve", "Approve a change set of another user", run_queue_approve,
-             "--ref", "Reference, for example to a ticket");
+  using changes::Action;
+  for (const auto& [action, description] :
+       {std::pair(Action::kHold, "Stop a change set from being executed until it is released"),
+        std::pair(Action::kRelease, "Let a held change set continue"),
+        std::pair(Action::kAbandon, "Remove a change set from the queue"),
+        std::pair(Action::kTerminate, "Stop the execution of a change set"),
+        std::pair(Action::kRetry, "Try a failed change set again")}) {
+    add_action(queue, run, action, description, "--why", "Reason");
+  }
+  add_action(queue, run, Action::kApprove, "Approve a change set of another user", "--ref",
+             "Reference, for example to a ticket");
   auto& rollback =
       add_command(queue, run, "rollback", "Roll change sets back, with all that depend on them",
                   run_queue_rollback);

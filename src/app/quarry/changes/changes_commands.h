@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "quarry/changes/actions.h"
 #include "queue_client.h"
 
 namespace quarry::app {
@@ -38,6 +39,7 @@ struct QueueArguments {
   std::string repository;  // a local one
   std::string folder;      // the queue's folder, if it is not beside the repository
   std::string id;          // or a prefix of it
+  changes::Action action = changes::Action::kHold;
   std::vector<std::string> ids;
   std::string branch;
   std::string text;                         // a reason, or an approval's reference
@@ -53,12 +55,8 @@ int run_queue_list(const QueueArguments& arguments);
 int run_queue_show(const QueueArguments& arguments);
 int run_queue_log(const QueueArguments& arguments);
 int run_queue_why(const QueueArguments& arguments);
-int run_queue_hold(const QueueArguments& arguments);
-int run_queue_release(const QueueArguments& arguments);
-int run_queue_abandon(const QueueArguments& arguments);
-int run_queue_terminate(const QueueArguments& arguments);
-int run_queue_retry(const QueueArguments& arguments);
-int run_queue_approve(const QueueArguments& arguments);
+/// Applies ARGUMENTS.action.
+int run_queue_action(const QueueArguments& arguments);
 int run_queue_rollback(const QueueArguments& arguments);
 int run_queue_freeze(const QueueArguments& arguments);
 int run_queue_thaw(const QueueArguments& arguments);

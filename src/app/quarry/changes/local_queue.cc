@@ -1,5 +1,4 @@
-#include "local_queue.h"
-
+// A queue in local folders.
 #include <fmt/core.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -17,7 +16,7 @@
 #include "quarry/changes/options.h"
 #include "quarry/changes/triggers.h"
 #include "quarry/master/credentials.h"
-#include "submission.h"
+#include "queue_access.h"
 
 namespace quarry::app {
 namespace {
@@ -45,7 +44,7 @@ class LocalQueue : public QueueAccess {
     if (!wanted.after.empty()) {
       options.after = changes::Bookmark::parse(wanted.after);
       if (!options.after) {
-        return fail(ErrorCode::kInvalid, "--after: it is not what an earlier list ended with");
+        return fail(ErrorCode::kInvalid, "--after: not a position that an earlier list printed");
       }
     }
     QUARRY_TRY_ASSIGN(const auto view, changes::view_queue(directories_, options));
@@ -76,38 +75,28 @@ class LocalQueue : public QueueAccess {
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, id));
     // No permission check, because a user who can write to these folders can do everything.
     QUARRY_TRY(changes::act(directories_, place.name.id, {action, login_, text}, now(), {}));
-    pull(changes::Trigger::kQueue);
+    wake_queueing();
     return {};
   }
   Result<void> freeze(const std::string& branch, bool is_frozen) override {
     QUARRY_TRY(changes::set_frozen(directories_, branch, is_frozen));
-    pull(changes::Trigger::kQueue);
+    wake_queueing();
     return {};
   }
   Result<ChangeSetId> submit(const changes::Meta& meta) override {
     QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMaxRollback));
-    const changes::ChangeSetName name{.id = ChangeSetId::random(),
-                                      .tai = changes::tai64n(now()),
-                                      .pid = ::getpid(),
-                                      .host = "localhost",
-                                      .type = meta.type,
-                                      .extra = changes::name_part(login_)};
-    QUARRY_TRY_ASSIGN(auto file, directories_.begin(name));
-    auto written = file->append(tarball);
-    if (!written) {
-      directories_.give_up(name);
-      return std::unexpected(std::move(written).error());
-    }
-    QUARRY_TRY(directories_.submit(
-        name, std::move(file),
-        {.submitter = login_, .capabilities = "s", .address = "localhost", .time = now()}));
-    pull(changes::Trigger::kPrequeue);
+    QUARRY_TRY_ASSIGN(
+        const auto name,
+        changes::submit(
+            directories_, meta.type,
+            {.submitter = login_, .capabilities = "s", .address = "localhost", .time = now()},
+            [&](base::File& file) { return file.append(tarball); }));
     return name.id;
   }
 
  private:
   static base::UnixMillis now() { return base::system_clock().now(); }
-  void pull(changes::Trigger trigger) const { changes::pull(directories_.control(""), trigger); }
+  void wake_queueing() const { changes::pull(directories_.control(""), changes::Trigger::kQueue); }
 
   changes::Directories directories_;
   changes::Rules rules_;
@@ -121,8 +110,7 @@ Result<void> become_queue_owner(const fs::path& folder) {
   return owner.uid == 0 ? Result<void>() : master::become(owner);
 }
 
-}  // namespace
-
+/// The login of the calling user, as recorded in histories.
 std::string own_login() {
   // With sudo, the user who called it.
   const char* const sudo = std::getenv("SUDO_USER");
@@ -131,6 +119,8 @@ std::string own_login() {
   return user != nullptr ? user->pw_name : std::to_string(::getuid());
 }
 
+}  // namespace
+
 Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments,
                                                  const std::string& repository) {
   const fs::path base = arguments.folder.empty()
@@ -138,8 +128,9 @@ Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments
                             : fs::path(arguments.folder);
   std::error_code error;
   if (!fs::is_directory(base / "queue", error)) {
-    return fail(ErrorCode::kNotFound, fmt::format("{} has no queue of change sets: there is no {}",
-                                                  repository, (base / "queue").string()));
+    return fail(ErrorCode::kNotFound,
+                fmt::format("{} has no queue of change sets: {} does not exist", repository,
+                            (base / "queue").string()));
   }
   changes::Rules rules;
   for (const std::string& each : arguments.needs_approval) {

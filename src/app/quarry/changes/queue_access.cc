@@ -8,12 +8,11 @@
 #include <utility>
 
 #include "changed_files.h"
-#include "local_queue.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/hex.h"
 #include "quarry/http/syntax.h"
 #include "queue_client.h"
-#include "submission.h"
+#include "queue_text.h"
 
 namespace quarry::app {
 namespace {
@@ -24,13 +23,12 @@ using base::Result;
 using changes::ChangeSetId;
 using nlohmann::json;
 
-constexpr std::string_view kActionType = "application/x-quarry-action";
-
 /// The URL path of the change set ID below that of the queue.
 Result<std::string> path_of(const std::string& id) {
   if (!id.empty() && id.size() <= 16 && base::is_hex(id)) return "/" + id;
-  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no id of a change set, nor its beginning",
-                                               base::printable(id)));
+  return fail(
+      ErrorCode::kInvalid,
+      fmt::format("\"{}\" is not the id of a change set or a prefix of one", base::printable(id)));
 }
 
 class ServerQueue : public QueueAccess {
@@ -50,24 +48,21 @@ class ServerQueue : public QueueAccess {
   Result<std::string> why(const std::string& id) override {
     QUARRY_TRY_ASSIGN(const std::string path, path_of(id));
     QUARRY_TRY_ASSIGN(const std::string reply, client_.get(path, "ask=why"));
-    const json document = json::parse(reply, nullptr, /*allow_exceptions=*/false);
-    if (document.is_object() && document.contains("why") && document["why"].is_string()) {
-      return document["why"].get<std::string>();
-    }
-    return fail(ErrorCode::kInvalid, "the server's answer says nothing of why");
+    QUARRY_TRY_ASSIGN(const json document, document_in(reply));
+    return text_in(document, "why");
   }
   Result<std::vector<ChangeSetId>> rollback_closure(const std::vector<ChangeSetId>& ids) override {
     std::vector<ChangeSetId> all;
     for (const ChangeSetId& id : ids) {
       QUARRY_TRY_ASSIGN(const std::string reply,
                         client_.get(fmt::format("/{}", id.str()), "ask=rollback"));
-      const json document = json::parse(reply, nullptr, /*allow_exceptions=*/false);
-      if (!document.is_object() || !document.contains("rollback")) {
-        return fail(ErrorCode::kInvalid, "the server's answer says nothing of a rollback");
+      QUARRY_TRY_ASSIGN(const json document, document_in(reply));
+      const auto list = document.find("rollback");
+      if (list == document.end()) {
+        return fail(ErrorCode::kInvalid, "the server's answer does not list a rollback");
       }
-      for (const json& each : document["rollback"]) {
-        if (!each.is_object() || !each.contains("id") || !each["id"].is_string()) continue;
-        const auto gone = ChangeSetId::parse(each["id"].get<std::string>());
+      for (const json& each : *list) {
+        const auto gone = ChangeSetId::parse(text_in(each, "id"));
         if (gone && std::ranges::find(all, *gone) == all.end()) all.push_back(*gone);
       }
     }
@@ -77,17 +72,17 @@ class ServerQueue : public QueueAccess {
                    const std::string& text) override {
     QUARRY_TRY_ASSIGN(const std::string path, path_of(id));
     QUARRY_TRY(client_.post(fmt::format("{}/{}", path, word_of(action)),
-                            "text=" + http::percent_encode(text), kActionType, {}));
+                            "text=" + http::percent_encode(text), changes::kActionType, {}));
     return {};
   }
   Result<void> freeze(const std::string& branch, bool is_frozen) override {
     QUARRY_TRY(client_.post(is_frozen ? "/freeze" : "/thaw",
-                            "branch=" + http::percent_encode(branch), kActionType, {}));
+                            "branch=" + http::percent_encode(branch), changes::kActionType, {}));
     return {};
   }
   Result<ChangeSetId> submit(const changes::Meta& meta) override {
     QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMaxRollback));
-    return send(client_, meta.type, tarball);
+    return client_.submit(meta.type, tarball);
   }
 
  private:
@@ -101,7 +96,7 @@ Result<std::string> repository_of(const QueueArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto checkout, checkout_at(std::filesystem::current_path()));
   if (checkout) return checkout->repository.string();
   return fail(ErrorCode::kInvalid,
-              "this is no open check-out: name the repository (-R FILE) or the server (--to URL)");
+              "not in an open check-out: name the repository (-R FILE) or the server (--to URL)");
 }
 
 Result<std::unique_ptr<QueueAccess>> open_queue(const QueueArguments& arguments) {

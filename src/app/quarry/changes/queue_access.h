@@ -41,6 +41,9 @@ class QueueAccess {
 /// kInvalid, kNotFound; those of QueueClient::open().
 base::Result<std::unique_ptr<QueueAccess>> open_queue(const QueueArguments& arguments);
 
+/// Opens the queue of the local repository file REPOSITORY. Errors: as for open_queue().
+base::Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments,
+                                                       const std::string& repository);
 /// The local repository that ARGUMENTS name.
 base::Result<std::string> repository_of(const QueueArguments& arguments);
 

@@ -10,9 +10,11 @@
 #include "common/interruption.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
+#include "quarry/changes/queue_view.h"
 #include "quarry/http/status.h"
 #include "quarry/sync/signed_request.h"
 #include "quarry/transport/http_exchange.h"
+#include "queue_text.h"
 #include "remote/password.h"
 
 namespace quarry::app {
@@ -27,10 +29,7 @@ constexpr std::size_t kMaxReply = std::size_t{64} << 20;
 
 /// The string member NAME of the JSON object TEXT; "" if there is none.
 std::string member_of(const std::string& text, const char* name) {
-  const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!document.is_object()) return {};
-  const auto at = document.find(name);
-  return at != document.end() && at->is_string() ? at->get<std::string>() : std::string();
+  return text_in(json::parse(text, nullptr, /*allow_exceptions=*/false), name);
 }
 
 std::unexpected<base::Error> refused(const std::string& url, const transport::HttpReply& reply) {
@@ -39,11 +38,11 @@ std::unexpected<base::Error> refused(const std::string& url, const transport::Ht
   if (reply.status >= 300 && reply.status < 400) {
     return fail(
         ErrorCode::kDenied,
-        fmt::format("{} leads elsewhere (HTTP status {}): name that place", url, reply.status));
+        fmt::format("{} redirects elsewhere (HTTP status {}): use that URL", url, reply.status));
   }
   return fail(
       http::error_code_of(reply.status),
-      fmt::format("{}: HTTP status {}: no queue of change sets is there", url, reply.status));
+      fmt::format("{}: HTTP status {}: there is no queue of change sets", url, reply.status));
 }
 
 /// The request target of URL: path and query.
@@ -72,8 +71,8 @@ Result<QueueClient> QueueClient::open(const ServerArguments& arguments) {
   QUARRY_TRY_ASSIGN(auto url, transport::RemoteUrl::parse(arguments.url));
   if (!url.is_http()) {
     return fail(ErrorCode::kInvalid,
-                "a queue on a server has an http: or https: URL (for a "
-                "repository that is here: quarry queue -R FILE)");
+                "the queue of a server needs an http: or https: URL (for a "
+                "local repository: quarry queue -R FILE)");
   }
   if (!arguments.user.empty()) url.user = arguments.user;
   if (!arguments.password_file.empty()) {
@@ -136,6 +135,30 @@ Result<std::string> QueueClient::ask(std::string_view method, std::string_view p
   QUARRY_TRY_ASSIGN(auto reply, transport::exchange(request, options_));
   if (reply.status == 200 || reply.status == 202) return std::move(reply.body);
   return refused(base_, reply);
+}
+
+Result<changes::ChangeSetId> QueueClient::submit(changes::MoveType type,
+                                                 std::string_view tarball) const {
+  QUARRY_TRY_ASSIGN(const std::string reply, post("", fmt::format("type={}", word_of(type)),
+                                                  changes::kTarballType, tarball));
+  if (const auto id = changes::ChangeSetId::parse(member_of(reply, "id"))) return *id;
+  return fail(ErrorCode::kInvalid, "the server's answer has no id of a change set");
+}
+
+Result<std::string> packed(const changes::Meta& meta, std::span<const changes::FileToSubmit> files,
+                           std::size_t max_size) {
+  std::string tarball;
+  QUARRY_TRY(changes::write_tarball(
+      [&](std::string_view bytes) -> Result<void> {
+        if (tarball.size() + bytes.size() > max_size) {
+          return fail(ErrorCode::kLimit,
+                      fmt::format("the change set is larger than {} bytes", max_size));
+        }
+        tarball += bytes;
+        return {};
+      },
+      meta, files));
+  return tarball;
 }
 
 }  // namespace quarry::app

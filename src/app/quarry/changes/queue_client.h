@@ -2,10 +2,13 @@
 // quarry/sync/signed_request.h); the password is never sent.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "quarry/base/result.h"
+#include "quarry/changes/tarball.h"
 #include "quarry/transport/remote_url.h"
 #include "quarry/transport/transport.h"
 
@@ -30,6 +33,8 @@ class QueueClient {
   base::Result<std::string> get(std::string_view path, std::string_view query = {}) const;
   base::Result<std::string> post(std::string_view path, std::string_view query,
                                  std::string_view content_type, std::string_view body) const;
+  /// Submits TARBALL; returns its id on the server. Errors: those of post().
+  base::Result<changes::ChangeSetId> submit(changes::MoveType type, std::string_view tarball) const;
 
  private:
   QueueClient(transport::RemoteUrl url, transport::TransportOptions options);
@@ -43,5 +48,11 @@ class QueueClient {
   transport::TransportOptions options_;
   std::string project_code_;
 };
+
+/// Builds the tarball of META with FILES. Errors: those of write_tarball(); kLimit if it is larger
+/// than MAX_SIZE bytes.
+base::Result<std::string> packed(const changes::Meta& meta,
+                                 std::span<const changes::FileToSubmit> files,
+                                 std::size_t max_size);
 
 }  // namespace quarry::app

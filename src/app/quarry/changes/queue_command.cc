@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,7 +19,6 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 using base::Result;
-using changes::Action;
 
 /// Calls ACTION with the queue of ARGUMENTS.
 template <typename Action>
@@ -35,48 +33,41 @@ void print_json(const std::string& document) {
   fmt::print("{}{}", document, document.ends_with('\n') ? "" : "\n");
 }
 
-/// The frozen branches in a queue's JSON.
-std::vector<std::string> frozen_in(const std::string& text) {
-  std::vector<std::string> branches;
-  const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!document.is_object() || !document.contains("frozen") || !document["frozen"].is_array())
-    return branches;
-  for (const auto& each : document["frozen"]) {
-    if (each.is_string()) branches.push_back(each.get<std::string>());
-  }
-  return branches;
-}
-
 Result<void> show_queue(const QueueArguments& arguments, QueueAccess& queue, bool is_list) {
   ListArguments wanted = arguments.list;
   if (!is_list) wanted.limit = 0;
-  QUARRY_TRY_ASSIGN(const std::string document, queue.list(wanted));
+  QUARRY_TRY_ASSIGN(const std::string text, queue.list(wanted));
   if (arguments.as_json) {
-    print_json(document);
+    print_json(text);
     return {};
   }
-  QUARRY_TRY_ASSIGN(const auto view, changes::queue_view_of(document));
-  fmt::print("{}", is_list ? list_text(view) : status_text(view, frozen_in(document)));
+  QUARRY_TRY_ASSIGN(const auto document, document_in(text));
+  if (!document.contains("counts") || !document.contains("jobs")) {
+    return fail(ErrorCode::kInvalid, "the server's answer does not describe a queue");
+  }
+  fmt::print("{}", is_list ? list_text(document["jobs"]) : status_text(document));
   // On standard error, so that programs can parse standard output.
-  if (is_list) fmt::print(stderr, "{}", more_text(view));
+  if (is_list) fmt::print(stderr, "{}", more_text(document));
   return {};
+}
+
+/// The change set ID as JSON.
+Result<nlohmann::json> change_set(QueueAccess& queue, const std::string& id) {
+  QUARRY_TRY_ASSIGN(const std::string text, queue.show(id));
+  QUARRY_TRY_ASSIGN(auto document, document_in(text));
+  if (changes::ChangeSetId::parse(text_in(document, "id"))) return document;
+  return fail(ErrorCode::kInvalid, "the server's answer does not describe a change set");
 }
 
 Result<void> show_one(const QueueArguments& arguments, QueueAccess& queue, bool is_log) {
-  QUARRY_TRY_ASSIGN(const std::string document, queue.show(arguments.id));
   if (arguments.as_json) {
-    print_json(document);
+    QUARRY_TRY_ASSIGN(const std::string text, queue.show(arguments.id));
+    print_json(text);
     return {};
   }
-  QUARRY_TRY_ASSIGN(const auto view, changes::job_view_of(document));
-  fmt::print("{}", is_log ? log_text(view) : change_set_text(view));
+  QUARRY_TRY_ASSIGN(const auto document, change_set(queue, arguments.id));
+  fmt::print("{}", is_log ? log_text(document) : change_set_text(document));
   return {};
-}
-
-int act(const QueueArguments& arguments, Action action) {
-  return with_queue(arguments, [&](QueueAccess& queue) {
-    return queue.act(action, arguments.id, arguments.text);
-  });
 }
 
 /// The full ids of the change sets in ARGUMENTS.
@@ -84,9 +75,8 @@ Result<std::vector<changes::ChangeSetId>> whole_ids(const QueueArguments& argume
                                                     QueueAccess& queue) {
   std::vector<changes::ChangeSetId> ids;
   for (const std::string& each : arguments.ids) {
-    QUARRY_TRY_ASSIGN(const std::string document, queue.show(each));
-    QUARRY_TRY_ASSIGN(const auto view, changes::job_view_of(document));
-    ids.push_back(view.job.name.id);
+    QUARRY_TRY_ASSIGN(const auto document, change_set(queue, each));
+    ids.push_back(*changes::ChangeSetId::parse(text_in(document, "id")));
   }
   return ids;
 }
@@ -100,13 +90,12 @@ Result<void> print_closure(const QueueArguments& arguments,
     fmt::print("{}\n", nlohmann::json{{"rollback", list}}.dump());
     return {};
   }
-  changes::QueueView view;
+  nlohmann::json list = nlohmann::json::array();
   for (const changes::ChangeSetId& id : closure) {
-    QUARRY_TRY_ASSIGN(const std::string document, queue.show(std::string(id.str())));
-    QUARRY_TRY_ASSIGN(auto one, changes::job_view_of(document));
-    view.jobs.push_back(std::move(one));
+    QUARRY_TRY_ASSIGN(auto document, change_set(queue, std::string(id.str())));
+    list.push_back(std::move(document));
   }
-  fmt::print("{}", list_text(view));
+  fmt::print("{}", list_text(list));
   return {};
 }
 
@@ -160,28 +149,10 @@ int run_queue_why(const QueueArguments& arguments) {
   });
 }
 
-int run_queue_hold(const QueueArguments& arguments) {
-  return act(arguments, Action::kHold);
-}
-
-int run_queue_release(const QueueArguments& arguments) {
-  return act(arguments, Action::kRelease);
-}
-
-int run_queue_abandon(const QueueArguments& arguments) {
-  return act(arguments, Action::kAbandon);
-}
-
-int run_queue_terminate(const QueueArguments& arguments) {
-  return act(arguments, Action::kTerminate);
-}
-
-int run_queue_retry(const QueueArguments& arguments) {
-  return act(arguments, Action::kRetry);
-}
-
-int run_queue_approve(const QueueArguments& arguments) {
-  return act(arguments, Action::kApprove);
+int run_queue_action(const QueueArguments& arguments) {
+  return with_queue(arguments, [&](QueueAccess& queue) {
+    return queue.act(arguments.action, arguments.id, arguments.text);
+  });
 }
 
 int run_queue_rollback(const QueueArguments& arguments) {

@@ -2,44 +2,63 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "common/table.h"
 #include "quarry/base/escape.h"
+#include "quarry/base/split.h"
+#include "quarry/changes/job.h"
 
 namespace quarry::app {
 namespace {
 
 using base::printable;
-using changes::Job;
-using changes::JobView;
-using changes::Stage;
+using nlohmann::json;
 
 constexpr std::size_t kShortId = 8;
 constexpr std::size_t kMaxText = 4'000;
 
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
+std::uint64_t number_in(const json& document, const char* name) {
+  const auto at = document.find(name);
+  return at != document.end() && at->is_number_unsigned() ? at->get<std::uint64_t>() : 0;
 }
 
-std::string time_text(base::UnixMillis time) {
-  std::string text = base::iso_seconds(time);
+/// The member NAME; an empty array if it is absent or not of that kind.
+json array_in(const json& document, const char* name) {
+  const auto at = document.find(name);
+  return at != document.end() && at->is_array() ? *at : json::array();
+}
+
+json object_in(const json& document, const char* name) {
+  const auto at = document.find(name);
+  return at != document.end() && at->is_object() ? *at : json::object();
+}
+
+/// A time as people write it.
+std::string time_in(const json& document, const char* name) {
+  std::string text = text_in(document, name).substr(0, std::string("2026-01-02T03:04:05").size());
   if (const std::size_t at = text.find('T'); at != std::string::npos) text[at] = ' ';
   return text;
 }
 
-std::string latest(const JobView& view) {
-  if (!view.remark.empty()) return view.remark;
-  if (view.is_new) return "not looked at yet";
-  if (!view.job.held.empty()) return "held by " + view.job.held;
-  return view.job.history.empty() ? std::string() : view.job.history.back().why;
+std::string place_in(const json& change_set) {
+  const std::uint64_t place = number_in(change_set, "place");
+  return place > 0 ? std::to_string(place) : "";
 }
 
-std::string expected_text(const JobView& view) {
-  if (!view.expected) return "";
-  return short_time(static_cast<std::uint64_t>(view.expected->count()) * 1000);
+std::string latest(const json& change_set) {
+  if (const std::string remark = text_in(change_set, "remark"); !remark.empty()) return remark;
+  if (change_set.contains("is_new")) return "not checked yet";
+  if (const std::string held = text_in(change_set, "held"); !held.empty()) return "held by " + held;
+  return text_in(change_set, "why");
+}
+
+std::string expected_text(const json& change_set) {
+  const std::uint64_t millis = number_in(change_set, "expected_ms");
+  return change_set.contains("expected_ms") ? short_time(millis * 1000) : "";
 }
 
 void add(std::string& text, const char* name, const std::string& value) {
@@ -47,95 +66,122 @@ void add(std::string& text, const char* name, const std::string& value) {
 }
 
 /// Adds the lines of MORE with the prefix BEFORE.
-void add_lines(std::string& text, const std::string& more, const char* before) {
-  for (std::size_t at = 0; at < more.size();) {
-    const std::size_t end = std::min(more.find('\n', at), more.size());
-    text += fmt::format("{}{}\n", before, printable(more.substr(at, end - at), kMaxText));
-    at = end + 1;
+void add_lines(std::string& text, std::string_view more, const char* before) {
+  while (!more.empty()) {
+    text += fmt::format("{}{}\n", before, printable(base::take_until(more, '\n'), kMaxText));
   }
 }
 
-std::string ids_text(const std::vector<changes::ChangeSetId>& ids) {
+std::string ids_text(const json& ids) {
   std::string text;
-  for (const changes::ChangeSetId& id : ids)
-    text += fmt::format("{}{}", text.empty() ? "" : " ", id.str());
+  for (const json& id : ids) {
+    if (id.is_string()) text += (text.empty() ? "" : " ") + id.get<std::string>();
+  }
   return text;
 }
 
 }  // namespace
 
-std::string status_text(const changes::QueueView& view, const std::vector<std::string>& frozen) {
-  std::vector<std::pair<std::string, std::uint64_t>> groups;
+base::Result<json> document_in(std::string_view text) {
+  json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (document.is_object()) return document;
+  return base::fail(base::ErrorCode::kInvalid, "the server's answer is not a JSON object");
+}
+
+std::string text_in(const json& document, const char* name) {
+  if (!document.is_object()) return {};
+  const auto at = document.find(name);
+  return at != document.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+std::string status_text(const json& queue) {
+  const json counts = object_in(queue, "counts");
+  std::vector<std::pair<std::string_view, std::uint64_t>> groups;
   for (std::size_t i = 0; i < changes::kStages; ++i) {
-    const std::string group(group_of(static_cast<Stage>(i)));
+    const auto stage = static_cast<changes::Stage>(i);
+    const std::string_view group = group_of(stage);
     if (groups.empty() || groups.back().first != group) groups.emplace_back(group, 0);
-    groups.back().second += view.counts[i];
+    groups.back().second += number_in(counts, std::string(word_of(stage)).c_str());
   }
   std::string text;
   for (const auto& [group, count] : groups) text += fmt::format("{:<12} {}\n", group, count);
-  for (const std::string& branch : frozen)
-    text += fmt::format("{:<12} {}\n", "frozen", printable(branch));
+  for (const json& branch : array_in(queue, "frozen")) {
+    if (branch.is_string()) add(text, "frozen", branch.get<std::string>());
+  }
   return text;
 }
 
-std::string list_text(const changes::QueueView& view) {
+std::string list_text(const json& change_sets) {
   Table table({"STATE", ">PLACE", "CHANGE SET", "TYPE", "BRANCH", "FROM", "SUBMITTED", ">EXPECTED",
                "COMMENT", "LATEST"});
-  for (const JobView& each : view.jobs) {
-    const Job& job = each.job;
-    table.add(
-        {std::string(1, letter_of(each.stage)), each.place > 0 ? std::to_string(each.place) : "",
-         std::string(job.name.id.str().substr(0, kShortId)), std::string(word_of(job.name.type)),
-         job.meta.target, job.submitter, time_text(changes::time_of_tai64n(job.name.tai)),
-         expected_text(each), first_line(job.meta.comment), latest(each)});
+  for (const json& each : change_sets) {
+    const std::string comment = text_in(each, "comment");
+    if (!each.is_object()) continue;
+    table.add({text_in(each, "state"), place_in(each), text_in(each, "id").substr(0, kShortId),
+               text_in(each, "type"), text_in(each, "target"), text_in(each, "submitter"),
+               time_in(each, "submitted"), expected_text(each),
+               comment.substr(0, comment.find('\n')), latest(each)});
   }
   std::string text;
   for (const std::string& line : table.lines()) text += line + "\n";
   return text;
 }
 
-std::string more_text(const changes::QueueView& view) {
+std::string more_text(const json& queue) {
+  const json next = object_in(queue, "next");
   std::string text;
-  if (!view.more_waiting.empty())
-    text += "More wait: --after " + printable(view.more_waiting) + "\n";
-  if (!view.more_over.empty()) text += "More are over: --after " + printable(view.more_over) + "\n";
-  return text;
-}
-
-std::string change_set_text(const JobView& view) {
-  const Job& job = view.job;
-  std::string text;
-  add(text, "change set", std::string(job.name.id.str()));
-  add(text, "state", fmt::format("{} ({}/)", group_of(view.stage), word_of(view.stage)));
-  add(text, "place", view.place > 0 ? std::to_string(view.place) : "");
-  add(text, "latest", latest(view));
-  add(text, "type", std::string(word_of(job.name.type)));
-  add(text, "branch", job.meta.target);
-  add(text, "from", job.submitter);
-  add(text, "author", job.meta.author);
-  add(text, "submitted", time_text(changes::time_of_tai64n(job.name.tai)));
-  add(text, "approval", job.meta.approval);
-  add(text, "held", job.held);
-  add(text, "made from", job.meta.base);
-  add(text, "check-in", job.landed ? std::string(job.landed->str()) : "");
-  add(text, "taken back", job.taken_back ? "by " + std::string(job.taken_back->by.str()) : "");
-  add(text, "depends on", ids_text(job.meta.dependencies));
-  add(text, "comes after", ids_text(job.meta.precursors));
-  text += "\n";
-  add_lines(text, job.meta.comment, "    ");
-  text += "\n";
-  for (const std::string& file : job.meta.files) text += printable(file, 1'024) + "\n";
-  return text;
-}
-
-std::string log_text(const JobView& view) {
-  std::string text;
-  for (const changes::HistoryLine& line : view.job.history) {
-    text +=
-        fmt::format("{} {} {}\n", time_text(line.time), line.state, printable(line.why, kMaxText));
+  for (const auto& [name, what] :
+       {std::pair("waiting", "waiting"), std::pair("over", "finished")}) {
+    const std::string after = text_in(next, name);
+    if (!after.empty()) text += fmt::format("More {}: --after {}\n", what, printable(after));
   }
-  if (!view.output.empty()) text += "\n";
-  add_lines(text, view.output, "");
+  return text;
+}
+
+std::string change_set_text(const json& change_set) {
+  std::string text;
+  const auto add_member = [&](const char* title, const char* name) {
+    add(text, title, text_in(change_set, name));
+  };
+  add_member("change set", "id");
+  add(text, "state",
+      fmt::format("{} ({}/)", text_in(change_set, "group"), text_in(change_set, "stage")));
+  add(text, "place", place_in(change_set));
+  add(text, "latest", latest(change_set));
+  add_member("type", "type");
+  add_member("branch", "target");
+  add_member("from", "submitter");
+  add_member("author", "author");
+  add(text, "submitted", time_in(change_set, "submitted"));
+  add_member("approval", "approval");
+  add_member("held", "held");
+  add_member("based on", "base");
+  add_member("check-in", "landed");
+  if (const std::string by = text_in(change_set, "taken_back_by"); !by.empty()) {
+    add(text, "rolled back", "by " + by);
+  }
+  add(text, "depends on", ids_text(array_in(change_set, "dependencies")));
+  add(text, "comes after", ids_text(array_in(change_set, "precursors")));
+  text += "\n";
+  add_lines(text, text_in(change_set, "comment"), "    ");
+  text += "\n";
+  for (const json& file : array_in(change_set, "files")) {
+    if (file.is_string()) text += printable(file.get<std::string>(), 1'024) + "\n";
+  }
+  return text;
+}
+
+std::string log_text(const json& change_set) {
+  std::string text;
+  for (const json& line : array_in(change_set, "history")) {
+    if (!line.is_object()) continue;
+    text +=
+        fmt::format("{} {} {}\n", printable(time_in(line, "time")),
+                    printable(text_in(line, "state")), printable(text_in(line, "why"), kMaxText));
+  }
+  const std::string output = text_in(change_set, "output");
+  if (!output.empty()) text += "\n";
+  add_lines(text, output, "");
   return text;
 }
 

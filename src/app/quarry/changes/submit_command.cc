@@ -1,11 +1,16 @@
 // quarry submit: builds a change set from the changes of a check-out or from named files, sends it
 // to a server's queue, and prints its id.
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "changed_files.h"
@@ -13,10 +18,10 @@
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "quarry/base/escape.h"
-#include "quarry/changes/queue_view.h"
+#include "quarry/changes/job.h"
 #include "quarry/changes/tarball.h"
-#include "submission.h"
-#include "waiting.h"
+#include "quarry/transport/retry.h"
+#include "queue_text.h"
 
 namespace quarry::app {
 namespace {
@@ -27,7 +32,13 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
+using std::chrono::milliseconds;
+
 constexpr std::size_t kMaxTarball = std::size_t{1} << 30;
+constexpr milliseconds kFirstPause{20};
+constexpr milliseconds kLongestPause{1'000};
+// How long a server may be unreachable, for example during a restart.
+constexpr milliseconds kRetryTime{60'000};
 
 /// The elements of CHANGED that match NAMES, which are files or folders relative to FOLDER. Error:
 /// a name matches nothing.
@@ -62,10 +73,10 @@ Result<std::vector<ChangedFile>> files_of(const SubmitArguments& arguments,
     QUARRY_TRY_ASSIGN(auto gone, files_named(arguments.deletions, folder, folder, true));
     std::ranges::move(gone, std::back_inserter(files));
     if (!files.empty()) return files;
-    return fail(ErrorCode::kInvalid, "this is no open check-out: name the files to submit");
+    return fail(ErrorCode::kInvalid, "not in an open check-out: name the files to submit");
   }
   if (!arguments.deletions.empty()) {
-    return fail(ErrorCode::kInvalid, "in a check-out, fossil rm says what is to be removed");
+    return fail(ErrorCode::kInvalid, "in a check-out, use fossil rm instead of --delete");
   }
   QUARRY_TRY_ASSIGN(auto files, changes_in(*checkout));
   if (!arguments.files.empty()) {
@@ -89,9 +100,10 @@ Result<changes::Meta> meta_of(const SubmitArguments& arguments,
   for (const std::string& each : arguments.dependencies) {
     const auto id = changes::ChangeSetId::parse(each);
     if (!id) {
-      return fail(ErrorCode::kInvalid, fmt::format("--depends: \"{}\" is no id of a change set: 16 "
-                                                   "hexadecimal digits",
-                                                   base::printable(each)));
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("--depends: \"{}\" is not the id of a change set: 16 "
+                              "hexadecimal digits",
+                              base::printable(each)));
     }
     meta.dependencies.push_back(*id);
   }
@@ -111,30 +123,80 @@ Result<std::string> tarball_of(const changes::Meta& meta, const std::vector<Chan
   return packed(meta, contents, kMaxTarball);
 }
 
+void print_stage(std::string_view id, const nlohmann::json& change_set) {
+  if (::isatty(STDERR_FILENO) == 0) return;
+  const auto place = change_set.find("place");
+  fmt::print(stderr, "quarry: {}: {}{}\n", id, base::printable(text_in(change_set, "stage")),
+             place != change_set.end() ? ", place " + place->dump() : std::string());
+}
+
+/// Polls until the change set ID is finished, at most for MAX_WAIT (0: no limit), and returns it.
+/// Prints changes of its stage on standard error if that is a terminal. Errors: permanent errors of
+/// CLIENT; kBusy after the time limit or a signal.
+Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_view id,
+                                       milliseconds max_wait) {
+  const auto get = [&]() -> Result<nlohmann::json> {
+    QUARRY_TRY_ASSIGN(const std::string text, client.get(fmt::format("/{}", id)));
+    QUARRY_TRY_ASSIGN(auto document, document_in(text));
+    if (changes::stage_named(text_in(document, "stage"))) return document;
+    return fail(ErrorCode::kInvalid, "the server's answer does not describe a change set");
+  };
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  auto last_reply = begin;
+  std::string printed_stage;
+  milliseconds pause = kFirstPause;
+  for (;;) {
+    auto change_set = get();
+    if (change_set) {
+      const std::string stage = text_in(*change_set, "stage");
+      if (changes::is_over(*changes::stage_named(stage))) return change_set;
+      last_reply = Clock::now();
+      if (printed_stage != stage) print_stage(id, *change_set);
+      printed_stage = stage;
+    } else if (!transport::may_pass(change_set.error()) || Clock::now() - last_reply > kRetryTime) {
+      return change_set;
+    }
+    if (Interruption::signal() != 0) {
+      return fail(ErrorCode::kBusy, "interrupted: the change set stays in the queue");
+    }
+    if (max_wait.count() > 0 && Clock::now() - begin > max_wait) {
+      return fail(ErrorCode::kBusy,
+                  "timeout: the change set is still in the queue; see quarry queue show");
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 3 / 2, kLongestPause);
+  }
+}
+
+/// Prints the outcome; returns the exit code, 0 if the change set ID has landed.
+int print_outcome(std::string_view id, const nlohmann::json& change_set) {
+  const auto printable = [&](const char* name) {
+    return base::printable(text_in(change_set, name), 2'000);
+  };
+  if (text_in(change_set, "stage") == changes::word_of(changes::Stage::kDone)) {
+    fmt::print("{} landed as {}\n", id, printable("landed"));
+    return kDone;
+  }
+  return failed({.message = fmt::format("{} {}: {}", id, printable("group"), printable("why"))});
+}
+
 Result<int> submit(const SubmitArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto checkout, checkout_at(fs::current_path()));
   QUARRY_TRY_ASSIGN(const auto files, files_of(arguments, checkout));
   QUARRY_TRY_ASSIGN(const auto meta, meta_of(arguments, checkout, files));
   QUARRY_TRY_ASSIGN(const std::string tarball, tarball_of(meta, files));
   QUARRY_TRY_ASSIGN(const QueueClient client, QueueClient::open(arguments.server));
-  QUARRY_TRY_ASSIGN(const changes::ChangeSetId id, send(client, meta.type, tarball));
+  QUARRY_TRY_ASSIGN(const changes::ChangeSetId id, client.submit(meta.type, tarball));
   if (!arguments.waits) {
     fmt::print("{}\n", id.str());
     return kDone;
   }
   // Print the id first, for users who interrupt the wait.
   fmt::print(stderr, "quarry: submitted {}\n", id.str());
-  const auto max_wait =
-      std::chrono::milliseconds(static_cast<std::int64_t>(arguments.timeout * 1000));
-  QUARRY_TRY_ASSIGN(const auto view, wait_until_over(
-                                         [&]() -> Result<changes::JobView> {
-                                           QUARRY_TRY_ASSIGN(
-                                               const std::string text,
-                                               client.get(fmt::format("/{}", id.str())));
-                                           return changes::job_view_of(text);
-                                         },
-                                         max_wait));
-  return print_outcome(view);
+  const auto max_wait = milliseconds(static_cast<std::int64_t>(arguments.timeout * 1000));
+  QUARRY_TRY_ASSIGN(const auto change_set, wait_until_over(client, id.str(), max_wait));
+  return print_outcome(id.str(), change_set);
 }
 
 }  // namespace

@@ -66,7 +66,10 @@ class ExecutorWorld : public LandingWorld {
   /// Lands JOB with ADDED and REMOVED.
   Outcome run(Job job, const FilesOf& added, const std::vector<std::string>& removed = {}) {
     const auto path = pack(job, added, removed);
-    return executor->land(job, path, stop, say);
+    return land(job, path);
+  }
+  Outcome land(const Job& job, const std::filesystem::path& tarball) {
+    return executor->land_all({{.job = job, .tarball = tarball, .say = say}}, stop).front();
   }
   /// Makes the tarball of JOB with ADDED and REMOVED, and updates JOB.
   std::filesystem::path pack(Job& job, const FilesOf& added,
@@ -144,15 +147,14 @@ TEST_CASE("what somebody may repair is deferred: a fork, a missing repository, a
   world.commit(root, {{"a", {"1"}}});
   world.commit(root, {{"b", {"2"}}});
   CHECK(world.run(world.job(1), {{"c", {"c"}}}).verdict == Verdict::kDeferred);
-  const Outcome done =
-      world.executor->land(world.job(1), world.folder / "none", world.stop, world.say);
+  const Outcome done = world.land(world.job(1), world.folder / "none");
   CHECK(done.verdict == Verdict::kDeferred);
   CHECK(done.why.find('/') == std::string::npos);
   ExecutorOptions options;
   options.repository = world.folder / "none.fossil";
-  const auto executor = make_executor(options);
+  world.executor = make_executor(options);
   const auto task = world.task(1, "c");
-  const Outcome missing = executor->land(task.job, task.tarball, world.stop, world.say);
+  const Outcome missing = world.land(task.job, task.tarball);
   CHECK(missing.verdict == Verdict::kDeferred);
   CHECK(missing.why.find('/') == std::string::npos);
 }
@@ -160,8 +162,7 @@ TEST_CASE("what somebody may repair is deferred: a fork, a missing repository, a
 TEST_CASE("an invalid tarball fails") {
   ExecutorWorld world;
   std::ofstream(world.folder / "junk") << "no tarball";
-  CHECK(world.executor->land(world.job(1), world.folder / "junk", world.stop, world.say).verdict ==
-        Verdict::kFailed);
+  CHECK(world.land(world.job(1), world.folder / "junk").verdict == Verdict::kFailed);
 }
 
 TEST_CASE("cached content lands without reading the tarball again, unless it is damaged") {
@@ -183,7 +184,7 @@ TEST_CASE("cached content lands without reading the tarball again, unless it is 
     } else {
       std::ofstream(path) << "no tarball any more";
     }
-    CHECK(world.executor->land(job, path, world.stop, world.say).verdict == Verdict::kLanded);
+    CHECK(world.land(job, path).verdict == Verdict::kLanded);
     CHECK_FALSE(has_content(world.folder.path(), job.name));
   }
   CHECK(world.files() == FilesOf{{"f1", {"kept\n"}}, {"f2", {"kept\n"}}});
@@ -205,6 +206,14 @@ TEST_CASE("a gate sees the merged files, and decides") {
   CHECK(verdict(4, "good") == Verdict::kLanded);
   CHECK(world.said.find("there\nbad") != std::string::npos);
   CHECK(world.files() == FilesOf{{"a", {"there\n"}}, {"b", {"good"}}});
+}
+
+TEST_CASE("a gate sees symbolic links only if the repository makes them") {
+  ExecutorWorld world("test -L link && exit 100\nexit 0\n");
+  CHECK(world.run(world.job(1), {{"link", {"to", 'l'}}}).verdict == Verdict::kLanded);
+  world.receive(
+      [&](repository::Receipt& receipt) { REQUIRE(receipt.set_config("allow-symlinks", "1")); });
+  CHECK(world.run(world.job(2), {{"b", {"b"}}}).verdict == Verdict::kFailed);
 }
 
 TEST_CASE("if a gate rejects a batch, only the jobs at fault fail, each for its own reason") {

@@ -8,7 +8,6 @@
 
 #include "gate/bounded_output.h"
 #include "gate/gate_command.h"
-#include "gate/status_lines.h"
 #include "quarry/base/result.h"
 #include "quarry/changes/gate.h"
 
@@ -54,17 +53,6 @@ TEST_CASE("output cannot control a terminal") {
   CHECK(output.text() == "a\\x1b[2Jb\nc\\x00d\\xff\\\\x0d");
 }
 
-TEST_CASE("bwrap's status is read piece by piece") {
-  CHECK_FALSE(child_pid_in(""));
-  CHECK_FALSE(child_pid_in("{ \"child-pid\": 1"));
-  const std::string_view status =
-      "{ \"child-pid\": 123, \"ipc-namespace\": 4026532 }\n{ \"exit-code\": 99 }\n";
-  CHECK(child_pid_in(status) == 123);
-  CHECK(exit_code_in(status) == 99);
-  CHECK_FALSE(exit_code_in(status.substr(0, 50)));
-  CHECK_FALSE(exit_code_in("} nonsense {{ }"));
-}
-
 TEST_CASE("a sandbox has its own namespaces, no privileges, and only its folder to write to") {
   const auto words = sandbox_words(options_of(), {}, std::nullopt);
   for (const char* word :
@@ -93,12 +81,10 @@ TEST_CASE("a program that is in the sandbox anyway is not mounted again") {
 }
 
 TEST_CASE("the environment contains the case, and nothing else") {
-  const GateCase gate_case{.change_set = "CS",
-                           .branch = "a b",
-                           .tip = "",
-                           .author = "x=y",
-                           .files = {},
-                           .write_tree = {}};
+  GateCase gate_case;
+  gate_case.change_set = "CS";
+  gate_case.branch = "a b";
+  gate_case.author = "x=y";
   const auto words = sandbox_words(options_of(), gate_case, std::nullopt);
   CHECK(stand_in(words, {"--setenv", "QUARRY_CHANGE_SET", "CS"}));
   CHECK(stand_in(words, {"--setenv", "QUARRY_BRANCH", "a b"}));
@@ -106,16 +92,6 @@ TEST_CASE("the environment contains the case, and nothing else") {
   CHECK(stand_in(words, {"--setenv", "QUARRY_AUTHOR", "x=y"}));
   CHECK(stand_in(words, {"--setenv", "QUARRY_FILES", "/gate/files"}));
   CHECK(std::ranges::count(words, "--setenv") == 11);
-}
-
-TEST_CASE("limits are taken from the options") {
-  auto options = options_of();
-  options.processes = 7;
-  options.addresses = 0;
-  const auto words = inner_words(options);
-  CHECK(std::ranges::count(words, "--nproc=7") == 1);
-  CHECK(std::ranges::none_of(words,
-                             [](const std::string& word) { return word.starts_with("--as"); }));
 }
 
 TEST_CASE("invalid options are rejected") {

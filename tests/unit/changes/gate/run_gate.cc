@@ -9,6 +9,8 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "quarry/changes/gate.h"
@@ -19,6 +21,24 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 
+/// Calls VISIT with all files and symbolic links in FOLDER.
+quarry::base::Result<void> visit_folder(const std::filesystem::path& folder,
+                                        const FileVisitor& visit) {
+  using std::filesystem::perms;
+  for (const auto& at : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string name = at.path().lexically_relative(folder);
+    if (at.is_symlink()) {
+      QUARRY_TRY(visit(name, 'l', std::filesystem::read_symlink(at.path()).string()));
+    } else if (at.is_regular_file()) {
+      std::ifstream file(at.path(), std::ios::binary);
+      const std::string content(std::istreambuf_iterator<char>(file), {});
+      const bool is_program = (at.status().permissions() & perms::owner_exec) != perms::none;
+      QUARRY_TRY(visit(name, is_program ? 'x' : '\0', content));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -28,7 +48,7 @@ int main(int argc, char** argv) {
                      .tip = "f00d",
                      .author = "ann",
                      .files = {"a", "d/b"},
-                     .write_tree = {}};
+                     .visit_tree = {}};
   std::string tree;
   std::string readable;
   std::string hidden;
@@ -58,7 +78,9 @@ int main(int argc, char** argv) {
   options.processor_time = std::chrono::seconds(processor_time);
   options.is_sandboxed = !without_sandbox;
   if (options.user.empty() && ::geteuid() == 0) options.user = "nobody";
-  if (!tree.empty()) gate_case.write_tree = [&](GateTree& to) { return to.add_folder(tree); };
+  if (!tree.empty()) {
+    gate_case.visit_tree = [&](const FileVisitor& visit) { return visit_folder(tree, visit); };
+  }
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGTERM, [](int) { interrupted = 1; });
   const auto verdict = run_gate(options, gate_case, [] { return interrupted != 0; });

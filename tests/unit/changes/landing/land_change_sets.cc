@@ -12,6 +12,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -60,6 +62,16 @@ changes::LandingOrder order_of(const std::string& line) {
   return order;
 }
 
+/// Writes a file of a check-in into FOLDER.
+base::Result<void> write(const std::filesystem::path& folder, std::string_view name,
+                         char permission, std::string_view content) {
+  const auto path = folder / name;
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << content;
+  if (permission == 'x') std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  return {};
+}
+
 void print(const changes::LandingOutcome& outcome) {
   json answer;
   if (outcome) {
@@ -95,8 +107,9 @@ int main(int argc, char** argv) {
   changes::Lander lander(**opened);
   if (!tree.empty()) {
     const auto prospect = lander.prepare(orders);
-    const auto written = prospect ? lander.write_tree(*prospect, tree)
-                                  : base::Result<void>(std::unexpected(prospect.error()));
+    const auto written =
+        prospect ? lander.visit_tree(*prospect, [&](auto... each) { return write(tree, each...); })
+                 : base::Result<void>(std::unexpected(prospect.error()));
     if (!written) fmt::print(stderr, "{}\n", written.error().message);
     return written ? 0 : 1;
   }

@@ -6,9 +6,6 @@
 #include <fmt/core.h>
 
 #include <atomic>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "landing_world.h"
@@ -138,49 +135,4 @@ TEST_CASE("concurrent landers land everything once, one after another") {
         std::to_string(1 + kLanders / 2 * kEach));
   CHECK(world.sql("SELECT count(*) FROM leaf") == "1");
   CHECK(faults(world.file()) == "");
-}
-
-TEST_CASE(
-    "a prospect's files are written to a folder, links according to the repository's setting") {
-  LandingWorld world;
-  world.landed(world.order(1, {{"dir/sub/a", {"old"}}, {"dir/b", {"b"}}, {"to", {"dir/b", 'l'}}}));
-  const LandingOrder order =
-      world.order(2, {{"dir/sub/a", {"new"}}, {"run", {"#!/bin/sh\n", 'x'}}}, {"dir/b"});
-  auto prospect = world.lander.prepare({&order, 1});
-  REQUIRE(prospect);
-  const auto written = [&](const std::filesystem::path& folder) {
-    std::filesystem::create_directory(folder);
-    return world.lander.write_tree(*prospect, folder);
-  };
-  const auto text_of = [](const std::filesystem::path& file) {
-    std::ifstream in(file);
-    std::stringstream text;
-    text << in.rdbuf();
-    return text.str();
-  };
-  std::string seen;
-  REQUIRE(world.lander.visit_tree(
-      *prospect, [&](std::string_view name, char permission, std::string_view content) {
-        seen += fmt::format("{} {} {}\n", name, permission == 0 ? '-' : permission, content.size());
-        return base::Result<void>();
-      }));
-  CHECK(seen == "dir/sub/a - 3\nrun x 10\nto l 5\n");
-  const std::filesystem::path one = world.folder / "one", two = world.folder / "two";
-  REQUIRE(written(one));
-  CHECK(text_of(one / "dir/sub/a") == "new");
-  CHECK(text_of(one / "to") == "dir/b");
-  CHECK_FALSE(std::filesystem::is_symlink(one / "to"));
-  CHECK_FALSE(std::filesystem::exists(one / "dir/b"));
-  const auto mode = [&](const char* name) {
-    return std::filesystem::status(one / name).permissions();
-  };
-  using std::filesystem::perms;
-  CHECK((mode("run") & perms::owner_exec) != perms::none);
-  CHECK((mode("dir/sub/a") & perms::owner_exec) == perms::none);
-  world.receive(
-      [&](repository::Receipt& receipt) { REQUIRE(receipt.set_config("allow-symlinks", "1")); });
-  REQUIRE(written(two));
-  CHECK(std::filesystem::read_symlink(two / "to") == "dir/b");
-  // Existing files are not overwritten.
-  CHECK(world.lander.write_tree(*prospect, two).error().code == ErrorCode::kIo);
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -54,11 +55,10 @@ TEST_CASE("no more job files are read than requested, and all are counted") {
   const auto view = view_queue(queue.directories, {.max_waiting = 2, .max_over = 1});
   REQUIRE(view);
   CHECK(view->jobs.size() == 3);
-  const auto read = queue_view_of(json_of(*view));
-  REQUIRE(read);
-  CHECK(read->more_waiting == view->more_waiting);
-  CHECK(read->more_over == view->more_over);
-  CHECK(Bookmark::parse(read->more_over));
+  const auto document = nlohmann::json::parse(json_of(*view));
+  CHECK(document["next"]["waiting"] == view->more_waiting);
+  CHECK(document["next"]["over"] == view->more_over);
+  CHECK(Bookmark::parse(view->more_over));
   CHECK(view->counts[static_cast<std::size_t>(Stage::kQueue)] == 3);
 }
 
@@ -191,13 +191,6 @@ TEST_CASE("files that are not jobs are not listed among finished jobs") {
   CHECK(ids_of(*view) == std::vector<std::string>{"b1"});
 }
 
-TEST_CASE("the view can be limited to a branch") {
-  Queue queue;
-  queue.put(named("a1"));
-  CHECK(view_queue(queue.directories, {.branch = "trunk"})->jobs.size() == 1);
-  CHECK(view_queue(queue.directories, {.branch = "other"})->jobs.empty());
-}
-
 TEST_CASE("a queue that was never used is empty") {
   const TemporaryFolder folder;
   const Directories directories(quarry::base::FileSystem::real(), folder / "none.changes");
@@ -236,31 +229,33 @@ TEST_CASE("the expected time is estimated from earlier landings") {
   CHECK(view->jobs[1].expected == std::chrono::milliseconds(4'000));
 }
 
-TEST_CASE("the JSON of a queue is read as written") {
+TEST_CASE("the JSON of a queue and of its change sets") {
   Queue queue;
   queue.put(named("a1"));
   queue.put(named("b1"), Stage::kFail, "a \"reason\"\\ with <marks>");
   const auto view = view_queue(queue.directories, {});
   REQUIRE(view);
-  const auto read = queue_view_of(json_of(*view, "\"repository\":\"x\","));
-  REQUIRE(read);
-  CHECK(read->counts == view->counts);
-  CHECK(read->more_waiting == "");
-  REQUIRE(read->jobs.size() == 2);
-  CHECK(read->jobs[0].job.name.id == view->jobs[0].job.name.id);
-  CHECK(read->jobs[0].stage == Stage::kQueue);
-  CHECK(read->jobs[0].job.meta.comment == "The first line");
-  CHECK(read->jobs[1].job.history.back().why == "a \"reason\"\\ with <marks>");
+  const auto document = nlohmann::json::parse(json_of(*view, "\"repository\":\"x\","));
+  CHECK(document["repository"] == "x");
+  CHECK(document["counts"]["queue"] == 1);
+  CHECK(document["counts"]["fail"] == 1);
+  CHECK(document["next"].empty());
+  REQUIRE(document["jobs"].size() == 2);
+  CHECK(document["jobs"][0]["id"] == named("a1").id.str());
+  CHECK(document["jobs"][0]["stage"] == "queue");
+  CHECK(document["jobs"][0]["comment"] == "The first line");
+  CHECK(document["jobs"][1]["why"] == "a \"reason\"\\ with <marks>");
   REQUIRE(ChangeLog(queue.directories).say(named("b1").id, "a conflict\nin two lines"));
-  const auto whole = view_job(queue.directories, queue.place_of(named("b1")));
+  auto whole = view_job(queue.directories, queue.place_of(named("b1")));
   REQUIRE(whole);
   CHECK(whole->output == "a conflict\nin two lines\n");
-  const auto again = job_view_of(json_of(*whole, /*whole=*/true));
-  REQUIRE(again);
-  CHECK(again->job.name == whole->job.name);
-  CHECK(again->job.meta == whole->job.meta);
-  CHECK(again->job.history == whole->job.history);
-  CHECK(again->output == whole->output);
+  whole->job.submitter = "\xff";
+  const auto one = nlohmann::json::parse(json_of(*whole, /*whole=*/true));
+  CHECK(one["name"] == named("b1").text());
+  CHECK(one["files"] == std::vector<std::string>{"a"});
+  CHECK(one["history"].size() == whole->job.history.size());
+  CHECK(one["output"] == whole->output);
+  CHECK(one["submitter"] == "\xef\xbf\xbd");
 }
 
 TEST_CASE(
@@ -277,14 +272,4 @@ TEST_CASE(
   CHECK(headline(job) == "take back b1000000, b2000000");
   for (int i = 0; i < 4; ++i) job.meta.dependencies.push_back(named("b3").id);
   CHECK(headline(job).ends_with("b3000000, …"));
-}
-
-TEST_CASE("an answer that is not a queue is an error") {
-  for (const char* text :
-       {"", "null", "[]", "{", "{}", "{\"counts\":1,\"jobs\":{}}", "{\"counts\":{},\"jobs\":[1]}",
-        "{\"counts\":{},\"jobs\":[{\"id\":1}]}", "\xff"}) {
-    CAPTURE(text);
-    CHECK_FALSE(queue_view_of(text));
-    CHECK_FALSE(job_view_of(text));
-  }
 }

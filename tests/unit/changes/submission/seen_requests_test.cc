@@ -21,41 +21,40 @@ UnixMillis minutes(std::int64_t count) {
   return {changes_test::kNow.value + count * 60'000};
 }
 
+quarry::base::Result<bool> is_first(Queue& queue, std::string_view signature, UnixMillis date,
+                                    UnixMillis now) {
+  return is_first_request(queue.directories, kSkew, signature, date, now);
+}
+
 }  // namespace
 
 TEST_CASE("a request is accepted once") {
   Queue queue;
-  SeenRequests seen(queue.directories, kSkew);
-  CHECK(seen.is_first(kSignature, minutes(0), minutes(0)).value());
-  CHECK_FALSE(seen.is_first(kSignature, minutes(0), minutes(4)).value());
-  CHECK(seen.is_first(kOther, minutes(0), minutes(4)).value());
-  // Another worker, with the same folder.
-  SeenRequests other(queue.directories, kSkew);
-  CHECK_FALSE(other.is_first(kOther, minutes(0), minutes(5)).value());
+  CHECK(is_first(queue, kSignature, minutes(0), minutes(0)).value());
+  CHECK_FALSE(is_first(queue, kSignature, minutes(0), minutes(4)).value());
+  CHECK(is_first(queue, kOther, minutes(0), minutes(4)).value());
 }
 
 TEST_CASE("a request is remembered as long as its date is acceptable") {
   // Wherever in a period the date is.
   for (std::int64_t start = 0; start < 20; ++start) {
     Queue queue;
-    SeenRequests seen(queue.directories, kSkew);
-    CHECK(seen.is_first(kSignature, minutes(start + 5), minutes(start)).value());
+    CHECK(is_first(queue, kSignature, minutes(start + 5), minutes(start)).value());
     for (std::int64_t now = start; now <= start + 10; ++now) {
-      CHECK(seen.is_first(kSignature.substr(2) + std::to_string(10 + now - start), minutes(now),
-                          minutes(now))
+      CHECK(is_first(queue, kSignature.substr(2) + std::to_string(10 + now - start), minutes(now),
+                     minutes(now))
                 .value());
-      CHECK_FALSE(seen.is_first(kSignature, minutes(start + 5), minutes(now)).value());
+      CHECK_FALSE(is_first(queue, kSignature, minutes(start + 5), minutes(now)).value());
     }
   }
 }
 
 TEST_CASE("a request that is too old to be accepted is forgotten") {
   Queue queue;
-  SeenRequests seen(queue.directories, kSkew);
   for (std::int64_t now = 0; now < 1000; now += 7) {
-    CHECK(
-        seen.is_first(kSignature.substr(4) + std::to_string(1000 + now), minutes(now), minutes(now))
-            .value());
+    CHECK(is_first(queue, kSignature.substr(4) + std::to_string(1000 + now), minutes(now),
+                   minutes(now))
+              .value());
   }
   std::size_t periods = 0;
   for (const auto& each : std::filesystem::directory_iterator(queue.directories.control("seen"))) {
@@ -67,8 +66,7 @@ TEST_CASE("a request that is too old to be accepted is forgotten") {
 
 TEST_CASE("an invalid signature does not name a file") {
   Queue queue;
-  SeenRequests seen(queue.directories, kSkew);
   for (const char* text : {"", "../../x", "a/b", "."}) {
-    CHECK_FALSE(seen.is_first(text, minutes(0), minutes(0)));
+    CHECK_FALSE(is_first(queue, text, minutes(0), minutes(0)));
   }
 }

@@ -11,7 +11,7 @@ using namespace quarry::changes;
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const quarry::base::Fd file(::open(argv[1], O_RDONLY | O_CLOEXEC));
-  const auto content = read_tarball_apart(file.get(), {}, "/tmp");
+  const auto content = TarballReaders().read(file.get(), {}, "/tmp");
   if (!content) {
     fmt::print("error: {}\n", content.error().message);
     return 1;

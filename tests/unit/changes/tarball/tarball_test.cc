@@ -23,17 +23,15 @@ using quarry::base::Result;
 
 namespace {
 
-enum class Way : std::uint8_t { kHere, kApart, kOrdered };
-constexpr auto kWays = {Way::kHere, Way::kApart, Way::kOrdered};
+enum class Way : std::uint8_t { kHere, kApart };
+constexpr auto kWays = {Way::kHere, Way::kApart};
 
 Result<ChangeSetContent> read(std::string_view bytes, Way way = Way::kApart,
                               const TarballLimits& limits = {}) {
   const TemporaryFolder folder;
   const auto file = file_of(bytes);
   if (way == Way::kHere) return read_tarball(file.get(), limits, folder.path());
-  if (way == Way::kApart) return read_tarball_apart(file.get(), limits, folder.path());
-  TarballReaders readers;
-  return readers.read(file.get(), limits, folder.path());
+  return TarballReaders().read(file.get(), limits, folder.path());
 }
 
 /// Why BYTES are rejected; all ways of reading agree.

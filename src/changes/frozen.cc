@@ -2,12 +2,12 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/split.h"
 #include "sections.h"
 
 namespace quarry::changes {
@@ -15,7 +15,6 @@ namespace {
 
 using base::ErrorCode;
 using base::fail;
-using base::FileUse;
 using base::Result;
 
 constexpr std::size_t kMaxFrozen = std::size_t{64} << 10;  // bytes
@@ -25,7 +24,7 @@ constexpr std::chrono::milliseconds kBetweenLockTries{25};
 /// Locks the list; the lock is released with the returned file.
 Result<std::unique_ptr<base::File>> lock(const Directories& directories) {
   QUARRY_TRY_ASSIGN(auto file, directories.files().open(directories.control("frozen.lock"),
-                                                        FileUse::kOpenOrMake));
+                                                        base::FileUse::kOpenOrMake));
   for (int tries = 0; tries < kLockTries; ++tries) {
     QUARRY_TRY_ASSIGN(const bool is_locked, file->try_lock());
     if (is_locked) return file;
@@ -38,14 +37,7 @@ Result<void> write(Directories& directories, const Branches& branches) {
   std::string text;
   for (const std::string& branch : branches) text += branch + "\n";
   if (text.size() > kMaxFrozen) return fail(ErrorCode::kLimit, "too many branches are frozen");
-  base::FileSystem& files = directories.files();
-  const auto temporary = directories.base() / "tmp" / "frozen";
-  QUARRY_TRY_ASSIGN(const auto file, files.open(temporary, FileUse::kOpenOrMake));
-  QUARRY_TRY(file->truncate(0));
-  QUARRY_TRY(file->append(text));
-  QUARRY_TRY(file->sync());
-  QUARRY_TRY(files.rename(temporary, directories.control("frozen")));
-  return files.sync_directory(directories.base() / "ctrl");
+  return directories.replace_file(directories.control("frozen"), text, /*is_durable=*/true);
 }
 
 }  // namespace
@@ -55,18 +47,13 @@ bool is_branch_name(std::string_view name) {
 }
 
 Result<Branches> frozen_branches(const Directories& directories) {
-  auto file = directories.files().open(directories.control("frozen"), FileUse::kRead);
-  if (!file && file.error().code == ErrorCode::kNotFound) return Branches();
-  if (!file) return std::unexpected(std::move(file).error());
-  QUARRY_TRY_ASSIGN(const std::uint64_t size, (*file)->size());
-  std::string text(std::min<std::uint64_t>(size, kMaxFrozen), '\0');
-  QUARRY_TRY_ASSIGN(const std::size_t read, (*file)->read_at(0, text));
-  text.resize(read);
+  const auto text = directories.read_file(directories.control("frozen"), kMaxFrozen);
+  if (!text && text.error().code == ErrorCode::kNotFound) return Branches();
+  if (!text) return std::unexpected(text.error());
   Branches branches;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    if (end > at) branches.insert(text.substr(at, end - at));
-    at = end + 1;
+  for (std::string_view rest = *text; !rest.empty();) {
+    const std::string_view branch = base::take_until(rest, '\n');
+    if (!branch.empty()) branches.emplace(branch);
   }
   return branches;
 }
