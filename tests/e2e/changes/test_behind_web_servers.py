@@ -33,7 +33,7 @@ def page(server, path, kind="text/html"):
         return reply.headers["Content-Type"], reply.read().decode()
 
 
-def test_what_people_do_goes_through(server, fresh, fossil, quarry, tmp_path):
+def test_submitting_and_pages_work_behind_a_web_server(server, fresh, fossil, quarry, tmp_path):
     there = ["--to", server.url, "--user", "writer", "--password-file", quarry.password("pen")]
     clone = tmp_path / "clone.fossil"
     fossil.clone(server.url_for("writer", "pen"), clone)

@@ -77,7 +77,7 @@ def test_a_checkouts_changes_are_what_fossil_would_commit(submit, checkout, fres
         "lroot/run.sh": b"run.sh\n"}
 
 
-def test_what_was_added_and_is_gone_again_is_not_removed(submit, checkout, fresh):
+def test_a_file_that_was_never_committed_is_not_submitted_as_a_deletion(submit, checkout, fresh):
     for name in ("gone.txt", "moved from.txt"):
         checkout.write(name, "new\n")
         checkout("add", name)
@@ -89,7 +89,7 @@ def test_what_was_added_and_is_gone_again_is_not_removed(submit, checkout, fresh
     assert meta_of(Queue.of(fresh).content(id_))["files"] == ["moved to.txt"]
 
 
-def test_a_removed_file_with_a_newline_in_its_name_removes_no_other(submit, checkout, fresh):
+def test_a_newline_in_the_name_of_a_deleted_file_deletes_no_other_file(submit, checkout, fresh):
     (checkout.folder / "edited.txt\nrun.sh").write_text("x\n")
     checkout("addremove")
     checkout.commit("a name of two lines")
@@ -99,7 +99,7 @@ def test_a_removed_file_with_a_newline_in_its_name_removes_no_other(submit, chec
     assert not Queue.of(fresh).names("prequeue")
 
 
-def test_files_that_are_named_are_alone(submit, checkout, fresh):
+def test_only_the_named_files_are_submitted(submit, checkout, fresh):
     change(checkout)
     checkout.write("dir with space/inner.txt", "changed\n")
     status, id_, errors = submit("inner.txt", folder=checkout.folder / "dir with space")
@@ -120,7 +120,7 @@ def test_what_fossil_would_not_commit_is_not_submitted(submit, checkout, fresh):
     assert not Queue.of(fresh).names("prequeue")
 
 
-def test_from_any_folder(submit, fresh, tmp_path):
+def test_submitting_without_a_check_out(submit, fresh, tmp_path):
     folder = tmp_path / "plain"
     (folder / "sub").mkdir(parents=True)
     (folder / "a.txt").write_text("a\n")
@@ -139,7 +139,7 @@ def test_from_any_folder(submit, fresh, tmp_path):
         assert status == 1 and part in errors, errors
 
 
-def test_a_refusal_is_told(submit, checkout, fresh, server):
+def test_submit_shows_why_a_change_set_is_refused(submit, checkout, fresh, server):
     checkout.write("edited.txt", "other\n")
     for arguments, more, part in ((["--type", "EM"], {}, "an emergency move is for a (changes.emergency)"),
                                   ([], {"password": "wrong"}, "login failed"),
@@ -153,7 +153,7 @@ def test_a_refusal_is_told(submit, checkout, fresh, server):
     assert status == 1 and errors.startswith("quarry: ")
 
 
-def test_waiting_tells_the_outcome(submit, checkout, fresh, server):
+def test_wait_reports_the_outcome(submit, checkout, fresh, server):
     checkout.write("edited.txt", "other\n")
     queue = Queue.of(fresh)
     for stage, code, words in (("done", 0, "landed as " + "a" * 40), ("fail", 1, "failed: checked")):
@@ -177,7 +177,7 @@ def test_waiting_tells_the_outcome(submit, checkout, fresh, server):
         assert set(queue.names(stage)) - changes_before
 
 
-def test_no_secret_in_the_list_of_processes(server, quarry, checkout):
+def test_the_password_is_not_in_the_list_of_processes(server, quarry, checkout):
     checkout.write("edited.txt", "other\n")
     process = subprocess.Popen([places.program("quarry"), "submit", "--to", server.url_for("writer", "pen"), "--target",
                                 "trunk", "--comment", "x", "--wait"], cwd=checkout.folder, stdout=subprocess.PIPE,
@@ -221,7 +221,7 @@ def queue_command(request, server, quarry, fresh):
     return run
 
 
-def test_looking(queue_command, waiting):
+def test_commands_that_show_the_queue(queue_command, waiting):
     assert "submitted    3" in queue_command("status")
     lines = queue_command("list").splitlines()
     assert [line.split()[2] for line in lines[1:]] == [each[:8] for each in waiting]
@@ -238,7 +238,7 @@ def test_looking(queue_command, waiting):
     assert "no id of a change set" in queue_command.refused("show", "../../etc")
 
 
-def test_page_after_page(queue_command, waiting):
+def test_lists_continue_page_by_page(queue_command, waiting):
     seen, after = [], []
     for _ in range(3):
         listed = json.loads(queue_command("list", "--json", "--limit", 1, *after))
@@ -254,7 +254,7 @@ def test_page_after_page(queue_command, waiting):
     assert "after: " in queue_command.refused("list", "--after", "somewhere")
 
 
-def test_doing(queue_command, waiting, fresh):
+def test_commands_that_change_the_queue(queue_command, waiting, fresh):
     queue = Queue.of(fresh)
     first, second, third = waiting
     queue_command("hold", first, "--why", "until monday")
@@ -277,7 +277,7 @@ def test_doing(queue_command, waiting, fresh):
     assert "not frozen" in queue_command.refused("thaw", "trunk")
 
 
-def test_rollback_names_what_goes_with_it(queue_command, waiting, fresh):
+def test_rollback_lists_dependent_change_sets(queue_command, waiting, fresh):
     queue = Queue.of(fresh)
     first, second, third = waiting
     for id_, more in ((first, ""), (second, f"##dependencies\n{first}\n")):
@@ -293,7 +293,7 @@ def test_rollback_names_what_goes_with_it(queue_command, waiting, fresh):
     assert meta == {"movetype": ["RB"], "dependencies": [first], "comment": ["it broke"]}
 
 
-def test_a_repository_without_a_queue_is_told(quarry, fresh, tmp_path):
+def test_wrong_usage_and_a_missing_queue_are_errors(quarry, fresh, tmp_path):
     assert "has no queue of change sets" in quarry.refused("queue", "list", "-R", fresh)
     assert "http: or https:" in quarry.refused("queue", "list", "--to", "file:///tmp/x")
     assert quarry.attempt("queue", "list", "-R", fresh, "--to", "http://x/")[0] == 2

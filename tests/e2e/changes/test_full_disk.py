@@ -118,7 +118,7 @@ def stays(queue: Queue, id_: str, stage: str, daemons: Daemons, kind: str) -> No
     assert (queue.job(id_) == "") == (stage == "prequeue")
 
 
-def test_each_folder_waits_for_room(queued, make_daemons, repository, disk, fossil):
+def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, fossil):
     writer, queue = queued
     content = os.urandom(200_000)
     daemons = make_daemons(queue.base)
@@ -165,7 +165,7 @@ def test_each_folder_waits_for_room(queued, make_daemons, repository, disk, foss
     proof.check(repository, fossil)
 
 
-def test_what_has_landed_when_the_disk_is_full_lands_once(queued, make_daemons, repository, disk, fossil, everybodys):
+def test_a_landing_on_a_full_disk_is_not_repeated(queued, make_daemons, repository, disk, fossil, everybodys):
     """The disk is full when the gate has decided: the check-in is stored, but cannot be noted."""
     writer, queue = queued
     gate = everybodys / "gate"
@@ -192,7 +192,7 @@ def test_what_has_landed_when_the_disk_is_full_lands_once(queued, make_daemons, 
     proof.check(repository, fossil)
 
 
-def test_many_that_wait_for_room_all_land(queued, make_daemons, repository, disk, fossil):
+def test_many_change_sets_that_wait_for_space_all_land(queued, make_daemons, repository, disk, fossil):
     """The disk is full, then has room for a little, again and again. Of those with the same file all but one wait for
     others."""
     writer, queue = queued
@@ -216,7 +216,7 @@ def test_many_that_wait_for_room_all_land(queued, make_daemons, repository, disk
     proof.check(repository, fossil)
 
 
-def test_a_repository_without_room_gets_its_check_in_later(launch, repository, disk, fossil, tmp_path):
+def test_a_full_disk_of_the_repository_only_delays_the_check_in(launch, repository, disk, fossil, tmp_path):
     path = repofile.copy(repository, disk / "small.fossil")
     base = tmp_path / "queues"
     base.mkdir()

@@ -43,7 +43,7 @@ def tree(fossil, repository, check_in, folder):
     return files
 
 
-def test_check_ins_are_fossils_own_in_all_that_fossil_tells(fresh, fossil, tmp_path, sets):
+def test_fossil_shows_landed_check_ins_like_its_own(fresh, fossil, tmp_path, sets):
     first, second = landing.landed(
         fresh,
         sets.make({"a.txt": lines(50), "dir/run.sh": ("#!/bin/sh\n", "x"), "with space.txt": "b\n"}),
@@ -82,7 +82,7 @@ def test_repository_checksum_is_the_one_that_fossil_computes(fresh, fossil, tmp_
     proof.check(fresh, fossil)
 
 
-def test_clone_pulls_what_landed_and_its_check_out_is_updated(serve, fresh, fossil, tmp_path, sets):
+def test_a_clone_pulls_landed_check_ins_and_updates_its_check_out(serve, fresh, fossil, tmp_path, sets):
     server = serve(fresh)
     landing.landed(fresh, sets.make({"a": lines(30), "run": ("r\n", "x")}))
     clone, checkout = clone_and_open(fossil, server.url_for("writer", "pen"), tmp_path)
@@ -143,22 +143,6 @@ def test_rollback_is_what_a_backout_merge_of_fossil_is(fresh, fossil, tmp_path, 
     assert f'Take back "change set 2" (00000000 [{second[:10]}])' in timeline and "(no comment)" not in timeline
     assert first != back
     proof.check(fresh, fossil)
-
-
-def test_batch_is_as_many_check_ins_in_one_transaction(fresh, fossil, sets):
-    check_ins = landing.landed(fresh, *(sets.make({f"f{i % 7}": f"{i}\n"}) for i in range(60)), batch=20)
-    parents = [card(manifest(fossil, fresh, check_in), "P")[0] for check_in in check_ins]
-    assert parents[1:] == check_ins[:-1]
-    assert repofile.value(fresh, "SELECT count(*) FROM leaf") == 1
-    proof.check(fresh, fossil)
-
-
-def test_old_repository_that_names_by_sha1_goes_on_to_do_so(fossil, tmp_path, sets):
-    path = tmp_path / "old.fossil"
-    fossil.new(path, "--sha1")
-    check_in, = landing.landed(path, sets.make({"a": "a\n"}))
-    assert len(check_in) == 40 and not repofile.value(path, "SELECT count(*) FROM blob WHERE length(uuid)<>40")
-    proof.check(path, fossil)
 
 
 def test_lands_on_a_real_history_from_bases_far_back(hiredis, fossil, tmp_path, sets):

@@ -33,7 +33,7 @@ def people(fresh, fossil, tmp_path):
     return fresh
 
 
-def test_the_submitter_of_what_did_not_land_is_written_to(start, people, tmp_path):
+def test_submitters_are_mailed_when_their_change_set_did_not_land(start, people, tmp_path):
     port, folder, events = free_port(), tmp_path / "spool", tmp_path / "events"
     folder.mkdir()
     with MailServer() as server:
@@ -76,7 +76,7 @@ def test_the_submitter_of_what_did_not_land_is_written_to(start, people, tmp_pat
         assert not any(each in daemon.log() for each in (*ADDRESSES.values(), "confirmed"))
 
 
-def test_a_destination_for_submitters_is_of_one_kind(tmp_path):
+def test_invalid_destinations_for_submitters_are_refused(tmp_path):
     for words, part in (({"type": "file", "to": "submitter", "path": tmp_path / "x"}, "type"),
                         ({"type": "mail", "from": "a@b.c", "to": "submitter", "events": "push"}, "change-set"),
                         ({"type": "mail", "from": "a@b.c", "to": "submitter, d@e.f"}, "no address"),

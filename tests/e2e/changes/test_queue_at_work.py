@@ -317,8 +317,9 @@ def kill_at_random(server: Server, enough: threading.Event, killed: list[int]) -
 
 
 def test_ten_submit_at_once(work_place, fresh, fossil, quarry, tmp_path):
+    """With several change sets in a batch: if its gate rejects it, only those at fault fail."""
     launcher, _, settings = work_place
-    server = launcher(fresh, settings=settings)
+    server = launcher(fresh, settings={**settings, "changes.batch": "4"})
     fates = the_whole_day(server, fossil, fresh, quarry, tmp_path, 30, seconds=240)
     assert fates["fail"] >= 4
     server.stop()

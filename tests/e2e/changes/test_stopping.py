@@ -22,7 +22,7 @@ def server(launch, repository, everybodys, mark):
 
 
 @pytest.mark.parametrize(("action", "stage"), [("abandon", "abandon"), ("terminate", "term")])
-def test_a_gate_that_sleeps_is_ended_with_its_change_set(server, fresh, fossil, quarry, mark, action, stage):
+def test_stopping_a_change_set_kills_its_gate(server, fresh, fossil, quarry, mark, action, stage):
     repofile.add_user(fresh, "other", "pen", "io")
     writer, other = somebody(server.port, fresh), somebody(server.port, fresh, "other")
     slow = writer.submit(tarball({"a.txt": b"slow\n"})).json["id"]

@@ -56,7 +56,7 @@ def test_pythons_tarfile(change_set: Path, form: int):
     assert read(path) == EXPECTED
 
 
-def test_what_a_program_adds_that_has_no_place_is_named(change_set: Path):
+def test_unexpected_entries_are_named(change_set: Path):
     path = change_set.parent / "t"
     subprocess.run(["tar", "-C", change_set, "-czf", path, "."], check=True)
     assert read(path) == ['error: the entry "." is neither the file meta nor in the folder lroot']
@@ -66,7 +66,7 @@ def test_what_a_program_adds_that_has_no_place_is_named(change_set: Path):
     assert "a hard link" in read(path)[0]
 
 
-def test_a_file_with_holes(change_set: Path):
+def test_a_sparse_file(change_set: Path):
     with (change_set / "lroot" / "src" / "main.c").open("wb") as file:
         file.seek(10_000_000)
         file.write(b"x")

@@ -16,7 +16,7 @@ def files_of(queue, id_):
     return [name for name in queue.files() if id_ in name]
 
 
-def test_what_has_landed_is_forgotten_and_never_lands_again(launch, repository, fossil, quarry, tmp_path):
+def test_a_deleted_change_set_never_lands_again(launch, repository, fossil, quarry, tmp_path):
     queue = Queue.of(repository)
     server = launch(repository, settings={"changes": "on", "changes.scan": "1s"})
     writer = somebody(server.port, repository)
@@ -49,27 +49,3 @@ def test_what_has_landed_is_forgotten_and_never_lands_again(launch, repository, 
     assert repofile.value(repository, "SELECT count(*) FROM event WHERE type='ci'") == 3
     server.stop()
     proof.check(repository, fossil)
-
-
-@pytest.mark.slow
-def test_what_something_waits_for_stays(launch, repository, quarry, tmp_path):
-    queue = Queue.of(repository)
-    server = launch(repository, settings={"changes": "on", "changes.scan": "1s"})
-    writer = somebody(server.port, repository)
-    needed = writer.submit(tarball({"a.txt": b"changed\n"})).json["id"]
-    wait_until(lambda: queue.names("done"), "the landing")
-    quarry("queue", "freeze", "trunk", "-R", repository)
-    waiting = writer.submit(tarball({"a.txt": b"more\n"}, dependencies=needed)).json["id"]
-    wait_until(lambda: queue.names("staging"), "the order")
-    server.stop()
-
-    server = launch(repository, settings=KEPT_FOR_A_MOMENT)
-    writer.port = server.port
-    other = writer.submit(b"no tarball").json["id"]
-    # That one fails, and is forgotten: so there was a pass over all, long after the first had landed.
-    wait_until(lambda: files_of(queue, other) == [], "the end of what nobody needs")
-    assert queue.stage_of(needed) == "done" and len(files_of(queue, needed)) == 4
-    quarry("queue", "thaw", "trunk", "-R", repository)
-    wait_until(lambda: files_of(queue, waiting) == [], "its landing, and its end")
-    wait_until(lambda: files_of(queue, needed) == [], "the end of what nobody needs any more")
-    assert repofile.value(repository, "SELECT count(*) FROM event WHERE type='ci'") == 4
