@@ -56,7 +56,7 @@ Result<void> ChangeLog::append(const ChangeSetId& id, std::string_view text,
   QUARRY_TRY_ASSIGN(const std::uint64_t size, file->size());
   if (is_bounded && size + text.size() > kMaxLog) {
     if (size >= kMaxLog) return {};
-    return file->append("output … more is not kept\n");
+    return file->append("output … (truncated)\n");
   }
   return file->append(text);
 }

@@ -60,11 +60,8 @@ bool goes_before(const ChangeSetName& a, const ChangeSetName& b) {
 }
 
 base::Error not_here(std::string_view id) {
-  return {
-      .code = ErrorCode::kNotFound,
-      .message = fmt::format("there is no change set {}, or it ended so long ago that it is not "
-                             "kept here any more",
-                             id)};
+  return {.code = ErrorCode::kNotFound,
+          .message = fmt::format("there is no change set {}, or it has been deleted", id)};
 }
 
 Directories::Directories(base::FileSystem& files, fs::path base)
@@ -172,7 +169,7 @@ Result<Job> Directories::read(Stage stage, const ChangeSetName& name) const {
   QUARRY_TRY_ASSIGN(const auto file, files_.open(path, base::FileUse::kRead));
   QUARRY_TRY_ASSIGN(auto job, job_in(*file, name, path));
   if (job) return std::move(*job);
-  return fail(ErrorCode::kBusy, path.string() + ": it was not looked at yet");
+  return fail(ErrorCode::kBusy, path.string() + ": not checked yet");
 }
 
 Result<std::vector<JobLocation>> Directories::find_all(std::string_view digits) const {
@@ -225,10 +222,10 @@ Result<std::optional<Stage>> Directories::stage_of(const ChangeSetName& name) co
 Result<std::unique_ptr<base::File>> Directories::lock(const fs::path& path) {
   QUARRY_TRY_ASSIGN(auto file, files_.open(path, base::FileUse::kAppend));
   QUARRY_TRY_ASSIGN(const bool is_locked, file->try_lock());
-  if (!is_locked) return fail(ErrorCode::kBusy, path.string() + ": somebody else has it in hand");
+  if (!is_locked) return fail(ErrorCode::kBusy, path.string() + ": locked by another process");
   // It may have been changed or moved before it was locked.
   QUARRY_TRY_ASSIGN(const bool has_name, file->has_name());
-  if (!has_name) return fail(ErrorCode::kNotFound, path.string() + ": it has just been moved");
+  if (!has_name) return fail(ErrorCode::kNotFound, path.string() + ": moved by another process");
   return file;
 }
 

@@ -30,7 +30,7 @@ Result<std::unique_ptr<base::File>> lock(const Directories& directories) {
     if (is_locked) return file;
     std::this_thread::sleep_for(kBetweenLockTries);
   }
-  return fail(ErrorCode::kBusy, "somebody else is freezing a branch: try again in a moment");
+  return fail(ErrorCode::kBusy, "another process is freezing a branch: try again");
 }
 
 Result<void> write(Directories& directories, const Branches& branches) {
@@ -61,7 +61,7 @@ Result<Branches> frozen_branches(const Directories& directories) {
 Result<void> set_frozen(Directories& directories, std::string_view branch, bool is_frozen) {
   if (!is_branch_name(branch)) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is no name of a branch", base::printable(branch)));
+                fmt::format("\"{}\" is not a valid name of a branch", base::printable(branch)));
   }
   QUARRY_TRY_ASSIGN(const auto held, lock(directories));
   QUARRY_TRY_ASSIGN(Branches branches, frozen_branches(directories));
@@ -69,7 +69,7 @@ Result<void> set_frozen(Directories& directories, std::string_view branch, bool 
       is_frozen ? branches.emplace(branch).second : branches.erase(std::string(branch)) > 0;
   if (!changes) {
     return fail(ErrorCode::kConflict, fmt::format("the branch {} is {}", branch,
-                                                  is_frozen ? "frozen already" : "not frozen"));
+                                                  is_frozen ? "already frozen" : "not frozen"));
   }
   return write(directories, branches);
 }

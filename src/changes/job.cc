@@ -40,14 +40,14 @@ Result<HistoryLine> history_line_of(const Section& section, std::string_view lin
   // Rounding a fraction of a second may result in the year 10000.
   if (!time || base::iso_millis(*time).size() != kTime || state.size() != 1 ||
       kLetters.find(state[0]) == kLetters.npos) {
-    return wrong(section, line, "is no line of a history");
+    return wrong(section, line, "is not a line of a history");
   }
   return HistoryLine{.time = *time, .state = state[0], .why = one_line(rest, kMaxWhy)};
 }
 
 Result<void> take_submitter(Job& job, const Section& section) {
   QUARRY_TRY_ASSIGN(auto lines, lines_of(section, 2));
-  if (lines.empty()) return fail(ErrorCode::kInvalid, "##submitter: nobody is named");
+  if (lines.empty()) return fail(ErrorCode::kInvalid, "##submitter: missing");
   job.submitter = std::move(lines[0]);
   if (lines.size() == 2) job.capabilities = std::move(lines[1]);
   return {};
@@ -67,7 +67,7 @@ Result<void> take_attempts(Job& job, const Section& section) {
 Result<void> take_landed(Job& job, const Section& section) {
   QUARRY_TRY_ASSIGN(const std::string line, line_of(section));
   job.landed = artifact::HashName::parse(line);
-  if (!job.landed) return wrong(section, line, "is no hash");
+  if (!job.landed) return wrong(section, line, "is not a hash");
   return {};
 }
 
@@ -160,7 +160,7 @@ Result<Job> Job::parse(const ChangeSetName& name, std::string_view text) {
   }
   QUARRY_TRY_ASSIGN(job.meta, meta_of(std::move(of_meta)));
   if (job.meta.type != name.type) {
-    return fail(ErrorCode::kInvalid, fmt::format("##movetype: {}, and its name says {}",
+    return fail(ErrorCode::kInvalid, fmt::format("##movetype: {}, but its name has {}",
                                                  word_of(job.meta.type), word_of(name.type)));
   }
   return job;

@@ -20,8 +20,8 @@ using base::Result;
 Result<MoveType> move_type_of(const Section& section) {
   QUARRY_TRY_ASSIGN(const std::string word, line_of(section));
   if (const auto type = move_type_named(word)) return *type;
-  return fail(ErrorCode::kInvalid, fmt::format("##movetype: \"{}\" is none of RB, EM, BF and DC",
-                                               base::printable(word, 40)));
+  return fail(ErrorCode::kInvalid,
+              fmt::format("##movetype: \"{}\" is not RB, EM, BF or DC", base::printable(word, 40)));
 }
 
 Result<std::vector<std::string>> files_of(const Section& section) {
@@ -29,7 +29,7 @@ Result<std::vector<std::string>> files_of(const Section& section) {
   for (const std::string& name : files) {
     if (artifact::is_simple_path(name)) continue;
     return fail(ErrorCode::kInvalid,
-                fmt::format("##files: \"{}\" is no relative path without \".\" and \"..\"",
+                fmt::format("##files: \"{}\" is not a relative path without \".\" and \"..\"",
                             base::printable(name, 80)));
   }
   std::vector<std::string_view> sorted(files.begin(), files.end());
@@ -37,7 +37,7 @@ Result<std::vector<std::string>> files_of(const Section& section) {
   const auto twice = std::ranges::adjacent_find(sorted);
   if (twice == sorted.end()) return files;
   return fail(ErrorCode::kInvalid,
-              fmt::format("##files: \"{}\" twice", base::printable(*twice, 80)));
+              fmt::format("##files: \"{}\" is listed twice", base::printable(*twice, 80)));
 }
 
 Result<std::string> comment_of(const Section& section) {
@@ -93,20 +93,20 @@ Result<Meta> meta_of(std::vector<Section> sections) {
     if (is_blank && section.name != "movetype") continue;
     QUARRY_TRY(take(meta, std::move(section)));
   }
-  if (!has_type) return fail(ErrorCode::kInvalid, "##movetype: it is missing");
+  if (!has_type) return fail(ErrorCode::kInvalid, "##movetype: missing");
   return meta;
 }
 
 Result<void> Meta::check() const {
   if (type == MoveType::kRollback) {
     if (dependencies.empty()) {
-      return fail(ErrorCode::kInvalid, "##dependencies: a rollback names what it takes back");
+      return fail(ErrorCode::kInvalid, "##dependencies: missing; a rollback needs them");
     }
     if (files.empty()) return {};
-    return fail(ErrorCode::kInvalid, "##files: a rollback has none");
+    return fail(ErrorCode::kInvalid, "##files: not allowed in a rollback");
   }
-  if (target.empty()) return fail(ErrorCode::kInvalid, "##target: no branch is named");
-  if (files.empty()) return fail(ErrorCode::kInvalid, "##files: no file is named");
+  if (target.empty()) return fail(ErrorCode::kInvalid, "##target: missing");
+  if (files.empty()) return fail(ErrorCode::kInvalid, "##files: missing");
   return {};
 }
 
@@ -115,7 +115,7 @@ Result<Meta> Meta::parse(std::string_view text) {
   for (const Section& section : sections) {
     if (!is_of_jobs(section.name)) continue;
     return fail(ErrorCode::kInvalid,
-                fmt::format("##{}: the queue alone writes that section", section.name));
+                fmt::format("##{}: only the queue may write this section", section.name));
   }
   QUARRY_TRY_ASSIGN(auto meta, meta_of(std::move(sections)));
   QUARRY_TRY(meta.check());

@@ -25,15 +25,15 @@ std::string why_behind(const ModelNode& node) {
     if (lane->granted == &node) continue;
     const ModelNode* other =
         lane->running.empty() ? *lane->waiting.begin() : *lane->running.begin();
-    return fmt::format("it waits for {} ({}), which {} and changes {} on {} too", other->id.str(),
+    return fmt::format("it waits for {} ({}), which {} and also changes {} on {}", other->id.str(),
                        word_of(other->known.name.type),
-                       lane->running.empty() ? "goes before it" : "runs", lane->key.second,
+                       lane->running.empty() ? "goes first" : "is running", lane->key.second,
                        lane->key.first);
   }
   return {};
 }
 
-/// Appends to FOUND the jobs that a rollback of NODE takes back too.
+/// Appends to FOUND the jobs that a rollback of NODE rolls back too.
 void add_followers(const ModelNode& node, std::vector<const ModelNode*>& found) {
   for (const ModelNode* dependent : node.dependents) {
     if (dependent->is_open() || dependent->has_landed()) found.push_back(dependent);
@@ -133,10 +133,10 @@ std::string doom_of(const ModelNode& node) {
   for (const ModelNode* dependency : node.dependencies) {
     const std::string_view id = dependency->id.str();
     if (!dependency->is_known) {
-      return fmt::format("it depends on {}, which is not known here, or no longer", id);
+      return fmt::format("it depends on {}, which does not exist or has been deleted", id);
     }
     if (dependency->known.is_taken_back) {
-      return fmt::format("it depends on {}, which was taken back", id);
+      return fmt::format("it depends on {}, which was rolled back", id);
     }
     if (is_over(dependency->known.stage) && !dependency->has_landed()) {
       return fmt::format("it depends on {}, which did not land: it is in {}/", id,
@@ -150,7 +150,7 @@ std::string doom_of(const ModelNode& node) {
 std::string Model::why_passive(const ModelNode& node) const {
   if (!node.known.held.empty()) return "it is held by " + node.known.held;
   if (!node.known.is_approved) {
-    return fmt::format("it waits to be approved, as move type {} needs",
+    return fmt::format("it waits for an approval, which move type {} needs",
                        word_of(node.known.name.type));
   }
   if (!node.is_rollback() && frozen_.contains(node.known.branch)) {
@@ -161,10 +161,10 @@ std::string Model::why_passive(const ModelNode& node) const {
 
 std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
   const ModelNode* node = known_node(id);
-  if (!node) return "it is not known here, or no longer";
-  if (node->known.stage == Stage::kPrequeue) return "it waits to be looked at";
+  if (!node) return "it does not exist or has been deleted";
+  if (node->known.stage == Stage::kPrequeue) return "it waits to be checked";
   if (!node->is_waiting())
-    return fmt::format("it waits for nothing: it is in {}/", word_of(node->known.stage));
+    return fmt::format("it is not waiting: it is in {}/", word_of(node->known.stage));
   if (std::string doom = doom_of(*node); !doom.empty()) return doom;
   std::string chain;
   // Follows the chain of dependencies to the job that is really waiting for something.
@@ -177,18 +177,18 @@ std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
     chain += fmt::format("it depends on {} ({}), which has not landed: ", node->id.str(),
                          word_of(node->known.stage));
     if (!node->is_waiting())
-      return chain + (node->is_running() ? "it runs" : "it waits to be looked at");
+      return chain + (node->is_running() ? "it is running" : "it waits to be checked");
   }
   if (const std::string behind = why_behind(*node); !behind.empty()) return chain + behind;
   if (node->known.is_deferred(now)) {
     return chain +
-           fmt::format("it was put off until {}", base::iso_seconds(node->known.not_before));
+           fmt::format("it is deferred until {}", base::iso_seconds(node->known.not_before));
   }
   const bool is_behind_rollback = !ready_.empty() && (*ready_.begin())->is_rollback();
   if (is_behind_rollback && !node->is_rollback()) {
     return chain + fmt::format("it waits for the rollback {}", (*ready_.begin())->id.str());
   }
-  return chain.empty() ? chain : chain + "it is about to go";
+  return chain.empty() ? chain : chain + "it is ready";
 }
 
 std::vector<ChangeSetId> Model::precursors_of(const ChangeSetId& id) const {
@@ -225,9 +225,9 @@ Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& 
     if (!node || node->is_rollback() || !(node->is_open() || node->has_landed())) {
       return fail(ErrorCode::kNotFound,
                   fmt::format("{} {}", id.str(),
-                              !node                       ? "is not known here, or no longer"
+                              !node                       ? "does not exist or has been deleted"
                               : node->is_rollback()       ? "is a rollback"
-                              : node->known.is_taken_back ? "was taken back before"
+                              : node->known.is_taken_back ? "was already rolled back"
                                                           : "did not land"));
     }
     left.push_back(node);
@@ -240,7 +240,7 @@ Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& 
     if (!seen.insert(node).second) continue;
     if (all.size() == limit) {
       return fail(ErrorCode::kLimit,
-                  fmt::format("more than {} change sets would have to be taken back", limit));
+                  fmt::format("more than {} change sets would have to be rolled back", limit));
     }
     all.push_back(node);
     add_followers(*node, left);

@@ -28,7 +28,7 @@ ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules) {
                  .is_approved = true,
                  .held = job.held,
                  // In other stages the mark is from an interrupted move: the job is about to be
-                 // taken back, or no longer is.
+                 // rolled back, or no longer is.
                  .is_taken_back = is_over(stage) && job.taken_back.has_value(),
                  .goes_alone = job.crashes > 0 || job.deferrals > 0,
                  .deferred_at = {},
@@ -59,7 +59,8 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
       if (++job.deferrals <= rules.max_deferrals)
         return {.to = Stage::kPending, .why = std::move(why)};
       return {.to = Stage::kFail,
-              .why = fmt::format("put off {} times, at last: {}", job.deferrals - 1, why)};
+              .why = fmt::format("deferred {} times, the last time because: {}", job.deferrals - 1,
+                                 why)};
     case Verdict::kNoRoom:
       // The delay grows, but the job never runs out of attempts.
       job.deferrals = std::min(job.deferrals + 1, std::max(rules.max_deferrals, 1U));
@@ -72,9 +73,8 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
 
 Step step_after_crash(Job& job, std::string how, const Rules& rules) {
   if (++job.crashes < rules.max_crashes) return {.to = Stage::kPending, .why = std::move(how)};
-  return {
-      .to = Stage::kFail,
-      .why = fmt::format("its execution ended abnormally {} times, at last: {}", job.crashes, how)};
+  return {.to = Stage::kFail,
+          .why = fmt::format("it crashed {} times, the last time because: {}", job.crashes, how)};
 }
 
 }  // namespace quarry::changes

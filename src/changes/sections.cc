@@ -41,11 +41,11 @@ Result<void> begin(std::vector<Section>& sections, std::string_view line, std::s
   const std::string_view name = line.substr(2);
   if (!is_section_name(name)) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("line {}: \"{}\" names no section: \"##\" is followed by small letters",
+                fmt::format("line {}: \"{}\" is not a section: a name in lower case must follow ##",
                             number, base::printable(line, 40)));
   }
   if (std::ranges::any_of(sections, [&](const Section& one) { return one.name == name; })) {
-    return fail(ErrorCode::kInvalid, fmt::format("line {}: a second section ##{}", number, name));
+    return fail(ErrorCode::kInvalid, fmt::format("line {}: duplicate section ##{}", number, name));
   }
   if (sections.size() == kMaxSections) {
     return fail(ErrorCode::kLimit, fmt::format("more than {} sections", kMaxSections));
@@ -59,14 +59,14 @@ Result<void> begin(std::vector<Section>& sections, std::string_view line, std::s
 Result<std::vector<Section>> read_sections(std::string_view text, std::size_t limit) {
   if (text.size() > limit) {
     return fail(ErrorCode::kLimit,
-                fmt::format("{} bytes, of which {} are allowed", text.size(), limit));
+                fmt::format("it has {} bytes; the limit is {}", text.size(), limit));
   }
   std::vector<Section> sections;
   for (std::size_t number = 1; !text.empty(); ++number) {
     std::string_view line = base::take_until(text, '\n');
     if (!is_text(line)) {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("line {}: a control character, or no UTF-8", number));
+                  fmt::format("line {}: a control character, or invalid UTF-8", number));
     }
     if (line.starts_with("##")) {
       QUARRY_TRY(begin(sections, line, number));
@@ -77,7 +77,7 @@ Result<std::vector<Section>> read_sections(std::string_view text, std::size_t li
       sections.back().lines.emplace_back(line);
     } else if (!line.empty()) {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("line {}: it stands before the first section", number));
+                  fmt::format("line {}: text before the first section", number));
     }
   }
   return sections;
@@ -117,11 +117,11 @@ Result<std::vector<std::string>> lines_of(const Section& section, std::size_t li
                               base::printable(line, 40), kMaxName));
     }
     if (line.find('\t') != line.npos) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("##{}: a tab in \"{}\"", section.name, base::printable(line, 40)));
+      return fail(ErrorCode::kInvalid, fmt::format("##{}: \"{}\" contains a tab", section.name,
+                                                   base::printable(line, 40)));
     }
     if (lines.size() == limit) {
-      return fail(ErrorCode::kLimit, fmt::format("##{}: more than {}", section.name, limit));
+      return fail(ErrorCode::kLimit, fmt::format("##{}: more than {} lines", section.name, limit));
     }
     lines.push_back(line);
   }
@@ -132,11 +132,11 @@ Result<std::string> line_of(const Section& section) {
   QUARRY_TRY_ASSIGN(const auto lines, lines_of(section, kMaxFiles));
   if (lines.size() != 1) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("##{}: it has {} lines instead of one", section.name, lines.size()));
+                fmt::format("##{}: {} lines instead of one", section.name, lines.size()));
   }
   if (lines[0].starts_with(' ') || lines[0].ends_with(' ')) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("##{}: it begins or ends with a space", section.name));
+                fmt::format("##{}: begins or ends with a space", section.name));
   }
   return lines[0];
 }
@@ -149,7 +149,7 @@ Result<std::vector<ChangeSetId>> ids_of(const Section& section) {
     const auto id = ChangeSetId::parse(line);
     if (!id) {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("##{}: \"{}\" names no change set: 16 hexadecimal digits do",
+                  fmt::format("##{}: \"{}\" is not the id of a change set: 16 hexadecimal digits",
                               section.name, base::printable(line, 40)));
     }
     ids.push_back(*id);
@@ -158,7 +158,8 @@ Result<std::vector<ChangeSetId>> ids_of(const Section& section) {
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
   if (twice == sorted.end()) return ids;
-  return fail(ErrorCode::kInvalid, fmt::format("##{}: {} twice", section.name, twice->str()));
+  return fail(ErrorCode::kInvalid,
+              fmt::format("##{}: {} is listed twice", section.name, twice->str()));
 }
 
 bool is_of_jobs(std::string_view name) {

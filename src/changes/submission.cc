@@ -42,14 +42,14 @@ std::string host_part() {
 }  // namespace
 
 Result<Submission> Submission::parse(std::string_view text) {
-  if (text.size() > kMaxSubmission) return fail(ErrorCode::kLimit, "a submission is too long");
+  if (text.size() > kMaxSubmission) return fail(ErrorCode::kLimit, "the submission is too long");
   auto submitter = line_named(text, "submitter"), capabilities = line_named(text, "capabilities"),
        address = line_named(text, "address");
   const auto time_text = line_named(text, "time");
   const auto time = time_text ? base::parse_iso(*time_text) : std::nullopt;
   if (!submitter || submitter->empty() || !capabilities || !address || !time) {
     return fail(ErrorCode::kCorrupt,
-                "a submission without submitter, capabilities, address or time");
+                "the submission lacks submitter, capabilities, address or time");
   }
   return Submission{.submitter = std::move(*submitter),
                     .capabilities = std::move(*capabilities),

@@ -35,7 +35,7 @@ std::string_view file_of(Trigger trigger) {
 base::Result<void> make_trigger(const fs::path& ctrl, Trigger trigger) {
   const fs::path path = ctrl / file_of(trigger);
   if (::mkfifo(path.c_str(), 0600) == 0 || errno == EEXIST) return {};
-  return base::fail_errno(path.string() + ": no FIFO can be made");
+  return base::fail_errno(path.string() + ": cannot make a FIFO");
 }
 
 void pull(const fs::path& ctrl, Trigger trigger) {
@@ -50,7 +50,7 @@ base::Result<base::Fd> listen(const fs::path& ctrl, Trigger trigger) {
   // Opened for reading and writing, so that it never reports the end of file.
   base::Fd fd = open_fifo(ctrl / file_of(trigger), O_RDWR);
   if (fd) return fd;
-  return base::fail_errno((ctrl / file_of(trigger)).string() + ": it is no FIFO to read from");
+  return base::fail_errno((ctrl / file_of(trigger)).string() + ": not a readable FIFO");
 }
 
 void drain(const base::Fd& fd) {

@@ -47,7 +47,7 @@ inline constexpr std::size_t kMaxComment = std::size_t{64} << 10;
 
 /// In order of priority, highest first.
 enum class MoveType : std::uint8_t {
-  kRollback,     // RB: takes back other change sets
+  kRollback,     // RB: rolls back other change sets
   kEmergency,    // EM
   kBugFix,       // BF
   kDevelopment,  // DC
@@ -98,7 +98,7 @@ struct Meta {
   MoveType type = MoveType::kDevelopment;
   std::string target;  // the branch; empty only for a rollback
   std::vector<std::string> files;
-  /// For a rollback: the change sets to take back. Otherwise those that must have landed before.
+  /// For a rollback: the change sets to roll back. Otherwise those that must have landed before.
   std::vector<ChangeSetId> dependencies;
   std::string approval;  // reference to an approval; may be empty
   std::vector<ChangeSetId> precursors;

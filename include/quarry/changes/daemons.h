@@ -3,7 +3,7 @@
 //   prequeue    checks submitted tarballs: makes a job of each, or records why it is invalid
 //   queueing    finds precursors, fails jobs that can never go, and moves to pending/ those that can
 //               go, or, without a gate, can go once the jobs ahead of them have landed
-//   execution   has child processes land the jobs in pending/, and take back what a rollback names
+//   execution   has child processes land the jobs in pending/, and roll back what a rollback names
 //
 // Each daemon serves any number of queues and is the only one of its kind in each (it locks a pid
 // file in ctrl/). It runs when its FIFO is written to, and on a timer. A job that is changed
@@ -65,8 +65,7 @@ class Stop {
 
 /// Shown instead of errors that belong in the log: everybody who may read the repository sees why
 /// a change set waits or has failed, but must not see the paths of the server.
-inline constexpr std::string_view kServersTrouble =
-    "the server has trouble, of which its log tells";
+inline constexpr std::string_view kServersTrouble = "internal error: see the server's log";
 
 struct Outcome {
   Verdict verdict = Verdict::kFailed;
@@ -90,7 +89,7 @@ class Executor {
   /// Returns an outcome for each; for one that has landed before, that outcome. When one is
   /// deferred, so are later ones that touch the same files.
   virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop) = 0;
-  /// Takes back LANDED, oldest first, by one reverse check-in of ROLLBACK. Like land_all(), has no
+  /// Rolls back LANDED, oldest first, by one reverse check-in of ROLLBACK. Like land_all(), has no
   /// effect the second time.
   virtual Outcome take_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
                             const Say& say) = 0;

@@ -1,4 +1,4 @@
-// Explanations for users: why a change set is waiting, and what a rollback would take back with
+// Explanations for users: why a change set is waiting, and what a rollback would roll back with
 // it. Each question builds the model from the job files, so it needs read access to the folders
 // but no daemon.
 #pragma once
@@ -23,11 +23,11 @@ inline constexpr std::size_t kMaxExplained = 50'000;
 base::Result<std::string> why_waits(const Directories& directories, const Rules& rules,
                                     const ChangeSetId& id, base::UnixMillis now);
 
-/// The change sets that a rollback of IDS would take back or remove from the queue, in order of
+/// The change sets that a rollback of IDS would roll back or remove from the queue, in order of
 /// landing. Errors: kNotFound, kLimit (more than LIMIT, or too many job files); those of file
 /// operations.
-base::Result<std::vector<JobLocation>> what_goes_with(const Directories& directories,
-                                                      const std::vector<ChangeSetId>& ids,
-                                                      std::size_t limit);
+base::Result<std::vector<JobLocation>> rollback_closure(const Directories& directories,
+                                                        const std::vector<ChangeSetId>& ids,
+                                                        std::size_t limit);
 
 }  // namespace quarry::changes

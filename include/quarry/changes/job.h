@@ -13,11 +13,11 @@
 //   ##attempts    number of crashes and of deferrals, for example "0 0"
 //   ##held        who holds it, and why; absent if it is not held
 //   ##landed      the check-in
-//   ##closure     of a rollback that has begun: all change sets that it takes back
+//   ##closure     of a rollback that has begun: all change sets that it rolls back
 //   ##rollback    RB STAGE: the rollback that took it back, and the stage before
 //   ##history     TIME STATE WHY, one line for each move, oldest first
 //
-// A job that has landed and is taken back stays in done/, with ##rollback.
+// A job that has landed and is rolled back stays in done/, with ##rollback.
 #pragma once
 
 #include <array>

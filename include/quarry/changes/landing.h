@@ -20,7 +20,7 @@
 // The files of a change set replace those of the tip. If the change set names the check-in that it
 // is based on, and a file has changed between that and the tip, the two are merged (merge.h).
 //
-// A rollback is one check-in that takes back others: the changes of each are merged in reverse,
+// A rollback is one check-in that rolls back others: the changes of each are merged in reverse,
 // the last one first, and a Q card names it, as `fossil merge --backout` does. Deleted files come
 // back under their names; fossil's records of renames are ignored.
 //

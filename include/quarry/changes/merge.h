@@ -55,7 +55,7 @@ struct MergedFile {
 };
 
 struct MergeConflict {
-  std::string reason;   // a few words: "both sides have changed the same lines"
+  std::string reason;   // a few words: "the same lines changed on both sides"
   std::string regions;  // the conflicting lines, if any: text without control characters
 };
 

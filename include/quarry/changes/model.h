@@ -51,7 +51,7 @@ struct ModelJob {
   Stage stage = Stage::kPrequeue;
   std::string branch;
   std::vector<std::string> files;
-  std::vector<ChangeSetId> dependencies;  // of a rollback: the change sets that it takes back
+  std::vector<ChangeSetId> dependencies;  // of a rollback: the change sets that it rolls back
   std::vector<ChangeSetId> precursors;
   bool is_approved = true;  // or needs no approval
   std::string held;         // who holds it, and why
@@ -113,10 +113,10 @@ class Model {
   /// Ids that others refer to but that are not in the model.
   std::vector<ChangeSetId> unknown() const;
 
-  /// The change sets that a rollback of PRIMARY takes back: PRIMARY; those that depend on one of
+  /// The change sets that a rollback of PRIMARY rolls back: PRIMARY; those that depend on one of
   /// these and are unfinished or have landed; and those that landed after one of these as their
   /// precursor, with the same files. In order of landing, followed by those that have not landed.
-  /// Errors: kNotFound: one of PRIMARY is unknown, has failed or was taken back before; kLimit:
+  /// Errors: kNotFound: one of PRIMARY is unknown, has failed or was rolled back before; kLimit:
   /// more than LIMIT.
   base::Result<std::vector<ChangeSetId>> closure(const std::vector<ChangeSetId>& primary,
                                                  std::size_t limit) const;

@@ -40,7 +40,7 @@ struct JobView {
   std::string output;
 };
 
-/// JOB in one line: the first of its comment, or what it takes back if it is a rollback without
+/// JOB in one line: the first of its comment, or what it rolls back if it is a rollback without
 /// one.
 std::string headline(const Job& job);
 

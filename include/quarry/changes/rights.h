@@ -72,6 +72,8 @@ struct Actor {
 
 /// Whether ACTOR may do DEED to a change set of SUBMITTER ("" if there is none yet).
 bool may(const Rights& rights, Deed deed, const Actor& actor, std::string_view submitter = {});
+/// The message for a user who may not do WHAT, which needs the right to DEED.
+std::string not_permitted(std::string_view what, Deed deed, const Rights& rights);
 /// Why ACTOR may not submit META; nothing if allowed.
 std::optional<std::string> objection(const Rights& rights, const Meta& meta, const Actor& actor);
 /// The same when only the move type is known.

@@ -23,7 +23,7 @@ struct Rules {
   /// How long finished jobs are kept; 0: forever.
   std::chrono::milliseconds keep = std::chrono::hours{24 * 90};
   std::size_t max_taken_back =
-      100;  // limit on change sets taken back by one rollback, at most kMaxReferences
+      100;  // limit on change sets rolled back by one rollback, at most kMaxReferences
 };
 
 /// JOB, in STAGE, as the model sees it.

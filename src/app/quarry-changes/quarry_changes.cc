@@ -144,7 +144,7 @@ changes::Report report_to(const app::ChangesCommandLine& line, const fs::path& f
     }
     const auto handed = spool::HandOver(courier, kHandOverTime).hand_over(messages);
     if (handed) return;
-    base::log(base::LogLevel::kWarning, "the courier is not told of {}: {}", job.name.id.str(),
+    base::log(base::LogLevel::kWarning, "cannot report {} to the courier: {}", job.name.id.str(),
               handed.error().message);
   };
 }

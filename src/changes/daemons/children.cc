@@ -91,11 +91,11 @@ Result<void> Children::make_idle_one() {
   if (busy() < children_.size()) return {};
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
-    return base::fail_errno("no socket for a child");
+    return base::fail_errno("cannot make a socket pair for a child");
   }
   base::Fd ours(ends[0]), its(ends[1]);
   const pid_t pid = ::fork();
-  if (pid < 0) return base::fail_errno("no child can be made");
+  if (pid < 0) return base::fail_errno("cannot fork a child");
   if (pid == 0) {
     ours.reset();
     close_all();
@@ -155,8 +155,8 @@ std::vector<int> Children::descriptors() const {
 std::string Children::reap(const Child& child) {
   const int status = base::wait_for_end(child.pid).value_or(0);
   if (WIFSIGNALED(status))
-    return fmt::format("its process was ended by signal {}", WTERMSIG(status));
-  return fmt::format("its process exited with {} and no verdict", WEXITSTATUS(status));
+    return fmt::format("its process was killed by signal {}", WTERMSIG(status));
+  return fmt::format("its process exited with code {} and without a verdict", WEXITSTATUS(status));
 }
 
 /// Parses LINE, an answer for the first of CHILD's jobs.
@@ -167,7 +167,7 @@ Answer Children::answer_of(Child& child, std::string_view line) {
                 .outcome = outcome_of_line(line),
                 .how = {}};
   child.names.pop_front();
-  if (!answer.outcome) answer.how = "its process answered nonsense";
+  if (!answer.outcome) answer.how = "its process sent an invalid answer";
   return answer;
 }
 

@@ -6,7 +6,7 @@
 //
 //   land NAME …     the child moves the jobs itself (execute_all()), and first reports each job
 //                   that has moved to run/: begun CSID
-//   rollback NAME   takes back what this job, which is in run/, lists; the daemon moves it
+//   rollback NAME   rolls back what this job, which is in run/, lists; the daemon moves it
 //   stop CSID WHY   stops a job that the child is executing; followed by a signal (SIGHUP, SIGTERM)
 #pragma once
 

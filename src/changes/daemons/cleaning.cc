@@ -170,7 +170,7 @@ Result<void> Cleaning::forget_some() {
 
 void Cleaning::end(base::UnixMillis now) {
   if (pass_->forgotten > 0) {
-    base::log(base::LogLevel::kNotice, "{}: {} change sets that ended before {} are kept no longer",
+    base::log(base::LogLevel::kNotice, "{}: deleted {} change sets that finished before {}",
               context_.options.base.string(), pass_->forgotten, base::iso_seconds(pass_->before));
   }
   pass_.reset();

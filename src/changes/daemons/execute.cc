@@ -31,8 +31,8 @@ std::function<void(std::string_view)> say_to(const ChangeLog& log, const ChangeS
   };
 }
 
-/// A clock that never returns the same time twice, so that the order of landing can be told from
-/// the times.
+/// A clock that never returns the same time twice, so that the times show the order of
+/// landing.
 class Successive final : public base::Clock {
  public:
   explicit Successive(const base::Clock& clock) : clock_(clock) {}
@@ -59,7 +59,7 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Job
   try {
     return executor.land_all(tasks, stop);
   } catch (const std::exception& error) {
-    base::log(base::LogLevel::kError, "an execution broke off: {}", error.what());
+    base::log(base::LogLevel::kError, "an execution failed: {}", error.what());
     // One of them is to blame; they are deferred, after which each is executed alone.
     return std::vector<Outcome>(
         tasks.size(), {.verdict = tasks.size() > 1 ? Verdict::kDeferred : Verdict::kFailed,
@@ -110,8 +110,7 @@ Step step_of(Job& job, Outcome outcome, const Stop& stop, const Rules& rules) {
       outcome.verdict == Verdict::kTerminated || outcome.verdict == Verdict::kAbandoned;
   const auto why = is_stopped ? stop.why(job.name.id) : std::nullopt;
   if (is_stopped && !why) {
-    return {.to = Stage::kPending,
-            .why = "stopped for the sake of another that was executed with it"};
+    return {.to = Stage::kPending, .why = "stopped together with another one of its batch"};
   }
   if (why && !why->empty()) outcome.why = *why;
   if (outcome.landed) job.landed = outcome.landed;

@@ -16,7 +16,8 @@ using base::Result;
 
 constexpr std::int64_t kBusyPause = 200;  // milliseconds
 
-const std::string kGone = "who executed it is gone", kStuck = "it could not be moved on";
+const std::string kGone = "the process that executed it is gone",
+                  kStuck = "its job file could not be moved";
 
 /// The first line of history after JOB's last execution.
 std::vector<HistoryLine>::iterator behind_last_execution(Job& job) {
@@ -120,7 +121,7 @@ Result<void> Execution::put_back() {
     const bool is_behind = std::ranges::any_of(
         lock->job.meta.precursors, [&](const ChangeSetId& id) { return waiting.contains(id); });
     if (!is_behind) continue;
-    QUARRY_TRY(context_.move(*lock, Stage::kQueue, "one ahead of it waits again"));
+    QUARRY_TRY(context_.move(*lock, Stage::kQueue, "a change set ahead of it waits again"));
     waiting.insert(name.id);
     context_.wake(Trigger::kQueue);
   }

@@ -99,7 +99,7 @@ Result<void> Loop::begin() {
   for (const int signal : {SIGTERM, SIGINT, SIGQUIT}) ::sigaddset(&signals, signal);
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   signals_.reset(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  return signals_ ? Result<void>() : base::fail_errno("no descriptor for signals");
+  return signals_ ? Result<void>() : base::fail_errno("cannot make a descriptor for signals");
 }
 
 /// Starts serving new queues and stops serving missing ones.
@@ -114,8 +114,8 @@ void Loop::search_for_queues() {
   } else if (++failed_searches_ == kMaxFailedSearches) {
     base::log(
         base::LogLevel::kError,
-        "the folder of repositories cannot be searched for queues: those that are served go on, "
-        "but no others are taken");
+        "cannot search the folder of repositories for queues: known ones are served, new ones are "
+        "not");
   }
   // Search at most a twentieth of the time, however many files there are.
   const base::UnixMillis end = base::system_clock().now();

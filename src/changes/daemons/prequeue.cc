@@ -48,7 +48,7 @@ Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& n
   }
   // A retried job with complete metadata has been checked before.
   if (!lock->is_new() && lock->job.meta.check()) {
-    QUARRY_TRY(move(std::move(*lock), Stage::kQueue, "ready as it came"));
+    QUARRY_TRY(move(std::move(*lock), Stage::kQueue, "checked before"));
     return std::nullopt;
   }
   auto submission = context_.directories.submission_of(name);
@@ -77,7 +77,8 @@ Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& n
 Result<void> Prequeue::judge(Candidate candidate, Result<Meta> meta) {
   if (!meta && is_passing(meta.error())) return std::unexpected(std::move(meta).error());
   if (meta && meta->type != candidate.lock.job.name.type) {
-    meta = base::fail(ErrorCode::kInvalid, "its meta file has another move type than its name");
+    meta =
+        base::fail(ErrorCode::kInvalid, "the move type in its meta file is not that in its name");
   }
   if (!meta && (!candidate.to_check || meta.error().code == ErrorCode::kNotFound)) {
     // Not the submitter's fault: a file of the queue is missing or was changed.

@@ -129,7 +129,7 @@ Result<void> Queueing::move_ready() {
     if (!known || known->stage == Stage::kPending) continue;
     const bool is_rollback = known->name.type == MoveType::kRollback;
     if (!is_rollback && tracker_.count(Stage::kPending) >= kMaxPending) continue;
-    QUARRY_TRY(move(id, Stage::kPending, "may go"));
+    QUARRY_TRY(move(id, Stage::kPending, "ready"));
   }
   return {};
 }
@@ -150,7 +150,7 @@ Result<void> Queueing::stage() {
     if (!known) QUARRY_TRY(put_aside(name));
     if (!known || known->stage != Stage::kQueue) continue;
     std::string why = tracker_.model().why_not(name.id, context_.clock.now());
-    if (why.empty()) why = "may go when there is room";
+    if (why.empty()) why = "ready, but too many others are pending";
     QUARRY_TRY(move(name.id, Stage::kStaging, why));
   }
   return {};

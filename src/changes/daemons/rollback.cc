@@ -32,7 +32,7 @@ Result<void> Rollback::begin(const ChangeSetName& name) {
   if (!closure) return end(Stage::kFail, closure.error().message);
   lock_->job.closure = std::move(*closure);
   auto moved = context_.move(*lock_, Stage::kRun,
-                             fmt::format("takes back {} change sets", lock_->job.closure.size()));
+                             fmt::format("rolls back {} change sets", lock_->job.closure.size()));
   if (!moved) {
     lock_.reset();
     return moved;
@@ -41,8 +41,8 @@ Result<void> Rollback::begin(const ChangeSetName& name) {
   return go_on();
 }
 
-/// The change sets to take back. After a crash it includes all that was listed before it; those
-/// that were taken back then are done.
+/// The change sets to roll back. After a crash it includes all that was listed before it; those
+/// that were rolled back then are done.
 Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
   std::vector<ChangeSetId> before, left;
   for (const ChangeSetId& id : job.closure.empty() ? job.meta.dependencies : job.closure) {
@@ -67,7 +67,7 @@ void Rollback::stop_running() {
   for (const ChangeSetId& id : lock_->job.closure) {
     if (!children_.is_busy_with(id)) continue;
     if (stopped_.insert(id).second) {
-      children_.stop(id, SIGHUP, fmt::format("taken back by {}", lock_->job.name.id.str()));
+      children_.stop(id, SIGHUP, fmt::format("rolled back by {}", lock_->job.name.id.str()));
       deadline_ = {now.value + context_.options.patience.count()};
     } else if (deadline_ && now >= *deadline_) {
       children_.kill(id);
@@ -131,7 +131,7 @@ Result<void> Rollback::abandon(const ChangeSetId& id) {
       QUARRY_TRY(lock->update());
     } else if (lock) {
       lock->job.taken_back = TakenBack{.by = by, .from = lock->stage()};
-      QUARRY_TRY(context_.move(*lock, Stage::kAbandon, fmt::format("taken back by {}", by.str())));
+      QUARRY_TRY(context_.move(*lock, Stage::kAbandon, fmt::format("rolled back by {}", by.str())));
     }
     if (lock) {
       tracker_.put(lock->job, Stage::kAbandon);
@@ -153,13 +153,13 @@ Result<void> Rollback::restore(const Job& job) {
     if (!lock.job.taken_back || lock.job.taken_back->by != job.name.id) continue;
     const Stage from = lock.job.taken_back->from;
     lock.job.taken_back.reset();
-    QUARRY_TRY(context_.move(lock, from, fmt::format("{} came to nothing", job.name.id.str())));
+    QUARRY_TRY(context_.move(lock, from, fmt::format("the rollback {} failed", job.name.id.str())));
     tracker_.put(lock.job, from);
   }
   return {};
 }
 
-/// Marks ID, which has landed, as taken back by ROLLBACK.
+/// Marks ID, which has landed, as rolled back by ROLLBACK.
 Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
   QUARRY_TRY_ASSIGN(const auto location, context_.directories.find(id));
   if (!location || location->stage != Stage::kDone) return {};
@@ -167,7 +167,7 @@ Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
   if (lock.job.taken_back) return {};
   lock.job.taken_back = TakenBack{.by = rollback.name.id, .from = Stage::kDone};
   lock.job.add_history(context_.clock.now(), Stage::kDone,
-                       fmt::format("taken back by {}", rollback.name.id.str()));
+                       fmt::format("rolled back by {}", rollback.name.id.str()));
   QUARRY_TRY(lock.update());
   tracker_.put(lock.job, Stage::kDone);
   const auto noted = ChangeLog(context_.directories).note(lock.job);

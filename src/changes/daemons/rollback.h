@@ -1,8 +1,8 @@
-// Step 7: a rollback takes back the change sets that it names and all that depend on them. Nothing
+// Step 7: a rollback rolls back the change sets that it names and all that depend on them. Nothing
 // else is executed meanwhile.
 //
-//   1. The rollback moves to run/ and lists everything that it will take back (##closure), so that
-//      it takes back the same after a crash.
+//   1. The rollback moves to run/ and lists everything that it will roll back (##closure), so that
+//      it rolls back the same after a crash.
 //   2. The waiting jobs in the list move to abandon/, with ##rollback and their previous stage;
 //      dependents first, since they would fail otherwise.
 //   3. The running jobs in the list are stopped (SIGHUP); other running jobs finish.

@@ -51,7 +51,7 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
   auto job = directories_.read(stage, name);
   if (job) {
     put(*job, stage);
-    // The change sets that a finished rollback has taken back have changed too.
+    // The change sets that a finished rollback has rolled back have changed too.
     for (const ChangeSetId& id : job->closure) {
       const bool is_done = stage == Stage::kDone && model_->find(id) != nullptr;
       if (is_done) QUARRY_TRY(locate(id));

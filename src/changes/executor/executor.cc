@@ -45,9 +45,9 @@ Outcome troubled(const base::Error& error) {
   base::log(base::LogLevel::kError, "{}", error.message);
   switch (error.code) {
     case ErrorCode::kNoSpace:
-      return outcome(Verdict::kNoRoom, "there is no room on the server's disk");
+      return outcome(Verdict::kNoRoom, "the server's disk is full");
     case ErrorCode::kBusy:
-      return outcome(Verdict::kDeferred, "somebody else writes to the repository");
+      return outcome(Verdict::kDeferred, "another process is writing to the repository");
     default:
       return outcome(Verdict::kDeferred, std::string(kServersTrouble));
   }
@@ -61,7 +61,7 @@ Outcome failed(const base::Error& error) {
 Outcome outcome_of(const LandingOutcome& landed, const Executor::Say& say) {
   if (landed) {
     return {.verdict = Verdict::kLanded,
-            .why = fmt::format("{} {}", landed->was_there ? "has landed before, as" : "landed as",
+            .why = fmt::format("{} {}", landed->was_there ? "had already landed as" : "landed as",
                                landed->check_in.str()),
             .landed = landed->check_in};
   }
@@ -132,7 +132,7 @@ bool is_deferred(const Outcome& outcome) {
 /// The outcome of jobs behind a deferred one: if they touch the same files, they must not overtake
 /// it.
 Outcome behind(const Outcome& other) {
-  return outcome(other.verdict, "one ahead of it was put off: " + other.why);
+  return outcome(other.verdict, "a change set ahead of it was deferred: " + other.why);
 }
 
 void say_to_all(Items items, std::string_view text) {
@@ -229,12 +229,12 @@ base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& pro
   const auto verdict =
       run_gate(options_.gate, gate_case, [&] { return stop.wanted().has_value(); });
   if (!verdict) {
-    base::log(base::LogLevel::kError, "the gate cannot be run: {}", verdict.error().message);
-    decided = outcome(Verdict::kDeferred, "the gate cannot be run: the server's log says why");
+    base::log(base::LogLevel::kError, "cannot run the gate: {}", verdict.error().message);
+    decided = outcome(Verdict::kDeferred, "the gate cannot be run: see the server's log");
     return std::unexpected(verdict.error());
   }
   if (items.size() > 1) {
-    say_to_all(items, fmt::format("{} (a gate over {} change sets)", verdict->reason,
+    say_to_all(items, fmt::format("{} (one run for {} change sets)", verdict->reason,
                                   prospect.check_ins.size()));
   }
   const bool is_theirs = items.size() == 1 || verdict->decision == GateDecision::kLand;
@@ -325,16 +325,16 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
 
 Outcome RepositoryExecutor::take_back(const Job& rollback, const std::vector<Job>& landed,
                                       const Stop& stop, const Say& say) {
-  if (landed.empty()) return outcome(Verdict::kFailed, "nothing that it names has landed");
+  if (landed.empty()) return outcome(Verdict::kFailed, "none of its change sets has landed");
   LandingOrder order = order_of(rollback);
   order.base.clear();
   if (order.branch.empty()) order.branch = landed.front().meta.target;
   for (const Job& job : landed) {
     if (job.meta.target != order.branch) {
-      return outcome(Verdict::kFailed,
-                     fmt::format("{} landed on the branch {}, not on {}: what landed on several "
-                                 "branches is taken back by a rollback for each",
-                                 job.name.id.str(), job.meta.target, order.branch));
+      return outcome(
+          Verdict::kFailed,
+          fmt::format("{} landed on the branch {}, not on {}: use one rollback per branch",
+                      job.name.id.str(), job.meta.target, order.branch));
     }
     order.takes_back.push_back({job.name.id, job.submitter});
   }

@@ -39,7 +39,7 @@ std::string BoundedOutput::text() const {
   const std::size_t beyond = end_.size() > half_ ? end_.size() - half_ : 0;
   if (left_out_ + beyond > 0) {
     if (!out.ends_with('\n')) out += '\n';
-    out += fmt::format("[{} bytes are left out here]\n", left_out_ + beyond);
+    out += fmt::format("[{} bytes omitted]\n", left_out_ + beyond);
   }
   append_harmless(out, std::string_view(end_).substr(beyond));
   return out;

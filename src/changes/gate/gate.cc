@@ -72,18 +72,18 @@ Result<void> send_tree(GateProcess& process, const GateCase& gate_case) {
 }
 
 GateVerdict verdict_of(int code) {
-  if (code == 0) return {GateDecision::kLand, "the gate lets it pass", {}};
-  if (code == kSkip) return {GateDecision::kSkip, "the gate skips it (exit code 99)", {}};
+  if (code == 0) return {GateDecision::kLand, "the gate accepted it", {}};
+  if (code == kSkip) return {GateDecision::kSkip, "the gate skipped it (exit code 99)", {}};
   if (code == kTemporary) {
-    return {GateDecision::kTryLater, "the gate cannot decide now (exit code 111)", {}};
+    return {GateDecision::kTryLater, "the gate had a temporary error (exit code 111)", {}};
   }
-  if (code == kPermanent) return {GateDecision::kFail, "the gate refuses it (exit code 100)", {}};
+  if (code == kPermanent) return {GateDecision::kFail, "the gate rejected it (exit code 100)", {}};
   if (code > kSignals && code <= kSignals + 64) {
     return {GateDecision::kFail,
-            fmt::format("the gate ended with exit code {}, as of signal {}", code, code - kSignals),
+            fmt::format("the gate exited with code {} (signal {})", code, code - kSignals),
             {}};
   }
-  return {GateDecision::kFail, fmt::format("the gate ended with exit code {}", code), {}};
+  return {GateDecision::kFail, fmt::format("the gate exited with code {}", code), {}};
 }
 
 /// Why the gate was ended before it decided.
@@ -93,10 +93,10 @@ std::string reason_of(GateProcess::End end, const GateOptions& options) {
       return fmt::format("it took more than {} (changes.gate_timeout)",
                          base::in_words(options.timeout));
     case GateProcess::End::kTooMuchMemory:
-      return fmt::format("it had more than {} bytes of memory (changes.gate_memory)",
+      return fmt::format("it used more than {} bytes of memory (changes.gate_memory)",
                          options.memory);
     case GateProcess::End::kTooManyFiles:
-      return fmt::format("it had more than {} files", options.files);
+      return fmt::format("it created more than {} files", options.files);
     default:
       return "it was interrupted";
   }
@@ -106,13 +106,13 @@ Result<GateVerdict> verdict_on(const GateProcess& process, const GateOptions& op
   if (const auto end = process.end(); end != GateProcess::End::kByItself) {
     const bool is_interrupted = end == GateProcess::End::kInterrupted;
     return GateVerdict{is_interrupted ? GateDecision::kInterrupted : GateDecision::kFail,
-                       "the gate was ended: " + reason_of(end, options), process.output()};
+                       "the gate was killed: " + reason_of(end, options), process.output()};
   }
   const auto code = process.exit_code();
   if (!code) {
     std::string output = process.output();
     output.resize(std::min<std::size_t>(output.size(), 500));
-    return fail(ErrorCode::kIo, "a gate's sandbox cannot be set up: " + output);
+    return fail(ErrorCode::kIo, "cannot set up the sandbox of the gate: " + output);
   }
   GateVerdict verdict = verdict_of(*code);
   verdict.output = process.output();
@@ -139,8 +139,8 @@ Result<GateVerdict> run_gate(const GateOptions& options, const GateCase& gate_ca
   if (options.is_sandboxed) {
     if (base::find_program("bwrap").empty()) {
       return fail(ErrorCode::kNotFound,
-                  "gates run in a sandbox of bubblewrap, and there is no bwrap: apt-get install "
-                  "bubblewrap (or, where all who submit are trusted, changes.gate_sandbox = no)");
+                  "the sandbox of gates needs bwrap: apt-get install bubblewrap (or, if all "
+                  "submitters are trusted, set changes.gate_sandbox = no)");
     }
     return run(options, gate_case, sandbox_words(options, gate_case, user), "/", interrupted);
   }

@@ -102,17 +102,17 @@ std::vector<std::string> outer_words(const std::optional<GateUser>& user) {
 }  // namespace
 
 Result<void> check_options(const GateOptions& options) {
-  if (options.command.empty())
-    return fail(ErrorCode::kInvalid, "changes.gate: there is no program");
+  if (options.command.empty()) return fail(ErrorCode::kInvalid, "changes.gate: no program given");
   if (options.timeout.count() <= 0 || options.processor_time.count() <= 0 || options.disk == 0 ||
       options.files == 0 || options.processes == 0 || options.open_files < 16) {
     return fail(ErrorCode::kInvalid,
-                "changes.gate_…: a limit of a gate is 0, or of less than 16 open files");
+                "changes.gate_…: the limits must not be 0, or less than 16 open files");
   }
   for (const std::string& path : options.readable) {
     if (!path.starts_with('/')) {
-      return fail(ErrorCode::kInvalid, fmt::format("changes.gate_read: \"{}\" is no absolute path",
-                                                   base::printable(path)));
+      return fail(
+          ErrorCode::kInvalid,
+          fmt::format("changes.gate_read: \"{}\" is not an absolute path", base::printable(path)));
     }
   }
   if (!options.is_sandboxed) return {};
@@ -123,8 +123,8 @@ Result<void> check_options(const GateOptions& options) {
         });
     if (!is_seen) continue;
     return fail(ErrorCode::kInvalid,
-                fmt::format("a gate could read {}: it lies in a folder of the system, or "
-                            "changes.gate_read names it or a folder around it",
+                fmt::format("a gate could read {}: it is in a system folder, or included in "
+                            "changes.gate_read",
                             base::printable(path)));
   }
   return {};
@@ -134,19 +134,18 @@ Result<std::optional<GateUser>> gate_user(const GateOptions& options) {
   const bool is_root = ::geteuid() == 0;
   if (options.user.empty()) {
     if (!is_root) return std::nullopt;
-    return fail(ErrorCode::kInvalid,
-                "root runs no gate as root: changes.gate_user names whom it becomes");
+    return fail(ErrorCode::kInvalid, "gates may not run as root: set changes.gate_user");
   }
   const passwd* entry = ::getpwnam(options.user.c_str());
   if (entry == nullptr) {
-    return fail(ErrorCode::kNotFound, fmt::format("changes.gate_user: there is no user {}",
+    return fail(ErrorCode::kNotFound, fmt::format("changes.gate_user: user {} does not exist",
                                                   base::printable(options.user)));
   }
   if (entry->pw_uid == 0)
-    return fail(ErrorCode::kInvalid, "changes.gate_user: no gate runs as root");
+    return fail(ErrorCode::kInvalid, "changes.gate_user: gates may not run as root");
   if (is_root) return GateUser{entry->pw_uid, entry->pw_gid};
   if (entry->pw_uid == ::geteuid()) return std::nullopt;
-  return fail(ErrorCode::kDenied, fmt::format("changes.gate_user: only root could become {}",
+  return fail(ErrorCode::kDenied, fmt::format("changes.gate_user: only root can run gates as {}",
                                               base::printable(options.user)));
 }
 

@@ -39,7 +39,7 @@ std::string reference_to(const TakenBackCheckIn& each) {
                      each.id.str().substr(0, kIdDigits), each.name.str().substr(0, kCheckInDigits));
 }
 
-/// The object of "take back".
+/// The object of "roll back".
 std::string references_to(std::span<const TakenBackCheckIn> taken_back) {
   const std::size_t count = taken_back.size();
   if (count == 1) return reference_to(taken_back.front());
@@ -59,8 +59,8 @@ std::string comment_of(const std::string& given, std::span<const TakenBackCheckI
   const bool is_empty = given.find_first_not_of(" \t\r\n") == given.npos;
   // As in fossil.
   if (taken_back.empty()) return is_empty ? "(no comment)" : given;
-  if (is_empty) return "Take back " + references_to(taken_back);
-  return fmt::format("{}\n\nTakes back {}", given, references_to(taken_back));
+  if (is_empty) return "Roll back " + references_to(taken_back);
+  return fmt::format("{}\n\nRolls back {}", given, references_to(taken_back));
 }
 
 }  // namespace quarry::changes

@@ -9,7 +9,7 @@
 
 namespace quarry::changes {
 
-/// A change set that a rollback takes back.
+/// A change set that a rollback rolls back.
 struct TakenBackCheckIn {
   ChangeSetId id;
   artifact::HashName name;
@@ -17,7 +17,7 @@ struct TakenBackCheckIn {
 };
 
 /// The comment of a check-in. GIVEN is its author's ("": none). TAKEN_BACK are the change sets
-/// that it takes back, in order of landing; each is mentioned with its abbreviated id, the first
+/// that it rolls back, in order of landing; each is mentioned with its abbreviated id, the first
 /// line of its comment and a link to its check-in.
 std::string comment_of(const std::string& given, std::span<const TakenBackCheckIn> taken_back);
 

@@ -152,11 +152,9 @@ base::Result<std::vector<LandingOutcome>> Lander::land(std::span<const LandingOr
     QUARRY_TRY_ASSIGN(const bool is_done, commit(prospect));
     if (is_done) return std::move(prospect.outcomes);
   }
-  return base::fail(
-      ErrorCode::kBusy,
-      fmt::format("the tip of the branch {} has moved {} times while this was to land "
-                  "on it",
-                  orders.front().branch, state_->options.attempts));
+  return base::fail(ErrorCode::kBusy,
+                    fmt::format("the tip of the branch {} moved {} times during the landing",
+                                orders.front().branch, state_->options.attempts));
 }
 
 base::Result<bool> Lander::makes_links() {

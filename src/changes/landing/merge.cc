@@ -20,7 +20,7 @@ using Outcome = std::expected<std::optional<MergedFile>, MergeConflict>;
 void need_library() {
   struct Library {
     Library() {
-      if (git_libgit2_init() < 0) throw std::runtime_error("libgit2 does not start");
+      if (git_libgit2_init() < 0) throw std::runtime_error("cannot initialize libgit2");
     }
     ~Library() { git_libgit2_shutdown(); }
   };
@@ -105,12 +105,11 @@ Outcome merge_lines(const FileVersion& base, const FileVersion& ours, const File
                     char permission, const MergeLabels& labels) {
   const std::string_view contents[] = {base.content, ours.content, theirs.content};
   if (!std::ranges::all_of(contents, is_text)) {
-    return conflict("both sides have changed it, and it is no text");
+    return conflict("changed on both sides, and binary");
   }
   if (std::ranges::any_of(contents, is_too_large)) {
     return conflict(
-        fmt::format("both sides have changed it, and it has more than the {} bytes or "
-                    "{} lines that are merged",
+        fmt::format("changed on both sides, and too large to merge (limits: {} bytes, {} lines)",
                     kMaxMerged, kMaxLinesMerged));
   }
   need_library();
@@ -125,11 +124,11 @@ Outcome merge_lines(const FileVersion& base, const FileVersion& ours, const File
   LinesMerged lines;
   if (git_merge_file(&lines.result, &inputs[0], &inputs[1], &inputs[2], &options) != 0) {
     const git_error* const error = git_error_last();
-    return conflict(fmt::format("its lines cannot be merged: {}",
-                                error != nullptr ? error->message : "libgit2 does not say why"));
+    return conflict(fmt::format("cannot merge its lines: {}",
+                                error != nullptr ? error->message : "unknown error"));
   }
   if (lines.result.automergeable == 0) {
-    return conflict("both sides have changed the same lines", regions_of(lines.text()));
+    return conflict("the same lines changed on both sides", regions_of(lines.text()));
   }
   return merged(lines.text(), permission);
 }
@@ -147,12 +146,12 @@ std::optional<T> only_change(const T& base, const T& ours, const T& theirs) {
 Outcome merge_file(const MaybeVersion& base, const MaybeVersion& ours, const MaybeVersion& theirs,
                    const MergeLabels& labels) {
   if (const auto one = only_change(base, ours, theirs)) return as_merged(*one);
-  if (!theirs) return conflict("it is removed, but the branch has changed it");
-  if (!ours) return conflict("it is changed, but the branch has removed it");
-  if (!base) return conflict("both sides have added it, and not the same");
+  if (!theirs) return conflict("deleted, but changed on the branch");
+  if (!ours) return conflict("changed, but deleted on the branch");
+  if (!base) return conflict("added on both sides with different contents");
   const char permissions[] = {base->permission, ours->permission, theirs->permission};
   if (std::ranges::find(permissions, 'l') != std::end(permissions)) {
-    return conflict("both sides have changed it, and it is a symbolic link on one of them");
+    return conflict("changed on both sides, and a symbolic link on one of them");
   }
   // Without links there are only two permissions, so the sides cannot have made different changes.
   const char permission = *only_change(base->permission, ours->permission, theirs->permission);

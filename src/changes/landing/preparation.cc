@@ -29,16 +29,16 @@ base::Result<void> check_orders(std::span<const LandingOrder> orders) {
   for (const LandingOrder& order : orders) {
     if (order.branch != orders.front().branch) {
       return base::fail(ErrorCode::kInvalid,
-                        "change sets for several branches cannot land at once");
+                        "change sets for different branches cannot land together");
     }
     if (!ids.insert(order.id).second) {
       return base::fail(ErrorCode::kInvalid,
-                        fmt::format("the change set {} is to land twice", order.id.str()));
+                        fmt::format("the change set {} is listed twice", order.id.str()));
     }
     for (const std::string& text : {order.comment, order.author}) {
       if (text.find('\0') == std::string::npos) continue;
-      return base::fail(ErrorCode::kInvalid, fmt::format("a NUL byte is in the comment or author "
-                                                         "of the change set {}",
+      return base::fail(ErrorCode::kInvalid, fmt::format("the comment or author of the change "
+                                                         "set {} contains a NUL byte",
                                                          order.id.str()));
     }
   }
@@ -87,8 +87,8 @@ Attempt<repository::BranchTip> Preparation::look_up_tip() {
   }
   if (tip->open_leaves == 1) return *tip;
   return refuse(RefusalKind::kForked,
-                fmt::format("the branch {} has forked: it has {} open leaves, and somebody has to "
-                            "merge them, or close all but one",
+                fmt::format("the branch {} has forked: it has {} open leaves; merge them or close "
+                            "all but one",
                             prospect_.branch, tip->open_leaves));
 }
 
@@ -126,7 +126,7 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
   return base;
 }
 
-/// Takes back the last change set first, so that each finds its changes as it left them, apart
+/// Rolls back the last change set first, so that each finds its changes as it left them, apart
 /// from later changes by others.
 Attempt<void> Preparation::take_back(const LandingOrder& order, TreeChange& change,
                                      MergeLabels labels) {
@@ -139,7 +139,7 @@ Attempt<void> Preparation::take_back(const LandingOrder& order, TreeChange& chan
     QUARRY_TRY_ASSIGN(const CheckInPtr after, stored_.check_in(*name));
     if (after->parents.empty()) {
       return refuse(RefusalKind::kNotLanded,
-                    fmt::format("the check-in {} has nothing before it", name->str()));
+                    fmt::format("the check-in {} has no parent", name->str()));
     }
     QUARRY_TRY_ASSIGN(const CheckInPtr before, stored_.check_in(after->parents.front()));
     labels.base = fmt::format("change set {} ({})", id.str(), brief(*name));
@@ -174,7 +174,7 @@ Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
                                         const TreeChange::Added& added) {
   if (repository_.is_shunned(added.name)) {
     return refuse(RefusalKind::kBadFile,
-                  fmt::format("this repository does not take {}: it is shunned", added.name.str()));
+                  fmt::format("artifact {} is shunned in this repository", added.name.str()));
   }
   const auto known = repository_.find(added.name);
   const bool is_there = known && !known->is_phantom() && !repository_.is_private(known->rid);
@@ -224,7 +224,7 @@ Attempt<std::string> Preparation::manifest_of(const LandingOrder& order, const F
   const auto parsed = artifact::parse_structural(manifest);
   if (!parsed || parsed->type != artifact::StructuralType::kCheckIn ||
       parsed->files.size() != tree.size()) {
-    return refuse(RefusalKind::kBadFile, "fossil would not take its manifest for a check-in");
+    return refuse(RefusalKind::kBadFile, "fossil would not accept its manifest as a check-in");
   }
   return manifest;
 }

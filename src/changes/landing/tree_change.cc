@@ -27,10 +27,10 @@ std::unexpected<LandingError> bad(std::string_view name, std::string_view why) {
 /// Why NAME is not possible; null if it is.
 const char* fault_of(std::string_view name) {
   if (name.find('\0') != std::string_view::npos || !artifact::is_simple_path(name)) {
-    return "no path of a file in a repository";
+    return "not a valid file name in a repository";
   }
-  if (name.size() > kMaxName) return "a name longer than those that are taken";
-  return artifact::is_checkout_database(name) ? "the name of fossil's own file" : nullptr;
+  if (name.size() > kMaxName) return "the name is too long";
+  return artifact::is_checkout_database(name) ? "a name reserved by fossil" : nullptr;
 }
 
 /// The file in TREE that conflicts with the file NAME, since one of them would have to be a folder;
@@ -57,21 +57,21 @@ Attempt<void> TreeChange::check(const ChangedFile& file) const {
   if (const char* const fault = fault_of(file.name)) return bad(file.name, fault);
   if (!file.content) return {};
   if (file.permission != 0 && file.permission != 'x' && file.permission != 'l') {
-    return bad(file.name, "neither a file, a program nor a symbolic link");
+    return bad(file.name, "not a file or a symbolic link");
   }
   if (file.content->size() > max_size_) {
-    return bad(file.name, fmt::format("it has {} bytes; at most {} are taken", file.content->size(),
-                                      max_size_));
+    return bad(file.name,
+               fmt::format("it has {} bytes; the limit is {}", file.content->size(), max_size_));
   }
   if (file.permission == 'l' &&
       (file.content->empty() || file.content->size() > kLongestLink ||
        file.content->find_first_of(std::string_view("\0\n", 2)) != std::string::npos)) {
-    return bad(file.name, "a symbolic link that leads nowhere");
+    return bad(file.name, "the target of the symbolic link is invalid");
   }
   // Stored as a file, a control artifact would still take effect: the right to submit does not
   // include, for example, closing branches.
   if (artifact::parse_structural(*file.content)) {
-    return bad(file.name, "fossil would take its content for a manifest or control artifact");
+    return bad(file.name, "fossil would read its content as a manifest or control artifact");
   }
   return {};
 }
@@ -122,7 +122,7 @@ Attempt<void> TreeChange::merge(const std::string& name, const MaybeFile& base,
   }
   lines_ += static_cast<std::size_t>(versions[1] ? std::ranges::count(*contents[1], '\n') : 0);
   if (lines_ > kMaxLines) {
-    return bad(name, fmt::format("with it there are more than {} lines to be merged", kMaxLines));
+    return bad(name, fmt::format("the change set has more than {} lines to merge", kMaxLines));
   }
   auto merged = merge_file(versions[0], versions[1], versions[2], labels);
   if (!merged) {
@@ -131,9 +131,10 @@ Attempt<void> TreeChange::merge(const std::string& name, const MaybeFile& base,
     put(name, std::nullopt);
   } else {
     const auto content = std::make_shared<const std::string>(std::move((*merged)->content));
-    if (content->size() > max_size_) return bad(name, "it has become too large by being merged");
+    if (content->size() > max_size_) return bad(name, "too large after merging");
     if (artifact::parse_structural(*content)) {
-      return bad(name, "merged, fossil would take its content for a manifest or control artifact");
+      return bad(name,
+                 "after merging, fossil would read its content as a manifest or control artifact");
     }
     put(name, TreeFile{name_of(content, ours, base), (*merged)->permission});
   }
@@ -145,11 +146,11 @@ Attempt<void> TreeChange::apply(const std::vector<ChangedFile>& files, const Fil
   std::unordered_set<std::string_view> names;
   for (const ChangedFile& file : files) {
     QUARRY_TRY(check(file));
-    if (!names.insert(file.name).second) return bad(file.name, "it is in the change set twice");
+    if (!names.insert(file.name).second) return bad(file.name, "it is listed twice");
     const MaybeFile ours = find(tree_, file.name);
     const MaybeFile old = base != nullptr ? find(*base, file.name) : ours;
     if (!file.content && !old) {
-      return bad(file.name, fmt::format("{} has no such file that could be removed",
+      return bad(file.name, fmt::format("{} has no such file to delete",
                                         base != nullptr ? labels.base : labels.ours));
     }
     MaybeFile theirs;
@@ -185,7 +186,7 @@ void TreeChange::find_obstacles() {
     if (before || !tree_.contains(name)) continue;
     if (const auto obstacle = obstacle_of(tree_, name)) {
       conflicts_.push_back(
-          {name, {fmt::format("it and the file {} cannot both be there", *obstacle), {}}});
+          {name, {fmt::format("it cannot exist beside the file {}", *obstacle), {}}});
     }
   }
 }
@@ -200,11 +201,10 @@ std::unexpected<LandingError> TreeChange::conflict(const MergeLabels& labels) {
     if (log.size() < kMaxLog) log += fmt::format("{}: {}\n{}", name, what.reason, what.regions);
   }
   if (conflicts_.size() > kMaxNamesListed) names += ", …";
-  return refuse(
-      RefusalKind::kConflict,
-      fmt::format("{} and {} do not go together in {} file{}: {}", labels.theirs, labels.ours,
-                  conflicts_.size(), conflicts_.size() == 1 ? "" : "s", names),
-      std::move(log));
+  return refuse(RefusalKind::kConflict,
+                fmt::format("{} conflicts with {} in {} file{}: {}", labels.theirs, labels.ours,
+                            conflicts_.size(), conflicts_.size() == 1 ? "" : "s", names),
+                std::move(log));
 }
 
 Attempt<std::vector<TreeChange::Added>> TreeChange::finish(const MergeLabels& labels) {

@@ -1,5 +1,5 @@
 // The files of a check-in that is being made: those of its parent, changed by a change set, or
-// with earlier changes taken back.
+// with earlier changes rolled back.
 #pragma once
 
 #include <map>
@@ -29,7 +29,7 @@ class TreeChange {
   /// tree.
   Attempt<void> apply(const std::vector<ChangedFile>& files, const FileTree* base,
                       const MergeLabels& labels);
-  /// Takes back the changes between BEFORE and AFTER.
+  /// Rolls back the changes between BEFORE and AFTER.
   Attempt<void> take_back(const FileTree& after, const FileTree& before, const MergeLabels& labels);
 
   /// A new content.

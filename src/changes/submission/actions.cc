@@ -25,8 +25,8 @@ using base::Result;
 
 constexpr std::array<std::string_view, 6> kActionNames = {"approve", "hold",  "release",
                                                           "abandon", "retry", "terminate"};
-constexpr std::array<std::string_view, 6> kDone = {
-    "approved", "held", "released", "abandoned", "to be tried again", "terminated"};
+constexpr std::array<std::string_view, 6> kDone = {"approved",  "held",    "released",
+                                                   "abandoned", "retried", "terminated"};
 // A daemon holds the lock of a job for moments, its execution for long.
 constexpr int kTries = 40;
 constexpr std::chrono::milliseconds kBetweenTries{25};
@@ -57,7 +57,7 @@ std::unexpected<base::Error> already(const Job& job, std::string_view what) {
 
 Result<void> approve(const ActionRequest& request, Job& job) {
   if (!job.meta.approval.empty()) {
-    return already(job, fmt::format("approved already: {}", job.meta.approval));
+    return already(job, fmt::format("already approved: {}", job.meta.approval));
   }
   job.meta.approval =
       request.text.empty() ? "by " + request.login : one_line(request.text, kMaxText);
@@ -65,7 +65,7 @@ Result<void> approve(const ActionRequest& request, Job& job) {
 }
 
 Result<void> hold(const ActionRequest& request, Job& job) {
-  if (!job.held.empty()) return already(job, fmt::format("held already, by {}", job.held));
+  if (!job.held.empty()) return already(job, fmt::format("already held by {}", job.held));
   job.held = request.login;
   if (!request.text.empty()) job.held += ": " + one_line(request.text, kMaxText);
   return {};
@@ -73,11 +73,10 @@ Result<void> hold(const ActionRequest& request, Job& job) {
 
 /// The error for a job that another process has locked.
 std::unexpected<base::Error> in_hand(const JobLocation& location) {
-  return fail(ErrorCode::kBusy,
-              fmt::format("{} is being {}: try again in a moment", location.name.id.str(),
-                          location.stage == Stage::kRun        ? "executed"
-                          : location.stage == Stage::kPrequeue ? "looked at"
-                                                               : "moved"));
+  return fail(ErrorCode::kBusy, fmt::format("{} is being {}: try again", location.name.id.str(),
+                                            location.stage == Stage::kRun        ? "executed"
+                                            : location.stage == Stage::kPrequeue ? "checked"
+                                                                                 : "moved"));
 }
 
 Result<void> require_right(const ActionRequest& request, const Job& job,
@@ -105,7 +104,7 @@ Result<Job> stop(Directories& directories, const JobLocation& location,
   const std::string why = why_of(request);
   QUARRY_TRY(directories.replace_file(directories.control(file), why + "\n"));
   pull(directories.control(""), Trigger::kExecution);
-  job.add_history(now, location.stage, "to be " + why);
+  job.add_history(now, location.stage, "stop requested: " + why);
   return job;
 }
 
@@ -230,9 +229,9 @@ std::optional<JobLocation> find_by_log(const Directories& directories, const Cha
 
 Result<JobLocation> find_one(const Directories& directories, std::string_view digits) {
   if (digits.empty() || digits.size() > 16 || !base::is_hex(digits)) {
-    return fail(
-        ErrorCode::kInvalid,
-        fmt::format("\"{}\" is no id of a change set, nor its beginning", base::printable(digits)));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is not the id of a change set or a prefix of one",
+                            base::printable(digits)));
   }
   if (const auto id = ChangeSetId::parse(digits)) {
     if (auto location = find_by_log(directories, *id)) return std::move(*location);

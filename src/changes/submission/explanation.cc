@@ -55,7 +55,7 @@ class Reading {
   Result<void> put(Stage stage, const ChangeSetName& name) {
     if (++files_ > kMaxExplained) {
       return fail(ErrorCode::kLimit,
-                  fmt::format("there are more than {} change sets to look at", kMaxExplained));
+                  fmt::format("there are more than {} change sets", kMaxExplained));
     }
     const auto job = directories_.read(stage, name);
     if (job) {
@@ -84,9 +84,8 @@ std::string why_stuck(const Directories& directories) {
   if (::statvfs(directories.base().c_str(), &disk) != 0) return {};
   const std::uint64_t room = std::uint64_t{disk.f_bavail} * disk.f_frsize;
   const bool is_full = room < kNoRoom || (disk.f_files > 0 && disk.f_favail == 0);
-  return is_full
-             ? "; and nothing goes on until there is room on the disk of the queue, which is full"
-             : "";
+  return is_full ? "; the disk of the queue is full, so nothing continues until there is space"
+                 : "";
 }
 
 }  // namespace
@@ -100,20 +99,20 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
     if (!location) return std::unexpected(not_here(id.str()));
     QUARRY_TRY_ASSIGN(const Job job, directories.read(location->stage, location->name));
     const std::string last = job.history.empty() ? "" : job.history.back().why;
-    return fmt::format("it waits for nothing: it is in {}/{}{}", word_of(location->stage),
+    return fmt::format("it is not waiting: it is in {}/{}{}", word_of(location->stage),
                        last.empty() ? "" : ": ", last);
   }
   QUARRY_TRY(reading.read_unknown());
   QUARRY_TRY_ASSIGN(auto frozen, frozen_branches(directories));
   reading.model.set_frozen(std::move(frozen));
   std::string why = reading.model.why_not(id, now);
-  if (why.empty()) why = "nothing is in its way: it is about to go";
+  if (why.empty()) why = "nothing blocks it: it is ready";
   return why + why_stuck(directories);
 }
 
-Result<std::vector<JobLocation>> what_goes_with(const Directories& directories,
-                                                const std::vector<ChangeSetId>& ids,
-                                                std::size_t limit) {
+Result<std::vector<JobLocation>> rollback_closure(const Directories& directories,
+                                                  const std::vector<ChangeSetId>& ids,
+                                                  std::size_t limit) {
   const Rules usual;
   Reading reading(directories, usual);
   for (std::size_t i = 0; i < kStages; ++i) QUARRY_TRY(reading.read(static_cast<Stage>(i)));

@@ -34,9 +34,9 @@ base::Result<std::array<bool, kMoveTypes>> parse_move_types(std::string_view tex
     const std::string_view word = text.substr(at, end - at);
     const auto type = move_type_named(word);
     if (!type) {
-      return base::fail(
-          base::ErrorCode::kInvalid,
-          fmt::format("\"{}\" is no move type: RB, EM, BF, DC, or none", base::printable(word)));
+      return base::fail(base::ErrorCode::kInvalid,
+                        fmt::format("\"{}\" is not a move type (RB, EM, BF, DC, or none)",
+                                    base::printable(word)));
     }
     types[static_cast<std::size_t>(*type)] = true;
     at = text.find_first_not_of(kBetween, end);

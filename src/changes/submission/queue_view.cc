@@ -227,7 +227,7 @@ std::string headline(const Job& job) {
   if (begin != comment.npos) return comment.substr(begin, comment.find('\n', begin) - begin);
   if (job.name.type != MoveType::kRollback) return {};
   constexpr std::size_t kTold = 5, kDigits = 8;
-  std::string text = "take back";
+  std::string text = "roll back";
   const auto& ids = job.meta.dependencies;
   for (std::size_t i = 0; i < ids.size() && i < kTold; ++i) {
     text += fmt::format("{}{}", i == 0 ? " " : ", ", ids[i].str().substr(0, kDigits));

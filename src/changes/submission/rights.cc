@@ -45,11 +45,12 @@ bool is_allowed(const Allowed& allowed, const Actor& actor) {
                              [&](char letter) { return has(actor.letters, letter); });
 }
 
-std::string not_allowed(std::string_view what, Deed deed, const Rights& rights) {
-  return fmt::format("{} is for {} (changes.{})", what, rights.of(deed).text(), word_of(deed));
-}
-
 }  // namespace
+
+std::string not_permitted(std::string_view what, Deed deed, const Rights& rights) {
+  return fmt::format("not permitted: {} (changes.{} = {})", what, word_of(deed),
+                     rights.of(deed).text());
+}
 
 std::string_view word_of(Deed deed) {
   return kRightNames[static_cast<std::size_t>(deed)];
@@ -81,7 +82,7 @@ base::Result<Allowed> Allowed::parse(std::string_view text) {
   }
   if (words == 0 || (is_none && words > 1)) {
     return fail(ErrorCode::kInvalid,
-                "it wants capabilities (one letter each) and users (@NAME), or the word none");
+                "expected capabilities (one letter each) and users (@NAME), or none");
   }
   return allowed;
 }
@@ -105,12 +106,13 @@ bool may(const Rights& rights, Deed deed, const Actor& actor, std::string_view s
 std::optional<std::string> objection(const Rights& rights, MoveType type, const Actor& actor) {
   const auto refuse_unless = [&](Deed deed, std::string_view what) -> std::optional<std::string> {
     if (may(rights, deed, actor)) return std::nullopt;
-    return not_allowed(what, deed, rights);
+    return not_permitted(what, deed, rights);
   };
   // A rollback concerns others' work: a user who may do one need not be allowed to submit.
-  if (type == MoveType::kRollback) return refuse_unless(Deed::kRollback, "a rollback");
-  if (auto refused = refuse_unless(Deed::kSubmit, "a submission")) return refused;
-  if (type == MoveType::kEmergency) return refuse_unless(Deed::kEmergency, "an emergency move");
+  if (type == MoveType::kRollback) return refuse_unless(Deed::kRollback, "submitting a rollback");
+  if (auto refused = refuse_unless(Deed::kSubmit, "submitting")) return refused;
+  if (type == MoveType::kEmergency)
+    return refuse_unless(Deed::kEmergency, "submitting an emergency");
   return std::nullopt;
 }
 
@@ -118,11 +120,11 @@ std::optional<std::string> objection(const Rights& rights, const Meta& meta, con
   if (auto refused = objection(rights, meta.type, actor)) return refused;
   const bool is_in_name_of_other = !meta.author.empty() && meta.author != actor.login;
   if (is_in_name_of_other && !may(rights, Deed::kAuthor, actor)) {
-    return not_allowed("a change set in the name of another (##author)", Deed::kAuthor, rights);
+    return not_permitted("naming another author (##author)", Deed::kAuthor, rights);
   }
   // Only users who may approve may give the reference of an approval.
   if (!meta.approval.empty() && !may(rights, Deed::kApprove, actor)) {
-    return not_allowed("an approval (##approval)", Deed::kApprove, rights);
+    return not_permitted("giving an approval (##approval)", Deed::kApprove, rights);
   }
   return std::nullopt;
 }

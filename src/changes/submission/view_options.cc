@@ -54,11 +54,11 @@ std::optional<StageSet> stages_named(std::string_view words) {
 }
 
 std::string stages_help() {
-  std::string text = "the states are ";
+  std::string text = "states are ";
   for (std::size_t i = 0; i < kStages; ++i) {
     text += fmt::format("{}, ", word_of(static_cast<Stage>(i)));
   }
-  return text + "waiting (the first five) and over (the others), with commas between them";
+  return text + "waiting (the first five) and over (the others), separated by commas";
 }
 
 }  // namespace quarry::changes

@@ -64,7 +64,7 @@ class Gzip : public Expansion {
 
  protected:
   Result<std::size_t> expand(std::span<char> buffer) override {
-    if (!is_open_) return fail(ErrorCode::kIo, "zlib cannot begin");
+    if (!is_open_) return fail(ErrorCode::kIo, "cannot initialize zlib");
     stream_.next_out = reinterpret_cast<Bytef*>(buffer.data());
     stream_.avail_out = static_cast<uInt>(buffer.size());
     while (stream_.avail_out == buffer.size()) {
@@ -72,7 +72,7 @@ class Gzip : public Expansion {
         QUARRY_TRY_ASSIGN(const std::size_t size, input_.read(bytes_));
         if (size == 0 && is_between_members_) return 0;
         if (size == 0)
-          return fail(ErrorCode::kInvalid, "the tarball is cut short: its gzip stream has no end");
+          return fail(ErrorCode::kInvalid, "the tarball is truncated: its gzip stream has no end");
         stream_.next_in = reinterpret_cast<Bytef*>(bytes_.data());
         stream_.avail_in = static_cast<uInt>(size);
       }
@@ -85,7 +85,7 @@ class Gzip : public Expansion {
       } else if (code != Z_OK && code != Z_BUF_ERROR) {
         return fail(ErrorCode::kInvalid,
                     fmt::format("the tarball is damaged: gzip: {}",
-                                stream_.msg != nullptr ? stream_.msg : "wrong data"));
+                                stream_.msg != nullptr ? stream_.msg : "invalid data"));
       }
     }
     return buffer.size() - stream_.avail_out;
@@ -116,7 +116,7 @@ class Zstd : public Expansion {
   Result<void> open() {
     // A warning would mean that it uses an external program.
     if (::archive_read_support_filter_zstd(archive_) != ARCHIVE_OK) {
-      return fail(ErrorCode::kIo, "this libarchive cannot expand zstd");
+      return fail(ErrorCode::kIo, "libarchive does not support zstd");
     }
     ::archive_read_support_format_raw(archive_);
     if (::archive_read_open(archive_, this, nullptr, &Zstd::on_read, nullptr) != ARCHIVE_OK)
@@ -125,7 +125,7 @@ class Zstd : public Expansion {
     if (::archive_read_next_header(archive_, &entry) != ARCHIVE_OK) return failure();
     // The zstd filter and our source. Output of a further filter would not be limited.
     if (::archive_filter_count(archive_) != 2) {
-      return fail(ErrorCode::kInvalid, "the tarball is compressed several times");
+      return fail(ErrorCode::kInvalid, "the tarball is compressed more than once");
     }
     is_open_ = true;
     return {};
@@ -134,7 +134,7 @@ class Zstd : public Expansion {
   std::unexpected<base::Error> failure() {
     if (!error_.message.empty()) return std::unexpected(error_);
     const char* why = ::archive_error_string(archive_);
-    return fail(ErrorCode::kInvalid, fmt::format("the tarball is damaged or cut short: {}",
+    return fail(ErrorCode::kInvalid, fmt::format("the tarball is damaged or truncated: {}",
                                                  why != nullptr ? why : "zstd"));
   }
 
@@ -165,10 +165,11 @@ std::unique_ptr<Expansion> expansion_of(int tarball, std::string_view beginning)
 
 Result<std::unique_ptr<Expansion>> Expansion::open(int tarball, const TarballLimits& limits) {
   struct stat status {};
-  if (::fstat(tarball, &status) != 0) return base::fail_errno("cannot look at the tarball");
-  if (!S_ISREG(status.st_mode)) return fail(ErrorCode::kInvalid, "the tarball is no file");
+  if (::fstat(tarball, &status) != 0) return base::fail_errno("cannot examine the tarball");
+  if (!S_ISREG(status.st_mode))
+    return fail(ErrorCode::kInvalid, "the tarball is not a regular file");
   if (static_cast<std::uint64_t>(status.st_size) > limits.tarball) {
-    return fail(ErrorCode::kLimit, fmt::format("the tarball has {} bytes; {} are the most",
+    return fail(ErrorCode::kLimit, fmt::format("the tarball has {} bytes; the limit is {}",
                                                status.st_size, limits.tarball));
   }
   std::array<char, 4> beginning{};
@@ -182,7 +183,7 @@ Result<std::size_t> Expansion::read(std::span<char> buffer) {
   QUARRY_TRY_ASSIGN(const std::size_t size, expand(buffer));
   if (size > left_) {
     return fail(ErrorCode::kLimit,
-                fmt::format("the tarball has more than {} bytes when it is expanded", limit_));
+                fmt::format("the tarball expands to more than {} bytes", limit_));
   }
   left_ -= size;
   return size;

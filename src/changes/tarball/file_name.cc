@@ -82,7 +82,7 @@ Result<void> check_file_name(std::string_view name) {
   QUARRY_TRY(check_text("a file's name", name));
   if (!artifact::is_simple_path(name)) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is no relative path without \".\" and \"..\"",
+                fmt::format("\"{}\" is not a relative path without \".\" and \"..\"",
                             base::printable(name, kShown)));
   }
   if (has_long_component(name)) {
@@ -91,8 +91,8 @@ Result<void> check_file_name(std::string_view name) {
                             base::printable(name, kShown)));
   }
   if (has_fossil_files(name)) {
-    return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is a name that fossil keeps for itself",
-                                                 base::printable(name, kShown)));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is a name reserved by fossil", base::printable(name, kShown)));
   }
   return {};
 }
@@ -106,8 +106,8 @@ Result<void> check_link_target(std::string_view name, std::string_view target) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("{} {}: {}", what, why, base::printable(target, kShown)));
   };
-  if (target.front() == '/') return refuse("is absolute; it may only lead to what is in the tree");
-  if (has_fossil_files(target)) return refuse("is what fossil keeps for itself");
+  if (target.front() == '/') return refuse("is absolute; it has to stay within the tree");
+  if (has_fossil_files(target)) return refuse("is a name reserved by fossil");
   auto depth = std::ranges::count(name, '/');  // folders above the link
   // Components above a link are folders, but those that its target leads through may be links
   // themselves, with other parents. So ".." is allowed only at the start of the target; then no
@@ -122,7 +122,7 @@ Result<void> check_link_target(std::string_view name, std::string_view target) {
     }
   });
   if (is_out) return refuse("leads out of the tree");
-  if (goes_up_again) return refuse("has \"..\" behind a name, which may be another link's");
+  if (goes_up_again) return refuse("has \"..\" after a name, which may be another link");
   return {};
 }
 

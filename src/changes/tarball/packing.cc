@@ -60,7 +60,7 @@ class Unpacking {
 
 std::unexpected<base::Error> senseless() {
   return fail(ErrorCode::kInvalid,
-              "what the reader of the tarball tells makes no sense: the tarball is hostile");
+              "the reader of the tarball gave an invalid answer: the tarball may be hostile");
 }
 
 /// Whether FILE is within LIMITS and within the CONTENTS bytes that exist.

@@ -88,12 +88,12 @@ std::string_view kind_of(archive_entry* entry) {
     case AE_IFSOCK:
       return "a socket";
     case AE_IFREG:
-      return ::archive_entry_sparse_count(entry) > 0 ? "a file with holes" : "";
+      return ::archive_entry_sparse_count(entry) > 0 ? "a sparse file" : "";
     case AE_IFLNK:
     case AE_IFDIR:
       return "";
     default:
-      return "of no kind that is known";
+      return "of an unknown type";
   }
 }
 
@@ -133,14 +133,14 @@ class TarReader {
   std::unexpected<base::Error> failure() {
     if (!source_.error().message.empty()) return std::unexpected(source_.error());
     const char* why = ::archive_error_string(archive_.get());
-    return fail(ErrorCode::kInvalid, fmt::format("the tarball is damaged, or no tarball: {}",
+    return fail(ErrorCode::kInvalid, fmt::format("not a tarball, or damaged: {}",
                                                  base::printable(why != nullptr ? why : "?")));
   }
 
   Result<void> take(archive_entry* entry) {
     const char* text = ::archive_entry_pathname(entry);
     if (text == nullptr || *text == '\0') {
-      return fail(ErrorCode::kInvalid, "an entry has no name, or one that is no UTF-8");
+      return fail(ErrorCode::kInvalid, "an entry has no name, or one that is not UTF-8");
     }
     std::string_view path = text;
     const auto refuse = [&](std::string_view why) {
@@ -167,7 +167,7 @@ class TarReader {
   }
 
   Result<void> take_meta(archive_entry* entry) {
-    if (entries_.has_meta) return fail(ErrorCode::kInvalid, "meta stands in the tarball twice");
+    if (entries_.has_meta) return fail(ErrorCode::kInvalid, "meta is in the tarball twice");
     entries_.has_meta = true;
     QUARRY_TRY(check_size(entry, kMeta, kMaxMeta));
     return read_data(kMeta, ::archive_entry_size(entry),
@@ -183,7 +183,7 @@ class TarReader {
       const char* target = ::archive_entry_symlink(entry);
       if (target == nullptr) {
         return fail(ErrorCode::kInvalid,
-                    fmt::format("the target of the symbolic link \"{}\" is no UTF-8",
+                    fmt::format("the target of the symbolic link \"{}\" is not UTF-8",
                                 base::printable(name, 120)));
       }
       const std::string_view content = target;
@@ -212,7 +212,7 @@ class TarReader {
                   fmt::format("\"{}\" has no size", base::printable(name, 120)));
     }
     if (static_cast<std::uint64_t>(size) <= limit) return {};
-    return fail(ErrorCode::kLimit, fmt::format("\"{}\" has {} bytes; {} are the most",
+    return fail(ErrorCode::kLimit, fmt::format("\"{}\" has {} bytes; the limit is {}",
                                                base::printable(name, 120), size, limit));
   }
 
@@ -229,7 +229,7 @@ class TarReader {
       if (code != ARCHIVE_OK) return failure();
       if (offset != done || length > static_cast<std::uint64_t>(size - done)) {
         return fail(ErrorCode::kInvalid,
-                    fmt::format("\"{}\" is a file with holes", base::printable(name, 120)));
+                    fmt::format("\"{}\" is a sparse file", base::printable(name, 120)));
       }
       QUARRY_TRY(take(std::string_view(static_cast<const char*>(bytes), length),
                       static_cast<std::uint64_t>(done)));
@@ -237,7 +237,7 @@ class TarReader {
     }
     if (done == size) return {};
     return fail(ErrorCode::kInvalid,
-                fmt::format("the tarball is cut short in \"{}\"", base::printable(name, 120)));
+                fmt::format("the tarball is truncated in \"{}\"", base::printable(name, 120)));
   }
 
   /// A tarball that was truncated between two entries would look as if the missing files were
@@ -248,10 +248,10 @@ class TarReader {
     const std::uint64_t padded = (end_of_entry_ + kBlock - 1) / kBlock * kBlock;
     if (end < padded + kBlock) {
       return fail(ErrorCode::kInvalid,
-                  "the tarball is cut short: the end mark of the archive is missing");
+                  "the tarball is truncated: the end marker of the archive is missing");
     }
     if (source_.is_blank_from(end)) return {};
-    return fail(ErrorCode::kInvalid, "something follows the end of the archive in the tarball");
+    return fail(ErrorCode::kInvalid, "the tarball has data after the end of the archive");
   }
 
   Source& source_;
@@ -277,7 +277,7 @@ Result<void> write_at(int file, std::string_view bytes, std::uint64_t offset) {
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) {
       const bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
-      auto failure = base::fail_errno("cannot keep what the tarball holds");
+      auto failure = base::fail_errno("cannot store the contents of the tarball");
       if (is_full) failure.error().code = ErrorCode::kNoSpace;
       return failure;
     }

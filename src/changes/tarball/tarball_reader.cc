@@ -53,10 +53,10 @@ Result<void> check_names(const TarballEntries& entries) {
     if (are_same && first.is_folder && second.is_folder) continue;
     const std::string shown = base::printable(first.name, 120);
     if (are_same && first.is_folder == second.is_folder) {
-      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" stands in the tarball twice", shown));
+      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is in the tarball twice", shown));
     }
     if (are_same || (!first.is_folder && is_below(second.name, first.name))) {
-      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is a file and a folder", shown));
+      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is both a file and a folder", shown));
     }
   }
   return {};

@@ -60,7 +60,8 @@ Result<TarballWriter> TarballWriter::open(Sink sink, TarballCompression compress
   int code = ARCHIVE_OK;
   if (compression == TarballCompression::kGzip) code = ::archive_write_add_filter_gzip(out);
   if (compression == TarballCompression::kZstd) code = ::archive_write_add_filter_zstd(out);
-  if (code != ARCHIVE_OK) return fail(ErrorCode::kIo, "this libarchive cannot compress so");
+  if (code != ARCHIVE_OK)
+    return fail(ErrorCode::kIo, "libarchive does not support this compression");
   // No time in the gzip header.
   if (compression == TarballCompression::kGzip) {
     ::archive_write_set_filter_option(out, "gzip", "timestamp", nullptr);
@@ -121,7 +122,7 @@ Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
     QUARRY_TRY(check_file_name(name));
     // If a name changes when it is written and parsed, the change set would change another file.
     if (!std::ranges::binary_search(same.files, name)) {
-      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is a name that ##files cannot hold",
+      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is a name that ##files cannot express",
                                                    base::printable(name, 120)));
     }
   }

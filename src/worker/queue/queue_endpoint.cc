@@ -39,7 +39,7 @@ constexpr std::size_t kMaxText = 500;
 std::string client_message(const base::Error& error) {
   switch (http::status_of(error.code)) {
     case 500:
-      return "the queue cannot be used now: the server's log says why";
+      return "the queue is not available: see the server's log";
     case 507:
       return "the server's disk is full";
     default:
@@ -143,7 +143,7 @@ class Answer {
                       changes::is_first_request(directories_, sync::kMaxSkew, login_.signature(),
                                                 login_.date(), now));
     if (is_first) return {};
-    return refuse(409, "this request was taken already: sign each anew");
+    return refuse(409, "this request was already accepted: sign each request anew");
   }
 
   changes::Actor actor() const { return {user_.login, user_.letters}; }
@@ -218,7 +218,7 @@ class Answer {
 
   Result<void> answer_rollback(const changes::ChangeSetId& id) {
     QUARRY_TRY_ASSIGN(const auto places,
-                      changes::what_goes_with(directories_, {id}, options_.rules.max_taken_back));
+                      changes::rollback_closure(directories_, {id}, options_.rules.max_taken_back));
     std::string list;
     for (const changes::JobLocation& each : places) {
       list += fmt::format("{}{{\"id\":{},\"stage\":{}}}", list.empty() ? "" : ",",
@@ -242,7 +242,7 @@ class Answer {
     const std::string_view type = media_type_of(request_.content_type);
     if (path_.empty() && http::same_name(type, changes::kTarballType)) return take(now);
     if (!path_.empty() && http::same_name(type, changes::kActionType)) return act(now);
-    return refuse(415, fmt::format("a change set is posted as {} to the queue, an action as {} to "
+    return refuse(415, fmt::format("post a change set as {} to the queue, or an action as {} to "
                                    "a change set in it",
                                    changes::kTarballType, changes::kActionType));
   }
@@ -256,7 +256,7 @@ class Answer {
     if (const auto refused = changes::objection(options_.rights, *type, actor())) {
       return refuse(403, *refused);
     }
-    if (!request_.size) return refuse(411, "Content-Length is missing or no number");
+    if (!request_.size) return refuse(411, "Content-Length is missing or invalid");
     if (*request_.size > options_.max_size) {
       return refuse(413, fmt::format("the change set is larger than {} bytes (changes.max_size)",
                                      options_.max_size));
@@ -292,12 +292,12 @@ class Answer {
     reply_.operation = is_frozen ? "freeze" : "thaw";
     const auto branch = http::form_value(request_.query, "branch");
     if (!branch || !changes::is_branch_name(*branch)) {
-      return fail(ErrorCode::kInvalid, "branch: it is no name of a branch");
+      return fail(ErrorCode::kInvalid, "branch: not a valid name of a branch");
     }
     if (!changes::may(options_.rights, changes::Deed::kFreeze, actor())) {
-      return fail(ErrorCode::kDenied,
-                  fmt::format("to freeze a branch is for {} (changes.freeze)",
-                              options_.rights.of(changes::Deed::kFreeze).text()));
+      return fail(
+          ErrorCode::kDenied,
+          changes::not_permitted("freezing a branch", changes::Deed::kFreeze, options_.rights));
     }
     QUARRY_TRY(login_.confirm());
     QUARRY_TRY(changes::make_folders(directories_));
@@ -314,7 +314,7 @@ class Answer {
 
   Result<void> act(base::UnixMillis now) {
     if (request_.size.value_or(0) != 0) {
-      return fail(ErrorCode::kInvalid, "an action has nothing in its body");
+      return fail(ErrorCode::kInvalid, "the body of an action must be empty");
     }
     if (path_ == "freeze" || path_ == "thaw") return freeze(path_ == "freeze", now);
     const std::size_t slash = std::min(path_.find('/'), path_.size());
@@ -324,7 +324,8 @@ class Answer {
     reply_.operation = changes::word_of(*action);
     auto text = http::form_value(request_.query, "text");
     if (!text || text->size() > kMaxText) {
-      return fail(ErrorCode::kInvalid, fmt::format("text is of up to {} bytes", kMaxText));
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("text: invalid encoding, or more than {} bytes", kMaxText));
     }
     QUARRY_TRY(login_.confirm());
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, digits));

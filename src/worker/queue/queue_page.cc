@@ -37,7 +37,7 @@ std::string expected_text(const JobView& view) {
 /// The latest state of a job.
 std::string latest(const JobView& view) {
   if (!view.remark.empty()) return view.remark;
-  if (view.is_new) return "not looked at yet";
+  if (view.is_new) return "not checked yet";
   if (!view.job.held.empty()) return "held by " + view.job.held;
   return view.job.history.empty() ? std::string() : view.job.history.back().why;
 }
@@ -68,7 +68,7 @@ void add_table(Markup& page, const QueueView& view, std::string_view base, bool 
   }
   // Scrolls by itself, since it is wider than a phone.
   page.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"");
-  page.raw(is_over ? Literal("Done with") : Literal("In the queue")).raw("\">\n");
+  page.raw(is_over ? Literal("Finished") : Literal("In the queue")).raw("\">\n");
   page.raw(
       "<table><thead><tr><th>State</th><th>Place</th><th>Change set</th><th>Type</th>"
       "<th>Branch</th><th>From</th><th>Comment</th><th>Latest</th><th>Expected</th>"
@@ -129,7 +129,7 @@ void add_facts(Markup& page, const JobView& view, std::string_view base) {
   add_fact(page, "Author", job.meta.author);
   add_fact(page, "Submitted", time_text(changes::time_of_tai64n(job.name.tai)));
   add_fact(page, "Approval", job.meta.approval);
-  add_fact(page, "Made from", job.meta.base);
+  add_fact(page, "Based on", job.meta.base);
   add_fact(page, "Check-in", job.landed ? std::string_view(job.landed->str()) : std::string_view());
   add_ids(page, "Depends on", job.meta.dependencies, base);
   add_ids(page, "Comes after", job.meta.precursors, base);
@@ -146,7 +146,7 @@ std::string queue_page(const QueueView& view, std::string_view repository, std::
   page.raw("</p>\n<h2>In the queue</h2>\n");
   add_table(page, view, base, /*is_over=*/false);
   add_more(page, view.more_waiting, base, query);
-  page.raw("<h2>Done with</h2>\n");
+  page.raw("<h2>Finished</h2>\n");
   add_table(page, view, base, /*is_over=*/true);
   add_more(page, view.more_over, base, query);
   return framed(page, "Change sets", repository);

@@ -36,7 +36,7 @@ Result<changes::ViewOptions> view_options_of(std::string_view query) {
   QUARRY_TRY_ASSIGN(options.max_waiting, number_in(query, "waiting", options.max_waiting));
   QUARRY_TRY_ASSIGN(options.max_over, number_in(query, "over", options.max_over));
   auto branch = http::form_value(query, "branch");
-  if (!branch) return fail(ErrorCode::kInvalid, "branch: it is wrongly encoded");
+  if (!branch) return fail(ErrorCode::kInvalid, "branch: invalid encoding");
   options.branch = std::move(*branch);
   const auto words = http::form_value(query, "state");
   const auto stages = words ? changes::stages_named(*words) : std::nullopt;
@@ -46,7 +46,7 @@ Result<changes::ViewOptions> view_options_of(std::string_view query) {
   if (after && after->empty()) return options;
   options.after = after ? changes::Bookmark::parse(*after) : std::nullopt;
   if (options.after) return options;
-  return fail(ErrorCode::kInvalid, "after: it is not what an earlier answer had in next");
+  return fail(ErrorCode::kInvalid, "after: not a value of next in an earlier answer");
 }
 
 std::string query_with(std::string_view query, std::string_view state, std::string_view after) {

@@ -27,7 +27,7 @@ def launch_idle(server_kind: str, tmp_path: Path, fossil, idle_quarryd: Path) ->
 
 @pytest.fixture
 def repository(fresh: Path, fossil, tmp_path: Path) -> Path:
-    """With one check-in, of one file."""
+    """A repository with one check-in of one file."""
     base = Checkout(fossil, fresh, tmp_path / "base")
     base.commit_file("a.txt", "a\n", "base")
     return fresh
@@ -35,13 +35,13 @@ def repository(fresh: Path, fossil, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def mark() -> str:
-    """A word for the arguments of a gate, by which its processes are known."""
+    """A word for the arguments of a gate, to find its processes."""
     return f"quarry-test-{uuid.uuid4()}"
 
 
 @pytest.fixture
 def everybodys() -> Iterator[Path]:
-    """A folder that other users reach, as a test's own is not."""
+    """A folder that other users can access, unlike that of the test."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
         yield Path(name)

@@ -1,5 +1,4 @@
-"""A disk that is full, for real, at each step of the way: what is in the queue stays where it is, whole, says why it waits,
-and goes on by itself when there is room."""
+"""A full disk at each step: change sets stay intact where they are, show the reason, and continue when there is space."""
 
 import contextlib
 import errno
@@ -18,7 +17,7 @@ from support.process import Process, wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
 OVER = ("done", "fail", "term", "abandon")
-FULL = "the disk of the queue, which is full"
+FULL = "the disk of the queue is full"
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def disk(tmp_path) -> Iterator[Path]:
 
 
 def fill(folder: Path, keep: int = 0) -> None:
-    """Leaves KEEP bytes."""
+    """Fills the disk, except for KEEP bytes."""
     with (folder / "filler").open("ab", buffering=0) as file:
         for size in (1 << 16, 1 << 12):
             with contextlib.suppress(OSError):
@@ -51,7 +50,7 @@ def empty(folder: Path) -> None:
 
 
 class Daemons:
-    """The three, each when the test wants it."""
+    """The three daemons, started by the test."""
 
     def __init__(self, repository: Path, base: Path, folder: Path, *words: str):
         self.repository, self.base, self.folder = repository, base, folder
@@ -92,7 +91,7 @@ def make_daemons(repository, tmp_path):
 
 @pytest.fixture
 def queued(launch_idle, repository, disk) -> tuple[Somebody, Queue]:
-    """A server whose queue is on the disk, and no daemon."""
+    """A server whose queue is on the small disk, without daemons."""
     server = launch_idle(repository, settings={"changes": "on", "changes.base": str(disk)})
     return somebody(server.port, repository), Queue(disk / "fresh.changes")
 
@@ -106,7 +105,7 @@ def check_ins(repository):
 
 
 def stays(queue: Queue, id_: str, stage: str, daemons: Daemons, kind: str) -> None:
-    """KIND has tried, more than once, and the job is where it was, and whole."""
+    """Waits until the daemon KIND has failed twice; the job is still intact in STAGE."""
     def failures() -> int:
         return daemons.log(kind).count("No space left")
 
@@ -114,7 +113,7 @@ def stays(queue: Queue, id_: str, stage: str, daemons: Daemons, kind: str) -> No
     seen = failures()
     wait_until(lambda: failures() > seen, f"another failure of {kind}")
     assert queue.stage_of(id_) == stage
-    # Not half of a job: what was there is there, or nothing where it was empty.
+    # The job file is complete, or still empty in prequeue/.
     assert (queue.job(id_) == "") == (stage == "prequeue")
 
 
@@ -125,7 +124,7 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
     id_ = writer.submit(tarball({"new.bin": content})).json["id"]
     size = len((queue.base / "data" / queue.names("prequeue")[0]).read_bytes())
 
-    # Submission: there is no room for another, and nothing is left of it.
+    # Another submission is refused and leaves nothing behind.
     fill(disk)
     answer = writer.submit(tarball({"other.bin": content}))
     assert answer.status == 507 and answer.json == {"error": "the server's disk is full"}
@@ -134,7 +133,7 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
     for kind, stage, next_ in (("prequeue", "prequeue", "queue"), ("queueing", "queue", "pending"),
                                ("execution", "run", "done")):
         if kind == "execution":
-            # Otherwise it would be taken, which needs no room, and makes some.
+            # Cached contents would be used, which needs no space and frees some.
             for kept in (queue.base / "tmp").glob("*.content"):
                 kept.unlink()
         fill(disk)
@@ -142,13 +141,13 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
         if kind != "execution":
             stays(queue, id_, stage, daemons, kind)
         else:
-            # The move to run/ needs no room, but the files of the tarball do.
+            # The move to run/ needs no space, but the files of the tarball do.
             wait_until(lambda: queue.names("run"), "its execution")
-            # The daemon's number in its pid file is the first that has none.
+            # The first failure is that of writing the pid file.
             wait_until(lambda: daemons.log("execution").count("No space left") >= 3, "failures")
             assert queue.stage_of(id_) == "run"
         assert FULL in why(writer, id_), why(writer, id_)
-        # Who acts on it is told, and nothing changes.
+        # An action fails and changes nothing.
         if stage == "queue":
             repofile.add_user(repository, "boss", "pen", "a")
             answer = somebody(writer.port, repository, "boss").act(id_, "hold")
@@ -166,13 +165,13 @@ def test_each_step_waits_for_disk_space(queued, make_daemons, repository, disk, 
 
 
 def test_a_landing_on_a_full_disk_is_not_repeated(queued, make_daemons, repository, disk, fossil, everybodys):
-    """The disk is full when the gate has decided: the check-in is stored, but cannot be noted."""
+    """The disk fills up during the gate: the check-in is stored, but the job cannot be moved."""
     writer, queue = queued
     gate = everybodys / "gate"
     gate.write_text(f"#!/bin/sh\ntouch {everybodys}/asked\nuntil [ -e {everybodys}/go ]; do sleep 0.1; done\n")
     gate.chmod(0o755)
     id_ = writer.submit(tarball({"a.txt": b"changed\n"})).json["id"]
-    # One abnormal end would be enough to fail; but this is none.
+    # A single crash would make it fail, but a full disk is not a crash.
     daemons = make_daemons(queue.base, f"changes.gate={gate}", "changes.gate_sandbox=no", "changes.gate_user=nobody",
                       "changes.max_crashes=1", "changes.max_put_off=0")
     for kind in ("prequeue", "queueing", "execution"):
@@ -186,15 +185,14 @@ def test_a_landing_on_a_full_disk_is_not_repeated(queued, make_daemons, reposito
     assert FULL in why(writer, id_)
     empty(disk)
     wait_until(lambda: queue.is_in(id_, *OVER), "its end")
-    assert queue.stage_of(id_) == "done" and "has landed before" in queue.job(id_), queue.job(id_)
+    assert queue.stage_of(id_) == "done" and "already landed" in queue.job(id_), queue.job(id_)
     daemons.stop()
     assert check_ins(repository) == 3
     proof.check(repository, fossil)
 
 
 def test_many_change_sets_that_wait_for_space_all_land(queued, make_daemons, repository, disk, fossil):
-    """The disk is full, then has room for a little, again and again. Of those with the same file all but one wait for
-    others."""
+    """The disk is full again and again, with a little space in between."""
     writer, queue = queued
     daemons = make_daemons(queue.base)
     ids = [writer.submit(tarball({f"{number % 4}.bin": os.urandom(50_000)})).json["id"] for number in range(12)]
@@ -224,16 +222,16 @@ def test_a_full_disk_of_the_repository_only_delays_the_check_in(launch, reposito
                                     "changes.retry_delay": "200ms", "changes.max_put_off": "1"})
     writer, queue = somebody(server.port, path), Queue(base / "small.changes")
     before = check_ins(path)
-    # Enough to open it, and not for what comes.
+    # Enough to open the repository, but not to store the files.
     fill(disk, keep=150_000)
     id_ = writer.submit(tarball({"new.bin": os.urandom(300_000)})).json["id"]
 
     def times() -> int:
         with contextlib.suppress(FileNotFoundError, AssertionError, StopIteration):
-            return queue.job(id_).count("there is no room on the server's disk")
+            return queue.job(id_).count("the server's disk is full")
         return 0
 
-    # Oftener than one may be put off for a reason of its own.
+    # More often than changes.max_put_off allows for other reasons.
     wait_until(lambda: times() >= 3, "some attempts")
     seen = writer.get(f"/queue/{id_}.json").json
     assert seen["stage"] in ("pending", "run") and str(disk) not in str(seen)

@@ -1,6 +1,4 @@
-"""Gates, and what hostile change sets try in them: the gate's real sandbox around real programs
-(tests/unit/changes/gate/run_gate.cc). What is hostile here is so within its bounds, in the sandbox alone, and for
-seconds."""
+"""Gates and hostile change sets: real programs in the real sandbox (tests/unit/changes/gate/run_gate.cc)."""
 
 import os
 import shutil
@@ -36,7 +34,7 @@ def verdict_in(text: str) -> Verdict:
 
 
 def gate(*words: object, env: dict[str, str] | None = None) -> Verdict:
-    """The verdict of OPTIONS… PROGRAM ARGUMENT…"""
+    """The verdict of run-gate OPTIONS… PROGRAM ARGUMENT…"""
     done = subprocess.run(command(*words), capture_output=True, text=True, timeout=PATIENCE, check=False, env=env)
     assert not done.stderr, done.stderr
     return verdict_in(done.stdout)
@@ -52,7 +50,7 @@ def python(text: str, *options: object) -> Verdict:
 
 @pytest.fixture
 def mark() -> Iterator[str]:
-    """A word for the arguments of a gate, none of whose processes may be left."""
+    """A word for the arguments of a gate, whose processes must all have ended after the test."""
     word = f"quarry-test-{uuid.uuid4()}"
     yield word
     assert not processes(word)
@@ -108,17 +106,6 @@ def test_a_tree_with_any_names(tree: Path):
                      "  elif open(path, 'rb').read() == path[2:]: print('same')", "--tree", tree)
     assert verdict.word == "land", verdict
     assert sorted(verdict.output.split()) == ["../plain", "/etc/passwd", *["same"] * len(names)]
-
-
-def test_a_real_build(tree: Path):
-    (tree / "Makefile").write_text("hello: hello.c\n\tcc -o $@ $<\ntest: hello\n\t./hello\n")
-    (tree / "hello.c").write_text('#include <stdio.h>\nint main(void) { puts("built"); return 0; }\n')
-    verdict = gate("--tree", tree, "make", "-s", "test")
-    assert (verdict.word, verdict.output) == ("land", "built\n")
-    (tree / "hello.c").write_text("int main(void) { return oops; }\n")
-    verdict = gate("--tree", tree, "make", "-s", "test")
-    assert verdict.word == "fail" and "oops" in verdict.output
-    assert sorted(path.name for path in tree.iterdir()) == ["Makefile", "große Datei", "hello.c", "plain", "sub"]
 
 
 def test_a_gate_does_not_inherit_the_environment():
@@ -233,7 +220,7 @@ for family, address in ((socket.AF_INET, ("127.0.0.1", {server.getsockname()[1]}
 def test_other_processes_cannot_be_seen(mark: str):
     verdict = script(f"ls /proc | grep -c '^[0-9]*$'; kill -9 -1; kill -9 {os.getpid()} {os.getppid()}", "--processes", 20)
     assert int(verdict.output.split()[0]) < 10
-    assert verdict.reason.endswith("as of signal 9") or "No such process" in verdict.output
+    assert verdict.reason.endswith("(signal 9)") or "No such process" in verdict.output
 
 
 def test_a_fork_bomb(mark: str):
@@ -247,8 +234,8 @@ def test_a_fork_bomb(mark: str):
         return running.poll() is not None
     wait_until(has_ended, "the end of the gate", pause=0.05)
     verdict = verdict_in(running.communicate(timeout=PATIENCE)[0])
-    assert verdict.word == "fail" and verdict.reason == "the gate was ended: it took more than 4 s (changes.gate_timeout)"
-    # Those of the sandbox, and around it: run-gate itself, bwrap and its first process.
+    assert verdict.word == "fail" and verdict.reason == "the gate was killed: it took more than 4 s (changes.gate_timeout)"
+    # The limit, plus run-gate, bwrap and its first process.
     assert 10 < max(counts) <= 44
 
 
@@ -256,13 +243,15 @@ def test_a_fork_bomb_does_not_affect_other_gates(mark: str):
     bomb = f"import os # {mark}\nwhile True:\n    try: os.fork()\n    except OSError: pass\n"
     with subprocess.Popen(command("--timeout", 20_000, "--processes", 30, "python3", "-I", "-c", bomb),
                           stdout=subprocess.PIPE, text=True) as running:
-        wait_until(lambda: len(processes(mark)) > 25, "the gate\'s processes")
+        wait_until(lambda: len(processes(mark)) > 25, "the gate's processes")
         assert script("echo a second one; for i in 1 2 3 4 5; do sleep 0.01 & done; wait", "--processes", 30).word == "land"
         running.send_signal(signal.SIGTERM)
         assert verdict_in(running.communicate(timeout=PATIENCE)[0]).word == "interrupted"
 
 
 def test_a_gate_that_ignores_signals_is_killed_after_its_timeout(mark: str):
+    verdict = gate("--timeout", 1500, "sh", "-c", "yes", mark)
+    assert verdict.word == "fail" and len(verdict.output) < 70_000
     verdict = script(f"trap '' TERM HUP INT; echo started; while :; do sleep 1; done # {mark}", "--timeout", 1500)
     assert verdict.word == "fail" and "1500 ms" in verdict.reason and verdict.output == "started\n"
 
@@ -276,7 +265,7 @@ def test_background_processes_end_with_the_gate(mark: str):
 
 def test_processor_time_is_limited(mark: str):
     verdict = script(f"while :; do :; done # {mark}", "--processor-time", 1)
-    assert verdict.word == "fail" and "as of signal" in verdict.reason
+    assert verdict.word == "fail" and "(signal " in verdict.reason
 
 
 def test_disk_space_is_limited():
@@ -310,14 +299,14 @@ for number in range(20):
 os.wait()  # {mark}
 """
     verdict = python(text, "--memory", 100 << 20)
-    assert (verdict.word, verdict.reason) == ("fail", f"the gate was ended: it had more than {100 << 20} bytes of memory "
+    assert (verdict.word, verdict.reason) == ("fail", f"the gate was killed: it used more than {100 << 20} bytes of memory "
                                                       "(changes.gate_memory)")
     assert script("head -c 60000000 /dev/zero > x; sleep 300", "--memory", 50_000_000).reason.endswith("(changes.gate_memory)")
 
 
 def test_the_number_of_files_is_limited():
     verdict = python("for number in range(10**7): open(f'{number % 100000}.{number}', 'w').close()", "--files", 5000)
-    assert (verdict.word, verdict.reason) == ("fail", "the gate was ended: it had more than 5000 files")
+    assert (verdict.word, verdict.reason) == ("fail", "the gate was killed: it created more than 5000 files")
 
 
 def test_priority_and_oom_score():
@@ -329,24 +318,13 @@ def test_long_output_is_shortened():
     verdict = script("echo first; yes flood | head -c 48000000; echo last")
     assert verdict.word == "land" and len(verdict.output) < 70_000
     assert verdict.output.startswith("first\nflood\n") and verdict.output.endswith("flood\nlast\n")
-    assert "bytes are left out here]" in verdict.output
-
-
-def test_endless_output_ends_with_the_timeout(mark: str):
-    verdict = gate("--timeout", 1500, "sh", "-c", "yes", mark)
-    assert verdict.word == "fail" and len(verdict.output) < 70_000
-
-
-def test_a_gate_that_does_not_read_its_tree(tree: Path):
-    (tree / "large").write_bytes(bytes(30_000_000))
-    verdict = script("echo never", "--tree", tree, "--disk", 8 << 20)
-    assert verdict.word == "fail" and "cannot be unpacked" in verdict.output
+    assert "bytes omitted]" in verdict.output
 
 
 def test_an_interrupted_gate_leaves_no_processes(mark: str):
     with subprocess.Popen(command("sh", "-c", "trap '' TERM; echo begun; sleep 300; :", mark), stdout=subprocess.PIPE,
                           text=True) as running:
-        wait_until(lambda: len(processes(mark)) >= 4, "the gate\'s processes")
+        wait_until(lambda: len(processes(mark)) >= 4, "the gate's processes")
         running.send_signal(signal.SIGTERM)
         verdict = verdict_in(running.communicate(timeout=PATIENCE)[0])
     assert verdict.word == "interrupted"
@@ -354,7 +332,7 @@ def test_an_interrupted_gate_leaves_no_processes(mark: str):
 
 def test_a_gate_dies_with_its_parent(mark: str):
     with subprocess.Popen(command("sh", "-c", "trap '' TERM HUP; sleep 300; :", mark), stdout=subprocess.DEVNULL) as running:
-        wait_until(lambda: len(processes(mark)) >= 4, "the gate\'s processes")
+        wait_until(lambda: len(processes(mark)) >= 4, "the gate's processes")
         running.kill()
     wait_until(lambda: not processes(mark), "the end of the gate's processes")
 
@@ -365,12 +343,12 @@ def test_without_bubblewrap_no_gate_is_run(tmp_path: Path):
 
 
 def test_the_error_of_bwrap_is_shown(everybodys: Path):
-    # As where the kernel does not let users have namespaces.
+    # Like a kernel that does not allow user namespaces.
     (everybodys / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     (everybodys / "bwrap").chmod(0o755)
     verdict = script("echo never", env={**os.environ, "PATH": f"{everybodys}:{os.environ['PATH']}"})
     assert verdict.word == "error"
-    assert verdict.reason == "a gate's sandbox cannot be set up: bwrap: No permissions to create new namespace"
+    assert verdict.reason == "cannot set up the sandbox of the gate: bwrap: No permissions to create new namespace"
 
 
 def test_without_a_sandbox(tree: Path, mark: str):

@@ -1,5 +1,5 @@
-"""Ten people submit change sets of every kind at once: the branch is then what those that landed make of it one after the
-other, whatever was killed meanwhile."""
+"""Ten users submit change sets of all kinds at once. The branch is the result of landing them one after another, even if
+processes are killed meanwhile."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ SPACE = 4  # lines between two that are changed, so that they do not conflict
 PLACES = 6
 OVER = ("done", "fail", "term", "abandon")
 
-# What it builds are all programs of the tree; one that gives another number than 0 fails its test.
+# Builds and runs all programs of the tree; each has to exit with 0.
 GATE = """#!/bin/sh
 set -e
 for each in src/*.c; do
@@ -40,7 +40,7 @@ GOOD, BROKEN, FAILING = "int main(void) { return 0; }\n", "int main(void) { retu
 
 @dataclass
 class Set:
-    """What somebody submits: lines of a file by their place, or whole files."""
+    """A change set to submit."""
 
     comment: str
     who: str
@@ -66,7 +66,7 @@ def at_base() -> dict[str, bytes]:
 
 
 class People:
-    """Those who submit, each again until the queue has it, though quarryd is killed meanwhile."""
+    """Submitters, who retry until the queue has their change sets, even if quarryd is killed meanwhile."""
 
     def __init__(self, server: Server, repository: Path):
         for number in range(SUBMITTERS):
@@ -83,7 +83,7 @@ class People:
         return bool(found)
 
     def send(self, each: Set) -> None:
-        """An answer may be lost though the queue has it: one that is new there has no comment yet."""
+        """An answer may be lost although the queue has the change set, whose comment is known only after its check."""
         def is_sent() -> bool:
             answer = self.by_login[each.who].submit(each.body(), each.kind)
             assert answer.status in (202, 502, 503, 504), answer.body
@@ -108,7 +108,7 @@ class People:
         raise AssertionError(f"the queue took no {each.comment}")
 
     def send_all(self, sets: list[Set]) -> None:
-        """Those of one person in their order, all people at once."""
+        """Each user submits in order, all users at once."""
         failures: list[BaseException] = []
 
         def send(own: list[Set]) -> None:
@@ -128,7 +128,7 @@ class People:
 
 
 def edits(count: int, base: str, choice: random.Random) -> list[Set]:
-    """Of a line: half of them made from the first check-in, the others whole files as they come."""
+    """Changes of a line: most are based on the first check-in, the others replace the file."""
     made = []
     for number in range(count):
         name, place = f"text/{choice.randrange(FILES)}.txt", choice.randrange(PLACES) * SPACE + 1
@@ -139,7 +139,7 @@ def edits(count: int, base: str, choice: random.Random) -> list[Set]:
 
 
 def after(state: dict[str, bytes], base: dict[str, bytes], each: Set) -> dict[str, bytes]:
-    """STATE when EACH has landed."""
+    """STATE after EACH has landed."""
     new = dict(state)
     for name, content in each.files.items():
         if content is None:
@@ -170,7 +170,7 @@ def work_place(tmp_path: Path, open_folder: Path, fossil: Fossil) -> Iterator[tu
 
 
 def landed_in_order(repository: Path) -> list[str]:
-    """The change sets of the check-ins of trunk, the first first."""
+    """The change sets of the check-ins of trunk, oldest first."""
     sets = dict(repofile.query(repository, "SELECT tagxref.rid, substr(tagname, 4) FROM tag JOIN tagxref USING(tagid)"
                                            " WHERE tagname GLOB 'cs-*'"))
     child = dict(repofile.query(repository, "SELECT pid, cid FROM plink WHERE isprim"))
@@ -187,7 +187,7 @@ def landed_in_order(repository: Path) -> list[str]:
 
 def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, folder: Path, count: int, *,
                   seconds: float) -> Counter:
-    """COUNT change sets; what has become of them. Each is where it should be, and the branch is what they make."""
+    """Submits COUNT change sets and returns their fates. Checks each, and the resulting branch."""
     base_state = at_base()
     checkout = Checkout(fossil, repository, folder / "base")
     for name, content in base_state.items():
@@ -210,7 +210,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
 
         wait_until(is_done, "the boss's word")
 
-    # While the branch is frozen they all wait; an emergency comes last and goes first.
+    # All wait while the branch is frozen; an emergency is submitted last and lands first.
     patiently(lambda: boss.post(f"/queue/freeze?branch=trunk&r={random.random()}", kind=changes.ACTION))
     slow = [whole(f"slow {number}", number, {"urgent.txt": f"slow {number}\n".encode()}) for number in range(3)]
     root = whole("root", 0, {"shared.txt": b"root\n", "kept/0.txt": b"root\n"})
@@ -223,7 +223,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
     doomed = whole("doomed", 3, {"src/doomed.c": GOOD.encode()}, broken[0])
     urgent = whole("urgent", 0, {"urgent.txt": b"urgent\n"}, kind="EM")
     people.send_all([*leaves, doomed, urgent])
-    # It depends on one that depends on the root: five hang on that.
+    # It depends on a leaf, so five change sets depend on the root.
     last_leaf = whole("leaf 5", 5, {"kept/5.txt": b"leaf\n"}, leaves[0])
     people.send_all([last_leaf])
     known = [*first, *leaves, doomed, urgent, last_leaf]
@@ -244,7 +244,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
     rollback = quarry("queue", "rollback", root.id, "-R", repository).split()[-1]
     wait_until(lambda: is_quiet() and queue.stage_of(rollback) in OVER, "the end of the rollback", seconds)
 
-    # Each is in one folder, and there is no other.
+    # Each is in exactly one folder.
     stages = {each.id: queue.stage_of(each.id) for each in known}
     assert queue.stage_of(rollback) == "done", queue.job(rollback)
     assert len(stages) == len(known) == count - 1
@@ -258,9 +258,9 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
     for each in known:
         if stages[each.id] == "fail" and each not in [*broken, doomed]:
             reason = queue.job(each.id).splitlines()[-1]
-            assert each.base and "do not go together" in reason or "changes nothing" in reason, queue.job(each.id)
+            assert each.base and "conflicts with" in reason or "changes nothing" in reason, queue.job(each.id)
 
-    # The branch is what those that are done make of it, each after the other.
+    # The branch is the result of landing the finished ones in order.
     order = landed_in_order(repository)
     by_id = {each.id: each for each in known}
     assert set(order) == {id_ for id_, stage in stages.items() if stage == "done"} | {rollback}
@@ -278,7 +278,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
 
 def people_see(server: Server, fossil: Fossil, state: dict[str, bytes], folder: Path, by_id: dict[str, Set],
                order: list[str]) -> None:
-    """The same in a clone by fossil: files, timeline, and a file that it finds perfect."""
+    """A clone by fossil has the same files and timeline, and passes its checks."""
     clone = folder / "clone.fossil"
     fossil.clone(server.url_for("user0", "pen"), clone)
     checkout = Checkout(fossil, clone, folder / "cloned")
@@ -293,7 +293,7 @@ def people_see(server: Server, fossil: Fossil, state: dict[str, bytes], folder: 
 
 
 def kill_at_random(server: Server, enough: threading.Event, killed: list[int]) -> None:
-    """One of the master's processes, or of the children of these; or all at once, and another master begins."""
+    """Kills a child or grandchild of the master; or all processes, and starts another master."""
     choice = random.Random(11)
     environment = {**os.environ, "TZ": "UTC"}
     while not enough.wait(choice.uniform(0.3, 1.5)):

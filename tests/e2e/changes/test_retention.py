@@ -1,4 +1,4 @@
-"""What is over is forgotten after a time, and what is needed stays."""
+"""Old finished change sets are deleted."""
 
 import shutil
 
@@ -32,20 +32,20 @@ def test_a_deleted_change_set_never_lands_again(launch, repository, fossil, quar
     wait_until(lambda: files_of(queue, id_) == [], "the end of what was kept")
     assert writer.get(f"/queue/{id_}.json").status == 404
     for command in ("show", "log", "why", "rollback", "retry"):
-        assert "it is not kept here any more" in quarry.refused("queue", command, id_, "-R", repository), command
-    # What depends on it fails, and says why.
+        assert "or it has been deleted" in quarry.refused("queue", command, id_, "-R", repository), command
+    # A change set that depends on it fails with the reason.
     late = writer.submit(tarball({"a.txt": b"later\n"}, dependencies=id_)).json["id"]
-    wait_until(lambda: "or no longer" in writer.get(f"/queue/{late}.json").json.get("why", "")
+    wait_until(lambda: "or has been deleted" in writer.get(f"/queue/{late}.json").json.get("why", "")
                or files_of(queue, late) == [], "its failure")
     server.stop()
 
-    # Somebody puts it back by hand, as if it were new.
+    # It is put back by hand, as if it were new.
     server = launch(repository, settings={"changes": "on", "changes.scan": "1s"})
     for each in copy.iterdir():
         shutil.copy(each, queue.base / "data" / each.name)
     (queue.base / "prequeue" / name).touch(mode=0o600)
     wait_until(lambda: queue.names("done") == [name], "its second outcome")
-    assert "has landed before" in queue.job(id_)
+    assert "already landed" in queue.job(id_)
     assert repofile.value(repository, "SELECT count(*) FROM event WHERE type='ci'") == 3
     server.stop()
     proof.check(repository, fossil)

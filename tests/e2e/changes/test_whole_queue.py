@@ -1,4 +1,4 @@
-"""From `quarry submit` to a check-in that the real fossil finds right, and back."""
+"""From `quarry submit` to a check-in that the real fossil accepts, and its rollback."""
 
 import contextlib
 import json
@@ -32,7 +32,7 @@ def writer(server, fresh):
 
 
 def outcome(somebody_, id_, queue="/queue"):
-    """Once it is over."""
+    """The change set once it is finished."""
     seen = {}
 
     def is_over():
@@ -84,7 +84,7 @@ def test_submitted_from_two_folders_and_rolled_back(server, fresh, fossil, quarr
 def test_the_history_says_why_a_change_set_failed(writer, fresh):
     for body, part in ((tarball({"a.txt": b"x"}, target="nowhere"), "no branch nowhere"),
                        (tarball({"a.txt": b"x"}, kind="EM"), "##movetype"),
-                       (tarball({"../a.txt": b"x"}), "no relative path"),
+                       (tarball({"../a.txt": b"x"}), "not a relative path"),
                        (tarball({"a.txt": b"x"}, author="somebody else"), "changes.author"),
                        (tarball({"a.txt": b"x"}, approval="my own"), "changes.approve"),
                        (tarball({"none.txt": None}), "none.txt"),
@@ -150,7 +150,7 @@ def test_every_move_is_sent_to_the_courier(start, fresh, fossil, tmp_path):
 
     wait_until(lambda: any(each["stage"] == "done" for each in told()), "the event of the landing")
     assert {each["id"] for each in told()} == {id_}
-    # Three daemons tell of them; each tells its own in order.
+    # Three daemons report moves, each in order.
     assert sorted((each["from"], each["stage"]) for each in told()) == [
         ("pending", "run"), ("prequeue", "queue"), ("queue", "pending"), ("run", "done")]
     assert [each["stage"] for each in told()][-1] == "done"

@@ -96,7 +96,7 @@ def test_a_newcomer_submits_twice_and_takes_one_back(tmp_path, fossil):
         done = tmp_path / "demo.fossil.changes" / "done"
         wait_until(lambda: len(list(done.iterdir())) == 3, "the rollback")
         timeline = fossil("timeline", "-W", 0, "-R", tmp_path / "demo.fossil")
-        assert "Say hello (user: ann" in timeline and "A note (user: ann" in timeline and f'Take back "Say hello" ({first[:8]} [' in timeline
+        assert "Say hello (user: ann" in timeline and "A note (user: ann" in timeline and f'Roll back "Say hello" ({first[:8]} [' in timeline
         status, _ = fossil.attempt("cat", "hello.txt", "-r", "trunk", "-R", tmp_path / "demo.fossil")
         assert status != 0
         assert fossil("cat", "note.txt", "-r", "trunk", "-R", tmp_path / "demo.fossil") == "note\n"

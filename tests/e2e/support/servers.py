@@ -20,7 +20,7 @@ from .process import Process, free_port, wait_until
 
 KINDS = ("gateway", "nginx")
 #: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, or a sanitizer's finding.
-CRASH = re.compile(r"ended by signal (4|5|6|7|8|11)\b|Sanitizer|runtime error:|exited with code (?!0\b)")
+CRASH = re.compile(r"(?:ended|killed) by signal (4|5|6|7|8|11)\b|Sanitizer|runtime error:|exited with code (?!0\b)")
 
 
 @dataclass

@@ -133,19 +133,19 @@ TEST_CASE("a rollback names change sets, but no files and no branch") {
 }
 
 TEST_CASE("the error names what is wrong with a meta file") {
-  CHECK(error_of("").starts_with("##movetype: it is missing"));
+  CHECK(error_of("").starts_with("##movetype: missing"));
   CHECK(error_of("hello\n##movetype\nDC\n").starts_with("line 1:"));
   CHECK(error_of("##movetype\nXX\n").find("\"XX\"") != std::string::npos);
   CHECK(error_of("##movetype\nDC\nDC\n").find("2 lines") != std::string::npos);
   CHECK(error_of("##movetype\nDC\n##target\nt\n").starts_with("##files:"));
   CHECK(error_of("##movetype\nDC\n##files\na\n").starts_with("##target:"));
-  CHECK(error_of(with("##files\nb\n")).find("second section ##files") != std::string::npos);
+  CHECK(error_of(with("##files\nb\n")).find("duplicate section ##files") != std::string::npos);
   CHECK(error_of(with("##Files\nb\n")).starts_with("line 7:"));
   CHECK(error_of(with("##\nb\n")).starts_with("line 7:"));
   CHECK(error_of(with("##author\n ann\n")).starts_with("##author:"));
   CHECK(error_of(with("##dependencies\nabc\n")).starts_with("##dependencies:"));
   CHECK(error_of(with("##dependencies\n0123456789abcdef\n0123456789abcdef\n"))
-            .find("0123456789abcdef twice") != std::string::npos);
+            .find("0123456789abcdef is listed twice") != std::string::npos);
   CHECK(error_of(with("##comment\na\rb\n")).starts_with("line 8:"));
   CHECK(error_of(with("##comment\na\xff\n")).starts_with("line 8:"));
   CHECK(error_of(with("##comment\n\xc2\x9b\n")).starts_with("line 8:"));

@@ -272,23 +272,6 @@ TEST_CASE("one turn deletes a few jobs, and new ones are not delayed") {
   CHECK(machine.left() == Numbers{9'000});
 }
 
-TEST_CASE("jobs that landed on each other are deleted in that order") {
-  CleaningMachine machine;
-  for (std::uint64_t i = 1; i <= 100; ++i) {
-    Old one{.number = i};
-    if (i > 1) one.dependencies = {i - 1};
-    machine.add(one);
-  }
-  machine.world.clock.advance(kDay);
-  machine.turn(Scan::kAll);
-  while (machine.queueing.next_time()) {
-    machine.turn();
-    const Numbers left = machine.left();
-    if (!left.empty()) REQUIRE(*left.begin() == 101 - left.size());
-  }
-  CHECK(machine.left().empty());
-}
-
 TEST_CASE(
     "after a stop at any time each job is complete or gone, and none is deleted before those that "
     "it landed on") {

@@ -281,7 +281,7 @@ TEST_CASE("after a stop at any time a batch of jobs with the same files lands on
   stop_batch_everywhere({{"a"}, {"a"}, {"a"}, {"a"}}, 3, true);
 }
 
-TEST_CASE("after a stop at any time a rollback takes back everything or nothing" *
+TEST_CASE("after a stop at any time a rollback rolls back everything or nothing" *
           doctest::test_suite("long")) {
   Machine machine;
   Life life;

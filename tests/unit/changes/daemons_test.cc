@@ -84,7 +84,8 @@ TEST_CASE("an invalid change set fails with the reason") {
   queue.submit(4, {"b"}, "land", {3});
   for (std::uint64_t i = 1; i <= 4; ++i) queue.until(i, Stage::kFail);
   CHECK(queue.job_of(1).history.back().why.starts_with("##files:"));
-  CHECK(queue.job_of(2).history.back().why.find("not known here") != std::string::npos);
+  CHECK(queue.job_of(2).history.back().why.find("does not exist or has been deleted") !=
+        std::string::npos);
   CHECK(queue.job_of(3).history.back().why == "a conflict");
   CHECK(queue.job_of(4).history.back().why.find("did not land") != std::string::npos);
   CHECK(ChangeLog(queue.directories).read(id_of(3))->output == "<<<<<<< here\n>>>>>>> there\n");
@@ -118,7 +119,7 @@ TEST_CASE("a retried change set with an invalid meta file fails again for it") {
   CHECK(history.back().why == why);
   REQUIRE(history.size() == 4);
   CHECK(history[0].why == "submitted");
-  CHECK(history[2].why == "to be tried again by eve");
+  CHECK(history[2].why == "retried by eve");
 }
 
 TEST_CASE("a dependency that landed long ago is found") {
@@ -148,7 +149,8 @@ TEST_CASE("when a child dies, its job counts as crashed, and nothing lands twice
   CHECK(lines == Lines{landing(1), landing(2)});
   CHECK(queue.job_of(1).crashes == 1);
   CHECK(queue.job_of(3).history.back().why.find(
-            "3 times, at last: its process was ended by signal 9") != std::string::npos);
+            "3 times, the last time because: its process was killed by signal 9") !=
+        std::string::npos);
 }
 
 TEST_CASE("a temporary error defers a job, which keeps its position") {
@@ -400,7 +402,7 @@ TEST_CASE("a file that is not a job moves to fail/, and delays no job") {
   for (std::uint64_t i = 1; i <= 3; ++i) CHECK(queue.stage_of(i) == Stage::kFail);
 }
 
-TEST_CASE("a rollback takes back the change sets that it names and all their dependents") {
+TEST_CASE("a rollback rolls back the change sets that it names and all their dependents") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.submit(1, {"a"});
@@ -423,7 +425,7 @@ TEST_CASE("a rollback takes back the change sets that it names and all their dep
   queue.until(7, Stage::kFail);
   queue.submit(8, {}, "land", {1}, MoveType::kRollback);
   queue.until(8, Stage::kFail);
-  CHECK(queue.job_of(8).history.back().why.find("taken back before") != std::string::npos);
+  CHECK(queue.job_of(8).history.back().why.find("already rolled back") != std::string::npos);
 }
 
 TEST_CASE("a failed rollback changes nothing") {

@@ -94,7 +94,7 @@ TEST_CASE("a submission waits in prequeue/ as an empty file") {
   CHECK(queue.directories.list(Stage::kPrequeue) == std::vector{name});
 }
 
-TEST_CASE("a cancelled submission leaves nothing behind") {
+TEST_CASE("a submission that is cancelled or fails halfway leaves nothing behind") {
   JobQueue queue;
   const auto name = named("a");
   {
@@ -104,11 +104,6 @@ TEST_CASE("a cancelled submission leaves nothing behind") {
   }
   queue.directories.give_up(name);
   CHECK(queue.folders_with(name).empty());
-}
-
-TEST_CASE("a submission that fails halfway leaves nothing behind") {
-  JobQueue queue;
-  const auto name = named("a");
   auto file = queue.directories.begin(name);
   REQUIRE(file);
   std::filesystem::remove_all(queue.directories.folder(Stage::kPrequeue));
@@ -169,31 +164,6 @@ TEST_CASE("a job's lock is exclusive, also after it was changed and moved") {
   const auto lock = queue.directories.lock_job(Stage::kStaging, name);
   REQUIRE(lock);
   CHECK(lock->job.held == "bob");
-}
-
-TEST_CASE("a change set is found by its id or an unambiguous prefix") {
-  JobQueue queue;
-  const auto one = named("abc1"), other = named("abd2");
-  { const auto lock = queue.queued(one); }
-  queue.submit(other);
-  CHECK(queue.directories.find(one.id) == JobLocation{.stage = Stage::kQueue, .name = one});
-  CHECK(queue.directories.find(other.id) == JobLocation{.stage = Stage::kPrequeue, .name = other});
-  CHECK(queue.directories.find(named("f").id) == std::nullopt);
-  CHECK(queue.directories.find_all("ab")->size() == 2);
-  CHECK(queue.directories.find_all("abc")->size() == 1);
-}
-
-TEST_CASE("the error names a file that is not a job, and the file can be put aside") {
-  JobQueue queue;
-  const auto name = named("a");
-  queue.submit(name);
-  std::ofstream(queue.directories.file_of(Stage::kPrequeue, name)) << "nonsense";
-  const auto lock = queue.directories.lock_job(Stage::kPrequeue, name);
-  REQUIRE_FALSE(lock);
-  CHECK(lock.error().code == ErrorCode::kCorrupt);
-  CHECK(lock.error().message.find(name.text()) != std::string::npos);
-  REQUIRE(queue.directories.put_aside(Stage::kPrequeue, name));
-  CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "fail"});
 }
 
 TEST_CASE("recovery removes old files that were never submitted, and nothing else") {

@@ -60,17 +60,6 @@ TEST_CASE("every section of a job file is read as written") {
   CHECK(again->text() == job.text());
 }
 
-TEST_CASE("a meta file alone is a job without sections of its own") {
-  Meta meta;
-  meta.target = "t";
-  meta.files = {"a"};
-  const auto job = Job::parse(name(), meta.text());
-  REQUIRE(job);
-  CHECK(job->meta == meta);
-  CHECK(job->submitter.empty());
-  CHECK(job->history.empty());
-}
-
 TEST_CASE("the move type of a job is that of its name") {
   CHECK_FALSE(Job::parse(name(MoveType::kEmergency), full_job().text()));
 }

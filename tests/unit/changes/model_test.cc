@@ -42,10 +42,10 @@ TEST_CASE("jobs that touch the same file of a branch go one after another, oldes
   elsewhere.branch = "other";
   model.put(elsewhere);
   CHECK(ready(model) == Numbers{1, 3, 4});
-  CHECK(has(why(model, 2), "0000000000000001 (DC), which goes before it and changes a on trunk"));
+  CHECK(has(why(model, 2), "0000000000000001 (DC), which goes first and also changes a on trunk"));
   move(model, 1, Stage::kRun);
   CHECK(ready(model) == Numbers{3, 4});
-  CHECK(has(why(model, 2), "which runs"));
+  CHECK(has(why(model, 2), "which is running"));
   move(model, 1, Stage::kDone);
   CHECK(ready(model) == Numbers{2, 3, 4});
   CHECK(why(model, 2).empty());
@@ -87,7 +87,7 @@ TEST_CASE("a dependent waits until the job has landed") {
   CHECK(ready(model) == Numbers{1});
   CHECK(has(why(model, 2), "it depends on 0000000000000001 (queue), which has not landed"));
   move(model, 1, Stage::kRun);
-  CHECK(has(why(model, 2), "it runs"));
+  CHECK(has(why(model, 2), "it is running"));
   CHECK(ready(model).empty());
   move(model, 1, Stage::kDone);
   CHECK(ready(model) == Numbers{2});
@@ -100,7 +100,7 @@ TEST_CASE("a dependent of a job that did not land can never go") {
   model.put(job_of(3, {"b"}, {2}));
   model.put(job_of(4, {"d"}, {99}));
   CHECK(model.doomed().size() == 1);
-  CHECK(has(why(model, 4), "0000000000000063, which is not known here"));
+  CHECK(has(why(model, 4), "0000000000000063, which does not exist or has been deleted"));
   CHECK(numbers_of(model.unknown()) == Numbers{99});
   move(model, 1, Stage::kFail);
   REQUIRE(model.doomed().size() == 2);
@@ -120,7 +120,7 @@ TEST_CASE("a dependent of an unchecked job waits for it") {
   model.put(job_of(3, {"a"}));
   CHECK(model.doomed().empty());
   CHECK(ready(model) == Numbers{3});
-  CHECK(has(why(model, 2), "it waits to be looked at"));
+  CHECK(has(why(model, 2), "it waits to be checked"));
   model.put(job_of(1, {"b"}));
   CHECK(ready(model) == Numbers{1});
 }
@@ -148,7 +148,7 @@ TEST_CASE("a job that is held, not approved, or of a frozen branch is overtaken"
   model.put(third);
   CHECK(ready(model) == Numbers{3});
   CHECK(why(model, 1) == "it is held by bob: not today");
-  CHECK(has(why(model, 2), "approved"));
+  CHECK(has(why(model, 2), "approval"));
   model.set_frozen({"trunk"});
   CHECK(ready(model).empty());
   CHECK(why(model, 3) == "branch trunk is frozen");
@@ -181,7 +181,7 @@ TEST_CASE("a deferred job keeps its position until its time") {
   model.put(job);
   model.put(job_of(2, {"a"}));
   CHECK(ready(model).empty());
-  CHECK(has(why(model, 1), "put off until"));
+  CHECK(has(why(model, 1), "deferred until"));
   CHECK(model.next_time(kModelTime) == job.not_before);
   CHECK(numbers_of(model.ready(job.not_before)) == Numbers{1});
 }
@@ -235,7 +235,7 @@ TEST_CASE("the closure of a rollback has all dependents, and all that landed on 
   CHECK(model.closure({id_of(1)}, 4).error().code == ErrorCode::kLimit);
   CHECK(model.closure({id_of(9)}, 5).error().code == ErrorCode::kNotFound);
   CHECK(model.closure({id_of(77)}, 5).error().code == ErrorCode::kNotFound);
-  // Precursors in a circle, which no queue writes, are taken back together.
+  // Precursors in a circle, which no queue writes, are rolled back together.
   landed(10, 80, {}, {11}, "z");
   landed(11, 80, {}, {10}, "z");
   CHECK(numbers_of(*model.closure({id_of(10)}, 5)) == Numbers{10, 11});
@@ -243,8 +243,8 @@ TEST_CASE("the closure of a rollback has all dependents, and all that landed on 
   ModelJob taken = *model.find(id_of(6));
   taken.is_taken_back = true;
   model.put(taken);
-  CHECK(has(model.closure({id_of(6)}, 5).error().message, "taken back before"));
-  CHECK(has(why(model, 7), "which was taken back"));
+  CHECK(has(model.closure({id_of(6)}, 5).error().message, "already rolled back"));
+  CHECK(has(why(model, 7), "which was rolled back"));
 }
 
 TEST_CASE("jobs that wait only for each other are in line, unless another job is between them") {

@@ -65,21 +65,6 @@ bool follows(const Drawn& f, const Drawn& j) {
 
 }  // namespace
 
-TEST_CASE("a job is deleted before those that landed on it") {
-  auto follower = drawn(3);
-  follower.known.precursors = {id_of(2)};
-  Past past = past_of({follower, drawn(2, {1}), drawn(1)});
-  CHECK(all_gone(past) == Rounds{{1}, {2}, {3}});
-}
-
-TEST_CASE("a job does not wait for a precursor that it has overtaken") {
-  auto first = drawn(1), second = drawn(2);
-  first.known.precursors = {id_of(2)};
-  second.known.precursors = {id_of(1)};
-  Past past = past_of({first, second});
-  CHECK(all_gone(past) == Rounds{{1}, {2}});
-}
-
 TEST_CASE("a job that becomes needed while others are deleted stays from then on") {
   Past past = past_of({drawn(1), drawn(2, {1}), drawn(3, {2}), drawn(4)});
   auto locations = past.next(1'000);

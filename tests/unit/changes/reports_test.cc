@@ -38,7 +38,7 @@ void until_recorded(Queue& queue, Recorder& recorder, std::uint64_t number, std:
   }));
 }
 
-const Moves kUsual = {"prequeue>queue: checked", "queue>pending: may go", "pending>run: executed",
+const Moves kUsual = {"prequeue>queue: checked", "queue>pending: ready", "pending>run: executed",
                       "run>done: landed"};
 
 void act(Queue& queue, std::uint64_t number, Action action) {
@@ -95,7 +95,7 @@ TEST_CASE("crashes and deferrals are reported each time") {
   until_recorded(queue, recorder, 2, 6);
   CHECK(recorder.of(2)[3] == "run>pending: busy");
   CHECK(recorder.of(2)[4] == "pending>run: executed");
-  CHECK(recorder.of(2)[5].starts_with("run>fail: put off 1 times"));
+  CHECK(recorder.of(2)[5].starts_with("run>fail: deferred 1 times"));
 }
 
 TEST_CASE("moves by users are reported too") {
@@ -109,8 +109,8 @@ TEST_CASE("moves by users are reported too") {
   act(queue, 1, Action::kRetry);
   until_recorded(queue, recorder, 1, 8);
   CHECK(Moves(recorder.of(1).begin() + 3, recorder.of(1).end()) ==
-        Moves{"run>fail: a conflict", "fail>queue: to be tried again by bob",
-              "queue>pending: may go", "pending>run: executed", "run>fail: a conflict"});
+        Moves{"run>fail: a conflict", "fail>queue: retried by bob", "queue>pending: ready",
+              "pending>run: executed", "run>fail: a conflict"});
 
   queue.submit(2, {"b"});
   REQUIRE(queue.prequeue.run(Scan::kNew));
@@ -135,8 +135,8 @@ TEST_CASE("a rollback and the jobs that it stops are reported") {
   act(queue, 2, Action::kHold);
   queue.submit(3, {}, "back", {1}, MoveType::kRollback);
   until_recorded(queue, recorder, 3, 4);
-  CHECK(recorder.of(3)[2] == "pending>run: takes back 2 change sets");
+  CHECK(recorder.of(3)[2] == "pending>run: rolls back 2 change sets");
   CHECK(recorder.of(3)[3] == "run>done: landed");
   REQUIRE_FALSE(recorder.of(2).empty());
-  CHECK(recorder.of(2).back() == "staging>abandon: taken back by 0000000000000003");
+  CHECK(recorder.of(2).back() == "staging>abandon: rolled back by 0000000000000003");
 }

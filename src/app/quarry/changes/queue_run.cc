@@ -42,7 +42,7 @@ Result<void> run(const std::vector<std::string>& words) {
     if (Interruption::signal() != 0) ::kill(pid, SIGTERM);
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  return base::fail(base::ErrorCode::kIo, fmt::format("quarry-changes {} has failed", words[1]));
+  return base::fail(base::ErrorCode::kIo, fmt::format("quarry-changes {} failed", words[1]));
 }
 
 Result<void> run_parts(const QueueArguments& arguments) {

@@ -771,7 +771,7 @@ TEST_CASE("a wrong directive of change sets is reported with the expected value"
   const auto wrong = [&](const char* line) { return mistake(world.pool(line)); };
   CHECK(wrong("changes.gate_stale = yes").find("it is again") != std::string::npos);
   CHECK(wrong("changes.approve = admins").find("neither a capability") != std::string::npos);
-  CHECK(wrong("changes.needs_approval = XX").find("no move type") != std::string::npos);
+  CHECK(wrong("changes.needs_approval = XX").find("not a move type") != std::string::npos);
   CHECK(wrong("changes.gate = bin/check").find("changes.gate") != std::string::npos);
   CHECK(wrong("changes.children = 0").find("changes.children") != std::string::npos);
 }

@@ -123,7 +123,7 @@ TEST_CASE("a tarball's files land once, under the author's name") {
   const Outcome again = world.run(job, {{"a", {"a"}}});
   CHECK(again.verdict == Verdict::kLanded);
   CHECK(again.landed == done.landed);
-  CHECK(again.why.starts_with("has landed before, as "));
+  CHECK(again.why.starts_with("had already landed as "));
   CHECK(world.run(world.job(2), {}, {"a"}).verdict == Verdict::kLanded);
   CHECK(world.files() == FilesOf{{"run", {"#!/bin/sh\n", 'x'}}});
 }
@@ -135,7 +135,7 @@ TEST_CASE("conflicts fail, with their lines in the log") {
   const Outcome done =
       world.run(world.job(3, std::string(base.landed->str())), {{"a", {"three\n"}}});
   CHECK(done.verdict == Verdict::kFailed);
-  CHECK(done.why.find("do not go together in 1 file: a") != std::string::npos);
+  CHECK(done.why.find("in 1 file: a") != std::string::npos);
   CHECK(world.said.find("two\n") != std::string::npos);
   CHECK(world.said.find("three\n") != std::string::npos);
   CHECK_FALSE(done.landed);
@@ -157,12 +157,6 @@ TEST_CASE("what somebody may repair is deferred: a fork, a missing repository, a
   const Outcome missing = world.land(task.job, task.tarball);
   CHECK(missing.verdict == Verdict::kDeferred);
   CHECK(missing.why.find('/') == std::string::npos);
-}
-
-TEST_CASE("an invalid tarball fails") {
-  ExecutorWorld world;
-  std::ofstream(world.folder / "junk") << "no tarball";
-  CHECK(world.land(world.job(1), world.folder / "junk").verdict == Verdict::kFailed);
 }
 
 TEST_CASE("cached content lands without reading the tarball again, unless it is damaged") {
@@ -238,7 +232,7 @@ TEST_CASE("if a gate rejects a batch, only the jobs at fault fail, each for its 
     CHECK((world.said_of[number].find(file + ":bad") != std::string::npos) == is_bad);
     if (!is_bad) landed[file] = {"good\n"};
   }
-  CHECK(world.said_of[1].find("a gate over 8 change sets") != std::string::npos);
+  CHECK(world.said_of[1].find("one run for 8 change sets") != std::string::npos);
   CHECK(world.files() == landed);
   CHECK(world.tip() == outcomes[7].landed);
   CHECK(world.tip() != parent);
@@ -301,7 +295,7 @@ TEST_CASE("a deferred job is not overtaken by jobs that may touch the same files
   CHECK(outcomes[1].verdict == Verdict::kDeferred);
   CHECK(outcomes[2].verdict == Verdict::kDeferred);
   CHECK(outcomes[3].verdict == Verdict::kDeferred);
-  CHECK(outcomes[3].why.find("one ahead of it was put off") != std::string::npos);
+  CHECK(outcomes[3].why.find("a change set ahead of it was deferred") != std::string::npos);
   CHECK(world.files() == FilesOf{{"f1", {"it\n"}}});
 }
 
@@ -322,7 +316,7 @@ TEST_CASE("a job stops when asked to, with a verdict that says so") {
   CHECK(world.files().empty());
 }
 
-TEST_CASE("a rollback takes back what landed, without asking the gate, on one branch") {
+TEST_CASE("a rollback rolls back what landed, without asking the gate, on one branch") {
   ExecutorWorld world("test ! -e stop\n");
   std::vector<Job> jobs{world.job(1), world.job(2)};
   REQUIRE(world.run(jobs[0], {{"a", {"1"}}}).landed);
@@ -339,7 +333,7 @@ TEST_CASE("a rollback takes back what landed, without asking the gate, on one br
   jobs[0].meta.target = "other";
   const Outcome mixed = world.executor->take_back(world.job(4), jobs, world.stop, world.say);
   CHECK(mixed.verdict == Verdict::kFailed);
-  CHECK(mixed.why.find("several branches") != std::string::npos);
+  CHECK(mixed.why.find("one rollback per branch") != std::string::npos);
 }
 
 TEST_CASE("a repository whose file was replaced is opened again") {

@@ -32,26 +32,26 @@ TEST_CASE("a comment is used as given, and a missing one as fossil writes it") {
   CHECK(said(" \n\t", {}) == "(no comment)");
 }
 
-TEST_CASE("the first line of its comment describes what is taken back") {
-  CHECK(said("", {taken_back("Say hello")}) == "Take back \"Say hello\" (00000001 [0000000001])");
+TEST_CASE("the first line of its comment describes what is rolled back") {
+  CHECK(said("", {taken_back("Say hello")}) == "Roll back \"Say hello\" (00000001 [0000000001])");
   CHECK(said(" \n", {taken_back("\n  Say hello \r\n\r\nAnd more.")}) ==
-        "Take back \"Say hello\" (00000001 [0000000001])");
+        "Roll back \"Say hello\" (00000001 [0000000001])");
   CHECK(said("It broke the build.", {taken_back("Say hello")}) ==
-        "It broke the build.\n\nTakes back \"Say hello\" (00000001 [0000000001])");
+        "It broke the build.\n\nRolls back \"Say hello\" (00000001 [0000000001])");
 }
 
 TEST_CASE("several are counted, and all are listed unless there are too many") {
   CHECK(said("", {taken_back("one", 1), taken_back("two", 2)}) ==
-        "Take back 2 change sets: \"one\" (00000001 [0000000001]) and "
+        "Roll back 2 change sets: \"one\" (00000001 [0000000001]) and "
         "\"two\" (00000002 [0000000002])");
   std::vector<TakenBackCheckIn> many;
   for (int i = 1; i <= 3; ++i) many.push_back(taken_back("it", i));
   CHECK(said("", many) ==
-        "Take back 3 change sets: \"it\" (00000001 [0000000001]), "
+        "Roll back 3 change sets: \"it\" (00000001 [0000000001]), "
         "\"it\" (00000002 [0000000002]) and \"it\" (00000003 [0000000003])");
   for (int i = 4; i <= 60; ++i) many.push_back(taken_back("it", i));
   const std::string text = said("", many);
-  CHECK(text.starts_with("Take back 60 change sets: \"it\" (00000001 "));
+  CHECK(text.starts_with("Roll back 60 change sets: \"it\" (00000001 "));
   CHECK(text.ends_with(", \"it\" (00000032 [0000000032]) and 10 more"));
 }
 

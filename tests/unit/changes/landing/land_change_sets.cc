@@ -12,8 +12,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -62,16 +60,6 @@ changes::LandingOrder order_of(const std::string& line) {
   return order;
 }
 
-/// Writes a file of a check-in into FOLDER.
-base::Result<void> write(const std::filesystem::path& folder, std::string_view name,
-                         char permission, std::string_view content) {
-  const auto path = folder / name;
-  std::filesystem::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary) << content;
-  if (permission == 'x') std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  return {};
-}
-
 void print(const changes::LandingOutcome& outcome) {
   json answer;
   if (outcome) {
@@ -87,13 +75,12 @@ void print(const changes::LandingOutcome& outcome) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string file, tree;
+  std::string file;
   std::size_t batch = 1;
   bool is_timed = false;
   CLI::App app("Lands change sets");
   app.add_option("repository", file)->required();
   app.add_option("--batch", batch);
-  app.add_option("--tree", tree, "write what would be checked in into this folder; land nothing");
   app.add_flag("--time", is_timed);
   CLI11_PARSE(app, argc, argv);
 
@@ -105,14 +92,6 @@ int main(int argc, char** argv) {
     return 1;
   }
   changes::Lander lander(**opened);
-  if (!tree.empty()) {
-    const auto prospect = lander.prepare(orders);
-    const auto written =
-        prospect ? lander.visit_tree(*prospect, [&](auto... each) { return write(tree, each...); })
-                 : base::Result<void>(std::unexpected(prospect.error()));
-    if (!written) fmt::print(stderr, "{}\n", written.error().message);
-    return written ? 0 : 1;
-  }
   const std::span<const changes::LandingOrder> all(orders);
   for (std::size_t at = 0; at < all.size(); at += batch) {
     const auto begin = std::chrono::steady_clock::now();

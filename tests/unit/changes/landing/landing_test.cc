@@ -125,7 +125,7 @@ TEST_CASE("a tag that somebody else has pushed is not trusted") {
   REQUIRE(outcomes->front());
   CHECK_FALSE(outcomes->front()->was_there);
   CHECK(world.files().at("a").content == "bob's");
-  // A rollback takes back what has landed.
+  // A rollback rolls back what has landed.
   auto rollback = world.order(2, {});
   rollback.takes_back.push_back({id_of(1), "bob"});
   world.landed(rollback);

@@ -69,7 +69,7 @@ TEST_CASE("changes to different lines are merged") {
 TEST_CASE("conflicting lines are shown with both versions and their position") {
   const std::string base = lines(20), ours = lines(20, 7, "ours"), theirs = lines(20, 7, "theirs");
   const MergeConflict conflict = clash(file(base), file(ours), file(theirs));
-  CHECK(conflict.reason == "both sides have changed the same lines");
+  CHECK(conflict.reason == "the same lines changed on both sides");
   CHECK(conflict.regions ==
         "line 8:\n<<<<<<<<<<< trunk\nours\n||||||||||| base\nline 7\n===========\ntheirs\n"
         ">>>>>>>>>>> change set\n");
@@ -83,11 +83,9 @@ TEST_CASE("a file without a final newline, and an empty one, are merged too") {
 }
 
 TEST_CASE("deleted on one side and changed on the other is a conflict, and so is added on both") {
-  CHECK(clash(file("a"), file("b"), kNone).reason ==
-        "it is removed, but the branch has changed it");
-  CHECK(clash(file("a"), kNone, file("b")).reason ==
-        "it is changed, but the branch has removed it");
-  CHECK(clash(kNone, file("a"), file("b")).reason == "both sides have added it, and not the same");
+  CHECK(clash(file("a"), file("b"), kNone).reason == "deleted, but changed on the branch");
+  CHECK(clash(file("a"), kNone, file("b")).reason == "changed, but deleted on the branch");
+  CHECK(clash(kNone, file("a"), file("b")).reason == "added on both sides with different contents");
   CHECK(clash(file("a"), file("a", 'x'), kNone).regions.empty());
 }
 
@@ -111,12 +109,11 @@ TEST_CASE("a symbolic link is taken as a whole") {
 TEST_CASE("binary and large files are not merged by lines") {
   using namespace std::string_literals;
   const std::string base = "a\0b\n"s, ours = "a\0c\n"s, theirs = "a\0d\n"s;
-  CHECK(clash(file(base), file(ours), file(theirs)).reason ==
-        "both sides have changed it, and it is no text");
+  CHECK(clash(file(base), file(ours), file(theirs)).reason == "changed on both sides, and binary");
   CHECK(clean(file(base), file(base), file(theirs)).content == theirs);
   for (const std::string& large :
        {std::string(kMaxMerged + 1, 'x'), std::string(kMaxLinesMerged + 1, '\n')}) {
-    CHECK(clash(file("a\n"), file(large), file("b\n")).reason.find("more than") !=
+    CHECK(clash(file("a\n"), file(large), file("b\n")).reason.find("too large") !=
           std::string::npos);
   }
 }

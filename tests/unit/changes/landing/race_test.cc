@@ -3,10 +3,6 @@
 #include "quarry/changes/landing.h"
 
 #include <doctest/doctest.h>
-#include <fmt/core.h>
-
-#include <atomic>
-#include <thread>
 
 #include "landing_world.h"
 #include "quarry/artifact/structural.h"
@@ -102,37 +98,4 @@ TEST_CASE("a gate's error ends the landing, and so does a tip that keeps moving"
   CHECK(busy.error().code == ErrorCode::kBusy);
   CHECK(moved == 3);
   CHECK_FALSE(world.files().contains("a"));
-}
-
-TEST_CASE("concurrent landers land everything once, one after another") {
-  LandingWorld world;
-  constexpr int kLanders = 4, kEach = 8;
-  std::atomic<int> failures = 0;
-  {
-    std::vector<std::jthread> threads;
-    for (int thread = 0; thread < kLanders; ++thread) {
-      threads.emplace_back([&, thread] {
-        auto opened = repository::Repository::open(world.file(), {.clock = &world.clock});
-        if (!opened) {
-          failures += kEach;
-          return;
-        }
-        Lander lander(**opened, {.attempts = 1000});
-        for (int i = 0; i < kEach; ++i) {
-          // Each is landed by two threads.
-          const int number = (thread / 2) * kEach + i;
-          const LandingOrder order =
-              world.order(100 + number, {{fmt::format("f{}", number), {"content"}}});
-          const auto outcomes = lander.land({&order, 1});
-          if (!outcomes || !outcomes->front()) ++failures;
-        }
-      });
-    }
-  }
-  CHECK(failures == 0);
-  CHECK(world.files().size() == kLanders / 2 * kEach);
-  CHECK(world.sql("SELECT count(*) FROM event WHERE type='ci'") ==
-        std::to_string(1 + kLanders / 2 * kEach));
-  CHECK(world.sql("SELECT count(*) FROM leaf") == "1");
-  CHECK(faults(world.file()) == "");
 }

@@ -72,8 +72,8 @@ TEST_CASE("all conflicts are listed with their lines, and nothing lands") {
   CHECK(refusal.reason.find("4 files: a, b, c, new") != std::string::npos);
   CHECK(refusal.log.find("ours\n") != std::string::npos);
   CHECK(refusal.log.find("theirs\n") != std::string::npos);
-  CHECK(refusal.log.find("b: it is changed, but the branch has removed it\n") != std::string::npos);
-  CHECK(refusal.log.find("c: it is removed, but the branch has changed it\n") != std::string::npos);
+  CHECK(refusal.log.find("b: changed, but deleted on the branch\n") != std::string::npos);
+  CHECK(refusal.log.find("c: deleted, but changed on the branch\n") != std::string::npos);
   CHECK_FALSE(world.files().contains("free"));
 }
 

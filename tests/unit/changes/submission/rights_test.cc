@@ -72,27 +72,28 @@ TEST_CASE("a named user needs no capability, and none allows nobody") {
 TEST_CASE("an emergency, another author and an approval need more rights than a submission") {
   Meta meta;
   CHECK_FALSE(objection(Rights(), meta, kWriter));
-  CHECK(objection(Rights(), meta, kReader) == "a submission is for i (changes.submit)");
+  CHECK(objection(Rights(), meta, kReader) == "not permitted: submitting (changes.submit = i)");
   meta.type = MoveType::kEmergency;
-  CHECK(objection(Rights(), meta, kWriter) == "an emergency move is for a (changes.emergency)");
+  CHECK(objection(Rights(), meta, kWriter) ==
+        "not permitted: submitting an emergency (changes.emergency = a)");
   CHECK_FALSE(objection(Rights(), meta, kAdministrator));
   meta.type = MoveType::kDevelopment;
   meta.author = "ann";
   CHECK_FALSE(objection(Rights(), meta, kWriter));
   meta.author = "bob";
   CHECK(objection(Rights(), meta, kWriter) ==
-        "a change set in the name of another (##author) is for a (changes.author)");
+        "not permitted: naming another author (##author) (changes.author = a)");
   CHECK_FALSE(objection(Rights(), meta, kAdministrator));
   meta.author.clear();
   meta.approval = "ticket 1";
   CHECK(objection(Rights(), meta, kWriter) ==
-        "an approval (##approval) is for a (changes.approve)");
+        "not permitted: giving an approval (##approval) (changes.approve = a)");
   CHECK_FALSE(objection(Rights(), meta, kAdministrator));
 }
 
 TEST_CASE("a rollback needs its own right, not that of writers") {
   CHECK(objection(Rights(), MoveType::kRollback, kWriter) ==
-        "a rollback is for a (changes.rollback)");
+        "not permitted: submitting a rollback (changes.rollback = a)");
   CHECK_FALSE(objection(with(Deed::kRollback, "@rob"), MoveType::kRollback, kReader));
 }
 

@@ -108,6 +108,7 @@ TEST_CASE("a tarball is read as written, however it is compressed") {
        {TarballCompression::kNone, TarballCompression::kGzip, TarballCompression::kZstd}) {
     const auto bytes = written(files, compression, {"gone"});
     REQUIRE(bytes);
+    CHECK(written(files, compression, {"gone"}) == *bytes);
     for (const Way way : kWays) {
       const auto content = read(*bytes, way);
       REQUIRE_MESSAGE(content, content.error().message);
@@ -125,22 +126,13 @@ TEST_CASE("a tarball is read as written, however it is compressed") {
   }
 }
 
-TEST_CASE("the same files make the same tarball") {
-  for (const auto compression :
-       {TarballCompression::kNone, TarballCompression::kGzip, TarballCompression::kZstd}) {
-    CHECK(*written({{"a", 0, "one"}}, compression) == *written({{"a", 0, "one"}}, compression));
-  }
-}
-
 TEST_CASE("a tarball that would be rejected is not written") {
   CHECK(has(written({{"../a", 0, ""}}, TarballCompression::kNone).error().message, "../a"));
   CHECK(has(written({{".fslckout", 0, ""}}, TarballCompression::kNone).error().message,
-            "fossil keeps"));
+            "reserved by fossil"));
   CHECK(has(written({{"l", 'l', "/etc/passwd"}}, TarballCompression::kNone).error().message,
             "absolute"));
-}
-
-TEST_CASE("a name that a meta file cannot express does not delete another file") {
+  // Names that a meta file cannot express would delete another file.
   for (const std::string name : {"a\nb", "\t", ""}) {
     CAPTURE(name);
     CHECK_FALSE(written({{"c", 0, ""}}, TarballCompression::kNone, {name}));
@@ -202,6 +194,10 @@ TEST_CASE("names that lead elsewhere, or that are reserved") {
                    tar_entry({.name = "lroot/n"})),
               {}, ErrorCode::kLimit),
       "longer than"));
+  for (const std::string in_meta : {".fslckout", "b\\c", "_FOSSIL_-wal"}) {
+    CHECK(
+        has(refusal(meta({"a", in_meta}) + tar_entry({.name = "lroot/a"}) + tar_end()), "##files"));
+  }
 }
 
 TEST_CASE("components of names are limited as in file systems") {
@@ -218,12 +214,6 @@ TEST_CASE("components of names are limited as in file systems") {
       CHECK(has(refusal(tarball_with(longer), {}, ErrorCode::kLimit),
                 "a part of a file's name is longer than 255 bytes"));
     }
-  }
-}
-
-TEST_CASE("names in meta are checked like those in the tarball") {
-  for (const std::string name : {".fslckout", "b\\c", "_FOSSIL_-wal"}) {
-    CHECK(has(refusal(meta({"a", name}) + tar_entry({.name = "lroot/a"}) + tar_end()), "##files"));
   }
 }
 
@@ -255,35 +245,10 @@ TEST_CASE("only files, folders and symbolic links") {
   CHECK(why({.name = "meta/", .type = '5'}) != "it was taken");
 }
 
-TEST_CASE("sparse files are rejected, in each of tar's formats") {
-  std::string gnu = tar_entry({.name = "lroot/a", .type = 'S', .content = std::string(512, 'x')});
-  gnu.replace(257, 8, std::string("ustar  \0", 8));
-  gnu.replace(386, 24, std::string("00000010000\00000000001000\0", 24));  // 512 bytes at 4096
-  gnu.replace(483, 12, std::string("00000011000\0", 12));
-  unsigned sum = 0;
-  gnu.replace(148, 8, "        ");
-  for (std::size_t i = 0; i < 512; ++i) sum += static_cast<unsigned char>(gnu[i]);
-  std::string digits(6, '0');
-  for (int i = 5; i >= 0; --i, sum /= 8)
-    digits[static_cast<std::size_t>(i)] = static_cast<char>('0' + sum % 8);
-  gnu.replace(148, 8, digits + std::string("\0 ", 2));
-  CHECK(has(refusal(with(gnu)), "a file with holes"));
-
-  const std::string map = "1\n4096\n512\n" + std::string(512 - 11, '\0');
-  const std::string pax =
-      tar_entry({.name = "x",
-                 .type = 'x',
-                 .content = "22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"
-                            "27 GNU.sparse.name=lroot/a\n30 GNU.sparse.realsize=999999\n"}) +
-      tar_entry({.name = "lroot/a", .content = map + std::string(512, 'x')});
-  CHECK(refusal(with(pax)) != "it was taken");
-}
-
 TEST_CASE("names are unique") {
   const std::string a = tar_entry({.name = "lroot/a", .content = "x"});
-  CHECK(has(refusal(with(a + a)), "\"a\" stands in the tarball twice"));
-  CHECK(
-      has(refusal(meta({"a"}) + a + meta({"a"}) + tar_end()), "meta stands in the tarball twice"));
+  CHECK(has(refusal(with(a + a)), "\"a\" is in the tarball twice"));
+  CHECK(has(refusal(meta({"a"}) + a + meta({"a"}) + tar_end()), "meta is in the tarball twice"));
   CHECK(
       has(refusal(with(a + tar_entry({.name = "lroot/a/", .type = '5'}))), "a file and a folder"));
   const std::string both = meta({"a", "a b", "a/b", "a-b"}) + a + tar_entry({.name = "lroot/a-b"}) +
@@ -309,16 +274,16 @@ TEST_CASE("a limit for everything") {
   const TarballLimits usual;
   auto limits = usual;
   limits.tarball = 100;
-  CHECK(has(refusal(with(a), limits, ErrorCode::kLimit), "100 are the most"));
+  CHECK(has(refusal(with(a), limits, ErrorCode::kLimit), "the limit is 100"));
   limits = usual;
   limits.file = 999;
-  CHECK(has(refusal(with(a), limits, ErrorCode::kLimit), "\"a\" has 1000 bytes; 999 are the most"));
+  CHECK(has(refusal(with(a), limits, ErrorCode::kLimit), "\"a\" has 1000 bytes; the limit is 999"));
   limits.file = 1000;
   CHECK(read(with(a), Way::kApart, limits));
   limits = usual;
   limits.expanded = with(a).size() - 1;
   for (const std::string& bytes : {with(a), gzip(with(a)), zstd(with(a))}) {
-    CHECK(has(refusal(bytes, limits, ErrorCode::kLimit), "when it is expanded"));
+    CHECK(has(refusal(bytes, limits, ErrorCode::kLimit), "expands to more than"));
   }
   limits.expanded = with(a).size();
   CHECK(read(gzip(with(a)), Way::kApart, limits));
@@ -329,12 +294,6 @@ TEST_CASE("a limit for everything") {
   CHECK(has(
       refusal(tar_entry({.name = "meta", .content = huge_meta}) + tar_end(), {}, ErrorCode::kLimit),
       "meta"));
-}
-
-TEST_CASE("100,000 entries are rejected at the limit") {
-  std::string entries = meta({"a"});
-  for (int i = 0; i < 100'000; ++i) entries += tar_entry({.name = "lroot/" + std::to_string(i)});
-  CHECK(has(refusal(gzip(entries + tar_end()), {}, ErrorCode::kLimit), "more than 50000 entries"));
 }
 
 TEST_CASE("the maximum number of files is read") {
@@ -353,13 +312,13 @@ TEST_CASE("a decompression bomb is stopped at the limit" * doctest::test_suite("
   const std::string zeros = gzip_zeros(std::size_t{300} << 20);
   CHECK(zeros.size() < 400'000);
   CHECK(has(refusal(zeros, {}, ErrorCode::kLimit),
-            "when it is expanded"));  // it could be an end marker
-  CHECK(has(refusal(gzip(with("")) + zeros, {}, ErrorCode::kLimit), "when it is expanded"));
+            "expands to more than"));  // it could be an end marker
+  CHECK(has(refusal(gzip(with("")) + zeros, {}, ErrorCode::kLimit), "expands to more than"));
   TarballLimits large;
   large.file = std::uint64_t{4} << 30;
   const std::string head = tar_entry({.name = "lroot/a", .size = std::uint64_t{1} << 30});
   CHECK(has(refusal(gzip(meta({"a"}) + head) + zeros, large, ErrorCode::kLimit),
-            "when it is expanded"));
+            "expands to more than"));
 }
 
 TEST_CASE("only one layer of compression is accepted") {
@@ -420,8 +379,8 @@ TEST_CASE("a wrong byte in a gzip tarball is noticed") {
 TEST_CASE("data after the archive is rejected") {
   const std::string bytes = with(tar_entry({.name = "lroot/a"}));
   CHECK(read(bytes + std::string(10'240, '\0')));
-  CHECK(has(refusal(bytes + "x"), "something follows"));
-  CHECK(has(refusal(bytes + with("")), "something follows"));
+  CHECK(has(refusal(bytes + "x"), "data after the end"));
+  CHECK(has(refusal(bytes + with("")), "data after the end"));
   CHECK(refusal(gzip(bytes) + "garbage") != "it was taken");
   CHECK(refusal(zstd(bytes) + "garbage") != "it was taken");
 }
@@ -475,11 +434,17 @@ TEST_CASE("readers are started one after another, whatever happened to the previ
   }
 }
 
-TEST_CASE("the helper has no files open, and is started again when it has died") {
+TEST_CASE("the helper has no files open, ends with its owner, and is started again if it dies") {
+  std::string first;
+  {
+    const TarballReaders readers;
+    first = only_child();
+  }
+  CHECK_FALSE(std::filesystem::exists("/proc/" + first));
   const TemporaryFolder folder;
   const auto good = file_of(with(tar_entry({.name = "lroot/a", .content = "one"})));
   TarballReaders readers;
-  const std::string first = only_child();
+  first = only_child();
   std::size_t others = 0;
   for (const auto& each : std::filesystem::directory_iterator("/proc/" + first + "/fd")) {
     if (std::stoi(each.path().filename()) > STDERR_FILENO) ++others;
@@ -488,15 +453,6 @@ TEST_CASE("the helper has no files open, and is started again when it has died")
   ::kill(std::stoi(first), SIGKILL);
   CHECK(readers.read(good.get(), {}, folder.path()));
   CHECK(only_child() != first);
-}
-
-TEST_CASE("the helper ends with its owner") {
-  std::string pid;
-  {
-    const TarballReaders readers;
-    pid = only_child();
-  }
-  CHECK_FALSE(std::filesystem::exists("/proc/" + pid));
 }
 
 namespace {

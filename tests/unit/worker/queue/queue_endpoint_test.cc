@@ -366,7 +366,7 @@ TEST_CASE(
                       .type = kAction});
   };
   const std::string why = "/x/queue/" + id + ".json?ask=why";
-  CHECK(has(world.ask({.target = why}), "nothing is in its way"));
+  CHECK(has(world.ask({.target = why}), "nothing blocks it"));
   CHECK(freeze("freeze", "writer").status == 403);
   CHECK(freeze("freeze", "admin").status == 200);
   CHECK(has(world.ask({.target = why}), "frozen"));
