@@ -69,7 +69,7 @@ constexpr auto changes_directives() {
       {"changes.max_crashes", Number<1, 100>(), QUARRY_FIELD(changes.rules.max_crashes)},
       {"changes.max_put_off", Number<0, 10000>(), QUARRY_FIELD(changes.rules.max_deferrals)},
       {"changes.retry_delay", Timeout(), QUARRY_FIELD(changes.rules.retry_delay)},
-      {"changes.max_rollback", Number<1, 1000>(), QUARRY_FIELD(changes.rules.max_taken_back)},
+      {"changes.max_rollback", Number<1, 1000>(), QUARRY_FIELD(changes.rules.max_rollback)},
       {"changes.keep", Duration(), QUARRY_FIELD(changes.rules.keep)},
       {"changes.scan", Timeout(), QUARRY_FIELD(changes.scan)},
       {"changes.needs_approval", MoveTypes(), QUARRY_FIELD(changes.rules.needs_approval)},

@@ -77,7 +77,7 @@ Result<void> take_rollback(Job& job, const Section& section) {
   const auto by = ChangeSetId::parse(base::take_until(rest, ' '));
   const auto from = stage_named(rest);
   if (!by || !from) return wrong(section, line, "is not a rollback and a folder");
-  job.taken_back = TakenBack{.by = *by, .from = *from};
+  job.rolled_back = RolledBack{.by = *by, .from = *from};
   return {};
 }
 
@@ -179,9 +179,9 @@ std::string Job::text() const {
   append_section(out, "held", held);
   if (landed) append_section(out, "landed", landed->str());
   append_section(out, "closure", closure);
-  if (taken_back) {
+  if (rolled_back) {
     append_section(out, "rollback",
-                   fmt::format("{} {}", taken_back->by.str(), word_of(taken_back->from)));
+                   fmt::format("{} {}", rolled_back->by.str(), word_of(rolled_back->from)));
   }
   std::vector<std::string> lines;
   lines.reserve(history.size());

@@ -49,7 +49,7 @@ Result<void> JobLock::update() {
 }
 
 void JobLock::note_move(Stage to, base::UnixMillis now, std::string_view why) {
-  if (!is_over(to)) job.taken_back.reset();
+  if (!is_over(to)) job.rolled_back.reset();
   job.add_history(now, to, why);
 }
 

@@ -135,7 +135,7 @@ std::string doom_of(const ModelNode& node) {
     if (!dependency->is_known) {
       return fmt::format("it depends on {}, which does not exist or has been deleted", id);
     }
-    if (dependency->known.is_taken_back) {
+    if (dependency->known.is_rolled_back) {
       return fmt::format("it depends on {}, which was rolled back", id);
     }
     if (is_over(dependency->known.stage) && !dependency->has_landed()) {
@@ -225,10 +225,10 @@ Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& 
     if (!node || node->is_rollback() || !(node->is_open() || node->has_landed())) {
       return fail(ErrorCode::kNotFound,
                   fmt::format("{} {}", id.str(),
-                              !node                       ? "does not exist or has been deleted"
-                              : node->is_rollback()       ? "is a rollback"
-                              : node->known.is_taken_back ? "was already rolled back"
-                                                          : "did not land"));
+                              !node                        ? "does not exist or has been deleted"
+                              : node->is_rollback()        ? "is a rollback"
+                              : node->known.is_rolled_back ? "was already rolled back"
+                                                           : "did not land"));
     }
     left.push_back(node);
   }

@@ -56,7 +56,7 @@ struct ModelNode {
   }
   bool is_running() const { return is_known && known.stage == Stage::kRun; }
   bool has_landed() const {
-    return is_known && known.stage == Stage::kDone && !known.is_taken_back;
+    return is_known && known.stage == Stage::kDone && !known.is_rolled_back;
   }
   /// Whether it may still land.
   bool is_open() const { return is_known && !is_over(known.stage); }

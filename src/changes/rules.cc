@@ -29,7 +29,7 @@ ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules) {
                  .held = job.held,
                  // In other stages the mark is from an interrupted move: the job is about to be
                  // rolled back, or no longer is.
-                 .is_taken_back = is_over(stage) && job.taken_back.has_value(),
+                 .is_rolled_back = is_over(stage) && job.rolled_back.has_value(),
                  .goes_alone = job.crashes > 0 || job.deferrals > 0,
                  .deferred_at = {},
                  .not_before = {},

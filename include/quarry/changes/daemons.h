@@ -91,7 +91,7 @@ class Executor {
   virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop) = 0;
   /// Rolls back LANDED, oldest first, by one reverse check-in of ROLLBACK. Like land_all(), has no
   /// effect the second time.
-  virtual Outcome take_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
+  virtual Outcome roll_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
                             const Say& say) = 0;
 };
 

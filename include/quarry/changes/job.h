@@ -70,11 +70,11 @@ struct HistoryLine {
   friend bool operator==(const HistoryLine&, const HistoryLine&) = default;
 };
 
-struct TakenBack {
+struct RolledBack {
   ChangeSetId by;
   Stage from = Stage::kDone;
 
-  friend bool operator==(const TakenBack&, const TakenBack&) = default;
+  friend bool operator==(const RolledBack&, const RolledBack&) = default;
 };
 
 struct Job {
@@ -88,7 +88,7 @@ struct Job {
   std::string held;
   std::optional<artifact::HashName> landed;
   std::vector<ChangeSetId> closure;
-  std::optional<TakenBack> taken_back;
+  std::optional<RolledBack> rolled_back;
   std::vector<HistoryLine> history;
 
   /// When it reached its current stage, or when it was submitted if there is no history.

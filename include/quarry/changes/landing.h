@@ -70,11 +70,11 @@ struct LandingOrder {
   std::string base;                // as accepted by CheckIns::named(); empty: the tip
   std::vector<ChangedFile> files;  // empty for a rollback
   /// For a rollback: the landed change sets, in order of landing.
-  struct TakesBack {
+  struct LandedChangeSet {
     ChangeSetId id;
     std::string submitter;  // who submitted it
   };
-  std::vector<TakesBack> takes_back;
+  std::vector<LandedChangeSet> rolls_back;
 };
 
 /// Why a change set cannot land, for reasons other than errors of the machine.

@@ -55,7 +55,7 @@ struct ModelJob {
   std::vector<ChangeSetId> precursors;
   bool is_approved = true;  // or needs no approval
   std::string held;         // who holds it, and why
-  bool is_taken_back = false;
+  bool is_rolled_back = false;
   bool goes_alone =
       false;  // it was executed without success, so it may not share a batch with others
   base::UnixMillis deferred_at;

@@ -22,7 +22,7 @@ struct Rules {
   std::chrono::milliseconds longest_delay{300'000};
   /// How long finished jobs are kept; 0: forever.
   std::chrono::milliseconds keep = std::chrono::hours{24 * 90};
-  std::size_t max_taken_back =
+  std::size_t max_rollback =
       100;  // limit on change sets rolled back by one rollback, at most kMaxReferences
 };
 

@@ -31,8 +31,7 @@ std::function<void(std::string_view)> say_to(const ChangeLog& log, const ChangeS
   };
 }
 
-/// A clock that never returns the same time twice, so that the times show the order of
-/// landing.
+/// A clock that never returns the same time twice, so that the times show the order of landing.
 class Successive final : public base::Clock {
  public:
   explicit Successive(const base::Clock& clock) : clock_(clock) {}

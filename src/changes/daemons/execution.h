@@ -52,8 +52,7 @@ class Execution final : public QueueWorker {
   Children children_;
   Rollback rollback_;
   std::set<ChangeSetId> asked_;  // to stop, and still running
-  std::set<ChangeSetId>
-      stuck_;  // in run/ with an outcome, because their children could not move them
+  std::set<ChangeSetId> stuck_;  // in run/, although their children have an outcome for them
   std::set<ChangeSetId> begun_;  // reported as running, but not as finished
   base::UnixMillis started_at_;  // when ready jobs were last started
   bool is_finishing_ = false;

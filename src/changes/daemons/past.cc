@@ -7,7 +7,7 @@ namespace quarry::changes {
 void Past::add(const ModelJob& known, bool is_old) {
   auto node = std::make_unique<Node>();
   node->location = {.stage = known.stage, .name = known.name};
-  node->has_landed = known.stage == Stage::kDone && !known.is_taken_back;
+  node->has_landed = known.stage == Stage::kDone && !known.is_rolled_back;
   node->landed_at = known.landed_at;
   node->is_old = is_old;
   // The change sets that a rollback names are not what it landed on.

@@ -47,14 +47,14 @@ Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
   std::vector<ChangeSetId> before, left;
   for (const ChangeSetId& id : job.closure.empty() ? job.meta.dependencies : job.closure) {
     const ModelJob* known = tracker_.model().find(id);
-    if (!job.closure.empty() && known && (known->is_taken_back || is_over(known->stage)) &&
-        !(known->stage == Stage::kDone && !known->is_taken_back)) {
+    if (!job.closure.empty() && known && (known->is_rolled_back || is_over(known->stage)) &&
+        !(known->stage == Stage::kDone && !known->is_rolled_back)) {
       before.push_back(id);
     } else {
       left.push_back(id);
     }
   }
-  const std::size_t limit = std::min(context_.options.rules.max_taken_back,
+  const std::size_t limit = std::min(context_.options.rules.max_rollback,
                                      kMaxReferences - std::min(kMaxReferences, before.size()));
   QUARRY_TRY_ASSIGN(auto closure, tracker_.model().closure(left, limit));
   closure.insert(closure.begin(), before.begin(), before.end());
@@ -121,16 +121,16 @@ Result<void> Rollback::abandon(const ChangeSetId& id) {
   // The queueing daemon may be moving it.
   for (int attempt = 0;; ++attempt) {
     const ModelJob* known = tracker_.model().find(id);
-    if (!known || known->is_taken_back) return {};
+    if (!known || known->is_rolled_back) return {};
     if (known->stage == Stage::kRun) return {};
     if (is_over(known->stage) && known->stage != Stage::kAbandon) return {};
     auto lock = context_.directories.lock_job(known->stage, known->name);
     if (lock && lock->stage() == Stage::kAbandon) {
       // It was running, and has been stopped.
-      lock->job.taken_back = TakenBack{.by = by, .from = Stage::kPending};
+      lock->job.rolled_back = RolledBack{.by = by, .from = Stage::kPending};
       QUARRY_TRY(lock->update());
     } else if (lock) {
-      lock->job.taken_back = TakenBack{.by = by, .from = lock->stage()};
+      lock->job.rolled_back = RolledBack{.by = by, .from = lock->stage()};
       QUARRY_TRY(context_.move(*lock, Stage::kAbandon, fmt::format("rolled back by {}", by.str())));
     }
     if (lock) {
@@ -150,9 +150,9 @@ Result<void> Rollback::restore(const Job& job) {
     QUARRY_TRY_ASSIGN(const auto location, context_.directories.find(id));
     if (!location || location->stage != Stage::kAbandon) continue;
     QUARRY_TRY_ASSIGN(auto lock, context_.directories.lock_job(Stage::kAbandon, location->name));
-    if (!lock.job.taken_back || lock.job.taken_back->by != job.name.id) continue;
-    const Stage from = lock.job.taken_back->from;
-    lock.job.taken_back.reset();
+    if (!lock.job.rolled_back || lock.job.rolled_back->by != job.name.id) continue;
+    const Stage from = lock.job.rolled_back->from;
+    lock.job.rolled_back.reset();
     QUARRY_TRY(context_.move(lock, from, fmt::format("the rollback {} failed", job.name.id.str())));
     tracker_.put(lock.job, from);
   }
@@ -164,8 +164,8 @@ Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
   QUARRY_TRY_ASSIGN(const auto location, context_.directories.find(id));
   if (!location || location->stage != Stage::kDone) return {};
   QUARRY_TRY_ASSIGN(auto lock, context_.directories.lock_job(Stage::kDone, location->name));
-  if (lock.job.taken_back) return {};
-  lock.job.taken_back = TakenBack{.by = rollback.name.id, .from = Stage::kDone};
+  if (lock.job.rolled_back) return {};
+  lock.job.rolled_back = RolledBack{.by = rollback.name.id, .from = Stage::kDone};
   lock.job.add_history(context_.clock.now(), Stage::kDone,
                        fmt::format("rolled back by {}", rollback.name.id.str()));
   QUARRY_TRY(lock.update());

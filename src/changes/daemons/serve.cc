@@ -157,7 +157,7 @@ std::optional<Order> next_order(Mailbox& mailbox) {
   return order;
 }
 
-Outcome take_back(Directories& directories, const ChangeSetName& name, Executor& executor,
+Outcome roll_back(Directories& directories, const ChangeSetName& name, Executor& executor,
                   const Stop& stop) {
   const auto troubled = [](Verdict verdict, std::string_view what) {
     base::log(base::LogLevel::kError, "{}", what);
@@ -175,7 +175,7 @@ Outcome take_back(Directories& directories, const ChangeSetName& name, Executor&
   }
   const ChangeLog log(directories);
   try {
-    return executor.take_back(*rollback, landed, stop, [&](std::string_view text) {
+    return executor.roll_back(*rollback, landed, stop, [&](std::string_view text) {
       const auto said = log.say(name.id, text);
       if (!said) base::log(base::LogLevel::kWarning, "{}", said.error().message);
     });
@@ -200,17 +200,17 @@ void serve(base::Fd socket, const QueueOptions& options, Directories& directorie
           ::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
     };
     if (order->is_rollback) {
-      answer = line_of(take_back(directories, order->names.front(), executor, stop));
+      answer = line_of(roll_back(directories, order->names.front(), executor, stop));
     } else {
       for (const Verdict verdict :
            execute_all(directories, order->names, executor, stop, options.rules, clock, begun)) {
         answer += line_of({.verdict = verdict, .why = {}, .landed = {}});
       }
     }
-    const bool is_heard = ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) > 0;
+    const bool is_sent = ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) > 0;
     const auto synced = directories.sync_folders();
     if (!synced) base::log(base::LogLevel::kError, "{}", synced.error().message);
-    if (!is_heard) return;
+    if (!is_sent) return;
     if (stop_signal == SIGTERM) return;
     SignalledStop::forget();
     mailbox.forget_stops();

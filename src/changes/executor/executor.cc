@@ -92,7 +92,7 @@ LandingOrder order_of(const Job& job) {
           .address = job.address,
           .base = job.meta.base,
           .files = {},
-          .takes_back = {}};
+          .rolls_back = {}};
 }
 
 /// The order for JOB, with the files in TARBALL. Errors: those of TarballReaders::read().
@@ -166,7 +166,7 @@ class RepositoryExecutor final : public Executor {
   explicit RepositoryExecutor(ExecutorOptions options) : options_(std::move(options)) {}
 
   std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop) override;
-  Outcome take_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
+  Outcome roll_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
                     const Say& say) override;
 
  private:
@@ -323,7 +323,7 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
   return outcomes;
 }
 
-Outcome RepositoryExecutor::take_back(const Job& rollback, const std::vector<Job>& landed,
+Outcome RepositoryExecutor::roll_back(const Job& rollback, const std::vector<Job>& landed,
                                       const Stop& stop, const Say& say) {
   if (landed.empty()) return outcome(Verdict::kFailed, "none of its change sets has landed");
   LandingOrder order = order_of(rollback);
@@ -336,7 +336,7 @@ Outcome RepositoryExecutor::take_back(const Job& rollback, const std::vector<Job
           fmt::format("{} landed on the branch {}, not on {}: use one rollback per branch",
                       job.name.id.str(), job.meta.target, order.branch));
     }
-    order.takes_back.push_back({job.name.id, job.submitter});
+    order.rolls_back.push_back({job.name.id, job.submitter});
   }
   if (const auto opened = open(); !opened) return troubled(opened.error());
   Outcome done;

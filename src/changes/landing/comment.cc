@@ -34,20 +34,21 @@ std::string shortened(std::string_view text) {
   return std::string(text.substr(0, size)) + "…";
 }
 
-std::string reference_to(const TakenBackCheckIn& each) {
+std::string reference_to(const RolledBackCheckIn& each) {
   return fmt::format("\"{}\" ({} [{}])", shortened(first_line(each.comment)),
                      each.id.str().substr(0, kIdDigits), each.name.str().substr(0, kCheckInDigits));
 }
 
 /// The object of "roll back".
-std::string references_to(std::span<const TakenBackCheckIn> taken_back) {
-  const std::size_t count = taken_back.size();
-  if (count == 1) return reference_to(taken_back.front());
+std::string references_to(std::span<const RolledBackCheckIn> rolled_back) {
+  const std::size_t count = rolled_back.size();
+  if (count == 1) return reference_to(rolled_back.front());
   std::string text = fmt::format("{} change sets: ", count);
   const std::size_t last = std::min(count, kMaxListed);
   for (std::size_t i = 0; i < last; ++i) {
     const bool is_end = i + 1 == count;
-    text += fmt::format("{}{}", i == 0 ? "" : is_end ? " and " : ", ", reference_to(taken_back[i]));
+    if (i > 0) text += is_end ? " and " : ", ";
+    text += reference_to(rolled_back[i]);
   }
   if (last < count) text += fmt::format(" and {} more", count - last);
   return text;
@@ -55,12 +56,12 @@ std::string references_to(std::span<const TakenBackCheckIn> taken_back) {
 
 }  // namespace
 
-std::string comment_of(const std::string& given, std::span<const TakenBackCheckIn> taken_back) {
+std::string comment_of(const std::string& given, std::span<const RolledBackCheckIn> rolled_back) {
   const bool is_empty = given.find_first_not_of(" \t\r\n") == given.npos;
   // As in fossil.
-  if (taken_back.empty()) return is_empty ? "(no comment)" : given;
-  if (is_empty) return "Roll back " + references_to(taken_back);
-  return fmt::format("{}\n\nRolls back {}", given, references_to(taken_back));
+  if (rolled_back.empty()) return is_empty ? "(no comment)" : given;
+  if (is_empty) return "Roll back " + references_to(rolled_back);
+  return fmt::format("{}\n\nRolls back {}", given, references_to(rolled_back));
 }
 
 }  // namespace quarry::changes

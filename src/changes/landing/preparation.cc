@@ -128,9 +128,9 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
 
 /// Rolls back the last change set first, so that each finds its changes as it left them, apart
 /// from later changes by others.
-Attempt<void> Preparation::take_back(const LandingOrder& order, TreeChange& change,
+Attempt<void> Preparation::roll_back(const LandingOrder& order, TreeChange& change,
                                      MergeLabels labels) {
-  for (const auto& [id, submitter] : order.takes_back | std::views::reverse) {
+  for (const auto& [id, submitter] : order.rolls_back | std::views::reverse) {
     QUARRY_TRY_ASSIGN(const auto name, landed(id, submitter));
     if (!name) {
       return refuse(RefusalKind::kNotLanded,
@@ -144,17 +144,17 @@ Attempt<void> Preparation::take_back(const LandingOrder& order, TreeChange& chan
     QUARRY_TRY_ASSIGN(const CheckInPtr before, stored_.check_in(after->parents.front()));
     labels.base = fmt::format("change set {} ({})", id.str(), brief(*name));
     labels.theirs = fmt::format("before change set {}", id.str());
-    QUARRY_TRY(change.take_back(after->files, before->files, labels));
+    QUARRY_TRY(change.roll_back(after->files, before->files, labels));
     const auto parsed = artifact::parse_structural(*after->manifest);
-    taken_back_.push_back({id, *name, parsed ? std::string(parsed->comment) : std::string()});
+    rolled_back_.push_back({id, *name, parsed ? std::string(parsed->comment) : std::string()});
   }
-  std::ranges::reverse(taken_back_);
+  std::ranges::reverse(rolled_back_);
   return {};
 }
 
 Attempt<void> Preparation::change_tree(const LandingOrder& order, TreeChange& change,
                                        const MergeLabels& labels) {
-  if (!order.takes_back.empty()) return take_back(order, change, labels);
+  if (!order.rolls_back.empty()) return roll_back(order, change, labels);
   if (order.base.empty()) return change.apply(order.files, nullptr, labels);
   QUARRY_TRY_ASSIGN(const CheckInPtr base, base_of(order));
   MergeLabels with_base = labels;
@@ -206,7 +206,7 @@ base::Result<std::string> Preparation::checksum_of(const FileTree& tree) {
 }
 
 Attempt<std::string> Preparation::manifest_of(const LandingOrder& order, const FileTree& tree) {
-  artifact::CheckInText text{.comment = comment_of(order.comment, taken_back_),
+  artifact::CheckInText text{.comment = comment_of(order.comment, rolled_back_),
                              .date = prospect_.date,
                              .user = order.author,
                              .files = {},
@@ -214,7 +214,7 @@ Attempt<std::string> Preparation::manifest_of(const LandingOrder& order, const F
                              .cherrypicks = {},
                              .repository_checksum = {},
                              .tags = {{'+', tag_of(order.id), ""}}};
-  for (const TakenBackCheckIn& each : taken_back_) text.cherrypicks.push_back({true, each.name});
+  for (const RolledBackCheckIn& each : rolled_back_) text.cherrypicks.push_back({true, each.name});
   QUARRY_TRY_ASSIGN(text.repository_checksum, checksum_of(tree));
   text.files.reserve(tree.size());
   for (const auto& [name, file] : tree) {
@@ -237,7 +237,7 @@ Attempt<Landed> Preparation::make(const LandingOrder& order, std::size_t number)
   TreeChange change(
       prospect_.tree, [&](const HashName& name) { return find_content(name); }, algorithm,
       repository_.options().max_artifact_size);
-  taken_back_.clear();
+  rolled_back_.clear();
   fresh_.clear();
   QUARRY_TRY(change_tree(order, change, labels));
   QUARRY_TRY_ASSIGN(const auto added, change.finish(labels));

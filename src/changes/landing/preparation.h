@@ -33,7 +33,7 @@ class Preparation {
   Attempt<void> change_tree(const LandingOrder& order, TreeChange& change,
                             const MergeLabels& labels);
   Attempt<CheckInPtr> base_of(const LandingOrder& order);
-  Attempt<void> take_back(const LandingOrder& order, TreeChange& change, MergeLabels labels);
+  Attempt<void> roll_back(const LandingOrder& order, TreeChange& change, MergeLabels labels);
   Attempt<void> add_artifact(Prospect::CheckIn& check_in, const TreeChange::Added& added);
   base::Result<std::string> checksum_of(const FileTree& tree);
   Attempt<std::string> manifest_of(const LandingOrder& order, const FileTree& tree);
@@ -48,9 +48,9 @@ class Preparation {
   TreeChecksum& checksum_;
 
   Prospect prospect_;
-  std::optional<artifact::HashName> parent_;  // of the next check-in
-  std::vector<TakenBackCheckIn> taken_back_;  // by the current check-in
-  std::vector<artifact::HashName> fresh_;     // added to prospect_.added by the current check-in
+  std::optional<artifact::HashName> parent_;    // of the next check-in
+  std::vector<RolledBackCheckIn> rolled_back_;  // by the current check-in
+  std::vector<artifact::HashName> fresh_;       // added to prospect_.added by the current check-in
 };
 
 }  // namespace quarry::changes

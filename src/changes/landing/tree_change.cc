@@ -160,7 +160,7 @@ Attempt<void> TreeChange::apply(const std::vector<ChangedFile>& files, const Fil
   return {};
 }
 
-Attempt<void> TreeChange::take_back(const FileTree& after, const FileTree& before,
+Attempt<void> TreeChange::roll_back(const FileTree& after, const FileTree& before,
                                     const MergeLabels& labels) {
   auto now = after.begin();
   auto then = before.begin();

@@ -30,7 +30,7 @@ class TreeChange {
   Attempt<void> apply(const std::vector<ChangedFile>& files, const FileTree* base,
                       const MergeLabels& labels);
   /// Rolls back the changes between BEFORE and AFTER.
-  Attempt<void> take_back(const FileTree& after, const FileTree& before, const MergeLabels& labels);
+  Attempt<void> roll_back(const FileTree& after, const FileTree& before, const MergeLabels& labels);
 
   /// A new content.
   struct Added {

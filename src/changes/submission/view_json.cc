@@ -60,7 +60,7 @@ Json document_of(const JobView& view, bool whole) {
   put_unless_empty(json, "approval", job.meta.approval);
   put_unless_empty(json, "held", job.held);
   if (job.landed) json["landed"] = job.landed->str();
-  if (job.taken_back) json["taken_back_by"] = job.taken_back->by.str();
+  if (job.rolled_back) json["taken_back_by"] = job.rolled_back->by.str();
   if (view.is_new) json["is_new"] = true;
   if (view.place > 0) json["place"] = view.place;
   if (view.expected) json["expected_ms"] = view.expected->count();

@@ -218,7 +218,7 @@ class Answer {
 
   Result<void> answer_rollback(const changes::ChangeSetId& id) {
     QUARRY_TRY_ASSIGN(const auto places,
-                      changes::rollback_closure(directories_, {id}, options_.rules.max_taken_back));
+                      changes::rollback_closure(directories_, {id}, options_.rules.max_rollback));
     std::string list;
     for (const changes::JobLocation& each : places) {
       list += fmt::format("{}{{\"id\":{},\"stage\":{}}}", list.empty() ? "" : ",",

@@ -110,7 +110,7 @@ def test_rollback_is_what_a_backout_merge_of_fossil_is(fresh, fossil, tmp_path, 
     first, second, third = landing.landed(
         fresh, sets.make({"a": lines(40), "b": "b\n"}), sets.make({"a": lines(40, line_5="two"), "new": "n\n", "b": None}),
         sets.make({"a": lines(40, line_5="two", line_30="three")}))
-    back, = landing.landed(fresh, sets.make(takes_back=["0000000000000002"], comment=""))
+    back, = landing.landed(fresh, sets.make(rolls_back=["0000000000000002"], comment=""))
     assert tree(fossil, fresh, back, tmp_path / "back") == {"a": lines(40, line_30="three"), "b": "b\n"}
     text = manifest(fossil, fresh, back)
     assert card(text, "Q") == [f"-{second}"] and card(text, "P") == [third]

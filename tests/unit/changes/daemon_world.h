@@ -90,7 +90,7 @@ class TextExecutor final : public OneByOne {
     return landed(job);
   }
 
-  Outcome take_back(const Job& rollback, const std::vector<Job>& landed_jobs, const Stop&,
+  Outcome roll_back(const Job& rollback, const std::vector<Job>& landed_jobs, const Stop&,
                     const Say&) override {
     if (rollback.meta.comment == "fail") {
       return {.verdict = Verdict::kFailed, .why = "it can't be reversed", .landed = {}};

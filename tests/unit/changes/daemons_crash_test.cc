@@ -22,8 +22,8 @@ const std::filesystem::path kBase = "/q.changes";
 
 /// A repository that records when something came into it; it is durable by itself.
 struct Repository {
-  std::map<std::uint64_t, std::size_t> landed;      // by number of file operations
-  std::map<std::uint64_t, std::size_t> taken_back;  // when the rollback landed that took it back
+  std::map<std::uint64_t, std::size_t> landed;       // by number of file operations
+  std::map<std::uint64_t, std::size_t> rolled_back;  // when the rollback landed that took it back
   std::vector<std::uint64_t> order;
 
   /// Its state after COUNT operations.
@@ -34,8 +34,8 @@ struct Repository {
       other.landed[number] = 0;
       other.order.push_back(number);
     }
-    for (const auto& [number, when] : taken_back) {
-      if (when < count) other.taken_back[number] = 0;
+    for (const auto& [number, when] : rolled_back) {
+      if (when < count) other.rolled_back[number] = 0;
     }
     return other;
   }
@@ -53,7 +53,7 @@ class MemoryExecutor final : public OneByOne {
     }
     return TextExecutor::landed(job);
   }
-  Outcome take_back(const Job&, const std::vector<Job>&, const Stop&, const Say&) override {
+  Outcome roll_back(const Job&, const std::vector<Job>&, const Stop&, const Say&) override {
     return {};
   }
 
@@ -132,7 +132,7 @@ struct Machine {
     for (const ChangeSetId& id : world.job_of(number_of(rollback->name.id)).closure) {
       const std::uint64_t number = number_of(id);
       if (repository.landed.contains(number))
-        repository.taken_back.emplace(number, files.operations().size());
+        repository.rolled_back.emplace(number, files.operations().size());
     }
     REQUIRE(eventually([&] {
       REQUIRE(execution.run(Scan::kNew));
@@ -315,18 +315,18 @@ TEST_CASE("after a stop at any time a rollback rolls back everything or nothing"
       return;
     const auto stages = after.world.stages_of(4);
     if (stages.empty()) {
-      REQUIRE(after.repository.taken_back.empty());
+      REQUIRE(after.repository.rolled_back.empty());
       return;
     }
     if (stages.front() == Stage::kFail) return;  // it came before its target had landed
     REQUIRE(stages.front() == Stage::kDone);
     for (const std::uint64_t number : {1U, 2U}) {
       REQUIRE(after.world.stage_of(number) == Stage::kDone);
-      REQUIRE(after.world.job_of(number).taken_back ==
-              TakenBack{.by = id_of(4), .from = Stage::kDone});
-      REQUIRE(after.repository.taken_back.contains(number));
+      REQUIRE(after.world.job_of(number).rolled_back ==
+              RolledBack{.by = id_of(4), .from = Stage::kDone});
+      REQUIRE(after.repository.rolled_back.contains(number));
     }
     REQUIRE(after.world.stage_of(3) == Stage::kAbandon);
-    REQUIRE(after.world.job_of(3).taken_back->by == id_of(4));
+    REQUIRE(after.world.job_of(3).rolled_back->by == id_of(4));
   });
 }

@@ -37,9 +37,9 @@ class PatientExecutor final : public OneByOne {
     if (may_go) return text_.land(job, stop, say);
     return {.verdict = Verdict::kFailed, .why = "nobody lets it go", .landed = {}};
   }
-  Outcome take_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
+  Outcome roll_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
                     const Say& say) override {
-    return text_.take_back(rollback, landed, stop, say);
+    return text_.roll_back(rollback, landed, stop, say);
   }
 
  private:

@@ -418,8 +418,8 @@ TEST_CASE("a rollback rolls back the change sets that it names and all their dep
   CHECK(queue.stage_of(5) == Stage::kAbandon);
   const Lines lines = queue.lines();
   CHECK(Lines(lines.begin() + 3, lines.end()) == Lines{reversal(1), reversal(2)});
-  CHECK(queue.job_of(2).taken_back == TakenBack{.by = id_of(6), .from = Stage::kDone});
-  CHECK_FALSE(queue.job_of(3).taken_back);
+  CHECK(queue.job_of(2).rolled_back == RolledBack{.by = id_of(6), .from = Stage::kDone});
+  CHECK_FALSE(queue.job_of(3).rolled_back);
   // Later dependents of it fail, and so does a second rollback.
   queue.submit(7, {"b"}, "land", {2});
   queue.until(7, Stage::kFail);
@@ -440,8 +440,8 @@ TEST_CASE("a failed rollback changes nothing") {
   queue.until(3, Stage::kFail);
   CHECK(queue.job_of(3).history.back().why == "it can't be reversed");
   CHECK(queue.stage_of(2) == Stage::kStaging);
-  CHECK_FALSE(queue.job_of(2).taken_back);
-  CHECK_FALSE(queue.job_of(1).taken_back);
+  CHECK_FALSE(queue.job_of(2).rolled_back);
+  CHECK_FALSE(queue.job_of(1).rolled_back);
   std::filesystem::remove(queue.directories.control("frozen"));
   queue.turn(Scan::kAll);
   queue.until(2, Stage::kDone);
@@ -464,7 +464,7 @@ TEST_CASE("a rollback whose child dies is repeated, once") {
 TEST_CASE("a rollback of too many change sets fails") {
   const TemporaryFolder folder;
   Queue queue(folder);
-  queue.options.rules.max_taken_back = 1;
+  queue.options.rules.max_rollback = 1;
   queue.submit(1, {"a"});
   queue.submit(2, {"b"}, "land", {1});
   queue.until(2, Stage::kDone);

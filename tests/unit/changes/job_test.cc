@@ -36,7 +36,7 @@ Job full_job() {
   job.held = "bob: wait for the release";
   job.landed = quarry::artifact::HashName::parse(std::string(64, 'a'));
   job.closure = {*ChangeSetId::parse("00000000000000aa")};
-  job.taken_back = TakenBack{.by = *ChangeSetId::parse("00000000000000bb"), .from = Stage::kRun};
+  job.rolled_back = RolledBack{.by = *ChangeSetId::parse("00000000000000bb"), .from = Stage::kRun};
   job.add_history({1'700'000'000'001}, Stage::kQueue, "submitted");
   job.add_history({1'700'000'000'002}, Stage::kDone, "");
   return job;

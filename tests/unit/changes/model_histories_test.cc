@@ -167,7 +167,7 @@ class World {
         continue;
       }
       gone.insert(number_of(id));
-      job.is_taken_back = true;
+      job.is_rolled_back = true;
       put(job);
       std::erase(landed_, id);
     }
@@ -179,8 +179,8 @@ class World {
       for (auto& [key, list] : base) list = content_[key];
     }
     for (const auto& [id, job] : jobs_) {
-      if (job.stage != Stage::kDone || job.is_taken_back) continue;
-      for (const ChangeSetId& one : job.dependencies) REQUIRE_FALSE(jobs_.at(one).is_taken_back);
+      if (job.stage != Stage::kDone || job.is_rolled_back) continue;
+      for (const ChangeSetId& one : job.dependencies) REQUIRE_FALSE(jobs_.at(one).is_rolled_back);
     }
   }
 
@@ -217,7 +217,7 @@ class World {
            job.stage == Stage::kPending;
   }
   static bool has_landed(const ModelJob& job) {
-    return job.stage == Stage::kDone && !job.is_taken_back;
+    return job.stage == Stage::kDone && !job.is_rolled_back;
   }
   bool is_active(const ModelJob& job) const {
     if (!waits(job) || !job.held.empty() || !job.is_approved || frozen_.contains(job.branch)) {

@@ -241,7 +241,7 @@ TEST_CASE("the closure of a rollback has all dependents, and all that landed on 
   CHECK(numbers_of(*model.closure({id_of(10)}, 5)) == Numbers{10, 11});
   CHECK(numbers_of(*model.closure({id_of(11)}, 5)) == Numbers{10, 11});
   ModelJob taken = *model.find(id_of(6));
-  taken.is_taken_back = true;
+  taken.is_rolled_back = true;
   model.put(taken);
   CHECK(has(model.closure({id_of(6)}, 5).error().message, "already rolled back"));
   CHECK(has(why(model, 7), "which was rolled back"));

@@ -50,7 +50,7 @@ std::vector<std::set<std::uint64_t>> all_gone(Past& past, std::size_t limit = 1'
 using Rounds = std::vector<std::set<std::uint64_t>>;
 
 bool has_landed(const Drawn& one) {
-  return one.known.stage == Stage::kDone && !one.known.is_taken_back;
+  return one.known.stage == Stage::kDone && !one.known.is_rolled_back;
 }
 
 /// Whether F landed on J, as far as a rollback of J is concerned.
@@ -88,7 +88,7 @@ TEST_CASE("in any history nothing that is needed is deleted, and all else is, in
       }
       auto& one = all.emplace_back(drawn(number, dependencies));
       if (random() % 4 == 0) one.known.stage = Stage::kFail;
-      one.known.is_taken_back = random() % 8 == 0;
+      one.known.is_rolled_back = random() % 8 == 0;
       one.is_old = random() % 8 != 0;
       for (std::uint64_t other = 1; other <= count; ++other) {
         if (other != number && random() % 8 == 0) one.known.precursors.push_back(id_of(other));

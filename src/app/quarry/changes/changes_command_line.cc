@@ -109,12 +109,11 @@ void add_doing(CLI::App& queue, Run& run) {
   auto& rollback =
       add_command(queue, run, "rollback", "Roll change sets back, with all that depend on them",
                   run_queue_rollback);
-  CLI::App* taking_back = queue.get_subcommand("rollback");
-  taking_back
-      ->add_option("CSID", rollback.ids, "Ids of the change sets, or unique prefixes of them")
+  CLI::App* command = queue.get_subcommand("rollback");
+  command->add_option("CSID", rollback.ids, "Ids of the change sets, or unique prefixes of them")
       ->required();
-  taking_back->add_flag("--dry-run", rollback.dry_run, "Only list the change sets");
-  taking_back->add_option("--why", rollback.text, "Reason");
+  command->add_flag("--dry-run", rollback.dry_run, "Only list the change sets");
+  command->add_option("--why", rollback.text, "Reason");
   add_json(queue, "rollback", rollback);
   auto& freeze =
       add_command(queue, run, "freeze", "Stop all change sets for a branch", run_queue_freeze);

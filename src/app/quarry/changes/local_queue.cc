@@ -65,7 +65,7 @@ class LocalQueue : public QueueAccess {
   }
   Result<std::vector<ChangeSetId>> rollback_closure(const std::vector<ChangeSetId>& ids) override {
     QUARRY_TRY_ASSIGN(const auto places,
-                      changes::rollback_closure(directories_, ids, rules_.max_taken_back));
+                      changes::rollback_closure(directories_, ids, rules_.max_rollback));
     std::vector<ChangeSetId> all;
     for (const changes::JobLocation& each : places) all.push_back(each.name.id);
     return all;

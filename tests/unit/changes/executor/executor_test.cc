@@ -324,14 +324,14 @@ TEST_CASE("a rollback rolls back what landed, without asking the gate, on one br
   world.commit(world.tip(), {{"a", {"2"}}, {"b", {"2"}}, {"stop", {""}}});
   Job rollback = world.job(3);
   rollback.meta.target.clear();
-  CHECK(world.executor->take_back(rollback, {}, world.stop, world.say).verdict == Verdict::kFailed);
-  const Outcome done = world.executor->take_back(rollback, {jobs[1]}, world.stop, world.say);
+  CHECK(world.executor->roll_back(rollback, {}, world.stop, world.say).verdict == Verdict::kFailed);
+  const Outcome done = world.executor->roll_back(rollback, {jobs[1]}, world.stop, world.say);
   CHECK(done.verdict == Verdict::kLanded);
   CHECK(world.files() == FilesOf{{"a", {"1"}}, {"stop", {""}}});
-  CHECK(world.executor->take_back(rollback, {jobs[1]}, world.stop, world.say).landed ==
+  CHECK(world.executor->roll_back(rollback, {jobs[1]}, world.stop, world.say).landed ==
         done.landed);
   jobs[0].meta.target = "other";
-  const Outcome mixed = world.executor->take_back(world.job(4), jobs, world.stop, world.say);
+  const Outcome mixed = world.executor->roll_back(world.job(4), jobs, world.stop, world.say);
   CHECK(mixed.verdict == Verdict::kFailed);
   CHECK(mixed.why.find("one rollback per branch") != std::string::npos);
 }

@@ -2,7 +2,7 @@
 // on standard input, one JSON object per line, in one process:
 //
 //   {"id": "…16 digits…", "branch": "trunk", "comment": "…", "author": "ann", "base": "…",
-//    "files": {"NAME": {"text": "…", "permission": "x"}, "REMOVED": null}, "takes_back": ["…"]}
+//    "files": {"NAME": {"text": "…", "permission": "x"}, "REMOVED": null}, "rolls_back": ["…"]}
 //
 // Only id and branch are required. --batch N lands N orders of one branch at once. Prints as JSON
 // for each line the name of the check-in and whether it had landed before, or the reason for
@@ -44,7 +44,7 @@ changes::LandingOrder order_of(const std::string& line) {
                               .address = "192.0.2.7",
                               .base = given.value("base", ""),
                               .files = {},
-                              .takes_back = {}};
+                              .rolls_back = {}};
   const json files = given.value("files", json::object());
   for (const auto& [name, file] : files.items()) {
     changes::ChangedFile changed{.name = name, .content = nullptr, .permission = 0};
@@ -55,8 +55,8 @@ changes::LandingOrder order_of(const std::string& line) {
     }
     order.files.push_back(std::move(changed));
   }
-  const json taken_back = given.value("takes_back", json::array());
-  for (const json& id : taken_back) order.takes_back.push_back({id_of(id), author});
+  const json rolled_back = given.value("rolls_back", json::array());
+  for (const json& id : rolled_back) order.rolls_back.push_back({id_of(id), author});
   return order;
 }
 

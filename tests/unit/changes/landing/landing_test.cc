@@ -127,7 +127,7 @@ TEST_CASE("a tag that somebody else has pushed is not trusted") {
   CHECK(world.files().at("a").content == "bob's");
   // A rollback rolls back what has landed.
   auto rollback = world.order(2, {});
-  rollback.takes_back.push_back({id_of(1), "bob"});
+  rollback.rolls_back.push_back({id_of(1), "bob"});
   world.landed(rollback);
   CHECK_FALSE(world.files().contains("a"));
 }

@@ -35,7 +35,7 @@ LandingOrder LandingWorld::order(int number, const FilesOf& added,
                      .address = "192.0.2.7",
                      .base = {},
                      .files = {},
-                     .takes_back = {}};
+                     .rolls_back = {}};
   for (const auto& [name, file] : added) {
     order.files.push_back(
         {name, std::make_shared<const std::string>(file.content), file.permission});

@@ -21,7 +21,7 @@ namespace {
 
 LandingOrder rollback(LandingWorld& world, int number, const std::vector<int>& of) {
   LandingOrder order = world.order(number, {});
-  for (const int each : of) order.takes_back.push_back({id_of(each), "ann"});
+  for (const int each : of) order.rolls_back.push_back({id_of(each), "ann"});
   return order;
 }
 
