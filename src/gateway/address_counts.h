@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "quarry/base/network.h"
+
 namespace quarry::gateway {
 
 class AddressCounts {
@@ -33,13 +35,16 @@ class AddressCounts {
       if (entry_ != nullptr && --entry_->second == 0) counts_->erase(counts_->find(entry_->first));
       entry_ = nullptr;
     }
-    bool is_taken() const { return entry_ != nullptr; }
     /// The count of this registration's address, including itself; 0 if it is empty.
     std::size_t of_address() const { return entry_ == nullptr ? 0 : entry_->second; }
     bool same_address(const Registration& other) const { return entry_ == other.entry_; }
 
    private:
     friend class AddressCounts;
+    Registration(Counts& counts, Counts::value_type& entry) : counts_(&counts), entry_(&entry) {
+      ++entry.second;
+    }
+
     Counts* counts_ = nullptr;
     Counts::value_type* entry_ = nullptr;  // stable while other entries come and go
   };
@@ -50,9 +55,11 @@ class AddressCounts {
   AddressCounts& operator=(const AddressCounts&) = delete;
 
   /// Counts one more for IP. The registration must not outlive this.
-  Registration enter(std::string_view ip);
+  Registration enter(std::string_view ip) {
+    return Registration(counts_, *counts_.try_emplace(base::network_of(ip)).first);
+  }
   /// Whether the count of REGISTRATION's address exceeds the limit.
-  bool is_beyond_bound(const Registration& registration) const {
+  bool exceeds_limit(const Registration& registration) const {
     return limit_ != 0 && registration.of_address() > limit_;
   }
 

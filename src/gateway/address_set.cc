@@ -52,7 +52,7 @@ base::Result<AddressSet::Network> AddressSet::parse_entry(std::string_view entry
   if (!bits || *bits > limit) {
     return base::fail(
         base::ErrorCode::kInvalid,
-        fmt::format("\"{}\" is no network (ADDRESS/BITS, at most {} bits)", entry, limit));
+        fmt::format("\"{}\" is not a network (ADDRESS/BITS, at most {} bits)", entry, limit));
   }
   return Network{.address = as_ipv6(address).value_or(std::array<std::uint8_t, 16>{}),
                  .bits = ipv4 ? *bits + kMappedBits : *bits};

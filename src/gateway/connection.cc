@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "quarry/http/reply_header.h"
+#include "quarry/base/log.h"
 #include "quarry/http/syntax.h"
 
 namespace quarry::gateway {
@@ -18,12 +18,12 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 /// Bytes that a client may send ahead (pipelining) while its request is being handled.
-constexpr std::size_t kMostAhead = std::size_t{64} << 10;
+constexpr std::size_t kMaxAhead = std::size_t{64} << 10;
 constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
 constexpr milliseconds kLingerTime{10'000};
 constexpr milliseconds kTimeToAsk{1'000};
-constexpr std::size_t kMostOfFirstLine = 200;
-constexpr std::size_t kMostLingered = std::size_t{256} << 20;
+constexpr std::size_t kMaxFirstLine = 200;
+constexpr std::size_t kMaxLingered = std::size_t{256} << 20;
 
 std::string_view contents(evbuffer* buffer, std::size_t limit) {
   const std::size_t size = std::min(evbuffer_get_length(buffer), limit);
@@ -41,8 +41,8 @@ Connection* self_of(void* argument) {
 
 }  // namespace
 
-Connection::Connection(event_base* base, const Limits& limits, Owner& owner)
-    : limits_(limits), owner_(owner), begun_(steady_clock::now()), pace_(limits.min_rate) {
+Connection::Connection(event_base* base, const GatewayOptions& options, Owner& owner)
+    : options_(options), owner_(owner), begun_(steady_clock::now()), pace_(options.min_rate) {
   head_.reset(evbuffer_new());
   deadline_.reset(event_new(
       base, -1, 0, [](evutil_socket_t, short, void* self) { self_of(self)->on_deadline(); }, this));
@@ -82,7 +82,7 @@ void Connection::on_arrived() {
   evcon_ = static_cast<evhttp_connection*>(argument);
   evhttp_connection_set_closecb(
       evcon_, [](evhttp_connection*, void* self) { self_of(self)->on_closed(); }, this);
-  set_deadline(owner_.stopping() ? limits_.stop_grace : limits_.client_timeout);
+  set_deadline(owner_.stopping() ? options_.stop_grace : options_.client_timeout);
   owner_.on_arrived(*this);
 }
 
@@ -92,9 +92,9 @@ void Connection::on_woken() {
 }
 
 milliseconds Connection::time_for(std::size_t bytes) const {
-  return limits_.client_timeout +
+  return options_.client_timeout +
          milliseconds(
-             static_cast<std::int64_t>(bytes / std::max<std::size_t>(limits_.min_rate, 1)) * 1000);
+             static_cast<std::int64_t>(bytes / std::max<std::size_t>(options_.min_rate, 1)) * 1000);
 }
 
 void Connection::set_deadline(milliseconds time) {
@@ -130,10 +130,12 @@ void Connection::on_deadline() {
       sent_ = 0;
     }
     if (const auto left = time_left(sent_); left > milliseconds::zero()) return set_deadline(left);
-    owner_.on_not_taken(*this, evbuffer_get_length(bufferevent_get_output(bev_)));
+    base::log(base::LogLevel::kNotice,
+              "client {}: closed because it does not read its reply: {} bytes left", client(),
+              evbuffer_get_length(bufferevent_get_output(bev_)));
   }
   if (state_ == State::kHead || state_ == State::kBody) {
-    return refuse({.status = 408, .text = "the request took too long to come"});
+    return refuse({.status = 408, .text = "the request took too long to arrive"});
   }
   // A request that has just arrived would be lost.
   if (state_ == State::kWaiting && owner_.stopping() && has_unread()) return end_soon();
@@ -145,7 +147,7 @@ void Connection::close() {
 }
 
 void Connection::end_soon() {
-  set_deadline(limits_.stop_grace);
+  set_deadline(options_.stop_grace);
 }
 
 void Connection::give_way() {
@@ -158,7 +160,7 @@ std::optional<Connection::Standing> Connection::standing() const {
   if (state_ == State::kHandling) return std::nullopt;
   if (state_ == State::kSending && has_taken_all()) return std::nullopt;
   const double pace = pace_.bytes_a_second();
-  if (pace_.has_moved() && pace >= static_cast<double>(limits_.min_rate)) return std::nullopt;
+  if (pace_.has_moved() && pace >= static_cast<double>(options_.min_rate)) return std::nullopt;
   return Standing{.is_refused = is_refused() || is_to_be_refused(),
                   .is_kept = state_ == State::kWaiting && has_replied_,
                   .pace = pace};
@@ -209,37 +211,37 @@ void Connection::inspect() {
     begun_ = steady_clock::now();
     pace_.begin();
     pace_.add(received_);
-    set_deadline(is_to_be_refused() ? kTimeToAsk : limits_.client_timeout);
+    set_deadline(is_to_be_refused() ? kTimeToAsk : options_.client_timeout);
   }
   // No more than the limit and the end of the head needs to be checked.
-  const std::string_view bytes = contents(input, limits_.max_header + 1);
+  const std::string_view bytes = contents(input, options_.max_header + 1);
   const std::size_t size = http::header_block_size(bytes);
   // For example TLS on the wrong port: it would wait for an answer forever.
   const bool hopeless = !bytes.empty() && !http::is_token(bytes.substr(0, 1));
-  if (size == std::string_view::npos && bytes.size() <= limits_.max_header) {
+  if (size == std::string_view::npos && bytes.size() <= options_.max_header) {
     evbuffer_add_buffer(head_.get(), input);
   }
   moving_ = false;
   const std::string_view head = bytes.substr(0, size);
-  if (size != std::string_view::npos || bytes.size() > limits_.max_header) look_at(head);
+  if (size != std::string_view::npos || bytes.size() > options_.max_header) look_at(head);
   if (is_to_be_refused() && !first_line_.empty()) return refuse(coming_refusal_, false);
   if (size == std::string_view::npos) {
     if (hopeless) {
-      refuse({.status = 400, .text = "this is no request"});
-    } else if (bytes.size() > limits_.max_header) {
+      refuse({.status = 400, .text = "this is not an HTTP request"});
+    } else if (bytes.size() > options_.max_header) {
       refuse({.status = 431,
-              .text = fmt::format("line and headers are over the limit of {} bytes",
-                                  limits_.max_header)});
+              .text = fmt::format("request line and headers exceed the limit of {} bytes",
+                                  options_.max_header)});
     }
     return;
   }
-  if (auto refusal = http::refuse_head(head, limits_.max_body)) return refuse(*std::move(refusal));
+  if (auto refusal = http::refuse_head(head, options_.max_body)) return refuse(*std::move(refusal));
   state_ = State::kBody;
   hold(received_);
 }
 
 void Connection::look_at(std::string_view head) {
-  first_line_ = head.substr(0, std::min(head.find_first_of("\r\n"), kMostOfFirstLine));
+  first_line_ = head.substr(0, std::min(head.find_first_of("\r\n"), kMaxFirstLine));
   asker_ = {.head_only = head.starts_with("HEAD "), .wants_page = http::wants_page(head)};
 }
 
@@ -247,7 +249,7 @@ bool Connection::pass_over_empty_lines(evbuffer* input) {
   // Empty lines are not part of a request: a client that sends nothing else counts as silent.
   if (state_ != State::kWaiting) return true;
   while (evbuffer_get_length(input) > 0) {
-    const std::string_view bytes = contents(input, limits_.max_header);
+    const std::string_view bytes = contents(input, options_.max_header);
     const std::size_t size = http::size_of_empty_lines(bytes);
     evbuffer_drain(input, size);
     received_ -= std::min(received_, size);
@@ -317,7 +319,7 @@ void Connection::take_over() {
   const std::string page = http::refusal_page(refusal_, asker_);
   bufferevent_write(bev_, page.data(), page.size());
   bufferevent_enable(bev_, EV_WRITE);
-  set_deadline(limits_.client_timeout);
+  set_deadline(options_.client_timeout);
 }
 
 void Connection::linger() {
@@ -331,7 +333,7 @@ void Connection::linger() {
         Connection* self = self_of(argument);
         self->received_ += evbuffer_get_length(bufferevent_get_input(bev));
         drain(bufferevent_get_input(bev));
-        if (self->received_ > kMostLingered) self->close();
+        if (self->received_ > kMaxLingered) self->close();
       },
       nullptr, [](bufferevent*, short, void* self) { self_of(self)->close(); }, this);
   bufferevent_disable(bev_, EV_WRITE);
@@ -353,7 +355,7 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
   void* argument = nullptr;
   bufferevent_getcb(bev_, nullptr, &on_write, &on_event, &argument);
   bufferevent_setcb(bev_, nullptr, on_write, on_event, argument);
-  bufferevent_setwatermark(bev_, EV_READ, 0, kMostAhead);
+  bufferevent_setwatermark(bev_, EV_READ, 0, kMaxAhead);
   bufferevent_enable(bev_, EV_READ);
 }
 
@@ -367,7 +369,9 @@ void Connection::on_closed() {
   owner_.on_released(std::exchange(held_, 0));
   owner_.on_queued(-static_cast<std::ptrdiff_t>(std::exchange(queued_, 0)));
   if (!is_giving_way_ && (state_ == State::kHead || state_ == State::kBody)) {
-    owner_.on_cut_off(*this, received_);
+    base::log(base::LogLevel::kNotice,
+              "client {}: disconnected after {} bytes of an incomplete request", client(),
+              received_);
   }
   owner_.on_gone(*this);
 }

@@ -30,38 +30,18 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "pace.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/base/socket.h"
+#include "quarry/gateway/gateway_options.h"
+#include "quarry/http/reply_header.h"
 #include "quarry/http/request_head.h"
 
 namespace quarry::gateway {
 
-/// A reply, from the pool or the gateway itself.
-struct Reply {
-  int status = 200;
-  std::string reason;
-  std::vector<std::pair<std::string, std::string>> fields;
-  /// The Content-Length; for a HEAD request, of the body that is not sent.
-  std::size_t content_length = 0;
-  /// May be null.
-  evbuffer* body = nullptr;
-};
-
 class Connection {
  public:
-  struct Limits {
-    std::size_t max_header;
-    std::size_t max_body;
-    std::chrono::milliseconds keepalive_timeout;
-    std::chrono::milliseconds client_timeout;
-    std::chrono::milliseconds stop_grace;
-    std::size_t min_rate;
-  };
-
   class Owner {
    public:
     virtual ~Owner() = default;
@@ -76,11 +56,6 @@ class Connection {
     virtual void on_released(std::size_t bytes) = 0;
     /// The number of buffered reply bytes changes by BYTES.
     virtual void on_queued(std::ptrdiff_t bytes) = 0;
-    /// The client disconnected after RECEIVED bytes of an incomplete request.
-    virtual void on_cut_off(Connection& connection, std::size_t received) = 0;
-    /// The connection is closed because the client does not read its reply, of which LEFT bytes
-    /// remain.
-    virtual void on_not_taken(Connection& connection, std::size_t left) = 0;
     /// A reply was sent on CONNECTION, which now waits for the next request.
     virtual void on_replied(Connection& connection) = 0;
     /// Whether connections are closed instead of waiting for the next request.
@@ -99,9 +74,9 @@ class Connection {
     double pace;
   };
 
-  /// LIMITS and OWNER must outlive the connection. Check valid() next: it is false if memory was
+  /// OPTIONS and OWNER must outlive the connection. Check valid() next: it is false if memory was
   /// exhausted.
-  Connection(event_base* base, const Limits& limits, Owner& owner);
+  Connection(event_base* base, const GatewayOptions& options, Owner& owner);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
@@ -113,12 +88,13 @@ class Connection {
   /// Takes over REQUEST from evhttp. ABORT is called if the client disconnects before reply();
   /// REQUEST is invalid then.
   void handle(evhttp_request* request, std::function<void()> abort);
-  /// Answers the current request. LAST: the connection is closed after it.
-  void reply(const Reply& reply, bool last);
-  /// The same in pieces: begin_reply() with a REPLY without a body, then its content_length bytes by
-  /// add_to_reply(), which drains BODY, then end_reply(). Until then, ABORT is called if the client
-  /// disconnects, and close() aborts the reply. The connection may be destroyed in end_reply().
-  void begin_reply(const Reply& reply, bool last);
+  /// Answers the current request with HEADER, whose content_length is that of the body even if it is
+  /// not sent (HEAD), and BODY. LAST: the connection is closed after it.
+  void reply(const http::ReplyHeader& header, evbuffer* body, bool last);
+  /// The same in pieces: begin_reply(), then HEADER's content_length bytes by add_to_reply(), which
+  /// drains BODY, then end_reply(). Until then, ABORT is called if the client disconnects, and close()
+  /// aborts the reply. The connection may be destroyed in end_reply().
+  void begin_reply(const http::ReplyHeader& header, bool last);
   void add_to_reply(evbuffer* body);
   void end_reply();
   /// Writes as much of the reply as possible now, which saves an iteration of the event loop. Must
@@ -183,7 +159,7 @@ class Connection {
   /// Removes empty lines from INPUT, which has the start of a head. False: there is nothing else.
   bool pass_over_empty_lines(evbuffer* input);
   /// Sets the headers and the deadline of the reply.
-  void prepare_reply(const Reply& reply, bool last);
+  void prepare_reply(const http::ReplyHeader& header, bool last);
   /// Whether everything was sent to the client.
   bool has_taken_all() const;
   std::chrono::milliseconds age() const;
@@ -193,7 +169,7 @@ class Connection {
   bool has_unread() const;
   std::chrono::milliseconds time_for(std::size_t bytes) const;
 
-  const Limits& limits_;
+  const GatewayOptions& options_;
   Owner& owner_;
   bufferevent* bev_ = nullptr;
   evhttp_connection* evcon_ = nullptr;

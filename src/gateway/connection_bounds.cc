@@ -10,19 +10,7 @@
 namespace quarry::gateway {
 namespace {
 
-using std::chrono::steady_clock;
-
-constexpr std::chrono::milliseconds kLookAgain{100};
-/// Between two log lines about too many clients.
-constexpr std::chrono::milliseconds kLogPause{5'000};
-
-void log_through(LogThrottle& gate, std::string_view line) {
-  const auto left_out = gate.pass(steady_clock::now());
-  if (!left_out) return;
-  base::log(
-      base::LogLevel::kWarning, "{}{}", line,
-      *left_out == 0 ? "" : fmt::format(" (and {} times since the last such line)", *left_out));
-}
+constexpr std::chrono::milliseconds kRetryDelay{100};
 
 }  // namespace
 
@@ -32,9 +20,7 @@ ConnectionBounds::ConnectionBounds(event_base* base, const GatewayOptions& optio
       exchanges_(exchanges),
       places_changed_(std::move(places_changed)),
       counts_(options.max_connections_per_address),
-      look_again_(base, -1, 0, [this] { look_again(); }),
-      gone_log_(kLogPause),
-      bound_log_(kLogPause) {}
+      retry_(base, -1, 0, [this] { retry(); }) {}
 
 Connection* ConnectionBounds::slowest(const Connection* newcomer,
                                       const AddressCounts::Registration* same_address_as) const {
@@ -67,28 +53,29 @@ void ConnectionBounds::bound_address(Connection& newcomer,
   const auto peer = newcomer.peer();
   if (!peer || options_.trusted_proxies.contains(*peer)) return;
   registration = counts_.enter(peer->ip());
-  if (!counts_.is_beyond_bound(registration)) return;
+  if (!counts_.exceeds_limit(registration)) return;
   const std::size_t limit = options_.max_connections_per_address;
   if (Connection* silent = slowest(&newcomer, &registration); silent != nullptr) {
-    log_through(bound_log_, fmt::format("client {}: more than {} connections from one address: "
-                                        "closed one that was silent",
-                                        peer->ip(), limit));
+    address_log_.warn(
+        fmt::format("client {}: more than {} connections from one address: "
+                    "closed an idle one",
+                    peer->ip(), limit));
     return silent->give_way();
   }
   registration.leave();
-  log_through(bound_log_, fmt::format("client {}: 503 more than {} connections from one address",
-                                      peer->ip(), limit));
+  address_log_.warn(
+      fmt::format("client {}: 503 more than {} connections from one address", peer->ip(), limit));
   newcomer.refuse_once_asked({.status = 503, .text = "too many connections from your address"});
 }
 
-bool ConnectionBounds::is_one_too_many(Exchange& exchange) {
+bool ConnectionBounds::exceeds_address_limit(Exchange& exchange) {
   if (!exchange.client.is_named) return false;
   exchange.request_registration = counts_.enter(exchange.client.address);
-  if (!counts_.is_beyond_bound(exchange.request_registration)) return false;
+  if (!counts_.exceeds_limit(exchange.request_registration)) return false;
   exchange.request_registration.leave();
-  log_through(bound_log_, fmt::format("client {}: 503 {}: more than {} requests from one address",
-                                      exchange.client.address, exchange.request,
-                                      options_.max_connections_per_address));
+  address_log_.warn(fmt::format("client {}: 503 {}: more than {} requests from one address",
+                                exchange.client.address, exchange.request,
+                                options_.max_connections_per_address));
   return true;
 }
 
@@ -98,7 +85,7 @@ bool ConnectionBounds::has_place() {
   // One at a time: a connection is closed for the new one only when its address is known.
   if (exchanges_.size() > limit || is_crowded_) return false;
   if (slowest(nullptr, nullptr) != nullptr) return true;
-  look_again_soon();
+  retry_soon();
   return false;
 }
 
@@ -112,9 +99,10 @@ void ConnectionBounds::bound_replies() {
       }
     }
     if (largest == nullptr) return;
-    log_through(gone_log_, fmt::format("client {}: closed with {} bytes of its reply not taken: "
-                                       "more is held of all replies than max_replies allows",
-                                       largest->client(), largest->untaken()));
+    eviction_log_.warn(
+        fmt::format("client {}: closed with {} unread bytes of its reply: all "
+                    "buffered replies exceed max_replies",
+                    largest->client(), largest->untaken()));
     largest->close();
   }
 }
@@ -122,10 +110,10 @@ void ConnectionBounds::bound_replies() {
 void ConnectionBounds::make_room(const Connection* newcomer) {
   while (exchanges_.size() > options_.max_connections) {
     Connection* const least = slowest(newcomer, nullptr);
-    if (least == nullptr) return look_again_soon();
-    log_through(gone_log_,
-                fmt::format("client {}: closed for another: all {} connections are taken",
-                            least->client(), options_.max_connections));
+    if (least == nullptr) return retry_soon();
+    eviction_log_.warn(
+        fmt::format("client {}: closed for a new client: all {} connections are in use",
+                    least->client(), options_.max_connections));
     least->give_way();
   }
 }
@@ -135,12 +123,12 @@ void ConnectionBounds::arrived(Connection& newcomer, AddressCounts::Registration
   make_room(&newcomer);
 }
 
-void ConnectionBounds::look_again_soon() {
+void ConnectionBounds::retry_soon() {
   is_crowded_ = true;
-  look_again_.wait(kLookAgain);
+  retry_.wait(kRetryDelay);
 }
 
-void ConnectionBounds::look_again() {
+void ConnectionBounds::retry() {
   is_crowded_ = false;
   // The connection that could be closed at accept() may have been busy when the new one arrived.
   make_room(nullptr);
@@ -150,7 +138,7 @@ void ConnectionBounds::look_again() {
 void ConnectionBounds::replied(Exchange& exchange) {
   exchange.request_registration.leave();
   // This connection can be closed now, but not from within evhttp's callback.
-  if (is_crowded_) look_again_.fire();
+  if (is_crowded_) retry_.fire();
 }
 
 }  // namespace quarry::gateway

@@ -1,5 +1,5 @@
 // Limits on connections: per address and in total. When a limit is reached, slow connections are
-// closed in favour of new ones.
+// closed in favor of new ones.
 //
 // A client that keeps up is never disconnected. Only its current speed counts
 // (Connection::standing), so that clients that are silent or send single bytes cannot block others,
@@ -34,7 +34,7 @@ class ConnectionBounds {
   /// Whether a new connection can be accepted, if necessary by closing another.
   bool has_place();
   /// Whether the request of EXCHANGE, which came through a proxy, has to be refused (logged).
-  bool is_one_too_many(Exchange& exchange);
+  bool exceeds_address_limit(Exchange& exchange);
 
   /// The number of buffered reply bytes changes by BYTES.
   void queued(std::ptrdiff_t bytes) { untaken_ += bytes; }
@@ -43,15 +43,15 @@ class ConnectionBounds {
   void bound_replies();
 
  private:
-  /// The best connection to close in favour of NEWCOMER; null if all are fast enough or new. OF_ITS:
-  /// only connections from that address.
+  /// The best connection to close in favor of NEWCOMER; null if all are fast enough or new.
+  /// SAME_ADDRESS_AS (may be null): only connections from that address.
   Connection* slowest(const Connection* newcomer,
                       const AddressCounts::Registration* same_address_as) const;
   void bound_address(Connection& newcomer, AddressCounts::Registration& registration);
   /// Closes connections except NEWCOMER (may be null) while there are too many.
   void make_room(const Connection* newcomer);
-  void look_again_soon();
-  void look_again();
+  void retry_soon();
+  void retry();
 
   const GatewayOptions& options_;
   const Exchanges& exchanges_;
@@ -61,9 +61,9 @@ class ConnectionBounds {
   std::ptrdiff_t untaken_ = 0;
   /// The limit was reached or exceeded, and no connection could be closed.
   bool is_crowded_ = false;
-  base::Event look_again_;
-  LogThrottle gone_log_;
-  LogThrottle bound_log_;
+  base::Event retry_;
+  LogThrottle eviction_log_;
+  LogThrottle address_log_;
 };
 
 }  // namespace quarry::gateway

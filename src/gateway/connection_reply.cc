@@ -20,33 +20,34 @@ bool has_body(int status) {
 
 }  // namespace
 
-void Connection::prepare_reply(const Reply& reply, bool last) {
+void Connection::prepare_reply(const http::ReplyHeader& header, bool last) {
   state_ = State::kSending;
   begun_ = std::chrono::steady_clock::now();
   pace_.begin();
   sent_ = 0;
   evkeyvalq* headers = evhttp_request_get_output_headers(request_);
-  for (const auto& [name, value] : reply.fields) {
+  for (const auto& [name, value] : header.fields) {
     evhttp_add_header(headers, name.c_str(), value.c_str());
   }
-  if (has_body(reply.status)) {
-    evhttp_add_header(headers, "Content-Length", std::to_string(reply.content_length).c_str());
+  if (has_body(header.status)) {
+    const std::string length = std::to_string(header.content_length.value_or(0));
+    evhttp_add_header(headers, "Content-Length", length.c_str());
   }
   if (last) evhttp_add_header(headers, "Connection", "close");
-  set_deadline(limits_.client_timeout);
+  set_deadline(options_.client_timeout);
 }
 
-void Connection::reply(const Reply& reply, bool last) {
+void Connection::reply(const http::ReplyHeader& header, evbuffer* body, bool last) {
   abort_ = nullptr;
-  prepare_reply(reply, last);
-  evhttp_send_reply(std::exchange(request_, nullptr), reply.status, reply.reason.c_str(),
-                    asker_.head_only || !has_body(reply.status) ? nullptr : reply.body);
+  prepare_reply(header, last);
+  evhttp_send_reply(std::exchange(request_, nullptr), header.status, header.reason.c_str(),
+                    asker_.head_only || !has_body(header.status) ? nullptr : body);
 }
 
-void Connection::begin_reply(const Reply& reply, bool last) {
-  prepare_reply(reply, last);
+void Connection::begin_reply(const http::ReplyHeader& header, bool last) {
+  prepare_reply(header, last);
   // With a Content-Length among the headers evhttp sends no chunks.
-  evhttp_send_reply_start(request_, reply.status, reply.reason.c_str());
+  evhttp_send_reply_start(request_, header.status, header.reason.c_str());
 }
 
 void Connection::add_to_reply(evbuffer* body) {
@@ -75,7 +76,7 @@ void Connection::on_replied() {
   received_ = evbuffer_get_length(bufferevent_get_input(bev_));
   bufferevent_setwatermark(bev_, EV_READ, 0, 0);
   // Not closed here, because evhttp is on the stack.
-  set_deadline(owner_.stopping() ? limits_.stop_grace : limits_.keepalive_timeout);
+  set_deadline(owner_.stopping() ? options_.stop_grace : options_.keepalive_timeout);
   owner_.on_replied(*this);
   if (received_ > 0) inspect();
 }

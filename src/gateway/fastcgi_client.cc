@@ -22,7 +22,6 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kFirstPause{1};
 constexpr milliseconds kLongestPause{50};
-constexpr std::size_t kMostErrorOutput = 4096;
 
 std::string errno_text(std::string_view what) {
   return fmt::format("{}: {}", what, std::strerror(errno));
@@ -37,11 +36,12 @@ std::array<char, std::size_t{256} * 1024>& read_buffer() {
 
 }  // namespace
 
-FastcgiCall::FastcgiCall(event_base* base, const Destination& destination, const Limits& limits,
-                         base::EventBufferPtr request, More more, Done done)
+FastcgiCall::FastcgiCall(event_base* base, const Destination& destination,
+                         const GatewayOptions& options, base::EventBufferPtr request, More more,
+                         Done done)
     : base_(base),
       destination_(destination),
-      limits_(limits),
+      options_(options),
       request_(std::move(request)),
       more_(std::move(more)),
       done_(std::move(done)),
@@ -49,7 +49,7 @@ FastcgiCall::FastcgiCall(event_base* base, const Destination& destination, const
       pause_(kFirstPause) {}
 
 void FastcgiCall::start() {
-  connect_deadline_ = steady_clock::now() + limits_.connect_timeout;
+  connect_deadline_ = steady_clock::now() + options_.connect_timeout;
   connect();
 }
 
@@ -110,7 +110,7 @@ void FastcgiCall::connect() {
 void FastcgiCall::connected() {
   stage_ = Stage::kTalking;
   const bool all = send();
-  watch(all ? EV_READ : EV_READ | EV_WRITE, limits_.reply_timeout);
+  watch(all ? EV_READ : EV_READ | EV_WRITE, options_.pool_timeout);
 }
 
 bool FastcgiCall::send() {
@@ -130,7 +130,7 @@ void FastcgiCall::on_event(short what) {
       if ((what & EV_WRITE) == 0) {
         if (watched_ == 0) return connect();
         return finish(Outcome::kTimeout,
-                      fmt::format("cannot connect to {} in time", destination_.str()));
+                      fmt::format("timeout connecting to {}", destination_.str()));
       }
       int error = 0;
       socklen_t size = sizeof error;
@@ -141,8 +141,9 @@ void FastcgiCall::on_event(short what) {
                     errno_text(fmt::format("cannot connect to {}", destination_.str())));
     }
     case Stage::kTalking:
-      if ((what & EV_TIMEOUT) != 0) return finish(Outcome::kTimeout, "it took too long to answer");
-      if ((what & EV_WRITE) != 0 && send()) watch(EV_READ, limits_.reply_timeout);
+      if ((what & EV_TIMEOUT) != 0)
+        return finish(Outcome::kTimeout, "timeout waiting for its reply");
+      if ((what & EV_WRITE) != 0 && send()) watch(EV_READ, options_.pool_timeout);
       if ((what & EV_READ) != 0) on_readable();
       return;
     case Stage::kFinishing:
@@ -155,15 +156,17 @@ void FastcgiCall::on_readable() {
   const ssize_t size = ::read(socket_.get(), buffer.data(), buffer.size());
   if (size > 0) return take({buffer.data(), static_cast<std::size_t>(size)});
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (size < 0) return finish(Outcome::kBadAnswer, errno_text("cannot read its answer"));
-  finish(Outcome::kBadAnswer, "it closed the connection before its answer was complete");
+  if (size < 0) return finish(Outcome::kBadAnswer, errno_text("cannot read its reply"));
+  finish(Outcome::kBadAnswer, "it closed the connection before its reply was complete");
 }
 
 void FastcgiCall::take(std::string_view bytes) {
-  const ReplyReader::Status status = reader_.feed(bytes, *this);
-  if (too_long_) {
+  const std::size_t before = evbuffer_get_length(reply_.get());
+  const ReplyReader::Status status = reader_.feed(bytes, reply_.get(), error_output_);
+  received_ += evbuffer_get_length(reply_.get()) - before;
+  if (received_ > options_.max_reply) {
     return finish(Outcome::kBadAnswer,
-                  fmt::format("its answer is over the limit of {} bytes", limits_.max_reply));
+                  fmt::format("its reply exceeds the limit of {} bytes", options_.max_reply));
   }
   switch (status) {
     case ReplyReader::Status::kMore: {
@@ -178,18 +181,6 @@ void FastcgiCall::take(std::string_view bytes) {
       return finish(Outcome::kBadAnswer, fmt::format("it refused the request (FastCGI status {})",
                                                      reader_.protocol_status()));
   }
-}
-
-void FastcgiCall::on_stdout(std::string_view bytes) {
-  received_ += bytes.size();
-  if (too_long_ || received_ > limits_.max_reply ||
-      evbuffer_add(reply_.get(), bytes.data(), bytes.size()) != 0) {
-    too_long_ = true;
-  }
-}
-
-void FastcgiCall::on_stderr(std::string_view bytes) {
-  error_output_ += bytes.substr(0, kMostErrorOutput - error_output_.size());
 }
 
 void FastcgiCall::finish(Outcome outcome, std::string error) {

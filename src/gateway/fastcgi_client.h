@@ -16,17 +16,12 @@
 #include "quarry/base/event_handles.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/socket.h"
+#include "quarry/gateway/gateway_options.h"
 
 namespace quarry::gateway {
 
-class FastcgiCall final : private ReplySink {
+class FastcgiCall {
  public:
-  struct Limits {
-    std::chrono::milliseconds connect_timeout;
-    /// Limit on silence, not on the total time.
-    std::chrono::milliseconds reply_timeout;
-    std::size_t max_reply;
-  };
   enum class Outcome {
     kAnswered,     // reply() has the header block and body, except for data already taken
     kUnreachable,  // cannot connect
@@ -46,9 +41,12 @@ class FastcgiCall final : private ReplySink {
     std::string str() const { return address != nullptr ? address->str() : "the web pages"; }
   };
 
-  /// REQUEST was made by append_request(). The address in DESTINATION, and LIMITS, must outlive the call.
-  FastcgiCall(event_base* base, const Destination& destination, const Limits& limits,
+  /// REQUEST was made by append_request(). The address in DESTINATION, and OPTIONS, must outlive the
+  /// call.
+  FastcgiCall(event_base* base, const Destination& destination, const GatewayOptions& options,
               base::EventBufferPtr request, More more, Done done);
+  FastcgiCall(const FastcgiCall&) = delete;
+  FastcgiCall& operator=(const FastcgiCall&) = delete;
 
   /// Starts the call. DONE is never called from within start().
   void start();
@@ -74,14 +72,11 @@ class FastcgiCall final : private ReplySink {
   /// Calls finish() from the event loop.
   void finish_later(Outcome outcome, std::string error);
 
-  void on_stdout(std::string_view bytes) override;
-  void on_stderr(std::string_view bytes) override;
-
   enum class Stage { kConnecting, kTalking, kFinishing };
 
   event_base* base_;
   Destination destination_;
-  const Limits& limits_;
+  const GatewayOptions& options_;
   base::EventBufferPtr request_;
   More more_;
   Done done_;
@@ -89,7 +84,6 @@ class FastcgiCall final : private ReplySink {
   ReplyReader reader_;
   Stage stage_ = Stage::kConnecting;
   Outcome outcome_ = Outcome::kBadAnswer;
-  bool too_long_ = false;
   /// Bytes of the reply so far, including data already taken.
   std::size_t received_ = 0;
   std::chrono::steady_clock::time_point connect_deadline_;

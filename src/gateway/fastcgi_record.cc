@@ -10,6 +10,7 @@ namespace quarry::gateway {
 namespace {
 
 constexpr std::uint16_t kRequestId = 1;
+constexpr std::size_t kMaxErrors = 4096;
 
 }  // namespace
 
@@ -45,7 +46,7 @@ std::uint8_t ReplyReader::protocol_status() const {
 
 std::string ReplyReader::error_in(const http::RecordHeader& header) {
   if (header.request_id != kRequestId) {
-    return fmt::format("an answer to FastCGI request {}", header.request_id);
+    return fmt::format("a reply to FastCGI request {}, which was not sent", header.request_id);
   }
   switch (header.type) {
     case FCGI_STDOUT:
@@ -58,20 +59,21 @@ std::string ReplyReader::error_in(const http::RecordHeader& header) {
       if (header.content_length == sizeof(FCGI_EndRequestBody)) return {};
       return fmt::format("an end record of {} bytes", header.content_length);
     default:
-      return fmt::format("FastCGI record type {} in its answer", header.type);
+      return fmt::format("unexpected FastCGI record type {} in its reply", header.type);
   }
 }
 
-ReplyReader::Status ReplyReader::feed(std::string_view bytes, ReplySink& sink) {
+ReplyReader::Status ReplyReader::feed(std::string_view bytes, evbuffer* out, std::string& errors) {
   while (const auto part = records_.next(bytes)) {
     if (part->is_first) error_ = error_in(part->header);
     if (!error_.empty()) return Status::kBad;
     switch (part->header.type) {
       case FCGI_STDOUT:
-        sink.on_stdout(part->content);
-        break;
+        if (evbuffer_add(out, part->content.data(), part->content.size()) == 0) break;
+        error_ = "out of memory";
+        return Status::kBad;
       case FCGI_STDERR:
-        sink.on_stderr(part->content);
+        errors += part->content.substr(0, kMaxErrors - errors.size());
         break;
       default:
         end_ += part->content;
@@ -80,7 +82,7 @@ ReplyReader::Status ReplyReader::feed(std::string_view bytes, ReplySink& sink) {
     }
   }
   if (!records_.is_malformed()) return Status::kMore;
-  error_ = fmt::format("FastCGI version {} in its answer", records_.version());
+  error_ = fmt::format("unsupported FastCGI version {} in its reply", records_.version());
   return Status::kBad;
 }
 

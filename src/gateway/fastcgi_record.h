@@ -18,38 +18,18 @@
 
 namespace quarry::gateway {
 
-/// The name-value pairs of a request, encoded for PARAMS records.
-class Params {
- public:
-  void add(std::string_view name, std::string_view value) {
-    http::append_pair(bytes_, name, value);
-  }
-  const std::string& bytes() const { return bytes_; }
-  void reserve(std::size_t size) { bytes_.reserve(size); }
-
- private:
-  std::string bytes_;
-};
-
-/// Appends a complete request to OUT: PARAMS as encoded by Params, and BODY (may be null), which is
-/// drained. False: out of memory.
+/// Appends a complete request to OUT: PARAMS, encoded by http::append_pair(), and BODY (may be null),
+/// which is drained. False: out of memory.
 bool append_request(evbuffer* out, std::string_view params, evbuffer* body);
-
-/// Receives the streams of a reply.
-class ReplySink {
- public:
-  virtual ~ReplySink() = default;
-  virtual void on_stdout(std::string_view bytes) = 0;
-  virtual void on_stderr(std::string_view bytes) = 0;
-};
 
 /// Reads a pool's reply from pieces of any size, and passes each on immediately.
 class ReplyReader {
  public:
   enum class Status { kMore, kEnd, kBad };
 
-  /// Reads BYTES. kEnd: END_REQUEST has arrived. kBad: error() has the reason.
-  Status feed(std::string_view bytes, ReplySink& sink);
+  /// Reads BYTES, and appends what STDOUT contains to OUT, and the beginning of STDERR to ERRORS.
+  /// kEnd: END_REQUEST has arrived. kBad: error() has the reason.
+  Status feed(std::string_view bytes, evbuffer* out, std::string& errors);
 
   const std::string& error() const { return error_; }
   /// After kEnd: FCGI_REQUEST_COMPLETE if the request was answered; other values are refusals, such

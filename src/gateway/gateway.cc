@@ -49,22 +49,16 @@ std::size_t connections_within_limit(std::size_t wanted) {
   const std::size_t possible =
       limit.rlim_cur > kOwn + 2 ? static_cast<std::size_t>(limit.rlim_cur - kOwn) / 2 : 1;
   base::log(LogLevel::kWarning,
-            "{} open files allow {} connections, not {}: raise the limit (ulimit -n)",
+            "the limit of {} open files allows {} connections instead of {}: raise it (ulimit -n)",
             limit.rlim_cur, possible, wanted);
   return possible;
 }
 
 /// Unlike a worker, the gateway does not exit if it may not open the log: new clients would have to
 /// wait until its slowest client has finished.
-void reopen_log(evutil_socket_t, short, void*) {
+void reopen_log() {
   const auto done = base::reopen_log(base::Reopening::kWantsFile);
-  if (!done) base::log(LogLevel::kWarning, "{}: going on with the old one", done.error().message);
-}
-
-base::EventPtr on_signal(event_base* base, int signal, event_callback_fn callback, void* argument) {
-  base::EventPtr event(evsignal_new(base, signal, callback, argument));
-  if (event) event_add(event.get(), nullptr);
-  return event;
+  if (!done) base::log(LogLevel::kWarning, "{}: keeping the old log", done.error().message);
 }
 
 }  // namespace
@@ -77,7 +71,7 @@ int run(const GatewayOptions& wanted) {
   options.max_connections = connections_within_limit(wanted.max_connections);
   const base::EventBasePtr base = make_base();
   if (!base) {
-    base::log(LogLevel::kError, "cannot make an event loop");
+    base::log(LogLevel::kError, "cannot create an event loop");
     return 1;
   }
   if (options.refusals) {
@@ -86,24 +80,18 @@ int run(const GatewayOptions& wanted) {
   }
   Server server(base.get(), options);
   // Before the start, so that signals work from the first connection on.
-  const base::EventPtr quick = on_signal(
-      base.get(), SIGTERM,
-      [](evutil_socket_t, short, void* loop) {
-        event_base_loopbreak(static_cast<event_base*>(loop));
-      },
-      base.get());
-  const base::EventPtr graceful = on_signal(
-      base.get(), SIGQUIT,
-      [](evutil_socket_t, short, void* stopped) { static_cast<Server*>(stopped)->stop(); },
-      &server);
-  const base::EventPtr reopening = on_signal(base.get(), SIGUSR1, reopen_log, nullptr);
+  event_base* const loop = base.get();
+  const auto persistent = static_cast<short>(EV_SIGNAL | EV_PERSIST);
+  base::Event quick(loop, SIGTERM, persistent, [loop] { event_base_loopbreak(loop); });
+  base::Event graceful(loop, SIGQUIT, persistent, [&server] { server.stop(); });
+  base::Event reopening(loop, SIGUSR1, persistent, reopen_log);
+  for (base::Event* const event : {&quick, &graceful, &reopening}) event->wait();
   base::unblock_reopen_signal();
-  if (const auto started = server.start(); !started || !quick || !graceful || !reopening) {
-    base::log(LogLevel::kError, "{}",
-              started ? "cannot watch for signals" : started.error().message);
+  if (const auto started = server.start(); !started) {
+    base::log(LogLevel::kError, "{}", started.error().message);
     return 1;
   }
-  event_base_dispatch(base.get());
+  event_base_dispatch(loop);
   return 0;
 }
 

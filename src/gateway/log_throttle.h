@@ -1,33 +1,35 @@
-// Limits the rate of a log line that could otherwise appear thousands of times per second.
+// Limits the rate of a warning that could otherwise appear thousands of times per second.
 #pragma once
+
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
+#include <string_view>
 #include <utility>
+
+#include "quarry/base/log.h"
 
 namespace quarry::gateway {
 
 class LogThrottle {
  public:
-  using Clock = std::chrono::steady_clock;
-  explicit LogThrottle(std::chrono::milliseconds pause) : pause_(pause) {}
-
-  /// nullopt if the line must be dropped at NOW; otherwise the number of lines dropped since the last
-  /// one.
-  std::optional<std::uint64_t> pass(Clock::time_point now) {
-    if (last_ && now - *last_ < pause_) {
-      ++left_out_;
-      return std::nullopt;
+  /// Logs LINE, unless a line was logged in the last seconds; also how many were dropped since then.
+  void warn(std::string_view line) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) {
+      ++dropped_;
+      return;
     }
-    last_ = now;
-    return std::exchange(left_out_, 0);
+    next_ = now + std::chrono::seconds(5);
+    const std::uint64_t dropped = std::exchange(dropped_, 0);
+    base::log(base::LogLevel::kWarning, "{}{}", line,
+              dropped == 0 ? "" : fmt::format(" ({} similar messages suppressed)", dropped));
   }
 
  private:
-  std::chrono::milliseconds pause_;
-  std::optional<Clock::time_point> last_;
-  std::uint64_t left_out_ = 0;
+  std::chrono::steady_clock::time_point next_{};
+  std::uint64_t dropped_ = 0;
 };
 
 }  // namespace quarry::gateway

@@ -70,11 +70,11 @@ void Server::answer_page(Exchange& exchange, int status, std::string_view text) 
   if (body) evbuffer_add(body.get(), page.data(), page.size());
   http::HeaderFields fields = is_page ? http::web_page_fields() : http::HeaderFields();
   fields.emplace_back("Content-Type", is_page ? http::kPageType : "text/plain; charset=utf-8");
-  answer(exchange, {.status = status,
-                    .reason = std::string(phrase),
-                    .fields = std::move(fields),
-                    .content_length = page.size(),
-                    .body = body.get()});
+  exchange.connection->reply({.status = status,
+                              .reason = std::string(phrase),
+                              .fields = std::move(fields),
+                              .content_length = page.size()},
+                             body.get(), stopping_);
 }
 
 }  // namespace quarry::gateway

@@ -13,7 +13,7 @@ namespace quarry::gateway {
 class Pace {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr double kMostAhead = 5;  // seconds
+  static constexpr double kMaxAhead = 5;  // seconds
 
   /// RATE: bytes per second, at least 1.
   explicit Pace(std::size_t rate)
@@ -25,8 +25,8 @@ class Pace {
   }
   void add(std::size_t bytes) {
     moved_ += static_cast<double>(bytes);
-    if (moved_ / rate_ - seconds() <= kMostAhead) return;
-    moved_ = kMostAhead * rate_;
+    if (moved_ / rate_ - seconds() <= kMaxAhead) return;
+    moved_ = kMaxAhead * rate_;
     since_ = Clock::now();
   }
   bool has_moved() const { return moved_ > 0; }

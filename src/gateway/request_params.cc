@@ -1,13 +1,15 @@
 #include "request_params.h"
 
+#include <event2/buffer.h>
 #include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
-#include <vector>
 
 #include "quarry/base/blanks.h"
+#include "quarry/http/fastcgi.h"
 #include "quarry/http/parameters.h"
 #include "quarry/http/syntax.h"
 
@@ -17,7 +19,7 @@ namespace {
 using base::SocketAddress;
 namespace parameter = http::parameter;
 
-/// The values of all headers with that name, in order, joined to one list.
+/// The values of all headers called NAME, in order, joined to one list.
 std::string joined(const evkeyvalq& headers, std::string_view name, std::string_view separator) {
   std::string result;
   for (const evkeyval* field = headers.tqh_first; field != nullptr; field = field->next.tqe_next) {
@@ -39,13 +41,13 @@ std::optional<SocketAddress> forwarded_address(std::string_view entry) {
   return std::nullopt;
 }
 
+bool is_plain(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+}
+
 /// Whether the header's HTTP_ variable is unambiguous and safe.
 bool may_pass(std::string_view name, bool through_proxy) {
-  for (const char c : name) {
-    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-')) {
-      return false;
-    }
-  }
+  if (!std::ranges::all_of(name, is_plain)) return false;
   // Some programs use HTTP_PROXY as the proxy for their own requests.
   if (http::same_name(name, "Proxy")) return false;
   if (!through_proxy && name.size() > 12 && http::same_name(name.substr(0, 12), "X-Forwarded-"))
@@ -55,16 +57,11 @@ bool may_pass(std::string_view name, bool through_proxy) {
 }
 
 std::string variable_of(std::string_view name) {
-  std::string result = parameter::kOfHeader;
-  result.reserve(result.size() + name.size());
+  std::string variable = parameter::kOfHeader;
   for (const char c : name) {
-    if (c == '-') {
-      result.push_back('_');
-    } else {
-      result.push_back(c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c);
-    }
+    variable += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c == '-' ? '_' : c;
   }
-  return result;
+  return variable;
 }
 
 bool appears_before(const evkeyvalq& headers, const evkeyval* field) {
@@ -74,24 +71,12 @@ bool appears_before(const evkeyvalq& headers, const evkeyval* field) {
   return false;
 }
 
-bool appears_after(const evkeyval* field) {
-  for (const evkeyval* other = field->next.tqe_next; other != nullptr;
-       other = other->next.tqe_next) {
-    if (http::same_name(other->key, field->key)) return true;
-  }
-  return false;
-}
-
-void add_headers(const evkeyvalq& headers, bool through_proxy, Params& params) {
+void add_headers(const evkeyvalq& headers, bool through_proxy, std::string& params) {
   for (const evkeyval* field = headers.tqh_first; field != nullptr; field = field->next.tqe_next) {
     const std::string_view name = field->key;
     if (!may_pass(name, through_proxy) || appears_before(headers, field)) continue;
-    if (appears_after(field)) {
-      const bool cookie = http::same_name(name, "Cookie");
-      params.add(variable_of(name), joined(headers, name, cookie ? "; " : ", "));
-    } else {
-      params.add(variable_of(name), field->value);
-    }
+    const bool is_cookie = http::same_name(name, "Cookie");
+    http::append_pair(params, variable_of(name), joined(headers, name, is_cookie ? "; " : ", "));
   }
 }
 
@@ -109,17 +94,6 @@ std::string_view host_name(std::string_view host) {
   return host.substr(0, colon);
 }
 
-std::string_view method_name(const evhttp_request& request) {
-  switch (evhttp_request_get_command(&request)) {
-    case EVHTTP_REQ_HEAD:
-      return "HEAD";
-    case EVHTTP_REQ_POST:
-      return "POST";
-    default:
-      return "GET";
-  }
-}
-
 /// The path and query of a target, which may be in absolute form (http://host/path).
 std::string_view origin_form(std::string_view target) {
   if (target.starts_with('/')) return target;
@@ -133,6 +107,11 @@ std::string_view origin_form(std::string_view target) {
 }
 
 }  // namespace
+
+std::string_view method_name(const evhttp_request& request) {
+  const evhttp_cmd_type method = evhttp_request_get_command(&request);
+  return method == EVHTTP_REQ_POST ? "POST" : method == EVHTTP_REQ_HEAD ? "HEAD" : "GET";
+}
 
 Client client_of(const SocketAddress& peer, const evkeyvalq& headers, const AddressSet& trusted) {
   Client direct{.address = peer.ip(), .port = peer.port(), .through_proxy = trusted.contains(peer)};
@@ -153,7 +132,8 @@ Client client_of(const SocketAddress& peer, const evkeyvalq& headers, const Addr
   return {.address = found->ip(), .port = 0, .through_proxy = true, .is_named = true};
 }
 
-base::Result<Params> params_of(evhttp_request& request, const RequestFacts& facts) {
+base::Result<std::string> params_of(evhttp_request& request, const Client& client,
+                                    std::uint16_t server_port) {
   const std::string_view target = origin_form(evhttp_request_get_uri(&request));
   const std::string_view raw = target.substr(0, target.find('#'));
   const std::size_t question = raw.find('?');
@@ -164,33 +144,35 @@ base::Result<Params> params_of(evhttp_request& request, const RequestFacts& fact
   const evkeyvalq& headers = *evhttp_request_get_input_headers(&request);
   const std::string_view host = header_or_empty(headers, "Host");
 
-  Params params;
+  std::string params;
   params.reserve(1024);
-  params.add(parameter::kGatewayInterface, "CGI/1.1");
-  params.add(parameter::kServerSoftware, "quarry/" QUARRY_VERSION);
-  params.add(parameter::kServerProtocol, request.minor == 0 ? "HTTP/1.0" : "HTTP/1.1");
-  params.add(parameter::kServerName,
-             host.empty() ? std::string_view("localhost") : host_name(host));
-  params.add(parameter::kServerPort, std::to_string(facts.server_port));
-  params.add(parameter::kRequestMethod, method_name(request));
-  params.add(parameter::kRequestUri, raw);
-  params.add(parameter::kScriptName, "");
-  params.add(parameter::kPathInfo, *path);
-  params.add(parameter::kQueryString,
-             question == std::string_view::npos ? "" : raw.substr(question + 1));
-  params.add(parameter::kRemoteAddress, facts.client.address);
-  if (facts.client.port != 0) params.add(parameter::kRemotePort, std::to_string(facts.client.port));
-  const bool https = facts.client.through_proxy &&
+  const auto add = [&params](std::string_view name, std::string_view value) {
+    http::append_pair(params, name, value);
+  };
+  add(parameter::kGatewayInterface, "CGI/1.1");
+  add(parameter::kServerSoftware, "quarry/" QUARRY_VERSION);
+  add(parameter::kServerProtocol, request.minor == 0 ? "HTTP/1.0" : "HTTP/1.1");
+  add(parameter::kServerName, host.empty() ? std::string_view("localhost") : host_name(host));
+  add(parameter::kServerPort, std::to_string(server_port));
+  add(parameter::kRequestMethod, method_name(request));
+  add(parameter::kRequestUri, raw);
+  add(parameter::kScriptName, "");
+  add(parameter::kPathInfo, *path);
+  add(parameter::kQueryString, question == std::string_view::npos ? "" : raw.substr(question + 1));
+  add(parameter::kRemoteAddress, client.address);
+  if (client.port != 0) add(parameter::kRemotePort, std::to_string(client.port));
+  const bool https = client.through_proxy &&
                      http::same_name(header_or_empty(headers, "X-Forwarded-Proto"), "https");
-  params.add(parameter::kRequestScheme, https ? "https" : "http");
-  if (https) params.add(parameter::kHttps, "on");
-  if (facts.body_size > 0 || evhttp_request_get_command(&request) == EVHTTP_REQ_POST) {
-    params.add(parameter::kContentLength, std::to_string(facts.body_size));
+  add(parameter::kRequestScheme, https ? "https" : "http");
+  if (https) add(parameter::kHttps, "on");
+  const std::size_t size = evbuffer_get_length(evhttp_request_get_input_buffer(&request));
+  if (size > 0 || evhttp_request_get_command(&request) == EVHTTP_REQ_POST) {
+    add(parameter::kContentLength, std::to_string(size));
   }
   if (const std::string_view type = header_or_empty(headers, "Content-Type"); !type.empty()) {
-    params.add(parameter::kContentType, type);
+    add(parameter::kContentType, type);
   }
-  add_headers(headers, facts.client.through_proxy, params);
+  add_headers(headers, client.through_proxy, params);
   return params;
 }
 

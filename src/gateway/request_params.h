@@ -12,7 +12,6 @@
 #include <string>
 #include <string_view>
 
-#include "fastcgi_record.h"
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 #include "quarry/gateway/address_set.h"
@@ -35,13 +34,11 @@ struct Client {
 Client client_of(const base::SocketAddress& peer, const evkeyvalq& headers,
                  const AddressSet& trusted);
 
-struct RequestFacts {
-  const Client& client;
-  std::uint16_t server_port;
-  std::size_t body_size;
-};
+std::string_view method_name(const evhttp_request& request);
 
-/// Errors: kInvalid (the path cannot be decoded).
-base::Result<Params> params_of(evhttp_request& request, const RequestFacts& facts);
+/// The variables of REQUEST, encoded by http::append_pair(). Errors: kInvalid (the path cannot be
+/// decoded).
+base::Result<std::string> params_of(evhttp_request& request, const Client& client,
+                                    std::uint16_t server_port);
 
 }  // namespace quarry::gateway

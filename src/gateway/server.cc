@@ -22,18 +22,14 @@ namespace {
 using base::LogLevel;
 using base::SocketAddress;
 
-constexpr std::size_t kMostReplyHeader = std::size_t{64} << 10;
+constexpr std::size_t kMaxReplyHeader = std::size_t{64} << 10;
 constexpr std::chrono::milliseconds kRest{100};
-constexpr std::size_t kMostTargetInLog = 200;
+constexpr std::size_t kMaxTargetInLog = 200;
 constexpr std::size_t kLarge = std::size_t{16} << 20;
-constexpr std::string_view kTooMuch = "it sent more than it declared";
+constexpr std::string_view kTooLong = "it sent more than its Content-Length";
 
 Server* server_of(void* argument) {
   return static_cast<Server*>(argument);
-}
-
-std::string_view method_name(evhttp_cmd_type method) {
-  return method == EVHTTP_REQ_POST ? "POST" : method == EVHTTP_REQ_HEAD ? "HEAD" : "GET";
 }
 
 std::uint16_t local_port(int descriptor) {
@@ -52,13 +48,13 @@ struct ReplyStart {
 
 /// Parses the header block at the start of REPLY, without removing it.
 base::Result<ReplyStart> start_of(evbuffer* reply) {
-  const std::size_t looked_at = std::min(evbuffer_get_length(reply), kMostReplyHeader);
+  const std::size_t looked_at = std::min(evbuffer_get_length(reply), kMaxReplyHeader);
   const auto* start =
       reinterpret_cast<const char*>(evbuffer_pullup(reply, static_cast<ev_ssize_t>(looked_at)));
   const std::string_view bytes(start, start == nullptr ? 0 : looked_at);
   const std::size_t size = http::header_block_size(bytes);
   if (size == std::string_view::npos) {
-    return base::fail(base::ErrorCode::kInvalid, "its headers do not end");
+    return base::fail(base::ErrorCode::kInvalid, "its headers are incomplete");
   }
   QUARRY_TRY_ASSIGN(http::ReplyHeader header, http::parse_reply_header(bytes.substr(0, size)));
   return ReplyStart{std::move(header), size};
@@ -69,15 +65,11 @@ base::Result<ReplyStart> start_of(evbuffer* reply) {
 Server::Server(event_base* base, const GatewayOptions& options)
     : base_(base),
       options_(options),
-      client_limits_{.max_header = options.max_header,
-                     .max_body = options.max_body,
-                     .keepalive_timeout = options.keepalive_timeout,
-                     .client_timeout = options.client_timeout,
-                     .stop_grace = options.stop_grace,
-                     .min_rate = options.min_rate},
-      pool_limits_{.connect_timeout = options.connect_timeout,
-                   .reply_timeout = options.pool_timeout,
-                   .max_reply = options.max_reply},
+      rest_(base, -1, 0,
+            [this] {
+              resting_ = false;
+              listen_or_not();
+            }),
       bounds_(base, options, exchanges_, [this] { listen_or_not(); }) {}
 
 Server::~Server() {
@@ -87,15 +79,8 @@ Server::~Server() {
 }
 
 base::Result<void> Server::start() {
-  rest_.reset(event_new(
-      base_, -1, 0,
-      [](evutil_socket_t, short, void* self) {
-        server_of(self)->resting_ = false;
-        server_of(self)->listen_or_not();
-      },
-      this));
   http_.reset(evhttp_new(base_));
-  if (!http_ || !rest_) return base::fail(base::ErrorCode::kIo, "no memory for the HTTP server");
+  if (!http_ || !rest_) return base::fail(base::ErrorCode::kIo, "cannot create the HTTP server");
   // request_head.cc refuses other methods with a plain text; evhttp would send HTML.
   evhttp_set_allowed_methods(http_.get(), 0xffff);
   evhttp_set_default_content_type(http_.get(), nullptr);
@@ -112,13 +97,12 @@ base::Result<void> Server::start() {
         evconnlistener_new(base_, nullptr, nullptr, LEV_OPT_CLOSE_ON_EXEC, 0, descriptor);
     if (listener == nullptr || evhttp_bind_listener(http_.get(), listener) == nullptr) {
       if (listener != nullptr) evconnlistener_free(listener);
-      return base::fail_errno("cannot watch the listening socket");
+      return base::fail_errno("cannot accept connections on the listening socket");
     }
     evconnlistener_set_error_cb(
         listener, [](evconnlistener*, void* self) { server_of(self)->on_accept_failed(); });
     listeners_.push_back(listener);
   }
-  if (options_.listeners.size() == 1) only_port_ = local_port(options_.listeners.front());
   return {};
 }
 
@@ -148,14 +132,13 @@ void Server::on_accept_failed() {
   // continuously.
   base::log(LogLevel::kError, "cannot accept a connection: {}", std::strerror(errno));
   resting_ = true;
-  const timeval time = base::to_timeval(kRest);
-  event_add(rest_.get(), &time);
+  rest_.wait(kRest);
   listen_or_not();
 }
 
 bufferevent* Server::make_connection() {
   Connection::Owner& owner = *this;
-  auto connection = std::make_unique<Connection>(base_, client_limits_, owner);
+  auto connection = std::make_unique<Connection>(base_, options_, owner);
   if (!connection->valid()) return nullptr;
   bufferevent* bev = connection->bev();
   exchanges_[bev].connection = std::move(connection);
@@ -194,16 +177,6 @@ void Server::on_held(Connection& connection, std::size_t bytes) {
       {.status = 503, .text = "too many large requests at the same time: try again later"});
 }
 
-void Server::on_cut_off(Connection& connection, std::size_t received) {
-  base::log(LogLevel::kNotice, "client {}: left in the middle of a request, after {} bytes",
-            connection.client(), received);
-}
-
-void Server::on_not_taken(Connection& connection, std::size_t left) {
-  base::log(LogLevel::kNotice, "client {}: closed, since it does not take its reply: {} bytes left",
-            connection.client(), left);
-}
-
 void Server::on_request(evhttp_request* request) {
   bufferevent* bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(request));
   const auto found = exchanges_.find(bev);
@@ -216,26 +189,24 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
   Connection& connection = *exchange.connection;
   connection.handle(request, [&exchange] { exchange.call.reset(); });
   const std::string target = base::without_secrets(evhttp_request_get_uri(request));
-  exchange.request = fmt::format("{} {}", method_name(evhttp_request_get_command(request)),
-                                 base::printable(target, kMostTargetInLog));
+  exchange.request =
+      fmt::format("{} {}", method_name(*request), base::printable(target, kMaxTargetInLog));
   const auto peer = connection.peer();
   exchange.client =
       peer ? client_of(*peer, *evhttp_request_get_input_headers(request), options_.trusted_proxies)
            : Client{.address = "127.0.0.1", .port = 0, .through_proxy = false};
-  if (bounds_.is_one_too_many(exchange)) {
+  if (bounds_.exceeds_address_limit(exchange)) {
     return answer_page(exchange, 503, "too many requests from your address");
   }
   evbuffer* body = evhttp_request_get_input_buffer(request);
-  const auto params = params_of(*request, {.client = exchange.client,
-                                           .server_port = port_of(connection),
-                                           .body_size = evbuffer_get_length(body)});
+  const auto params = params_of(*request, exchange.client, local_port(connection.descriptor()));
   if (!params) return answer_error(exchange, 400, params.error().message, "");
   base::EventBufferPtr bytes(evbuffer_new());
-  if (!bytes || !append_request(bytes.get(), params->bytes(), body)) {
+  if (!bytes || !append_request(bytes.get(), *params, body)) {
     return answer_error(exchange, 503, "out of memory", "");
   }
   exchange.call = std::make_unique<FastcgiCall>(
-      base_, destination_of(*request), pool_limits_, std::move(bytes),
+      base_, destination_of(*request), options_, std::move(bytes),
       [this, &exchange] { on_part(exchange); },
       [this, &exchange](FastcgiCall::Outcome outcome) { on_answer(exchange, outcome); });
   exchange.call->start();
@@ -250,18 +221,13 @@ FastcgiCall::Destination Server::destination_of(const evhttp_request& request) c
       evhttp_request_get_input_headers(const_cast<evhttp_request*>(&request)), "Content-Type");
   const bool is_page = path && !(options_.has_folders && path->ends_with('/')) &&
                        std::ranges::find(options_.pool_paths, *path) == options_.pool_paths.end() &&
-                       is_surely_page(method_name(evhttp_request_get_command(&request)), *path,
-                                      type == nullptr ? "" : type);
+                       is_surely_page(method_name(request), *path, type == nullptr ? "" : type);
   return is_page ? FastcgiCall::Destination{.passing = options_.pages_passing} : to_pool;
-}
-
-std::uint16_t Server::port_of(const Connection& connection) const {
-  return only_port_ != 0 ? only_port_ : local_port(connection.descriptor());
 }
 
 void Server::on_part(Exchange& exchange) {
   if (!exchange.left && !begin_reply(exchange)) return;
-  if (!pass_on_part(exchange)) return break_off(exchange, kTooMuch);
+  if (!pass_on_part(exchange)) return break_off(exchange, kTooLong);
   exchange.connection->flush();
   bounds_.bound_replies();
 }
@@ -269,7 +235,7 @@ void Server::on_part(Exchange& exchange) {
 bool Server::begin_reply(Exchange& exchange) {
   evbuffer* body = exchange.call->reply();
   // A small reply is sent only when it is complete, because it may turn out to be malformed.
-  if (evbuffer_get_length(body) <= kMostReplyHeader) return false;
+  if (evbuffer_get_length(body) <= kMaxReplyHeader) return false;
   // Errors in the header are handled at the end of the reply.
   auto start = start_of(body);
   if (!start || !start->header.content_length) return false;
@@ -277,11 +243,7 @@ bool Server::begin_reply(Exchange& exchange) {
   if (length > options_.max_reply - start->size) return false;
   evbuffer_drain(body, start->size);
   exchange.left = length;
-  exchange.connection->begin_reply({.status = start->header.status,
-                                    .reason = std::move(start->header.reason),
-                                    .fields = std::move(start->header.fields),
-                                    .content_length = length},
-                                   stopping_);
+  exchange.connection->begin_reply(start->header, stopping_);
   return true;
 }
 
@@ -296,15 +258,16 @@ bool Server::pass_on_part(Exchange& exchange) {
 
 void Server::on_answer(Exchange& exchange, FastcgiCall::Outcome outcome) {
   if (!exchange.call->error_output().empty()) {
-    base::log(LogLevel::kWarning, "client {}: {}: the pool says: {}", exchange.client.address,
-              exchange.request, base::printable(exchange.call->error_output(), 1024));
+    base::log(LogLevel::kWarning, "client {}: {}: standard error of the pool: {}",
+              exchange.client.address, exchange.request,
+              base::printable(exchange.call->error_output(), 1024));
   }
   if (exchange.left) {
     if (outcome != FastcgiCall::Outcome::kAnswered) {
       return break_off(exchange, exchange.call->error());
     }
-    if (!pass_on_part(exchange)) return break_off(exchange, kTooMuch);
-    if (*exchange.left != 0) return break_off(exchange, "it sent less than it declared");
+    if (!pass_on_part(exchange)) return break_off(exchange, kTooLong);
+    if (*exchange.left != 0) return break_off(exchange, "it sent less than its Content-Length");
     exchange.left.reset();
     exchange.call.reset();
     // The connection and the exchange may be destroyed in it.
@@ -318,7 +281,7 @@ void Server::on_answer(Exchange& exchange, FastcgiCall::Outcome outcome) {
 }
 
 void Server::break_off(Exchange& exchange, std::string_view reason) {
-  base::log(LogLevel::kWarning, "client {}: {}: the reply broke off: {}", exchange.client.address,
+  base::log(LogLevel::kWarning, "client {}: {}: reply aborted: {}", exchange.client.address,
             exchange.request, reason);
   exchange.connection->close();
 }
@@ -330,14 +293,14 @@ void Server::pass_on(Exchange& exchange, FastcgiCall& call, FastcgiCall::Outcome
     case FastcgiCall::Outcome::kUnreachable:
       return answer_error(exchange, 502, "the pool cannot be reached", call.error());
     case FastcgiCall::Outcome::kBadAnswer:
-      return answer_error(exchange, 502, "the pool gave no proper answer", call.error());
+      return answer_error(exchange, 502, "the pool sent an invalid reply", call.error());
     case FastcgiCall::Outcome::kTimeout:
-      return answer_error(exchange, 504, "the pool takes too long", call.error());
+      return answer_error(exchange, 504, "the pool did not reply in time", call.error());
   }
 }
 
 void Server::pass_on_answer(Exchange& exchange, FastcgiCall& call) {
-  constexpr std::string_view kText = "the pool gave no proper answer";
+  constexpr std::string_view kText = "the pool sent an invalid reply";
   evbuffer* body = call.reply();
   auto start = start_of(body);
   if (!start) return answer_error(exchange, 502, kText, base::printable(start.error().message));
@@ -347,18 +310,12 @@ void Server::pass_on_answer(Exchange& exchange, FastcgiCall& call) {
   const std::uint64_t declared = header.content_length.value_or(length);
   // A reply to HEAD declares the length of the body without sending it.
   if (declared != length && !(length == 0 && exchange.request.starts_with("HEAD "))) {
-    return answer_error(exchange, 502, kText,
-                        fmt::format("it declared {} bytes and sent {}", declared, length));
+    return answer_error(
+        exchange, 502, kText,
+        fmt::format("its Content-Length is {}, but it sent {} bytes", declared, length));
   }
-  answer(exchange, {.status = header.status,
-                    .reason = std::move(header.reason),
-                    .fields = std::move(header.fields),
-                    .content_length = declared,
-                    .body = body});
-}
-
-void Server::answer(Exchange& exchange, const Reply& reply) {
-  exchange.connection->reply(reply, stopping_);
+  header.content_length = declared;
+  exchange.connection->reply(header, body, stopping_);
 }
 
 }  // namespace quarry::gateway

@@ -1,5 +1,4 @@
-// The gateway's event loop: forwards evhttp's requests to the pool and the replies back. Most of its
-// about thirty functions are short libevent callbacks on the same connections.
+// The gateway's event loop: forwards evhttp's requests to the pool and the replies back.
 #pragma once
 
 #include <memory>
@@ -49,12 +48,10 @@ class Server final : private Connection::Owner {
   void answer_error(Exchange& exchange, int status, std::string_view text, std::string_view reason);
   /// The same, without a line in the log.
   void answer_page(Exchange& exchange, int status, std::string_view text);
-  void answer(Exchange& exchange, const Reply& reply);
   /// Records a refusal for the status page.
   void note_refusal(const Connection& connection, int status, std::string_view text);
   /// The pool, or the page server.
   FastcgiCall::Destination destination_of(const evhttp_request& request) const;
-  std::uint16_t port_of(const Connection& connection) const;
   void on_accept_failed();
   void listen_or_not();
 
@@ -64,24 +61,17 @@ class Server final : private Connection::Owner {
   void on_held(Connection& connection, std::size_t bytes) override;
   void on_released(std::size_t bytes) override { held_ -= bytes; }
   void on_queued(std::ptrdiff_t bytes) override { bounds_.queued(bytes); }
-  void on_cut_off(Connection& connection, std::size_t received) override;
-  void on_not_taken(Connection& connection, std::size_t left) override;
   void on_gone(Connection& connection) override;
   bool stopping() const override { return stopping_; }
 
   event_base* base_;
   const GatewayOptions& options_;
-  Connection::Limits client_limits_;
-  FastcgiCall::Limits pool_limits_;
   /// Buffered request bytes of all connections.
   std::size_t held_ = 0;
   bool stopping_ = false;
   bool listening_ = true;
   bool resting_ = false;
-  base::EventPtr rest_;
-  /// The port, if there is only one listening socket; otherwise 0, and each connection's port is
-  /// looked up.
-  std::uint16_t only_port_ = 0;
+  base::Event rest_;
   std::vector<evconnlistener*> listeners_;
   ConnectionBounds bounds_;  // before exchanges_, whose registrations refer to it
   Exchanges exchanges_;

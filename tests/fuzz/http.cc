@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "fastcgi_record.h"
+#include "quarry/base/event_handles.h"
 #include "quarry/http/reply_header.h"
 #include "quarry/http/request_head.h"
 #include "quarry/http/status.h"
@@ -12,17 +13,20 @@
 
 namespace {
 
-namespace gateway = quarry::gateway;
 namespace http = quarry::http;
-using gateway::ReplyReader;
+using quarry::gateway::ReplyReader;
 
 constexpr std::size_t kMaxBody = 1000;
 
-struct Collected final : gateway::ReplySink {
-  std::string out;
-  std::string err;
-  void on_stdout(std::string_view bytes) override { out += bytes; }
-  void on_stderr(std::string_view bytes) override { err += bytes; }
+struct Collected {
+  quarry::base::EventBufferPtr out{evbuffer_new()};
+  std::string errors;
+
+  std::string output() const {
+    std::string bytes(evbuffer_get_length(out.get()), '\0');
+    evbuffer_copyout(out.get(), bytes.data(), bytes.size());
+    return bytes;
+  }
 };
 
 bool is_one_line(std::string_view text) {
@@ -63,7 +67,7 @@ ReplyReader::Status read_records(std::string_view bytes, std::size_t step, Colle
   auto status = ReplyReader::Status::kMore;
   while (!bytes.empty() && status == ReplyReader::Status::kMore) {
     const std::string_view piece = bytes.substr(0, step);
-    status = reader.feed(piece, collected);
+    status = reader.feed(piece, collected.out.get(), collected.errors);
     bytes.remove_prefix(piece.size());
   }
   REQUIRE((status == ReplyReader::Status::kBad) == !reader.error().empty());
@@ -74,7 +78,7 @@ void read_records_in_pieces(std::string_view bytes, std::size_t step) {
   Collected whole;
   Collected pieces;
   REQUIRE(read_records(bytes, bytes.size(), whole) == read_records(bytes, step, pieces));
-  REQUIRE(whole.out == pieces.out && whole.err == pieces.err);
+  REQUIRE(whole.output() == pieces.output() && whole.errors == pieces.errors);
 }
 
 void decode_path(std::string_view bytes) {

@@ -26,7 +26,6 @@ class AddressSet {
   /// Whether ADDRESS is in the set. An IPv4-mapped address counts as its IPv4 address; a Unix socket
   /// is never in a set.
   bool contains(const base::SocketAddress& address) const;
-  bool empty() const { return networks_.empty(); }
 
  private:
   /// Addresses are stored as IPv6, with IPv4 addresses mapped; BITS is a prefix of these 16 bytes.

@@ -16,7 +16,7 @@ namespace quarry::gateway {
 
 struct GatewayOptions {
   /// The pool's address. Required.
-  std::optional<base::SocketAddress> pool;
+  std::optional<base::SocketAddress> pool = {};
   /// The socket over which connections with requests for web pages are passed to the page server
   /// (base/passed_connections.h); -1: the pool handles all requests. It stays the caller's.
   int pages_passing = -1;
@@ -25,11 +25,11 @@ struct GatewayOptions {
   /// The pool also handles paths that end in a slash, because they may be folders with an index.
   bool has_folders = false;
   /// Bound, listening, non-blocking sockets. They stay the caller's.
-  std::vector<int> listeners;
+  std::vector<int> listeners = {};
   /// Records requests that the front refuses itself; run() calls its begin(). May be null.
   std::shared_ptr<scoreboard::RefusalTally> refusals = nullptr;
   /// Peers whose X-Forwarded-For and X-Forwarded-Proto are trusted.
-  AddressSet trusted_proxies;
+  AddressSet trusted_proxies = {};
 
   /// Bytes of a request's line and headers; larger ones get a 431.
   std::size_t max_header = std::size_t{16} << 10;

@@ -85,7 +85,7 @@ def test_log_level_is_the_least_that_is_told(start, tmp_path, fresh, level, told
 @pytest.mark.parametrize("sent, told", [
     (b"\x16\x03\x01\x02\r\n\r\n", ": 400 "), (b"POST / HTTP/1.1\r\nHost: h\r\n\r\n", ": 411 "),
     (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"x" * 100_000, ": 431 "), (b"GET / HTTP/7.0\r\n\r\n", ": 505 "),
-    (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n1", "left in the middle of a request")],
+    (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n1", "of an incomplete request")],
     ids=["no request", "no length", "a long header", "no such version", "half a body"])
 def test_what_a_client_alone_is_at_fault_for_is_a_notice(start, tmp_path, sent, told):
     """Scanners send such things all day."""

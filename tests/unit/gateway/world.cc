@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <netinet/in.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -20,6 +20,7 @@
 #include "eventually.h"
 #include "fastcgi_records.h"
 #include "quarry/base/log.h"
+#include "quarry/base/socket.h"
 
 namespace quarry::gateway::testing {
 
@@ -32,6 +33,10 @@ template <typename T>
 T value_of(base::Result<T> result) {
   if (!result) throw std::runtime_error(result.error().message);
   return *std::move(result);
+}
+
+base::Fd free_listener() {
+  return value_of(base::listen_on(value_of(base::SocketAddress::parse("127.0.0.1:0"))));
 }
 
 std::map<std::string, std::string> decode_params(std::string_view bytes) {
@@ -58,28 +63,35 @@ std::string fastcgi_answer(std::string_view output, std::string_view error_outpu
 }
 
 std::string free_address() {
-  const base::Fd probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-      ::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    throw std::runtime_error("no free port");
-  }
-  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  const base::Fd probe = free_listener();
+  return value_of(base::local_address(probe)).str();
+}
+
+std::string get(std::string_view target, std::string_view fields) {
+  return fmt::format("GET {} HTTP/1.1\r\nHost: h\r\n{}\r\n", target, fields);
+}
+
+std::string post(std::string_view body, std::string_view fields) {
+  return fmt::format("POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n{}\r\n{}", body.size(),
+                     fields, body);
+}
+
+std::string body_of(std::string_view reply) {
+  const std::size_t end = reply.find("\r\n\r\n");
+  return end == std::string_view::npos ? "(none)" : std::string(reply.substr(end + 4));
+}
+
+AddressSet set_of(const std::vector<std::string>& entries) {
+  return value_of(AddressSet::parse(entries));
 }
 
 Pool::Pool(const std::string& address, Serve serve, int backlog) {
   socket_ = value_of(
       base::listen_on(value_of(base::SocketAddress::parse(address)), {.backlog = backlog}));
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
-  stop_read_.reset(ends[0]);
-  stop_write_.reset(ends[1]);
+  stop_ = value_of(base::make_pipe());
   thread_ = std::thread([this, serve = std::move(serve)] {
     while (true) {
-      std::array<pollfd, 2> wait = {{{socket_.get(), POLLIN, 0}, {stop_read_.get(), POLLIN, 0}}};
+      std::array<pollfd, 2> wait = {{{socket_.get(), POLLIN, 0}, {stop_.reading.get(), POLLIN, 0}}};
       ::poll(wait.data(), wait.size(), -1);
       if (wait[1].revents != 0) return;
       const base::Fd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -93,7 +105,7 @@ Pool::Pool(const std::string& address, Serve serve, int backlog) {
 }
 
 Pool::~Pool() {
-  stop_write_.reset();
+  stop_.writing.reset();
   thread_.join();
 }
 
@@ -117,6 +129,12 @@ PoolRequest Pool::read_request(int connection) {
   }
 }
 
+Pool::Serve Pool::answering(std::string bytes) {
+  return [bytes = std::move(bytes)](int connection) {
+    if (!read_request(connection).params.empty()) write(connection, bytes);
+  };
+}
+
 void Pool::write(int connection, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -136,23 +154,11 @@ void serve_echo(int connection) {
                                          std::to_string(body.size()) + "\r\n\r\n" + body));
 }
 
-Gateway::Gateway(const std::string& pool, const std::function<void(GatewayOptions&)>& change) {
-  // Port 0 is not valid in a configuration, so the socket is made by hand.
-  const base::Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-      ::listen(listener.get(), 64) != 0 ||
-      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    throw std::runtime_error("cannot listen");
-  }
-  port_ = ntohs(address.sin_port);
-  GatewayOptions options{.pool = value_of(base::SocketAddress::parse(pool)),
-                         .listeners = {listener.get()},
-                         .trusted_proxies = {}};
-  if (change) change(options);
+Gateway::Gateway(const std::string& pool, GatewayOptions options) {
+  const base::Fd listener = free_listener();
+  port_ = value_of(base::local_address(listener)).port();
+  options.pool = value_of(base::SocketAddress::parse(pool));
+  options.listeners = {listener.get()};
   const base::Fd log(
       ::open((folder_ / "log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   std::cout.flush();
@@ -207,6 +213,11 @@ void Client::send(std::string_view bytes) const {
   Pool::write(socket_.get(), bytes);
 }
 
+bool Client::is_served() {
+  send(kGet);
+  return reply().starts_with(kOk);
+}
+
 bool Client::more() {
   pollfd wait = {socket_.get(), POLLIN, 0};
   if (::poll(&wait, 1, kPatience) <= 0) {
@@ -252,6 +263,10 @@ std::string ask(const Gateway& gateway, std::string_view bytes) {
   Client client(gateway);
   client.send(bytes);
   return client.reply();
+}
+
+bool wait_for_log(const Gateway& gateway, std::string_view line) {
+  return eventually([&] { return gateway.log().contains(line); });
 }
 
 }  // namespace quarry::gateway::testing

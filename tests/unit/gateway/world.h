@@ -9,8 +9,11 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "quarry/base/fd.h"
+#include "quarry/base/pipe.h"
 #include "quarry/gateway/gateway.h"
 #include "temporary_folder.h"
 
@@ -28,6 +31,18 @@ std::string fastcgi_answer(std::string_view output, std::string_view error_outpu
 /// "127.0.0.1:PORT" with an unused port.
 std::string free_address();
 
+/// The start of most replies.
+inline constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\n";
+inline constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+
+/// A GET request for TARGET with further header FIELDS.
+std::string get(std::string_view target, std::string_view fields = {});
+/// A POST request to /p.
+std::string post(std::string_view body, std::string_view fields = {});
+/// The body of REPLY.
+std::string body_of(std::string_view reply);
+AddressSet set_of(const std::vector<std::string>& entries);
+
 /// Listens on an address and hands each connection, in one thread, to a function.
 class Pool {
  public:
@@ -39,12 +54,13 @@ class Pool {
 
   /// Reads a complete request. Empty params: the gateway has disconnected.
   static PoolRequest read_request(int connection);
+  /// Reads each request and answers with BYTES.
+  static Serve answering(std::string bytes);
   static void write(int connection, std::string_view bytes);
 
  private:
   base::Fd socket_;
-  base::Fd stop_read_;
-  base::Fd stop_write_;
+  base::Pipe stop_;
   std::thread thread_;
 };
 
@@ -55,9 +71,8 @@ void serve_echo(int connection);
 /// does not copy the pool's thread.
 class Gateway {
  public:
-  /// POOL is the address of the pool. CHANGE may set options.
-  explicit Gateway(const std::string& pool,
-                   const std::function<void(GatewayOptions&)>& change = {});
+  /// POOL is the address of the pool.
+  explicit Gateway(const std::string& pool, GatewayOptions options = {});
   ~Gateway();
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
@@ -78,9 +93,8 @@ class Gateway {
 /// A gateway and a pool, on one socket. A test that needs several creates all of them before the first
 /// request: memory of a pool's thread would be reported as leaked in a gateway forked later.
 struct World {
-  explicit World(Pool::Serve serve = serve_echo,
-                 const std::function<void(GatewayOptions&)>& change = {})
-      : gateway(folder / "pool", change), pool(folder / "pool", std::move(serve)) {}
+  explicit World(Pool::Serve serve = serve_echo, GatewayOptions options = {})
+      : gateway(folder / "pool", std::move(options)), pool(folder / "pool", std::move(serve)) {}
 
   TemporaryFolder folder;
   Gateway gateway;
@@ -93,6 +107,8 @@ class Client {
   /// From ADDRESS, one of 127.0.0.0/8.
   explicit Client(const Gateway& gateway, const std::string& address = "127.0.0.1");
   void send(std::string_view bytes) const;
+  /// Whether a GET request is answered with 200.
+  bool is_served();
   /// One reply, up to its Content-Length (BODILESS: a reply to HEAD or a 304), or what has arrived
   /// when the gateway closes or kPatience has passed.
   std::string reply(bool bodiless = false);
@@ -110,6 +126,8 @@ class Client {
 };
 
 /// Sends BYTES on a new connection and returns its first reply.
-std::string ask(const Gateway& gateway, std::string_view bytes);
+std::string ask(const Gateway& gateway, std::string_view bytes = kGet);
+/// Whether LINE appears in the gateway's log in time.
+bool wait_for_log(const Gateway& gateway, std::string_view line);
 
 }  // namespace quarry::gateway::testing
