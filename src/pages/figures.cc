@@ -26,7 +26,7 @@ std::string Figures::version() const {
 base::Result<std::shared_ptr<Figures>> Figures::make_shared() {
   void* const memory =
       ::mmap(nullptr, sizeof(Figures), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return base::fail_errno("no memory for figures");
+  if (memory == MAP_FAILED) return base::fail_errno("cannot allocate shared memory for counters");
   return std::shared_ptr<Figures>(new (memory) Figures, [](Figures* figures) {
     figures->~Figures();
     ::munmap(figures, sizeof(Figures));

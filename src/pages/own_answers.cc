@@ -18,9 +18,7 @@ void Server::note_refusal(const PageRequest& request, const Refusal& refusal) {
   scoreboard::Refusal noted;
   noted.status = static_cast<std::uint32_t>(refusal.status);
   noted.text.assign(refusal.text);
-  const std::string_view uri = request.get(http::parameter::kRequestUri);
-  noted.of_request(request.get(http::parameter::kRequestMethod),
-                   uri.empty() ? request.path() : uri);
+  noted.of_request(request.get(http::parameter::kRequestMethod), request.target());
   handles_.refusals->note(noted);
 }
 
@@ -52,22 +50,16 @@ void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string&
   base::log(LogLevel::kWarning, "{}: {}: {}", running.request, options_.program, reason);
   if (running.login) running.login->on_fault();
   const bool is_late = fault == FossilRun::Fault::kTimeout;
-  const Refusal refusal = is_late ? Refusal{504, "the page takes too long to make"}
-                                  : Refusal{502, "the page could not be made"};
+  const Refusal refusal = is_late ? Refusal{504, "the page took too long to generate"}
+                                  : Refusal{502, "the page could not be generated"};
   if (running.shared) return refuse({.shared = std::move(running.shared)}, refusal);
   PageConnection* const connection = std::exchange(running.connection, nullptr);
   if (connection == nullptr) return;
   ConnectionState& state = connections_.at(connection);
   state.run = nullptr;
-  if (state.has_head) return break_off(*connection);
-  answer(*connection, refusal);
-}
-
-void Server::break_off(PageConnection& connection) {
-  log_access(connection);
   // Without an END_REQUEST record, the web server knows that the reply is incomplete.
-  connections_.erase(&connection);
-  if (!is_stopping_) taking_.wait();
+  if (state.has_head) return on_gone(*connection);
+  answer(*connection, refusal);
 }
 
 }  // namespace quarry::pages

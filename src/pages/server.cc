@@ -1,15 +1,18 @@
 #include "server.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "cache/cache_rule.h"
-#include "connection/access_record.h"
 #include "fossil/scgi.h"
 #include "quarry/base/log.h"
+#include "quarry/base/number.h"
 #include "quarry/base/passed_connections.h"
+#include "quarry/base/split.h"
 #include "quarry/http/parameters.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
@@ -34,8 +37,6 @@ Server::Server(event_base* base, const Options& options, const ServedRepositorie
       served_(served),
       handles_(handles),
       logins_(logins),
-      connection_limits_{.max_body = options.max_body, .timeout = options.timeout},
-      run_limits_{.timeout = options.timeout, .max_reply = options.max_reply},
       fossil_environment_(options),
       pool_(base, options, served, fossil_environment_, starter),
       cache_(options.cache, options.cache_ttl),
@@ -44,16 +45,13 @@ Server::Server(event_base* base, const Options& options, const ServedRepositorie
         over_.clear();
         begin_waiting();
         end_if_done();
-      }) {}
+      }) {
+  taking_.wait();
+}
 
 Server::~Server() {
   runs_.clear();
   connections_.clear();
-}
-
-void Server::start() {
-  pool_.start();
-  taking_.wait();
 }
 
 void Server::stop() {
@@ -80,7 +78,7 @@ void Server::take_connections() {
     base::Fd socket = base::take_connection(handles_.taking);
     if (!socket) return;
     auto connection =
-        std::make_unique<PageConnection>(base_, std::move(socket), connection_limits_, owner);
+        std::make_unique<PageConnection>(base_, std::move(socket), options_, held_, owner);
     if (!connection->is_valid()) continue;
     PageConnection* const key = connection.get();
     connections_[key].connection = std::move(connection);
@@ -89,15 +87,11 @@ void Server::take_connections() {
   taking_.stop_waiting();
 }
 
-void Server::on_held(PageConnection& connection, std::ptrdiff_t bytes) {
-  held_ += static_cast<std::size_t>(bytes);
-  static_cast<void>(connection);
-}
-
 void Server::on_request(PageConnection& connection, bool is_too_large) {
   const PageRequest& request = connection.request();
   if (is_too_large) {
-    return answer(connection, {413, fmt::format("it is larger than {} bytes", options_.max_body)});
+    return answer(connection,
+                  {413, fmt::format("the body is larger than {} bytes", options_.max_body)});
   }
   if (held_ > options_.max_bodies) {
     return answer(connection, {503, "too many large requests at the same time: try again later",
@@ -143,8 +137,8 @@ void Server::ask(Waiting waiting) {
     return show_state();
   }
   ++handles_.figures.refused;
-  refuse(std::move(waiting),
-         {503, "too many pages are being made: try again in a moment", std::string(kRetryAfter)});
+  refuse(std::move(waiting), {503, "too many pages are being generated: try again in a moment",
+                              std::string(kRetryAfter)});
 }
 
 void Server::begin_waiting() {
@@ -172,7 +166,7 @@ void Server::begin(Waiting waiting) {
   auto process = pool_.take();
   if (!process) {
     base::log(LogLevel::kError, "{}", process.error().message);
-    return refuse(std::move(waiting), {502, "the program that makes the pages cannot be started"});
+    return refuse(std::move(waiting), {502, "the program that generates pages cannot be started"});
   }
   if (login && login->reads_body()) own.forget("HTTP_ACCEPT_ENCODING");
   const PageRequest of_all = waiting.shared ? anonymous(own) : PageRequest();
@@ -180,7 +174,7 @@ void Server::begin(Waiting waiting) {
   FossilRun::Owner& owner = *this;
   auto run = std::make_unique<FossilRun>(base_, std::move(*process),
                                          scgi_head(request, served_.trust_remote_user),
-                                         request.body.get(), request.is_head(), run_limits_, owner);
+                                         request.body.get(), request.is_head(), options_, owner);
   FossilRun* const key = run.get();
   ++handles_.figures.made;
   Running& running = runs_[key];
@@ -239,7 +233,29 @@ void Server::on_gone(PageConnection& connection) {
 
 void Server::log_access(PageConnection& connection) {
   if (handles_.access_log == nullptr || connection.status() == 0) return;
-  handles_.access_log->write(access_record(connection, handles_.pool));
+  using std::chrono::duration_cast;
+  using std::chrono::microseconds;
+  const PageRequest& request = connection.request();
+  std::string_view query = request.target();
+  base::AccessRecord record;
+  record.pool = handles_.pool;
+  record.pid = ::getpid();
+  record.parent = ::getppid();
+  record.written =
+      duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  record.duration =
+      duration_cast<microseconds>(std::chrono::steady_clock::now() - connection.began()).count();
+  record.received = record.written - record.duration;
+  record.remote_address = request.get(http::parameter::kRemoteAddress);
+  record.method = request.get(http::parameter::kRequestMethod);
+  record.path = base::take_until(query, '?');
+  record.query = query;
+  record.content_length =
+      base::parse_number<std::uint64_t>(request.get(http::parameter::kContentLength)).value_or(0);
+  record.status = connection.status();
+  record.reply_size = connection.replied();
+  record.operation = "page";
+  handles_.access_log->write(record);
 }
 
 void Server::leave_waiting(PageConnection& connection) {

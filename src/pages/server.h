@@ -15,7 +15,7 @@
 #include "connection/page_connection.h"
 #include "fossil/fossil_pool.h"
 #include "fossil/fossil_run.h"
-#include "login/logins.h"
+#include "login/login_attempt.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/pages/options.h"
 #include "quarry/pages/pages.h"
@@ -33,7 +33,6 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   Server& operator=(const Server&) = delete;
   ~Server() override;
 
-  void start();
   /// Accepts the connections already passed on, and then no more; the loop ends when all requests
   /// are finished.
   void stop();
@@ -87,12 +86,10 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   void answer(PageConnection& connection, const Refusal& refusal, bool is_json = false);
   /// Records it for the status page.
   void note_refusal(const PageRequest& request, const Refusal& refusal);
-  void break_off(PageConnection& connection);
   void begin_waiting();
   void show_state();
   void end_if_done();
 
-  void on_held(PageConnection& connection, std::ptrdiff_t bytes) override;
   void on_request(PageConnection& connection, bool is_too_large) override;
   void on_taken(PageConnection& connection) override;
   void on_gone(PageConnection& connection) override;
@@ -107,8 +104,6 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   const ServedRepositories& served_;
   const Handles& handles_;
   Logins& logins_;
-  PageConnection::Limits connection_limits_;
-  FossilRun::Limits run_limits_;
   FossilEnvironment fossil_environment_;
   FossilPool pool_;
   std::size_t held_ = 0;  // bytes of buffered requests

@@ -3,11 +3,21 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "request/page_request.h"
 #include "request/target.h"
 
 namespace quarry::pages {
+
+/// Kinds of user agent for which fossil makes different pages: robots get no links, phones get other
+/// widths. All agents of a kind share a cached page, for which fossil sees one canonical agent.
+enum class Agent { kRobot, kPhone, kBrowser };
+
+/// Nullopt: unsure how fossil would classify USER_AGENT.
+std::optional<Agent> agent_of(std::string_view user_agent);
+/// The agent that stands for its kind.
+std::string_view canonical(Agent agent);
 
 /// The key of REQUEST for TARGET: all that its page depends on, apart from files. Nullopt: fossil
 /// must make the page, because a user may be logged in, because the request may change something,

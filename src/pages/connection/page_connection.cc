@@ -14,9 +14,9 @@ constexpr std::size_t kLittle = std::size_t{256} << 10;
 
 }  // namespace
 
-PageConnection::PageConnection(event_base* base, base::Fd socket, const Limits& limits,
-                               Owner& owner)
-    : limits_(limits), owner_(owner), reader_(limits.max_body) {
+PageConnection::PageConnection(event_base* base, base::Fd socket, const Options& options,
+                               std::size_t& held_by_all, Owner& owner)
+    : options_(options), held_by_all_(held_by_all), owner_(owner), reader_(options.max_body) {
   ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
   bev_.reset(bufferevent_socket_new(base, socket.get(), BEV_OPT_CLOSE_ON_FREE));
   if (!bev_) return;
@@ -30,19 +30,14 @@ PageConnection::PageConnection(event_base* base, base::Fd socket, const Limits& 
       },
       this);
   bufferevent_setwatermark(bev_.get(), EV_WRITE, kLittle, 0);
-  const timeval time = base::to_timeval(limits.timeout);
+  const timeval time = base::to_timeval(options.timeout);
   bufferevent_set_timeouts(bev_.get(), &time, &time);
   bufferevent_enable(bev_.get(), EV_READ | EV_WRITE);
 }
 
-PageConnection::~PageConnection() {
-  owner_.on_held(*this, -static_cast<std::ptrdiff_t>(held_));
-}
-
 void PageConnection::hold(std::size_t bytes) {
-  const auto more = static_cast<std::ptrdiff_t>(bytes) - static_cast<std::ptrdiff_t>(held_);
+  held_by_all_ += bytes - held_;
   held_ = bytes;
-  if (more != 0) owner_.on_held(*this, more);
 }
 
 void PageConnection::on_input() {
@@ -59,7 +54,7 @@ void PageConnection::on_input() {
     return owner_.on_gone(*this);
   }
   state_ = State::kHandled;
-  const timeval time = base::to_timeval(limits_.timeout);
+  const timeval time = base::to_timeval(options_.timeout);
   bufferevent_set_timeouts(bev_.get(), nullptr, &time);
   hold(reader_.body_size());
   is_refused_ = status == RequestReader::Status::kTooLarge;

@@ -14,24 +14,18 @@
 #include <memory>
 #include <string_view>
 
+#include "quarry/base/event_handles.h"
 #include "quarry/base/fd.h"
+#include "quarry/pages/options.h"
 #include "request_reader.h"
 
 namespace quarry::pages {
 
 class PageConnection {
  public:
-  struct Limits {
-    std::size_t max_body;
-    /// Of inactivity while the request arrives or the reply is sent.
-    std::chrono::milliseconds timeout;
-  };
-
   class Owner {
    public:
     virtual ~Owner() = default;
-    /// The size of buffered requests has changed by BYTES.
-    virtual void on_held(PageConnection& connection, std::ptrdiff_t bytes) = 0;
     /// The request has arrived; IS_TOO_LARGE: without its body.
     virtual void on_request(PageConnection& connection, bool is_too_large) = 0;
     /// The output buffer has drained.
@@ -40,11 +34,13 @@ class PageConnection {
     virtual void on_gone(PageConnection& connection) = 0;
   };
 
-  /// LIMITS and OWNER must outlive it. Check is_valid() next: it is false if memory ran out.
-  PageConnection(event_base* base, base::Fd socket, const Limits& limits, Owner& owner);
+  /// HELD_BY_ALL: bytes of all buffered requests, to which this adds its own. It, OPTIONS and OWNER
+  /// must outlive it. Check is_valid() next: it is false if memory ran out.
+  PageConnection(event_base* base, base::Fd socket, const Options& options,
+                 std::size_t& held_by_all, Owner& owner);
   PageConnection(const PageConnection&) = delete;
   PageConnection& operator=(const PageConnection&) = delete;
-  ~PageConnection();
+  ~PageConnection() { held_by_all_ -= held_; }
 
   bool is_valid() const { return bev_ != nullptr; }
   PageRequest& request() { return reader_.request(); }
@@ -67,17 +63,16 @@ class PageConnection {
 
  private:
   enum class State { kReading, kHandled, kEnded };
-  struct FreeBev {
-    void operator()(bufferevent* bev) const { bufferevent_free(bev); }
-  };
 
   void on_input();
   void on_output();
   void put(std::string_view bytes);
   void put_header(std::uint8_t type, std::size_t size);
+  /// BYTES of the request are buffered now.
   void hold(std::size_t bytes);
 
-  const Limits& limits_;
+  const Options& options_;
+  std::size_t& held_by_all_;
   Owner& owner_;
   RequestReader reader_;
   State state_ = State::kReading;
@@ -86,7 +81,7 @@ class PageConnection {
   int status_ = 0;
   std::uint64_t replied_ = 0;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  std::unique_ptr<bufferevent, FreeBev> bev_;
+  std::unique_ptr<bufferevent, base::FreeWith<bufferevent_free>> bev_;
 };
 
 }  // namespace quarry::pages

@@ -30,9 +30,7 @@ FossilPool::FossilPool(event_base* base, const Options& options, const ServedRep
       served_(served),
       fossil_environment_(fossil_environment),
       starter_(starter),
-      replenishing_(base, -1, 0, [this] { replenish(); }) {}
-
-void FossilPool::start() {
+      replenishing_(base, -1, 0, [this] { replenish(); }) {
   replenishing_.wait(milliseconds{0});
 }
 
@@ -70,7 +68,7 @@ void FossilPool::replenish() {
 
 void FossilPool::on_start_failed(const std::string& why) {
   retry_delay_ = std::clamp(retry_delay_ * 2, kFirstRetryDelay, kMaxRetryDelay);
-  base::log(base::LogLevel::kError, "{}; tried again in {} ms", why, retry_delay_.count());
+  base::log(base::LogLevel::kError, "{}; retrying in {} ms", why, retry_delay_.count());
   replenishing_.wait(retry_delay_);
 }
 
@@ -83,7 +81,7 @@ void FossilPool::on_ended(pid_t pid, bool had_request) {
   if (waiting == spare_.end()) return;
   waiting->reaped();
   spare_.erase(waiting);
-  on_start_failed(fmt::format("{} ended before it had a request", options_.program));
+  on_start_failed(fmt::format("{} exited before it received a request", options_.program));
 }
 
 }  // namespace quarry::pages

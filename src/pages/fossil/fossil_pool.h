@@ -14,12 +14,10 @@ namespace quarry::pages {
 
 class FossilPool {
  public:
-  /// All must outlive it.
+  /// Starts the first spare processes. All arguments must outlive it.
   FossilPool(event_base* base, const Options& options, const ServedRepositories& served,
              const FossilEnvironment& fossil_environment, FossilStarter& starter);
 
-  /// Starts the first spare processes.
-  void start();
   bool has_room() const { return running_ < options_.max_children; }
   /// A process for a request; counts as running until release(). Errors: those of starting one.
   base::Result<FossilProcess> take();
@@ -27,7 +25,6 @@ class FossilPool {
   /// The process PID has exited.
   void on_ended(pid_t pid, bool had_request);
   std::size_t running() const { return running_; }
-  std::size_t spare() const { return spare_.size(); }
 
  private:
   void replenish();

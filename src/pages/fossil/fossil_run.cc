@@ -34,23 +34,23 @@ std::string as_cgi(std::string_view block) {
 }
 
 std::string in_words(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("it was ended by signal {}", WTERMSIG(status));
-  return fmt::format("it ended with code {}", WEXITSTATUS(status));
+  if (WIFSIGNALED(status)) return fmt::format("killed by signal {}", WTERMSIG(status));
+  return fmt::format("exited with status {}", WEXITSTATUS(status));
 }
 
 }  // namespace
 
 FossilRun::FossilRun(event_base* base, FossilProcess process, std::string_view head, evbuffer* body,
-                     bool head_only, const Limits& limits, Owner& owner)
+                     bool head_only, const Options& options, Owner& owner)
     : process_(std::move(process)),
-      limits_(limits),
+      options_(options),
       owner_(owner),
       head_only_(head_only),
       deadline_(base, -1, 0, [this] { on_deadline(); }),
       input_(watch(base, process_.take_input())),
       output_(watch(base, process_.take_output())),
       errors_(watch(base, process_.take_errors())) {
-  deadline_.wait(limits.timeout);
+  deadline_.wait(options.timeout);
   if (!input_ || !output_ || !errors_) return;  // the deadline reports it
   // It does not matter if it reads only part; once all is written, its standard input is closed.
   bufferevent_setcb(
@@ -79,7 +79,7 @@ void FossilRun::pause() {
 
 void FossilRun::resume() {
   if (state_ == State::kLeaving || !std::exchange(is_paused_, false)) return;
-  deadline_.wait(limits_.timeout);
+  deadline_.wait(options_.timeout);
   bufferevent_enable(output_.get(), EV_READ);
 }
 
@@ -105,7 +105,7 @@ bool FossilRun::take_head() {
   const std::string_view bytes(start, start == nullptr ? 0 : peeked);
   const std::size_t size = http::header_block_size(bytes);
   if (size == std::string_view::npos) {
-    if (peeked == kMaxHead) fault(Fault::kBroken, "the headers of its reply do not end");
+    if (peeked == kMaxHead) fault(Fault::kBroken, "the headers of its reply are too long");
     return false;
   }
   auto header = http::parse_reply_header(as_cgi(bytes.substr(0, size)));
@@ -115,8 +115,8 @@ bool FossilRun::take_head() {
   }
   evbuffer_drain(input, size);
   declared_ = header->content_length;
-  if (declared_.value_or(0) > limits_.max_reply) {
-    fault(Fault::kTooLong, fmt::format("its reply has {} bytes", *declared_));
+  if (declared_.value_or(0) > options_.max_reply) {
+    fault(Fault::kBroken, fmt::format("its reply of {} bytes exceeds pages.max_reply", *declared_));
     return false;
   }
   state_ = State::kBody;
@@ -130,11 +130,12 @@ void FossilRun::take_body() {
   if (state_ != State::kBody) return evbuffer_drain(input, before), void();
   if (before > 0) {
     received_ += before;
-    if (received_ > limits_.max_reply || received_ > declared_.value_or(received_)) {
-      const bool is_long = received_ > limits_.max_reply;
-      return fault(is_long ? Fault::kTooLong : Fault::kBroken,
-                   is_long ? fmt::format("its reply is longer than {} bytes", limits_.max_reply)
-                           : "its reply is longer than it said");
+    if (received_ > options_.max_reply) {
+      return fault(Fault::kBroken,
+                   fmt::format("its reply is longer than {} bytes", options_.max_reply));
+    }
+    if (received_ > declared_.value_or(received_)) {
+      return fault(Fault::kBroken, "its reply is longer than its Content-Length");
     }
     owner_.on_body(*this, input);
   }
@@ -171,7 +172,7 @@ void FossilRun::fault(Fault fault, std::string reason) {
     evbuffer* const said = bufferevent_get_input(errors_.get());
     std::string text(evbuffer_get_length(said), '\0');
     evbuffer_copyout(said, text.data(), text.size());
-    if (!text.empty()) reason += fmt::format("; it said: {}", base::printable(text, 500));
+    if (!text.empty()) reason += fmt::format("; standard error: {}", base::printable(text, 500));
   }
   deadline_.wait(std::chrono::milliseconds{0});
   owner_.on_fault(*this, fault, reason);
@@ -179,7 +180,7 @@ void FossilRun::fault(Fault fault, std::string reason) {
 
 void FossilRun::on_deadline() {
   if (state_ != State::kLeaving) {
-    fault(Fault::kTimeout, fmt::format("it took longer than {}", base::in_words(limits_.timeout)));
+    fault(Fault::kTimeout, fmt::format("it took longer than {}", base::in_words(options_.timeout)));
   }
   over();
 }

@@ -6,8 +6,6 @@
 
 #include <event2/bufferevent.h>
 
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,15 +19,9 @@ namespace quarry::pages {
 
 class FossilRun {
  public:
-  struct Limits {
-    /// For making the page, not counting time spent paused.
-    std::chrono::milliseconds timeout;
-    std::size_t max_reply;
-  };
   enum class Fault {
-    kBroken,   // it exited early or wrote an invalid reply
-    kTimeout,  // it took too long
-    kTooLong,  // it wrote too much
+    kBroken,   // it exited early, or wrote an invalid or oversized reply
+    kTimeout,  // it took too long, not counting the time that it was paused
   };
 
   class Owner {
@@ -47,9 +39,9 @@ class FossilRun {
   };
 
   /// Sends PROCESS the HEAD from scgi_head() and all of BODY. HEAD_ONLY: the reply has no body.
-  /// LIMITS and OWNER must outlive it.
+  /// OPTIONS and OWNER must outlive it.
   FossilRun(event_base* base, FossilProcess process, std::string_view head, evbuffer* body,
-            bool head_only, const Limits& limits, Owner& owner);
+            bool head_only, const Options& options, Owner& owner);
   FossilRun(const FossilRun&) = delete;
   FossilRun& operator=(const FossilRun&) = delete;
 
@@ -64,10 +56,7 @@ class FossilRun {
 
  private:
   enum class State { kHead, kBody, kLeaving };
-  struct FreeBev {
-    void operator()(bufferevent* bev) const { bufferevent_free(bev); }
-  };
-  using BevPtr = std::unique_ptr<bufferevent, FreeBev>;
+  using BevPtr = std::unique_ptr<bufferevent, base::FreeWith<bufferevent_free>>;
 
   void on_output();
   void on_output_end();
@@ -79,7 +68,7 @@ class FossilRun {
   void over();
 
   FossilProcess process_;
-  const Limits& limits_;
+  const Options& options_;
   Owner& owner_;
   bool head_only_;
   State state_ = State::kHead;

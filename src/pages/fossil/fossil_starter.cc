@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "quarry/base/descriptor_message.h"
+#include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
 
 namespace quarry::pages {
@@ -25,7 +26,7 @@ namespace {
 using base::Result;
 using Ended = FossilStarter::Ended;
 
-constexpr const char* kUnexpectedEnd = "the page starter has ended unexpectedly";
+constexpr const char* kUnexpectedEnd = "the page starter exited unexpectedly";
 
 struct Started {
   pid_t pid;
@@ -47,28 +48,17 @@ void lower_share(int nice) {
   }
 }
 
-/// The starter's ends of the pipes; it has no other descriptors above standard error.
-constexpr int kOrders = 3;
-constexpr int kEnded = 4;
-
-void keep_only(int orders, int ended) {
-  // First moved above both, so that neither overwrites the other.
-  const int orders_above = ::fcntl(orders, F_DUPFD, kEnded + 1);
-  const int ended_above = ::fcntl(ended, F_DUPFD, kEnded + 1);
-  ::dup2(orders_above, kOrders);
-  ::dup2(ended_above, kEnded);
-  ::close_range(kEnded + 1, ~0U, 0);
-}
-
 /// The starter's own process.
 class Starter {
  public:
-  explicit Starter(const FossilStarter::Plan& plan) : plan_(plan) {}
+  /// ORDERS and ENDED: its ends of the socket pair and the pipe; all other descriptors are closed.
+  Starter(const FossilStarter::Plan& plan, int orders, int ended)
+      : plan_(plan), orders_(orders), ended_(ended) {}
 
   [[noreturn]] void run() {
     set_up();
     const base::Fd deaths(::signalfd(-1, &deaths_, SFD_CLOEXEC | SFD_NONBLOCK));
-    std::array<pollfd, 2> waiting{{{kOrders, POLLIN, 0}, {deaths.get(), POLLIN, 0}}};
+    std::array<pollfd, 2> waiting{{{orders_, POLLIN, 0}, {deaths.get(), POLLIN, 0}}};
     bool is_wanted = static_cast<bool>(deaths);
     while (is_wanted) {
       ::poll(waiting.data(), waiting.size(), -1);
@@ -81,6 +71,7 @@ class Starter {
 
  private:
   void set_up() {
+    base::close_all_but(std::array{orders_, ended_});
     ::prctl(PR_SET_NAME, "page starter");
     // Signals to a group or a terminal are for the pages process.
     sigset_t all;
@@ -97,7 +88,7 @@ class Starter {
   bool follow_order() {
     std::array<std::byte, 1> nothing{};
     std::array<int, 3> descriptors{};
-    const std::size_t came = base::receive_descriptors(kOrders, nothing, descriptors);
+    const std::size_t came = base::receive_descriptors(orders_, nothing, descriptors);
     if (came != descriptors.size()) return false;
     const auto pid = base::spawn({.words = plan_.words,
                                   .environment = plan_.environment,
@@ -113,7 +104,7 @@ class Starter {
       started.code = pid.error().code;
       pid.error().message.copy(started.reason.data(), started.reason.size() - 1);
     }
-    return ::send(kOrders, &started, sizeof started, MSG_NOSIGNAL) == sizeof started;
+    return ::send(orders_, &started, sizeof started, MSG_NOSIGNAL) == sizeof started;
   }
 
   void reap(int deaths) {
@@ -123,11 +114,13 @@ class Starter {
     Ended ended{};
     while ((ended.pid = ::waitpid(-1, &ended.status, WNOHANG)) > 0) {
       running_.erase(ended.pid);
-      (void)!::write(kEnded, &ended, sizeof ended);
+      (void)!::write(ended_, &ended, sizeof ended);
     }
   }
 
   const FossilStarter::Plan& plan_;
+  int orders_;
+  int ended_;
   sigset_t deaths_{};
   std::set<pid_t> running_;
 };
@@ -138,22 +131,17 @@ FossilStarter::FossilStarter(base::Fd orders, base::Fd ended)
     : orders_(std::move(orders)), ended_(std::move(ended)) {}
 
 Result<FossilStarter> FossilStarter::make(const Plan& plan) {
-  const auto failed = [] { return base::fail_errno("cannot make the page starter"); };
+  const auto failed = [] { return base::fail_errno("cannot start the page starter"); };
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return failed();
   base::Fd orders(ends[0]);
   const base::Fd its_orders(ends[1]);
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed();
-  base::Fd ended(ends[0]);
-  const base::Fd its_ended(ends[1]);
-  ::fcntl(ended.get(), F_SETFL, O_NONBLOCK);
+  QUARRY_TRY_ASSIGN(base::Pipe deaths, base::make_pipe());
+  ::fcntl(deaths.reading.get(), F_SETFL, O_NONBLOCK);
   const pid_t pid = ::fork();
   if (pid < 0) return failed();
-  if (pid == 0) {
-    keep_only(its_orders.get(), its_ended.get());
-    Starter(plan).run();
-  }
-  return FossilStarter(std::move(orders), std::move(ended));
+  if (pid == 0) Starter(plan, its_orders.get(), deaths.writing.get()).run();
+  return FossilStarter(std::move(orders), std::move(deaths.reading));
 }
 
 Result<pid_t> FossilStarter::start(const std::array<int, 3>& descriptors) {

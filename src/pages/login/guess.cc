@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "fields.h"
+#include "quarry/base/blanks.h"
+#include "quarry/base/result.h"
 #include "quarry/http/parameters.h"
 #include "quarry/http/syntax.h"
 
@@ -22,6 +26,7 @@ constexpr std::size_t kMaxCookies = 16;
 static_assert(kMaxCookies < Fields::kMaxValues);
 constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 constexpr std::string_view kMultipart = "multipart/";
+constexpr std::string_view kAuthorization = "HTTP_AUTHORIZATION";
 constexpr std::string_view kBasic = "Basic ";
 // Its password is shown on the page, as a captcha.
 constexpr std::string_view kAnonymous = "anonymous";
@@ -32,8 +37,6 @@ constexpr std::string_view kNewPasswordAgain = "n2";
 bool begins_with(std::string_view text, std::string_view begin) {
   return http::same_name(text.substr(0, begin.size()), begin);
 }
-
-constexpr std::string_view kAuthorization = "HTTP_AUTHORIZATION";
 
 /// All values of NAME in REQUEST: fossil need not use the last one.
 std::vector<std::string_view> all_of(const PageRequest& request, std::string_view name) {
@@ -68,7 +71,7 @@ std::expected<Fields, Refusal> fields_of(const PageRequest& request, Page page) 
   const std::size_t size = evbuffer_get_length(request.body.get());
   if (size == 0) return fields;
   if (size > kMaxForm && page != Page::kAlias) {
-    return std::unexpected(Refusal{413, "a login is not so large"});
+    return std::unexpected(Refusal{413, "the login form is too large"});
   }
   const std::string_view type = request.get(parameter::kContentType);
   std::string body(size, '\0');
@@ -80,33 +83,29 @@ std::expected<Fields, Refusal> fields_of(const PageRequest& request, Page page) 
   const bool is_form = page != Page::kJson || begins_with(type, kForm);
   if (is_form) fields.add_pairs(body, '&');
   if (!is_form && !fields.add_json(body)) {
-    return std::unexpected(Refusal{400, "this is no JSON"});
+    return std::unexpected(Refusal{400, "the body is not valid JSON"});
   }
   return fields;
 }
 
-/// The only one of VALUES (users or repositories); nullopt if there is none.
-std::expected<std::optional<std::string>, Refusal> only_one(std::vector<std::string> values) {
-  if (values.size() > 1) return std::unexpected(Refusal{400, "a login names one user"});
-  if (values.empty()) return std::nullopt;
-  return std::move(values.front());
-}
-
-std::vector<std::string> joined(std::vector<std::string> some, std::vector<std::string> more) {
-  for (std::string& each : more) {
-    if (std::ranges::find(some, each) == some.end()) some.push_back(std::move(each));
+/// The only value of the fields NAMES (users or repositories); nullopt: there is none.
+std::expected<std::optional<std::string>, Refusal> only_one(
+    const Fields& fields, std::initializer_list<std::string_view> names) {
+  std::set<std::string> values;
+  for (const std::string_view name : names) {
+    for (const std::string& value : fields.values(name)) values.insert(value);
   }
-  return some;
+  if (values.size() > 1) return std::unexpected(Refusal{400, "a login must name exactly one user"});
+  if (values.empty()) return std::nullopt;
+  return *values.begin();
 }
 
 /// The user who logs in with FIELDS on PAGE, if they contain a password.
 std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields, Page page) {
   const bool is_login = page == Page::kLogin || page == Page::kAlias;
-  if (is_login && fields.has("p")) return only_one(fields.values("u"));
+  if (is_login && fields.has("p")) return only_one(fields, {"u"});
   const bool has_password = fields.has("p") || fields.has("password");
-  if (page == Page::kJson && has_password) {
-    return only_one(joined(fields.values("n"), fields.values("name")));
-  }
+  if (page == Page::kJson && has_password) return only_one(fields, {"n", "name"});
   return std::nullopt;
 }
 
@@ -134,22 +133,16 @@ std::string file_of(const std::string& name) {
 
 std::expected<std::optional<Guess>, Refusal> administrator_in(const Fields& fields) {
   if (!fields.has("pw")) return std::nullopt;
-  auto file = only_one(fields.values("repo"));
-  if (!file) return std::unexpected(std::move(file.error()));
-  auto user = only_one(fields.values("login"));
-  if (!user) return std::unexpected(std::move(user.error()));
-  if (!*file || !*user) return std::nullopt;
-  return Guess{Kind::kGroup, file_of(**file), std::move(**user)};
+  QUARRY_TRY_ASSIGN(const auto file, only_one(fields, {"repo"}));
+  QUARRY_TRY_ASSIGN(const auto user, only_one(fields, {"login"}));
+  if (!file || !user) return std::nullopt;
+  return Guess{Kind::kGroup, file_of(*file), *user};
 }
 
 std::optional<std::string> basic_user(const PageRequest& request, bool trust_remote_user) {
-  std::string_view header = request.get(kAuthorization);
-  constexpr std::string_view kBlanks = " \t";
-  header.remove_prefix(std::min(header.find_first_not_of(kBlanks), header.size()));
+  const std::string_view header = base::trim_blanks(request.get(kAuthorization));
   if (!begins_with(header, kBasic)) return std::nullopt;
-  header.remove_prefix(kBasic.size());
-  header.remove_prefix(std::min(header.find_first_not_of(kBlanks), header.size()));
-  std::string words = base64_as_fossil_does(header);
+  std::string words = base64_as_fossil_does(base::trim_blanks(header.substr(kBasic.size())));
   const std::size_t end = words.find(':');
   if (end == std::string::npos) return std::nullopt;
   words.resize(end);
@@ -162,25 +155,21 @@ std::optional<std::string> basic_user(const PageRequest& request, bool trust_rem
 std::expected<std::vector<Guess>, Refusal> guesses_in_fields(const PageRequest& request,
                                                              const Target& target, Page page) {
   std::vector<Guess> guesses;
-  const auto fields = fields_of(request, page);
-  if (!fields) return std::unexpected(fields.error());
-  auto user = user_in(*fields, page);
-  if (!user) return std::unexpected(std::move(user.error()));
-  if (*user && **user != kAnonymous) {
+  QUARRY_TRY_ASSIGN(const Fields fields, fields_of(request, page));
+  QUARRY_TRY_ASSIGN(const auto user, user_in(fields, page));
+  if (user && *user != kAnonymous) {
     const Kind kind = page == Page::kJson ? Kind::kJson : Kind::kForm;
-    guesses.push_back({kind, target.file.string(), std::move(**user)});
+    guesses.push_back({kind, target.file.string(), *user});
   }
   if (page == Page::kLogin || page == Page::kAlias) {
-    auto changing = users_who_change(*fields);
-    if (!changing) return std::unexpected(std::move(changing.error()));
-    for (std::string& name : *changing) {
-      guesses.push_back({Kind::kChange, target.file.string(), std::move(name)});
+    QUARRY_TRY_ASSIGN(const auto changing, users_who_change(fields));
+    for (const std::string& name : changing) {
+      guesses.push_back({Kind::kChange, target.file.string(), name});
     }
   }
   if (page != Page::kGroup) return guesses;
-  auto administrator = administrator_in(*fields);
-  if (!administrator) return std::unexpected(std::move(administrator.error()));
-  if (*administrator) guesses.push_back(std::move(**administrator));
+  QUARRY_TRY_ASSIGN(const auto administrator, administrator_in(fields));
+  if (administrator) guesses.push_back(*administrator);
   return guesses;
 }
 
@@ -203,14 +192,12 @@ std::expected<std::vector<Guess>, Refusal> guesses_in(const PageRequest& request
                                                       const Target& target, const PageNames& pages,
                                                       bool trust_remote_user) {
   if (all_of(request, kAuthorization).size() > 1) {
-    return std::unexpected(Refusal{400, "there is more than one header Authorization"});
+    return std::unexpected(Refusal{400, "more than one Authorization header"});
   }
   std::vector<Guess> guesses;
   const Page page = page_of(target, pages);
   if (page != Page::kOther) {
-    auto found = guesses_in_fields(request, target, page);
-    if (!found) return found;
-    guesses = *std::move(found);
+    QUARRY_TRY_ASSIGN(guesses, guesses_in_fields(request, target, page));
   }
   if (auto user = basic_user(request, trust_remote_user)) {
     guesses.push_back({Kind::kBasic, target.file.string(), std::move(*user)});

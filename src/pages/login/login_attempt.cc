@@ -58,10 +58,8 @@ LoginAttempt::LoginAttempt(const PageRequest& request, std::vector<Guess> guesse
       address_(request.get(parameter::kRemoteAddress)),
       is_head_(request.is_head()),
       limiter_(limiter) {
-  const std::string_view uri = request.get(parameter::kRequestUri);
-  request_ =
-      fmt::format("{} \"{}\"", base::printable(request.get(parameter::kRequestMethod), 20),
-                  base::printable(base::without_secrets(uri.empty() ? request.path() : uri), 200));
+  request_ = fmt::format("{} \"{}\"", base::printable(request.get(parameter::kRequestMethod), 20),
+                         base::printable(base::without_secrets(request.target()), 200));
   for (Guess& guess : guesses) all_.push_back({.guess = std::move(guess)});
 }
 
@@ -157,6 +155,23 @@ void LoginAttempt::on_fault() {
     // A fault can happen on any page; a broken login page could have been right or wrong.
     if (one.guess.kind != Guess::Kind::kBasic) fail(one);
   }
+}
+
+Logins::Logins(scoreboard::LoginMemory* memory, std::uint64_t allowed, PageNames pages,
+               bool trust_remote_user)
+    : pages_(std::move(pages)), trust_remote_user_(trust_remote_user) {
+  if (memory != nullptr && allowed > 0) limiter_.emplace(*memory, allowed);
+}
+
+std::expected<std::unique_ptr<LoginAttempt>, Refusal> Logins::begin(const PageRequest& request,
+                                                                    const Target& target) {
+  auto guesses = guesses_in(request, target, pages_, trust_remote_user_);
+  if (!guesses) return std::unexpected(std::move(guesses.error()));
+  if (guesses->empty()) return nullptr;
+  auto attempt =
+      std::make_unique<LoginAttempt>(request, std::move(*guesses), limiter_ ? &*limiter_ : nullptr);
+  if (auto refusal = attempt->begin()) return std::unexpected(std::move(*refusal));
+  return attempt;
 }
 
 }  // namespace quarry::pages

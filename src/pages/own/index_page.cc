@@ -13,10 +13,10 @@ namespace quarry::pages {
 namespace {
 
 constexpr Template kIndex(R"(<h1>Repositories{{#below}} in {{below}}{{/below}}</h1>
-{{#parent}}<p><a href="{{parent}}">The folder above</a></p>
+{{#parent}}<p><a href="{{parent}}">Parent folder</a></p>
 {{/parent}}{{#has_folders}}<p>Folders: {{#folders}}<a href="{{url}}">{{name}}/</a> {{/folders}}</p>
-{{/has_folders}}{{#is_empty}}<p>There is none here that is for everybody. Whoever may see one opens its own address.</p>
-{{/is_empty}}{{#is_cut}}<p>Some are not shown yet, since it takes a while to look at all: load the page again.</p>
+{{/has_folders}}{{#is_empty}}<p>There are no public repositories here. A private one can be opened at its own address.</p>
+{{/is_empty}}{{#is_cut}}<p>This list is incomplete, because reading all repositories takes a while. Reload the page to see more.</p>
 {{/is_cut}}<ul>
 {{#repositories}}<li><a href="{{url}}">{{title}}</a>{{#has_path}} <span class="dim">{{name}}</span>{{/has_path}}
 {{#description}}<p>{{description}}</p>
@@ -50,11 +50,7 @@ std::string index_page(const RepositoryList& list, std::string_view base, std::s
     row.set("title", each.project.empty() ? each.name : each.project);
     row.set("has_path", Values(!each.project.empty()));
     if (!each.description.empty()) row.set("description", each.description);
-    if (each.last_check_in) {
-      row.set("age", age_of(*each.last_check_in, now));
-      row.set("time", machine_time(*each.last_check_in));
-      row.set("time_in_words", time_in_words(*each.last_check_in));
-    }
+    if (each.last_check_in) put_time(row, *each.last_check_in, now);
     row.set("size", size_in_words(each.size));
     rows.push_back(std::move(row));
   }

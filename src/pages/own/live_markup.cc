@@ -12,54 +12,54 @@ constexpr Template kPool(R"(<h1>Pool <span id="pool">…</span></h1>
 <p id="lost" role="alert" data-version="{{version}}" data-from="?live&amp;json"></p>
 <p id="note" role="status"></p>
 {{#has_all}}<p><a href="?live&amp;all">All pools</a></p>
-{{/has_all}}<noscript><p>This page is live, and needs its script. Without: <a href="?html&amp;full">the figures of this moment</a>.</p></noscript>
+{{/has_all}}<noscript><p>This page needs JavaScript to update itself. Without it, see the <a href="?html&amp;full">current figures</a>.</p></noscript>
 <div class="tiles">
-<p><b id="rate">–</b> requests a second</p>
-<p><b id="in">–</b> synced in, a second</p>
-<p><b id="out">–</b> synced out, a second</p>
+<p><b id="rate">–</b> requests per second</p>
+<p><b id="in">–</b> received by syncs per second</p>
+<p><b id="out">–</b> sent by syncs per second</p>
 <p><b id="active">–</b> children at work</p>
 <p><b id="queue">–</b> in the listen queue</p>
-<p><b id="refused">–</b> refused in <span id="minutes">–</span></p>
+<p><b id="refused">–</b> refused in the last <span id="minutes">–</span></p>
 </div>
 <h2>Children</h2>
 <svg id="grid" class="grid" role="img" viewBox="0 0 512 16"></svg>
 <p id="legend"></p>
-<h2>Requests a second</h2>
+<h2>Requests per second</h2>
 <svg id="served" role="img" viewBox="0 0 600 90" preserveAspectRatio="none"></svg>
 <p id="served-most" class="dim"></p>
-<h2>Synced a second, in and <span class="second">out</span></h2>
+<h2>Bytes received and <span class="second">sent</span> by syncs per second</h2>
 <svg id="moved" role="img" viewBox="0 0 600 90" preserveAspectRatio="none"></svg>
 <p id="moved-most" class="dim"></p>
-<h2>Times of syncs in the last five minutes</h2>
-<div class="wide" tabindex="0" role="region" aria-label="Times of syncs"><svg id="times" role="img" viewBox="0 0 600 90"></svg></div>
-<h2>Requests under way</h2>
-<div class="wide" tabindex="0" role="region" aria-label="Requests under way"><table>
-<thead><tr><th>For</th><th>Stage</th><th>User</th><th>Operation</th><th>Repository</th><th class="long">Request</th><th class="long">Doing</th></tr></thead>
+<h2>Duration of syncs in the last five minutes</h2>
+<div class="wide" tabindex="0" role="region" aria-label="Duration of syncs"><svg id="times" role="img" viewBox="0 0 600 90"></svg></div>
+<h2>Requests in progress</h2>
+<div class="wide" tabindex="0" role="region" aria-label="Requests in progress"><table>
+<thead><tr><th>Duration</th><th>Stage</th><th>User</th><th>Operation</th><th>Repository</th><th class="long">Request</th><th class="long">Activity</th></tr></thead>
 <tbody id="requests"></tbody></table></div>
 <p id="requests-more" class="dim"></p>
-<h2>Refused, or failed</h2>
-<div class="wide" tabindex="0" role="region" aria-label="Refused, or failed"><table>
-<thead><tr><th>When</th><th>Status</th><th>By</th><th class="long">Request</th><th class="long">What was said</th></tr></thead>
+<h2>Refused or failed</h2>
+<div class="wide" tabindex="0" role="region" aria-label="Refused or failed"><table>
+<thead><tr><th>When</th><th>Status</th><th>By</th><th class="long">Request</th><th class="long">Message</th></tr></thead>
 <tbody id="refusals"></tbody></table></div>
 <p id="refusals-more" class="dim"></p>
 <h2>Backoffice</h2>
 <p id="backoffice"></p>
 <p id="changes"></p>
-<h2>Since the start</h2>
+<h2>Totals since the start</h2>
 <dl id="totals"></dl>
 )");
 
 constexpr Template kAll(R"(<h1>All pools</h1>
 <p id="lost" role="alert" data-version="{{version}}" data-from="?live&amp;all&amp;json"></p>
-<p><a href="?live">This pool alone, with its requests</a></p>
-<noscript><p>This page is live, and needs its script. Without: <a href="?html&amp;full">the figures of this moment</a>, of one pool.</p></noscript>
+<p><a href="?live">This pool only, with its requests</a></p>
+<noscript><p>This page needs JavaScript to update itself. Without it, see the <a href="?html&amp;full">current figures</a> of one pool.</p></noscript>
 <div id="pools"></div>
 <p id="pools-more" class="dim"></p>
-<h2>Times of syncs in the last five minutes</h2>
-<div class="wide" tabindex="0" role="region" aria-label="Times of syncs"><svg id="times" role="img" viewBox="0 0 600 90"></svg></div>
-<h2>Refused, or failed</h2>
-<div class="wide" tabindex="0" role="region" aria-label="Refused, or failed"><table>
-<thead><tr><th>When</th><th>Pool</th><th>Status</th><th>By</th><th class="long">Request</th><th class="long">What was said</th></tr></thead>
+<h2>Duration of syncs in the last five minutes</h2>
+<div class="wide" tabindex="0" role="region" aria-label="Duration of syncs"><svg id="times" role="img" viewBox="0 0 600 90"></svg></div>
+<h2>Refused or failed</h2>
+<div class="wide" tabindex="0" role="region" aria-label="Refused or failed"><table>
+<thead><tr><th>When</th><th>Pool</th><th>Status</th><th>By</th><th class="long">Request</th><th class="long">Message</th></tr></thead>
 <tbody id="refusals"></tbody></table></div>
 <p id="refusals-more" class="dim"></p>
 <section id="courier" hidden><h2>Courier</h2>

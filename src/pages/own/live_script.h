@@ -13,8 +13,8 @@ const STAGES = ["starting", "idle", "accepted", "reading", "reading", "working",
 const find = id => document.getElementById(id);
 const put = (id, text) => { if (find(id).textContent !== text) find(id).textContent = text; };
 const make = (parent, name, values, text) => {
-  const node = parent.namespaceURI.endsWith("svg")
-    ? document.createElementNS(parent.namespaceURI, name) : document.createElement(name);
+  const space = name === "svg" ? "http://www.w3.org/2000/svg" : parent.namespaceURI;
+  const node = document.createElementNS(space, name);
   for (const key in values) node.setAttribute(key, values[key]);
   if (text !== undefined) node.textContent = text;
   return parent.appendChild(node);
@@ -29,9 +29,9 @@ const bytes = number => short(number, [" B", " kB", " MB", " GB"], 1000);
 const time = micros => short(micros, [" µs", " ms", " s"], 1000);
 const length = ms => ms < 1000 ? ms + " ms" : ms < 120000 ? (ms / 1000).toFixed(1) + " s" : Math.round(ms / 60000) + " min";
 
-let lost = null;     // since when there is no answer
+let lost = null;     // time of the first failed request
 
-// SEEN: documents of the last minutes, the oldest first.
+// SEEN: documents of the last minutes, oldest first.
 const remember = (seen, now) => {
   const last = seen[seen.length - 1];
   if (last && (last.started !== now.started || last.served > now.served)) seen.length = 0;
@@ -51,11 +51,11 @@ const draw = (chart, words, lines, text) => {
       `${(WIDE - (line.length - 1 - i) * WIDE / (KEPT - 2)).toFixed(1)},${(HIGH - 2 - value / most * (HIGH - 8)).toFixed(1)}`);
     make(chart, "polyline", {points: points.join(" "), class: "line" + which});
   });
-  chart.setAttribute("aria-label", "at most " + text(top));
-  words.textContent = "at most " + text(top);
+  chart.setAttribute("aria-label", "maximum " + text(top));
+  words.textContent = "maximum " + text(top);
 };
 
-// TITLE: of the child I in STAGE.
+// TITLE(I, STAGE): the tooltip of child I.
 const showChildren = (grid, legend, stages, old, title) => {
   const number = stages.length, cells = grid.cells ??= [];
   while (cells.length > number) cells.pop().remove();
@@ -102,7 +102,7 @@ const showTimes = (first, now) => {
     `${value} ${now.bounds[i] === undefined ? "longer" : "within " + time(now.bounds[i])}`).join(", ") || "none");
 };
 
-// Each of ROWS is a list of texts, of the class of its column; NONE stands where there are none.
+// Each of ROWS is a list of texts; NONE is shown if there are no rows.
 const showRows = (id, rows, more, none) => {
   const body = find(id), columns = body.parentNode.tHead.rows[0].cells;
   body.replaceChildren();
@@ -113,10 +113,10 @@ const showRows = (id, rows, more, none) => {
   put(id + "-more", more ? `and ${more} more` : rows.length ? "" : none);
 };
 
-// WITH_POOL: of several pools.
+// WITH_POOL: show the pool of each.
 const showRefusals = (refused, withPool) => showRows("refusals", refused.map(each => [length(each.ago) + " ago",
   ...(withPool ? [each.pool] : []), each.times > 1 ? `${each.status}, ${count(each.times)} times` : String(each.status), each.by,
-  `${each.method} ${each.uri}`, each.text]), 0, "None that the server remembers.");
+  `${each.method} ${each.uri}`, each.text]), 0, "None recorded.");
 const setsIn = sets => !sets ? "" : sets.problem ? "Change sets: " + sets.problem :
   `Change sets${sets.queues === 1 ? "" : ` in ${sets.queues} queues`}: ` +
   (Object.entries(sets.states).map(([state, number]) => `${number} ${state}`).join(", ") || "none") +
@@ -137,7 +137,7 @@ const showTotals = now => {
 
 const showRest = now => {
   showRows("requests", now.requests.map(each => [length(each.ms), each.stage, each.user, each.operation, each.repository,
-    `${each.method} ${each.uri}`, each.doing]), now.more, "None at this moment.");
+    `${each.method} ${each.uri}`, each.doing]), now.more, "None at the moment.");
   showRefusals(now.refused, false);
   const run = now.backoffice;
   put("backoffice", run ? `The last run ended ${length(run.ago)} ago, took ${length(run.took)}: ${run.outcome}.` : "No run has ended yet.");
@@ -155,13 +155,13 @@ const show = now => {
   put("active", `${now.active} of ${now.children}`);
   put("queue", now.queue === null ? "unknown" : `${now.queue} of ${now.backlog}`);
   put("refused", count(now.refusals - seen[0].refusals));
-  put("minutes", seen.length < 2 ? "just begun" : `the last ${length(now.now - seen[0].now)}`);
+  put("minutes", seen.length < 2 ? "moment" : length(now.now - seen[0].now));
   put("note", now.note);
-  draw(find("served"), find("served-most"), [requests], most => `${count(most)} a second`);
-  draw(find("moved"), find("moved-most"), [into, out], most => `${bytes(most)} a second`);
+  draw(find("served"), find("served-most"), [requests], most => `${count(most)} per second`);
+  draw(find("moved"), find("moved-most"), [into, out], most => `${bytes(most)} per second`);
   const old = new Set(now.old);
   showChildren(find("grid"), find("legend"), now.stages, old, (i, stage) =>
-    `process ${now.pids[i]}: ${stage} for ${length(now.since[i])}${old.has(i) ? ", of an earlier generation" : ""}`);
+    `process ${now.pids[i]}: ${stage} for ${length(now.since[i])}${old.has(i) ? ", of a previous generation" : ""}`);
   showTimes(seen[0], now);
   showRest(now);
   showTotals(now);
@@ -170,7 +170,7 @@ const show = now => {
 
 inline constexpr std::string_view kAllScript = R"js(
 const seen = [];               // documents, for the times
-const pools = new Map();       // of each name: what was seen, and its part of the page
+const pools = new Map();       // by name: its documents and its part of the page
 
 const poolOf = name => {
   const known = pools.get(name);
@@ -178,14 +178,9 @@ const poolOf = name => {
   const part = make(find("pools"), "section", {});
   make(part, "h2", {}, name);
   const figures = make(part, "p", {}), sets = make(part, "p", {}), note = make(part, "p", {class: "note"});
-  const svg = "http://www.w3.org/2000/svg";
-  const drawing = (name, box) => {
-    const chart = part.appendChild(document.createElementNS(svg, "svg"));
-    for (const [key, value] of Object.entries({role: "img", viewBox: box, ...name})) chart.setAttribute(key, value);
-    return chart;
-  };
-  const grid = drawing({class: "grid"}, "0 0 512 16"), legend = make(part, "p", {});
-  const served = drawing({preserveAspectRatio: "none"}, "0 0 600 90"), most = make(part, "p", {class: "dim"});
+  const grid = make(part, "svg", {role: "img", class: "grid", viewBox: "0 0 512 16"}), legend = make(part, "p", {});
+  const served = make(part, "svg", {role: "img", viewBox: "0 0 600 90", preserveAspectRatio: "none"});
+  const most = make(part, "p", {class: "dim"});
   const one = {seen: [], part, figures, sets, note, grid, legend, served, most};
   pools.set(name, one);
   return one;
@@ -195,22 +190,22 @@ const showPool = now => {
   const one = poolOf(now.pool);
   remember(one.seen, now);
   const requests = rates(one.seen, each => each.served), of = what => end(rates(one.seen, what));
-  one.figures.textContent = `${count(end(requests))} requests a second, ${bytes(of(each => each.in))} in and ` +
-    `${bytes(of(each => each.out))} out a second; ${now.active} of ${now.children} children at work; ` +
+  one.figures.textContent = `${count(end(requests))} requests per second; ${bytes(of(each => each.in))} received and ` +
+    `${bytes(of(each => each.out))} sent per second; ${now.active} of ${now.children} children at work; ` +
     (now.queue === null ? "" : `${now.queue} of ${now.backlog} in the listen queue; `) +
     `${count(now.refusals - one.seen[0].refusals)} refused in the last ${length(now.now - one.seen[0].now)}; ` +
-    `generation ${now.generation}` + (now.old ? `, and ${now.old} children of earlier ones` : "") +
+    `generation ${now.generation}` + (now.old ? `, with ${now.old} children of previous ones` : "") +
     `; ${now.runs} backoffice runs, ${now.failures} failed.`;
   one.sets.textContent = setsIn(now.changes);
-  one.note.textContent = now.age > 5000 ? `This is ${length(now.age)} old.` : now.note;
+  one.note.textContent = now.age > 5000 ? `These figures are ${length(now.age)} old.` : now.note;
   showChildren(one.grid, one.legend, now.stages, new Set(), (i, stage) => stage);
-  draw(one.served, one.most, [requests], most => `${count(most)} requests a second`);
+  draw(one.served, one.most, [requests], most => `${count(most)} requests per second`);
 };
 
 const showCourier = courier => {
   find("courier").hidden = !courier;
   if (!courier) return;
-  put("courier-state", courier.problem || (courier.running ? "It runs." : "It does not run."));
+  put("courier-state", courier.problem || (courier.running ? "Running." : "Not running."));
   const age = ms => ms === null ? "" : length(ms) + " ago";
   showRows("destinations", courier.destinations.map(each => [each.name, String(each.waiting), age(each.oldest),
     String(each.delivered), String(each.dead), each.error && `${each.error} (${age(each.failed)})`]), courier.more,
@@ -228,7 +223,7 @@ const show = now => {
   }
   const sum = of => now.pools.reduce((sum, each) => sum + of(each), 0);
   document.title = `All pools: ${sum(each => each.active)} of ${sum(each => each.children)} at work`;
-  put("pools-more", now.more ? `and ${now.more} more pools` : now.pools.length ? "" : "The master has not told of any yet.");
+  put("pools-more", now.more ? `and ${now.more} more pools` : now.pools.length ? "" : "The master has not reported any pool yet.");
   showTimes(seen[0], now);
   showRefusals(now.refused, true);
   showCourier(now.courier);
@@ -240,16 +235,16 @@ const step = async () => {
   const abort = new AbortController(), timer = setTimeout(() => abort.abort(), 5000);
   try {
     const reply = await fetch(find("lost").dataset.from, {cache: "no-store", signal: abort.signal});
-    if (!reply.ok) throw new Error(`it answers ${reply.status}`);
+    if (!reply.ok) throw new Error(`status ${reply.status}`);
     const now = await reply.json();
-    // Another program answers by now: its page, too.
+    // The server was upgraded: load its page.
     if (now.version !== find("lost").dataset.version) return location.reload();
     show(now);
     lost = null;
     put("lost", "");
   } catch (error) {
     lost ??= new Date();
-    put("lost", `No answer from the server since ${lost.toLocaleTimeString()} (${abort.signal.aborted ? "it takes too long" : error.message}). What is below is older. Asking again every second.`);
+    put("lost", `No answer from the server since ${lost.toLocaleTimeString()} (${abort.signal.aborted ? "timeout" : error.message}). The figures below are out of date. Retrying every second.`);
   }
   document.body.classList.toggle("stale", lost !== null);
   clearTimeout(timer);

@@ -83,7 +83,7 @@ void RepositoryIndex::refresh(const std::filesystem::path& file, CachedSummary& 
   if (summary) {
     cached.summary = std::move(*summary);
   } else {
-    base::log(base::LogLevel::kNotice, "not in the index: {}", summary.error().message);
+    base::log(base::LogLevel::kNotice, "omitted from the index: {}", summary.error().message);
     if (summary.error().code == base::ErrorCode::kBusy) cached.state.clear();
   }
 }

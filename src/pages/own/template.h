@@ -6,8 +6,11 @@
 
 #include <kainjow/mustache.hpp>
 
+#include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "quarry/base/escape.h"
 
 namespace quarry::pages {
 
@@ -19,11 +22,17 @@ class Template {
     const std::string_view view = text;
     if (view.find("{{{") != std::string_view::npos || view.find("{{&") != std::string_view::npos ||
         view.find("{{=") != std::string_view::npos || view.find("{{>") != std::string_view::npos) {
-      throw "a template may only hold what is escaped";
+      throw "a template must not contain unescaped values";
     }
   }
 
-  std::string fill(const Values& values) const;
+  std::string fill(const Values& values) const {
+    kainjow::mustache::mustache page{std::string(text_)};
+    page.set_custom_escape([](const std::string& text) { return base::escape_markup(text); });
+    std::string filled = page.render(values);
+    if (!page.is_valid()) throw std::logic_error("malformed template: " + page.error_message());
+    return filled;
+  }
 
  private:
   const char* text_;

@@ -38,14 +38,12 @@ std::string size_in_words(std::uint64_t bytes) {
                      : fmt::format("{:.0f} {}", size, kUnits[unit]);
 }
 
-std::string time_in_words(base::UnixMillis time) {
+void put_time(Values& row, base::UnixMillis time, base::UnixMillis now) {
   std::string text = base::iso_seconds(time);
+  row.set("age", age_of(time, now));
+  row.set("time", text + "Z");
   text[text.find('T')] = ' ';
-  return text + " UTC";
-}
-
-std::string machine_time(base::UnixMillis time) {
-  return base::iso_seconds(time) + "Z";
+  row.set("time_in_words", text + " UTC");
 }
 
 std::string url_with_user(std::string_view url) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "quarry/base/time.h"
+#include "template.h"
 
 namespace quarry::pages {
 
@@ -13,10 +14,8 @@ namespace quarry::pages {
 std::string age_of(base::UnixMillis time, base::UnixMillis now);
 /// BYTES as "6.2 MB".
 std::string size_in_words(std::uint64_t bytes);
-/// "2026-11-24 13:20:00 UTC".
-std::string time_in_words(base::UnixMillis time);
-/// In the format of <time datetime>.
-std::string machine_time(base::UnixMillis time);
+/// Sets "age" (of TIME at NOW), "time" (for <time datetime>) and "time_in_words" in ROW.
+void put_time(Values& row, base::UnixMillis time, base::UnixMillis now);
 /// URL with a placeholder for the user: https://USER@HOST/NAME.
 std::string url_with_user(std::string_view url);
 

@@ -31,6 +31,11 @@ std::string_view PageRequest::path() const {
   return info.empty() ? get(parameter::kScriptName) : info;
 }
 
+std::string_view PageRequest::target() const {
+  const std::string_view uri = get(parameter::kRequestUri);
+  return uri.empty() ? path() : uri;
+}
+
 void PageRequest::forget(std::string_view name) {
   std::erase_if(parameters, [&](const Parameter& each) { return each.name == name; });
 }
@@ -48,11 +53,9 @@ bool PageRequest::is_sync() const {
 }
 
 std::string PageRequest::in_words() const {
-  const std::string_view uri = get(parameter::kRequestUri);
-  const std::string target = base::without_secrets(uri.empty() ? path() : uri);
   return fmt::format("client {}: {} {}", base::printable(get(parameter::kRemoteAddress), 60),
                      base::printable(get(parameter::kRequestMethod), 20),
-                     base::printable(target, kMaxTargetInLog));
+                     base::printable(base::without_secrets(target()), kMaxTargetInLog));
 }
 
 }  // namespace quarry::pages

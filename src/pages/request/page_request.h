@@ -24,6 +24,8 @@ struct PageRequest {
   /// The path below the pool's URL in the web server: PATH_INFO, or SCRIPT_NAME if the web server
   /// does not split the two.
   std::string_view path() const;
+  /// The path and query as the client sent them; the path() if the web server does not tell.
+  std::string_view target() const;
   /// Removes the parameter NAME.
   void forget(std::string_view name);
   bool is_head() const;

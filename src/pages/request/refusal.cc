@@ -40,7 +40,7 @@ std::optional<Refusal> refused_as_it_is(const PageRequest& request) {
     return Refusal{400, "the Host header is malformed"};
   }
   // Fossil would serve a sync without the limits that workers enforce.
-  if (request.is_sync()) return Refusal{415, "this is no sync request that is served here"};
+  if (request.is_sync()) return Refusal{415, "this kind of sync request is not supported here"};
   return std::nullopt;
 }
 

@@ -130,7 +130,7 @@ Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& s
   }
   slot.executing(target->name ? target->name->str() : "");
   if (may_pass_on() && is_page(request.method, request.content_type, *target)) {
-    Reply reply = text_reply(503, "too many pages are being made: try again in a moment");
+    Reply reply = text_reply(503, "too many pages are being generated: try again in a moment");
     reply.headers = "Retry-After: 5\r\n";
     return reply;
   }

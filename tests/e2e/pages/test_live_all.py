@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support import changes, chromium, daemon, fastcgi, process
+from support import changes, chromium, daemon, fake_fossil, fastcgi, process
 from support.browser import Browser
 from support.courier import Webhook
 from support.program import quarry
@@ -58,7 +58,7 @@ def test_the_document_has_all_pools_and_follows_them(two, fossil, tmp_path):
     assert two.pools()["other"]["served"] == 0
 
 
-def test_it_goes_on_after_a_reload(two):
+def test_it_follows_a_reload(two):
     process.wait_until(lambda: len(two.pools()) == 2, "both pools")
     two.daemon.main.send(signal.SIGUSR2)
 
@@ -69,7 +69,7 @@ def test_it_goes_on_after_a_reload(two):
     assert all(each["age"] < 60_000 for each in two.pools().values())
 
 
-def test_a_pool_shows_itself_alone_unless_it_is_told_to(start, fresh, tmp_path):
+def test_a_pool_shows_only_itself_by_default(start, fresh, tmp_path):
     two = Two(start, fresh, tmp_path, **{"pm.status_all": "no"})
     for address in (ALL, ALL + "&json"):
         page = Browser(two.port).get(address)
@@ -79,15 +79,9 @@ def test_a_pool_shows_itself_alone_unless_it_is_told_to(start, fresh, tmp_path):
     assert document(two.port, "/status?live&json")["pool"] == "www"
 
 
-def test_it_is_nowhere_but_at_the_status_path(two):
+def test_it_is_only_at_the_status_path(two):
     for path in ("/?live&all&json", "/other?live&all&json", "/status/?live&all&json", "/statuses?live&all&json"):
         assert "pools" not in Browser(two.port).get(path).text
-
-
-def test_its_configuration_needs_a_path(tmp_path, fresh):
-    words = {"listen": tmp_path / "s", "repository": fresh, "pm.status_all": "yes", **daemon.user()}
-    done = daemon.check(daemon.section("www", words), tmp_path)
-    assert done.returncode == 1 and "pm.status_all needs pm.status_path = PATH beside it" in done.stderr
 
 
 def courier(folder: Path, port: int) -> str:
@@ -102,7 +96,7 @@ def destinations(port: int) -> dict[str, dict]:
 
 
 @pytest.mark.slow
-def test_the_destinations_of_the_courier_are_shown_without_what_is_secret(start, fresh, tmp_path):
+def test_the_couriers_destinations_are_shown_without_secrets(start, fresh, tmp_path):
     with Webhook(lambda number, body: 500) as server:
         two = Two(start, fresh, tmp_path, more=courier(tmp_path, server.port), **ONE)
         process.wait_until(lambda: "chat" in destinations(two.port), "the courier")
@@ -123,11 +117,12 @@ def refusals(told: dict) -> dict[tuple[str, str, int], dict]:
     return {(each.get("pool", ""), each["by"], each["status"]): each for each in told["refused"]}
 
 
-def test_the_refusals_of_all_pools_are_in_one_list_and_those_of_the_front_leave_room(start, fresh, tmp_path):
+def test_refusals_of_all_pools_are_in_one_list_with_room_for_workers(start, fresh, tmp_path):
     two = Two(start, fresh, tmp_path, http={"max_body": 1000})
     browser = Browser(two.port)
     assert fastcgi.ask(two.other, "/x", "token=hidden", method="POST").status == 415
     assert browser.ask("POST", "/x?token=hidden", b"x", Content_Type="text/plain").status == 415
+    assert browser.get("/nothing/of/this").status == 404
     for _ in range(40):
         assert browser.ask("POST", "/large?token=hidden", b"x" * 2000).status == 413
     seen = []
@@ -140,20 +135,18 @@ def test_the_refusals_of_all_pools_are_in_one_list_and_those_of_the_front_leave_
     front = seen[0]["www", "front", 413]
     assert (front["times"], front["method"], front["uri"]) == (40, "POST", "/large") and "over the limit of 1000" in front["text"]
     assert seen[0]["other", "worker", 415]["uri"] == "/x" and "hidden" not in json.dumps(document(two.port))
-    # Each pool's own page has its own.
+    # Each pool's own page has its own, without the 404.
     assert set(refusals(document(two.port, "/status?live&json"))) == {("", "front", 413), ("", "worker", 415)}
 
 
-def test_what_the_process_of_pages_refuses_is_shown(launch, fresh, tmp_path):
-    program = tmp_path / "wrong"
-    program.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21';; *) exit 3;; esac\n")
-    program.chmod(0o755)
-    server = launch(fresh, settings={"pm.status_path": "/status", "pages": "fossil", "pages.program": str(program)})
+def test_refusals_by_the_pages_process_are_shown(launch, fresh, tmp_path):
+    server = launch(fresh, settings={"pm.status_path": "/status", "pages": "fossil",
+                                     "pages.program": fake_fossil.failing(tmp_path)})
     for path in ("/timeline?token=hidden", "/wiki"):
         assert Browser(server.port).get(path).status == 502
     told = document(server.port, "/status?live&json")
     refused = refusals(told)["", "pages", 502]
-    assert (refused["times"], refused["method"], refused["uri"], refused["text"]) == (2, "GET", "/wiki", "the page could not be made")
+    assert (refused["times"], refused["method"], refused["uri"], refused["text"]) == (2, "GET", "/wiki", "the page could not be generated")
     assert "hidden" not in json.dumps(told)
 
 
@@ -164,7 +157,7 @@ def change_sets_of_www(two: Two) -> dict:
     return {each["pool"]: each for each in json.loads(reply.body)["pools"]}["www"]["changes"]
 
 
-def test_the_change_sets_of_another_pool_are_counted(start, fresh, tmp_path, fossil):
+def test_change_sets_of_another_pool_are_counted(start, fresh, tmp_path, fossil):
     two = Two(start, fresh, tmp_path, other={"pm.status_all": "yes", "pm.max_children": 1}, changes="on")
     process.wait_until(lambda: len(two.pools()) == 2, "both pools")
     assert change_sets_of_www(two)["states"] == {} and "changes" not in two.pools()["other"]
@@ -175,28 +168,13 @@ def test_the_change_sets_of_another_pool_are_counted(start, fresh, tmp_path, fos
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
-def test_change_sets_that_the_pool_may_not_see_are_not_taken_for_none(start, fresh, tmp_path):
+def test_unreadable_change_sets_are_reported(start, fresh, tmp_path):
     two = Two(start, fresh, tmp_path, other={"pm.status_all": "yes", "user": "nobody"}, changes="on")
     process.wait_until(lambda: len(two.pools()) == 2, "both pools")
     assert "cannot be read" in change_sets_of_www(two)["problem"]
 
 
-def test_refusals_are_shown_as_their_clients_were_told(launch, fresh):
-    server = launch(fresh, settings={"pm.status_path": "/status", "pages": "off"})
-    browser = Browser(server.port)
-    assert browser.ask("POST", "/x?token=hidden", b"x", Content_Type="text/plain").status == 415
-    assert browser.ask("GET", "/nothing/of/this").status == 404
-
-    def refused() -> list[dict]:
-        return document(server.port, "/status?live&json")["refused"]
-
-    process.wait_until(lambda: [each["status"] for each in refused()] == [415], "the refusal")
-    only = refused()[0]
-    assert only["method"] == "POST" and only["uri"] == "/x" and only["text"] and only["ago"] >= 0
-    assert "hidden" not in json.dumps(refused())
-
-
-def test_the_last_run_of_the_backoffice_is_shown(start_pool):
+def test_the_last_backoffice_run_is_shown(start_pool):
     pool = start_pool({"pm.status_path": "/status", "backoffice": "yes"})
 
     def last() -> dict:

@@ -1,16 +1,16 @@
-"""Passwords that are guessed through fossil's pages: counted with those of syncs."""
+"""Password guesses through fossil's pages, which count together with those of syncs."""
 
+import concurrent.futures
 import contextlib
 import json
 import re
 import shutil
 import signal
-import threading
 import urllib.parse
 
 import pytest
 
-from support import fastcgi, repofile, wire
+from support import fake_fossil, fastcgi, repofile, wire
 from support.browser import Browser
 from support.process import free_port, wait_until
 from support.stranger import ALLOWED, ELSEWHERE, HOME, HTML, JSON, Stranger, fail, is_held_up, is_in, serve_pages
@@ -23,7 +23,7 @@ def served(start, fresh):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["form", "json"])
-def test_who_fails_has_to_wait_and_who_gets_in_begins_anew(served, way):
+def test_failures_delay_logins_and_a_success_clears_them(served, way):
     guess = getattr(Stranger(served), way)
     fail(guess)
     held = guess("ann", "word", accept=HTML)
@@ -35,8 +35,8 @@ def test_who_fails_has_to_wait_and_who_gets_in_begins_anew(served, way):
     assert is_held_up(guess("ann", "word"))
 
 
-def test_a_right_header_clears_nothing_and_one_that_waits_has_time(served):
-    """What fossil answers does not tell whether it has looked at it."""
+def test_a_right_authorization_header_clears_nothing(served):
+    """fossil's reply does not show whether it has checked the header."""
     guess = Stranger(served).basic
     assert guess("ann", "word").status == 200
     fail(guess)
@@ -48,7 +48,7 @@ def test_a_right_header_clears_nothing_and_one_that_waits_has_time(served):
     assert is_held_up(guess("ann", "word"))
 
 
-def test_the_header_counts_for_nothing_where_fossil_does_not_look_at_it(served, fresh):
+def test_an_authorization_header_that_fossil_ignores_does_not_count(served, fresh):
     repofile.set_config(fresh, "http_authentication_ok", 0)
     stranger = Stranger(served)
     for _ in range(10):
@@ -59,29 +59,25 @@ def test_the_header_counts_for_nothing_where_fossil_does_not_look_at_it(served, 
     wait_until(lambda: is_in(stranger.form("ann", "word")), "the end of the wait")
 
 
-@pytest.mark.parametrize("failing", ["form", "json", "basic"])
-def test_syncs_are_limited_with_pages(served, fresh, failing):
+@pytest.mark.parametrize("failing", ["form", "json", "basic", "sync"])
+def test_syncs_and_pages_share_one_limit(served, fresh, failing):
     secret = str(repofile.value(fresh, "SELECT pw FROM user WHERE login='ann'"))
     stranger = Stranger(served)
-    fail(getattr(stranger, failing))
+    for _ in range(ALLOWED if failing == "sync" else 0):
+        assert b"login\\sfailed" in stranger.sync("ann", "0" * 40).body
+    if failing != "sync":
+        fail(getattr(stranger, failing))
     assert b"too\\smany\\sfailed\\slogins" in stranger.sync("ann", secret).body
     for way in ("form", "json", "basic"):
         assert is_held_up(getattr(stranger, way)("ann", "word")), way
-    # Somebody else, and he himself elsewhere, are held up by nothing.
+    # Other users, and the same user elsewhere, are not delayed.
     assert is_in(stranger.form("bob", "ink"))
     assert is_in(Stranger(served, ELSEWHERE).form("ann", "word"))
     wait_until(lambda: b"error " not in stranger.sync("ann", secret).body, "the end of the wait")
     assert is_in(stranger.form("ann", "word"))
 
 
-def test_failures_of_syncs_hold_up_logins(served):
-    stranger = Stranger(served)
-    for _ in range(ALLOWED):
-        assert b"login\\sfailed" in stranger.sync("ann", "0" * 40).body
-    assert is_held_up(stranger.form("ann", "word"))
-
-
-def test_who_is_refused_is_told_as_he_understands(served):
+def test_the_refusal_suits_the_client(served):
     stranger = Stranger(served)
     fail(stranger.form)
     page = stranger.form("ann", "word", accept=HTML)
@@ -95,7 +91,7 @@ def test_who_is_refused_is_told_as_he_understands(served):
     served.wait_for_log(f'client {HOME}: too many failed logins: try again in 1 s for "ann": POST "/login"')
 
 
-def test_each_way_is_logged_with_address_and_name(served):
+def test_each_kind_of_login_is_logged_with_address_and_name(served):
     stranger = Stranger(served)
     for way, words in (("form", 'POST "/login"'), ("json", 'POST "/json/login"'), ("basic", 'GET "/timeline"')):
         getattr(stranger, way)(f'{way}" 192.0.2.1', "hunter2")
@@ -103,28 +99,19 @@ def test_each_way_is_logged_with_address_and_name(served):
     assert "hunter2" not in served.log()
 
 
-def test_an_address_that_is_made_up_is_not_believed(start, fresh):
+@pytest.mark.parametrize("trusts", [False, True])
+def test_forwarded_addresses_count_only_from_a_trusted_proxy(start, fresh, trusts):
     port = free_port()
-    repofile.add_user(fresh, "ann", "word", "dei")
-    start({"pages": "fossil", "sync.login_failures": str(ALLOWED)}, http={"listen": f"127.0.0.1:{port}"})
-    answers = [Browser(port, headers={"X-Forwarded-For": f"192.0.2.{number}", "Forwarded": f"for=192.0.2.{number}"})
-               .log_in("/login", "ann", "wrong").status for number in range(ALLOWED + 1)]
-    assert answers == [401] * ALLOWED + [429]
+    serve_pages(start, fresh, http={"listen": f"127.0.0.1:{port}", **({"trusted_proxies": "127.0.0.1"} if trusts else {})})
+
+    def log_in(number, password):
+        address = f"192.0.2.{number}"
+        return Browser(port, headers={"X-Forwarded-For": address, "Forwarded": f"for={address}"}).log_in("/login", "ann", password).status
+    assert [log_in(1 if trusts else number, "wrong") for number in range(ALLOWED + 1)] == [401] * ALLOWED + [429]
+    assert log_in(77, "word") == (302 if trusts else 429)
 
 
-def test_an_address_that_a_proxy_tells_is(start, fresh):
-    port = free_port()
-    repofile.add_user(fresh, "ann", "word", "dei")
-    start({"pages": "fossil", "sync.login_failures": str(ALLOWED)},
-          http={"listen": f"127.0.0.1:{port}", "trusted_proxies": "127.0.0.1"})
-
-    def log_in(address, password):
-        return Browser(port, headers={"X-Forwarded-For": address}).log_in("/login", "ann", password).status
-    assert [log_in(HOME, "wrong") for _ in range(ALLOWED + 1)] == [401] * ALLOWED + [429]
-    assert log_in(ELSEWHERE, "word") == 302
-
-
-def test_repositories_of_a_folder_have_users_of_their_own(start, fresh, tmp_path):
+def test_each_repository_of_a_folder_has_its_own_users(start, fresh, tmp_path):
     folder = tmp_path / "served"
     folder.mkdir()
     repofile.add_user(fresh, "ann", "word", "dei")
@@ -132,12 +119,9 @@ def test_repositories_of_a_folder_have_users_of_their_own(start, fresh, tmp_path
         shutil.copy(fresh, folder / f"{name}.fossil")
     server = start({"pages": "fossil", "repositories": folder, "repository": None, "sync.login_failures": str(ALLOWED)})
     own, other = Stranger(server, prefix="/own"), Stranger(server, prefix="/other")
-    # At the same time, while fossil lets each of them wait: that makes a long wait for the next.
-    threads = [threading.Thread(target=other.form, args=("ann", "wrong")) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    # Concurrently, while fossil delays each: that makes a long wait for the next.
+    with concurrent.futures.ThreadPoolExecutor(6) as crowd:
+        list(crowd.map(lambda _: other.form("ann", "wrong"), range(6)))
     for _ in range(3):
         assert is_in(own.form("ann", "word"))
         assert is_held_up(other.form("ann", "word"))
@@ -145,7 +129,7 @@ def test_repositories_of_a_folder_have_users_of_their_own(start, fresh, tmp_path
     assert b"too\\smany\\sfailed" in other.ask("", body=wire.signed(b"# nothing\n", "ann", secret), kind=wire.PLAIN).body
 
 
-def test_a_wrong_captcha_is_no_password(served):
+def test_a_wrong_captcha_is_not_a_failed_login(served):
     stranger = Stranger(served)
     for _ in range(8 * ALLOWED):
         assert stranger.ask("/json/login", "n=anonymous&p=00000000&anonymousSeed=1").status == 200
@@ -155,8 +139,8 @@ def test_a_wrong_captcha_is_no_password(served):
     assert "login failed" not in served.log()
 
 
-def test_the_old_password_of_who_changes_his(served):
-    """As who has found a browser where somebody is logged in."""
+def test_the_old_password_counts_when_it_is_changed(served):
+    """As in a browser where somebody else is logged in."""
     stranger = Stranger(served)
     cookie = stranger.form("ann", "word").headers["set-cookie"].split(";")[0]
 
@@ -172,7 +156,7 @@ def test_the_old_password_of_who_changes_his(served):
     assert is_in(stranger.form("ann", "word2"))
 
 
-def test_an_administrator_of_another_repository(served, fresh, tmp_path):
+def test_the_password_of_another_repositorys_administrator_counts(served, fresh, tmp_path):
     other = tmp_path / "other.fossil"
     shutil.copy(fresh, other)
     repofile.add_user(other, "chief", "pen", "s")
@@ -191,12 +175,12 @@ def test_an_administrator_of_another_repository(served, fresh, tmp_path):
     assert served.log().count('login failed for "chief"') == ALLOWED
 
 
-def test_who_does_not_wait_for_the_answer_has_guessed_all_the_same(served):
-    """fossil lets who fails wait for a second, and nobody else: silence would tell."""
+def test_a_guess_counts_even_if_its_client_disconnects(served):
+    """fossil delays its reply only after a failure, so silence would show one."""
     stranger = Stranger(served)
 
     def is_counted_of_who_leaves(number):
-        """One that leaves before anybody has read it has guessed nothing."""
+        """A request that nobody has read before its client left is no guess."""
         with fastcgi.connect(served.socket) as connection:
             connection.sendall(fastcgi.head("GET", "/login", REMOTE_ADDR=HOME, HTTP_HOST="x", QUERY_STRING="u=ann&p=wrong")
                                + fastcgi.record(fastcgi.STDIN))
@@ -209,26 +193,21 @@ def test_who_does_not_wait_for_the_answer_has_guessed_all_the_same(served):
     assert is_held_up(stranger.form("ann", "word"))
 
 
-def test_guesses_at_the_same_time_are_not_had_for_the_price_of_one(served):
+def test_concurrent_guesses_count_each(served):
     stranger = Stranger(served)
     fail(stranger.form)
     wait_until(lambda: stranger.form("ann", "wrong").status == 401, "the end of the wait")
     served_before = served.log().count("login failed")
     wait_until(lambda: stranger.basic("ann", "wrong").status == 401, "the end of the next")
-    statuses = []
-    threads = [threading.Thread(target=lambda: statuses.append(stranger.form("ann", "wrong").status)) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert statuses.count(401) <= 1 and len(statuses) == 16
+    with concurrent.futures.ThreadPoolExecutor(16) as crowd:
+        statuses = list(crowd.map(lambda _: stranger.form("ann", "wrong").status, range(16)))
+    assert statuses.count(401) <= 1
     assert served.log().count("login failed") - served_before <= 2
 
 
 @pytest.mark.slow
 def test_a_reload_forgets_nothing(start, fresh):
-    repofile.add_user(fresh, "ann", "word", "dei")
-    server = start({"pages": "fossil", "sync.login_failures": "1"})
+    server = serve_pages(start, fresh, {"sync.login_failures": "1"})
     stranger = Stranger(server)
     for _ in range(5):
         wait_until(lambda: not is_held_up(stranger.json("ann", "wrong")), "the end of the wait")
@@ -239,44 +218,26 @@ def test_a_reload_forgets_nothing(start, fresh):
     assert b"too\\smany" in stranger.sync("ann", "0" * 40).body
 
 
-PROGRAM = """#!/bin/sh
-case "$1" in
-version) echo "This is fossil version 9.9 [x]" ;;
-help) {help} ;;
-*) exec /usr/bin/env fossil "$@" ;;
-esac
-"""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["exit 1", "echo /timeline", "exec sleep 60"])
-def test_a_fossil_that_does_not_tell_its_pages(start, fresh, tmp_path, words):
-    """What it calls a login is one all the same; what an administrator calls one is not known."""
-    repofile.add_user(fresh, "ann", "word", "dei")
-    program = tmp_path / "fossil-of-ours"
-    program.write_text(PROGRAM.format(help=words))
-    program.chmod(0o755)
-    server = start({"pages": "fossil", "pages.program": program, "sync.login_failures": str(ALLOWED)})
-    server.wait_for_log("does not tell which pages it has: an alias of its login page is not known as one")
+@pytest.mark.parametrize("help_command", ["exit 1", "echo /timeline", "exec sleep 60"])
+def test_a_fossil_that_does_not_list_its_pages(start, fresh, tmp_path, help_command):
+    """Its own login page is known all the same, but no alias of it."""
+    program = fake_fossil.write(tmp_path / "program", 'exec fossil "$@"', help_command)
+    server = serve_pages(start, fresh, {"pages.program": program})
+    server.wait_for_log("does not list its pages: aliases of its login page will not be recognized")
     stranger = Stranger(server)
     fail(stranger.form)
     assert is_held_up(stranger.form("ann", "word"))
 
 
-def test_one_that_breaks_over_a_password_has_not_said_that_it_is_right(start, fresh, tmp_path):
-    repofile.add_user(fresh, "ann", "word", "dei")
-    program = tmp_path / "fossil-of-ours"
-    program.write_text(PROGRAM.format(help='exec /usr/bin/env fossil "$@"').replace('exec /usr/bin/env fossil "$@" ;;\nesac', "exit 1 ;;\nesac"))
-    program.chmod(0o755)
-    server = start({"pages": "fossil", "pages.program": program, "sync.login_failures": str(ALLOWED)})
-    stranger = Stranger(server)
+def test_a_fault_during_a_login_counts_as_a_failure(start, fresh, tmp_path):
+    stranger = Stranger(serve_pages(start, fresh, {"pages.program": fake_fossil.failing(tmp_path)}))
     statuses = [stranger.form("ann", "word").status for _ in range(ALLOWED + 1)]
     assert statuses == [502] * ALLOWED + [429]
 
 
-def test_none_waits_where_that_is_off(start, fresh):
-    repofile.add_user(fresh, "ann", "word", "dei")
-    server = start({"pages": "fossil", "sync.login_failures": "0"})
+def test_without_a_limit_nobody_waits(start, fresh):
+    server = serve_pages(start, fresh, {"sync.login_failures": "0"})
     stranger = Stranger(server)
     for _ in range(20):
         assert stranger.json("ann", "wrong").status == 200

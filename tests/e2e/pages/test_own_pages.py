@@ -1,11 +1,11 @@
-"""Pages of our own: what went wrong, for browsers as a page and for programs as a line of text."""
+"""Our own pages: errors (a page for browsers, a line of text for programs), the index, and a repository's page."""
 
 import http.client
 import re
 
 import pytest
 
-from support import changes, chromium, process, repofile, webdriver
+from support import changes, chromium, fake_fossil, process, repofile, webdriver
 from support.browser import Browser
 
 #: What browsers send.
@@ -33,7 +33,7 @@ def folder(small, tmp_path):
     return folder
 
 
-def test_a_browser_has_a_page_of_an_error_of_a_worker_and_others_text(launch, fresh):
+def test_browsers_get_error_pages_from_workers_and_other_clients_text(launch, fresh):
     visitor = Browser(launch(fresh).port)
     assert is_page_of(visitor.get("/none", Accept=HTML), 404)
     for accept in ("*/*", "application/json", "text/plain"):
@@ -46,7 +46,7 @@ def test_a_browser_has_a_page_of_an_error_of_a_worker_and_others_text(launch, fr
     assert head.status == 404 and not head.body and int(head.headers["content-length"]) > 500
 
 
-def test_a_sync_is_never_answered_by_a_page(launch, folder):
+def test_a_sync_never_gets_an_error_page(launch, folder):
     visitor = Browser(launch(folder).port)
     page = visitor.ask("POST", "/none", b"pull x y\n", Content_Type="application/x-fossil-debug", Accept=HTML)
     assert page.status == 404 and page.text == "no such repository\n"
@@ -54,47 +54,33 @@ def test_a_sync_is_never_answered_by_a_page(launch, folder):
     assert "text/html" not in page.headers["content-type"]
 
 
-def test_who_makes_pages_says_by_pages_what_is_wrong(launch, folder):
+def test_browsers_get_error_pages_from_the_pages_process(launch, folder):
     visitor = Browser(launch(folder, web_pages=True).port)
     assert is_page_of(visitor.get("/none/timeline", Accept=HTML), 404)
     assert visitor.get("/none/timeline", Accept="*/*").text.endswith("no such repository\n")
 
 
-def test_a_page_that_cannot_be_made_is_a_page_that_says_so(launch, fresh, tmp_path):
-    program = tmp_path / "wrong"
-    program.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21';; *) exit 3;; esac\n")
-    program.chmod(0o755)
-    server = launch(fresh, settings={"pages": "fossil", "pages.program": str(program)})
-    visitor = Browser(server.port)
-    page = visitor.get("/timeline", Accept=HTML)
+def test_a_page_that_cannot_be_made_is_an_error_page(launch, fresh, tmp_path):
+    server = launch(fresh, settings={"pages": "fossil", "pages.program": fake_fossil.failing(tmp_path)})
+    page = Browser(server.port).get("/timeline", Accept=HTML)
     assert is_page_of(page, 502) and str(tmp_path) not in page.text
-    page = visitor.get("/timeline")
+    page = Browser(server.port).get("/timeline")
     assert page.status == 502 and page.headers["content-type"] == "text/plain; charset=utf-8"
 
 
-def slow(folder):
-    """A program whose pages never come; FOLDER/begun is there when it has the first request."""
-    program, begun = folder / "slow", folder / "begun"
-    program.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21';; "
-                       f"*) head -c 1 | grep -q . && : > '{begun}'; exec sleep 600;; esac\n")
-    program.chmod(0o755)
-    return program
-
-
 @pytest.mark.slow
-def test_where_there_is_no_place_for_another_page_a_page_says_when_to_come_back(launch, fresh, tmp_path):
-    begun = tmp_path / "begun"
-    server = launch(fresh, settings={"pages.program": str(slow(tmp_path)), "pages.max_children": 1, "pages.max_waiting": 0},
-                    web_pages=True)
+def test_an_error_page_says_when_to_retry(launch, fresh, tmp_path):
+    server = launch(fresh, settings={"pages.program": fake_fossil.hanging(tmp_path), "pages.max_children": 1,
+                                     "pages.max_waiting": 0}, web_pages=True)
     held = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     held.request("GET", "/timeline?first")
-    process.wait_until(begun.exists, "the only place to be taken")
+    process.wait_until((tmp_path / "begun").exists, "the first request")
     page = Browser(server.port).get("/timeline?more", Accept=HTML)
     assert is_page_of(page, 503) and page.headers["retry-after"] == "5" and "Wait some seconds" in page.text
     held.close()
 
 
-def test_what_a_visitor_makes_up_is_no_markup(launch, folder):
+def test_text_from_visitors_is_never_markup(launch, folder):
     visitor = Browser(launch(folder).port)
     for path in ("/%3Cscript%3Ealert(1)%3C/script%3E", "/one/%3Cb%3E?%3Cb%3E", "/\"><b>"):
         page = visitor.get(path, Accept=HTML)
@@ -102,7 +88,7 @@ def test_what_a_visitor_makes_up_is_no_markup(launch, folder):
         assert str(folder) not in page.text
 
 
-def test_the_gateway_refuses_a_browser_by_a_page(launch, fresh):
+def test_browsers_get_error_pages_from_the_gateway(launch, fresh):
     if (server := launch(fresh, settings={"http.max_body": "1000"})).kind != "gateway":
         pytest.skip("it is the gateway's")
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
@@ -127,7 +113,7 @@ def listed(request, launch, folder, fossil, tmp_path):
     return launch(folder, settings={"index": "on", "pages": request.param})
 
 
-def test_the_index_lists_what_everybody_may_read(listed, folder):
+def test_the_index_lists_public_repositories(listed, folder):
     page = Browser(listed.port).get("/", Accept=HTML)
     assert page.status == 200 and page.headers["content-type"] == "text/html; charset=utf-8" and is_strict(page)
     assert re.findall(r"fossil clone (\S+)</code>", page.text) == [f"{listed.url}deep/two", f"{listed.url}one"]
@@ -141,13 +127,13 @@ def test_the_index_lists_what_everybody_may_read(listed, folder):
     assert Browser(listed.port).get("/").text == f"{listed.url}deep/two\n"
 
 
-def test_what_the_index_lists_can_be_cloned_and_opened(listed, fossil, tmp_path):
+def test_listed_repositories_can_be_cloned_and_opened(listed, fossil, tmp_path):
     for number, url in enumerate(Browser(listed.port).get("/").text.split()):
         fossil.clone(url, tmp_path / f"{number}.fossil")
         assert Browser(listed.port).get(url.removeprefix(listed.url.rstrip("/"))).status in (200, 302)
 
 
-def test_a_folder_in_the_folder_has_an_index_of_its_own(listed, folder):
+def test_subfolders_have_their_own_index(listed, folder):
     visitor = Browser(listed.port)
     top = visitor.get("/", Accept=HTML)
     assert f'<a href="{listed.url}deep/">deep/</a>' in top.text
@@ -165,18 +151,18 @@ def test_a_folder_in_the_folder_has_an_index_of_its_own(listed, folder):
     assert hidden.text.replace("deep", "nowhere") == absent.text
 
 
-def test_there_is_no_index_where_none_was_asked_for(launch, folder, fresh):
+def test_there_is_no_index_by_default(launch, folder, fresh):
     assert Browser(launch(folder, settings={"pages": "off"}).port).get("/", Accept=HTML).status == 404
     page = Browser(launch(fresh, settings={"index": "on"}).port).get("/")
     assert page.status == 200 and "fossil clone" in page.text
 
 
-def test_a_repository_without_fossils_pages_has_one_of_its_own(launch, folder):
+def test_a_repository_has_our_own_page_without_fossils(launch, folder):
     server = launch(folder)
     page = Browser(server.port).get("/deep/two", Accept=HTML)
     assert page.status == 200 and is_strict(page) and "<h1>called deep/two</h1>" in page.text
     assert f"fossil clone {server.url}deep/two two.fossil" in page.text
-    assert "Newest check-ins" in page.text and "<strong>trunk</strong>" in page.text
+    assert "Latest check-ins" in page.text and "<strong>trunk</strong>" in page.text
     assert Browser(server.port).get("/deep/two").text == (
         f"A Fossil repository. To have it:  fossil clone {server.url}deep/two\n")
     repofile.set_capabilities(folder / "deep" / "two.fossil", "nobody", "g")
@@ -186,50 +172,15 @@ def test_a_repository_without_fossils_pages_has_one_of_its_own(launch, folder):
 
 
 @chromium.needs_chromium
-def test_a_browser_shows_a_repository_without_complaint(launch, fresh, tmp_path):
-    shown = chromium.show(launch(fresh).url, tmp_path)
-    assert "Newest check-ins" in shown.dom and shown.console == []
-
-
-@chromium.needs_chromium
-def test_a_browser_shows_the_index_without_complaint(listed, tmp_path):
-    shown = chromium.show(listed.url, tmp_path)
-    assert "called one" in shown.dom and shown.console == []
-
-
-@chromium.needs_chromium
-def test_a_browser_shows_an_error_an_error_without_complaint(launch, folder, tmp_path):
-    shown = chromium.show(f"{launch(folder).url}none", tmp_path)
-    assert "No such repository." in shown.dom and shown.console == []
-
-
-@chromium.needs_chromium
-def test_a_browser_shows_what_cannot_be_made_without_complaint(launch, fresh, tmp_path):
-    program = tmp_path / "wrong"
-    program.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21';; *) exit 3;; esac\n")
-    program.chmod(0o755)
-    shown = chromium.show(f"{launch(fresh, settings={'pages': 'fossil', 'pages.program': str(program)}).url}timeline", tmp_path)
-    assert "<title>502 " in shown.dom and shown.console == []
-
-
-@pytest.mark.slow
-@chromium.needs_chromium
-def test_a_browser_shows_when_to_come_back_without_complaint(launch, fresh, tmp_path):
-    server = launch(fresh, settings={"pages.max_children": 1, "pages.max_waiting": 0, "pages.program": str(slow(tmp_path))},
-                    web_pages=True)
-    held = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    held.request("GET", "/timeline?first")
-    process.wait_until((tmp_path / "begun").exists, "the only place to be taken")
-    shown = chromium.show(f"{server.url}timeline?more", tmp_path)
-    assert "<title>503 " in shown.dom and "Wait some seconds" in shown.dom and shown.console == []
-    held.close()
-
-
-@chromium.needs_chromium
-def test_a_browser_shows_what_is_not_for_everybody_without_complaint(launch, fresh, tmp_path):
-    server = launch(fresh, settings={"pm.status_path": "/status", "pages": "off"})
-    shown = chromium.show(f"{server.url}status?live&all", tmp_path)
-    assert "<title>403 " in shown.dom and shown.console == []
+@pytest.mark.parametrize(("path", "settings", "text"), [
+    ("one", {"pages": "off"}, "Latest check-ins"),
+    ("", {"pages": "off", "index": "on"}, "called one"),
+    ("none", {"pages": "off"}, "No such repository."),
+    ("status?live&all", {"pages": "off", "pm.status_path": "/status"}, "<title>403 "),
+])
+def test_a_browser_shows_our_pages_without_complaint(launch, folder, tmp_path, path, settings, text):
+    shown = chromium.show(launch(folder, settings=settings).url + path, tmp_path)
+    assert text in shown.dom and shown.console == []
 
 
 @pytest.fixture
@@ -251,7 +202,7 @@ def all_pages(launch, folder, fossil, tmp_path):
 
 
 @webdriver.needs_webdriver
-def test_words_stay_whole_in_tables_on_a_phone(all_pages, tmp_path):
+def test_tables_break_no_words_on_a_phone(all_pages, tmp_path):
     server, paths = all_pages
     with webdriver.driven(tmp_path / "phone") as browser:
         browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
@@ -274,7 +225,7 @@ def test_words_stay_whole_in_tables_on_a_phone(all_pages, tmp_path):
 
 @webdriver.needs_webdriver
 @webdriver.needs_axe
-def test_nobody_is_kept_from_using_the_pages(all_pages, tmp_path):
+def test_the_pages_are_accessible(all_pages, tmp_path):
     server, paths = all_pages
     with webdriver.driven(tmp_path / "both") as browser:
         for path in paths:

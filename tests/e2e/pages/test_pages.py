@@ -1,4 +1,4 @@
-"""A project's web pages on the same address as its syncs: fossil's own, by a `fossil` that quarryd runs."""
+"""A project's web pages at the same URL as its syncs: fossil's own, made by a `fossil` that quarryd runs."""
 
 import re
 import signal
@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 import proof
-from support import fastcgi, process, repofile
+from support import process, repofile
 from support.browser import Browser
 from support.fossil import Checkout, clone_and_open
 from support.process import wait_until
@@ -21,13 +21,6 @@ def served(launch, fresh, fossil, tmp_path):
     repofile.set_config(fresh, "project-name", "pages and syncs")
     server = launch(fresh, web_pages=True)
     return server, Browser(server.port)
-
-
-def makers(server):
-    """The processes that make pages, also those that wait for a request."""
-    relays = [pid for pid in process.children(server.main.pid) if process.name(pid).startswith("pages ")]
-    starters = [pid for relay in relays for pid in process.children(relay)]
-    return [pid for starter in starters for pid in process.children(starter) if process.name(pid) == "fossil"]
 
 
 def test_sync_and_pages_on_one_url(served, fresh, fossil, tmp_path):
@@ -49,7 +42,7 @@ def test_sync_and_pages_on_one_url(served, fresh, fossil, tmp_path):
     proof.check(fresh, fossil)
 
 
-def test_a_redirect_leads_to_where_the_visitor_came(served):
+def test_redirects_and_links_have_the_address_that_the_visitor_used(served):
     server, visitor = served
     page = visitor.get("/")
     assert page.status == 302 and page.headers["location"] == f"http://127.0.0.1:{server.port}/index"
@@ -58,7 +51,7 @@ def test_a_redirect_leads_to_where_the_visitor_came(served):
     assert f"<base href=\"http://127.0.0.1:{server.port}/timeline\"" in page.text
 
 
-def test_who_logs_in_edits_attaches_and_replies(served, fresh, fossil, tmp_path):
+def test_a_user_logs_in_edits_attaches_and_posts(served, fresh, fossil, tmp_path):
     server, visitor = served
     repofile.add_user(fresh, "editor", "word", "cdefijkmnorstuwz2345")
     assert visitor.log_in("/login", "editor", "word").status == 302
@@ -89,13 +82,13 @@ def test_a_tarball_and_its_head(served):
     assert head.status == 200 and not head.body
 
 
-def test_a_page_that_is_not_there_is_fossils_own(served):
+def test_a_missing_page_is_fossils_own_404(served):
     _, visitor = served
     page = visitor.get("/no-such-page")
     assert page.status == 404 and "Page not found: no-such-page" in page.text
 
 
-def test_repositories_of_a_folder_are_told_apart(launch, small, fossil, tmp_path):
+def test_each_repository_of_a_folder_has_its_own_pages(launch, small, fossil, tmp_path):
     folder = tmp_path / "many"
     (folder / "deep").mkdir(parents=True)
     repofile.copy(small, folder / "one.fossil")
@@ -129,8 +122,8 @@ def test_a_link_out_of_the_folder_is_not_followed_for_a_repository_below_its_nam
         assert page.status == 404 and "called outside" not in page.text, path
 
 
-def test_fossil_is_told_who_asks_and_nothing_that_a_visitor_makes_up(served, fresh):
-    """Its own page of what it is told, for who administers."""
+def test_fossil_sees_the_client_address_and_no_forged_variables(served, fresh):
+    """fossil shows its environment to administrators."""
     server, visitor = served
     repofile.set_config(fresh, "remote_user_ok", 1)
     repofile.add_user(fresh, "chief", "word", "s")
@@ -143,7 +136,7 @@ def test_fossil_is_told_who_asks_and_nothing_that_a_visitor_makes_up(served, fre
     assert told["REMOTE_ADDR"] == "127.0.0.1" and "HTTP_PROXY" not in told and "REMOTE_USER" not in told
 
 
-def test_the_lease_of_the_backoffice_is_left_alone(served, fresh):
+def test_pages_do_not_take_the_backoffice_lease(served, fresh):
     _, visitor = served
     for _ in range(3):
         assert visitor.get("/timeline").status == 200
@@ -151,19 +144,11 @@ def test_the_lease_of_the_backoffice_is_left_alone(served, fresh):
         assert database.execute("SELECT value FROM config WHERE name = 'backoffice'").fetchall() == []
 
 
-def test_one_that_dies_is_a_bad_gateway_and_replaced(served, tmp_path):
-    server, visitor = served
-    wait_until(lambda: len(makers(server)) == 2, "processes that wait for requests")
-    assert visitor.get("/timeline").status == 200
-    wait_until(lambda: len(makers(server)) == 2, "as many again")
-
-
-def test_without_pages_a_line_says_how_to_clone(launch, fresh):
+def test_without_pages_a_line_of_text_says_how_to_clone(launch, fresh):
     server = launch(fresh)
     page = Browser(server.port).get("/")
     assert page.status == 200 and "fossil clone" in page.text
     assert Browser(server.port).get("/timeline").status == 404
-    assert fastcgi is not None
 
 
 def test_pages_are_in_the_access_log(start, fresh, tmp_path):

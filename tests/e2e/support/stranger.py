@@ -1,4 +1,4 @@
-"""Who guesses passwords through fossil's pages."""
+"""A client that guesses passwords through fossil's pages."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ HOME, ELSEWHERE = "192.0.2.7", "198.51.100.9"
 
 @dataclass
 class Stranger:
-    """Who asks at a web server, from wherever he likes."""
+    """Requests by way of a web server, with any client ADDRESS."""
     server: object
     address: str = HOME
     prefix: str = ""
@@ -47,16 +47,16 @@ class Stranger:
 
 
 def is_in(page) -> bool:
-    """Whether fossil has let somebody in: he is given a cookie."""
+    """Whether fossil has logged somebody in: the reply sets a login cookie."""
     return bool(re.search(r"=[0-9A-F]{20,}%2F", page.headers.get("set-cookie", "")))
 
 
-def serve_pages(start, repository):
-    """Pages of REPOSITORY, with ann and bob in it, whose passwords may be told in all ways."""
+def serve_pages(start, repository, pool=None, **more):
+    """A server of REPOSITORY's pages, to which the users ann and bob may log in in all ways. POOL: further directives."""
     repofile.add_user(repository, "ann", "word", "deip")
     repofile.add_user(repository, "bob", "ink", "dei")
     repofile.set_config(repository, "http_authentication_ok", 1)
-    return start({"pages": "fossil", "sync.login_failures": str(ALLOWED)})
+    return start({"pages": "fossil", "sync.login_failures": str(ALLOWED), **(pool or {})}, **more)
 
 
 def fail(guess, times: int = ALLOWED) -> None:

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "cache/agent.h"
-
 using namespace quarry::pages;
 
 namespace {

@@ -23,9 +23,18 @@ std::string state_when_quiet(const fs::path& file) {
   return *state;
 }
 
-void check_every_change_shows(const std::string& mode) {
-  const TestFolder folder;
-  const fs::path file = folder.path / "x.fossil";
+}  // namespace
+
+TEST_CASE("every change results in another state") {
+  std::string mode;
+  SUBCASE("with a rollback journal") {
+    mode = "DELETE";
+  }
+  SUBCASE("with a write-ahead log") {
+    mode = "WAL";
+  }
+  const TemporaryFolder folder;
+  const fs::path file = folder / "x.fossil";
   TestDatabase writer(file);
   writer.run("PRAGMA journal_mode=" + mode);
   writer.run("CREATE TABLE t(x)");
@@ -44,20 +53,9 @@ void check_every_change_shows(const std::string& mode) {
   }
 }
 
-}  // namespace
-
-TEST_CASE("every change results in another state") {
-  SUBCASE("with a rollback journal") {
-    check_every_change_shows("DELETE");
-  }
-  SUBCASE("with a write-ahead log") {
-    check_every_change_shows("WAL");
-  }
-}
-
 TEST_CASE("reads and other open connections do not change the state") {
-  const TestFolder folder;
-  const fs::path file = folder.path / "x.fossil";
+  const TemporaryFolder folder;
+  const fs::path file = folder / "x.fossil";
   TestDatabase writer(file);
   writer.run("PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES (1)");
   const std::string before = state_when_quiet(file);
@@ -67,12 +65,12 @@ TEST_CASE("reads and other open connections do not change the state") {
 }
 
 TEST_CASE("a replaced file has another state") {
-  const TestFolder folder;
-  const fs::path file = folder.path / "x.fossil";
+  const TemporaryFolder folder;
+  const fs::path file = folder / "x.fossil";
   { TestDatabase(file).run("CREATE TABLE t(x)"); }
-  fs::copy_file(file, folder.path / "y.fossil");
+  fs::copy_file(file, folder / "y.fossil");
   const std::string before = state_when_quiet(file);
-  fs::rename(folder.path / "y.fossil", file);
+  fs::rename(folder / "y.fossil", file);
   CHECK(state_when_quiet(file) != before);
   fs::remove(file);
   CHECK(state_when_quiet(file) != before);

@@ -3,22 +3,11 @@
 
 #include <doctest/doctest.h>
 #include <sqlite3.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <string>
 
-struct TestFolder {
-  TestFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "quarry-test-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~TestFolder() { std::filesystem::remove_all(path); }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-  std::filesystem::path path;
-};
+#include "temporary_folder.h"
 
 class TestDatabase {
  public:

@@ -18,6 +18,13 @@ namespace {
 constexpr pid_t kSelf = 1'000'000;
 const pages::ServerSources kNoSources;
 
+/// TEXT as often as fits into 256 bytes, and once more.
+std::string repeated(const std::string& text) {
+  std::string often;
+  while (often.size() < 256) often += text;
+  return often;
+}
+
 /// More refusals than are shown, with TEXT in all fields.
 std::vector<scoreboard::Refusal> full_refusals(const std::string& text) {
   scoreboard::Refusal refusal{.at = 1, .status = 500, .times = 1'000'000'000'000};
@@ -93,17 +100,13 @@ TEST_CASE("the query asks for a live page, its document, or neither") {
   }
 }
 
-TEST_CASE("the page of a pool links to the page of all pools only if there is one") {
-  CHECK(pages::live_page(false, true).contains("?live&amp;all\">All pools"));
-  CHECK_FALSE(pages::live_page(false, false).contains("all\">All pools"));
-}
-
 TEST_CASE("500 children with long client texts fit into 30 kB") {
   CHECK(pages::live_page(false, true).size() < 30'000);
+  CHECK(pages::live_page(false, true).contains("?live&amp;all\">All pools"));
+  CHECK_FALSE(pages::live_page(false, false).contains("all\">All pools"));
   for (const char* text : {"GET", "\x01", "\\", "\"", "\xC3\xA4", "\xFF"}) {
     CAPTURE(text);
-    std::string often;
-    while (often.size() < 256) often += text;
+    const std::string often = repeated(text);
     const auto figures = pages::Figures::make_shared();
     REQUIRE(figures);
     const pages::ServerSources sources{
@@ -121,8 +124,7 @@ TEST_CASE("100 pools with 500 children each, and a courier, fit into 30 kB") {
   CHECK(pages::live_page(true, true).size() < 30'000);
   for (const char* text : {"www", "\x01", "\\", "\"", "\xC3\xA4", "\xFF"}) {
     CAPTURE(text);
-    std::string often;
-    while (often.size() < 256) often += text;
+    const std::string often = repeated(text);
     auto pool = scoreboard::overview_of(busy(500, "x"), full_refusals(often));
     // The longest possible name of a pool.
     const std::string name = often.substr(0, 32);
@@ -152,26 +154,41 @@ TEST_CASE("100 pools with 500 children each, and a courier, fit into 30 kB") {
   }
 }
 
-TEST_CASE("the document of all pools has each pool's figures and the combined durations") {
+TEST_CASE("the document of all pools has each pool's figures and queues, and combined durations") {
   PoolSnapshot first = busy(2, "secret");
   first.totals.sync_durations[3] = 2;
   PoolSnapshot second = busy(1, "secret");
   second.pool = "two";
   second.queue.reset();
   second.totals.sync_durations[3] = 5;
-  const pages::ServerSources sources{.pools = [&] {
-    return std::vector{scoreboard::overview_of(first, {}), scoreboard::overview_of(second, {})};
-  }};
+  PoolSnapshot third;
+  third.pool = "none";
+  const pages::ServerSources sources{.all_queues =
+                                         [] {
+                                           return std::vector<pages::PoolQueues>{
+                                               {"two", {.problem = "cannot be read"}},
+                                               {"www", {{{"pending", 3}}, 2, false}}};
+                                         },
+                                     .pools =
+                                         [&] {
+                                           return std::vector{scoreboard::overview_of(first, {}),
+                                                              scoreboard::overview_of(second, {}),
+                                                              scoreboard::overview_of(third, {})};
+                                         }};
   const std::string text =
       pages::live_document_of_all(sources, {.monotonic = first.monotonic_now + 7'000'000});
   // Other pools' requests are not shown.
   CHECK_FALSE(text.contains("secret"));
   const json document = json::parse(text);
-  REQUIRE(document["pools"].size() == 2);
-  CHECK(document["pools"][0]["pool"] == "www");
-  CHECK(document["pools"][0]["stages"] == "55");
-  CHECK(document["pools"][0]["age"] == 7000);
-  CHECK(document["pools"][1]["queue"].is_null());
+  const json& pools = document["pools"];
+  REQUIRE(pools.size() == 3);
+  CHECK(pools[0]["pool"] == "www");
+  CHECK(pools[0]["stages"] == "55");
+  CHECK(pools[0]["age"] == 7000);
+  CHECK(pools[0]["changes"]["states"]["pending"] == 3);
+  CHECK(pools[1]["queue"].is_null());
+  CHECK(pools[1]["changes"]["problem"] == "cannot be read");
+  CHECK_FALSE(pools[2].contains("changes"));
   CHECK(document["durations"][3] == 7);
   CHECK_FALSE(document.contains("courier"));
 }
@@ -200,30 +217,6 @@ TEST_CASE("the document shows refusals, the backoffice and the queues") {
   CHECK(document["refused"][0]["text"] == "too <large>");
   CHECK(document["changes"]["states"]["pending"] == 3);
   CHECK(document["changes"]["cut"] == true);
-}
-
-TEST_CASE("the document of all pools shows the queues of each pool that has some") {
-  const pages::ServerSources sources{.all_queues =
-                                         [] {
-                                           return std::vector<pages::PoolQueues>{
-                                               {"two", {.problem = "It is not to be read."}},
-                                               {"www", {{{"pending", 3}}, 2, false}}};
-                                         },
-                                     .pools =
-                                         [] {
-                                           std::vector<scoreboard::PoolOverview> pools;
-                                           for (const char* name : {"www", "two", "none"}) {
-                                             PoolSnapshot snapshot = busy(1, "x");
-                                             snapshot.pool = name;
-                                             pools.push_back(scoreboard::overview_of(snapshot, {}));
-                                           }
-                                           return pools;
-                                         }};
-  const json pools = json::parse(pages::live_document_of_all(sources, {}))["pools"];
-  REQUIRE(pools.size() == 3);
-  CHECK(pools[0]["changes"]["states"]["pending"] == 3);
-  CHECK(pools[1]["changes"]["problem"] == "It is not to be read.");
-  CHECK_FALSE(pools[2].contains("changes"));
 }
 
 TEST_CASE("the document of all pools has one list of refusals, with room for those of workers") {
@@ -271,7 +264,7 @@ TEST_CASE("the document shows each child's stage, and the longest requests excep
   CHECK(document["queue"] == 3);
   CHECK(document["backlog"] == 511);
   CHECK(document["note"] == "");
-  CHECK_FALSE(document["totals"].contains("pages made"));
+  CHECK_FALSE(document["totals"].contains("pages generated"));
 }
 
 TEST_CASE("the document shows the operator's warnings") {
@@ -282,12 +275,12 @@ TEST_CASE("the document shows the operator's warnings") {
   figures->made = 7;
   figures->set_version("2.21");
   json document = json::parse(pages::live_document(snapshot, figures.get(), kNoSources, kSelf));
-  CHECK(document["note"] == "process.max keeps 3 children from being started.");
+  CHECK(document["note"] == "process.max prevents 3 more children from starting.");
   CHECK(document["queue"].is_null());
-  CHECK(document["totals"]["pages made"] == 7);
-  CHECK(document["totals"]["pages by"] == "fossil 2.21");
+  CHECK(document["totals"]["pages generated"] == 7);
+  CHECK(document["totals"]["pages generated by"] == "fossil 2.21");
   snapshot.state.next_start = 1;
   snapshot.state.backoff_reason.assign("signal 11");
   document = json::parse(pages::live_document(snapshot, figures.get(), kNoSources, kSelf));
-  CHECK(document["note"].get<std::string>().ends_with("more slowly: signal 11"));
+  CHECK(document["note"].get<std::string>().ends_with("increasing delay: signal 11"));
 }

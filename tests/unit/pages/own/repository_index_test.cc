@@ -17,8 +17,8 @@ using pages::RepositoryIndex;
 
 namespace {
 
-struct IndexWorld : TestFolder {
-  std::string file(const std::string& name) const { return (path / (name + ".fossil")).string(); }
+struct IndexWorld : TemporaryFolder {
+  std::string file(const std::string& name) const { return (*this / (name + ".fossil")).string(); }
   void make(const std::string& name, const std::string& project) const {
     std::filesystem::create_directories(std::filesystem::path(file(name)).parent_path());
     REQUIRE(repository::init(file(name),
@@ -29,13 +29,13 @@ struct IndexWorld : TestFolder {
   }
 };
 
-std::vector<std::string> names_of(RepositoryIndex& index) {
-  std::vector<std::string> names;
-  for (const auto& each : index.list().repositories) names.push_back(each.name);
+using Names = std::vector<std::string>;
+
+Names names_of(RepositoryIndex& index, std::string_view below = {}) {
+  Names names;
+  for (const auto& each : index.list(below).repositories) names.push_back(each.name);
   return names;
 }
-
-using Names = std::vector<std::string>;
 
 }  // namespace
 
@@ -45,14 +45,14 @@ TEST_CASE("the index lists repositories that everybody may read, also in nested 
   world.run("hidden", "UPDATE user SET cap='g' WHERE login='nobody'");
   world.run("skin", "INSERT INTO config(name, value, mtime) VALUES('repolist-skin', 2, 0)");
   std::ofstream(world.file("no-repository")) << "text";
-  std::filesystem::create_directory(world.path / "folder.fossil");
+  std::filesystem::create_directory(world / "folder.fossil");
   world.make(".secret/d", "in a hidden folder");
-  const TestFolder outside;
-  std::filesystem::copy_file(world.file("b"), outside.path / "b.fossil");
-  std::filesystem::create_symlink(outside.path / "b.fossil", world.file("link"));
-  std::filesystem::create_symlink(outside.path, world.path / "other");
+  const TemporaryFolder outside;
+  std::filesystem::copy_file(world.file("b"), outside / "b.fossil");
+  std::filesystem::create_symlink(outside / "b.fossil", world.file("link"));
+  std::filesystem::create_symlink(outside.path(), world / "other");
   std::filesystem::create_symlink("b.fossil", world.file("same"));
-  RepositoryIndex index(world.path, {});
+  RepositoryIndex index(world.path(), {});
   CHECK(names_of(index) == Names{"a/b", "a/deep/c", "b", "same"});
   CHECK_FALSE(index.list().is_cut);
 }
@@ -60,7 +60,7 @@ TEST_CASE("the index lists repositories that everybody may read, also in nested 
 TEST_CASE("the index follows changes to repositories and their permissions") {
   const IndexWorld world;
   world.make("a", "first");
-  RepositoryIndex index(world.path, {});
+  RepositoryIndex index(world.path(), {});
   for (int round = 0; round < 20; ++round) {
     CAPTURE(round);
     world.run("a", "UPDATE config SET value='name " + std::to_string(round) +
@@ -86,7 +86,7 @@ TEST_CASE("the index sees changes in the write-ahead log of an open repository")
   world.make("a", "first");
   TestDatabase held(world.file("a"));
   held.run("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0");
-  RepositoryIndex index(world.path, {});
+  RepositoryIndex index(world.path(), {});
   for (int round = 0; round < 20; ++round) {
     CHECK(names_of(index) == Names{"a"});
     held.run("UPDATE user SET cap='' WHERE login='nobody'");
@@ -115,48 +115,42 @@ TEST_CASE("text from repositories is never markup in the index page") {
   CHECK(page.contains("No check-in yet, 0.9 kB"));
   CHECK(page.contains("fossil clone https://USER@host&quot;&gt;&lt;i&gt;/code/bare</code>"));
   CHECK(pages::index_text(list, "http://h") == "http://h/team/x\nhttp://h/bare\n");
-  CHECK(pages::index_page({}, "http://h", "", {}).contains("There is none here"));
+  CHECK(pages::index_page({}, "http://h", "", {}).contains("There are no public repositories"));
 }
 
 TEST_CASE("a subfolder has its own list, and a path that is not a folder has none") {
   const IndexWorld world;
   for (const char* name : {"b", "a/deep/c", "a/b", "ab/x"}) world.make(name, name);
-  const TestFolder outside;
-  std::filesystem::copy_file(world.file("b"), outside.path / "b.fossil");
-  std::filesystem::create_symlink(outside.path, world.path / "other");
-  std::filesystem::create_symlink("a", world.path / "same");
-  RepositoryIndex index(world.path, {});
-  const auto below = [&](std::string_view folder) {
-    Names names;
-    for (const auto& each : index.list(folder).repositories) names.push_back(each.name);
-    return names;
-  };
-  CHECK(below("a") == Names{"a/b", "a/deep/c"});
-  CHECK(below("a/deep") == Names{"a/deep/c"});
+  const TemporaryFolder outside;
+  std::filesystem::copy_file(world.file("b"), outside / "b.fossil");
+  std::filesystem::create_symlink(outside.path(), world / "other");
+  std::filesystem::create_symlink("a", world / "same");
+  RepositoryIndex index(world.path(), {});
+  CHECK(names_of(index, "a") == Names{"a/b", "a/deep/c"});
+  CHECK(names_of(index, "a/deep") == Names{"a/deep/c"});
   for (const char* folder :
        {"b", "b.fossil", "other", "same", "nothing", "..", "a/../ab", "/a", "a/", ".", "a//deep"}) {
     CAPTURE(folder);
-    CHECK(below(folder).empty());
+    CHECK(names_of(index, folder).empty());
   }
   // It reflects permissions, whichever list was requested before.
   world.run("a/b", "UPDATE user SET cap='g' WHERE login='nobody'");
-  CHECK(below("a") == Names{"a/deep/c"});
+  CHECK(names_of(index, "a") == Names{"a/deep/c"});
   CHECK(names_of(index) == Names{"a/deep/c", "ab/x", "b"});
 }
 
 TEST_CASE("the pages of folders link to each other") {
   pages::RepositoryList list;
   for (const char* name : {"a/b", "a/deep/c", "a/deep/d"}) {
-    pages::ListedRepository each;
-    each.name = name;
-    list.repositories.push_back(each);
+    list.repositories.emplace_back().name = name;
   }
   const std::string top = pages::index_page(list, "http://h/x", "", {});
   CHECK(top.contains("<a href=\"http://h/x/a/\">a/</a>"));
   CHECK_FALSE(top.contains("deep/</a>"));
-  CHECK_FALSE(top.contains("The folder above"));
+  CHECK_FALSE(top.contains("Parent folder"));
   const std::string in_a = pages::index_page(list, "http://h/x", "a", {});
   CHECK(in_a.contains("<a href=\"http://h/x/a/deep/\">deep/</a>"));
-  CHECK(in_a.contains("href=\"http://h/x/\">The folder above"));
-  CHECK(pages::index_page({}, "http://h/x", "a/deep", {}).contains("href=\"http://h/x/a/\">The"));
+  CHECK(in_a.contains("href=\"http://h/x/\">Parent folder"));
+  CHECK(
+      pages::index_page({}, "http://h/x", "a/deep", {}).contains("href=\"http://h/x/a/\">Parent"));
 }

@@ -17,7 +17,7 @@ using repository::Repository;
 
 namespace {
 
-struct PageWorld : TestFolder {
+struct PageWorld : TemporaryFolder {
   PageWorld() {
     REQUIRE(repository::init(
         file,
@@ -53,7 +53,7 @@ struct PageWorld : TestFolder {
   }
 
   HeldClock clock;
-  std::filesystem::path file = path / "x.fossil";
+  std::filesystem::path file = *this / "x.fossil";
   std::unique_ptr<Repository> repository;
 };
 
@@ -70,7 +70,7 @@ TEST_CASE("a repository's page says how to clone it") {
 
 TEST_CASE("without the right to read, a repository's page shows nothing of its content") {
   const PageWorld world;
-  CHECK(world.page().contains("Newest check-ins"));
+  CHECK(world.page().contains("Latest check-ins"));
   world.run("UPDATE user SET cap='g' WHERE login='nobody'");
   std::string page = world.page();
   CHECK(page.contains("fossil clone https://host/team/x x.fossil"));
