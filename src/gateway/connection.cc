@@ -21,7 +21,7 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMaxAhead = std::size_t{64} << 10;
 constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
 constexpr milliseconds kLingerTime{10'000};
-constexpr milliseconds kTimeToAsk{1'000};
+constexpr milliseconds kRequestGrace{1'000};
 constexpr std::size_t kMaxFirstLine = 200;
 constexpr std::size_t kMaxLingered = std::size_t{256} << 20;
 
@@ -42,7 +42,7 @@ Connection* self_of(void* argument) {
 }  // namespace
 
 Connection::Connection(event_base* base, const GatewayOptions& options, Owner& owner)
-    : options_(options), owner_(owner), begun_(steady_clock::now()), pace_(options.min_rate) {
+    : options_(options), owner_(owner), started_(steady_clock::now()), pace_(options.min_rate) {
   head_.reset(evbuffer_new());
   deadline_.reset(event_new(
       base, -1, 0, [](evutil_socket_t, short, void* self) { self_of(self)->on_deadline(); }, this));
@@ -88,7 +88,7 @@ void Connection::on_arrived() {
 
 void Connection::on_woken() {
   if (evcon_ == nullptr) return on_arrived();
-  take_over();
+  send_refusal();
 }
 
 milliseconds Connection::time_for(std::size_t bytes) const {
@@ -103,29 +103,29 @@ void Connection::set_deadline(milliseconds time) {
 }
 
 milliseconds Connection::age() const {
-  return std::chrono::duration_cast<milliseconds>(steady_clock::now() - begun_);
+  return std::chrono::duration_cast<milliseconds>(steady_clock::now() - started_);
 }
 
 milliseconds Connection::time_left(std::size_t bytes) const {
   return time_for(bytes) - age();
 }
 
-bool Connection::has_taken_all() const {
+bool Connection::has_sent_all() const {
   return evbuffer_get_length(bufferevent_get_output(bev_)) == 0;
 }
 
 void Connection::on_deadline() {
   if (state_ == State::kHandling) return;
-  if (is_to_be_refused() && !is_refused()) return refuse(coming_refusal_, false);
+  if (has_pending_refusal() && !is_refused()) return refuse(pending_refusal_, false);
   if (state_ == State::kBody) {
     if (const auto left = time_left(received_); left > milliseconds::zero()) {
       return set_deadline(left);
     }
   }
   if (state_ == State::kSending) {
-    if (has_taken_all()) {
+    if (has_sent_all()) {
       // The pool is what the reply has been waiting for, not the client.
-      begun_ = steady_clock::now();
+      started_ = steady_clock::now();
       pace_.begin();
       sent_ = 0;
     }
@@ -150,20 +150,20 @@ void Connection::end_soon() {
   set_deadline(options_.stop_grace);
 }
 
-void Connection::give_way() {
-  is_giving_way_ = true;
+void Connection::evict() {
+  is_evicted_ = true;
   close();
 }
 
-std::optional<Connection::Standing> Connection::standing() const {
+std::optional<Connection::Rank> Connection::rank() const {
   if (evcon_ == nullptr) return std::nullopt;
   if (state_ == State::kHandling) return std::nullopt;
-  if (state_ == State::kSending && has_taken_all()) return std::nullopt;
+  if (state_ == State::kSending && has_sent_all()) return std::nullopt;
   const double pace = pace_.bytes_a_second();
   if (pace_.has_moved() && pace >= static_cast<double>(options_.min_rate)) return std::nullopt;
-  return Standing{.is_refused = is_refused() || is_to_be_refused(),
-                  .is_kept = state_ == State::kWaiting && has_replied_,
-                  .pace = pace};
+  return Rank{.is_refused = is_refused() || has_pending_refusal(),
+              .is_kept = state_ == State::kWaiting && has_replied_,
+              .pace = pace};
 }
 
 bool Connection::has_unread() const {
@@ -200,7 +200,7 @@ void Connection::inspect() {
   evbuffer* input = bufferevent_get_input(bev_);
   moving_ = true;
   evbuffer_prepend_buffer(input, head_.get());
-  if (!pass_over_empty_lines(input)) {
+  if (!skip_empty_lines(input)) {
     moving_ = false;
     return;
   }
@@ -208,10 +208,10 @@ void Connection::inspect() {
     state_ = State::kHead;
     asker_ = {};
     first_line_.clear();
-    begun_ = steady_clock::now();
+    started_ = steady_clock::now();
     pace_.begin();
     pace_.add(received_);
-    set_deadline(is_to_be_refused() ? kTimeToAsk : options_.client_timeout);
+    set_deadline(has_pending_refusal() ? kRequestGrace : options_.client_timeout);
   }
   // No more than the limit and the end of the head needs to be checked.
   const std::string_view bytes = contents(input, options_.max_header + 1);
@@ -223,8 +223,8 @@ void Connection::inspect() {
   }
   moving_ = false;
   const std::string_view head = bytes.substr(0, size);
-  if (size != std::string_view::npos || bytes.size() > options_.max_header) look_at(head);
-  if (is_to_be_refused() && !first_line_.empty()) return refuse(coming_refusal_, false);
+  if (size != std::string_view::npos || bytes.size() > options_.max_header) note_request_line(head);
+  if (has_pending_refusal() && !first_line_.empty()) return refuse(pending_refusal_, false);
   if (size == std::string_view::npos) {
     if (hopeless) {
       refuse({.status = 400, .text = "this is not an HTTP request"});
@@ -240,12 +240,12 @@ void Connection::inspect() {
   hold(received_);
 }
 
-void Connection::look_at(std::string_view head) {
+void Connection::note_request_line(std::string_view head) {
   first_line_ = head.substr(0, std::min(head.find_first_of("\r\n"), kMaxFirstLine));
   asker_ = {.head_only = head.starts_with("HEAD "), .wants_page = http::wants_page(head)};
 }
 
-bool Connection::pass_over_empty_lines(evbuffer* input) {
+bool Connection::skip_empty_lines(evbuffer* input) {
   // Empty lines are not part of a request: a client that sends nothing else counts as silent.
   if (state_ != State::kWaiting) return true;
   while (evbuffer_get_length(input) > 0) {
@@ -300,12 +300,12 @@ void Connection::refuse(http::Refusal refusal, bool is_logged) {
   event_active(wake_.get(), EV_TIMEOUT, 0);
 }
 
-void Connection::refuse_once_asked(http::Refusal refusal) {
-  coming_refusal_ = std::move(refusal);
-  set_deadline(kTimeToAsk);
+void Connection::refuse_next_request(http::Refusal refusal) {
+  pending_refusal_ = std::move(refusal);
+  set_deadline(kRequestGrace);
 }
 
-void Connection::take_over() {
+void Connection::send_refusal() {
   owner_.on_refused(*this, refusal_, is_logged_);
   evbuffer* output = bufferevent_get_output(bev_);
   evbuffer_unfreeze(output, 1);
@@ -368,7 +368,7 @@ void Connection::on_closed() {
   if (const auto abort = std::exchange(abort_, nullptr)) abort();
   owner_.on_released(std::exchange(held_, 0));
   owner_.on_queued(-static_cast<std::ptrdiff_t>(std::exchange(queued_, 0)));
-  if (!is_giving_way_ && (state_ == State::kHead || state_ == State::kBody)) {
+  if (!is_evicted_ && (state_ == State::kHead || state_ == State::kBody)) {
     base::log(base::LogLevel::kNotice,
               "client {}: disconnected after {} bytes of an incomplete request", client(),
               received_);

@@ -64,8 +64,8 @@ class Connection {
     virtual void on_gone(Connection& connection) = 0;
   };
 
-  /// The rank of a connection that could be closed in favour of another.
-  struct Standing {
+  /// The rank of a connection that could be closed in favor of another.
+  struct Rank {
     /// It was refused, and its input is discarded.
     bool is_refused;
     /// It is idle between two requests.
@@ -104,9 +104,9 @@ class Connection {
   /// Bytes of the largest request so far.
   std::size_t largest() const { return largest_; }
   /// Buffered bytes of an incomplete request.
-  std::size_t gathered() const { return state_ == State::kBody ? held_ : 0; }
+  std::size_t buffered_body() const { return state_ == State::kBody ? held_ : 0; }
   /// Buffered bytes of a reply.
-  std::size_t untaken() const { return state_ == State::kSending ? queued_ : 0; }
+  std::size_t unsent() const { return state_ == State::kSending ? queued_ : 0; }
   /// Whether there is no request in progress.
   bool waiting() const { return state_ == State::kWaiting; }
   /// Closes the connection now; the object is destroyed.
@@ -115,16 +115,16 @@ class Connection {
   /// stop_grace: its client does not know about the stop and may be about to send one.
   void end_soon();
   /// nullopt if the pool is handling its request, or its client is fast enough.
-  std::optional<Standing> standing() const;
-  /// Closes it in favour of another connection, although its client did nothing wrong.
-  void give_way();
+  std::optional<Rank> rank() const;
+  /// Closes it in favor of another connection, although its client did nothing wrong.
+  void evict();
   /// Answers a request that was not handled yet with REFUSAL, and then closes. IS_LOGGED: whether to
   /// log it; false if it was logged already.
   void refuse(http::Refusal refusal, bool is_logged = true);
 
   /// The same, not logged, for a connection without a request: refuses as soon as the head has
   /// arrived, so that browsers get a page, or after a short time.
-  void refuse_once_asked(http::Refusal refusal);
+  void refuse_next_request(http::Refusal refusal);
 
   /// The client's address; nullopt for a Unix socket, or before on_arrived().
   std::optional<base::SocketAddress> peer() const;
@@ -151,19 +151,19 @@ class Connection {
   /// Checks evhttp's input while a head is expected.
   void inspect();
   /// Sets asker_ and first_line_ from HEAD, which may be incomplete.
-  void look_at(std::string_view head);
+  void note_request_line(std::string_view head);
   bool is_refused() const { return refusal_.status != 0; }
-  bool is_to_be_refused() const { return coming_refusal_.status != 0; }
-  void take_over();
+  bool has_pending_refusal() const { return pending_refusal_.status != 0; }
+  void send_refusal();
   void linger();
   /// Removes empty lines from INPUT, which has the start of a head. False: there is nothing else.
-  bool pass_over_empty_lines(evbuffer* input);
+  bool skip_empty_lines(evbuffer* input);
   /// Sets the headers and the deadline of the reply.
   void prepare_reply(const http::ReplyHeader& header, bool last);
   /// Whether everything was sent to the client.
-  bool has_taken_all() const;
+  bool has_sent_all() const;
   std::chrono::milliseconds age() const;
-  /// The time that is left if BYTES were transferred since begun_.
+  /// The time that is left if BYTES were transferred since started_.
   std::chrono::milliseconds time_left(std::size_t bytes) const;
   void set_deadline(std::chrono::milliseconds time);
   bool has_unread() const;
@@ -185,13 +185,13 @@ class Connection {
   /// Bytes that the owner counts as buffered for this connection.
   std::size_t held_ = 0;
   bool has_replied_ = false;
-  bool is_giving_way_ = false;
+  bool is_evicted_ = false;
   /// Bytes of the current reply that were sent.
   std::size_t sent_ = 0;
   /// Bytes of it that are still buffered.
   std::size_t queued_ = 0;
   /// The time of the first byte of the current request, or of the start of its reply.
-  std::chrono::steady_clock::time_point begun_;
+  std::chrono::steady_clock::time_point started_;
   Pace pace_;
   base::EventBufferPtr head_;
   base::EventPtr deadline_;
@@ -199,8 +199,8 @@ class Connection {
   /// With status 0: none.
   http::Refusal refusal_{.status = 0, .text = {}};
   bool is_logged_ = true;
-  /// The refusal of refuse_once_asked(); status 0: none.
-  http::Refusal coming_refusal_{.status = 0, .text = {}};
+  /// The refusal of refuse_next_request(); status 0: none.
+  http::Refusal pending_refusal_{.status = 0, .text = {}};
 };
 
 }  // namespace quarry::gateway

@@ -15,10 +15,10 @@ constexpr std::chrono::milliseconds kRetryDelay{100};
 }  // namespace
 
 ConnectionBounds::ConnectionBounds(event_base* base, const GatewayOptions& options,
-                                   const Exchanges& exchanges, std::function<void()> places_changed)
+                                   const Exchanges& exchanges, std::function<void()> room_changed)
     : options_(options),
       exchanges_(exchanges),
-      places_changed_(std::move(places_changed)),
+      room_changed_(std::move(room_changed)),
       counts_(options.max_connections_per_address),
       retry_(base, -1, 0, [this] { retry(); }) {}
 
@@ -32,15 +32,13 @@ Connection* ConnectionBounds::slowest(const Connection* newcomer,
     if (connection == newcomer) continue;
     if (same_address_as != nullptr && !exchange.registration.same_address(*same_address_as))
       continue;
-    const auto standing = connection->standing();
-    if (!standing) continue;
+    const auto rank = connection->rank();
+    if (!rank) continue;
     // A client that has just connected is about to send.
-    const bool has_had_time =
-        standing->is_kept || standing->pace < static_cast<double>(options_.min_rate);
+    const bool has_had_time = rank->is_kept || rank->pace < static_cast<double>(options_.min_rate);
     if (!has_had_time) continue;
-    const Worth worth{!standing->is_refused,
-                      -static_cast<std::ptrdiff_t>(exchange.registration.of_address()),
-                      standing->pace};
+    const Worth worth{!rank->is_refused,
+                      -static_cast<std::ptrdiff_t>(exchange.registration.of_address()), rank->pace};
     if (least != nullptr && worth >= least_worth) continue;
     least = connection;
     least_worth = worth;
@@ -48,7 +46,7 @@ Connection* ConnectionBounds::slowest(const Connection* newcomer,
   return least;
 }
 
-void ConnectionBounds::bound_address(Connection& newcomer,
+void ConnectionBounds::limit_address(Connection& newcomer,
                                      AddressCounts::Registration& registration) {
   const auto peer = newcomer.peer();
   if (!peer || options_.trusted_proxies.contains(*peer)) return;
@@ -60,12 +58,12 @@ void ConnectionBounds::bound_address(Connection& newcomer,
         fmt::format("client {}: more than {} connections from one address: "
                     "closed an idle one",
                     peer->ip(), limit));
-    return silent->give_way();
+    return silent->evict();
   }
   registration.leave();
   address_log_.warn(
       fmt::format("client {}: 503 more than {} connections from one address", peer->ip(), limit));
-  newcomer.refuse_once_asked({.status = 503, .text = "too many connections from your address"});
+  newcomer.refuse_next_request({.status = 503, .text = "too many connections from your address"});
 }
 
 bool ConnectionBounds::exceeds_address_limit(Exchange& exchange) {
@@ -79,7 +77,7 @@ bool ConnectionBounds::exceeds_address_limit(Exchange& exchange) {
   return true;
 }
 
-bool ConnectionBounds::has_place() {
+bool ConnectionBounds::has_room() {
   const std::size_t limit = options_.max_connections;
   if (exchanges_.size() < limit) return true;
   // One at a time: a connection is closed for the new one only when its address is known.
@@ -89,12 +87,12 @@ bool ConnectionBounds::has_place() {
   return false;
 }
 
-void ConnectionBounds::bound_replies() {
-  while (untaken_ > 0 && static_cast<std::size_t>(untaken_) > options_.max_replies) {
+void ConnectionBounds::limit_replies() {
+  while (unsent_ > 0 && static_cast<std::size_t>(unsent_) > options_.max_replies) {
     Connection* largest = nullptr;
     for (const auto& [bev, exchange] : exchanges_) {
       Connection* const connection = exchange.connection.get();
-      if (connection->untaken() > (largest == nullptr ? 0 : largest->untaken())) {
+      if (connection->unsent() > (largest == nullptr ? 0 : largest->unsent())) {
         largest = connection;
       }
     }
@@ -102,7 +100,7 @@ void ConnectionBounds::bound_replies() {
     eviction_log_.warn(
         fmt::format("client {}: closed with {} unread bytes of its reply: all "
                     "buffered replies exceed max_replies",
-                    largest->client(), largest->untaken()));
+                    largest->client(), largest->unsent()));
     largest->close();
   }
 }
@@ -114,12 +112,12 @@ void ConnectionBounds::make_room(const Connection* newcomer) {
     eviction_log_.warn(
         fmt::format("client {}: closed for a new client: all {} connections are in use",
                     least->client(), options_.max_connections));
-    least->give_way();
+    least->evict();
   }
 }
 
 void ConnectionBounds::arrived(Connection& newcomer, AddressCounts::Registration& registration) {
-  bound_address(newcomer, registration);
+  limit_address(newcomer, registration);
   make_room(&newcomer);
 }
 
@@ -132,7 +130,7 @@ void ConnectionBounds::retry() {
   is_crowded_ = false;
   // The connection that could be closed at accept() may have been busy when the new one arrived.
   make_room(nullptr);
-  places_changed_();
+  room_changed_();
 }
 
 void ConnectionBounds::replied(Exchange& exchange) {

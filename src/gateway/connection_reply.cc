@@ -22,7 +22,7 @@ bool has_body(int status) {
 
 void Connection::prepare_reply(const http::ReplyHeader& header, bool last) {
   state_ = State::kSending;
-  begun_ = std::chrono::steady_clock::now();
+  started_ = std::chrono::steady_clock::now();
   pace_.begin();
   sent_ = 0;
   evkeyvalq* headers = evhttp_request_get_output_headers(request_);

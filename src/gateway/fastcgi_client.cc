@@ -156,8 +156,8 @@ void FastcgiCall::on_readable() {
   const ssize_t size = ::read(socket_.get(), buffer.data(), buffer.size());
   if (size > 0) return take({buffer.data(), static_cast<std::size_t>(size)});
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (size < 0) return finish(Outcome::kBadAnswer, errno_text("cannot read its reply"));
-  finish(Outcome::kBadAnswer, "it closed the connection before its reply was complete");
+  if (size < 0) return finish(Outcome::kBadReply, errno_text("cannot read its reply"));
+  finish(Outcome::kBadReply, "it closed the connection before its reply was complete");
 }
 
 void FastcgiCall::take(std::string_view bytes) {
@@ -165,7 +165,7 @@ void FastcgiCall::take(std::string_view bytes) {
   const ReplyReader::Status status = reader_.feed(bytes, reply_.get(), error_output_);
   received_ += evbuffer_get_length(reply_.get()) - before;
   if (received_ > options_.max_reply) {
-    return finish(Outcome::kBadAnswer,
+    return finish(Outcome::kBadReply,
                   fmt::format("its reply exceeds the limit of {} bytes", options_.max_reply));
   }
   switch (status) {
@@ -175,11 +175,11 @@ void FastcgiCall::take(std::string_view bytes) {
       return more();
     }
     case ReplyReader::Status::kBad:
-      return finish(Outcome::kBadAnswer, reader_.error());
+      return finish(Outcome::kBadReply, reader_.error());
     case ReplyReader::Status::kEnd:
-      if (reader_.protocol_status() == FCGI_REQUEST_COMPLETE) return finish(Outcome::kAnswered);
-      return finish(Outcome::kBadAnswer, fmt::format("it refused the request (FastCGI status {})",
-                                                     reader_.protocol_status()));
+      if (reader_.protocol_status() == FCGI_REQUEST_COMPLETE) return finish(Outcome::kReplied);
+      return finish(Outcome::kBadReply, fmt::format("it refused the request (FastCGI status {})",
+                                                    reader_.protocol_status()));
   }
 }
 

@@ -23,9 +23,9 @@ namespace quarry::gateway {
 class FastcgiCall {
  public:
   enum class Outcome {
-    kAnswered,     // reply() has the header block and body, except for data already taken
+    kReplied,      // reply() has the header block and body, except for data already taken
     kUnreachable,  // cannot connect
-    kBadAnswer,    // malformed records, a refusal, incomplete, or too long
+    kBadReply,     // malformed records, a refusal, incomplete, or too long
     kTimeout,
   };
   /// Called when reply() has more data. The call may be destroyed in it.
@@ -83,7 +83,7 @@ class FastcgiCall {
   base::EventBufferPtr reply_;
   ReplyReader reader_;
   Stage stage_ = Stage::kConnecting;
-  Outcome outcome_ = Outcome::kBadAnswer;
+  Outcome outcome_ = Outcome::kBadReply;
   /// Bytes of the reply so far, including data already taken.
   std::size_t received_ = 0;
   std::chrono::steady_clock::time_point connect_deadline_;

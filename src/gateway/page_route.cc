@@ -30,7 +30,8 @@ bool has_endpoint(std::string_view path) {
 
 }  // namespace
 
-bool is_surely_page(std::string_view method, std::string_view path, std::string_view content_type) {
+bool is_certainly_page(std::string_view method, std::string_view path,
+                       std::string_view content_type) {
   if (has_endpoint(path)) return false;
   return method == "GET" || method == "HEAD" || (method == "POST" && is_form(content_type));
 }

@@ -8,6 +8,7 @@ namespace quarry::gateway {
 
 /// Whether a request is certainly for a web page: a GET, a HEAD or a submitted form, with no word in
 /// PATH that may be an endpoint of the pool. Doubtful requests go to the pool, which passes them on.
-bool is_surely_page(std::string_view method, std::string_view path, std::string_view content_type);
+bool is_certainly_page(std::string_view method, std::string_view path,
+                       std::string_view content_type);
 
 }  // namespace quarry::gateway

@@ -46,7 +46,7 @@ bool is_plain(char c) {
 }
 
 /// Whether the header's HTTP_ variable is unambiguous and safe.
-bool may_pass(std::string_view name, bool through_proxy) {
+bool is_forwarded(std::string_view name, bool through_proxy) {
   if (!std::ranges::all_of(name, is_plain)) return false;
   // Some programs use HTTP_PROXY as the proxy for their own requests.
   if (http::same_name(name, "Proxy")) return false;
@@ -64,7 +64,7 @@ std::string variable_of(std::string_view name) {
   return variable;
 }
 
-bool appears_before(const evkeyvalq& headers, const evkeyval* field) {
+bool is_repeated(const evkeyvalq& headers, const evkeyval* field) {
   for (const evkeyval* other = headers.tqh_first; other != field; other = other->next.tqe_next) {
     if (http::same_name(other->key, field->key)) return true;
   }
@@ -74,7 +74,7 @@ bool appears_before(const evkeyvalq& headers, const evkeyval* field) {
 void add_headers(const evkeyvalq& headers, bool through_proxy, std::string& params) {
   for (const evkeyval* field = headers.tqh_first; field != nullptr; field = field->next.tqe_next) {
     const std::string_view name = field->key;
-    if (!may_pass(name, through_proxy) || appears_before(headers, field)) continue;
+    if (!is_forwarded(name, through_proxy) || is_repeated(headers, field)) continue;
     const bool is_cookie = http::same_name(name, "Cookie");
     http::append_pair(params, variable_of(name), joined(headers, name, is_cookie ? "; " : ", "));
   }

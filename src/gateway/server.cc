@@ -23,7 +23,7 @@ using base::LogLevel;
 using base::SocketAddress;
 
 constexpr std::size_t kMaxReplyHeader = std::size_t{64} << 10;
-constexpr std::chrono::milliseconds kRest{100};
+constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr std::size_t kMaxTargetInLog = 200;
 constexpr std::size_t kLarge = std::size_t{16} << 20;
 constexpr std::string_view kTooLong = "it sent more than its Content-Length";
@@ -65,12 +65,12 @@ base::Result<ReplyStart> start_of(evbuffer* reply) {
 Server::Server(event_base* base, const GatewayOptions& options)
     : base_(base),
       options_(options),
-      rest_(base, -1, 0,
-            [this] {
-              resting_ = false;
-              listen_or_not();
-            }),
-      bounds_(base, options, exchanges_, [this] { listen_or_not(); }) {}
+      accept_pause_(base, -1, 0,
+                    [this] {
+                      is_paused_ = false;
+                      update_listening();
+                    }),
+      bounds_(base, options, exchanges_, [this] { update_listening(); }) {}
 
 Server::~Server() {
   // Aborts in-flight requests through on_gone(), while the other members still exist.
@@ -80,7 +80,8 @@ Server::~Server() {
 
 base::Result<void> Server::start() {
   http_.reset(evhttp_new(base_));
-  if (!http_ || !rest_) return base::fail(base::ErrorCode::kIo, "cannot create the HTTP server");
+  if (!http_ || !accept_pause_)
+    return base::fail(base::ErrorCode::kIo, "cannot create the HTTP server");
   // request_head.cc refuses other methods with a plain text; evhttp would send HTML.
   evhttp_set_allowed_methods(http_.get(), 0xffff);
   evhttp_set_default_content_type(http_.get(), nullptr);
@@ -108,15 +109,15 @@ base::Result<void> Server::start() {
 
 void Server::stop() {
   if (std::exchange(stopping_, true)) return;
-  listen_or_not();
+  update_listening();
   for (const auto& [bev, exchange] : exchanges_) {
     if (exchange.connection->waiting()) exchange.connection->end_soon();
   }
   if (exchanges_.empty()) event_base_loopbreak(base_);
 }
 
-void Server::listen_or_not() {
-  const bool listen = !stopping_ && !resting_ && bounds_.has_place();
+void Server::update_listening() {
+  const bool listen = !stopping_ && !is_paused_ && bounds_.has_room();
   if (std::exchange(listening_, listen) == listen) return;
   for (evconnlistener* listener : listeners_) {
     if (listen) {
@@ -131,9 +132,9 @@ void Server::on_accept_failed() {
   // Most likely out of descriptors; the connection stays in the backlog and would be reported
   // continuously.
   base::log(LogLevel::kError, "cannot accept a connection: {}", std::strerror(errno));
-  resting_ = true;
-  rest_.wait(kRest);
-  listen_or_not();
+  is_paused_ = true;
+  accept_pause_.wait(kAcceptPause);
+  update_listening();
 }
 
 bufferevent* Server::make_connection() {
@@ -142,7 +143,7 @@ bufferevent* Server::make_connection() {
   if (!connection->valid()) return nullptr;
   bufferevent* bev = connection->bev();
   exchanges_[bev].connection = std::move(connection);
-  listen_or_not();
+  update_listening();
   return bev;
 }
 
@@ -150,13 +151,13 @@ void Server::on_gone(Connection& connection) {
   // Large bodies consist of many small pieces, which the allocator would otherwise keep.
   if (connection.largest() >= kLarge) ::malloc_trim(0);
   exchanges_.erase(connection.bev());
-  listen_or_not();
+  update_listening();
   if (stopping_ && exchanges_.empty()) event_base_loopbreak(base_);
 }
 
 void Server::on_arrived(Connection& connection) {
   bounds_.arrived(connection, exchanges_.at(connection.bev()).registration);
-  listen_or_not();
+  update_listening();
 }
 
 void Server::on_replied(Connection& connection) {
@@ -171,7 +172,7 @@ void Server::on_held(Connection& connection, std::size_t bytes) {
   Connection* largest = &connection;
   for (const auto& [bev, exchange] : exchanges_) {
     Connection* const other = exchange.connection.get();
-    if (other->gathered() > largest->gathered()) largest = other;
+    if (other->buffered_body() > largest->buffered_body()) largest = other;
   }
   largest->refuse(
       {.status = 503, .text = "too many large requests at the same time: try again later"});
@@ -208,7 +209,7 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
   exchange.call = std::make_unique<FastcgiCall>(
       base_, destination_of(*request), options_, std::move(bytes),
       [this, &exchange] { on_part(exchange); },
-      [this, &exchange](FastcgiCall::Outcome outcome) { on_answer(exchange, outcome); });
+      [this, &exchange](FastcgiCall::Outcome outcome) { on_call_done(exchange, outcome); });
   exchange.call->start();
 }
 
@@ -221,15 +222,15 @@ FastcgiCall::Destination Server::destination_of(const evhttp_request& request) c
       evhttp_request_get_input_headers(const_cast<evhttp_request*>(&request)), "Content-Type");
   const bool is_page = path && !(options_.has_folders && path->ends_with('/')) &&
                        std::ranges::find(options_.pool_paths, *path) == options_.pool_paths.end() &&
-                       is_surely_page(method_name(request), *path, type == nullptr ? "" : type);
+                       is_certainly_page(method_name(request), *path, type == nullptr ? "" : type);
   return is_page ? FastcgiCall::Destination{.passing = options_.pages_passing} : to_pool;
 }
 
 void Server::on_part(Exchange& exchange) {
   if (!exchange.left && !begin_reply(exchange)) return;
-  if (!pass_on_part(exchange)) return break_off(exchange, kTooLong);
+  if (!forward_part(exchange)) return break_off(exchange, kTooLong);
   exchange.connection->flush();
-  bounds_.bound_replies();
+  bounds_.limit_replies();
 }
 
 bool Server::begin_reply(Exchange& exchange) {
@@ -247,7 +248,7 @@ bool Server::begin_reply(Exchange& exchange) {
   return true;
 }
 
-bool Server::pass_on_part(Exchange& exchange) {
+bool Server::forward_part(Exchange& exchange) {
   evbuffer* body = exchange.call->reply();
   const std::size_t size = evbuffer_get_length(body);
   if (size > *exchange.left) return false;
@@ -256,28 +257,28 @@ bool Server::pass_on_part(Exchange& exchange) {
   return true;
 }
 
-void Server::on_answer(Exchange& exchange, FastcgiCall::Outcome outcome) {
+void Server::on_call_done(Exchange& exchange, FastcgiCall::Outcome outcome) {
   if (!exchange.call->error_output().empty()) {
     base::log(LogLevel::kWarning, "client {}: {}: standard error of the pool: {}",
               exchange.client.address, exchange.request,
               base::printable(exchange.call->error_output(), 1024));
   }
   if (exchange.left) {
-    if (outcome != FastcgiCall::Outcome::kAnswered) {
+    if (outcome != FastcgiCall::Outcome::kReplied) {
       return break_off(exchange, exchange.call->error());
     }
-    if (!pass_on_part(exchange)) return break_off(exchange, kTooLong);
+    if (!forward_part(exchange)) return break_off(exchange, kTooLong);
     if (*exchange.left != 0) return break_off(exchange, "it sent less than its Content-Length");
     exchange.left.reset();
     exchange.call.reset();
     // The connection and the exchange may be destroyed in it.
     exchange.connection->end_reply();
-    return bounds_.bound_replies();
+    return bounds_.limit_replies();
   }
   const auto call = std::move(exchange.call);
-  pass_on(exchange, *call, outcome);
+  forward(exchange, *call, outcome);
   exchange.connection->flush();
-  bounds_.bound_replies();
+  bounds_.limit_replies();
 }
 
 void Server::break_off(Exchange& exchange, std::string_view reason) {
@@ -286,20 +287,20 @@ void Server::break_off(Exchange& exchange, std::string_view reason) {
   exchange.connection->close();
 }
 
-void Server::pass_on(Exchange& exchange, FastcgiCall& call, FastcgiCall::Outcome outcome) {
+void Server::forward(Exchange& exchange, FastcgiCall& call, FastcgiCall::Outcome outcome) {
   switch (outcome) {
-    case FastcgiCall::Outcome::kAnswered:
-      return pass_on_answer(exchange, call);
+    case FastcgiCall::Outcome::kReplied:
+      return forward_reply(exchange, call);
     case FastcgiCall::Outcome::kUnreachable:
       return answer_error(exchange, 502, "the pool cannot be reached", call.error());
-    case FastcgiCall::Outcome::kBadAnswer:
+    case FastcgiCall::Outcome::kBadReply:
       return answer_error(exchange, 502, "the pool sent an invalid reply", call.error());
     case FastcgiCall::Outcome::kTimeout:
       return answer_error(exchange, 504, "the pool did not reply in time", call.error());
   }
 }
 
-void Server::pass_on_answer(Exchange& exchange, FastcgiCall& call) {
+void Server::forward_reply(Exchange& exchange, FastcgiCall& call) {
   constexpr std::string_view kText = "the pool sent an invalid reply";
   evbuffer* body = call.reply();
   auto start = start_of(body);

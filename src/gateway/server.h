@@ -38,10 +38,10 @@ class Server final : private Connection::Owner {
   /// False: more of the reply is needed first.
   bool begin_reply(Exchange& exchange);
   /// Forwards the available part of a reply after begin_reply(). False: it is longer than declared.
-  bool pass_on_part(Exchange& exchange);
-  void on_answer(Exchange& exchange, FastcgiCall::Outcome outcome);
-  void pass_on(Exchange& exchange, FastcgiCall& call, FastcgiCall::Outcome outcome);
-  void pass_on_answer(Exchange& exchange, FastcgiCall& call);
+  bool forward_part(Exchange& exchange);
+  void on_call_done(Exchange& exchange, FastcgiCall::Outcome outcome);
+  void forward(Exchange& exchange, FastcgiCall& call, FastcgiCall::Outcome outcome);
+  void forward_reply(Exchange& exchange, FastcgiCall& call);
   /// Aborts a reply by closing the connection. EXCHANGE is destroyed.
   void break_off(Exchange& exchange, std::string_view reason);
   /// REASON is for the log; the client gets TEXT.
@@ -49,11 +49,11 @@ class Server final : private Connection::Owner {
   /// The same, without a line in the log.
   void answer_page(Exchange& exchange, int status, std::string_view text);
   /// Records a refusal for the status page.
-  void note_refusal(const Connection& connection, int status, std::string_view text);
+  void record_refusal(const Connection& connection, int status, std::string_view text);
   /// The pool, or the page server.
   FastcgiCall::Destination destination_of(const evhttp_request& request) const;
   void on_accept_failed();
-  void listen_or_not();
+  void update_listening();
 
   void on_arrived(Connection& connection) override;
   void on_replied(Connection& connection) override;
@@ -70,8 +70,8 @@ class Server final : private Connection::Owner {
   std::size_t held_ = 0;
   bool stopping_ = false;
   bool listening_ = true;
-  bool resting_ = false;
-  base::Event rest_;
+  bool is_paused_ = false;
+  base::Event accept_pause_;
   std::vector<evconnlistener*> listeners_;
   ConnectionBounds bounds_;  // before exchanges_, whose registrations refer to it
   Exchanges exchanges_;

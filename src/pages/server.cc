@@ -24,7 +24,7 @@ namespace {
 using base::LogLevel;
 
 // Maximum bytes of a page buffered for a client that reads slowly.
-constexpr std::size_t kMaxUntaken = std::size_t{4} << 20;
+constexpr std::size_t kMaxUnsent = std::size_t{4} << 20;
 constexpr std::size_t kMaxConnections = 1000;
 constexpr std::string_view kRetryAfter = "Retry-After: 5\r\n";
 
@@ -40,13 +40,13 @@ Server::Server(event_base* base, const Options& options, const ServedRepositorie
       fossil_environment_(options),
       pool_(base, options, served, fossil_environment_, starter),
       cache_(options.cache, options.cache_ttl),
-      taking_(base, handles.taking, EV_READ | EV_PERSIST, [this] { take_connections(); }),
-      sweeping_(base, -1, 0, [this] {
-        over_.clear();
-        begin_waiting();
-        end_if_done();
+      incoming_(base, handles.taking, EV_READ | EV_PERSIST, [this] { take_connections(); }),
+      cleanup_(base, -1, 0, [this] {
+        finished_.clear();
+        start_waiting();
+        stop_if_idle();
       }) {
-  taking_.wait();
+  incoming_.wait();
 }
 
 Server::~Server() {
@@ -57,11 +57,11 @@ Server::~Server() {
 void Server::stop() {
   if (std::exchange(is_stopping_, true)) return;
   take_connections();
-  taking_.stop_waiting();
-  end_if_done();
+  incoming_.stop_waiting();
+  stop_if_idle();
 }
 
-void Server::end_if_done() {
+void Server::stop_if_idle() {
   if (is_stopping_ && connections_.empty() && runs_.empty()) event_base_loopbreak(base_);
 }
 
@@ -84,7 +84,7 @@ void Server::take_connections() {
     connections_[key].connection = std::move(connection);
   }
   // The process that passes them on then finds its socket full and logs that.
-  taking_.stop_waiting();
+  incoming_.stop_waiting();
 }
 
 void Server::on_request(PageConnection& connection, bool is_too_large) {
@@ -97,7 +97,7 @@ void Server::on_request(PageConnection& connection, bool is_too_large) {
     return answer(connection, {503, "too many large requests at the same time: try again later",
                                std::string(kRetryAfter)});
   }
-  if (const auto refusal = refused_as_it_is(request)) return answer(connection, *refusal);
+  if (const auto refusal = refuse_request(request)) return answer(connection, *refusal);
   const auto target = target_of(served_, request.path());
   if (!target) return answer(connection, {404, "no such repository"});
   on_target(connection, *target);
@@ -141,7 +141,7 @@ void Server::ask(Waiting waiting) {
                               std::string(kRetryAfter)});
 }
 
-void Server::begin_waiting() {
+void Server::start_waiting() {
   while (!waiting_.empty() && pool_.has_room()) {
     Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
@@ -207,7 +207,7 @@ void Server::answer(PageConnection& connection, const CachedPage& page) {
   connection.end();
 }
 
-void Server::on_taken(PageConnection& connection) {
+void Server::on_drained(PageConnection& connection) {
   if (FossilRun* const run = connections_.at(&connection).run) run->resume();
 }
 
@@ -224,11 +224,11 @@ void Server::on_gone(PageConnection& connection) {
       run->cancel();
     }
   }
-  leave_waiting(connection);
+  remove_waiting(connection);
   log_access(connection);
   connections_.erase(found);
-  if (!is_stopping_) taking_.wait();
-  end_if_done();
+  if (!is_stopping_) incoming_.wait();
+  stop_if_idle();
 }
 
 void Server::log_access(PageConnection& connection) {
@@ -258,7 +258,7 @@ void Server::log_access(PageConnection& connection) {
   handles_.access_log->write(record);
 }
 
-void Server::leave_waiting(PageConnection& connection) {
+void Server::remove_waiting(PageConnection& connection) {
   // A shared page is made even if nobody waits for it, and cached.
   for (auto& [key, shared] : shared_) shared->connections.remove(&connection);
   for (auto each = waiting_.begin(); each != waiting_.end();) {
@@ -274,9 +274,10 @@ void Server::leave_waiting(PageConnection& connection) {
 void Server::on_head(FossilRun& run, http::ReplyHeader& header) {
   Running& running = runs_.at(&run);
   if (running.shared) {
-    const bool is_kept = CachedPage::may_be(header) && *header.content_length <= cache_.largest();
+    const bool is_cacheable =
+        CachedPage::is_cacheable(header) && *header.content_length <= cache_.largest();
     running.shared->header = header;
-    if (!is_kept) unshare(run);
+    if (!is_cacheable) unshare(run);
     return;
   }
   if (running.login) running.login->on_head(header);
@@ -320,20 +321,20 @@ void Server::on_body(FossilRun& run, evbuffer* body) {
     return;
   }
   running.connection->add(body);
-  if (running.connection->untaken() > kMaxUntaken) run.pause();
+  if (running.connection->unsent() > kMaxUnsent) run.pause();
 }
 
 void Server::on_complete(FossilRun& run) {
   Running& running = runs_.at(&run);
   if (running.login) running.login->on_complete();
-  if (running.shared) return give_to_all(*std::exchange(running.shared, nullptr));
+  if (running.shared) return finish_shared(*std::exchange(running.shared, nullptr));
   PageConnection* const connection = std::exchange(running.connection, nullptr);
   if (connection == nullptr) return;
   connections_.at(connection).run = nullptr;
   connection->end();
 }
 
-void Server::give_to_all(Shared& shared) {
+void Server::finish_shared(Shared& shared) {
   shared_.erase(shared.key);
   const std::size_t size = evbuffer_get_length(shared.body.get());
   const auto* bytes = reinterpret_cast<const char*>(evbuffer_pullup(shared.body.get(), -1));
@@ -349,13 +350,13 @@ void Server::give_to_all(Shared& shared) {
   }
 }
 
-void Server::on_over(FossilRun& run) {
+void Server::on_finished(FossilRun& run) {
   const auto found = runs_.find(&run);
-  over_.push_back(std::move(found->second));
+  finished_.push_back(std::move(found->second));
   runs_.erase(found);
   pool_.release();
   show_state();
-  sweeping_.wait(std::chrono::milliseconds{0});
+  cleanup_.wait(std::chrono::milliseconds{0});
 }
 
 }  // namespace quarry::pages

@@ -19,7 +19,7 @@
 #include "quarry/base/event_handles.h"
 #include "quarry/pages/options.h"
 #include "quarry/pages/pages.h"
-#include "request/refusal.h"
+#include "request/page_request.h"
 #include "request/target.h"
 
 namespace quarry::pages {
@@ -78,26 +78,26 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   void unshare(FossilRun& run);
   void answer(PageConnection& connection, const CachedPage& page);
   /// A shared page is complete.
-  void give_to_all(Shared& shared);
+  void finish_shared(Shared& shared);
   /// Answers all requests in WAITING with REFUSAL.
   void refuse(Waiting waiting, const Refusal& refusal);
-  void leave_waiting(PageConnection& connection);
+  void remove_waiting(PageConnection& connection);
   void log_access(PageConnection& connection);
   void answer(PageConnection& connection, const Refusal& refusal, bool is_json = false);
   /// Records it for the status page.
-  void note_refusal(const PageRequest& request, const Refusal& refusal);
-  void begin_waiting();
+  void record_refusal(const PageRequest& request, const Refusal& refusal);
+  void start_waiting();
   void show_state();
-  void end_if_done();
+  void stop_if_idle();
 
   void on_request(PageConnection& connection, bool is_too_large) override;
-  void on_taken(PageConnection& connection) override;
+  void on_drained(PageConnection& connection) override;
   void on_gone(PageConnection& connection) override;
   void on_head(FossilRun& run, http::ReplyHeader& header) override;
   void on_body(FossilRun& run, evbuffer* body) override;
   void on_complete(FossilRun& run) override;
   void on_fault(FossilRun& run, FossilRun::Fault fault, const std::string& reason) override;
-  void on_over(FossilRun& run) override;
+  void on_finished(FossilRun& run) override;
 
   event_base* base_;
   const Options& options_;
@@ -113,9 +113,9 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   std::list<Waiting> waiting_;
   PageCache cache_;
   std::unordered_map<std::string, Shared*> shared_;  // by key
-  std::list<Running> over_;  // destroyed once none of their callbacks is running
-  base::Event taking_;
-  base::Event sweeping_;
+  std::list<Running> finished_;  // destroyed once none of their callbacks is running
+  base::Event incoming_;
+  base::Event cleanup_;
 };
 
 }  // namespace quarry::pages

@@ -34,7 +34,7 @@ constexpr auto kKeptParameters = std::to_array<std::string_view>(
      parameter::kServerPort, parameter::kScriptName, parameter::kPathInfo, parameter::kRequestUri,
      parameter::kQueryString});
 
-bool holds_any(std::string_view text, auto words) {
+bool contains_any(std::string_view text, auto words) {
   return std::ranges::any_of(words, [&](std::string_view word) { return text.contains(word); });
 }
 
@@ -54,20 +54,20 @@ bool is_browser(std::string_view text) {
 }  // namespace
 
 std::optional<Agent> agent_of(std::string_view user_agent) {
-  constexpr auto kOfRobots = std::to_array<std::string_view>({"bot", "spider", "crawl", "http"});
-  constexpr auto kOfPhones =
+  constexpr auto kRobotWords = std::to_array<std::string_view>({"bot", "spider", "crawl", "http"});
+  constexpr auto kPhoneWords =
       std::to_array<std::string_view>({"Android", "Mobile", "iPhone", "iPad", "iPod"});
-  constexpr auto kOthers =
+  constexpr auto kUnknownAgents =
       std::to_array<std::string_view>({"Opera/", "Safari/", "Lynx/", "NetSurf/"});
-  if (holds_any(user_agent, kOfRobots)) return Agent::kRobot;
+  if (contains_any(user_agent, kRobotWords)) return Agent::kRobot;
   const bool is_other = std::ranges::any_of(
-      kOthers, [&](std::string_view name) { return user_agent.starts_with(name); });
+      kUnknownAgents, [&](std::string_view name) { return user_agent.starts_with(name); });
   if (is_other) return std::nullopt;
   if (!user_agent.starts_with("Mozilla/")) return Agent::kRobot;
   const bool is_known = user_agent.starts_with("Mozilla/5.0 (") && is_browser(user_agent) &&
                         user_agent.find("Mozilla/", 1) == std::string_view::npos;
   if (!is_known) return std::nullopt;
-  return holds_any(user_agent, kOfPhones) ? Agent::kPhone : Agent::kBrowser;
+  return contains_any(user_agent, kPhoneWords) ? Agent::kPhone : Agent::kBrowser;
 }
 
 std::string_view canonical(Agent agent) {

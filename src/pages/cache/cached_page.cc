@@ -53,7 +53,7 @@ bool is_text(std::string_view type) {
 
 /// Whether BODY contains something that only one client may use: fossil shows robots a captcha on
 /// expensive pages, and signs forms.
-bool is_for_one(std::string_view body) {
+bool is_personal(std::string_view body) {
   constexpr auto kSigns = std::to_array<std::string_view>(
       {"captchaseed", "captcha-audio/", "class=\"captcha\"", "name=\"csrf\""});
   return std::ranges::any_of(kSigns, [&](std::string_view sign) { return body.contains(sign); });
@@ -95,7 +95,7 @@ std::uint32_t checksum_of(std::string_view text) {
 
 }  // namespace
 
-bool CachedPage::may_be(const http::ReplyHeader& header) {
+bool CachedPage::is_cacheable(const http::ReplyHeader& header) {
   return header.status == 200 && header.content_length && field_of(header, "Set-Cookie").empty() &&
          field_of(header, "Content-Encoding").empty() && field_of(header, "Vary").empty() &&
          !field_of(header, "Cache-Control").contains("private") &&
@@ -104,7 +104,8 @@ bool CachedPage::may_be(const http::ReplyHeader& header) {
 
 std::shared_ptr<const CachedPage> CachedPage::make(http::ReplyHeader header,
                                                    std::string_view body) {
-  if (!may_be(header) || *header.content_length != body.size() || is_for_one(body)) return nullptr;
+  if (!is_cacheable(header) || *header.content_length != body.size() || is_personal(body))
+    return nullptr;
   std::shared_ptr<CachedPage> page(new CachedPage);
   page->nonce_ = nonce_in(header);
   if (!page->nonce_.empty() && page->nonce_.size() < kMinNonce) return nullptr;

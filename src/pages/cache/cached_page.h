@@ -25,7 +25,7 @@ class CachedPage {
   /// to one client. Null otherwise.
   static std::shared_ptr<const CachedPage> make(http::ReplyHeader header, std::string_view body);
   /// Whether a reply with HEADER can be shared, judging by the header alone.
-  static bool may_be(const http::ReplyHeader& header);
+  static bool is_cacheable(const http::ReplyHeader& header);
 
   struct ReplyOptions {
     bool takes_gzip = false;

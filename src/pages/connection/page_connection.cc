@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kDrainTime{2000};
 // Below this many buffered bytes, more of the reply is requested.
-constexpr std::size_t kLittle = std::size_t{256} << 10;
+constexpr std::size_t kLowWater = std::size_t{256} << 10;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ PageConnection::PageConnection(event_base* base, base::Fd socket, const Options&
         connection->owner_.on_gone(*connection);
       },
       this);
-  bufferevent_setwatermark(bev_.get(), EV_WRITE, kLittle, 0);
+  bufferevent_setwatermark(bev_.get(), EV_WRITE, kLowWater, 0);
   const timeval time = base::to_timeval(options.timeout);
   bufferevent_set_timeouts(bev_.get(), &time, &time);
   bufferevent_enable(bev_.get(), EV_READ | EV_WRITE);
@@ -63,8 +63,8 @@ void PageConnection::on_input() {
 
 void PageConnection::on_output() {
   if (state_ == State::kReading) return;
-  if (state_ == State::kHandled) return owner_.on_taken(*this);
-  if (untaken() > 0) return;
+  if (state_ == State::kHandled) return owner_.on_drained(*this);
+  if (unsent() > 0) return;
   if (!is_refused_) return owner_.on_gone(*this);
   // The web server may still be sending: closing now could make it lose the reply.
   const timeval time = base::to_timeval(kDrainTime);
@@ -116,7 +116,7 @@ void PageConnection::end() {
   bufferevent_setwatermark(bev_.get(), EV_WRITE, 0, 0);
 }
 
-std::size_t PageConnection::untaken() const {
+std::size_t PageConnection::unsent() const {
   return evbuffer_get_length(bufferevent_get_output(bev_.get()));
 }
 

@@ -29,7 +29,7 @@ class PageConnection {
     /// The request has arrived; IS_TOO_LARGE: without its body.
     virtual void on_request(PageConnection& connection, bool is_too_large) = 0;
     /// The output buffer has drained.
-    virtual void on_taken(PageConnection& connection) = 0;
+    virtual void on_drained(PageConnection& connection) = 0;
     /// The connection has ended. The owner destroys it in this call.
     virtual void on_gone(PageConnection& connection) = 0;
   };
@@ -54,7 +54,7 @@ class PageConnection {
   /// Completes the reply. on_gone() follows when it has been sent.
   void end();
   /// Bytes of the reply that the web server has not read yet.
-  std::size_t untaken() const;
+  std::size_t unsent() const;
   /// 0 until the reply starts.
   int status() const { return status_; }
   /// Bytes of the reply's body so far.

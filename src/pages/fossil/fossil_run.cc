@@ -18,7 +18,7 @@ constexpr std::size_t kMaxErrors = 4096;
 // Maximum bytes read at once.
 constexpr std::size_t kMaxRead = std::size_t{1} << 20;
 // Time to exit after the reply is complete: fossil may still be writing to the repository.
-constexpr std::chrono::milliseconds kLeaveTime{10'000};
+constexpr std::chrono::milliseconds kExitTime{10'000};
 constexpr std::string_view kStatusLine = "HTTP/1.";
 
 bufferevent* watch(event_base* base, base::Fd fd) {
@@ -72,24 +72,24 @@ FossilRun::FossilRun(event_base* base, FossilProcess process, std::string_view h
 }
 
 void FossilRun::pause() {
-  if (state_ == State::kLeaving || std::exchange(is_paused_, true)) return;
+  if (state_ == State::kExiting || std::exchange(is_paused_, true)) return;
   bufferevent_disable(output_.get(), EV_READ);
   deadline_.stop_waiting();
 }
 
 void FossilRun::resume() {
-  if (state_ == State::kLeaving || !std::exchange(is_paused_, false)) return;
+  if (state_ == State::kExiting || !std::exchange(is_paused_, false)) return;
   deadline_.wait(options_.timeout);
   bufferevent_enable(output_.get(), EV_READ);
 }
 
 void FossilRun::cancel() {
-  state_ = State::kLeaving;
+  state_ = State::kExiting;
   deadline_.wait(std::chrono::milliseconds{0});
 }
 
-void FossilRun::over() {
-  if (!std::exchange(is_over_, true)) owner_.on_over(*this);
+void FossilRun::finish() {
+  if (!std::exchange(is_finished_, true)) owner_.on_finished(*this);
 }
 
 void FossilRun::on_output() {
@@ -144,8 +144,8 @@ void FossilRun::take_body() {
 }
 
 void FossilRun::complete() {
-  state_ = State::kLeaving;
-  deadline_.wait(kLeaveTime);
+  state_ = State::kExiting;
+  deadline_.wait(kExitTime);
   owner_.on_complete(*this);
 }
 
@@ -154,9 +154,9 @@ void FossilRun::on_output_end() {
     take_body();
     if (state_ == State::kBody && !declared_) complete();
   }
-  if (state_ != State::kLeaving) fault(Fault::kBroken, "its reply ended early");
+  if (state_ != State::kExiting) fault(Fault::kBroken, "its reply ended early");
   output_.reset();
-  over();
+  finish();
 }
 
 void FossilRun::on_exit(int status) {
@@ -165,8 +165,8 @@ void FossilRun::on_exit(int status) {
 }
 
 void FossilRun::fault(Fault fault, std::string reason) {
-  if (state_ == State::kLeaving) return;
-  state_ = State::kLeaving;
+  if (state_ == State::kExiting) return;
+  state_ = State::kExiting;
   if (!status_.empty()) reason += fmt::format("; {}", status_);
   if (errors_) {
     evbuffer* const said = bufferevent_get_input(errors_.get());
@@ -179,10 +179,10 @@ void FossilRun::fault(Fault fault, std::string reason) {
 }
 
 void FossilRun::on_deadline() {
-  if (state_ != State::kLeaving) {
+  if (state_ != State::kExiting) {
     fault(Fault::kTimeout, fmt::format("it took longer than {}", base::in_words(options_.timeout)));
   }
-  over();
+  finish();
 }
 
 }  // namespace quarry::pages

@@ -1,6 +1,6 @@
 // One request to one `fossil http` process, and its reply, without blocking.
 //
-//   sending and reading ──> head ──> body … ──> complete ──> the process exits by itself ──> over
+//   sending and reading ──> head ──> body … ──> complete ──> the process exits by itself ──> finished
 //                      └──────────┴─────────┴──> broken (the process is killed)
 #pragma once
 
@@ -35,7 +35,7 @@ class FossilRun {
     /// The reply was cut short; REASON is for the log.
     virtual void on_fault(FossilRun& run, Fault fault, const std::string& reason) = 0;
     /// The run has ended in any way. The owner destroys it, but not in this call.
-    virtual void on_over(FossilRun& run) = 0;
+    virtual void on_finished(FossilRun& run) = 0;
   };
 
   /// Sends PROCESS the HEAD from scgi_head() and all of BODY. HEAD_ONLY: the reply has no body.
@@ -49,13 +49,13 @@ class FossilRun {
   /// Stops reading the reply, and the clock of the time limit, until resume().
   void pause();
   void resume();
-  /// Kills the process; only on_over() follows.
+  /// Kills the process; only on_finished() follows.
   void cancel();
   /// The process has exited; STATUS as in waitpid(2).
   void on_exit(int status);
 
  private:
-  enum class State { kHead, kBody, kLeaving };
+  enum class State { kHead, kBody, kExiting };
   using BevPtr = std::unique_ptr<bufferevent, base::FreeWith<bufferevent_free>>;
 
   void on_output();
@@ -65,7 +65,7 @@ class FossilRun {
   void complete();
   void fault(Fault fault, std::string reason);
   void on_deadline();
-  void over();
+  void finish();
 
   FossilProcess process_;
   const Options& options_;
@@ -73,7 +73,7 @@ class FossilRun {
   bool head_only_;
   State state_ = State::kHead;
   bool is_paused_ = false;
-  bool is_over_ = false;
+  bool is_finished_ = false;
   std::optional<std::uint64_t> declared_;
   std::uint64_t received_ = 0;
   std::string status_;  // how the process ended, if it has

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "request/page_request.h"
-#include "request/refusal.h"
 #include "request/target.h"
 
 namespace quarry::pages {

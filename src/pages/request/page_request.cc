@@ -7,6 +7,7 @@
 #include "quarry/base/escape.h"
 #include "quarry/base/url.h"
 #include "quarry/http/parameters.h"
+#include "quarry/http/request_head.h"
 #include "quarry/http/syntax.h"
 
 namespace quarry::pages {
@@ -16,6 +17,10 @@ namespace parameter = http::parameter;
 
 constexpr std::size_t kMaxTargetInLog = 200;
 constexpr std::string_view kSyncType = "application/x-fossil";
+
+bool is_served(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "POST";
+}
 
 }  // namespace
 
@@ -56,6 +61,19 @@ std::string PageRequest::in_words() const {
   return fmt::format("client {}: {} {}", base::printable(get(parameter::kRemoteAddress), 60),
                      base::printable(get(parameter::kRequestMethod), 20),
                      base::printable(base::without_secrets(target()), kMaxTargetInLog));
+}
+
+std::optional<Refusal> refuse_request(const PageRequest& request) {
+  if (!is_served(request.get(parameter::kRequestMethod))) {
+    return Refusal{405, "this method is not served here",
+                   fmt::format("Allow: {}\r\n", http::kAllowedMethods)};
+  }
+  if (!http::is_host(request.get(parameter::kHost))) {
+    return Refusal{400, "the Host header is malformed"};
+  }
+  // Fossil would serve a sync without the limits that workers enforce.
+  if (request.is_sync()) return Refusal{415, "this kind of sync request is not supported here"};
+  return std::nullopt;
 }
 
 }  // namespace quarry::pages

@@ -1,6 +1,8 @@
-// A request for a page: its parameters (quarry/http/parameters.h) and its body.
+// A request for a page: its parameters (quarry/http/parameters.h) and its body; and an error reply in
+// place of the page.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,5 +36,16 @@ struct PageRequest {
   /// Client, method and path for the log: printable and without secrets.
   std::string in_words() const;
 };
+
+struct Refusal {
+  int status = 500;
+  std::string text;
+  std::string headers = {};
+  /// The text for the log, if it differs.
+  std::string in_log = {};
+};
+
+/// Checks that do not depend on a repository. Nullopt: REQUEST may proceed.
+std::optional<Refusal> refuse_request(const PageRequest& request);
 
 }  // namespace quarry::pages

@@ -19,7 +19,7 @@ def served(start, fresh):
 
 
 def exchange(port: int, request: bytes) -> bytes:
-    """All that is answered until the other end closes."""
+    """The whole reply to REQUEST."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall(request)
         parts = []
@@ -79,7 +79,7 @@ def test_fossil_itself_never_answers_a_sync(served, target, kind):
 
 
 def test_concurrent_visitors_get_their_own_pages(served, fresh):
-    """Half of them logged in: nobody sees another's name."""
+    """Half of them are logged in: nobody sees another user's name."""
     _, port = served
     repofile.add_user(fresh, "member", "word", "dei")
     member = Browser(port)

@@ -1,4 +1,4 @@
-"""Pages and background work on one file: what follows a push goes out once, whoever shows pages meanwhile."""
+"""Pages and background jobs on one repository: alerts and hooks go out exactly once."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_p
         while not ended.is_set():
             with contextlib.suppress(ConnectionError):
                 page = browser.get("/wcontent")
-                # Fossil gives up where another one writes just then, or notes the address that it is asked for, too.
+                # fossil fails if another process writes at that moment, also when it stores its base URL.
                 if page.status != 200 and "locked" not in page.text and "baseurl:" not in page.text:
                     wrong.append(page.text)
                 seen.append(page.status)
@@ -55,9 +55,9 @@ def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_p
         for page in pages:
             answer = peer.push(file_card(page))
             assert answer.status == 200 and not answer.errors(), answer.raw
-        wait_until(lambda: set(told(mails)) == set(titles), "the alerts")
+        wait_until(lambda: set(alerted(mails)) == set(titles), "the alerts")
         wait_until(lambda: set(hooked(hook, pages)) == {sha3(page) for page in pages}, "the hooks")
-        # And nothing of it is told again by who shows pages now.
+        # And pages do not send them again.
         soon = len(seen) + 60
         wait_until(lambda: len(seen) > soon or wrong, "more pages")
     finally:
@@ -65,18 +65,18 @@ def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_p
         for each in visitors:
             each.join()
     assert not wrong, wrong[0]
-    assert sorted(told(mails)) == titles
+    assert sorted(alerted(mails)) == titles
     assert sorted(hooked(hook, pages)) == sorted(sha3(page) for page in pages)
     repofile.set_config(path, "backoffice-disable", 1)
     proof.check(path, fossil)
 
 
-def told(mails):
+def alerted(mails):
     return [title for message in mail.read(mails)
             for title in re.findall(r"^(Page-\d+) \(user: hand\)$", mail.text(message), re.MULTILINE)]
 
 
 def hooked(output, pages):
-    """Which of PAGES the hook was told, as often as it was."""
-    told = [line.split()[0] for line in output.read_text().splitlines()] if output.exists() else []
-    return [name for name in told if name in {sha3(page) for page in pages}]
+    """The names of PAGES that the hook got, each as often as it did."""
+    names = [line.split()[0] for line in output.read_text().splitlines()] if output.exists() else []
+    return [name for name in names if name in {sha3(page) for page in pages}]

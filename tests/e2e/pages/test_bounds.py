@@ -1,4 +1,4 @@
-"""A `fossil` that dies, hangs, floods or replies with garbage, and such visitors: each is bounded and logged."""
+"""A `fossil` that dies, hangs, floods or replies with garbage, and clients that stall: limited and logged."""
 
 import concurrent.futures
 import contextlib
@@ -209,7 +209,7 @@ def test_a_client_that_stops_reading_delays_nobody(serve):
     with socket.create_connection(("127.0.0.1", visitor.port)) as silent:
         silent.sendall(b"GET /endless HTTP/1.0\r\nHost: x\r\n\r\n")
         for _ in range(3):
-            # A page that takes longer than the timeout, on a slow machine, is asked for again.
+            # On a slow machine, a page may exceed the timeout.
             wait_until(lambda: visitor.get("/").text == "body of 0", "a page beside it")
     wait_for_makers(server, 1)
 

@@ -43,7 +43,7 @@ def project(fresh, fossil, tmp_path):
 
 @pytest.fixture
 def serve(start, tmp_path):
-    """A server of the fixture's repository, and its visitor."""
+    """A server of the fixture's repository, and a visitor."""
     def begin(**pool) -> tuple[Daemon, Browser]:
         port = free_port()
         server = start({"pages": "fossil", **pool}, http={"listen": f"127.0.0.1:{port}"},
@@ -59,7 +59,7 @@ def figures(server: Daemon) -> dict:
     return next(each for each in json.loads(done.stdout)["services"] if each["service"] == "pages www")["pages"]
 
 
-def keep(server: Daemon, visitor: Browser) -> None:
+def wait_for_cached_page(server: Daemon, visitor: Browser) -> None:
     """Right after a change, a page is not cached, because another change might follow in the same tick."""
     before = figures(server)["from cache"]
     wait_until(lambda: visitor.get("/timeline").status == 200 and figures(server)["from cache"] > before, "a page from the cache")
@@ -176,7 +176,7 @@ def test_no_page_is_stale(serve, project, fresh, fossil, seed):
         changes()
         for path in chosen.sample(PAGES, 5):
             agent = chosen.choice([{}, {"User_Agent": PHONE}, {"User_Agent": "Somebot/1.0"}])
-            # Twice, so that the second is from the cache where that may be.
+            # Twice, because the second may come from the cache.
             for _ in range(2):
                 seen, made = (plain(each.get(path, **agent), each.port) for each in (visitor, without))
                 assert seen == made, (path, agent, changes.count)
@@ -194,16 +194,16 @@ def test_a_moderators_decision_shows_at_once(serve, project, fresh, kind, page, 
         title = f"waits-{number}"
 
         def made_anew() -> str:
-            """The visitor's page, which is not the one that was kept."""
+            """The visitor's page, which does not come from the cache."""
             before = figures(server)["made"]
             text = visitor.get(page).text
-            wait_until(lambda: figures(server)["made"] > before, "a page that is made anew")
+            wait_until(lambda: figures(server)["made"] > before, "a new page")
             return text
-        keep(server, visitor)
+        wait_for_cached_page(server, visitor)
         assert title not in visitor.get(page).text
         getattr(moderated, kind)(title)
         assert (title in made_anew()) != is_hidden
-        keep(server, visitor)
+        wait_for_cached_page(server, visitor)
         assert (title in visitor.get(page).text) != is_hidden
         moderated.decide(approves)
         assert (title in made_anew()) == approves
@@ -227,7 +227,7 @@ def test_a_logged_in_users_page_is_never_shown_to_others(serve, project, fresh):
     server, visitor = serve()
     member = Browser(visitor.port)
     for _ in range(3):
-        keep(server, visitor)
+        wait_for_cached_page(server, visitor)
         assert "member" not in visitor.get("/timeline").text
         member.log_in("/login", "member", "word")
         page = member.get("/timeline")
@@ -287,7 +287,7 @@ def test_visitors_while_commits_come(serve, project, fresh, fossil):
 
 def test_a_known_page_is_not_sent_again(serve, project):
     server, visitor = serve()
-    keep(server, visitor)
+    wait_for_cached_page(server, visitor)
     page = visitor.get("/timeline")
     same = visitor.get("/timeline", If_None_Match=page.headers["etag"])
     assert same.status == 304 and not same.body and "content-security-policy" not in same.headers
@@ -297,8 +297,8 @@ def test_figures_are_in_the_status(serve, project):
     server, visitor = serve()
     for _ in range(3):
         visitor.get("/timeline")
-    told = figures(server)
-    assert told["about"].startswith("fossil 2.") and told["made"] >= 1 and told["failed"] == 0
+    shown = figures(server)
+    assert shown["about"].startswith("fossil 2.") and shown["made"] >= 1 and shown["failed"] == 0
     row = re.compile(r"^pages www +fossil 2\.\S+ +0 +0 +\d+ +\d+ +0 +0 +0 +\S+$", re.MULTILINE)
     # A process that makes a page runs a little longer than its reply.
     wait_until(lambda: row.search(quarry("status", "--socket", server.control).stdout), "the figures of a pool at rest")

@@ -15,7 +15,7 @@ from support.program import quarry
 
 ALL = "/status?live&all"
 
-# Each worker remembers for some seconds what it has seen of the courier's files.
+# Each worker caches the state of the courier's files for some seconds.
 ONE = {"pm.max_children": 1}
 
 
@@ -26,7 +26,7 @@ def document(port: int, address: str = ALL + "&json") -> dict:
 
 
 class Two:
-    """Two pools, of which www, behind [http], may show both, and MORE. OTHER: words of the other."""
+    """Two pools: www, behind [http], which may show both, and `other`. WORDS and OTHER: their directives; MORE: sections."""
 
     def __init__(self, start, repository: Path, folder: Path, more: str = "", other: dict[str, object] | None = None,
                  http: dict[str, object] | None = None, **words: object):
@@ -106,15 +106,15 @@ def test_the_couriers_destinations_are_shown_without_secrets(start, fresh, tmp_p
         process.wait_until(lambda: destinations(two.port)["chat"]["error"], "an error")
         chat = destinations(two.port)["chat"]
         assert chat["waiting"] >= 1 and chat["oldest"] >= 0 and chat["error"].endswith("HTTP status 500")
-        told = json.dumps(document(two.port))
-        assert "no: " not in told and "path-is-secret" not in told
+        text = json.dumps(document(two.port))
+        assert "no: " not in text and "path-is-secret" not in text
         assert document(two.port)["courier"]["running"] is True
-        # What is server-wide is not on the page of one pool.
+        # The page of one pool does not show the courier.
         assert "chat" not in json.dumps(document(two.port, "/status?live&json"))
 
 
-def refusals(told: dict) -> dict[tuple[str, str, int], dict]:
-    return {(each.get("pool", ""), each["by"], each["status"]): each for each in told["refused"]}
+def refusals(document: dict) -> dict[tuple[str, str, int], dict]:
+    return {(each.get("pool", ""), each["by"], each["status"]): each for each in document["refused"]}
 
 
 def test_refusals_of_all_pools_are_in_one_list_with_room_for_workers(start, fresh, tmp_path):
@@ -144,14 +144,14 @@ def test_refusals_by_the_pages_process_are_shown(launch, fresh, tmp_path):
                                      "pages.program": fake_fossil.failing(tmp_path)})
     for path in ("/timeline?token=hidden", "/wiki"):
         assert Browser(server.port).get(path).status == 502
-    told = document(server.port, "/status?live&json")
-    refused = refusals(told)["", "pages", 502]
+    shown = document(server.port, "/status?live&json")
+    refused = refusals(shown)["", "pages", 502]
     assert (refused["times"], refused["method"], refused["uri"], refused["text"]) == (2, "GET", "/wiki", "the page could not be generated")
-    assert "hidden" not in json.dumps(told)
+    assert "hidden" not in json.dumps(shown)
 
 
 def change_sets_of_www(two: Two) -> dict:
-    """As the page of the other pool shows them."""
+    """The change sets of www on the page of the other pool."""
     reply = fastcgi.ask(two.other, "/status", "live&all&json")
     assert reply.status == 200, reply.text
     return {each["pool"]: each for each in json.loads(reply.body)["pools"]}["www"]["changes"]

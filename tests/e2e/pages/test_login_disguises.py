@@ -23,7 +23,7 @@ def parts(path, head, **fields):
 USUAL = 'Content-Disposition: form-data; name="@"'
 
 
-# How a stranger may tell a login: path, query, body, content type; and headers.
+# Forms of a login: path, query, body, content type and method; and headers.
 DISGUISES = {
     "query": (("/login", "u=ann&p={}"), {}),
     "query of a POST": (("/login", "u=ann&p={}", b"x=1"), {}),
@@ -44,7 +44,7 @@ DISGUISES = {
     "parts of JSON": (parts("/json/login", USUAL, name="ann", password="{}"), {}),
     "parts with odd heads": (parts("/enter", 'X: "y"\r\nn "@" "z"', u="ann", p="{}"), {}),
     "parts in capitals": (parts("/enter", 'CONTENT-DISPOSITION: FORM-DATA;NAME= @', u="ann", p="{}"), {}),
-    "parts behind a large one": (parts("/enter", USUAL, x="y" * 60000, u="ann", p="{}"), {}),
+    "parts after a large one": (parts("/enter", USUAL, x="y" * 60000, u="ann", p="{}"), {}),
     "JSON in the query": (("/json/login", "name=ann&password={}"), {}),
     "JSON short": (("/json/login", "n=ann&p={}"), {}),
     "JSON form": (("/json/login", "", b"name=ann&password={}"), {}),
@@ -67,9 +67,9 @@ def test_a_login_in_disguise_counts(served, fresh, disguise):
     stranger = Stranger(served)
 
     def guess(password: str):
-        told = [word.replace(b"{}", password.encode()) if isinstance(word, bytes) else word and word.replace("{}", password)
-                for word in words]
-        return stranger.ask(*told, **{name: value.replace("{}", password) for name, value in headers.items()})
+        filled = [word.replace(b"{}", password.encode()) if isinstance(word, bytes) else word and word.replace("{}", password)
+                  for word in words]
+        return stranger.ask(*filled, **{name: value.replace("{}", password) for name, value in headers.items()})
 
     for _ in range(ALLOWED):
         assert guess("wrong").status in (200, 401)
@@ -108,7 +108,7 @@ def test_requests_that_are_not_counted_log_nobody_in(served, fresh, disguise):
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_sync_with_another_method_logs_nobody_in(served, fresh, method):
-    """fossil itself would look at it without counting."""
+    """fossil would check the password without counting failures."""
     secret = str(repofile.value(fresh, "SELECT pw FROM user WHERE login='ann'"))
     body = wire.signed(b"pull 0 0\nclone 3 1\n", "ann", secret)
     for path in ("/xfer", "/timeline", "/"):
@@ -125,7 +125,7 @@ SPELLINGS = ["/login", "//login", "/./login", "/x/../login", "/login/", "/login/
 
 @pytest.mark.slow
 def test_no_spelling_of_the_url_escapes_the_limit(launch, fresh):
-    """As web servers make paths of them."""
+    """As web servers turn URLs into paths."""
     repofile.add_user(fresh, "ann", "word", "deip")
     repofile.set_config(fresh, "walias:/enter", "/login")
     server = launch(fresh, settings={"sync.login_failures": "1"}, web_pages=True)
@@ -150,14 +150,14 @@ def test_no_spelling_of_the_url_escapes_the_limit(launch, fresh):
 
 
 def test_similar_parameters_of_other_pages_are_no_logins(served, fresh):
-    """Parameters of other pages have the same names."""
+    """Other pages have parameters of the same names."""
     stranger, member = Stranger(served), Stranger(served, ELSEWHERE)
     repofile.add_user(fresh, "writer", "word", "dfijkl")
     cookie = member.form("writer", "word").headers["set-cookie"].split(";")[0]
     fail(stranger.form)
     assert stranger.ask("/timeline", "u=ann&p=tip").status == 200
     assert stranger.ask("/login").status == 200
-    # One of the pages that fossil has and does not name.
+    # A page that is missing in fossil's list of pages.
     large = parts("/wikiajax/preview", USUAL, mimetype="text/plain", content="x" * 60000)
     assert b"x" * 60000 in member.ask(*large, cookie=cookie, referer="http://x/wikiedit").body
     assert stranger.ask("/register", "u=ann&p=x").status == 200

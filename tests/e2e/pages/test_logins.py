@@ -221,7 +221,7 @@ def test_a_reload_forgets_nothing(start, fresh):
 @pytest.mark.slow
 @pytest.mark.parametrize("help_command", ["exit 1", "echo /timeline", "exec sleep 60"])
 def test_a_fossil_that_does_not_list_its_pages(start, fresh, tmp_path, help_command):
-    """Its own login page is known all the same, but no alias of it."""
+    """/login itself is always recognized."""
     program = fake_fossil.write(tmp_path / "program", 'exec fossil "$@"', help_command)
     server = serve_pages(start, fresh, {"pages.program": program})
     server.wait_for_log("does not list its pages: aliases of its login page will not be recognized")

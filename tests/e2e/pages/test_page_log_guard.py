@@ -14,7 +14,7 @@ from support import process, repofile, wire
 from support.browser import Browser
 from support.process import free_port, wait_until
 
-# Bytes of the log's index that SQLite locks. Before a checkpoint copies frames it asks for a reader's exclusively.
+# Bytes of the log's index that SQLite locks. Before a checkpoint copies frames, it requests an exclusive lock on a reader's.
 WRITE, CHECKPOINT, READERS = 120, 121, range(123, 128)
 CHECKPOINTS = 10
 
@@ -25,7 +25,7 @@ COPY = re.compile(r"pwrite64\(\d+<[^>]*/fresh\.fossil>, ")
 
 @pytest.fixture
 def serve(start):
-    """Pages that are made each time."""
+    """A server that caches no pages."""
     def begin(**more):
         port = free_port()
         server = start({"pages": "fossil", "pages.cache_ttl": "0s", "pm.max_children": 4, **more.pop("pool", {})},
@@ -35,7 +35,7 @@ def serve(start):
 
 
 def page_processes(server) -> list[int]:
-    """Those that make a page, or will."""
+    """Processes that make a page or wait for a request."""
     found, parents = [], server.children("pages www")
     while parents:
         parents = [child for parent in parents for child in process.children(parent)]
@@ -48,7 +48,7 @@ def contents(repository: Path) -> str:
     return subprocess.run(["sha256sum", repository], capture_output=True, text=True, check=True).stdout
 
 
-def test_a_page_copies_nothing_while_another_writes(serve, fresh):
+def test_a_page_copies_no_frames_while_another_process_writes(serve, fresh):
     with repofile.database(fresh, write=True) as writer:
         writer.isolation_level = None
         writer.execute("PRAGMA journal_mode=WAL")
@@ -72,7 +72,7 @@ def test_a_page_copies_nothing_while_another_writes(serve, fresh):
 
 
 class Crowd:
-    """Clients that push, and visitors, until it is left."""
+    """Clients that push, and visitors, until the context ends."""
 
     def __init__(self, port: int, repository: Path):
         self.port = port
@@ -84,7 +84,7 @@ class Crowd:
         self.threads += [threading.Thread(target=self.repeat, args=(self.visit, Browser(port))) for _ in range(4)]
 
     def __enter__(self):
-        # The workers' connections stay, so that no page's is the last: closing that one needs no lock.
+        # Workers keep their connections open, so that no page closes the last one, for which SQLite takes other locks.
         self.push(self.peers[0])
         for thread in self.threads:
             thread.start()
@@ -108,7 +108,7 @@ class Crowd:
         assert answer.status == 200 and not answer.errors(), answer.raw
 
     def visit(self, browser: Browser) -> None:
-        # 400 where fossil met another writer.
+        # 400: fossil met another writer.
         assert browser.get("/timeline").status in (200, 400)
 
 
@@ -119,7 +119,7 @@ def page_checkpoints(server, traces: Path) -> list[bool]:
 
 
 def checkpoints(trace: Path) -> list[bool]:
-    """Of one process."""
+    """The same of one process."""
     held, current, found = set(), [], []
     for line in trace.read_text().splitlines():
         lock = LOCK.match(line)
@@ -143,7 +143,7 @@ def can_trace() -> bool:
 def test_pages_beside_pushes_copy_only_with_the_write_lock(serve, fresh, tmp_path):
     traces = tmp_path / "traces"
     traces.mkdir()
-    # Traced by a process beside it, so that quarryd is the test's own child.
+    # -D: the tracer is a separate process, so that quarryd is the test's own child.
     trace = ["strace", "-D", "-ff", "-qq", "-y", "-s", "0", "-e", "trace=fcntl,pwrite64", "-e", "signal=none",
              "-o", traces / "of"]
     server, port = serve(command=trace)

@@ -34,7 +34,7 @@ def test_sync_and_pages_on_one_url(served, fresh, fossil, tmp_path):
     assert (page.status, page.body) == (200, b"b\n")
     page = visitor.get("/info/" + checkout.head())
     assert page.status == 200 and "b.txt" in page.text
-    # And syncs still go on after pages were shown.
+    # Syncs still work after pages were shown.
     checkout.write("b.txt", "c\n")
     checkout.commit("another")
     checkout("sync")
@@ -108,8 +108,8 @@ def test_each_repository_of_a_folder_has_its_own_pages(launch, small, fossil, tm
         assert "called outside" not in page.text
 
 
-def test_a_link_out_of_the_folder_is_not_followed_for_a_repository_below_its_name(launch, small, tmp_path):
-    """fossil takes the shortest name of a repository, wherever it leads."""
+def test_a_link_out_of_the_folder_is_never_followed(launch, small, tmp_path):
+    """fossil would serve the shortest repository name that exists, even through a link."""
     folder = tmp_path / "many"
     (folder / "link").mkdir(parents=True)
     repofile.copy(small, folder / "link" / "timeline.fossil")
@@ -132,8 +132,8 @@ def test_fossil_sees_the_client_address_and_no_forged_variables(served, fresh):
     visitor.log_in("/login", "chief", "word")
     page = visitor.get("/test_env?showall=1", Remote_User="writer", Proxy="http://192.0.2.1/", X_Odd="yes")
     assert page.status == 200
-    told = dict(re.findall(r"^([A-Z_]+) = (\S*)", page.text, re.MULTILINE))
-    assert told["REMOTE_ADDR"] == "127.0.0.1" and "HTTP_PROXY" not in told and "REMOTE_USER" not in told
+    variables = dict(re.findall(r"^([A-Z_]+) = (\S*)", page.text, re.MULTILINE))
+    assert variables["REMOTE_ADDR"] == "127.0.0.1" and "HTTP_PROXY" not in variables and "REMOTE_USER" not in variables
 
 
 def test_pages_do_not_take_the_backoffice_lease(served, fresh):
@@ -152,7 +152,7 @@ def test_without_pages_a_line_of_text_says_how_to_clone(launch, fresh):
 
 
 def test_pages_are_in_the_access_log(start, fresh, tmp_path):
-    """With what the web server was sent; the log is opened anew as for syncs."""
+    """With the URL as the client sent it; the log is reopened as for syncs."""
     port = process.free_port()
     log = tmp_path / "access.log"
     server = start({"pages": "fossil", "access.log": log, "access.format": "%R %m %r%Q%q %s"},

@@ -17,7 +17,7 @@ PAGES = ("/", "/home", "/timeline", "/timeline?n=5&y=ci", "/dir?ci=tip&type=tree
 
 @pytest.fixture
 def peer(small, fossil, tmp_path):
-    """`fossil server` on a copy of the same file, which takes itself to be below a prefix, and by TLS, or not."""
+    """`fossil server` with a copy of the repository, at the given path prefix and scheme of its base URL."""
     started = []
 
     def begin(prefix="", scheme="http"):
@@ -42,7 +42,7 @@ def check(visitor, other, prefix=""):
 
 
 def certificate(folder):
-    """One that nobody has vouched for, and its key."""
+    """A self-signed certificate and its key."""
     both = folder / "certificate.pem", folder / "key.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                     "-subj", "/CN=127.0.0.1", "-out", both[0], "-keyout", both[1]], check=True, capture_output=True)
@@ -58,7 +58,7 @@ def replace(path, *changes):
 
 
 def configure_nginx(folder, port, pool_socket, prefix, is_secure):
-    """The sample, with nginx's usual words for a prefix and TLS."""
+    """The sample configuration, changed for a path prefix and TLS."""
     config = write_nginx_config(folder, port, pool_socket)
     sample = folder / "quarry.conf"
     if prefix:
@@ -88,7 +88,7 @@ def configure_apache(folder, port, pool_socket, prefix, is_secure):
 
 
 def configure_front(folder, port, gateway_port):
-    """Something with TLS before the gateway, as the manual says."""
+    """nginx as a TLS proxy in front of the gateway, as the manual says."""
     written, key = certificate(folder)
     config = folder / "front.conf"
     kinds = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
@@ -104,14 +104,14 @@ http {{ access_log off; {kinds}
 
 @pytest.fixture
 def way(fossil, small, tmp_path):
-    """Call it with a kind of server to have a way to the pages of SMALL through it."""
+    """Call it with a kind of server to get a visitor of the pages of SMALL behind it."""
     fronts, launchers = [], []
 
     def begin(kind, prefix, is_secure) -> Browser:
         launchers.append(Launcher(kind, tmp_path, fossil))
         target = small
         if prefix and kind == "gateway":
-            # A repository of a folder.
+            # The prefix is the name of a repository in a folder.
             target = tmp_path / "folder"
             target.mkdir()
             repofile.copy(small, target / f"{prefix[1:]}.fossil")
@@ -148,7 +148,7 @@ def way(fossil, small, tmp_path):
 @pytest.mark.parametrize("prefix", ["", "/code"])
 @pytest.mark.parametrize("kind", [*KINDS, "apache"])
 def test_pages_are_those_of_fossil_server(way, peer, small, kind, prefix, scheme):
-    """For the gateway, the prefix is the name of a repository of a folder, and something else has the TLS."""
+    """For the gateway, the prefix is the name of a repository in a folder, and a proxy terminates TLS."""
     repofile.set_config(small, "project-name", "the same")
     disable_backoffice(small)
     other = peer(prefix, scheme)
@@ -156,7 +156,7 @@ def test_pages_are_those_of_fossil_server(way, peer, small, kind, prefix, scheme
 
 
 def test_behind_a_proxy_with_tls(start, small, tmp_path):
-    """One that is trusted says how the visitor came, and from where."""
+    """A trusted proxy forwards the scheme and the client's address."""
     port = free_port()
     start({"pages": "fossil"}, repository=small, http={"listen": f"127.0.0.1:{port}", "trusted_proxies": "127.0.0.1"})
     page = Browser(port).get("/timeline", X_Forwarded_Proto="https", X_Forwarded_For="192.0.2.77", Host="code.example")

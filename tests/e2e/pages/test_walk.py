@@ -23,7 +23,7 @@ def test_a_walk_through_the_demonstration(quickstart, browser, tmp_path):
     port = free_port()
     server = quickstart("--port", port)
     wait_for_port(server, port)
-    wait_until(lambda: "Ctrl-C" in server.output(), "all that it prints")
+    wait_until(lambda: "Ctrl-C" in server.output(), "its output")
     url = f"http://127.0.0.1:{port}/"
 
     browser.open(url)
@@ -31,7 +31,7 @@ def test_a_walk_through_the_demonstration(quickstart, browser, tmp_path):
     browser.follow("a[href$='/timeline']")
     browser.wait_for_text("Greet by name")
     browser.follow("a[href*='/info/']")
-    # What the newest check-in, a merge, changes in a file.
+    # The diff of the latest check-in, a merge.
     browser.wait(lambda: 'echo "Hello, $*"' in browser.one("table.diff").text, "the diff")
 
     browser.open(url + "login")
@@ -91,7 +91,7 @@ def test_uploading_a_file_that_is_too_large_leads_to_an_error_page(launch, fresh
     if (server := launch(fresh, settings={limit: "1M"}, web_pages=True)).kind != "gateway":
         pytest.skip("web servers have pages of their own")
     large = tmp_path / "large"
-    # More than all buffers between the two hold: the page is there before the browser has sent its body.
+    # More than fits into all buffers, so that the page arrives before the browser has sent the body.
     with large.open("wb") as file:
         file.truncate(60 << 20)
     form = (f'<form method="post" enctype="multipart/form-data" action="{server.url}attachadd">'
@@ -102,7 +102,7 @@ def test_uploading_a_file_that_is_too_large_leads_to_an_error_page(launch, fresh
         browser.click("input[type=submit]")
         browser.wait_for_text("Send less at once")
         assert browser.driver.title.startswith("413 ")
-    # What it has of its console is that the page is an error.
+    # The console only mentions the error status.
     assert all("413" in each for each in browser.complaints())
     browser.open(server.url)
     browser.wait_for_text("Timeline")

@@ -1,18 +1,31 @@
 // Replies that the process makes without fossil; logged, and recorded for the pool's status page.
 #include <fmt/core.h>
 
+#include <chrono>
 #include <string>
 #include <utility>
 
 #include "quarry/base/log.h"
 #include "quarry/http/parameters.h"
+#include "quarry/http/status.h"
+#include "quarry/http/web_page.h"
 #include "server.h"
 
 namespace quarry::pages {
+namespace {
 
 using base::LogLevel;
 
-void Server::note_refusal(const PageRequest& request, const Refusal& refusal) {
+/// A failed login in fossil's JSON API, whatever the reason. TEXT is our own and needs no escaping.
+std::string json_reply(std::string_view text) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return fmt::format(R"({{"timestamp":{},"resultCode":"FOSSIL-2100","resultText":"{}"}})",
+                     std::chrono::duration_cast<std::chrono::seconds>(now).count(), text);
+}
+
+}  // namespace
+
+void Server::record_refusal(const PageRequest& request, const Refusal& refusal) {
   // As with workers, 404s are left out: they are mostly scanners.
   if (handles_.refusals == nullptr || refusal.status == 404) return;
   scoreboard::Refusal noted;
@@ -28,10 +41,23 @@ void Server::answer(PageConnection& connection, const Refusal& refusal, bool is_
             refusal.in_log.empty()
                 ? fmt::format("{}: {} {}", request.in_words(), refusal.status, refusal.text)
                 : refusal.in_log);
-  note_refusal(request, refusal);
-  const OwnReply reply = own_reply(refusal, request, is_json);
-  connection.begin(refusal.status, reply.head);
-  connection.add(reply.body);
+  record_refusal(request, refusal);
+  const std::string_view reason = http::reason_phrase(refusal.status);
+  const bool is_page = !is_json && http::prefers_html(request.get("HTTP_ACCEPT"));
+  const std::string body = is_json ? json_reply(refusal.text)
+                           : is_page
+                               ? http::error_page(refusal.status, refusal.text)
+                               : fmt::format("{} {}: {}\n", refusal.status, reason, refusal.text);
+  const std::string_view type = is_json   ? "application/json; charset=utf-8"
+                                : is_page ? http::kPageType
+                                          : "text/plain; charset=utf-8";
+  connection.begin(
+      refusal.status,
+      fmt::format("Status: {} {}\r\nContent-Type: {}\r\n{}{}Content-Length: {}\r\n\r\n",
+                  refusal.status, reason, type,
+                  is_page ? http::web_page_headers() : "Cache-Control: no-store\r\n",
+                  refusal.headers, body.size()));
+  if (!request.is_head()) connection.add(body);
   connection.end();
 }
 

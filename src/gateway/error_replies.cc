@@ -41,13 +41,13 @@ scoreboard::Refusal refusal_of(int status, std::string_view line, std::string_vi
 
 }  // namespace
 
-void Server::note_refusal(const Connection& connection, int status, std::string_view text) {
+void Server::record_refusal(const Connection& connection, int status, std::string_view text) {
   if (!options_.refusals) return;
   options_.refusals->note(refusal_of(status, connection.first_line(), text));
 }
 
 void Server::on_refused(Connection& connection, const http::Refusal& refusal, bool is_logged) {
-  note_refusal(connection, refusal.status, refusal.text);
+  record_refusal(connection, refusal.status, refusal.text);
   if (!is_logged) return;
   base::log(level_of(refusal.status), "client {}: {} {}", connection.client(), refusal.status,
             refusal.text);
@@ -61,7 +61,7 @@ void Server::answer_error(Exchange& exchange, int status, std::string_view text,
 }
 
 void Server::answer_page(Exchange& exchange, int status, std::string_view text) {
-  note_refusal(*exchange.connection, status, text);
+  record_refusal(*exchange.connection, status, text);
   const std::string_view phrase = http::reason_phrase(status);
   const bool is_page = exchange.connection->wants_page();
   const std::string page =
