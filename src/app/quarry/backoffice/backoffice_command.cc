@@ -67,7 +67,6 @@ int run_apart(const BackofficeArguments& arguments, const std::string& file) {
   if (!arguments.log_file.empty()) {
     words.insert(words.end(), {"--logfile", arguments.log_file});
   }
-  if (!arguments.config.empty()) words.insert(words.end(), {"--config", arguments.config});
   if (!arguments.courier.empty()) words.insert(words.end(), {"--courier", arguments.courier});
   if (arguments.is_automatic) {
     words.insert(words.end(),

@@ -20,7 +20,6 @@ struct BackofficeArguments {
   bool trace = false;
   std::int64_t lease_time = 60;  // seconds
   std::string courier;           // path of its socket
-  std::string config;            // the server's configuration; not used
   // Set by the server only.
   bool is_automatic = false;
   bool is_folder = false;               // the first of FILES is a folder of repositories
