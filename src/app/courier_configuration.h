@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "quarry/courier/courier_config.h"
+#include "quarry/courier/options.h"
 #include "quarry/master/config.h"
 
 namespace quarry::app {

@@ -6,7 +6,7 @@
 
 #include "filter.h"
 #include "quarry/base/log.h"
-#include "senders/make_sender.h"
+#include "senders/senders.h"
 
 namespace quarry::courier {
 namespace {
@@ -25,6 +25,31 @@ constexpr milliseconds kMaxUnsettledTime{100};
 constexpr milliseconds kAfterTrouble{2000};
 constexpr milliseconds kAfterNoSender{10'000};
 constexpr milliseconds kIdle{60'000};
+
+/// The sender for DESTINATION's type. Errors: a file that it needs cannot be read; a later call may
+/// succeed.
+base::Result<std::unique_ptr<Sender>> sender_for(const CourierOptions& courier,
+                                                 const DestinationOptions& destination,
+                                                 Interrupted is_interrupted) {
+  switch (destination.type) {
+    case DestinationType::kWebhook:
+      return make_webhook_sender(destination, std::move(is_interrupted));
+    case DestinationType::kMail:
+      return make_mail_sender(destination, std::move(is_interrupted));
+    case DestinationType::kProgram:
+      return make_program_sender(destination, std::move(is_interrupted));
+    case DestinationType::kSyslog:
+    case DestinationType::kJournald:
+      return make_log_sender(destination);
+    case DestinationType::kFile:
+      return make_file_sender(destination, std::move(is_interrupted));
+    case DestinationType::kHooks:
+      return make_hook_sender(courier, std::move(is_interrupted));
+    case DestinationType::kNone:
+      break;
+  }
+  return base::fail(base::ErrorCode::kInvalid, "the destination has no type");
+}
 
 }  // namespace
 
@@ -81,12 +106,12 @@ void Destination::pause(milliseconds time) {
 }
 
 bool Destination::make_sender() {
-  auto sender = courier::make_sender(courier_, options_, [this] { return is_interrupted_.load(); });
+  auto sender = sender_for(courier_, options_, [this] { return is_interrupted_.load(); });
   if (sender) {
     sender_ = std::move(*sender);
     return true;
   }
-  base::log(LogLevel::kError, "[{}] {}: its events wait until that is mended", options_.name,
+  base::log(LogLevel::kError, "[{}] {}: its events wait until that is fixed", options_.name,
             sender.error().message);
   pause(kAfterNoSender);
   return false;

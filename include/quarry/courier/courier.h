@@ -12,7 +12,7 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
-#include "quarry/courier/courier_config.h"
+#include "quarry/courier/options.h"
 
 namespace quarry::courier {
 

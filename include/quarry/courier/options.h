@@ -102,6 +102,12 @@ struct CourierOptions {
   base::LogOptions log;  // error_log
 };
 
+/// The complete configuration of a courier.
+struct CourierConfig {
+  CourierOptions options;
+  std::vector<DestinationOptions> destinations;
+};
+
 /// The type's name in the configuration: "webhook" and so on.
 std::string_view name_of(DestinationType type);
 /// The type called NAME in the configuration, or kNone.

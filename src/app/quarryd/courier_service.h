@@ -9,7 +9,7 @@
 
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
-#include "quarry/courier/courier_config.h"
+#include "quarry/courier/options.h"
 #include "quarry/master/config.h"
 #include "quarry/master/credentials.h"
 #include "quarry/master/service.h"

@@ -1,4 +1,5 @@
-#include "file_sender.h"
+// Appends events to a file, one line of JSON each, synced before they are settled. The file may be
+// a named pipe; a slow reader is waited for up to the delivery timeout.
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -7,6 +8,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "quarry/base/fd.h"
+#include "senders.h"
 
 namespace quarry::courier {
 namespace {
@@ -19,71 +26,93 @@ bool ends_in_half_a_line(const std::string& path, const struct stat& status) {
   return file && ::pread(file.get(), &last, 1, status.st_size - 1) == 1 && last != '\n';
 }
 
-}  // namespace
+class FileSender final : public Sender {
+ public:
+  FileSender(const DestinationOptions& options, Interrupted is_interrupted)
+      : options_(options), is_interrupted_(std::move(is_interrupted)) {}
 
-base::Result<void> FileSender::open() {
-  constexpr mode_t kMode = 0640;
-  // Opening a pipe without a reader would block, and the courier could not be stopped.
-  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
-  file_.reset(::open(options_.path.c_str(), kFlags, kMode));
-  if (!file_) return base::fail_errno(fmt::format("cannot open {}", options_.path));
-  struct stat status {};
-  if (::fstat(file_.get(), &status) != 0) return base::fail_errno(options_.path);
-  // The interrupted event will be delivered again, so start a new line.
-  if (!ends_in_half_a_line(options_.path, status) || ::write(file_.get(), "\n", 1) == 1) return {};
-  auto error = base::fail_errno(fmt::format("cannot write to {}", options_.path));
-  file_.reset();
-  return error;
-}
-
-bool FileSender::wait_until_ready(std::chrono::steady_clock::time_point end) const {
-  constexpr int kPollMs = 200;
-  while (std::chrono::steady_clock::now() < end && !is_interrupted_()) {
-    pollfd ready{file_.get(), POLLOUT, 0};
-    if (::poll(&ready, 1, kPollMs) > 0) return true;
+  DeliveryResult deliver(const OutgoingEvent& outgoing) override {
+    const char* const before = has_half_a_line_ ? "\n" : "";
+    const auto done = append(before + outgoing.message.content + "\n");
+    if (!done && is_interrupted_()) return {.outcome = spool::Outcome::kReturned};
+    return done ? DeliveryResult{} : retry_later(done.error().message);
   }
-  return false;
-}
 
-base::Result<void> FileSender::append(std::string_view line) {
-  if (!file_) QUARRY_TRY(open());
-  struct stat before {};
-  if (::fstat(file_.get(), &before) != 0) return base::fail_errno(options_.path);
-  is_dirty_ = true;
-  const auto end = std::chrono::steady_clock::now() + options_.delivery_timeout();
-  const std::size_t size = line.size();
-  while (!line.empty()) {
-    const ssize_t written = ::write(file_.get(), line.data(), line.size());
-    if (written > 0) line.remove_prefix(static_cast<std::size_t>(written));
-    if (written > 0 || (written < 0 && errno == EINTR)) continue;
-    if (written < 0 && errno == EAGAIN && wait_until_ready(end)) continue;
-    auto error = base::fail_errno(fmt::format("cannot write to {}", options_.path));
-    // Remove the partial line.
-    if (line.size() < size && ::ftruncate(file_.get(), before.st_size) != 0) {
-      has_half_a_line_ = true;
-      file_.reset();
-    }
+  base::Result<void> finish() override {
+    if (!is_dirty_ || !file_) return {};
+    is_dirty_ = false;
+    // Files that cannot be synced, such as pipes, have nothing to lose.
+    if (::fdatasync(file_.get()) == 0 || errno == EINVAL || errno == EROFS) return {};
+    auto error = base::fail_errno(fmt::format("cannot sync {}", options_.path));
+    file_.reset();
     return error;
   }
-  has_half_a_line_ = false;
-  return {};
-}
 
-DeliveryResult FileSender::deliver(const OutgoingEvent& outgoing) {
-  const char* const before = has_half_a_line_ ? "\n" : "";
-  const auto done = append(before + outgoing.message.content + "\n");
-  if (!done && is_interrupted_()) return {.outcome = spool::Outcome::kReturned};
-  return done ? DeliveryResult{} : retry_later(done.error().message);
-}
+  void reopen() override { file_.reset(); }
 
-base::Result<void> FileSender::finish() {
-  if (!is_dirty_ || !file_) return {};
-  is_dirty_ = false;
-  // Files that cannot be synced, such as pipes, have nothing to lose.
-  if (::fdatasync(file_.get()) == 0 || errno == EINVAL || errno == EROFS) return {};
-  auto error = base::fail_errno(fmt::format("cannot sync {}", options_.path));
-  file_.reset();
-  return error;
+ private:
+  base::Result<void> open() {
+    constexpr mode_t kMode = 0640;
+    // Opening a pipe without a reader would block, and the courier could not be stopped.
+    constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+    file_.reset(::open(options_.path.c_str(), kFlags, kMode));
+    if (!file_) return base::fail_errno(fmt::format("cannot open {}", options_.path));
+    struct stat status {};
+    if (::fstat(file_.get(), &status) != 0) return base::fail_errno(options_.path);
+    // The interrupted event will be delivered again, so start a new line.
+    if (!ends_in_half_a_line(options_.path, status) || ::write(file_.get(), "\n", 1) == 1)
+      return {};
+    auto error = base::fail_errno(fmt::format("cannot write to {}", options_.path));
+    file_.reset();
+    return error;
+  }
+
+  /// Waits until the pipe accepts more. Returns false after END or an interruption.
+  bool wait_until_ready(std::chrono::steady_clock::time_point end) const {
+    constexpr int kPollMs = 200;
+    while (std::chrono::steady_clock::now() < end && !is_interrupted_()) {
+      pollfd ready{file_.get(), POLLOUT, 0};
+      if (::poll(&ready, 1, kPollMs) > 0) return true;
+    }
+    return false;
+  }
+
+  base::Result<void> append(std::string_view line) {
+    if (!file_) QUARRY_TRY(open());
+    struct stat before {};
+    if (::fstat(file_.get(), &before) != 0) return base::fail_errno(options_.path);
+    is_dirty_ = true;
+    const auto end = std::chrono::steady_clock::now() + options_.delivery_timeout();
+    const std::size_t size = line.size();
+    while (!line.empty()) {
+      const ssize_t written = ::write(file_.get(), line.data(), line.size());
+      if (written > 0) line.remove_prefix(static_cast<std::size_t>(written));
+      if (written > 0 || (written < 0 && errno == EINTR)) continue;
+      if (written < 0 && errno == EAGAIN && wait_until_ready(end)) continue;
+      auto error = base::fail_errno(fmt::format("cannot write to {}", options_.path));
+      // Remove the partial line.
+      if (line.size() < size && ::ftruncate(file_.get(), before.st_size) != 0) {
+        has_half_a_line_ = true;
+        file_.reset();
+      }
+      return error;
+    }
+    has_half_a_line_ = false;
+    return {};
+  }
+
+  DestinationOptions options_;
+  Interrupted is_interrupted_;
+  base::Fd file_;
+  bool is_dirty_ = false;
+  bool has_half_a_line_ = false;  // in a pipe, where it cannot be removed
+};
+
+}  // namespace
+
+std::unique_ptr<Sender> make_file_sender(const DestinationOptions& options,
+                                         Interrupted is_interrupted) {
+  return std::make_unique<FileSender>(options, std::move(is_interrupted));
 }
 
 }  // namespace quarry::courier

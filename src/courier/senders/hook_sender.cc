@@ -1,4 +1,8 @@
-#include "hook_sender.h"
+// Runs the after-receive hooks of repositories like `fossil backoffice`: a command line for
+// /bin/sh, with the list of received artifacts on standard input. As in fossil the exit code is
+// ignored, except 75 (EX_TEMPFAIL), which asks for a retry and lets later hooks run first. A hook
+// that is killed by a signal, or times out, becomes a dead letter, so that somebody can inspect and
+// replay it.
 
 #include <fmt/core.h>
 #include <sysexits.h>
@@ -8,7 +12,7 @@
 #include "quarry/base/command.h"
 #include "quarry/base/fossil_environment.h"
 #include "quarry/base/log.h"
-#include "small_environment.h"
+#include "senders.h"
 
 namespace quarry::courier {
 
@@ -29,6 +33,42 @@ std::vector<std::string> hook_environment() {
   return base::fossil_environment(base::pointers_to(small).data());
 }
 
+class HookSender final : public Sender {
+ public:
+  HookSender(const CourierOptions& options, Interrupted is_interrupted)
+      : timeout_(options.hook_timeout),
+        fossil_(base::find_program(options.fossil)),
+        is_interrupted_(std::move(is_interrupted)) {
+    if (fossil_.empty()) fossil_ = options.fossil;
+  }
+
+  DeliveryResult deliver(const OutgoingEvent& outgoing) override {
+    const auto* hook = std::get_if<event::Hook>(&outgoing.event.record);
+    if (hook == nullptr) return {};
+    const auto line = hook_line(*hook, fossil_);
+    if (!line) return give_up(line.error().message);
+    const base::Command command{
+        {"/bin/sh", "-c", *line}, hook_environment(), hook->input, timeout_};
+    const auto ended = run_to_deliver(command, is_interrupted_);
+    if (!ended) return ended.error();
+    const std::string repository = base::printable(outgoing.event.head.repository);
+    if (!ended->output.empty()) {
+      base::log(base::LogLevel::kNotice, "[hooks] {}: {}", repository,
+                base::printable(ended->output, command.max_output));
+    }
+    std::string why = fmt::format("a hook of {}: {}", repository, ended->in_words());
+    if (ended->how != base::CommandEnd::How::kExited) return give_up(std::move(why));
+    if (ended->code == EX_TEMPFAIL) return retry_later(std::move(why));
+    if (ended->code != 0) base::log(base::LogLevel::kWarning, "[hooks] {}", why);
+    return {};
+  }
+
+ private:
+  std::chrono::milliseconds timeout_;
+  std::string fossil_;  // for %F
+  Interrupted is_interrupted_;
+};
+
 }  // namespace
 
 base::Result<std::string> hook_line(const event::Hook& hook, const std::string& default_fossil) {
@@ -40,9 +80,10 @@ base::Result<std::string> hook_line(const event::Hook& hook, const std::string& 
     if (next == 'F' || next == 'R') {
       const std::string& name = next == 'F' ? fossil : hook.repository;
       if (is_for_shell(name)) {
-        return fail(ErrorCode::kInvalid,
-                    fmt::format("a hook cannot be given the name {}: it means something to a shell",
-                                base::printable(name)));
+        return fail(
+            ErrorCode::kInvalid,
+            fmt::format("cannot pass {} to a hook: it has characters that are special to a shell",
+                        base::printable(name)));
       }
       line += name;
     } else if (next != 'A') {
@@ -54,34 +95,9 @@ base::Result<std::string> hook_line(const event::Hook& hook, const std::string& 
   return line;
 }
 
-HookSender::HookSender(const CourierOptions& options, Interrupted is_interrupted)
-    : options_(options),
-      fossil_(base::find_program(options.fossil)),
-      is_interrupted_(std::move(is_interrupted)) {
-  if (fossil_.empty()) fossil_ = options.fossil;
-}
-
-DeliveryResult HookSender::deliver(const OutgoingEvent& outgoing) {
-  const auto* hook = std::get_if<event::Hook>(&outgoing.event.record);
-  if (hook == nullptr) return {};
-  const auto line = hook_line(*hook, fossil_);
-  if (!line) return give_up(line.error().message);
-  const std::string& repository = outgoing.event.head.repository;
-  const base::Command command{
-      {"/bin/sh", "-c", *line}, hook_environment(), hook->input, options_.hook_timeout};
-  const auto ended = base::run_command(command, is_interrupted_);
-  if (!ended) return retry_later(ended.error().message);
-  if (!ended->output.empty()) {
-    base::log(base::LogLevel::kNotice, "[hooks] {}: {}", base::printable(repository),
-              base::printable(ended->output, command.max_output));
-  }
-  if (ended->how == base::CommandEnd::How::kInterrupted)
-    return {.outcome = spool::Outcome::kReturned};
-  std::string why = fmt::format("a hook of {}: {}", base::printable(repository), ended->in_words());
-  if (ended->how != base::CommandEnd::How::kExited) return give_up(std::move(why));
-  if (ended->code == EX_TEMPFAIL) return retry_later(std::move(why));
-  if (ended->code != 0) base::log(base::LogLevel::kWarning, "[hooks] {}", why);
-  return {};
+std::unique_ptr<Sender> make_hook_sender(const CourierOptions& options,
+                                         Interrupted is_interrupted) {
+  return std::make_unique<HookSender>(options, std::move(is_interrupted));
 }
 
 }  // namespace quarry::courier

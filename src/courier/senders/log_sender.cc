@@ -1,4 +1,5 @@
-#include "log_sender.h"
+// Sends events to the system log: datagrams as from syslog(3) (RFC 3164), or in systemd's native
+// journal protocol, with the JSON as the message.
 
 #include <fmt/core.h>
 #include <sys/socket.h>
@@ -9,7 +10,9 @@
 #include <cerrno>
 #include <ctime>
 
+#include "quarry/base/fd.h"
 #include "quarry/base/socket.h"
+#include "senders.h"
 
 namespace quarry::courier {
 namespace {
@@ -28,56 +31,67 @@ std::string syslog_time() {
                      local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
 }
 
+class LogSender final : public Sender {
+ public:
+  explicit LogSender(const DestinationOptions& options) : options_(options) {
+    if (!options_.socket.empty()) return;
+    options_.socket = options_.type == DestinationType::kJournald ? kJournalSocket : kSyslogSocket;
+  }
+
+  DeliveryResult deliver(const OutgoingEvent& outgoing) override {
+    const std::string datagram = datagram_of(outgoing);
+    // Reconnect once, because a restarted daemon has a new socket.
+    for (int attempt = 0;; ++attempt) {
+      if (!socket_) {
+        const auto connected = connect();
+        if (!connected) return retry_later(connected.error().message);
+      }
+      // A daemon that does not read within this time counts as down.
+      const timeval patience{.tv_sec = 5, .tv_usec = 0};
+      ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+      if (::send(socket_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0) return {};
+      if (errno == EMSGSIZE) {
+        return give_up(
+            fmt::format("{} takes no message of {} bytes", options_.socket, datagram.size()));
+      }
+      const auto error = base::fail_errno(options_.socket);
+      socket_.reset();
+      if (attempt > 0) return retry_later(error.error().message);
+    }
+  }
+
+ private:
+  base::Result<void> connect() {
+    QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(options_.socket));
+    socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!socket_) return base::fail_errno("socket");
+    if (::connect(socket_.get(), address.get(), address.size()) == 0) return {};
+    auto error = base::fail_errno(fmt::format("cannot connect to {}", options_.socket));
+    socket_.reset();
+    return error;
+  }
+
+  std::string datagram_of(const OutgoingEvent& outgoing) const {
+    const std::string& json = outgoing.message.content;  // a single line
+    if (options_.type == DestinationType::kJournald) {
+      return fmt::format(
+          "PRIORITY={}\nSYSLOG_FACILITY={}\nSYSLOG_IDENTIFIER={}\nQUARRY_EVENT={}\n"
+          "QUARRY_DELIVERY={}\nMESSAGE={}\n",
+          LOG_INFO, options_.facility >> 3, options_.tag, event::type_of(outgoing.event),
+          outgoing.message.id, json);
+    }
+    return fmt::format("<{}>{} {}[{}]: {}", options_.facility | LOG_INFO, syslog_time(),
+                       options_.tag, ::getpid(), json);
+  }
+
+  DestinationOptions options_;
+  base::Fd socket_;
+};
+
 }  // namespace
 
-LogSender::LogSender(const DestinationOptions& options) : options_(options) {
-  if (!options_.socket.empty()) return;
-  options_.socket = options_.type == DestinationType::kJournald ? kJournalSocket : kSyslogSocket;
-}
-
-base::Result<void> LogSender::connect() {
-  QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(options_.socket));
-  socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!socket_) return base::fail_errno("socket");
-  if (::connect(socket_.get(), address.get(), address.size()) == 0) return {};
-  auto error = base::fail_errno(fmt::format("cannot connect to {}", options_.socket));
-  socket_.reset();
-  return error;
-}
-
-std::string LogSender::datagram_of(const OutgoingEvent& outgoing) const {
-  const std::string& json = outgoing.message.content;  // a single line
-  if (options_.type == DestinationType::kJournald) {
-    return fmt::format(
-        "PRIORITY={}\nSYSLOG_FACILITY={}\nSYSLOG_IDENTIFIER={}\nQUARRY_EVENT={}\n"
-        "QUARRY_DELIVERY={}\nMESSAGE={}\n",
-        LOG_INFO, options_.facility >> 3, options_.tag, event::type_of(outgoing.event),
-        outgoing.message.id, json);
-  }
-  return fmt::format("<{}>{} {}[{}]: {}", options_.facility | LOG_INFO, syslog_time(), options_.tag,
-                     ::getpid(), json);
-}
-
-DeliveryResult LogSender::deliver(const OutgoingEvent& outgoing) {
-  const std::string datagram = datagram_of(outgoing);
-  // Reconnect once, because a restarted daemon has a new socket.
-  for (int attempt = 0;; ++attempt) {
-    if (!socket_) {
-      const auto connected = connect();
-      if (!connected) return retry_later(connected.error().message);
-    }
-    // A daemon that does not read within this time counts as down.
-    const timeval patience{.tv_sec = 5, .tv_usec = 0};
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (::send(socket_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0) return {};
-    if (errno == EMSGSIZE) {
-      return give_up(
-          fmt::format("{} takes no message of {} bytes", options_.socket, datagram.size()));
-    }
-    const auto error = base::fail_errno(options_.socket);
-    socket_.reset();
-    if (attempt > 0) return retry_later(error.error().message);
-  }
+std::unique_ptr<Sender> make_log_sender(const DestinationOptions& options) {
+  return std::make_unique<LogSender>(options);
 }
 
 }  // namespace quarry::courier

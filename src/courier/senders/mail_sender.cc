@@ -1,4 +1,4 @@
-#include "mail_sender.h"
+// Sends a mail for each event, over SMTP or with a sendmail program.
 
 #include <fmt/core.h>
 #include <sysexits.h>
@@ -6,14 +6,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <map>
+#include <set>
 #include <variant>
 
-#include "mail_text.h"
-#include "quarry/base/command.h"
 #include "quarry/base/log.h"
 #include "quarry/courier/mail_message.h"
-#include "signature.h"
-#include "small_environment.h"
+#include "quarry/courier/smtp.h"
+#include "senders.h"
 
 namespace quarry::courier {
 namespace {
@@ -29,6 +30,71 @@ bool is_final_exit(int code) {
   constexpr auto kFinal = std::to_array<int>({EX_DATAERR, EX_NOUSER, EX_NOHOST, EX_UNAVAILABLE});
   return std::ranges::find(kFinal, code) != kFinal.end();
 }
+
+class MailSender final : public Sender {
+ public:
+  /// With SMTP null, mails are sent with sendmail.
+  MailSender(const DestinationOptions& options, Interrupted is_interrupted,
+             std::unique_ptr<SmtpSender> smtp)
+      : options_(options), is_interrupted_(std::move(is_interrupted)), smtp_(std::move(smtp)) {}
+
+  DeliveryResult deliver(const OutgoingEvent& outgoing) override {
+    const std::string message = compose_mail(outgoing.event, options_);
+    const auto recipients = recipients_of(outgoing.event, options_);
+    return smtp_ ? over_smtp(outgoing.message.id, recipients, message)
+                 : through_sendmail(recipients, message);
+  }
+
+ private:
+  DeliveryResult through_sendmail(const std::vector<std::string>& recipients,
+                                  const std::string& message) {
+    base::Command command{{options_.sendmail, "-i", "-f", options_.from, "--"},
+                          small_environment(),
+                          message,
+                          options_.delivery_timeout()};
+    for (const std::string& each : recipients) command.words.push_back(each);
+    const auto ended = run_to_deliver(command, is_interrupted_);
+    if (!ended) return ended.error();
+    if (ended->is_success()) return {};
+    const bool is_exit = ended->how == base::CommandEnd::How::kExited;
+    std::string why = fmt::format("{}: {}: {}", options_.sendmail, ended->in_words(),
+                                  base::printable(ended->output));
+    return is_exit && is_final_exit(ended->code) ? give_up(std::move(why))
+                                                 : retry_later(std::move(why));
+  }
+
+  DeliveryResult over_smtp(std::uint64_t id, const std::vector<std::string>& recipients,
+                           const std::string& message) {
+    Mail mail{options_.from, {}, message};
+    std::set<std::string>& finished = finished_[id];
+    for (const std::string& each : recipients) {
+      if (!finished.contains(each)) mail.recipients.push_back(each);
+    }
+    const MailReport report = smtp_->send(mail);
+    if (report.is_any_deferred() && is_interrupted_())
+      return {.outcome = spool::Outcome::kReturned};
+    bool is_sent_to_some = mail.recipients.size() < recipients.size();
+    for (std::size_t i = 0; i < report.recipients.size(); ++i) {
+      const RecipientResult& result = report.recipients[i];
+      if (result.outcome == MailOutcome::kDeferred) continue;
+      if (result.outcome == MailOutcome::kSent) is_sent_to_some = true;
+      if (result.outcome == MailOutcome::kRefused) {
+        base::log(base::LogLevel::kWarning, "[{}] {} does not get event {}: {}", options_.name,
+                  base::printable(mail.recipients[i]), id, result.why);
+      }
+      finished.insert(mail.recipients[i]);
+    }
+    if (report.is_any_deferred()) return retry_later(report.why());
+    finished_.erase(id);
+    return is_sent_to_some ? DeliveryResult{} : give_up(report.why());
+  }
+
+  DestinationOptions options_;
+  Interrupted is_interrupted_;
+  std::unique_ptr<SmtpSender> smtp_;
+  /// By message id, the recipients that a retry must skip.
+  std::map<std::uint64_t, std::set<std::string>> finished_;
+};
 
 }  // namespace
 
@@ -55,72 +121,22 @@ std::string compose_mail(const event::Event& event, const DestinationOptions& op
   return message.text(MailMessage::LineEnd::kLf);
 }
 
-base::Result<std::unique_ptr<Sender>> MailSender::make(const DestinationOptions& options,
+base::Result<std::unique_ptr<Sender>> make_mail_sender(const DestinationOptions& options,
                                                        Interrupted is_interrupted) {
-  std::unique_ptr<MailSender> sender(new MailSender(options, std::move(is_interrupted)));
-  if (!options.sendmail.empty()) return sender;
-  SmtpOptions smtp{.start_tls = options.start_tls, .user = options.user};
-  if (!options.url.empty()) smtp.url = options.url;
-  if (!options.password_file.empty()) {
-    QUARRY_TRY_ASSIGN(smtp.password, read_secret(options.password_file));
-  }
-  smtp.ca_file = options.ca_file;
-  smtp.timeout = options.delivery_timeout();
-  smtp.connect_timeout = std::min(smtp.connect_timeout, smtp.timeout);
-  smtp.is_interrupted = sender->is_interrupted_;
-  sender->smtp_ = std::make_unique<SmtpSender>(std::move(smtp));
-  return sender;
-}
-
-DeliveryResult MailSender::deliver(const OutgoingEvent& outgoing) {
-  const std::string message = compose_mail(outgoing.event, options_);
-  const auto recipients = recipients_of(outgoing.event, options_);
-  return smtp_ ? over_smtp(outgoing.message.id, recipients, message)
-               : through_sendmail(recipients, message);
-}
-
-DeliveryResult MailSender::over_smtp(std::uint64_t id, const std::vector<std::string>& recipients,
-                                     const std::string& message) {
-  Mail mail{options_.from, {}, message};
-  std::set<std::string>& finished = finished_[id];
-  for (const std::string& each : recipients) {
-    if (!finished.contains(each)) mail.recipients.push_back(each);
-  }
-  const MailReport report = smtp_->send(mail);
-  if (report.is_any_deferred() && is_interrupted_()) return {.outcome = spool::Outcome::kReturned};
-  bool is_sent_to_some = mail.recipients.size() < recipients.size();
-  for (std::size_t i = 0; i < report.recipients.size(); ++i) {
-    const RecipientResult& result = report.recipients[i];
-    if (result.outcome == MailOutcome::kDeferred) continue;
-    if (result.outcome == MailOutcome::kSent) is_sent_to_some = true;
-    if (result.outcome == MailOutcome::kRefused) {
-      base::log(base::LogLevel::kWarning, "[{}] {} does not get event {}: {}", options_.name,
-                base::printable(mail.recipients[i]), id, result.why);
+  std::unique_ptr<SmtpSender> sender;
+  if (options.sendmail.empty()) {
+    SmtpOptions smtp{.start_tls = options.start_tls, .user = options.user};
+    if (!options.url.empty()) smtp.url = options.url;
+    if (!options.password_file.empty()) {
+      QUARRY_TRY_ASSIGN(smtp.password, read_secret(options.password_file));
     }
-    finished.insert(mail.recipients[i]);
+    smtp.ca_file = options.ca_file;
+    smtp.timeout = options.delivery_timeout();
+    smtp.connect_timeout = std::min(smtp.connect_timeout, smtp.timeout);
+    smtp.is_interrupted = is_interrupted;
+    sender = std::make_unique<SmtpSender>(std::move(smtp));
   }
-  if (report.is_any_deferred()) return retry_later(report.why());
-  finished_.erase(id);
-  return is_sent_to_some ? DeliveryResult{} : give_up(report.why());
-}
-
-DeliveryResult MailSender::through_sendmail(const std::vector<std::string>& recipients,
-                                            const std::string& message) {
-  base::Command command{{options_.sendmail, "-i", "-f", options_.from, "--"},
-                        small_environment(),
-                        message,
-                        options_.delivery_timeout()};
-  for (const std::string& each : recipients) command.words.push_back(each);
-  const auto ended = base::run_command(command, is_interrupted_);
-  if (!ended) return retry_later(ended.error().message);
-  if (ended->how == base::CommandEnd::How::kInterrupted)
-    return {.outcome = spool::Outcome::kReturned};
-  if (ended->is_success()) return {};
-  const bool is_exit = ended->how == base::CommandEnd::How::kExited;
-  std::string why = fmt::format("{}: {}: {}", options_.sendmail, ended->in_words(),
-                                base::printable(ended->output));
-  return is_exit && is_final_exit(ended->code) ? give_up(std::move(why))
-                                               : retry_later(std::move(why));
+  return std::make_unique<MailSender>(options, std::move(is_interrupted), std::move(sender));
 }
 
 }  // namespace quarry::courier

@@ -1,8 +1,9 @@
-#include "mail_text.h"
-
+// Formats events as text for people.
 #include <fmt/core.h>
 
 #include <algorithm>
+
+#include "senders.h"
 
 namespace quarry::courier {
 namespace {

@@ -1,5 +1,4 @@
-#include "signature.h"
-
+// Reads the secrets of destinations, and signs with them.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <openssl/evp.h>
@@ -10,6 +9,7 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/base/hex.h"
+#include "senders.h"
 
 namespace quarry::courier {
 

@@ -43,11 +43,6 @@ MailReport refused(const Mail& mail, const std::string& why) {
   return {std::vector<RecipientResult>(mail.recipients.size(), {MailOutcome::kRefused, why})};
 }
 
-struct ListEnd {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-using List = std::unique_ptr<curl_slist, ListEnd>;
-
 }  // namespace
 
 bool MailReport::is_sent_to_all() const {
@@ -213,7 +208,8 @@ MailReport SmtpSender::send(const Mail& mail) {
   MailReport report = refused(mail, "it is no address");
   Mail sent{mail.from, {}, mail.message};
   std::vector<std::size_t> indices;
-  List recipients;
+  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> recipients(nullptr,
+                                                                         &curl_slist_free_all);
   for (std::size_t i = 0; i < mail.recipients.size(); ++i) {
     if (!is_address(mail.recipients[i])) continue;
     curl_slist* longer = curl_slist_append(recipients.get(), mail.recipients[i].c_str());

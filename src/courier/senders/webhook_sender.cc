@@ -1,11 +1,20 @@
-#include "webhook_sender.h"
-
+// POSTs an event's JSON over HTTP with libcurl; the connection is kept alive.
+//
+//   2xx                                done
+//   4xx that rejects the request       permanent: 400, 405, 406, 410, 411, 413, 414, 415, 422, 431
+//   anything else, including 3xx       retry, since the server or the configuration may be fixed
+//   and 401 to 404
+//
+// Retry-After is respected for any status.
+#include <curl/curl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <memory>
 
 #include "quarry/base/escape.h"
-#include "signature.h"
+#include "senders.h"
 
 namespace quarry::courier {
 namespace {
@@ -25,6 +34,128 @@ std::string origin_of(const std::string& url) {
   return url.substr(0, host) + base::printable(authority);
 }
 
+class WebhookSender final : public Sender {
+ public:
+  /// Signs with SECRET, unless it is empty.
+  WebhookSender(const DestinationOptions& options, std::string secret, Interrupted is_interrupted)
+      : options_(options),
+        secret_(std::move(secret)),
+        is_interrupted_(std::move(is_interrupted)),
+        handle_(curl_easy_init()) {
+    prepare();
+  }
+  ~WebhookSender() override { curl_easy_cleanup(handle_); }
+
+  DeliveryResult deliver(const OutgoingEvent& outgoing) override {
+    const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(headers_of(outgoing),
+                                                                              &curl_slist_free_all);
+    const std::string& body = outgoing.message.content;
+    message_[0] = '\0';
+    received_ = 0;
+    beginning_.clear();
+    curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, headers.get());
+    curl_easy_setopt(handle_, CURLOPT_POSTFIELDS, body.data());
+    curl_easy_setopt(handle_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+    const CURLcode code = curl_easy_perform(handle_);
+    curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, nullptr);
+    return answer_of(code);
+  }
+
+ private:
+  void prepare() {
+    if (handle_ == nullptr) return;
+    const auto timeout = static_cast<long>(options_.delivery_timeout().count());
+    curl_easy_setopt(handle_, CURLOPT_URL, options_.url.c_str());
+    curl_easy_setopt(handle_, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(handle_, CURLOPT_REDIR_PROTOCOLS_STR,
+                     options_.url.starts_with("https:") ? "https" : "http,https");
+    curl_easy_setopt(handle_, CURLOPT_FOLLOWLOCATION, options_.allow_redirects ? 1L : 0L);
+    curl_easy_setopt(handle_, CURLOPT_MAXREDIRS, kMaxRedirects);
+    // Redirected requests stay POST requests.
+    curl_easy_setopt(handle_, CURLOPT_POSTREDIR, static_cast<long>(CURL_REDIR_POST_ALL));
+    curl_easy_setopt(handle_, CURLOPT_PROXY, "");
+    curl_easy_setopt(handle_, CURLOPT_POST, 1L);
+    curl_easy_setopt(handle_, CURLOPT_USERAGENT, "Quarry/" QUARRY_VERSION);
+    curl_easy_setopt(handle_, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(handle_, CURLOPT_CONNECTTIMEOUT_MS, timeout);
+    curl_easy_setopt(handle_, CURLOPT_TIMEOUT_MS, timeout);
+    curl_easy_setopt(handle_, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(handle_, CURLOPT_XFERINFOFUNCTION, &check_interrupted);
+    curl_easy_setopt(handle_, CURLOPT_XFERINFODATA, this);
+    curl_easy_setopt(handle_, CURLOPT_WRITEFUNCTION, &receive);
+    curl_easy_setopt(handle_, CURLOPT_WRITEDATA, this);
+    curl_easy_setopt(handle_, CURLOPT_ERRORBUFFER, message_.data());
+    if (!options_.ca_file.empty()) {
+      curl_easy_setopt(handle_, CURLOPT_CAINFO, options_.ca_file.c_str());
+      curl_easy_setopt(handle_, CURLOPT_CAPATH, nullptr);
+    }
+  }
+
+  /// A body that exceeds the limit aborts the transfer; the status is known by then.
+  static std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* self) {
+    auto& sender = *static_cast<WebhookSender*>(self);
+    const std::size_t length = size * count;
+    const std::size_t room = kShownReply - std::min(kShownReply, sender.beginning_.size());
+    sender.beginning_.append(bytes, std::min(length, room));
+    sender.received_ += length;
+    return sender.received_ > kMaxReply ? 0 : length;
+  }
+
+  static int check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
+                               curl_off_t /*unused*/, curl_off_t /*unused*/) {
+    return static_cast<WebhookSender*>(self)->is_interrupted_() ? 1 : 0;
+  }
+
+  curl_slist* headers_of(const OutgoingEvent& outgoing) const {
+    curl_slist* headers = nullptr;
+    const auto add = [&headers](const std::string& header) {
+      curl_slist* longer = curl_slist_append(headers, header.c_str());
+      if (longer != nullptr) headers = longer;
+    };
+    add("Content-Type: application/json");
+    // Otherwise libcurl waits for `100 Continue` before it sends a long body.
+    add("Expect:");
+    add(fmt::format("X-Quarry-Event: {}", event::type_of(outgoing.event)));
+    add(fmt::format("X-Quarry-Delivery: {}", outgoing.message.id));
+    if (!secret_.empty()) {
+      add("X-Quarry-Signature: sha256=" + signature_of(secret_, outgoing.message.content));
+    }
+    for (const std::string& header : options_.headers) add(header);
+    return headers;
+  }
+
+  DeliveryResult answer_of(CURLcode code) {
+    long status = 0;
+    curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
+    const bool is_answered = code == CURLE_OK || (code == CURLE_WRITE_ERROR && status != 0);
+    if (!is_answered) {
+      if (code == CURLE_ABORTED_BY_CALLBACK) return {.outcome = spool::Outcome::kReturned};
+      const char* why = message_[0] != '\0' ? message_.data() : curl_easy_strerror(code);
+      return retry_later(fmt::format("{}: {}", origin_of(options_.url), base::printable(why)));
+    }
+    if (status >= 200 && status < 300) return {};
+    std::string why = fmt::format("{}: HTTP status {}", origin_of(options_.url), status);
+    if (!beginning_.empty()) why += ": " + base::printable(beginning_, kShownReply);
+    if (is_final_status(status)) return give_up(std::move(why));
+    DeliveryResult result = retry_later(std::move(why));
+    curl_off_t seconds = 0;
+    if (curl_easy_getinfo(handle_, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0) {
+      const std::chrono::seconds asked(
+          std::min<curl_off_t>(seconds, kMaxRetryAfter.count() / 1000));
+      result.delay = asked;
+    }
+    return result;
+  }
+
+  DestinationOptions options_;
+  std::string secret_;
+  Interrupted is_interrupted_;
+  CURL* handle_;
+  std::array<char, CURL_ERROR_SIZE> message_{};
+  std::size_t received_ = 0;  // bytes of the response body
+  std::string beginning_;     // of the response body
+};
+
 }  // namespace
 
 bool is_final_status(long status) {
@@ -32,130 +163,13 @@ bool is_final_status(long status) {
   return std::ranges::find(kFinal, status) != kFinal.end();
 }
 
-base::Result<std::unique_ptr<Sender>> WebhookSender::make(const DestinationOptions& options,
+base::Result<std::unique_ptr<Sender>> make_webhook_sender(const DestinationOptions& options,
                                                           Interrupted is_interrupted) {
   std::string secret;
   if (!options.secret_file.empty()) {
     QUARRY_TRY_ASSIGN(secret, read_secret(options.secret_file));
   }
-  std::unique_ptr<WebhookSender> sender(
-      new WebhookSender(options, std::move(secret), std::move(is_interrupted)));
-  if (sender->handle_ == nullptr) {
-    return base::fail(base::ErrorCode::kIo, "libcurl does not start");
-  }
-  sender->prepare();
-  return sender;
-}
-
-WebhookSender::WebhookSender(const DestinationOptions& options, std::string secret,
-                             Interrupted is_interrupted)
-    : options_(options),
-      secret_(std::move(secret)),
-      is_interrupted_(std::move(is_interrupted)),
-      handle_(curl_easy_init()) {}
-
-WebhookSender::~WebhookSender() {
-  curl_easy_cleanup(handle_);
-}
-
-/// A body that exceeds the limit aborts the transfer; the status is known by then.
-std::size_t WebhookSender::receive(char* bytes, std::size_t size, std::size_t count, void* self) {
-  auto& sender = *static_cast<WebhookSender*>(self);
-  const std::size_t length = size * count;
-  const std::size_t room = kShownReply - std::min(kShownReply, sender.beginning_.size());
-  sender.beginning_.append(bytes, std::min(length, room));
-  sender.received_ += length;
-  return sender.received_ > kMaxReply ? 0 : length;
-}
-
-int WebhookSender::check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
-                                     curl_off_t /*unused*/, curl_off_t /*unused*/) {
-  return static_cast<WebhookSender*>(self)->is_interrupted_() ? 1 : 0;
-}
-
-void WebhookSender::prepare() {
-  const auto timeout = static_cast<long>(options_.delivery_timeout().count());
-  curl_easy_setopt(handle_, CURLOPT_URL, options_.url.c_str());
-  curl_easy_setopt(handle_, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle_, CURLOPT_REDIR_PROTOCOLS_STR,
-                   options_.url.starts_with("https:") ? "https" : "http,https");
-  curl_easy_setopt(handle_, CURLOPT_FOLLOWLOCATION, options_.allow_redirects ? 1L : 0L);
-  curl_easy_setopt(handle_, CURLOPT_MAXREDIRS, kMaxRedirects);
-  // Redirected requests stay POST requests.
-  curl_easy_setopt(handle_, CURLOPT_POSTREDIR, static_cast<long>(CURL_REDIR_POST_ALL));
-  curl_easy_setopt(handle_, CURLOPT_PROXY, "");
-  curl_easy_setopt(handle_, CURLOPT_POST, 1L);
-  curl_easy_setopt(handle_, CURLOPT_USERAGENT, "Quarry/" QUARRY_VERSION);
-  curl_easy_setopt(handle_, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(handle_, CURLOPT_CONNECTTIMEOUT_MS, timeout);
-  curl_easy_setopt(handle_, CURLOPT_TIMEOUT_MS, timeout);
-  curl_easy_setopt(handle_, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(handle_, CURLOPT_XFERINFOFUNCTION, &WebhookSender::check_interrupted);
-  curl_easy_setopt(handle_, CURLOPT_XFERINFODATA, this);
-  curl_easy_setopt(handle_, CURLOPT_WRITEFUNCTION, &WebhookSender::receive);
-  curl_easy_setopt(handle_, CURLOPT_WRITEDATA, this);
-  curl_easy_setopt(handle_, CURLOPT_ERRORBUFFER, message_.data());
-  if (!options_.ca_file.empty()) {
-    curl_easy_setopt(handle_, CURLOPT_CAINFO, options_.ca_file.c_str());
-    curl_easy_setopt(handle_, CURLOPT_CAPATH, nullptr);
-  }
-}
-
-curl_slist* WebhookSender::headers_of(const OutgoingEvent& outgoing) const {
-  curl_slist* headers = nullptr;
-  const auto add = [&headers](const std::string& header) {
-    curl_slist* longer = curl_slist_append(headers, header.c_str());
-    if (longer != nullptr) headers = longer;
-  };
-  add("Content-Type: application/json");
-  // Otherwise libcurl waits for `100 Continue` before it sends a long body.
-  add("Expect:");
-  add(fmt::format("X-Quarry-Event: {}", event::type_of(outgoing.event)));
-  add(fmt::format("X-Quarry-Delivery: {}", outgoing.message.id));
-  if (!secret_.empty()) {
-    add("X-Quarry-Signature: sha256=" + signature_of(secret_, outgoing.message.content));
-  }
-  for (const std::string& header : options_.headers) add(header);
-  return headers;
-}
-
-DeliveryResult WebhookSender::deliver(const OutgoingEvent& outgoing) {
-  struct ListEnd {
-    void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-  };
-  const std::unique_ptr<curl_slist, ListEnd> headers(headers_of(outgoing));
-  const std::string& body = outgoing.message.content;
-  message_[0] = '\0';
-  received_ = 0;
-  beginning_.clear();
-  curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(handle_, CURLOPT_POSTFIELDS, body.data());
-  curl_easy_setopt(handle_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
-  const CURLcode code = curl_easy_perform(handle_);
-  curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, nullptr);
-  return answer_of(code);
-}
-
-DeliveryResult WebhookSender::answer_of(CURLcode code) {
-  long status = 0;
-  curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
-  const bool is_answered = code == CURLE_OK || (code == CURLE_WRITE_ERROR && status != 0);
-  if (!is_answered) {
-    if (code == CURLE_ABORTED_BY_CALLBACK) return {.outcome = spool::Outcome::kReturned};
-    const char* why = message_[0] != '\0' ? message_.data() : curl_easy_strerror(code);
-    return retry_later(fmt::format("{}: {}", origin_of(options_.url), base::printable(why)));
-  }
-  if (status >= 200 && status < 300) return {};
-  std::string why = fmt::format("{}: HTTP status {}", origin_of(options_.url), status);
-  if (!beginning_.empty()) why += ": " + base::printable(beginning_, kShownReply);
-  if (is_final_status(status)) return give_up(std::move(why));
-  DeliveryResult result = retry_later(std::move(why));
-  curl_off_t seconds = 0;
-  if (curl_easy_getinfo(handle_, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0) {
-    const std::chrono::seconds asked(std::min<curl_off_t>(seconds, kMaxRetryAfter.count() / 1000));
-    result.delay = asked;
-  }
-  return result;
+  return std::make_unique<WebhookSender>(options, std::move(secret), std::move(is_interrupted));
 }
 
 }  // namespace quarry::courier

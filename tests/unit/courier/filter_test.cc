@@ -9,9 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "hook_sender.h"
-#include "mail_sender.h"
-#include "mail_text.h"
+#include "senders.h"
 #include "temporary_folder.h"
 
 using namespace quarry;

@@ -1,12 +1,10 @@
 // Signatures, and files with secrets.
-#include "signature.h"
-
 #include <doctest/doctest.h>
 
 #include <fstream>
 
 #include "../temporary_folder.h"
-#include "webhook_sender.h"
+#include "senders.h"
 
 using namespace quarry;
 using namespace quarry::courier;

@@ -5,7 +5,7 @@
 
 #include "courier_commands.h"
 #include "quarry/base/result.h"
-#include "quarry/courier/courier_config.h"
+#include "quarry/courier/options.h"
 #include "quarry/spool/spool.h"
 
 namespace quarry::app {
