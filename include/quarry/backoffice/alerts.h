@@ -22,21 +22,23 @@
 
 namespace quarry::backoffice {
 
-class MailSender;
+struct RenderedMail;
+/// Sends a mail. On success, another program has taken responsibility for it. Errors: kDenied
+/// (permanent), kBusy (nothing can be sent now), others (temporary, for this mail).
+using SendMail = std::function<base::Result<void>(const RenderedMail&)>;
 
 struct AlertOptions {
   const base::Clock* clock = &base::system_clock();
   /// Checked before each mail; if true, the rest is left to the next run. May be empty.
   std::function<bool()> is_over = {};
-  /// Replaces the sender that the repository's email-send-method selects. Not owned; may be null.
-  MailSender* sender = nullptr;
+  /// Replaces the sender that the repository's email-send-method selects. May be empty.
+  SendMail send = {};
   /// Sends the mails but marks nothing as sent. Holds the write lock meanwhile.
   bool is_rehearsal = false;
 };
 
 struct AlertReport {
-  std::size_t events = 0;    // newly marked as sent
-  std::size_t composed = 0;  // mails added to the outbox
+  std::size_t events = 0;  // newly marked as sent
   std::size_t sent = 0;
   std::size_t failed = 0;    // attempts that will be retried
   std::size_t given_up = 0;  // mails that failed permanently

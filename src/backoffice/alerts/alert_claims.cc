@@ -36,30 +36,27 @@ bool has_own_mail(AlertTiming timing, const AlertReference& event) {
   return timing == AlertTiming::kAtOnce && event.type == 'f';
 }
 
-/// Adds mails to SUBSCRIBER about those of ALERTS that he should get. Returns how many.
-Result<std::size_t> add_mails(MailOutbox& outbox, AlertTiming timing, const Subscriber& subscriber,
-                              const std::vector<PendingAlert>& alerts, MailTime now) {
-  std::size_t mails = 0;
+/// Adds mails to SUBSCRIBER about those of ALERTS that he should get.
+Result<void> add_mails(MailOutbox& outbox, AlertTiming timing, const Subscriber& subscriber,
+                       const std::vector<PendingAlert>& alerts, MailTime now) {
   std::vector<AlertReference> together;
   for (const PendingAlert& alert : alerts) {
     if (!alert.reference || !should_notify(subscriber, alert)) continue;
     const AlertReference& event = *alert.reference;
     if (has_own_mail(timing, event)) {
       QUARRY_TRY(outbox.add(MailKind::kPost, subscriber.code, {event}, now));
-      ++mails;
     } else {
       together.push_back(event);
     }
   }
-  if (together.empty()) return mails;
+  if (together.empty()) return {};
   const MailKind kind = timing == AlertTiming::kDigest ? MailKind::kDigest : MailKind::kAlert;
-  QUARRY_TRY(outbox.add(kind, subscriber.code, together, now));
-  return mails + 1;
+  return outbox.add(kind, subscriber.code, together, now);
 }
 
 }  // namespace
 
-Result<Claimed> claim_alerts(Repository& repository, AlertTiming timing, MailTime now) {
+Result<std::size_t> claim_alerts(Repository& repository, AlertTiming timing, MailTime now) {
   Alerts alerts(repository);
   MailOutbox outbox(repository);
   QUARRY_TRY(alerts.upgrade_tables());
@@ -67,37 +64,28 @@ Result<Claimed> claim_alerts(Repository& repository, AlertTiming timing, MailTim
   const std::size_t limit = std::clamp(kMaxReferences / std::max<std::size_t>(subscribers, 1),
                                        std::size_t{1}, kMaxEvents);
   QUARRY_TRY_ASSIGN(const auto pending, alerts.pending(timing, limit));
-  if (pending.empty()) return Claimed{};
-  Claimed claimed{.events = pending.size(), .mails = 0};
-  QUARRY_TRY(alerts.visit_subscribers(timing, [&](const Subscriber& subscriber) -> Result<void> {
-    QUARRY_TRY_ASSIGN(const std::size_t mails, add_mails(outbox, timing, subscriber, pending, now));
-    claimed.mails += mails;
-    return {};
+  if (pending.empty()) return std::size_t{0};
+  QUARRY_TRY(alerts.visit_subscribers(timing, [&](const Subscriber& subscriber) {
+    return add_mails(outbox, timing, subscriber, pending, now);
   }));
   QUARRY_TRY(alerts.mark_sent(timing, pending));
-  return claimed;
+  return pending.size();
 }
 
-Result<std::size_t> claim_renewals(Repository& repository, repository::Receipt& receipt,
-                                   MailTime now) {
+Result<void> claim_renewals(Repository& repository, repository::Receipt& receipt, MailTime now) {
   repository::Settings settings = repository.settings();
   const std::int64_t interval = settings.get_int("email-renew-interval", 0);
-  if (interval < kMinInterval) return std::size_t{0};
+  if (interval < kMinInterval) return {};
   const std::int64_t warned = settings.get_int("email-renew-warning", 0);
   const std::int64_t warning = now.count() / 86400 - interval + kWarningTime;
-  if (warning < warned + kWarningTime) return std::size_t{0};
-  std::size_t mails = 0;
+  if (warning < warned + kWarningTime) return {};
   MailOutbox outbox(repository);
-  QUARRY_TRY(
-      Alerts(repository)
-          .visit_expiring(warned, warning, [&](const Subscriber& subscriber) -> Result<void> {
-            ++mails;
-            return outbox.add(MailKind::kRenewal, subscriber.code, {}, now);
-          }));
+  QUARRY_TRY(Alerts(repository).visit_expiring(warned, warning, [&](const Subscriber& subscriber) {
+    return outbox.add(MailKind::kRenewal, subscriber.code, {}, now);
+  }));
   // Subscribers who ignored the last warning get no mail from now on.
   if (warned > 0) QUARRY_TRY(receipt.set_config("email-renew-cutoff", std::to_string(warned)));
-  QUARRY_TRY(receipt.set_config("email-renew-warning", std::to_string(warning)));
-  return mails;
+  return receipt.set_config("email-renew-warning", std::to_string(warning));
 }
 
 bool is_digest_due(Repository& repository, base::UnixMillis now) {

@@ -11,20 +11,15 @@
 
 namespace quarry::backoffice {
 
-struct Claimed {
-  std::size_t events = 0;
-  std::size_t mails = 0;
-};
-
-/// Claims some of the earliest pending alerts. No events: none is left.
-base::Result<Claimed> claim_alerts(repository::Repository& repository,
-                                   repository::AlertTiming timing, repository::MailTime now);
+/// Claims some of the earliest pending alerts. Returns the number of events; 0: none is left.
+base::Result<std::size_t> claim_alerts(repository::Repository& repository,
+                                       repository::AlertTiming timing, repository::MailTime now);
 
 /// Claims notices for subscriptions that expire within a week, unless that was done in the last
 /// week, by fossil's rule and settings (email-renew-interval, email-renew-warning,
-/// email-renew-cutoff). Returns the number of notices.
-base::Result<std::size_t> claim_renewals(repository::Repository& repository,
-                                         repository::Receipt& receipt, repository::MailTime now);
+/// email-renew-cutoff).
+base::Result<void> claim_renewals(repository::Repository& repository, repository::Receipt& receipt,
+                                  repository::MailTime now);
 
 /// Whether today's first run is still to come. Days are Julian, from noon to noon. Inside a
 /// Snapshot or a Receipt.

@@ -132,20 +132,20 @@ AlertMailer::Outcome AlertMailer::failure(const OutgoingMail& mail, const base::
     can_go_on_ = false;
   }
   complain(report_, fmt::format("mail to {}: {} ({})", base::printable(mail.address), error.message,
-                                is_given_up ? "given up" : "to be tried again"));
+                                is_given_up ? "given up" : "will be retried"));
   return is_given_up ? Outcome::kGivenUp : Outcome::kDeferred;
 }
 
 AlertMailer::Outcome AlertMailer::attempt(const OutgoingMail& mail) {
   if (!is_mail_address(mail.address)) {
-    return failure(mail, {ErrorCode::kDenied, "this is no address"});
+    return failure(mail, {ErrorCode::kDenied, "invalid address"});
   }
   auto made = render_in_snapshot(mail);
   // An unreadable artifact must not block the mails of others.
   if (!made) return failure(mail, made.error());
   const std::optional<RenderedMail> rendered = std::move(*made);
   if (!rendered) return Outcome::kDone;
-  if (const auto sent = sender_.send(*rendered); !sent) return failure(mail, sent.error());
+  if (const auto sent = send_(*rendered); !sent) return failure(mail, sent.error());
   failures_in_a_row_ = 0;
   ++report_.sent;
   return Outcome::kDone;

@@ -15,11 +15,11 @@ class AlertMailer {
  public:
   /// The arguments are not owned. Counts into REPORT.
   AlertMailer(repository::Repository& repository, const AlertOptions& options,
-              const MailSettings& settings, MailSender& sender, AlertReport& report)
+              const MailSettings& settings, const SendMail& send, AlertReport& report)
       : repository_(repository),
         options_(options),
         settings_(settings),
-        sender_(sender),
+        send_(send),
         report_(report) {}
 
   /// Runs until no mail is due, the run is over, or nothing can be sent now. No Snapshot may be
@@ -48,7 +48,7 @@ class AlertMailer {
   repository::Repository& repository_;
   const AlertOptions& options_;
   const MailSettings& settings_;
-  MailSender& sender_;
+  const SendMail& send_;
   AlertReport& report_;
   std::optional<Attempt> last_;  // outcome not recorded yet
   int failures_in_a_row_ = 0;

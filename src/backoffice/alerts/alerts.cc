@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -48,14 +47,14 @@ class AlertRun {
 
   Result<AlertReport> run(const AlertTasks& work) {
     QUARRY_TRY(read_setup());
-    if (sender_ == nullptr) return std::move(report_);
+    if (!send_) return std::move(report_);
     if (options_.is_rehearsal) {
       QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
       rehearsal_.emplace(std::move(receipt));
     }
     if (work.alerts) QUARRY_TRY(decide(AlertTiming::kAtOnce));
     QUARRY_TRY(decide_daily(work));
-    QUARRY_TRY(AlertMailer(repository_, options_, settings_, *sender_, report_).run());
+    QUARRY_TRY(AlertMailer(repository_, options_, settings_, send_, report_).run());
     return finish();
   }
 
@@ -67,33 +66,27 @@ class AlertRun {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
     QUARRY_TRY_ASSIGN(const bool are_set_up, Alerts(repository_).are_set_up());
     if (!are_set_up) return {};
-    auto sender = choose_sender();
-    if (!sender) {
-      complain(report_, sender.error().message);
-    } else if (*sender != nullptr) {
-      report_.is_enabled = true;
-      if (read_settings()) sender_ = *sender;
-    }
+    choose_sender();
+    report_.is_enabled = send_ != nullptr;
+    if (send_ && !read_settings()) send_ = nullptr;
     return {};
   }
 
-  Result<MailSender*> choose_sender() {
-    if (options_.sender != nullptr) return options_.sender;
-    if (options_.is_rehearsal) {
-      own_sender_ = make_printer();
-    } else {
-      QUARRY_TRY_ASSIGN(own_sender_, make_sender(repository_));
-    }
-    return own_sender_.get();
+  void choose_sender() {
+    send_ = options_.is_rehearsal ? print_mail : options_.send;
+    if (send_) return;
+    auto chosen = mail_sender_for(repository_);
+    if (!chosen) return complain(report_, chosen.error().message);
+    send_ = std::move(*chosen);
   }
 
   bool read_settings() {
     const auto read = [&](const char* name, std::string& to) {
       to = repository_.settings().get(name).value_or("");
       const bool is_usable = !to.empty() && to.size() <= kMaxSetting;
-      if (!is_usable) {
-        complain(report_, fmt::format("the setting {} is needed, of at most {} bytes, and {}", name,
-                                      kMaxSetting, to.empty() ? "not set" : "longer"));
+      if (to.empty()) complain(report_, fmt::format("the setting {} is not set", name));
+      if (to.size() > kMaxSetting) {
+        complain(report_, fmt::format("the setting {} is longer than {} bytes", name, kMaxSetting));
       }
       return is_usable;
     };
@@ -106,7 +99,7 @@ class AlertRun {
         std::clamp(repository_.settings().get_int("hash-digits", kHashDigits), kFewestHashDigits,
                    kMaxHashDigits));
     if (is_mail_address(settings_.from)) return true;
-    complain(report_, fmt::format("email-self, \"{}\", is no address of the form NAME@HOST",
+    complain(report_, fmt::format("email-self is \"{}\", which is not an address NAME@HOST",
                                   base::printable(settings_.from)));
     return false;
   }
@@ -114,17 +107,21 @@ class AlertRun {
   bool is_over() const { return options_.is_over && options_.is_over(); }
 
   /// Calls ACTION with a Receipt, and commits it.
-  template <typename Action>
-  Result<void> in_transaction(Action&& action) {
+  Result<void> in_transaction(const auto& action) {
     if (rehearsal_) return action(*rehearsal_);
     QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
     QUARRY_TRY(action(receipt));
     return receipt.commit();
   }
 
+  /// A snapshot, unless the Receipt of a rehearsal is open.
+  Result<std::optional<repository::Snapshot>> snapshot() {
+    if (rehearsal_) return std::nullopt;
+    return repository_.snapshot();
+  }
+
   Result<bool> has_pending(AlertTiming timing) {
-    if (rehearsal_) return Alerts(repository_).has_pending(timing);
-    QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+    QUARRY_TRY_ASSIGN(const auto reading, snapshot());
     return Alerts(repository_).has_pending(timing);
   }
 
@@ -133,21 +130,19 @@ class AlertRun {
     while (!is_over()) {
       QUARRY_TRY_ASSIGN(const bool is_any, has_pending(timing));
       if (!is_any) return {};
-      Claimed claimed;
+      std::size_t claimed = 0;
       QUARRY_TRY(in_transaction([&](Receipt&) -> Result<void> {
         QUARRY_TRY_ASSIGN(claimed, claim_alerts(repository_, timing, now()));
         return {};
       }));
-      report_.events += claimed.events;
-      report_.composed += claimed.mails;
-      if (claimed.events == 0) return {};
+      report_.events += claimed;
+      if (claimed == 0) return {};
     }
     return {};
   }
 
   Result<bool> is_due() {
-    if (rehearsal_) return is_digest_due(repository_, options_.clock->now());
-    QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+    QUARRY_TRY_ASSIGN(const auto reading, snapshot());
     return is_digest_due(repository_, options_.clock->now());
   }
 
@@ -161,8 +156,7 @@ class AlertRun {
     if (work.digests) QUARRY_TRY(decide(AlertTiming::kDigest));
     if (!work.renewals || is_over()) return {};
     return in_transaction([&](Receipt& receipt) -> Result<void> {
-      QUARRY_TRY_ASSIGN(const std::size_t mails, claim_renewals(repository_, receipt, now()));
-      report_.composed += mails;
+      QUARRY_TRY(claim_renewals(repository_, receipt, now()));
       // Another run may have done it meanwhile, which is harmless.
       if (!work.only_when_due) return {};
       return mark_digest(receipt, options_.clock->now());
@@ -180,8 +174,7 @@ class AlertRun {
   const AlertOptions& options_;
   AlertReport report_;
   MailSettings settings_;
-  std::unique_ptr<MailSender> own_sender_;
-  MailSender* sender_ = nullptr;
+  SendMail send_;                     // null: mail is disabled or not configured
   std::optional<Receipt> rehearsal_;  // rolled back
 };
 

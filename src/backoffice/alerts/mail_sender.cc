@@ -1,14 +1,20 @@
 #include "mail_sender.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sysexits.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <random>
 #include <utility>
 
-#include "mail_command.h"
-#include "mail_folder.h"
-#include "mail_relay.h"
+#include "quarry/base/command.h"
 #include "quarry/base/escape.h"
+#include "quarry/base/fd.h"
+#include "quarry/courier/smtp.h"
 #include "quarry/repository/mail_database.h"
 
 namespace quarry::backoffice {
@@ -19,77 +25,182 @@ using base::Result;
 
 namespace {
 
-/// email-send-method `db`.
-class MailTable : public MailSender {
- public:
-  explicit MailTable(std::string path) : path_(std::move(path)) {}
+constexpr std::chrono::seconds kCommandTime{60};
+// Bytes of a command's output to report.
+constexpr std::size_t kMaxWhy = 500;
+// The shell's exit codes for a command that cannot be executed, or is not found.
+constexpr int kNotExecutable = 126;
+constexpr int kNotFound = 127;
 
-  Result<void> send(const RenderedMail& mail) override {
-    Result<void> done = add(mail);
-    if (done) return done;
+// A mail is claimed for some minutes only, so a slow server is given up and tried again later. A
+// mail being transferred is not interrupted, because its outcome would be unknown.
+constexpr std::chrono::seconds kConnectTime{15};
+constexpr std::chrono::seconds kMailTime{60};
+// A server that is silent for this long will not answer for the next mail either.
+constexpr std::chrono::seconds kSilence{10};
+
+/// Writes and syncs BYTES. Returns false on an error.
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return ::fsync(fd) == 0;
+}
+
+/// A name made of the time in seconds, and a random part to distinguish mails of one second.
+std::string new_name(base::UnixMillis now) {
+  std::string name;
+  for (const char c : base::iso_seconds(now)) {
+    if (c >= '0' && c <= '9') name += c;
+  }
+  std::random_device random;
+  return fmt::format("{}{:010}.email", name, random());
+}
+
+/// email-send-method `dir`: MAIL becomes a file in the folder PATH. It is complete and synced when
+/// it has a name that ends in ".email"; until then its name starts with a dot.
+Result<void> send_to_folder(const std::string& path, const base::Clock& clock,
+                            const RenderedMail& mail) {
+  const auto trouble = [&path](const char* what) {
+    const auto error = base::fail_errno(fmt::format("cannot {} {} (email-send-dir)", what, path));
+    return fail(ErrorCode::kBusy, error.error().message);
+  };
+  const base::Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return trouble("open");
+  const std::string name = new_name(clock.now());
+  const std::string hidden = "." + name;
+  // The umask decides, because another user may process the files.
+  const base::Fd file(::openat(folder.get(), hidden.c_str(),
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!file) return trouble("create a file in");
+  if (!write_all(file.get(), mail.message) ||
+      ::renameat(folder.get(), hidden.c_str(), folder.get(), name.c_str()) != 0) {
+    auto error = trouble("write to");
+    ::unlinkat(folder.get(), hidden.c_str(), 0);
+    return error;
+  }
+  return ::fsync(folder.get()) == 0 ? Result<void>() : trouble("sync");
+}
+
+/// email-send-method `db`: a row in the database PATH.
+SendMail to_database(const std::string& path) {
+  auto database = std::make_shared<std::unique_ptr<repository::MailDatabase>>();
+  return [path, database](const RenderedMail& mail) -> Result<void> {
+    const auto done = [&]() -> Result<void> {
+      if (!*database) {
+        QUARRY_TRY_ASSIGN(*database, repository::MailDatabase::open(path));
+      }
+      return (*database)->add(mail.message);
+    }();
+    if (done) return {};
     return fail(ErrorCode::kBusy, done.error().message + " (email-send-db)");
-  }
+  };
+}
 
- private:
-  Result<void> add(const RenderedMail& mail) {
-    if (!database_) {
-      QUARRY_TRY_ASSIGN(database_, repository::MailDatabase::open(path_));
-    }
-    return database_->add(mail.message);
+/// email-send-method `relay`: an SMTP server, HOST or HOST:PORT (default: 25). DOMAIN is sent in the
+/// greeting. Errors: kInvalid.
+Result<SendMail> to_relay(const std::string& host, const std::string& domain) {
+  const auto is_host = [](std::string_view text) {
+    return !text.empty() && text.size() <= 300 && std::ranges::all_of(text, [](char c) {
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+             std::string_view(".-_:[]").contains(c);
+    });
+  };
+  courier::SmtpOptions options{.url = "smtp://" + host + (is_host(domain) ? "/" + domain : ""),
+                               .connect_timeout = kConnectTime,
+                               .timeout = kMailTime};
+  if (!is_host(host) || !courier::check_smtp_url(options.url)) {
+    return fail(ErrorCode::kInvalid, fmt::format("email-send-relayhost is \"{}\", which is not "
+                                                 "HOST or HOST:PORT",
+                                                 base::printable(host)));
   }
-
-  std::string path_;
-  std::unique_ptr<repository::MailDatabase> database_;
-};
-
-/// email-send-method `stdout`.
-class MailPrinter : public MailSender {
- public:
-  Result<void> send(const RenderedMail& mail) override {
-    fmt::print("{}\n", mail.message);
-    if (std::fflush(stdout) == 0) return {};
-    return fail(ErrorCode::kBusy, base::fail_errno("standard output").error().message);
-  }
-};
+  const auto smtp = std::make_shared<courier::SmtpSender>(std::move(options));
+  return [host, smtp](const RenderedMail& mail) -> Result<void> {
+    const auto begin = std::chrono::steady_clock::now();
+    const courier::MailReport report =
+        smtp->send({.from = mail.from, .recipients = {mail.to}, .message = mail.message});
+    if (report.is_sent_to_all()) return {};
+    const std::string why = fmt::format("{} (email-send-relayhost): {}", host, report.why());
+    if (!report.is_any_deferred()) return fail(ErrorCode::kDenied, why);
+    const bool was_silent = std::chrono::steady_clock::now() - begin > kSilence;
+    return fail(was_silent ? ErrorCode::kBusy : ErrorCode::kIo, why);
+  };
+}
 
 Result<std::string> needed(repository::Repository& repository, const char* name) {
   std::string value = repository.settings().get(name).value_or("");
   if (!value.empty()) return value;
-  return fail(ErrorCode::kInvalid, fmt::format("the setting {} is needed, and is not set", name));
+  return fail(ErrorCode::kInvalid, fmt::format("the setting {} is not set", name));
 }
 
 }  // namespace
 
-std::unique_ptr<MailSender> make_printer() {
-  return std::make_unique<MailPrinter>();
+Result<void> print_mail(const RenderedMail& mail) {
+  fmt::print("{}\n", mail.message);
+  if (std::fflush(stdout) == 0) return {};
+  const auto error = base::fail_errno("cannot write to standard output");
+  return fail(ErrorCode::kBusy, error.error().message);
 }
 
-Result<std::unique_ptr<MailSender>> make_sender(repository::Repository& repository) {
-  using Sender = std::unique_ptr<MailSender>;
+Result<void> pipe_mail(const std::string& command, std::chrono::milliseconds timeout,
+                       const RenderedMail& mail) {
+  // The command line is not logged, because it may contain a password.
+  constexpr const char* kName = "email-send-command";
+  const auto end = base::run_command({.words = {"/bin/sh", "-c", command},
+                                      .input = mail.message,
+                                      .timeout = timeout,
+                                      .folder = {},
+                                      .max_output = kMaxWhy});
+  if (!end) {
+    return fail(ErrorCode::kBusy, fmt::format("{}: {}", kName, end.error().message));
+  }
+  if (end->is_success()) return {};
+  const std::string why =
+      fmt::format("{}: {}{}{}", kName, end->in_words(), end->output.empty() ? "" : ": ",
+                  base::printable(end->output, kMaxWhy));
+  if (end->how != base::CommandEnd::How::kExited) return fail(ErrorCode::kIo, why);
+  switch (end->code) {
+    case kNotFound:
+    case kNotExecutable:
+      return fail(ErrorCode::kBusy, why);
+    case EX_DATAERR:
+    case EX_NOUSER:
+    case EX_NOHOST:
+      return fail(ErrorCode::kDenied, why);
+    default:
+      return fail(ErrorCode::kIo, why);
+  }
+}
+
+Result<SendMail> mail_sender_for(repository::Repository& repository) {
   const std::string method = repository.settings().get("email-send-method").value_or("off");
-  if (method.empty() || method == "off") return Sender{};
-  if (method == "stdout") return make_printer();
+  if (method.empty() || method == "off") return SendMail();
+  if (method == "stdout") return print_mail;
   if (method == "dir") {
-    QUARRY_TRY_ASSIGN(std::string folder, needed(repository, "email-send-dir"));
-    return Sender(std::make_unique<MailFolder>(std::move(folder), *repository.options().clock));
+    QUARRY_TRY_ASSIGN(const std::string folder, needed(repository, "email-send-dir"));
+    return [folder, clock = repository.options().clock](const RenderedMail& mail) {
+      return send_to_folder(folder, *clock, mail);
+    };
   }
   if (method == "db") {
-    QUARRY_TRY_ASSIGN(std::string path, needed(repository, "email-send-db"));
-    return Sender(std::make_unique<MailTable>(std::move(path)));
+    QUARRY_TRY_ASSIGN(const std::string path, needed(repository, "email-send-db"));
+    return to_database(path);
   }
   if (method == "pipe") {
-    QUARRY_TRY_ASSIGN(std::string command, needed(repository, "email-send-command"));
-    return Sender(std::make_unique<MailCommand>(std::move(command)));
+    QUARRY_TRY_ASSIGN(const std::string command, needed(repository, "email-send-command"));
+    return [command](const RenderedMail& mail) { return pipe_mail(command, kCommandTime, mail); };
   }
   if (method == "relay") {
     QUARRY_TRY_ASSIGN(const std::string host, needed(repository, "email-send-relayhost"));
     QUARRY_TRY_ASSIGN(const std::string self, needed(repository, "email-self"));
-    return MailRelay::make(host, self.substr(self.find('@') + 1));
+    return to_relay(host, self.substr(self.find('@') + 1));
   }
-  return fail(ErrorCode::kInvalid,
-              fmt::format("email-send-method is \"{}\": off, dir, db, pipe, relay and stdout are "
-                          "known",
-                          base::printable(method)));
+  return fail(ErrorCode::kInvalid, fmt::format("unknown email-send-method \"{}\": use off, dir, "
+                                               "db, pipe, relay or stdout",
+                                               base::printable(method)));
 }
 
 }  // namespace quarry::backoffice

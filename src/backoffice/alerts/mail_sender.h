@@ -1,10 +1,10 @@
-// Sends mails: one class for each email-send-method. A sender is used for a whole run.
+// Sends mails: one function for each email-send-method.
 #pragma once
 
-#include <memory>
+#include <chrono>
 #include <string>
-#include <string_view>
 
+#include "quarry/backoffice/alerts.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
 
@@ -17,19 +17,18 @@ struct RenderedMail {
   std::string message;  // header and body (RFC 5322), lines end in CRLF
 };
 
-class MailSender {
- public:
-  virtual ~MailSender() = default;
-  /// On success, another program has taken responsibility for MAIL. Errors: kDenied (permanent),
-  /// kBusy (nothing can be sent now), others (temporary, for this mail).
-  virtual base::Result<void> send(const RenderedMail& mail) = 0;
-};
+/// The sender that REPOSITORY's settings select, or null if mail is disabled. It is used for a whole
+/// run, while REPOSITORY is open. Inside a Snapshot or a Receipt. Errors: kInvalid (a setting is
+/// missing).
+base::Result<SendMail> mail_sender_for(repository::Repository& repository);
 
-/// The sender that REPOSITORY's settings select, or null if mail is disabled. Inside a Snapshot or
-/// a Receipt. Errors: kInvalid (a setting is missing).
-base::Result<std::unique_ptr<MailSender>> make_sender(repository::Repository& repository);
+/// Pipes MAIL to COMMAND, run with a shell as in fossil, which reads the recipients from the header,
+/// such as `sendmail -ti`. Exit code 0 means success; 65, 67 and 68 (see sysexits.h) a permanent
+/// failure; any other a temporary one. After TIMEOUT the command and its children are killed.
+base::Result<void> pipe_mail(const std::string& command, std::chrono::milliseconds timeout,
+                             const RenderedMail& mail);
 
-/// Prints mails to standard output.
-std::unique_ptr<MailSender> make_printer();
+/// Prints MAIL to standard output.
+base::Result<void> print_mail(const RenderedMail& mail);
 
 }  // namespace quarry::backoffice

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "eventually.h"
-#include "mail_command.h"
 #include "mail_sender.h"
 #include "quarry/repository/alerts.h"
 #include "quarry/repository/mail_outbox.h"
@@ -30,17 +29,20 @@ namespace {
 constexpr std::int64_t kSecond = 1000;
 constexpr std::int64_t kDay = 86400 * kSecond;
 
-class RecordingSender : public MailSender {
+/// Records mails, or fails with ERROR.
+class RecordingSender {
  public:
-  base::Result<void> send(const RenderedMail& mail) override {
-    if (before) before(mail);
-    if (error) return base::fail(*error, "as the test has it");
-    to.push_back(mail.to);
-    messages.push_back(mail.message);
-    return {};
+  SendMail function() {
+    return [this](const RenderedMail& mail) -> base::Result<void> {
+      if (before) before();
+      if (error) return base::fail(*error, "the test's error");
+      to.push_back(mail.to);
+      messages.push_back(mail.message);
+      return {};
+    };
   }
 
-  std::function<void(const RenderedMail&)> before;
+  std::function<void()> before;
   std::optional<ErrorCode> error;
   std::vector<std::string> to;
   std::vector<std::string> messages;
@@ -86,7 +88,7 @@ class AlertWorld : public World {
   }
   using Step = base::Result<AlertReport> (*)(Repository&, const AlertOptions&);
   AlertReport run(Step step = send_alerts) {
-    const auto report = step(*repository, {.clock = &clock, .sender = &sender});
+    const auto report = step(*repository, {.clock = &clock, .send = sender.function()});
     REQUIRE_MESSAGE(report, report.error().message);
     return *report;
   }
@@ -133,7 +135,7 @@ TEST_CASE("a run with nothing to do writes nothing") {
     auto other = Repository::open(
         world.file(), {.busy_timeout = std::chrono::milliseconds(10), .clock = &world.clock});
     REQUIRE(other);
-    CHECK(send_due_mail(**other, {.clock = &world.clock, .sender = &world.sender}));
+    CHECK(send_due_mail(**other, {.clock = &world.clock, .send = world.sender.function()}));
   }
   CHECK(world.sender.to.size() == 1);
 }
@@ -229,7 +231,7 @@ TEST_CASE("a run ends when its time is over, and the next one continues") {
   const auto report =
       send_alerts(*world.repository, {.clock = &world.clock,
                                       .is_over = [&] { return world.sender.to.size() >= 2; },
-                                      .sender = &world.sender});
+                                      .send = world.sender.function()});
   REQUIRE(report);
   CHECK(report->sent == 2);
   CHECK(report->waiting == 3);
@@ -241,11 +243,11 @@ TEST_CASE("a run that begins while another one sends finds other mails") {
   for (int n = 0; n < 6; ++n) world.subscribe(fmt::format("p{}@example.net", n));
   world.check_in("one");
   RecordingSender other;
-  world.sender.before = [&](const RenderedMail&) {
+  world.sender.before = [&] {
     if (!other.to.empty()) return;
     auto again = Repository::open(world.file(), {.clock = &world.clock});
     REQUIRE(again);
-    REQUIRE(send_alerts(**again, {.clock = &world.clock, .sender = &other}));
+    REQUIRE(send_alerts(**again, {.clock = &world.clock, .send = other.function()}));
   };
   world.run();
   CHECK(world.sender.to == std::vector<std::string>{"p0@example.net"});
@@ -412,10 +414,10 @@ bool is_over(int pid) {
 TEST_CASE("a command that times out is killed with its children") {
   const TemporaryFolder folder;
   const auto number = folder / "number";
-  MailCommand command("sleep 600 & echo $! >" + number.string() + "; sleep 600",
-                      std::chrono::milliseconds(300));
+  const std::string command = "sleep 600 & echo $! >" + number.string() + "; sleep 600";
   const auto begin = std::chrono::steady_clock::now();
-  const auto sent = command.send({.from = "a@b", .to = "c@d", .message = "x\r\n"});
+  const auto sent = pipe_mail(command, std::chrono::milliseconds(300),
+                              {.from = "a@b", .to = "c@d", .message = "x\r\n"});
   REQUIRE_FALSE(sent);
   CHECK(sent.error().code == ErrorCode::kIo);
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::minutes(1));
@@ -427,9 +429,9 @@ TEST_CASE("a command that times out is killed with its children") {
 
 TEST_CASE("a command that reads nothing, or prints endlessly, blocks nothing") {
   const std::string large(1 << 20, 'x');
-  CHECK(MailCommand("true").send({.from = "a@b", .to = "c@d", .message = large}));
-  const auto sent = MailCommand("yes no | head -c 1000000; exit 1")
-                        .send({.from = "a@b", .to = "c@d", .message = large});
+  const RenderedMail mail{.from = "a@b", .to = "c@d", .message = large};
+  CHECK(pipe_mail("true", kPatienceTime, mail));
+  const auto sent = pipe_mail("yes no | head -c 1000000; exit 1", kPatienceTime, mail);
   REQUIRE_FALSE(sent);
   CHECK(sent.error().message.size() < 2500);
 }
