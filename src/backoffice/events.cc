@@ -104,7 +104,7 @@ class ArtifactEvents {
       add(artifact, received.time);
       if (artifact.kind != repository::ArtifactKind::kCheckIn) continue;
       ++push.check_ins;
-      if (artifact.entry && branches.size() < event::kMostNames) {
+      if (artifact.entry && branches.size() < event::kMaxNames) {
         branches.insert(artifact.entry->branch);
       }
     }

@@ -63,7 +63,7 @@ base::Result<DueHooks> due_hooks(repository::Repository& repository) {
   due.commands = commands_in(*text);
   if (due.commands.empty()) return due;
   QUARRY_TRY_ASSIGN(const std::int64_t after, list.first_to_report(notified));
-  QUARRY_TRY_ASSIGN(due.input, list.lines(after, due.last, event::kMostInput - 4));
+  QUARRY_TRY_ASSIGN(due.input, list.lines(after, due.last, event::kMaxInput - 4));
   return due;
 }
 

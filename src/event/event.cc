@@ -2,10 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "event_type.h"
 #include "quarry/base/escape.h"
 
 namespace quarry::event {
@@ -20,80 +21,107 @@ constexpr std::string_view kCutMark = "…";
 
 // The members of each record, for both writing and reading: name in JSON, member, and limit in bytes.
 
-template <typename Fields>
-void visit_fields(Fields& fields, Head& head) {
-  fields("repository", head.repository, kMostName);
-  fields("url", head.url, kMostText);
+void visit_fields(auto& fields, Head& head) {
+  fields("repository", head.repository, kMaxName);
+  fields("url", head.url, kMaxText);
 }
-template <typename Fields>
-void visit_fields(Fields& fields, Artifact& artifact) {
-  fields("hash", artifact.hash, kMostName);
-  fields("user", artifact.user, kMostName);
+void visit_fields(auto& fields, Artifact& artifact) {
+  fields("hash", artifact.hash, kMaxName);
+  fields("user", artifact.user, kMaxName);
   fields("time", artifact.time);
-  fields("title", artifact.title, kMostText);
-  fields("comment", artifact.comment, kMostText);
-  fields("branch", artifact.branch, kMostName);
+  fields("title", artifact.title, kMaxText);
+  fields("comment", artifact.comment, kMaxText);
+  fields("branch", artifact.branch, kMaxName);
   fields("tags", artifact.tags);
   fields("size", artifact.size);
 }
-template <typename Fields>
-void visit_fields(Fields& fields, Push& push) {
-  fields("login", push.login, kMostName);
-  fields("address", push.address, kMostName);
+void visit_fields(auto& fields, Push& push) {
+  fields("login", push.login, kMaxName);
+  fields("address", push.address, kMaxName);
   fields("artifacts", push.artifacts);
   fields("check_ins", push.check_ins);
   fields("branches", push.branches);
 }
-template <typename Fields>
-void visit_fields(Fields& fields, ChangeSet& change_set) {
-  fields("id", change_set.id, kMostName);
-  fields("branch", change_set.branch, kMostName);
-  fields("submitter", change_set.submitter, kMostName);
-  fields("stage", change_set.stage, kMostName);
-  fields("from", change_set.from, kMostName);
-  fields("detail", change_set.detail, kMostText);
+void visit_fields(auto& fields, ChangeSet& change_set) {
+  fields("id", change_set.id, kMaxName);
+  fields("branch", change_set.branch, kMaxName);
+  fields("submitter", change_set.submitter, kMaxName);
+  fields("stage", change_set.stage, kMaxName);
+  fields("from", change_set.from, kMaxName);
+  fields("detail", change_set.detail, kMaxText);
 }
-template <typename Fields>
-void visit_fields(Fields& fields, Notice& notice) {
-  fields("address", notice.address, kMostName);
+void visit_fields(auto& fields, Notice& notice) {
+  fields("address", notice.address, kMaxName);
   visit_fields(fields, notice.change_set);
 }
-template <typename Fields>
-void visit_fields(Fields& fields, BackofficeFailure& failure) {
-  fields("job", failure.job, kMostName);
-  fields("message", failure.message, kMostText);
+void visit_fields(auto& fields, BackofficeFailure& failure) {
+  fields("job", failure.job, kMaxName);
+  fields("message", failure.message, kMaxText);
 }
-template <typename Fields>
-void visit_fields(Fields& fields, Security& security) {
-  fields("what", security.what, kMostName);
-  fields("user", security.user, kMostName);
-  fields("address", security.address, kMostName);
-  fields("detail", security.detail, kMostText);
+void visit_fields(auto& fields, Security& security) {
+  fields("what", security.what, kMaxName);
+  fields("user", security.user, kMaxName);
+  fields("address", security.address, kMaxName);
+  fields("detail", security.detail, kMaxText);
 }
-template <typename Fields>
-void visit_fields(Fields& fields, Test& test) {
-  fields("destination", test.destination, kMostName);
-  fields("message", test.message, kMostText);
+void visit_fields(auto& fields, Test& test) {
+  fields("destination", test.destination, kMaxName);
+  fields("message", test.message, kMaxText);
 }
-template <typename Fields>
-void visit_fields(Fields& fields, Hook& hook) {
-  fields("command", hook.command, kMostText);
-  fields("repository", hook.repository, kMostName);
-  fields("fossil", hook.fossil, kMostName);
-  fields("input", hook.input, kMostInput);
+void visit_fields(auto& fields, Hook& hook) {
+  fields("command", hook.command, kMaxText);
+  fields("repository", hook.repository, kMaxName);
+  fields("fossil", hook.fossil, kMaxName);
+  fields("input", hook.input, kMaxInput);
 }
 
-/// The JSON object with the members of a record.
-struct PartOf {
-  const char* operator()(const Artifact&) const { return "artifact"; }
-  const char* operator()(const Push&) const { return "push"; }
-  const char* operator()(const ChangeSet&) const { return "change_set"; }
-  const char* operator()(const Notice&) const { return "notice"; }
-  const char* operator()(const BackofficeFailure&) const { return "failure"; }
-  const char* operator()(const Security&) const { return "security"; }
-  const char* operator()(const Test&) const { return "test"; }
-  const char* operator()(const Hook&) const { return "hook"; }
+/// The names of a type: of the event, and of the JSON object with the members of its record.
+struct RecordNames {
+  std::string_view type;
+  const char* part;
 };
+/// In the order of Record's alternatives. The types of artifacts continue with their kind.
+constexpr auto kNames = std::to_array<RecordNames>({
+    {"artifact.", "artifact"},
+    {"push", "push"},
+    {"change-set", "change_set"},
+    {"notice", "notice"},
+    {"backoffice.failure", "failure"},
+    {"security", "security"},
+    {"test", "test"},
+    {"hook", "hook"},
+});
+static_assert(kNames.size() == std::variant_size_v<Record>);
+
+/// In the order of ArtifactKind.
+constexpr auto kKinds = std::to_array<std::string_view>({
+    "artifact.check-in",
+    "artifact.wiki",
+    "artifact.ticket",
+    "artifact.technote",
+    "artifact.forum",
+    "artifact.control",
+    "artifact.attachment",
+});
+
+std::string_view type_of(const Record& record) {
+  const auto* artifact = std::get_if<Artifact>(&record);
+  return artifact != nullptr ? kKinds[static_cast<std::size_t>(artifact->kind)]
+                             : kNames[record.index()].type;
+}
+
+/// An empty record of each type.
+const std::vector<Record>& every_record() {
+  static const auto kRecords = [] {
+    std::vector<Record> records{Push(),     ChangeSet(), Notice(), BackofficeFailure(),
+                                Security(), Test(),      Hook()};
+    for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
+      records.emplace_back(Artifact{.kind = static_cast<ArtifactKind>(kind)});
+    }
+    return records;
+  }();
+  return kRecords;
+}
 
 std::string shown(base::UnixMillis time) {
   return base::iso_millis(time) + "Z";
@@ -112,10 +140,10 @@ class Writer {
   void operator()(const char* name, const std::vector<std::string>& names) const {
     json list = json::array();
     for (const std::string& each : names) {
-      if (list.size() == kMostNames) break;
-      list.push_back(cut(each, kMostName));
+      if (list.size() == kMaxNames) break;
+      list.push_back(cut(each, kMaxName));
     }
-    if (names.size() > kMostNames) list.back() = kCutMark;
+    if (names.size() > kMaxNames) list.back() = kCutMark;
     to_[name] = std::move(list);
   }
 
@@ -132,13 +160,13 @@ class Reader {
   void operator()(const char* name, std::string& text, std::size_t limit) {
     const json* value = find(name);
     if (value == nullptr) return;
-    if (!value->is_string()) return note(ErrorCode::kInvalid, name, "is no text");
+    if (!value->is_string()) return note(ErrorCode::kInvalid, name, "is not a string");
     take(name, *value, text, limit);
   }
   void operator()(const char* name, std::uint64_t& number) {
     const json* value = find(name);
     if (value == nullptr) return;
-    if (!value->is_number_unsigned()) return note(ErrorCode::kInvalid, name, "is no count");
+    if (!value->is_number_unsigned()) return note(ErrorCode::kInvalid, name, "is not a count");
     number = value->get<std::uint64_t>();
   }
   void operator()(const char* name, base::UnixMillis& time) {
@@ -148,17 +176,18 @@ class Reader {
     const auto read = text != nullptr && text->ends_with('Z')
                           ? base::parse_iso(std::string_view(*text).substr(0, text->size() - 1))
                           : std::nullopt;
-    if (!read) return note(ErrorCode::kInvalid, name, "is no time like 2026-03-04T05:06:07Z");
+    if (!read) return note(ErrorCode::kInvalid, name, "is not a time like 2026-03-04T05:06:07Z");
     time = *read;
   }
   void operator()(const char* name, std::vector<std::string>& names) {
     const json* value = find(name);
     if (value == nullptr) return;
-    if (!value->is_array()) return note(ErrorCode::kInvalid, name, "is no list");
-    if (value->size() > kMostNames) return note(ErrorCode::kLimit, name, "has too many names");
+    if (!value->is_array()) return note(ErrorCode::kInvalid, name, "is not a list");
+    if (value->size() > kMaxNames) return note(ErrorCode::kLimit, name, "has too many names");
     for (const json& each : *value) {
-      if (!each.is_string()) return note(ErrorCode::kInvalid, name, "has what is no text");
-      take(name, each, names.emplace_back(), kMostName);
+      if (!each.is_string())
+        return note(ErrorCode::kInvalid, name, "has an entry that is not a string");
+      take(name, each, names.emplace_back(), kMaxName);
     }
   }
   /// Fails if the member NAME is missing.
@@ -184,7 +213,7 @@ class Reader {
     text = found;
   }
   void note(ErrorCode code, const char* name, std::string_view what) {
-    if (!error_) error_ = base::Error{code, fmt::format("an event whose {} {}", name, what)};
+    if (!error_) error_ = base::Error{code, fmt::format("invalid event: {} {}", name, what)};
   }
 
   const json& from_;
@@ -203,30 +232,49 @@ Result<Head> read_head(const json& from) {
   Reader reader(from);
   reader.require("id");
   reader.require("time");
-  reader("id", head.key, kMostKey);
+  reader("id", head.key, kMaxKey);
   reader("time", head.time);
   visit_fields(reader, head);
   QUARRY_TRY(reader.result());
   Reader project(part(from, "project"));
-  project("code", head.project_code, kMostName);
-  project("name", head.project_name, kMostName);
+  project("code", head.project_code, kMaxName);
+  project("name", head.project_name, kMaxName);
   QUARRY_TRY(project.result());
   return head;
 }
 
 /// Parses JSON and discards nesting deeper than that of an event, to bound memory use.
 Result<json> read_json(std::string_view text) {
-  constexpr int kMostDepth = 8;
-  if (text.size() > kMostMessage) {
-    return fail(ErrorCode::kLimit, fmt::format("an event of more than {} bytes", kMostMessage));
+  constexpr int kMaxDepth = 8;
+  if (text.size() > kMaxMessage) {
+    return fail(ErrorCode::kLimit, fmt::format("invalid event: longer than {} bytes", kMaxMessage));
   }
-  const auto is_shallow = [](int depth, json::parse_event_t, json&) { return depth < kMostDepth; };
+  const auto is_shallow = [](int depth, json::parse_event_t, json&) { return depth < kMaxDepth; };
   json read = json::parse(text, is_shallow, false);
-  if (!read.is_object()) return fail(ErrorCode::kInvalid, "what is no JSON object is no event");
+  if (!read.is_object()) return fail(ErrorCode::kInvalid, "invalid event: not a JSON object");
   return read;
 }
 
 }  // namespace
+
+std::string_view name_of(ArtifactKind kind) {
+  return kKinds[static_cast<std::size_t>(kind)].substr(kNames[0].type.size());
+}
+
+std::string_view type_of(const Event& event) {
+  return type_of(event.record);
+}
+
+bool covers(std::string_view pattern, std::string_view type) {
+  if (!pattern.ends_with('*')) return pattern == type;
+  return type.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
+bool covers_any(std::string_view pattern) {
+  return std::ranges::any_of(every_record(), [&](const Record& record) {
+    return !std::holds_alternative<Notice>(record) && covers(pattern, type_of(record));
+  });
+}
 
 std::string cut(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return std::string(text);
@@ -248,7 +296,7 @@ std::string to_message(const Event& event) {
       {"id", head.key},
       {"time", shown(head.time)},
       {"project",
-       {{"code", cut(head.project_code, kMostName)}, {"name", cut(head.project_name, kMostName)}}}};
+       {{"code", cut(head.project_code, kMaxName)}, {"name", cut(head.project_name, kMaxName)}}}};
   Head copied_head = head;
   Writer writer(to, true);
   visit_fields(writer, copied_head);
@@ -256,7 +304,7 @@ std::string to_message(const Event& event) {
   Record record = event.record;
   const Writer part_writer(members, !std::holds_alternative<Hook>(record));
   std::visit([&](auto& one) { visit_fields(part_writer, one); }, record);
-  to[std::visit(PartOf(), record)] = std::move(members);
+  to[kNames[record.index()].part] = std::move(members);
   return to.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -264,21 +312,22 @@ Result<Event> parse(std::string_view text) {
   QUARRY_TRY_ASSIGN(const json from, read_json(text));
   const auto version = from.find("version");
   if (version == from.end() || *version != kVersion) {
-    return fail(ErrorCode::kInvalid, fmt::format("an event of a version other than {}", kVersion));
+    return fail(ErrorCode::kInvalid, fmt::format("invalid event: version is not {}", kVersion));
   }
   std::string type;
   Reader reader(from);
   reader.require("type");
-  reader("type", type, kMostName);
+  reader("type", type, kMaxName);
   QUARRY_TRY(reader.result());
-  const auto record = record_of_type(type);
-  if (!record) {
+  const auto record =
+      std::ranges::find(every_record(), type, [](const Record& each) { return type_of(each); });
+  if (record == every_record().end()) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("an event of the type {}, which is not known", base::printable(type)));
+                fmt::format("invalid event: unknown type {}", base::printable(type)));
   }
   Event event{.record = *record};
   QUARRY_TRY_ASSIGN(event.head, read_head(from));
-  Reader members(part(from, std::visit(PartOf(), event.record)));
+  Reader members(part(from, kNames[event.record.index()].part));
   std::visit([&](auto& one) { visit_fields(members, one); }, event.record);
   QUARRY_TRY(members.result());
   return event;

@@ -26,20 +26,20 @@ namespace quarry::event {
 
 inline constexpr int kVersion = 1;
 /// Bytes of Head::key; the same as the stream's limit (spool::kMaxKey).
-inline constexpr std::size_t kMostKey = 255;
+inline constexpr std::size_t kMaxKey = 255;
 /// Bytes of a name of a user, branch, tag, file and so on.
-inline constexpr std::size_t kMostName = 1024;
+inline constexpr std::size_t kMaxName = 1024;
 /// Bytes of any other text.
-inline constexpr std::size_t kMostText = std::size_t{64} << 10;
+inline constexpr std::size_t kMaxText = std::size_t{64} << 10;
 /// Names in a list.
-inline constexpr std::size_t kMostNames = 1000;
+inline constexpr std::size_t kMaxNames = 1000;
 /// Bytes of Hook::input.
-inline constexpr std::size_t kMostInput = std::size_t{6} << 20;
+inline constexpr std::size_t kMaxInput = std::size_t{6} << 20;
 /// Bytes of an event as JSON.
-inline constexpr std::size_t kMostMessage = std::size_t{16} << 20;
+inline constexpr std::size_t kMaxMessage = std::size_t{16} << 20;
 
 struct Head {
-  /// Identifies the event, so that a receiver can recognize duplicates. At most kMostKey bytes.
+  /// Identifies the event, so that a receiver can recognize duplicates. At most kMaxKey bytes.
   std::string key = {};
   base::UnixMillis time = {};  // when the event was noticed
   std::string project_code = {};
@@ -135,10 +135,10 @@ struct Test {
 
 /// "hook": a command of the repository to run. Never delivered to a configured destination.
 struct Hook {
-  std::string command = {};     // as stored by `fossil hook add`; at most kMostText bytes
-  std::string repository = {};  // the file's absolute path; at most kMostName
-  std::string fossil = {};      // the program that replaces %F; at most kMostName
-  std::string input = {};       // standard input; at most kMostInput
+  std::string command = {};     // as stored by `fossil hook add`; at most kMaxText bytes
+  std::string repository = {};  // the file's absolute path; at most kMaxName
+  std::string fossil = {};      // the program that replaces %F; at most kMaxName
+  std::string input = {};       // standard input; at most kMaxInput
 
   friend bool operator==(const Hook&, const Hook&) = default;
 };

@@ -93,15 +93,14 @@ TEST_CASE("invalid UTF-8 is replaced, and the rest is kept") {
 }
 
 TEST_CASE("text that is too long is truncated with a mark, and can be read") {
-  const auto read =
-      parse(to_message({head(), Artifact{.comment = std::string(kMostText + 1, 'x'),
-                                         .tags = std::vector<std::string>(
-                                             kMostNames + 1, std::string(2000, 't'))}}));
+  const auto read = parse(to_message(
+      {head(), Artifact{.comment = std::string(kMaxText + 1, 'x'),
+                        .tags = std::vector<std::string>(kMaxNames + 1, std::string(2000, 't'))}}));
   REQUIRE(read);
   const auto& artifact = std::get<Artifact>(read->record);
-  CHECK(artifact.comment.size() == kMostText);
+  CHECK(artifact.comment.size() == kMaxText);
   CHECK(artifact.comment.ends_with("x…"));
-  CHECK(artifact.tags.size() == kMostNames);
+  CHECK(artifact.tags.size() == kMaxNames);
   CHECK(artifact.tags.back() == "…");
 }
 
@@ -114,7 +113,7 @@ TEST_CASE("truncation does not split characters") {
 }
 
 TEST_CASE("a hook's command is refused rather than truncated") {
-  const auto read = parse(to_message({head(), Hook{.command = std::string(kMostText + 1, 'x')}}));
+  const auto read = parse(to_message({head(), Hook{.command = std::string(kMaxText + 1, 'x')}}));
   REQUIRE_FALSE(read);
   CHECK(read.error().code == base::ErrorCode::kLimit);
 }
@@ -144,10 +143,10 @@ TEST_CASE("members that are missing, of another kind, or too long are refused") 
   from["push"]["branches"] = json::array({1});
   CHECK(refusal(from) == base::ErrorCode::kInvalid);
   from = valid();
-  from["id"] = std::string(kMostKey + 1, 'k');
+  from["id"] = std::string(kMaxKey + 1, 'k');
   CHECK(refusal(from) == base::ErrorCode::kLimit);
   from = valid();
-  from["push"]["login"] = std::string(kMostName + 1, 'k');
+  from["push"]["login"] = std::string(kMaxName + 1, 'k');
   CHECK(refusal(from) == base::ErrorCode::kLimit);
 }
 
