@@ -4,19 +4,21 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <utility>
 
-#include "portions.h"
+#include "event_batch.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/base/number.h"
 #include "quarry/event/event.h"
 #include "quarry/repository/arrivals.h"
 #include "quarry/repository/receipt.h"
+#include "redaction.h"
 
 namespace quarry::backoffice {
 namespace {
 
-using event::Event;
 using repository::ArrivalBatch;
 using repository::ArrivalMark;
 using repository::Arrivals;
@@ -51,28 +53,20 @@ base::Result<void> save_mark(repository::Repository& repository, const ArrivalBa
   return receipt.commit();
 }
 
+/// The kind of an event about an artifact of KIND; nothing if such artifacts are not reported.
 std::optional<event::ArtifactKind> published_kind(repository::ArtifactKind kind) {
-  using repository::ArtifactKind;
-  switch (kind) {
-    case ArtifactKind::kCheckIn:
-      return event::ArtifactKind::kCheckIn;
-    case ArtifactKind::kControl:
-      return event::ArtifactKind::kControl;
-    case ArtifactKind::kWiki:
-      return event::ArtifactKind::kWiki;
-    case ArtifactKind::kTicket:
-      return event::ArtifactKind::kTicket;
-    case ArtifactKind::kTechnote:
-      return event::ArtifactKind::kTechnote;
-    case ArtifactKind::kForum:
-      return event::ArtifactKind::kForum;
-    case ArtifactKind::kAttachment:
-      return event::ArtifactKind::kAttachment;
-    case ArtifactKind::kData:
-    case ArtifactKind::kCluster:
-      return std::nullopt;  // not reported on their own
-  }
-  return std::nullopt;
+  using From = repository::ArtifactKind;
+  using To = event::ArtifactKind;
+  constexpr auto kKinds =
+      std::to_array<std::pair<From, To>>({{From::kCheckIn, To::kCheckIn},
+                                          {From::kControl, To::kControl},
+                                          {From::kWiki, To::kWiki},
+                                          {From::kTicket, To::kTicket},
+                                          {From::kTechnote, To::kTechnote},
+                                          {From::kForum, To::kForum},
+                                          {From::kAttachment, To::kAttachment}});
+  const auto at = std::ranges::find(kKinds, kind, &std::pair<From, To>::first);
+  return at == kKinds.end() ? std::nullopt : std::optional(at->second);
 }
 
 /// The title of the wiki page or forum thread of ENTRY, taken from the comment in fossil's
@@ -88,70 +82,52 @@ std::string title_in(const repository::TimelineEntry& entry) {
   return colon == std::string_view::npos ? std::string() : std::string(comment.substr(colon + 2));
 }
 
-class ArtifactEvents {
- public:
-  ArtifactEvents(repository::Repository& repository, const PublishOptions& options)
-      : head_(head_of(repository, options)) {}
+void add_artifact(const repository::ReceivedArtifact& artifact, base::UnixMillis time,
+                  EventBatch& events) {
+  const auto kind = published_kind(artifact.kind);
+  if (!kind) return;
+  event::Artifact record{
+      .kind = *kind,
+      .hash = std::string(artifact.name.str()),
+      .size = static_cast<std::uint64_t>(std::max<std::int64_t>(artifact.size, 0))};
+  if (artifact.entry) {
+    record.user = artifact.entry->user;
+    record.time = artifact.entry->time;
+    record.comment = artifact.entry->comment;
+    record.branch = artifact.entry->branch;
+    record.title = title_in(*artifact.entry);
+  }
+  record.tags = artifact.tags;
+  events.add(fmt::format("artifact/{}", artifact.name.str()), std::move(record), time);
+}
 
-  void add(const repository::Received& received) {
-    event::Push push{.login = received.login,
-                     .address = received.address,
-                     .artifacts = received.artifacts.size(),
-                     .check_ins = 0,
-                     .branches = {}};
-    std::set<std::string> branches;
-    for (const repository::ReceivedArtifact& artifact : received.artifacts) {
-      add(artifact, received.time);
-      if (artifact.kind != repository::ArtifactKind::kCheckIn) continue;
-      ++push.check_ins;
-      if (artifact.entry && branches.size() < event::kMaxNames) {
-        branches.insert(artifact.entry->branch);
-      }
+void add_received(const repository::Received& received, EventBatch& events) {
+  event::Push push{.login = received.login,
+                   .address = received.address,
+                   .artifacts = received.artifacts.size(),
+                   .check_ins = 0,
+                   .branches = {}};
+  std::set<std::string> branches;
+  for (const repository::ReceivedArtifact& artifact : received.artifacts) {
+    add_artifact(artifact, received.time, events);
+    if (artifact.kind != repository::ArtifactKind::kCheckIn) continue;
+    ++push.check_ins;
+    if (artifact.entry && branches.size() < event::kMaxNames) {
+      branches.insert(artifact.entry->branch);
     }
-    if (received.artifacts.empty()) return;
-    push.branches.assign(branches.begin(), branches.end());
-    // Large pushes are reported in parts, so the key has the part's first artifact.
-    put(fmt::format("push/{}/{}", received.receipt, received.artifacts.front().name.str()),
-        received.time, std::move(push));
   }
-  std::vector<spool::NewMessage> take() { return std::move(messages_); }
+  if (received.artifacts.empty()) return;
+  push.branches.assign(branches.begin(), branches.end());
+  // Large pushes are reported in parts, so the key has the part's first artifact.
+  events.add(fmt::format("push/{}/{}", received.receipt, received.artifacts.front().name.str()),
+             std::move(push), received.time);
+}
 
- private:
-  void add(const repository::ReceivedArtifact& artifact, base::UnixMillis time) {
-    const auto kind = published_kind(artifact.kind);
-    if (!kind) return;
-    event::Artifact record{
-        .kind = *kind,
-        .hash = std::string(artifact.name.str()),
-        .size = static_cast<std::uint64_t>(std::max<std::int64_t>(artifact.size, 0))};
-    if (artifact.entry) {
-      record.user = artifact.entry->user;
-      record.time = artifact.entry->time;
-      record.comment = artifact.entry->comment;
-      record.branch = artifact.entry->branch;
-      record.title = title_in(*artifact.entry);
-    }
-    record.tags = artifact.tags;
-    put(fmt::format("artifact/{}", artifact.name.str()), time, std::move(record));
-  }
-
-  void put(const std::string& key, base::UnixMillis time, event::Record record) {
-    Event event{.head = head_, .record = std::move(record)};
-    event.head.key = fmt::format("{}/{}", head_.project_code, key);
-    event.head.time = time;
-    messages_.push_back({.content = event::to_message(event), .key = event.head.key});
-  }
-
-  event::Head head_;
-  std::vector<spool::NewMessage> messages_;
-};
-
-std::vector<spool::NewMessage> messages_of(repository::Repository& repository,
-                                           const PublishOptions& options,
-                                           const std::vector<repository::Received>& all) {
-  ArtifactEvents events(repository, options);
-  for (const repository::Received& received : all) events.add(received);
-  return events.take();
+EventBatch events_about(const std::vector<repository::Received>& all,
+                        repository::Repository& repository, const PublishOptions& options) {
+  EventBatch events(repository, options);
+  for (const repository::Received& received : all) add_received(received, events);
+  return events;
 }
 
 base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repository) {
@@ -166,19 +142,19 @@ base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions&
   std::size_t count = 0;
   for (bool is_at_end = false; !is_at_end && !context.is_over();) {
     ArrivalBatch batch;
-    std::vector<spool::NewMessage> messages;
+    EventBatch events;
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
       QUARRY_TRY_ASSIGN(batch, Arrivals(repository).after(mark, kArrivalBatch));
-      messages = messages_of(repository, options, batch.received);
+      events = events_about(batch.received, repository, options);
     }
     is_at_end = batch.is_at_end;
     if (batch.mark == mark) break;
     // The mark is stored only after the courier has stored the events.
-    QUARRY_TRY(hand_over_all(*options.courier, messages));
+    QUARRY_TRY(events.hand_over(*options.courier));
     QUARRY_TRY(save_mark(repository, batch));
     mark = batch.mark;
-    count += messages.size();
+    count += events.size();
   }
   return count;
 }
@@ -190,18 +166,18 @@ base::Result<std::size_t> publish_deferred(JobContext& context, const PublishOpt
   std::size_t count = 0;
   while (!context.is_over()) {
     ReadyArrivals ready;
-    std::vector<spool::NewMessage> messages;
+    EventBatch events;
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
       QUARRY_TRY_ASSIGN(ready, Arrivals(repository).ready(mark, kArrivalBatch));
-      messages = messages_of(repository, options, ready.received);
+      events = events_about(ready.received, repository, options);
     }
     if (ready.finished.empty()) break;
-    QUARRY_TRY(hand_over_all(*options.courier, messages));
+    QUARRY_TRY(events.hand_over(*options.courier));
     QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
     QUARRY_TRY(Arrivals(repository).forget(ready));
     QUARRY_TRY(receipt.commit());
-    count += messages.size();
+    count += events.size();
   }
   return count;
 }
@@ -227,14 +203,20 @@ base::Result<std::size_t> hand_over_events(JobContext& context, const PublishOpt
 
 }  // namespace
 
-event::Head head_of(repository::Repository& repository, const PublishOptions& options) {
-  auto settings = repository.settings();
-  return {.key = {},
-          .time = repository.options().clock->now(),
-          .project_code = settings.project_code(),
-          .project_name = settings.get("project-name").value_or(""),
-          .repository = options.name,
-          .url = settings.get("email-url").value_or("")};
+base::Result<void> publish_failures(repository::Repository& repository,
+                                    const PublishOptions& options,
+                                    const std::vector<Failure>& failed) {
+  EventBatch events;
+  {
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+    events = EventBatch(repository, options);
+  }
+  for (const Failure& failure : failed) {
+    events.add(fmt::format("failure/{}/{}", failure.job, events.now().value),
+               event::BackofficeFailure{failure.job,
+                                        redact(failure.error.message, options.path, options.name)});
+  }
+  return events.hand_over(*options.courier);
 }
 
 Job publish_events(const PublishOptions& options) {

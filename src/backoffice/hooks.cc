@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "portions.h"
+#include "event_batch.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/event/event.h"
 #include "quarry/repository/arrivals.h"
@@ -67,24 +67,10 @@ base::Result<DueHooks> due_hooks(repository::Repository& repository) {
   return due;
 }
 
-std::vector<spool::NewMessage> messages_for(const DueHooks& due, const PublishOptions& options,
-                                            repository::Repository& repository) {
-  std::vector<spool::NewMessage> messages;
-  for (std::size_t i = 0; i < due.commands.size(); ++i) {
-    event::Event event{
-        .head = head_of(repository, options),
-        .record = event::Hook{
-            .command = due.commands[i], .repository = options.path, .input = due.input}};
-    event.head.key = fmt::format("{}/hook/{}/{}", event.head.project_code, due.last, i);
-    messages.push_back({.content = event::to_message(event), .key = event.head.key});
-  }
-  return messages;
-}
-
 base::Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& options) {
   repository::Repository& repository = context.repository;
   DueHooks due;
-  std::vector<spool::NewMessage> messages;
+  EventBatch events;
   {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
     if (!repository.settings().get(kHooks)) return std::size_t{0};
@@ -94,18 +80,23 @@ base::Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& o
     QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
     QUARRY_TRY_ASSIGN(due, due_hooks(repository));
     if (due.commands.empty()) return std::size_t{0};
-    messages = messages_for(due, options, repository);
+    events = EventBatch(repository, options);
+  }
+  for (std::size_t i = 0; i < due.commands.size(); ++i) {
+    events.add(
+        fmt::format("hook/{}/{}", due.last, i),
+        event::Hook{.command = due.commands[i], .repository = options.path, .input = due.input});
   }
   // The mark is stored only after the courier has stored the events. If another backoffice
   // (fossil's or ours) has advanced it meanwhile, the hooks run twice, which is better than not at
   // all.
-  QUARRY_TRY(hand_over_all(*options.courier, messages));
+  QUARRY_TRY(events.hand_over(*options.courier));
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   if (repository.settings().get_int(kLast, 0) < due.last) {
     QUARRY_TRY(receipt.set_config(kLast, std::to_string(due.last)));
     QUARRY_TRY(receipt.commit());
   }
-  return messages.size();
+  return events.size();
 }
 
 }  // namespace

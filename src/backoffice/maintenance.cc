@@ -4,6 +4,7 @@
 
 #include "quarry/backoffice/jobs.h"
 #include "quarry/base/number.h"
+#include "quarry/repository/compaction.h"
 #include "quarry/repository/maintenance.h"
 #include "quarry/repository/receipt.h"
 
@@ -16,6 +17,11 @@ using std::chrono::steady_clock;
 // 1970), and the position of the verification.
 constexpr const char* kProgressRow = "quarry-maintenance";
 constexpr std::int64_t kDay = 86'400;
+// Seconds between two runs of this job.
+constexpr std::int64_t kInterval = 3600;
+// To spend on verifying artifacts per run.
+constexpr std::chrono::seconds kVerification{2};
+constexpr std::chrono::hours kAccessLogKept{24 * 365};
 
 struct Progress {
   std::int64_t due = 0;
@@ -43,39 +49,54 @@ base::Result<void> write_progress(repository::Repository& repository, const Prog
   return receipt.commit();
 }
 
-base::Result<std::size_t> maintain(JobContext& context, const MaintenanceOptions& options) {
+base::Result<std::size_t> maintain(JobContext& context) {
   repository::Repository& repository = context.repository;
   const std::int64_t now = repository.options().clock->now().value / 1000;
-  const std::int64_t interval = options.interval.count();
   QUARRY_TRY_ASSIGN(Progress progress, read_progress(repository));
   // A time far ahead means that the clock was set back.
-  if (progress.due > now && progress.due <= now + interval) return std::size_t{0};
+  if (progress.due > now && progress.due <= now + kInterval) return std::size_t{0};
 
   repository::Maintenance maintenance(repository);
-  QUARRY_TRY_ASSIGN(const std::size_t gone, maintenance.prune(options.access_log_kept));
+  QUARRY_TRY_ASSIGN(const std::size_t gone, maintenance.prune(kAccessLogKept));
   if (progress.optimize_at <= now || progress.optimize_at > now + kDay) {
     QUARRY_TRY(maintenance.optimize());
     progress.optimize_at = now + kDay;
   }
-  const auto end = std::min(context.end, steady_clock::now() + options.verification);
+  const auto end = std::min(context.end, steady_clock::now() + kVerification);
   QUARRY_TRY_ASSIGN(const auto slice,
                     maintenance.verify(std::max<std::int64_t>(progress.rid, 1),
                                        [&] { return steady_clock::now() >= end; }));
   progress.rid = slice.next;
-  progress.due = now + interval;
+  progress.due = now + kInterval;
   QUARRY_TRY(write_progress(repository, progress));
   repository.keep_log_short();
   if (slice.damage.empty()) return slice.artifacts + gone;
   return base::fail(base::ErrorCode::kCorrupt,
-                    fmt::format("{} damaged artifacts, among them {}; see quarry verify",
+                    fmt::format("{} damaged artifacts, the first is {}; run quarry verify",
                                 slice.damage.size(), slice.damage.front()));
+}
+
+base::Result<std::size_t> compact(JobContext& context,
+                                  const std::function<bool()>& is_interrupted) {
+  const auto is_over = [&] { return context.is_over() || is_interrupted(); };
+  repository::Compaction compaction(context.repository);
+  QUARRY_TRY_ASSIGN(const auto slice, compaction.run({.is_over = is_over, .rest = 1}));
+  if (slice.damaged == 0) return slice.rewritten;
+  return base::fail(
+      base::ErrorCode::kCorrupt,
+      fmt::format("{} damaged artifacts, left as they are; the first is {}; run quarry verify",
+                  slice.damaged, slice.damage.front()));
 }
 
 }  // namespace
 
-Job maintenance(const MaintenanceOptions& options) {
-  return {"maintenance", std::chrono::seconds(30),
-          [options](JobContext& context) { return maintain(context, options); }};
+Job maintenance() {
+  return {"maintenance", std::chrono::seconds(30), maintain};
+}
+
+Job compaction(const std::function<bool()>& is_interrupted) {
+  return {"compaction", std::chrono::seconds(20),
+          [is_interrupted](JobContext& context) { return compact(context, is_interrupted); }};
 }
 
 }  // namespace quarry::backoffice

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "portions.h"
+#include "event_batch.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/base/number.h"
 #include "quarry/event/event.h"
@@ -25,6 +25,8 @@ using repository::UserChange;
 
 constexpr const char* kSecurityRow = "quarry-told-security";
 constexpr std::size_t kSecurityBatch = 500;
+constexpr std::int64_t kMillisOfHour = 3'600'000;
+constexpr std::size_t kMaxLogin = 100;
 
 std::optional<SecurityMark> parse_security_mark(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
@@ -50,61 +52,44 @@ ChangeText describe(const UserChange& change) {
       return {"capabilities", fmt::format("capabilities are \"{}\", were \"{}\"",
                                           change.capabilities, change.before)};
     case UserChange::What::kSecret:
-      return {"password", "the password is another one"};
+      return {"password", "the password was changed"};
   }
   return {};
 }
 
-/// Creates messages for all of NEWS. The same news always get the same keys.
-class SecurityEvents {
- public:
-  explicit SecurityEvents(event::Head head) : head_(std::move(head)) {}
-
-  std::vector<spool::NewMessage> of(const SecurityNews& news) {
-    for (const auto& failed : news.failed) {
-      put(fmt::format("login/{}", failed.last_row), failed.last,
-          {.what = "login-failed",
-           .user = failed.user,
-           .address = failed.address,
-           .detail = fmt::format("{} failed", failed.count)});
-    }
-    for (const auto& action : news.actions) {
-      put(fmt::format("admin/{}", action.row), action.time,
-          {.what = "administration", .user = action.user, .address = {}, .detail = action.what});
-    }
-    for (const UserChange& change : news.users) {
-      auto [what, detail] = describe(change);
-      // The hour distinguishes repeated changes. The login is cut, because streams limit the length
-      // of keys.
-      const std::string key = fmt::format("{}/{}/{}", what, head_.time.value / kMillisOfHour,
-                                          event::cut(change.login, kMaxLogin));
-      put(fmt::format("user/{}", key), head_.time,
-          {.what = std::move(what),
-           .user = change.login,
-           .address = {},
-           .detail = std::move(detail)});
-    }
-    return std::move(messages_);
+/// Adds events about all of NEWS. The same news always get the same keys.
+void add_news(const SecurityNews& news, EventBatch& events) {
+  const auto add = [&](const std::string& key, event::Security record, base::UnixMillis time) {
+    events.add(fmt::format("security/{}", key), std::move(record), time);
+  };
+  for (const auto& failed : news.failed) {
+    add(fmt::format("login/{}", failed.last_row),
+        {.what = "login-failed",
+         .user = failed.user,
+         .address = failed.address,
+         .detail = fmt::format("{} failed", failed.count)},
+        failed.last);
   }
-
- private:
-  static constexpr std::int64_t kMillisOfHour = 3'600'000;
-  static constexpr std::size_t kMaxLogin = 100;
-
-  void put(const std::string& key, base::UnixMillis time, event::Security record) {
-    event::Event event{.head = head_, .record = std::move(record)};
-    event.head.key = fmt::format("{}/security/{}", head_.project_code, key);
-    event.head.time = time;
-    messages_.push_back({.content = event::to_message(event), .key = event.head.key});
+  for (const auto& action : news.actions) {
+    add(fmt::format("admin/{}", action.row),
+        {.what = "administration", .user = action.user, .address = {}, .detail = action.what},
+        action.time);
   }
-
-  event::Head head_;
-  std::vector<spool::NewMessage> messages_;
-};
+  for (const UserChange& change : news.users) {
+    auto [what, detail] = describe(change);
+    // The hour distinguishes repeated changes. The login is cut, because streams limit the length
+    // of keys.
+    const std::string key = fmt::format("user/{}/{}/{}", what, events.now().value / kMillisOfHour,
+                                        event::cut(change.login, kMaxLogin));
+    add(key,
+        {.what = std::move(what), .user = change.login, .address = {}, .detail = std::move(detail)},
+        events.now());
+  }
+}
 
 /// What to publish, and what to store afterwards.
 struct Batch {
-  std::vector<spool::NewMessage> messages;
+  EventBatch events;
   SecurityMark mark;
   bool records_users = false;
   bool is_at_end = true;
@@ -118,10 +103,12 @@ base::Result<Batch> read_batch(repository::Repository& repository, const Publish
   if (!mark || !log.knows_users()) {
     // Do not report what was there before a courier was configured.
     QUARRY_TRY_ASSIGN(const SecurityMark end, log.end());
-    return Batch{.messages = {}, .mark = end, .records_users = true, .is_at_end = true};
+    return Batch{.events = {}, .mark = end, .records_users = true, .is_at_end = true};
   }
   QUARRY_TRY_ASSIGN(const SecurityNews news, log.after(*mark, kSecurityBatch));
-  return Batch{.messages = SecurityEvents(head_of(repository, options)).of(news),
+  EventBatch events(repository, options);
+  add_news(news, events);
+  return Batch{.events = std::move(events),
                .mark = news.mark,
                .records_users = !news.users.empty(),
                .is_at_end = news.is_at_end};
@@ -142,9 +129,9 @@ base::Result<std::size_t> hand_over_security(JobContext& context, const PublishO
     QUARRY_TRY_ASSIGN(const Batch batch, read_batch(context.repository, options, mark));
     is_at_end = batch.is_at_end;
     if (mark == batch.mark && !batch.records_users) break;
-    QUARRY_TRY(hand_over_all(*options.courier, batch.messages));
+    QUARRY_TRY(batch.events.hand_over(*options.courier));
     QUARRY_TRY(save_mark(context.repository, batch));
-    count += batch.messages.size();
+    count += batch.events.size();
   }
   return count;
 }

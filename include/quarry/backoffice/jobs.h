@@ -2,14 +2,12 @@
 // `config`. A run without work writes nothing.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "quarry/backoffice/run.h"
-#include "quarry/event/event.h"
 #include "quarry/spool/hand_over.h"
 
 namespace quarry::backoffice {
@@ -20,8 +18,6 @@ struct PublishOptions {
   std::string name;  // as served
   std::string path;  // absolute path of its file
 };
-/// The fields that all events about REPOSITORY share. Inside a Snapshot or a Receipt.
-event::Head head_of(repository::Repository& repository, const PublishOptions& options);
 /// Publishes what has arrived since the last run to the courier. The first run only stores the
 /// current position. If the process ends before it has stored the new position, events are
 /// published again.
@@ -42,21 +38,12 @@ base::Result<void> publish_failures(repository::Repository& repository,
 /// Errors: mail could not be sent; it stays in the outbox and is retried.
 Job mail();
 
-struct MaintenanceOptions {
-  std::chrono::seconds interval{3600};           // between two runs of this job
-  std::chrono::milliseconds verification{2000};  // to spend on verifying artifacts per run
-  std::chrono::hours access_log_kept{24 * 365};
-};
 /// Deletes expired rows, updates SQLite's statistics, and verifies all artifacts, a portion per
-/// run, then starts over. Errors: kCorrupt for damage.
-Job maintenance(const MaintenanceOptions& options);
+/// hour, then starts over. Errors: kCorrupt for damage.
+Job maintenance();
 
-struct CompactionOptions {
-  std::chrono::milliseconds budget{20'000};  // per run
-  std::function<bool()> is_interrupted = {};
-};
-/// Stores old versions as deltas against newer ones (repository/compaction.h), a portion per run.
-/// It sleeps half of the time to limit the load. Errors: kCorrupt for damage.
-Job compaction(const CompactionOptions& options);
+/// Stores old versions as deltas against newer ones (repository/compaction.h), a portion per run,
+/// until IS_INTERRUPTED. It sleeps half of the time to limit the load. Errors: kCorrupt for damage.
+Job compaction(const std::function<bool()>& is_interrupted);
 
 }  // namespace quarry::backoffice

@@ -1,6 +1,6 @@
 #include "quarry/backoffice/alerts.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -10,6 +10,7 @@
 #include "alert_mailer.h"
 #include "mail_sender.h"
 #include "mail_text.h"
+#include "quarry/backoffice/jobs.h"
 #include "quarry/base/escape.h"
 
 namespace quarry::backoffice {
@@ -178,7 +179,21 @@ class AlertRun {
   std::optional<Receipt> rehearsal_;  // rolled back
 };
 
+Result<std::size_t> send_mail(JobContext& context) {
+  const AlertOptions options{.clock = context.repository.options().clock,
+                             .is_over = [&context] { return context.is_over(); }};
+  QUARRY_TRY_ASSIGN(const AlertReport report, send_due_mail(context.repository, options));
+  if (report.complaints.empty()) return report.sent;
+  return base::fail(base::ErrorCode::kIo,
+                    fmt::format("sent {} mails, {} are waiting: {}", report.sent, report.waiting,
+                                fmt::join(report.complaints, "; ")));
+}
+
 }  // namespace
+
+Job mail() {
+  return {"mail", std::chrono::minutes(5), send_mail};
+}
 
 Result<AlertReport> send_alerts(Repository& repository, const AlertOptions& options) {
   return AlertRun(repository, options).run({.alerts = true});

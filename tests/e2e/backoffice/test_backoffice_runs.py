@@ -175,7 +175,7 @@ def test_maintenance_finds_damage_and_says_so(fresh, small):
         database.execute("UPDATE config SET value='0 0 0' WHERE name='quarry-maintenance'")
     done = quarry("backoffice", "--nolease", small)
     assert done.returncode == 1
-    assert re.search(r"maintenance: \d+ damaged artifacts, among them [0-9a-f]+: ", done.stderr), done.stderr
+    assert re.search(r"maintenance: \d+ damaged artifacts, the first is [0-9a-f]+: ", done.stderr), done.stderr
 
 
 def test_maintenance_forgets_what_has_expired(fresh):

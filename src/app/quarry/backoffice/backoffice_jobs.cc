@@ -39,10 +39,9 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
     jobs.push_back(backoffice::after_receive_hooks(telling(arguments, repository)));
   }
   jobs.push_back(backoffice::mail());
-  jobs.push_back(backoffice::maintenance({}));
+  jobs.push_back(backoffice::maintenance());
   if (arguments.compacts) {
-    jobs.push_back(
-        backoffice::compaction({.is_interrupted = [] { return Interruption::signal() != 0; }}));
+    jobs.push_back(backoffice::compaction([] { return Interruption::signal() != 0; }));
   }
   return jobs;
 }

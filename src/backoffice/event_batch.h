@@ -1,0 +1,38 @@
+// Events about a repository on their way to the courier.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "quarry/backoffice/jobs.h"
+#include "quarry/base/result.h"
+#include "quarry/event/event.h"
+#include "quarry/repository/repository.h"
+#include "quarry/spool/hand_over.h"
+
+namespace quarry::backoffice {
+
+class EventBatch {
+ public:
+  EventBatch() = default;
+  /// Inside a Snapshot or a Receipt.
+  EventBatch(repository::Repository& repository, const PublishOptions& options);
+
+  /// Adds an event that is identified by KEY within the project.
+  void add(const std::string& key, event::Record record, base::UnixMillis time);
+  /// The same, with the current time.
+  void add(const std::string& key, event::Record record) { add(key, std::move(record), now_); }
+  base::UnixMillis now() const { return now_; }
+  std::size_t size() const { return messages_.size(); }
+  /// Hands all events over to COURIER, in as many requests as needed. After an error some of them
+  /// may have been handed over. Errors: those of HandOver::hand_over().
+  base::Result<void> hand_over(const spool::HandOver& courier) const;
+
+ private:
+  event::Head head_;
+  base::UnixMillis now_;
+  std::vector<spool::NewMessage> messages_;
+};
+
+}  // namespace quarry::backoffice
