@@ -82,7 +82,7 @@ def test_a_run_takes_the_lease_and_another_waits_for_its_turn(fresh):
         wait_until(lambda: lease(fresh)[2] == second.pid, "the next one")
         assert lease(fresh)[3] == first[1] + 60
         third = quarry("backoffice", "--trace", fresh)
-        assert third.returncode == 0 and "another process sees to it" in third.stderr
+        assert third.returncode == 0 and "another process holds the lease" in third.stderr
         assert second.poll() is None
     finally:
         second.send_signal(signal.SIGTERM)
@@ -104,7 +104,7 @@ def test_fossil_takes_our_processes_for_what_they_are(fresh, fossil):
     try:
         wait_until(lambda: lease(fresh)[2] == waiting.pid, "fossil as the next one")
         assert lease(fresh)[:2] == current[:2]
-        assert "another process sees to it" in quarry("backoffice", "--trace", fresh).stderr
+        assert "another process holds the lease" in quarry("backoffice", "--trace", fresh).stderr
     finally:
         waiting.kill()
         waiting.wait()
@@ -113,7 +113,7 @@ def test_fossil_takes_our_processes_for_what_they_are(fresh, fossil):
 def test_what_fossil_has_begun_is_waited_for(fresh, fossil):
     fossil("backoffice", fresh)
     assert lease(fresh)[1] > time.time()
-    assert "another process sees to it" in quarry("backoffice", "--nodelay", "--trace", fresh).stderr
+    assert "another process holds the lease" in quarry("backoffice", "--nodelay", "--trace", fresh).stderr
     assert ": begins" in quarry("backoffice", "--nolease", "--trace", fresh).stderr
 
 
@@ -154,7 +154,7 @@ def test_settings_of_fossil_mean_what_they_mean_there(fresh, tmp_path):
     quarry("backoffice", fresh)
     assert re.fullmatch(rf"[-0-9T:]+Z backoffice \d+ ran on {re.escape(str(fresh))}.*", runs(tmp_path / RUNS)[0])
     repofile.set_config(fresh, "backoffice-nodelay", "1")
-    assert "another process sees to it" in quarry("backoffice", "--trace", fresh).stderr
+    assert "another process holds the lease" in quarry("backoffice", "--trace", fresh).stderr
     # By hand it runs all the same.
     repofile.set_config(fresh, "backoffice-disable", "1")
     assert ": begins" in quarry("backoffice", "--nolease", "--trace", fresh).stderr

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "backoffice_jobs.h"
 #include "common/interruption.h"
+#include "quarry/backoffice/jobs.h"
 #include "quarry/backoffice/turn.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/time.h"
@@ -43,6 +43,54 @@ bool sleep_for(milliseconds time, const control::Channel& master, bool wants_ans
     if (wants_answer && received == control::Received::kMessage) return true;
   }
   return false;
+}
+
+// Timeout for handing over events, which waits for the courier's disk.
+constexpr std::chrono::seconds kCourierTimeout{20};
+
+/// The name by which the repository in PATH is served.
+std::string served_name(const BackofficeArguments& arguments, const std::filesystem::path& path) {
+  if (!arguments.is_folder) return path.stem().string();
+  return path.lexically_relative(arguments.files.front()).replace_extension().string();
+}
+
+backoffice::PublishOptions publish_options(const BackofficeArguments& arguments,
+                                           const repository::Repository& repository) {
+  return {.courier = std::make_shared<spool::HandOver>(arguments.courier, kCourierTimeout),
+          .name = served_name(arguments, repository.path()),
+          .path = std::filesystem::absolute(repository.path()).string()};
+}
+
+std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
+                                      repository::Repository& repository) {
+  std::vector<backoffice::Job> jobs;
+  if (!arguments.courier.empty()) {
+    const auto options = publish_options(arguments, repository);
+    jobs.push_back(backoffice::publish_events(options));
+    jobs.push_back(backoffice::publish_security_events(options));
+    jobs.push_back(backoffice::after_receive_hooks(options));
+  }
+  jobs.push_back(backoffice::mail());
+  jobs.push_back(backoffice::maintenance());
+  if (arguments.compacts) {
+    jobs.push_back(backoffice::compaction(is_interrupted));
+  }
+  return jobs;
+}
+
+/// Reports the failures in REPOSITORY on standard error, and to the courier if there is one.
+void report_failures(const BackofficeArguments& arguments, repository::Repository& repository,
+                     const backoffice::RunReport& report) {
+  if (report.failures.empty()) return;
+  // The first is the command's own error.
+  for (std::size_t i = 1; i < report.failures.size(); ++i) {
+    fmt::print(stderr, "{}: {}: {}\n", repository.path().string(), report.failures[i].job,
+               report.failures[i].error.message);
+  }
+  if (arguments.courier.empty()) return;
+  const auto published = backoffice::publish_failures(
+      repository, publish_options(arguments, repository), report.failures);
+  if (!published) fmt::print(stderr, "{}\n", published.error().message);
 }
 
 }  // namespace
@@ -88,7 +136,7 @@ base::Result<void> BackofficeRun::run(const std::filesystem::path& file) {
   }
   QUARRY_TRY_ASSIGN(const Turn turn, wait_for_turn(file));
   if (turn == Turn::kRun) return work(*repository_);
-  trace(fmt::format("{}: another process sees to it", file.string()));
+  trace(fmt::format("{}: another process holds the lease", file.string()));
   return {};
 }
 

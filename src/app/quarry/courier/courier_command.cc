@@ -1,0 +1,203 @@
+// quarry courier status|test|forget: shows what waits for each destination, read from the courier's
+// files; sends a test event; and deletes the queue of a removed destination.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "common/exit_codes.h"
+#include "common/report.h"
+#include "common/table.h"
+#include "courier_commands.h"
+#include "courier_configuration.h"
+#include "quarry/base/escape.h"
+#include "quarry/base/time.h"
+#include "quarry/event/event.h"
+#include "quarry/spool/hand_over.h"
+#include "quarry/spool/stream.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using Clock = std::chrono::steady_clock;
+using spool::SubscriptionStatistics;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kHandOverTime{10'000};
+constexpr milliseconds kPollInterval{50};
+
+Result<courier::CourierConfig> courier_config_of(const CourierArguments& arguments) {
+  CourierReading reading = read_courier_config(arguments.config);
+  if (reading.mistakes.empty()) return std::move(reading.config);
+  return fail(ErrorCode::kInvalid, reading.mistakes.front());
+}
+
+spool::SpoolLocation spool_of(const courier::CourierConfig& config) {
+  return {config.options.spool_directory, courier::kStreamName};
+}
+
+/// The type of the destination NAME; "gone" if the configuration does not contain it.
+std::string type_of(const courier::CourierConfig& config, const std::string& name) {
+  if (name == courier::kHooksName) return config.options.hooks ? "hooks" : "gone";
+  const auto at = std::ranges::find(config.destinations, name, &courier::DestinationOptions::name);
+  return at == config.destinations.end() ? "gone" : std::string(courier::name_of(at->type));
+}
+
+nlohmann::json json_of(const courier::CourierConfig& config, const SubscriptionStatistics& one) {
+  nlohmann::json line = {{"name", one.name},
+                         {"type", type_of(config, one.name)},
+                         {"waiting", one.waiting},
+                         {"postponed", one.postponed},
+                         {"oldest", nullptr},
+                         {"tries", one.head_attempts},
+                         {"delivered", one.delivered},
+                         {"dead", one.dead},
+                         {"last_error", base::printable(one.last_error)},
+                         {"last_error_at", nullptr}};
+  if (one.oldest) line["oldest"] = base::iso_millis(*one.oldest) + "Z";
+  if (one.last_error_at) line["last_error_at"] = base::iso_millis(*one.last_error_at) + "Z";
+  return line;
+}
+
+void print_table(const courier::CourierConfig& config, const spool::StreamStatus& status) {
+  fmt::print("courier: {}, {} on the disk\n\n", status.is_held ? "running" : "not running",
+             short_amount(static_cast<double>(status.bytes)));
+  Table table({"DESTINATION", "TYPE", ">WAITING", ">OLDEST", ">TRIES", ">DELIVERED", ">DEAD",
+               ">AGO", "LAST ERROR"});
+  for (const SubscriptionStatistics& one : status.subscriptions) {
+    table.add({one.name, type_of(config, one.name), std::to_string(one.waiting), age(one.oldest),
+               std::to_string(one.head_attempts), std::to_string(one.delivered),
+               std::to_string(one.dead), age(one.last_error_at), one.last_error});
+  }
+  for (const std::string& line : table.lines()) fmt::print("{}\n", line);
+}
+
+Result<void> show_status(const CourierArguments& arguments) {
+  QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
+  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool_of(config)));
+  if (!arguments.as_json) {
+    print_table(config, status);
+    return {};
+  }
+  nlohmann::json all = {{"running", status.is_held},
+                        {"bytes", status.bytes},
+                        {"destinations", nlohmann::json::array()}};
+  for (const auto& one : status.subscriptions) all["destinations"].push_back(json_of(config, one));
+  fmt::print("{}\n", all.dump());
+  return {};
+}
+
+Result<void> forget(const CourierArguments& arguments) {
+  const std::string& name = arguments.destination;
+  QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
+  if (type_of(config, name) != "gone") {
+    return fail(ErrorCode::kInvalid, fmt::format("{} is a destination in {}: remove it there first",
+                                                 base::printable(name), arguments.config));
+  }
+  auto stream = spool::Stream::open({.location = spool_of(config)}, report);
+  if (!stream && stream.error().code == ErrorCode::kBusy) {
+    return fail(ErrorCode::kBusy, "the courier is running: stop it first");
+  }
+  if (!stream) return std::unexpected(stream.error());
+  QUARRY_TRY((*stream)->unsubscribe(name));
+  fmt::print("deleted {} and its waiting events\n", name);
+  return {};
+}
+
+/// The message ID, if it is among those that VISIT shows.
+template <typename Visit>
+Result<std::optional<spool::StreamedMessage>> find(std::uint64_t id, Visit&& visit) {
+  std::optional<spool::StreamedMessage> found;
+  QUARRY_TRY(visit([&](const spool::StreamedMessage& message) {
+    if (message.id == id) found = message;
+    return !found;
+  }));
+  return found;
+}
+
+Result<std::uint64_t> hand_over(const courier::CourierConfig& config, const std::string& name) {
+  const base::UnixMillis now = base::system_clock().now();
+  event::Event event;
+  event.head.key = fmt::format("test/{}/{}/{}", name, now.value, ::getpid());
+  event.head.time = now;
+  event.record = event::Test{name, "This is a test of the destination " + name + "."};
+  const spool::NewMessage message{event::to_message(event), event.head.key};
+  return spool::HandOver(config.options.socket, kHandOverTime).hand_over({&message, 1});
+}
+
+/// Why NAME receives nothing, according to the courier's files.
+std::string last_error(const courier::CourierConfig& config, const std::string& name) {
+  const auto status = spool::stream_status(spool_of(config));
+  if (!status) return {};
+  const auto at = std::ranges::find(status->subscriptions, name, &SubscriptionStatistics::name);
+  if (at == status->subscriptions.end() || at->last_error.empty()) return {};
+  return fmt::format(" ({} are waiting; the last error was: {})", at->waiting,
+                     base::printable(at->last_error));
+}
+
+Result<void> wait_for(const courier::CourierConfig& config, const std::string& name,
+                      std::uint64_t id, milliseconds max_wait) {
+  const auto spool = spool_of(config);
+  const auto end = Clock::now() + max_wait;
+  for (;;) {
+    QUARRY_TRY_ASSIGN(const auto waiting, find(id, [&](const spool::StreamVisitor& visitor) {
+                        return spool::visit_stream(spool, name, visitor, report);
+                      }));
+    if (!waiting) break;
+    if (Clock::now() > end) {
+      return fail(ErrorCode::kBusy, fmt::format("event {} is still waiting for {}{}", id, name,
+                                                last_error(config, name)));
+    }
+    std::this_thread::sleep_for(kPollInterval);
+  }
+  QUARRY_TRY_ASSIGN(const auto dead, find(id, [&](const spool::StreamVisitor& visitor) {
+                      return spool::visit_dead_letters(spool, name, visitor, report);
+                    }));
+  if (!dead) return {};
+  return fail(ErrorCode::kIo, fmt::format("{} did not accept event {}: {}", name, id,
+                                          base::printable(dead->error)));
+}
+
+/// Sends an event to a single destination, and waits for the result.
+Result<void> test(const CourierArguments& arguments) {
+  const std::string& name = arguments.destination;
+  QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));
+  const auto at = std::ranges::find(config.destinations, name, &courier::DestinationOptions::name);
+  if (at == config.destinations.end()) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("{} has no [destination {}]", arguments.config, base::printable(name)));
+  }
+  const auto id = hand_over(config, name);
+  if (!id) {
+    return fail(id.error().code,
+                fmt::format("cannot send the event to the courier: {}; is it running?",
+                            id.error().message));
+  }
+  const auto max_wait = milliseconds(static_cast<std::int64_t>(arguments.timeout * 1000));
+  QUARRY_TRY(wait_for(config, name, *id, max_wait));
+  fmt::print("delivered event {1} to {0}\n", name, *id);
+  return {};
+}
+
+}  // namespace
+
+int run_courier_status(const CourierArguments& arguments) {
+  return exit_code_of(show_status(arguments));
+}
+
+int run_courier_test(const CourierArguments& arguments) {
+  return exit_code_of(test(arguments));
+}
+
+int run_courier_forget(const CourierArguments& arguments) {
+  return exit_code_of(forget(arguments));
+}
+
+}  // namespace quarry::app
