@@ -53,9 +53,7 @@ struct EventTypes : Names {
       if (event::covers_any(each)) continue;
       return fail(
           ErrorCode::kInvalid,
-          fmt::format("\"{}\" is no type of event, nor the beginning of one with a * behind "
-                      "it: see quarry-events(7)",
-                      base::printable(each)));
+          fmt::format("\"{}\" matches no event type; see quarry-events(7)", base::printable(each)));
     }
     return {};
   }
@@ -69,7 +67,7 @@ struct Addresses : Names {
         continue;
       }
       return fail(ErrorCode::kInvalid,
-                  fmt::format("\"{}\" is no address like name@domain", base::printable(each)));
+                  fmt::format("\"{}\" is not an address like name@domain", base::printable(each)));
     }
     return {};
   }
@@ -88,7 +86,7 @@ struct Address : Text {
   static Result<void> put(std::string& target, const std::string& value) {
     std::vector<std::string> all;
     QUARRY_TRY(Addresses::put(all, value));
-    if (all.size() != 1) return fail(ErrorCode::kInvalid, "it is one address");
+    if (all.size() != 1) return fail(ErrorCode::kInvalid, "must be a single address");
     target = all.front();
     return {};
   }
@@ -99,7 +97,7 @@ struct Type {
     target = courier::destination_type_named(value);
     if (target != DestinationType::kNone) return {};
     return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is none of webhook, mail, program, syslog, journald, file",
+                fmt::format("\"{}\" is not one of webhook, mail, program, syslog, journald, file",
                             base::printable(value)));
   }
   static Shown show(DestinationType type) {
@@ -117,7 +115,7 @@ struct StartTlsWord {
     const auto at =
         std::ranges::find(kWords, value, &std::pair<StartTls, std::string_view>::second);
     if (at == kWords.end()) {
-      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is none of off, if-offered, required",
+      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not one of off, if-offered, required",
                                                    base::printable(value)));
     }
     target = at->first;
@@ -199,7 +197,7 @@ class CourierSection final : public master::OptionsBy<CourierOptions> {
   Result<void> check() const override {
     const CourierOptions& named = options();
     if (named.user.empty() && !named.group.empty()) {
-      return fail(ErrorCode::kInvalid, "group needs a user beside it");
+      return fail(ErrorCode::kInvalid, "group requires user");
     }
     if (!named.user.empty()) QUARRY_TRY(master::credentials_named(named.user, named.group));
     if (!named.listen_owner.empty()) QUARRY_TRY(master::credentials_named(named.listen_owner, ""));
@@ -254,8 +252,8 @@ std::vector<std::string> courier_mistakes(const master::Config& config) {
   if (courier_config_in(config)) return mistakes;
   for (const master::CarriedSection& section : config.carried) {
     if (!section.name.starts_with(kDestination)) continue;
-    mistakes.push_back(fmt::format("{}: [{}] needs a section [courier], which delivers to it",
-                                   section.place, section.name));
+    mistakes.push_back(
+        fmt::format("{}: [{}] requires a section [courier]", section.place, section.name));
   }
   return mistakes;
 }
@@ -272,7 +270,7 @@ CourierReading read_courier_config(const std::filesystem::path& path) {
   if (config) {
     result.config = *config;
   } else if (result.mistakes.empty()) {
-    result.mistakes.push_back(fmt::format("{}: there is no section [courier]", path.string()));
+    result.mistakes.push_back(fmt::format("{}: no section [courier]", path.string()));
   }
   return result;
 }

@@ -41,21 +41,19 @@ struct PeerUrl : Text {
   static Result<void> put(std::string& target, const std::string& value) {
     if (!is_file(value) && !is_http(value) && !value.starts_with("ssh://")) {
       return fail(ErrorCode::kInvalid,
-                  "it has to begin with http://, https://, ssh://, file: or a slash");
+                  "must begin with http://, https://, ssh://, file: or a slash");
     }
     if (!is_file(value)) {
       const std::string_view user = base::credentials_in(value);
       if (user.contains(':')) {
-        return fail(ErrorCode::kInvalid,
-                    "a password does not belong here, where others may read it, but into a "
-                    "password_file");
+        return fail(ErrorCode::kInvalid, "the URL must not contain a password; use password_file");
       }
       const std::size_t begin = value.find("://") + 3 + (user.empty() ? 0 : user.size() + 1);
       if (begin >= value.size() || value[begin] == '/') {
-        return fail(ErrorCode::kInvalid, "it names no host");
+        return fail(ErrorCode::kInvalid, "the URL has no host");
       }
     } else if (!file_of(value).starts_with('/')) {
-      return fail(ErrorCode::kInvalid, "the path of a file has to begin with a slash");
+      return fail(ErrorCode::kInvalid, "the path of a file must begin with a slash");
     }
     target = value;
     return {};
@@ -74,7 +72,7 @@ struct Direction {
     const auto named = backoffice::peer_direction_named(value);
     if (!named) {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("\"{}\" is none of push, pull, both", base::printable(value)));
+                  fmt::format("\"{}\" is not one of push, pull, both", base::printable(value)));
     }
     target = *named;
     return {};
@@ -111,8 +109,7 @@ Result<void> check_password(const PeerOptions& peer) {
                 fmt::format("needs a password_file, for {}", base::printable(user)));
   }
   if (!logs_in && !peer.password_file.empty()) {
-    return fail(ErrorCode::kInvalid,
-                "has a password_file, and no user in an http or https url who would need it");
+    return fail(ErrorCode::kInvalid, "has a password_file, but no user in an http or https url");
   }
   return {};
 }
@@ -130,8 +127,7 @@ class PeerSection final : public master::OptionsBy<PeerSectionOptions> {
       return fail(ErrorCode::kInvalid, "needs either url or remote");
     }
     if (peer.retry_max_delay < peer.retry_delay) {
-      return fail(ErrorCode::kInvalid,
-                  "has a retry.max_delay that is shorter than its retry.delay");
+      return fail(ErrorCode::kInvalid, "has a retry.max_delay below its retry.delay");
     }
     return peer.url.empty() ? Result<void>() : check_password(peer);
   }
@@ -140,7 +136,7 @@ class PeerSection final : public master::OptionsBy<PeerSectionOptions> {
 Result<const master::PoolConfig*> pool_of(const master::Config& config, const std::string& name) {
   if (name.empty()) {
     if (config.pools.size() == 1) return &config.pools.front();
-    return fail(ErrorCode::kInvalid, "needs a pool: there are several");
+    return fail(ErrorCode::kInvalid, "needs a pool, because there are several");
   }
   const auto at = std::ranges::find(config.pools, name, &master::PoolConfig::name);
   if (at != config.pools.end()) return &*at;
@@ -162,10 +158,10 @@ Result<void> find_repository(const master::PoolConfig& pool, const std::string& 
   } else if (is_only_one || repository.empty()) {
     return fail(ErrorCode::kInvalid,
                 is_only_one
-                    ? fmt::format("repository: [{}] serves one file alone: leave it out, or "
-                                  "give the path of another one",
+                    ? fmt::format("repository: [{}] serves a single file; omit repository, or "
+                                  "give the path of another file",
                                   pool.name)
-                    : "needs a repository: its name in the pool's folder");
+                    : "needs a repository, its name in the pool's folder");
   } else {
     peer.file = pool.repositories / (repository + ".fossil");
   }
@@ -173,8 +169,8 @@ Result<void> find_repository(const master::PoolConfig& pool, const std::string& 
   const auto name = repository::RepositoryName::parse(relative.string());
   if (!repository.starts_with('/') && !name) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("repository: \"{}\" is no name of a repository, nor a path that begins "
-                            "with a slash",
+                fmt::format("repository: \"{}\" is not a repository name or an absolute "
+                            "path",
                             base::printable(repository)));
   }
   if (is_only_one || !name || peer.file.extension() != ".fossil") return {};
@@ -188,8 +184,8 @@ Result<ConfiguredPeer> configured(const master::Config& config, const PeerSectio
   ConfiguredPeer peer{.options = section.peer, .pool = pool->name, .file = {}, .name = {}};
   if (!pool->process.chroot.empty()) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("[{}] has a chroot, in which there are no programs: its repositories "
-                            "cannot have peers",
+                fmt::format("repositories of [{}] cannot have peers, because its chroot has no "
+                            "programs",
                             pool->name));
   }
   QUARRY_TRY(find_repository(*pool, section.repository, peer));
@@ -212,7 +208,7 @@ PeersReading peers_in(const master::Config& config) {
     const auto options = master::options_in<PeerSectionOptions>(section.carried);
     auto peer = configured(config, options);
     if (peer && !names.insert(options.peer.name).second) {
-      peer = fail(ErrorCode::kInvalid, "is there twice");
+      peer = fail(ErrorCode::kInvalid, "is defined twice");
     }
     if (peer) {
       peer->number = repository::number_of(peer->options.name);

@@ -58,8 +58,4 @@ Decision decide(const Lease& lease, const Candidate& candidate) {
   return {Turn::kWait, wanted, std::chrono::seconds(until - candidate.now)};
 }
 
-bool is_wanted(const Lease& lease, const Candidate& candidate) {
-  return decide(lease, candidate).turn != Turn::kLeave;
-}
-
 }  // namespace quarry::backoffice

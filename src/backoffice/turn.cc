@@ -33,7 +33,7 @@ class LeaseView {
 
   const Lease& lease() const { return lease_; }
   const Holders& holders() const { return holders_; }
-  const Candidate& candidate() const { return candidate_; }
+  std::int64_t now() const { return candidate_.now; }
   Decision decision() const { return decide(lease_, candidate_); }
   bool is_disabled() { return settings_.get_bool(kDisableSetting, false); }
 
@@ -50,9 +50,9 @@ base::Result<RunForecast> forecast_run(repository::Repository& repository,
                                        const TurnOptions& options, const ProcessTable& processes) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   LeaseView view(repository, 0, options, processes);
-  const std::int64_t now = view.candidate().now;
+  const std::int64_t now = view.now();
   if (view.is_disabled()) return RunForecast{false, now + kSettingsCacheTime};
-  if (is_wanted(view.lease(), view.candidate())) return RunForecast{true, 0};
+  if (view.decision().turn != Turn::kLeave) return RunForecast{true, 0};
   // The next holder begins when the current lease expires, not before.
   const bool has_next = view.lease().next != 0;
   const std::int64_t until = std::min(view.lease().current_until, now + options.lease_time.count());

@@ -94,10 +94,11 @@ class Courier {
   void warn_about_unconfigured() {
     for (const auto& each : stream_->statistics()) {
       if (std::ranges::find(names_, each.name) != names_.end()) continue;
-      base::log(LogLevel::kWarning,
-                "the destination {} is no longer in the configuration: {} events wait for it. "
-                "`quarry courier forget {}` removes them",
-                each.name, each.waiting, each.name);
+      base::log(
+          LogLevel::kWarning,
+          "destination {} is no longer in the configuration, but {} events are waiting for it; "
+          "`quarry courier forget {}` deletes them",
+          each.name, each.waiting, each.name);
     }
   }
 
@@ -126,8 +127,8 @@ Result<void> run(const CourierConfig& config, base::Fd listener,
   Courier courier(config);
   QUARRY_TRY(courier.open());
   QUARRY_TRY(courier.serve(std::move(listener)));
-  base::log(LogLevel::kNotice, "ready: {} destinations, on {}", config.destinations.size(),
-            config.options.socket);
+  base::log(LogLevel::kNotice, "ready: {} destinations, listening on {}",
+            config.destinations.size(), config.options.socket);
   base::notify_service_manager("READY=1");
   const sigset_t signals = awaited_signals();
   for (;;) {
@@ -137,7 +138,7 @@ Result<void> run(const CourierConfig& config, base::Fd listener,
     reopen();
     courier.reopen();
   }
-  base::log(LogLevel::kNotice, "ends");
+  base::log(LogLevel::kNotice, "stopping");
   courier.end();
   return {};
 }

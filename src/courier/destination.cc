@@ -78,7 +78,7 @@ void Destination::start() {
     try {
       run();
     } catch (const std::exception& error) {
-      base::log(LogLevel::kError, "[{}] ends: {}", options_.name, error.what());
+      base::log(LogLevel::kError, "[{}] stopped: {}", options_.name, error.what());
     }
     has_ended_ = true;
   });
@@ -111,7 +111,7 @@ bool Destination::make_sender() {
     sender_ = std::move(*sender);
     return true;
   }
-  base::log(LogLevel::kError, "[{}] {}: its events wait until that is fixed", options_.name,
+  base::log(LogLevel::kError, "[{}] {}; its events wait until this is fixed", options_.name,
             sender.error().message);
   pause(kAfterNoSender);
   return false;
@@ -159,23 +159,23 @@ void Destination::log_outcome(const spool::StreamedMessage& message, const Settl
       return;
     case Outcome::kDone:
       if (failures_ > 0) {
-        base::log(LogLevel::kNotice, "[{}] delivers again, after {} failures", options_.name,
+        base::log(LogLevel::kNotice, "[{}] delivers again after {} failures", options_.name,
                   failures_);
       }
       failures_ = 0;
       return;
     case Outcome::kGivenUp:
-      base::log(LogLevel::kError, "[{}] gives event {} up: {}", options_.name, message.id,
+      base::log(LogLevel::kError, "[{}] gave up event {}: {}", options_.name, message.id,
                 settlement.error);
       return;
     case Outcome::kRetry:
       break;
   }
   if (options_.max_attempts != 0 && message.attempts >= options_.max_attempts) {
-    base::log(LogLevel::kError, "[{}] gives event {} up after {} tries: {}", options_.name,
+    base::log(LogLevel::kError, "[{}] gave up event {} after {} attempts: {}", options_.name,
               message.id, message.attempts, settlement.error);
   } else if (failures_++ == 0) {
-    base::log(LogLevel::kWarning, "[{}] event {}: {}; it is tried again", options_.name, message.id,
+    base::log(LogLevel::kWarning, "[{}] event {}: {}; will be retried", options_.name, message.id,
               settlement.error);
   }
 }

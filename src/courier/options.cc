@@ -71,7 +71,7 @@ Result<std::string> take_word(std::string_view& text) {
       continue;
     }
     for (;; text.remove_prefix(1)) {
-      if (text.empty()) return fail(ErrorCode::kInvalid, "a quotation mark has no end");
+      if (text.empty()) return fail(ErrorCode::kInvalid, "missing closing quotation mark");
       if (text.front() == quote) break;
       const bool is_escape = quote == '"' && text.size() > 1 && text.front() == '\\' &&
                              (text[1] == '"' || text[1] == '\\');
@@ -102,10 +102,10 @@ Result<void> check_destination_name(std::string_view name) {
   });
   if (name.empty() || name.size() > 64 || !is_word) {
     return fail(ErrorCode::kInvalid,
-                "the name of a destination has 1 to 64 of the characters A-Z a-z 0-9 - _");
+                "a destination name has 1 to 64 of the characters A-Z a-z 0-9 - _");
   }
   if (name == kHooksName) {
-    return fail(ErrorCode::kInvalid, "the destination hooks is there by itself: [courier] hooks");
+    return fail(ErrorCode::kInvalid, "the destination hooks is built in; see hooks in [courier]");
   }
   return {};
 }
@@ -127,24 +127,22 @@ Result<void> DestinationOptions::check() const {
   for (const NeededWord& needed : kNeeded) {
     if (needed.type != type || needed.is_there(*this)) continue;
     return fail(ErrorCode::kInvalid,
-                fmt::format("a destination of the type {} needs {}", name_of(type), needed.word));
+                fmt::format("a destination of type {} needs {}", name_of(type), needed.word));
   }
   if (type == DestinationType::kWebhook) QUARRY_TRY(check_webhook_url(url));
   if (type == DestinationType::kMail && !url.empty()) QUARRY_TRY(check_smtp_url(url));
   if (is_to_submitter() && type != DestinationType::kMail) {
-    return fail(ErrorCode::kInvalid, "to = submitter is for a destination of the type mail");
+    return fail(ErrorCode::kInvalid, "to = submitter requires type = mail");
   }
   const bool is_of_change_sets =
       events.empty() || std::ranges::any_of(events, [](const auto& each) {
         return event::covers(each, "change-set");
       });
   if (is_to_submitter() && !is_of_change_sets) {
-    return fail(
-        ErrorCode::kInvalid,
-        "to = submitter is for events of change sets: it needs change-set among its events");
+    return fail(ErrorCode::kInvalid, "to = submitter requires change-set in events");
   }
   if (user.empty() != password_file.empty()) {
-    return fail(ErrorCode::kInvalid, "user and password_file need each other");
+    return fail(ErrorCode::kInvalid, "user and password_file must be set together");
   }
   if (retry_max_delay < retry_delay) {
     return fail(ErrorCode::kInvalid, "retry.max_delay is less than retry.delay");
@@ -160,7 +158,7 @@ Result<std::vector<std::string>> split_command(std::string_view text) {
     QUARRY_TRY_ASSIGN(auto word, take_word(text));
     words.push_back(std::move(word));
   }
-  if (words.empty()) return fail(ErrorCode::kInvalid, "there is no program");
+  if (words.empty()) return fail(ErrorCode::kInvalid, "the command is empty");
   return words;
 }
 
@@ -192,7 +190,7 @@ Result<void> check_header(std::string_view text) {
                          });
   if (!is_header) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is no header like Name: value", base::printable(name)));
+                fmt::format("\"{}\" is not a header like Name: value", base::printable(name)));
   }
   constexpr auto kOurs = std::to_array<std::string_view>(
       {"Content-Type", "Content-Length", "Transfer-Encoding", "Host", "Connection",
@@ -208,19 +206,19 @@ Result<void> check_webhook_url(std::string_view url) {
   const bool is_plain = std::ranges::none_of(
       url, [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; });
   if (is_plain && (url.starts_with("http://") || url.starts_with("https://"))) return {};
-  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no http:// or https:// URL",
+  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not an http:// or https:// URL",
                                                base::printable(base::without_secrets(url))));
 }
 
 Result<void> check_smtp_url(std::string_view url) {
   if (!url.starts_with("smtp://") && !url.starts_with("smtps://")) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is no smtp://HOST[:PORT] and no smtps://HOST[:PORT]",
+                fmt::format("\"{}\" is not smtp://HOST[:PORT] or smtps://HOST[:PORT]",
                             base::printable(base::without_secrets(url))));
   }
   if (!base::credentials_in(url).empty()) {
     return fail(ErrorCode::kInvalid,
-                "a user and a password do not belong into the URL: there are words for them");
+                "the URL must not contain a login; use user and password_file");
   }
   return {};
 }

@@ -68,7 +68,4 @@ struct Decision {
 /// What CANDIDATE should do, given LEASE.
 Decision decide(const Lease& lease, const Candidate& candidate);
 
-/// Whether to start another process: decide() would not let it leave.
-bool is_wanted(const Lease& lease, const Candidate& candidate);
-
 }  // namespace quarry::backoffice

@@ -5,9 +5,9 @@
 
 #include "commands.h"
 #include "common/exit_codes.h"
-#include "common/first_user.h"
 #include "quarry/repository/repository.h"
 #include "quarry/repository/whole_file.h"
+#include "remote/password.h"
 
 namespace quarry::app {
 
@@ -15,7 +15,6 @@ int run_init(const InitArguments& asked) {
   InitArguments arguments = asked;
   const bool is_random = arguments.password.empty();
   if (is_random) arguments.password = random_password();
-  if (arguments.password.empty()) return failed({.message = "no random numbers to be had"});
   if (arguments.user.empty()) arguments.user = login_of_caller();
   const auto made = repository::init(arguments.file, {.project_name = arguments.project_name,
                                                       .user = arguments.user,

@@ -1,15 +1,12 @@
 // quarry lease: shows which process does a repository's background work.
 #include <fmt/core.h>
-#include <sys/types.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <limits>
 #include <string>
 
 #include "commands.h"
 #include "common/exit_codes.h"
+#include "quarry/backoffice/holders.h"
 #include "quarry/backoffice/lease.h"
 #include "quarry/base/time.h"
 #include "quarry/repository/repository.h"
@@ -20,16 +17,12 @@ namespace {
 // The end of the year 9999: later times cannot be formatted as dates.
 constexpr std::int64_t kLastTime = 253'402'300'799;
 
-bool is_alive(std::int64_t pid) {
-  if (pid > std::numeric_limits<pid_t>::max()) return false;
-  return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
-}
-
 void print_holder(const char* name, std::int64_t pid, std::int64_t until, std::int64_t now) {
   if (pid == 0) return fmt::print("{:9}none\n", name);
   const std::int64_t left = until - now;
+  const bool is_here = backoffice::real_processes().started(pid).has_value();
   fmt::print("{:9}process {}, {}; until {} ({} s {})\n", name, pid,
-             is_alive(pid) ? "which exists here" : "which does not exist here",
+             is_here ? "which exists here" : "which does not exist here",
              base::iso_seconds({std::min(until, kLastTime) * 1000}), left < 0 ? -left : left,
              left < 0 ? "ago" : "from now");
 }

@@ -22,7 +22,7 @@
 #include "courier/courier_commands.h"
 #include "peer/peer_command_line.h"
 #include "remote/password.h"
-#include "remote/remote_commands.h"
+#include "remote/remote.h"
 #include "spool/spool_commands.h"
 #include "spool/spool_parameters.h"
 #include "status/status_commands.h"

@@ -71,8 +71,7 @@ std::string entry(const AlertEvent& event, const MailSettings& settings) {
 std::string events_body(const OutgoingMail& mail, const std::vector<AlertEvent>& events,
                         const MailSettings& settings) {
   std::string body = fmt::format(
-      "This is an automated email from the Fossil repository at {}: something has changed there.\n",
-      settings.url);
+      "This is an automated email about changes in the Fossil repository at {}.\n", settings.url);
   std::size_t listed = 0;
   for (; listed < events.size() && body.size() < kMaxBody; ++listed) {
     body += '\n';
@@ -89,7 +88,8 @@ std::string post_body(const OutgoingMail& mail, const AlertEvent& event,
   std::string body = moderation_note(event, settings);
   body += fmt::format("Forum post by {} on {}\n{}/forumpost/{}\n\n", post.author, event.time,
                       settings.url, event.name.substr(0, settings.hash_digits));
-  body += post.is_too_long ? "(It is too long for a mail: read it there.)\n" : post.text;
+  body += post.is_too_long ? "(The post is too long for a mail; follow the link to read it.)\n"
+                           : post.text;
   return body + fmt::format("\n-- \nUnsubscribe: {}/unsubscribe/{}\n", settings.url, mail.code);
 }
 
@@ -106,19 +106,20 @@ constexpr std::array<AlertChoice, 5> kAlertChoices{{{'a', "Announcements"},
 
 std::string renewal_body(const OutgoingMail& mail, const MailSettings& settings) {
   std::string body = fmt::format(
-      "\nYour subscription ends unless you renew it. To do so, follow this link:\n\n"
+      "\nYour subscription expires soon. To renew it, follow this link:\n\n"
       "  {}/renew/{}\n\n"
-      "By it, {} ({}) sends you mail about:\n\n",
+      "You receive mail from {} ({}) about:\n\n",
       settings.url, mail.code, settings.subject, settings.url);
   for (const AlertChoice& choice : kAlertChoices) {
     if (mail.letters.find(choice.letter) != std::string::npos) {
       body += fmt::format("  *  {}\n", choice.name);
     }
   }
-  return body + fmt::format(
-                    "\nIf you do nothing, these mails end in about 7 days. To change what you get,"
-                    "\nor to end it now, visit this page:\n\n  {}/alerts/{}\n\n",
-                    settings.url, mail.code);
+  return body +
+         fmt::format(
+             "\nIf you do nothing, your subscription ends in about 7 days. To change it, or to"
+             "\nunsubscribe now, visit this page:\n\n  {}/alerts/{}\n\n",
+             settings.url, mail.code);
 }
 
 void set_unsubscribe(MailMessage& message, const OutgoingMail& mail, const MailSettings& settings) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "quarry/base/escape.h"
 
@@ -10,6 +11,8 @@ namespace quarry::backoffice {
 namespace {
 
 constexpr std::size_t kMaxName = 64;
+// In the order of PeerDirection.
+constexpr auto kDirections = std::to_array<std::string_view>({"both", "push", "pull"});
 
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -19,22 +22,13 @@ bool is_name_character(char c) {
 }  // namespace
 
 std::string_view name_of(PeerDirection direction) {
-  switch (direction) {
-    case PeerDirection::kBoth:
-      return "both";
-    case PeerDirection::kPush:
-      return "push";
-    case PeerDirection::kPull:
-      return "pull";
-  }
-  return "both";
+  return kDirections[static_cast<std::size_t>(direction)];
 }
 
 std::optional<PeerDirection> peer_direction_named(std::string_view name) {
-  for (const auto each : {PeerDirection::kBoth, PeerDirection::kPush, PeerDirection::kPull}) {
-    if (name_of(each) == name) return each;
-  }
-  return std::nullopt;
+  const auto at = std::ranges::find(kDirections, name);
+  if (at == kDirections.end()) return std::nullopt;
+  return static_cast<PeerDirection>(at - kDirections.begin());
 }
 
 base::Result<void> check_peer_name(std::string_view name) {
@@ -43,8 +37,8 @@ base::Result<void> check_peer_name(std::string_view name) {
   }
   return base::fail(
       base::ErrorCode::kInvalid,
-      fmt::format("\"{}\" cannot be the name of a peer: letters, digits, '-', '_' and "
-                  "'.', at most {} of them",
+      fmt::format("invalid peer name \"{}\": use letters, digits, '-', '_' and '.', at "
+                  "most {} of them",
                   base::printable(name), kMaxName));
 }
 

@@ -157,10 +157,9 @@ base::Result<transport::Peer::Outcome> PeerSync::talk() {
                                 watch)
                     .sync();
   if (synced || !is_too_late()) return synced;
-  return base::fail(
-      ErrorCode::kLimit,
-      fmt::format("the sync takes longer than {}: the next one goes on where it ended",
-                  base::in_words(peer_.max_time)));
+  return base::fail(ErrorCode::kLimit,
+                    fmt::format("the sync took longer than {}; the next one continues",
+                                base::in_words(peer_.max_time)));
 }
 
 void PeerSync::note_success(const transport::Peer::Outcome& outcome, PeerReport& report) const {

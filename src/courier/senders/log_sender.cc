@@ -51,8 +51,8 @@ class LogSender final : public Sender {
       ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
       if (::send(socket_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0) return {};
       if (errno == EMSGSIZE) {
-        return give_up(
-            fmt::format("{} takes no message of {} bytes", options_.socket, datagram.size()));
+        return give_up(fmt::format("{} does not accept a message of {} bytes", options_.socket,
+                                   datagram.size()));
       }
       const auto error = base::fail_errno(options_.socket);
       socket_.reset();

@@ -79,8 +79,8 @@ class MailSender final : public Sender {
       if (result.outcome == MailOutcome::kDeferred) continue;
       if (result.outcome == MailOutcome::kSent) is_sent_to_some = true;
       if (result.outcome == MailOutcome::kRefused) {
-        base::log(base::LogLevel::kWarning, "[{}] {} does not get event {}: {}", options_.name,
-                  base::printable(mail.recipients[i]), id, result.why);
+        base::log(base::LogLevel::kWarning, "[{}] cannot send event {} to {}: {}", options_.name,
+                  id, base::printable(mail.recipients[i]), result.why);
       }
       finished.insert(mail.recipients[i]);
     }

@@ -36,7 +36,7 @@ base::Result<std::string> read_secret(const std::string& path) {
   const std::string secret(text.substr(0, end));
   if (secret.empty() || !is_whole) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("{}: the first line is empty, or has more than {} bytes", path,
+                fmt::format("{}: the first line is empty or longer than {} bytes", path,
                             buffer.size() - 1));
   }
   return secret;

@@ -196,16 +196,16 @@ SmtpSender::~SmtpSender() = default;
 
 MailReport SmtpSender::send(const Mail& mail) {
   if (mail.message.size() > kMaxMail) {
-    return refused(mail, fmt::format("a mail of more than {} bytes", kMaxMail));
+    return refused(mail, fmt::format("the mail is longer than {} bytes", kMaxMail));
   }
   if (mail.recipients.size() > kMaxRecipients) {
-    return refused(mail, fmt::format("a mail to more than {} recipients", kMaxRecipients));
+    return refused(mail, fmt::format("the mail has more than {} recipients", kMaxRecipients));
   }
   if (mail.recipients.empty()) return {};
   if (!mail.from.empty() && !is_address(mail.from)) {
-    return refused(mail, fmt::format("\"{}\" is no address", base::printable(mail.from)));
+    return refused(mail, fmt::format("invalid sender address \"{}\"", base::printable(mail.from)));
   }
-  MailReport report = refused(mail, "it is no address");
+  MailReport report = refused(mail, "invalid address");
   Mail sent{mail.from, {}, mail.message};
   std::vector<std::size_t> indices;
   std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> recipients(nullptr,
@@ -215,7 +215,7 @@ MailReport SmtpSender::send(const Mail& mail) {
     curl_slist* longer = curl_slist_append(recipients.get(), mail.recipients[i].c_str());
     if (longer == nullptr || state_->handle == nullptr) {
       return {std::vector<RecipientResult>(mail.recipients.size(),
-                                           {MailOutcome::kDeferred, "libcurl has no memory"})};
+                                           {MailOutcome::kDeferred, "out of memory"})};
     }
     // Appending to a list keeps its head, unless the list was empty.
     (void)recipients.release();

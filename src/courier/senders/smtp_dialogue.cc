@@ -92,7 +92,7 @@ MailReport SmtpDialogue::report(const std::string& error) const {
     } else if (refusal_) {
       result = result_of(*refusal_);
     } else {
-      result.why = error.empty() ? "the server has said nothing of this recipient" : error;
+      result.why = error.empty() ? "the server did not reply for this recipient" : error;
     }
     report.recipients.push_back(std::move(result));
   }

@@ -217,7 +217,7 @@ def test_where_mail_is_off_nothing_is_touched(world, fossil, tmp_path):
     before = mail.pending(world)
     done = quarry("alerts", "send", world)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "mail is off" in done.stderr
+    assert "mail is disabled" in done.stderr
     assert mail.pending(world) == before
     empty = tmp_path / "empty.fossil"
     fossil.new(empty)

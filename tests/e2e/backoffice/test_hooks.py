@@ -59,7 +59,7 @@ def test_what_the_courier_says_is_a_line_of_the_log(fresh, serve_hooks):
     server = serve_hooks(fresh)
     server.wait_for_log("ready: 0 destinations")
     line, = (line for line in server.log().splitlines() if "ready: 0 destinations" in line)
-    assert re.fullmatch(r"\[\S+Z\] notice: \[courier\] ready: 0 destinations, on \S+", line), line
+    assert re.fullmatch(r"\[\S+Z\] notice: \[courier\] ready: 0 destinations, listening on \S+", line), line
 
 
 def test_a_push_that_goes_on_is_waited_for(fresh, serve_hooks, fossil, tmp_path):

@@ -211,7 +211,7 @@ def test_host_that_looks_like_an_option_is_none(quarry, tmp_path):
 def test_existing_file_is_left_alone(quarry, fresh, tmp_path):
     there = tmp_path / "there.fossil"
     there.write_text("mine")
-    assert "exists already" in quarry.refused("clone", fresh, there)
+    assert "already exists" in quarry.refused("clone", fresh, there)
     assert there.read_text() == "mine"
 
 

@@ -321,7 +321,7 @@ def test_password_that_is_not_taken_is_asked_for_again(serve, quarry, fresh, tmp
     assert status == 1 and shown.count(b"login failed") == 3, shown.decode()
 
 
-@pytest.mark.parametrize("year,words", [("2001", "behind"), ("2999", "ahead")])
+@pytest.mark.parametrize("year,words", [("2001", "behind"), ("2999", "ahead of")])
 def test_clocks_that_are_apart_are_told_of(pair, quarry, year, words):
     _, checkout = pair
     assert "clock" not in quarry.attempt("sync", checkout.repository)[2]
@@ -340,4 +340,4 @@ def test_clocks_that_are_apart_are_told_of(pair, quarry, year, words):
     finally:
         pretender.stop()
     assert code == 0
-    assert f"s {words} of this machine's" in told
+    assert f"s {words} this machine's" in told

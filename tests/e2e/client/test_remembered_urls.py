@@ -110,4 +110,4 @@ def test_all_remotes_are_synced_with_and_one_that_fails_keeps_no_other_from_it(l
     fossil("remote", "delete", "broken", "-R", here)
     quarry("sync", "--all", "--pull", here)
     assert "excludes" in quarry.attempt("sync", here, "far", "--all")[2]
-    assert "no remote is remembered" in quarry.refused("sync", "--all", fresh)
+    assert "no remote is stored" in quarry.refused("sync", "--all", fresh)

@@ -60,7 +60,7 @@ def test_a_server_that_is_down_gets_everything_when_it_is_back(tmp_path: Path):
         with server:
             courier.wait_until_delivered("chat")
             assert server.ids() == ids(50)
-        assert courier.log().count("it is tried again") == 1 and "delivers again, after" in courier.log()
+        assert courier.log().count("will be retried") == 1 and "delivers again after" in courier.log()
 
 
 def test_retry_after_is_respected(tmp_path: Path):
@@ -88,7 +88,7 @@ def test_a_request_that_is_refused_for_good_is_a_dead_letter_and_can_be_replayed
             courier.wait_until_delivered("chat")
             assert server.ids() == [event(0)["id"], event(2)["id"]]
             assert courier.status()["chat"]["dead"] == 1
-            assert "gives event 2 up: http://127.0.0.1" in courier.log() and "\x1b" not in courier.log()
+            assert "gave up event 2: http://127.0.0.1" in courier.log() and "\x1b" not in courier.log()
             assert "/hook" not in courier.log(), "a URL's path may be a secret"
             courier.stop()
             refuses = False
@@ -105,7 +105,7 @@ def test_after_so_many_tries_an_event_is_given_up(tmp_path: Path):
             courier.hand_over([event(0), event(1)])
             courier.wait_until_delivered("chat")
             assert len(server.requests) == 4 and server.ids() == [event(1)["id"]]
-            assert courier.status()["chat"]["dead"] == 1 and "after 3 tries" in courier.log()
+            assert courier.status()["chat"]["dead"] == 1 and "after 3 attempts" in courier.log()
 
 
 @pytest.mark.slow

@@ -46,10 +46,9 @@ def test_without_a_command_that_exists_all_are_told(arguments, beginning):
     assert complaint("quarry", *arguments).startswith(beginning)
 
 
-def test_to_send_only_and_to_receive_only_is_a_contradiction(tmp_path):
+def test_push_only_and_pull_only_exclude_each_other(tmp_path):
     line = complaint("quarry", "sync", "--push", "--pull", str(tmp_path / "absent.fossil"))
-    assert line == ("quarry sync: --push is to send only, --pull to receive only: without either, it does both "
-                    "(quarry sync --help)")
+    assert line == "quarry sync: --push and --pull exclude each other; without either, sync sends and receives"
 
 
 def test_what_is_not_understood_is_shown_without_a_password_and_on_one_line():

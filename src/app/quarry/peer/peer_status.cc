@@ -134,8 +134,8 @@ std::string micros_between(std::int64_t from, std::int64_t to) {
 
 void print_table(const std::vector<Shown>& all) {
   const std::int64_t now = base::system_clock().now().value;
-  Table table({"PEER", "REPOSITORY", "WAY", "STATE", ">SUCCESS", ">NEXT", ">SENT", ">RECEIVED",
-               ">FAILURES", "LAST ERROR"});
+  Table table({"PEER", "REPOSITORY", "DIRECTION", "STATE", ">SUCCESS", ">NEXT", ">SENT",
+               ">RECEIVED", ">FAILURES", "LAST ERROR"});
   for (const Shown& shown : all) {
     const PeerState& state = shown.state;
     const std::string next = !shown.next        ? "-"

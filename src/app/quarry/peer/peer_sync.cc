@@ -46,7 +46,7 @@ std::string line_of_success(const PeerReport& report, bool is_verbose) {
   const std::string& moved_to = report.state.moved_to;
   std::string line;
   if (!moved_to.empty() && (report.is_news || is_verbose)) {
-    line = fmt::format("the repository has moved to {}: change its url",
+    line = fmt::format("the repository has moved to {}; update its url",
                        base::printable(moved_to, kMaxShown));
   }
   if (report.past_failures == 0 && !is_verbose) return line;
@@ -64,13 +64,13 @@ std::string line_of(const PeerReport& report, bool is_verbose) {
   const backoffice::PeerState& state = report.state;
   if (report.what == What::kDone) return line_of_success(report, is_verbose);
   if (report.what == What::kFailed && (report.is_news || is_verbose)) {
-    return fmt::format("{} ({} in a row, the next try is in {})",
+    return fmt::format("{} ({} in a row, retrying in {})",
                        base::printable(report.error->message, kMaxShown),
                        counted(state.failures, "failure"), in_seconds(report.wait));
   }
   if (!is_verbose) return "";
   if (report.what == What::kInterrupted) return "interrupted";
-  return fmt::format("process {} syncs with it already", state.runner ? state.runner->pid : 0);
+  return fmt::format("process {} is already syncing with it", state.runner ? state.runner->pid : 0);
 }
 
 void notify_courier(const PeerRunArguments& arguments, Repository& file, const base::Error& error) {

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "common/first_user.h"
 #include "common/interruption.h"
 #include "quarry/base/escape.h"
 #include "quarryd/configuration.h"
@@ -29,7 +28,7 @@ Result<RemoteUrl> remembered(repository::Repository& repository,
   const auto kept = repository.settings().get(keys.url);
   if (!kept) {
     return base::fail(base::ErrorCode::kNotFound,
-                      fmt::format("the repository knows no remote {}: see `fossil remote list`",
+                      fmt::format("the repository has no remote {}; see `fossil remote list`",
                                   base::printable(peer.remote)));
   }
   QUARRY_TRY_ASSIGN(RemoteUrl url, RemoteUrl::parse(*kept));

@@ -11,14 +11,13 @@
 #include <string>
 
 #include "common/exit_codes.h"
-#include "common/first_user.h"
 #include "common/interruption.h"
 #include "common/progress.h"
+#include "password.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/file_system.h"
 #include "quarry/repository/whole_file.h"
 #include "remote.h"
-#include "remote_commands.h"
 
 namespace quarry::app {
 namespace {
@@ -96,7 +95,6 @@ base::Result<std::string> fill(const std::string& file, const std::string& admin
   QUARRY_TRY_ASSIGN(const transport::RemoteUrl reached,
                     talk(*clone, url, arguments, std::move(options)));
   std::string password = random_password();
-  if (password.empty()) return base::fail(base::ErrorCode::kIo, "no random numbers to be had");
   QUARRY_TRY(write_settings(*clone, admin, password, reached, arguments));
   QUARRY_TRY(clone->make_durable());
   if (!arguments.quiet) {
@@ -115,8 +113,7 @@ base::Result<void> check_folder(const std::string& file) {
 base::Result<void> run(const CloneArguments& arguments) {
   QUARRY_TRY_ASSIGN(transport::RemoteUrl url, remote_url(arguments.remote.url));
   if (::access(arguments.file.c_str(), F_OK) == 0) {
-    return base::fail(base::ErrorCode::kInvalid,
-                      fmt::format("{}: exists already; nothing was changed", arguments.file));
+    return base::fail(base::ErrorCode::kInvalid, fmt::format("{} already exists", arguments.file));
   }
   QUARRY_TRY(check_folder(arguments.file));
   QUARRY_TRY(complete_password(url, arguments.remote, {}));

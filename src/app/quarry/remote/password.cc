@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <openssl/rand.h>
 #include <poll.h>
+#include <pwd.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <stdexcept>
 #include <vector>
 
 #include "common/interruption.h"
@@ -105,6 +107,24 @@ bool wait_for_key(int fd) {
 
 }  // namespace
 
+std::string login_of_caller() {
+  const passwd* entry = ::getpwuid(::geteuid());
+  return entry != nullptr ? entry->pw_name : "admin";
+}
+
+std::string random_password() {
+  constexpr std::string_view kAlphabet = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+  std::string password;
+  while (password.size() < 10) {
+    unsigned char byte = 0;
+    if (RAND_bytes(&byte, 1) != 1) throw std::runtime_error("cannot get random numbers");
+    // Rejection sampling: larger bytes would make some letters more likely.
+    if (byte < 256 / kAlphabet.size() * kAlphabet.size())
+      password += kAlphabet[byte % kAlphabet.size()];
+  }
+  return password;
+}
+
 void hide_secrets(int argc, char** argv) {
   bool found = false;
   for (int i = 1; i < argc; ++i) {
@@ -130,8 +150,7 @@ base::Result<std::string> password_from_file(const std::string& file) {
     std::getline(in, line);
   }
   if (line.ends_with('\r')) line.pop_back();
-  if (line.empty())
-    return fail(ErrorCode::kInvalid, file + ": there is no password in its first line");
+  if (line.empty()) return fail(ErrorCode::kInvalid, file + ": the first line is empty");
   return line;
 }
 
@@ -142,9 +161,8 @@ bool has_terminal() {
 base::Result<std::string> ask_for_password(const std::string& question) {
   const base::Fd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!terminal) {
-    return fail(
-        ErrorCode::kInvalid,
-        "a password is needed, and there is no terminal to ask for it: use --password-file");
+    return fail(ErrorCode::kInvalid,
+                "cannot ask for the password without a terminal: use --password-file");
   }
   std::string line;
   {
@@ -158,7 +176,7 @@ base::Result<std::string> ask_for_password(const std::string& question) {
     if (byte != '\n') line.clear();
   }
   (void)!::write(terminal.get(), "\n", 1);
-  if (line.empty()) return fail(ErrorCode::kInvalid, "no password");
+  if (line.empty()) return fail(ErrorCode::kInvalid, "no password given");
   return line;
 }
 

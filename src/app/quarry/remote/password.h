@@ -1,5 +1,5 @@
-// Users' passwords: asked for on the terminal, read from a file, stored in a repository, and hidden
-// from the list of processes.
+// The caller's login, and users' passwords: new ones, asked for on the terminal, read from a file,
+// stored in a repository, and hidden from the list of processes.
 #pragma once
 
 #include <string>
@@ -8,6 +8,11 @@
 #include "quarry/base/result.h"
 
 namespace quarry::app {
+
+/// The login of the calling user.
+std::string login_of_caller();
+/// Ten letters and digits, without characters that look alike.
+std::string random_password();
 
 /// Overwrites secrets in the arguments of this process, which everybody can read: passwords in
 /// URLs, the values in their query strings (which may be tokens), and the value of --password.

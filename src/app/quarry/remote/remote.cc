@@ -36,10 +36,11 @@ std::string line_of(const ClientFigures& figures) {
 /// SKEW: how many seconds the server's clock is ahead.
 void warn_of_clocks(std::int64_t skew) {
   if (std::abs(skew) <= kMaxSkew) return;
-  fmt::print(stderr,
-             "quarry: the server's clock is {} s {} of this machine's: the dates of what is made "
-             "on one of them will be wrong\n",
-             std::abs(skew), skew > 0 ? "ahead" : "behind");
+  fmt::print(
+      stderr,
+      "quarry: warning: the server's clock is {} s {} this machine's; dates of new check-ins "
+      "may be wrong\n",
+      std::abs(skew), skew > 0 ? "ahead of" : "behind");
 }
 
 std::string question_for(const RemoteUrl& url) {

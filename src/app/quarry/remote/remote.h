@@ -1,5 +1,5 @@
-// Shared by `quarry sync` and `quarry clone`: the remote's URL, the login, the connection, and the
-// messages for the user.
+// `quarry sync` and `quarry clone`, which return an exit code, and what they share: the remote's URL,
+// the login, the connection, and the messages for the user.
 #pragma once
 
 #include <cstdint>
@@ -50,5 +50,22 @@ struct RemoteKeys {
 /// Stores URL in the repository, as fossil does, as the default for the next sync.
 base::Result<void> remember(repository::Receipt& receipt, const transport::RemoteUrl& url,
                             const RemoteArguments& arguments, const RemoteKeys& keys = {});
+
+struct CloneArguments {
+  std::string file;
+  std::string admin_user;
+  RemoteArguments remote;
+};
+int run_clone(const CloneArguments& arguments);
+
+struct SyncArguments {
+  std::string file;
+  RemoteArguments remote;
+  bool push = false;
+  bool pull = false;
+  bool verily = false;
+  bool all = false;  // with every stored remote
+};
+int run_sync(const SyncArguments& arguments);
 
 }  // namespace quarry::app

@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "common/exit_codes.h"
-#include "common/first_user.h"
 #include "common/interruption.h"
 #include "password.h"
 #include "quarry/base/escape.h"
 #include "remote.h"
-#include "remote_commands.h"
 
 namespace quarry::app {
 namespace {
@@ -42,8 +40,7 @@ base::Result<Destination> destination(repository::Repository& file,
   const std::string known = file.settings().get(to.keys.url).value_or("");
   const bool is_remembered = named || given.empty() || given == "default";
   if (is_remembered && known.empty()) {
-    return base::fail(base::ErrorCode::kInvalid,
-                      "there was no sync before, so a URL has to be given");
+    return base::fail(base::ErrorCode::kInvalid, "no remote URL is stored: give a URL");
   }
   QUARRY_TRY_ASSIGN(to.url, remote_url(is_remembered ? known : given));
   // Compare normalized URLs, because fossil may have stored the last one.
@@ -90,7 +87,7 @@ base::Result<std::vector<std::string>> all_remotes(const std::string& path) {
   if (last && *last != "off" && !urls.contains(*last)) names.emplace_back("default");
   if (names.empty()) {
     return base::fail(base::ErrorCode::kInvalid,
-                      path + ": no remote is remembered: `fossil remote add` names one");
+                      path + ": no remote is stored; add one with `fossil remote add`");
   }
   return names;
 }
@@ -121,8 +118,8 @@ int sync_all(const SyncArguments& arguments) {
 int run_sync(const SyncArguments& arguments) {
   if (arguments.push && arguments.pull) {
     fmt::print(stderr,
-               "quarry sync: --push is to send only, --pull to receive only: without either, it "
-               "does both (quarry sync --help)\n");
+               "quarry sync: --push and --pull exclude each other; without either, sync sends and "
+               "receives\n");
     return kWrongUsage;
   }
   // So that after a signal the password prompt restores the terminal's echo.

@@ -691,13 +691,14 @@ TEST_CASE("an error in a peer is reported at its line, without a value that may 
   const std::string good = "url = http://example.org/\n";
   CHECK(of_peer(good) == "");
   for (const auto& [words, line, why] : std::vector<std::tuple<std::string, int, std::string>>{
-           {"url = http://ann:geheim@example.org/\n", 5, "url: a password does not belong here"},
-           {"url = ftp://example.org/\n", 5, "url: it has to begin with http://"},
-           {"url = http://ann@/x\n", 5, "url: it names no host"},
-           {"url = https://\n", 5, "url: it names no host"},
-           {"url = file:x.fossil\n", 5, "url: the path of a file has to begin with a slash"},
+           {"url = http://ann:geheim@example.org/\n", 5,
+            "url: the URL must not contain a password"},
+           {"url = ftp://example.org/\n", 5, "url: must begin with http://"},
+           {"url = http://ann@/x\n", 5, "url: the URL has no host"},
+           {"url = https://\n", 5, "url: the URL has no host"},
+           {"url = file:x.fossil\n", 5, "url: the path of a file must begin with a slash"},
            {"direction = sideways\n" + good, 5,
-            "direction: \"sideways\" is none of push, pull, both"},
+            "direction: \"sideways\" is not one of push, pull, both"},
            {"interval = 0\n" + good, 5, "interval: it must be at least 1ms"},
            {"timeout = soon\n" + good, 5, "timeout: "},
            {"password_file = pw\n" + good, 5, "password_file: "},
@@ -706,26 +707,25 @@ TEST_CASE("an error in a peer is reported at its line, without a value that may 
            {"", 4, "[peer p] needs either url or remote"},
            {good + "remote = x\n", 4, "[peer p] needs either url or remote"},
            {"url = http://ann@example.org/\n", 4, "[peer p] needs a password_file, for ann"},
-           {good + "password_file = /pw\n", 4, "[peer p] has a password_file, and no user"},
+           {good + "password_file = /pw\n", 4, "[peer p] has a password_file, but no user"},
            {"url = ssh://ann@example.org/x\npassword_file = /pw\n", 4,
             "[peer p] has a password_file"},
-           {good + "retry.delay = 2h\n", 4, "[peer p] has a retry.max_delay that is shorter"},
+           {good + "retry.delay = 2h\n", 4, "[peer p] has a retry.max_delay below"},
            {good + "pool = none\n", 4, "[peer p] pool: there is no pool [none]"},
-           {good + "repository = one\n", 4, "[peer p] repository: [www] serves one file alone"}}) {
+           {good + "repository = one\n", 4, "[peer p] repository: [www] serves a single file"}}) {
     CAPTURE(words);
     const std::string found = of_peer(words);
     CHECK(found.starts_with("q.conf:" + std::to_string(line) + ": " + why));
     CHECK(found.find("geheim") == std::string::npos);
   }
-  CHECK(of_peer(good, "a/b")
-            .starts_with("q.conf:4: [peer a/b] \"a/b\" cannot be the name of a peer"));
+  CHECK(of_peer(good, "a/b").starts_with("q.conf:4: [peer a/b] invalid peer name \"a/b\""));
   const std::string folders =
       "[a]\nlisten = /tmp/a.sock\nrepositories = " + world.folder() + "\n[peer p]\n" + good;
-  CHECK(mistake(folders) == "q.conf:4: [peer p] needs a repository: its name in the pool's folder");
+  CHECK(mistake(folders) == "q.conf:4: [peer p] needs a repository, its name in the pool's folder");
   CHECK(mistake(folders + "repository = ../x\n")
-            .starts_with("q.conf:4: [peer p] repository: \"../x\" is no name"));
+            .starts_with("q.conf:4: [peer p] repository: \"../x\" is not a repository name"));
   CHECK(mistake("[b]\nlisten = /tmp/b.sock\nrepository = " + world.file() + "\n" + folders)
-            .ends_with("[peer p] needs a pool: there are several"));
+            .ends_with("[peer p] needs a pool, because there are several"));
 }
 
 TEST_CASE(
