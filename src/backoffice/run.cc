@@ -1,6 +1,6 @@
-#include "quarry/backoffice/run.h"
-
 #include <exception>
+
+#include "quarry/backoffice/jobs.h"
 
 namespace quarry::backoffice {
 namespace {

@@ -12,11 +12,14 @@
 #include <vector>
 
 #include "quarry/courier/options.h"
+#include "quarry/event/event.h"
 #include "quarry/spool/stream.h"
 #include "senders/sender.h"
 
 namespace quarry::courier {
 
+/// Whether DESTINATION gets EVENT.
+bool is_for(const DestinationOptions& destination, const event::Event& event);
 /// The subscription options for a destination.
 spool::SubscriptionOptions subscription_options(const DestinationOptions& options);
 

@@ -2,7 +2,7 @@
 //
 //   check (read-only) ─> begin: the row names the process ─> sync ─> end: the row has the result
 //
-// Holds no lease, and no write lock during network I/O: a peer that hangs blocks nobody.
+// Holds no lease, and no write lock during network I/O: a peer that hangs blocks no other process.
 #pragma once
 
 #include <chrono>

@@ -67,7 +67,7 @@ inline constexpr std::string_view kPeerRows = "quarry-peer ";
 std::chrono::milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
                                         std::string_view mark, base::UnixMillis now);
 /// How long to wait after FAILURES consecutive failures, the last of which was WHY. Refusals by the
-/// peer are retried with increasing delay, since they need somebody to fix them. RANDOM is at least
+/// peer are retried with increasing delay, since an administrator has to fix them. RANDOM is at least
 /// 0 and below 1.
 std::chrono::milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,
                                              const PeerOptions& options, double random);

@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "backoffice/backoffice_commands.h"
 #include "changes/changes_command_line.h"
 #include "commands.h"
 #include "common/command_line.h"

@@ -1,6 +1,7 @@
 #include "mail_choice.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace quarry::backoffice {
@@ -10,11 +11,8 @@ using repository::Subscriber;
 
 namespace {
 
-// A capability that no user has.
-constexpr char kNoCapability = '\0';
-
 bool has(std::string_view letters, char letter) {
-  return letters.find(letter) != std::string_view::npos;
+  return letter != '\0' && letters.contains(letter);
 }
 
 bool wants(const Subscriber& subscriber, const PendingAlert& alert, char type) {
@@ -26,41 +24,22 @@ bool wants(const Subscriber& subscriber, const PendingAlert& alert, char type) {
          std::ranges::find(alert.answered, subscriber.user) != alert.answered.end();
 }
 
-char moderators_right(char type) {
-  switch (type) {
-    case 'f':
-      return '5';
-    case 't':
-      return 'q';
-    case 'w':
-      return 'l';
-    default:
-      return kNoCapability;
-  }
-}
-
-char readers_right(char type) {
-  switch (type) {
-    case 'c':
-      return 'o';
-    case 'f':
-      return '2';
-    case 't':
-      return 'r';
-    case 'w':
-      return 'j';
-    default:
-      return kNoCapability;
-  }
-}
+/// The capabilities for events of a type: to read them, and to moderate them (0: none).
+struct EventRights {
+  char type;
+  char read;
+  char moderate;
+};
+constexpr auto kRights = std::to_array<EventRights>(
+    {{'c', 'o', '\0'}, {'f', '2', '5'}, {'t', 'r', 'q'}, {'w', 'j', 'l'}});
 
 }  // namespace
 
 bool may_see(std::string_view capabilities, const repository::AlertReference& event) {
   if (has(capabilities, 'a') || has(capabilities, 's')) return true;
-  const char right =
-      event.needs_moderator ? moderators_right(event.type) : readers_right(event.type);
-  return right != kNoCapability && has(capabilities, right);
+  const auto rights = std::ranges::find(kRights, event.type, &EventRights::type);
+  return rights != kRights.end() &&
+         has(capabilities, event.needs_moderator ? rights->moderate : rights->read);
 }
 
 bool should_notify(const Subscriber& subscriber, const PendingAlert& alert) {

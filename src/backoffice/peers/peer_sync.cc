@@ -57,7 +57,7 @@ class PeerSync {
         options_(options),
         peer_(options.peer),
         row_(peer_row(options.peer.name)),
-        end_(steady_clock::now() + options.peer.max_time) {}
+        deadline_(steady_clock::now() + options.peer.max_time) {}
 
   base::Result<PeerReport> run() {
     QUARRY_TRY_ASSIGN(PeerReport report, check_due());
@@ -65,160 +65,150 @@ class PeerSync {
     QUARRY_TRY_ASSIGN(report, begin());
     if (report.what != What::kDone) return report;
     auto synced = talk();
-    if (!synced && has_to_end()) return interrupted();
-    return settle(std::move(synced));
+    if (!synced && has_to_end()) {
+      // Not a failure; the next process begins again.
+      return end([](PeerReport& ended) {
+        ended.what = What::kInterrupted;
+        ended.state.tried = 0;
+      });
+    }
+    QUARRY_TRY_ASSIGN(report, end([&](PeerReport& ended) {
+                        synced ? note_success(*synced, ended)
+                               : note_failure(std::move(synced).error(), ended);
+                      }));
+    repository_.keep_log_short();
+    return report;
   }
 
  private:
   std::int64_t now() const { return repository_.options().clock->now().value; }
   bool has_to_end() const { return options_.is_interrupted && options_.is_interrupted(); }
-  bool is_too_late() const { return steady_clock::now() >= end_; }
+  bool is_too_late() const { return steady_clock::now() >= deadline_; }
 
-  base::Result<PeerReport> check_due();
-  base::Result<PeerReport> check_row();
-  base::Result<PeerReport> begin();
-  base::Result<transport::Peer::Outcome> talk();
-  base::Result<PeerReport> settle(base::Result<transport::Peer::Outcome> synced);
-  base::Result<PeerReport> interrupted();
-  void note_success(const transport::Peer::Outcome& outcome, PeerReport& report) const;
-  void note_failure(base::Error error, PeerReport& report) const;
+  /// Checks the row; kDone: a sync is due. Inside a Snapshot or a Receipt.
+  base::Result<PeerReport> check_row() {
+    PeerReport report;
+    report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));
+    if (is_running(report.state, *options_.processes, {now()})) {
+      report.what = What::kRunning;
+      report.wait = kWhileRunning;
+      return report;
+    }
+    report.state.runner.reset();
+    // Discard the state of another peer that had this name before.
+    const std::string url = url_ ? url_->without_password() : "";
+    if (url_ && report.state.url != url) report.state = PeerState{.url = url};
+    QUARRY_TRY_ASSIGN(mark_, mark_of(repository_, peer_.with_unversioned));
+    report.wait = wait_for_peer(report.state, peer_, mark_, {now()});
+    const bool is_due = options_.is_forced || report.wait.count() == 0;
+    report.what = is_due ? What::kDone : What::kNotDue;
+    return report;
+  }
+
+  base::Result<PeerReport> check_due() {
+    url_ = options_.locate(repository_);
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+    return check_row();
+  }
+
+  /// Checks again under the write lock, so that only one of several processes begins.
+  base::Result<PeerReport> begin() {
+    QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
+    QUARRY_TRY_ASSIGN(PeerReport report, check_row());
+    if (report.what != What::kDone) return report;
+    report.state.tried = now();
+    report.state.runner =
+        PeerRunner{.host = options_.processes->host(),
+                   .pid = options_.pid,
+                   .started = options_.processes->started(options_.pid).value_or(0),
+                   .since = now(),
+                   .until = now() + peer_.max_time.count()};
+    QUARRY_TRY(receipt.set_config(row_, report.state.text()));
+    QUARRY_TRY(receipt.commit());
+    return report;
+  }
+
+  base::Result<transport::Peer::Outcome> talk() {
+    if (!url_) return std::unexpected(url_.error());
+    transport::TransportOptions transport = options_.transport(repository_);
+    transport.idle_timeout =
+        std::max(std::chrono::ceil<std::chrono::seconds>(peer_.timeout), std::chrono::seconds(1));
+    transport.connect_timeout = std::min(transport.idle_timeout, kMaxConnectTime);
+    transport.is_interrupted = [this] { return has_to_end() || is_too_late(); };
+    sync::ClientOptions sync;
+    sync.pull = peer_.pulls();
+    sync.push = peer_.pushes();
+    sync.with_private = peer_.with_private;
+    sync.with_unversioned = peer_.with_unversioned;
+    sync.uid = options_.uid;
+    Watch watch(options_);
+    auto synced = transport::Peer(repository_,
+                                  {.url = *url_,
+                                   .transport = std::move(transport),
+                                   .sync = std::move(sync),
+                                   .retry = {},
+                                   .connect = options_.connect},
+                                  watch)
+                      .sync();
+    if (synced || !is_too_late()) return synced;
+    return base::fail(ErrorCode::kLimit,
+                      fmt::format("the sync took longer than {}; the next one continues",
+                                  base::in_words(peer_.max_time)));
+  }
+
+  void note_success(const transport::Peer::Outcome& outcome, PeerReport& report) const {
+    PeerState& state = report.state;
+    const sync::ClientFigures& figures = outcome.figures;
+    report.what = What::kDone;
+    report.figures = figures;
+    report.past_failures = std::exchange(state.failures, 0);
+    state.succeeded = now();
+    state.next = 0;
+    state.error.clear();
+    state.seen = mark_;
+    state.sent += static_cast<std::int64_t>(figures.artifacts_sent);
+    state.received += static_cast<std::int64_t>(figures.artifacts_received);
+    if (figures.artifacts_sent + figures.artifacts_received > 0) state.exchanged = state.succeeded;
+    const std::string moved_to = outcome.moved_to.value_or("");
+    report.is_news = !moved_to.empty() && state.moved_to != moved_to;
+    state.moved_to = moved_to;
+    report.wait =
+        std::max(milliseconds(state.tried + peer_.interval.count() - now()), milliseconds(0));
+  }
+
+  void note_failure(base::Error error, PeerReport& report) const {
+    PeerState& state = report.state;
+    if (error.message.size() > kMaxError) error.message.resize(kMaxError);
+    report.what = What::kFailed;
+    ++state.failures;
+    report.is_news = is_failure_to_log(state.failures) || !is_like(state.error, error.message);
+    state.failed = now();
+    state.error = error.message;
+    report.wait = wait_after_failure(state.failures, error, peer_, random_fraction());
+    state.next = state.failed + report.wait.count();
+    report.error = std::move(error);
+  }
+
+  /// Stores the end of the sync, after CHANGE has been called with the report on it.
+  base::Result<PeerReport> end(const auto& change) {
+    QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
+    PeerReport report;
+    report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));
+    report.state.runner.reset();
+    change(report);
+    QUARRY_TRY(receipt.set_config(row_, report.state.text()));
+    QUARRY_TRY(receipt.commit());
+    return report;
+  }
 
   repository::Repository& repository_;
   const PeerSyncOptions& options_;
   const PeerOptions& peer_;
   const std::string row_;
-  const steady_clock::time_point end_;
+  const steady_clock::time_point deadline_;
   base::Result<transport::RemoteUrl> url_ = transport::RemoteUrl();
   std::string mark_;
 };
-
-/// Checks the row; kDone: a sync is due. Inside a Snapshot or a Receipt.
-base::Result<PeerReport> PeerSync::check_row() {
-  PeerReport report;
-  report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));
-  if (is_running(report.state, *options_.processes, {now()})) {
-    report.what = What::kRunning;
-    report.wait = kWhileRunning;
-    return report;
-  }
-  report.state.runner.reset();
-  // Discard the state of another peer that had this name before.
-  const std::string url = url_ ? url_->without_password() : "";
-  if (url_ && report.state.url != url) report.state = PeerState{.url = url};
-  QUARRY_TRY_ASSIGN(mark_, mark_of(repository_, peer_.with_unversioned));
-  report.wait = wait_for_peer(report.state, peer_, mark_, {now()});
-  const bool is_due = options_.is_forced || report.wait.count() == 0;
-  report.what = is_due ? What::kDone : What::kNotDue;
-  return report;
-}
-
-base::Result<PeerReport> PeerSync::check_due() {
-  url_ = options_.locate(repository_);
-  QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
-  return check_row();
-}
-
-/// Checks again under the write lock, so that only one of several processes begins.
-base::Result<PeerReport> PeerSync::begin() {
-  QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
-  QUARRY_TRY_ASSIGN(PeerReport report, check_row());
-  if (report.what != What::kDone) return report;
-  report.state.tried = now();
-  report.state.runner = PeerRunner{.host = options_.processes->host(),
-                                   .pid = options_.pid,
-                                   .started = options_.processes->started(options_.pid).value_or(0),
-                                   .since = now(),
-                                   .until = now() + peer_.max_time.count()};
-  QUARRY_TRY(receipt.set_config(row_, report.state.text()));
-  QUARRY_TRY(receipt.commit());
-  return report;
-}
-
-base::Result<transport::Peer::Outcome> PeerSync::talk() {
-  if (!url_) return std::unexpected(url_.error());
-  transport::TransportOptions transport = options_.transport(repository_);
-  transport.idle_timeout =
-      std::max(std::chrono::ceil<std::chrono::seconds>(peer_.timeout), std::chrono::seconds(1));
-  transport.connect_timeout = std::min(transport.idle_timeout, kMaxConnectTime);
-  transport.is_interrupted = [this] { return has_to_end() || is_too_late(); };
-  sync::ClientOptions sync;
-  sync.pull = peer_.pulls();
-  sync.push = peer_.pushes();
-  sync.with_private = peer_.with_private;
-  sync.with_unversioned = peer_.with_unversioned;
-  sync.uid = options_.uid;
-  Watch watch(options_);
-  auto synced = transport::Peer(repository_,
-                                {.url = *url_,
-                                 .transport = std::move(transport),
-                                 .sync = std::move(sync),
-                                 .retry = {},
-                                 .connect = options_.connect},
-                                watch)
-                    .sync();
-  if (synced || !is_too_late()) return synced;
-  return base::fail(ErrorCode::kLimit,
-                    fmt::format("the sync took longer than {}; the next one continues",
-                                base::in_words(peer_.max_time)));
-}
-
-void PeerSync::note_success(const transport::Peer::Outcome& outcome, PeerReport& report) const {
-  PeerState& state = report.state;
-  const sync::ClientFigures& figures = outcome.figures;
-  report.what = What::kDone;
-  report.figures = figures;
-  report.past_failures = std::exchange(state.failures, 0);
-  state.succeeded = now();
-  state.next = 0;
-  state.error.clear();
-  state.seen = mark_;
-  state.sent += static_cast<std::int64_t>(figures.artifacts_sent);
-  state.received += static_cast<std::int64_t>(figures.artifacts_received);
-  if (figures.artifacts_sent + figures.artifacts_received > 0) state.exchanged = state.succeeded;
-  const std::string moved_to = outcome.moved_to.value_or("");
-  report.is_news = !moved_to.empty() && state.moved_to != moved_to;
-  state.moved_to = moved_to;
-  report.wait =
-      std::max(milliseconds(state.tried + peer_.interval.count() - now()), milliseconds(0));
-}
-
-void PeerSync::note_failure(base::Error error, PeerReport& report) const {
-  PeerState& state = report.state;
-  if (error.message.size() > kMaxError) error.message.resize(kMaxError);
-  report.what = What::kFailed;
-  ++state.failures;
-  report.is_news = is_failure_to_log(state.failures) || !is_like(state.error, error.message);
-  state.failed = now();
-  state.error = error.message;
-  report.wait = wait_after_failure(state.failures, error, peer_, random_fraction());
-  state.next = state.failed + report.wait.count();
-  report.error = std::move(error);
-}
-
-base::Result<PeerReport> PeerSync::settle(base::Result<transport::Peer::Outcome> synced) {
-  QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
-  PeerReport report;
-  report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));
-  report.state.runner.reset();
-  synced ? note_success(*synced, report) : note_failure(std::move(synced).error(), report);
-  QUARRY_TRY(receipt.set_config(row_, report.state.text()));
-  QUARRY_TRY(receipt.commit());
-  repository_.keep_log_short();
-  return report;
-}
-
-/// An interrupted sync is not a failure; the next process begins again.
-base::Result<PeerReport> PeerSync::interrupted() {
-  PeerReport report;
-  report.what = What::kInterrupted;
-  QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
-  report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));
-  report.state.runner.reset();
-  report.state.tried = 0;
-  QUARRY_TRY(receipt.set_config(row_, report.state.text()));
-  QUARRY_TRY(receipt.commit());
-  return report;
-}
 
 }  // namespace
 

@@ -1,8 +1,8 @@
 // Runs the after-receive hooks of repositories like `fossil backoffice`: a command line for
 // /bin/sh, with the list of received artifacts on standard input. As in fossil the exit code is
 // ignored, except 75 (EX_TEMPFAIL), which asks for a retry and lets later hooks run first. A hook
-// that is killed by a signal, or times out, becomes a dead letter, so that somebody can inspect and
-// replay it.
+// that is killed by a signal, or times out, becomes a dead letter, so that it can be inspected and
+// replayed.
 
 #include <fmt/core.h>
 #include <sysexits.h>

@@ -47,8 +47,8 @@ class LogSender final : public Sender {
         if (!connected) return retry_later(connected.error().message);
       }
       // A daemon that does not read within this time counts as down.
-      const timeval patience{.tv_sec = 5, .tv_usec = 0};
-      ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+      const timeval timeout{.tv_sec = 5, .tv_usec = 0};
+      ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
       if (::send(socket_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0) return {};
       if (errno == EMSGSIZE) {
         return give_up(fmt::format("{} does not accept a message of {} bytes", options_.socket,

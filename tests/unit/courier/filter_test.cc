@@ -1,16 +1,11 @@
 // Which events a destination gets, and how they become hook commands and mails.
-#include "filter.h"
-
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
+#include "destination.h"
 #include "senders.h"
-#include "temporary_folder.h"
 
 using namespace quarry;
 using namespace quarry::courier;
@@ -73,12 +68,18 @@ TEST_CASE("filters drop events that match no pattern, but never a test") {
   CHECK_FALSE(is_for(options, event_of(event::Push{})));
   CHECK(is_for(options, event_of(event::Test{.destination = "log"})));
   options = file();
+  options.projects = {"Two"};
+  CHECK_FALSE(is_for(options, event_of(event::Push{})));
+  options.projects = {"Two", "0a1b"};
+  CHECK(is_for(options, event_of(event::Push{})));
   options.projects = {"One"};
   CHECK(is_for(options, event_of(event::Push{})));
   options.repositories = {"other", "team/*"};
   CHECK(is_for(options, event_of(event::Push{})));
-  options.repositories = {"other"};
-  CHECK_FALSE(is_for(options, event_of(event::Push{})));
+  for (const char* other : {"other", "team"}) {
+    options.repositories = {other};
+    CHECK_FALSE(is_for(options, event_of(event::Push{})));
+  }
 }
 
 TEST_CASE("the hooks destination gets only hooks, whatever its filters are") {
@@ -116,9 +117,7 @@ TEST_CASE("a subject is one line of limited length, whatever the comment contain
   CHECK(subject_of(event_of(event::Artifact{.comment = std::string(500, 'x')})).size() <= 180);
   CHECK(subject_of(event_of(event::Artifact{.comment = "a\x1b[31m"})).find('\x1b') ==
         std::string::npos);
-}
-
-TEST_CASE("a subject without a repository has no empty brackets") {
+  // A test has no repository.
   auto event = event_of(event::Test{.destination = "post", .message = "hello"});
   event.head.project_name = event.head.repository = "";
   CHECK(subject_of(event) == "test of post: hello");

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "peer_configuration.h"
 #include "quarry/backoffice/peer_options.h"
+#include "quarry/base/result.h"
 #include "status/server_control.h"
 
 namespace quarry::app {
@@ -27,6 +29,8 @@ struct PeerArguments {
   std::vector<std::string> names;  // of peers, or paths of repository files
   bool as_json = false;
 };
+/// The peers in the configuration file CONFIG. Error: kInvalid if it is invalid.
+base::Result<std::vector<ConfiguredPeer>> configured_peers(const std::string& config);
 int run_peer_sync(const PeerArguments& arguments);
 int run_peer_status(const PeerArguments& arguments);
 

@@ -10,10 +10,10 @@
 #include "common/exit_codes.h"
 #include "common/table.h"
 #include "peer_commands.h"
-#include "peer_sync_options.h"
 #include "quarry/backoffice/peers.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
+#include "quarry/repository/repository.h"
 
 namespace quarry::app {
 namespace {

@@ -1,5 +1,6 @@
 // quarry peer run|sync: syncs with a peer, for the server when it is due, or at once for a user.
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -7,15 +8,20 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "peer_commands.h"
-#include "peer_sync_options.h"
 #include "quarry/backoffice/jobs.h"
+#include "quarry/backoffice/peer_sync.h"
 #include "quarry/base/duration.h"
 #include "quarry/base/escape.h"
 #include "quarry/control/channel.h"
+#include "quarryd/configuration.h"
+#include "remote/password.h"
+#include "remote/remote.h"
 
 namespace quarry::app {
 namespace {
@@ -26,6 +32,7 @@ using base::Result;
 using repository::Repository;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using transport::RemoteUrl;
 using What = PeerReport::What;
 
 // Timeout for handing over events, which waits for the courier's disk.
@@ -33,6 +40,59 @@ constexpr seconds kHandOverTimeout{20};
 // Delay before a repository that cannot be opened is tried again.
 constexpr milliseconds kAfterTrouble{60'000};
 constexpr std::size_t kMaxShown = 500;
+
+/// The URL and password that fossil has stored for PEER's remote.
+Result<RemoteUrl> remembered(repository::Repository& repository,
+                             const backoffice::PeerOptions& peer) {
+  RemoteKeys keys;
+  if (peer.remote != "default") keys = {"sync-url:" + peer.remote, "sync-pw:" + peer.remote};
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+  const auto kept = repository.settings().get(keys.url);
+  if (!kept) {
+    return base::fail(base::ErrorCode::kNotFound,
+                      fmt::format("the repository has no remote {}; see `fossil remote list`",
+                                  base::printable(peer.remote)));
+  }
+  QUARRY_TRY_ASSIGN(RemoteUrl url, RemoteUrl::parse(*kept));
+  const auto password = repository.settings().get(keys.password);
+  if (password) url.password = unobscure(*password);
+  return url;
+}
+
+/// Otherwise ssh could ask for a password on the terminal from which the server was started.
+void disable_prompts(std::vector<std::string>& command) {
+  if (command.empty() || std::filesystem::path(command.front()).filename() != "ssh") return;
+  command.insert(command.begin() + 1, "-oBatchMode=yes");
+}
+
+Result<RemoteUrl> locate(repository::Repository& repository, const backoffice::PeerOptions& peer) {
+  QUARRY_TRY_ASSIGN(RemoteUrl url,
+                    peer.url.empty() ? remembered(repository, peer) : RemoteUrl::parse(peer.url));
+  if (!peer.password_file.empty()) {
+    QUARRY_TRY_ASSIGN(url.password, password_from_file(peer.password_file));
+  }
+  return url;
+}
+
+/// The options with which this process syncs REPOSITORY with PEER.
+backoffice::PeerSyncOptions peer_sync_options(const backoffice::PeerOptions& peer,
+                                              repository::Repository& repository) {
+  backoffice::PeerSyncOptions options{
+      .peer = peer,
+      .locate = [peer](repository::Repository& file) { return locate(file, peer); },
+      .transport =
+          [ca_file = peer.ca_file](repository::Repository& file) {
+            RemoteArguments arguments;
+            arguments.ca_file = ca_file;
+            auto made = transport_options(arguments, file);
+            disable_prompts(made.ssh_command);
+            return made;
+          }};
+  options.is_interrupted = [] { return Interruption::signal() != 0; };
+  options.pid = ::getpid();
+  if (const auto user = repository.settings().find_user(login_of_caller())) options.uid = user->uid;
+  return options;
+}
 
 std::string counted(std::int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -80,9 +140,9 @@ void notify_courier(const PeerRunArguments& arguments, Repository& file, const b
       .courier = std::make_shared<spool::HandOver>(arguments.courier, kHandOverTimeout),
       .name = name,
       .path = file.path().string()};
-  const auto told = backoffice::publish_failures(
+  const auto published = backoffice::publish_failures(
       file, options, {{fmt::format("sync with {}", arguments.peer.name), error}});
-  if (!told) fmt::print(stderr, "{}\n", told.error().message);
+  if (!published) fmt::print(stderr, "{}\n", published.error().message);
 }
 
 /// Tells the server which other jobs the received artifacts make due.
@@ -158,6 +218,14 @@ Result<std::vector<ConfiguredPeer>> chosen_peers(const PeerArguments& arguments)
 }
 
 }  // namespace
+
+Result<std::vector<ConfiguredPeer>> configured_peers(const std::string& config) {
+  const auto reading = read_configuration(config, {.running_as_root = ::geteuid() == 0});
+  if (!reading.mistakes.empty()) {
+    return base::fail(base::ErrorCode::kInvalid, reading.mistakes.front());
+  }
+  return peers_in(reading.config).peers;
+}
 
 int run_peer_run(const PeerRunArguments& arguments) {
   const control::Channel master = control::Channel::of_standard_input();

@@ -1,0 +1,349 @@
+// quarry backoffice: runs a repository's background jobs, once or repeatedly (--poll). Several
+// repositories are handled in separate processes, so that a failure in one does not affect the
+// others. The server starts it with additional options.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <system_error>
+#include <thread>
+
+#include "commands.h"
+#include "common/exit_codes.h"
+#include "common/interruption.h"
+#include "quarry/backoffice/jobs.h"
+#include "quarry/backoffice/turn.h"
+#include "quarry/base/fd.h"
+#include "quarry/base/spawn.h"
+#include "quarry/base/time.h"
+#include "quarry/control/channel.h"
+#include "quarry/repository/repository.h"
+#include "quarry/repository/repository_folder.h"
+#include "quarry/repository/repository_name.h"
+
+namespace quarry::app {
+namespace {
+
+namespace fs = std::filesystem;
+using backoffice::Turn;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+bool is_interrupted() {
+  return Interruption::signal() != 0;
+}
+
+/// Waits for TIME, a signal or, with WANTS_ANSWER, the master's answer. Returns whether the run
+/// should go on.
+bool sleep_for(milliseconds time, const control::Channel& master, bool wants_answer) {
+  const auto end = steady_clock::now() + time;
+  while (!is_interrupted()) {
+    const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
+    if (left.count() <= 0) return true;
+    pollfd answer{master.fd(), POLLIN, 0};
+    // A signal just before the wait is noticed after a second.
+    const auto step = std::min(left, milliseconds(1000));
+    if (::poll(&answer, 1, static_cast<int>(step.count())) <= 0) continue;
+    control::Message message{};
+    const auto received = master.receive(&message);
+    // The master has exited, so there will be no answer.
+    if (received == control::Received::kClosed) return !wants_answer;
+    if (wants_answer && received == control::Received::kMessage) return true;
+  }
+  return false;
+}
+
+// Timeout for handing over events, which waits for the courier's disk.
+constexpr std::chrono::seconds kCourierTimeout{20};
+
+/// The name by which the repository in PATH is served.
+std::string served_name(const BackofficeArguments& arguments, const std::filesystem::path& path) {
+  if (!arguments.is_folder) return path.stem().string();
+  return path.lexically_relative(arguments.files.front()).replace_extension().string();
+}
+
+backoffice::PublishOptions publish_options(const BackofficeArguments& arguments,
+                                           const repository::Repository& repository) {
+  return {.courier = std::make_shared<spool::HandOver>(arguments.courier, kCourierTimeout),
+          .name = served_name(arguments, repository.path()),
+          .path = std::filesystem::absolute(repository.path()).string()};
+}
+
+std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
+                                      repository::Repository& repository) {
+  std::vector<backoffice::Job> jobs;
+  if (!arguments.courier.empty()) {
+    const auto options = publish_options(arguments, repository);
+    jobs.push_back(backoffice::publish_events(options));
+    jobs.push_back(backoffice::publish_security_events(options));
+    jobs.push_back(backoffice::after_receive_hooks(options));
+  }
+  jobs.push_back(backoffice::mail());
+  jobs.push_back(backoffice::maintenance());
+  if (arguments.compacts) {
+    jobs.push_back(backoffice::compaction(is_interrupted));
+  }
+  return jobs;
+}
+
+/// Reports the failures in REPOSITORY on standard error, and to the courier if there is one.
+void report_failures(const BackofficeArguments& arguments, repository::Repository& repository,
+                     const backoffice::RunReport& report) {
+  if (report.failures.empty()) return;
+  // The first is the command's own error.
+  for (std::size_t i = 1; i < report.failures.size(); ++i) {
+    fmt::print(stderr, "{}: {}: {}\n", repository.path().string(), report.failures[i].job,
+               report.failures[i].error.message);
+  }
+  if (arguments.courier.empty()) return;
+  const auto published = backoffice::publish_failures(
+      repository, publish_options(arguments, repository), report.failures);
+  if (!published) fmt::print(stderr, "{}\n", published.error().message);
+}
+
+/// A run of a repository's background work, once it may take the lease.
+class BackofficeRun {
+ public:
+  /// MASTER is closed if the process was not started by a server. Both must outlive the object.
+  BackofficeRun(const BackofficeArguments& arguments, const control::Channel& master)
+      : arguments_(arguments), master_(master) {}
+
+  /// Runs the jobs for FILE, now or when its lease begins. Does nothing if other processes do the
+  /// work or this process was interrupted. Error: the file cannot be opened or written, or the
+  /// first job that failed.
+
+  base::Result<void> run(const std::filesystem::path& file) {
+    if (arguments_.is_automatic) {
+      QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
+      QUARRY_TRY_ASSIGN(const auto snapshot, repository_->snapshot());
+      if (repository_->settings().get_bool(backoffice::kDisableSetting, false)) return {};
+    }
+    QUARRY_TRY_ASSIGN(const Turn turn, wait_for_turn(file));
+    if (turn == Turn::kRun) return work(*repository_);
+    trace(fmt::format("{}: another process holds the lease", file.string()));
+    return {};
+  }
+
+ private:
+  void trace(const std::string& message) const {
+    if (arguments_.trace) fmt::print(stderr, "backoffice {}: {}\n", ::getpid(), message);
+  }
+
+  /// Sleeps until the lease may be free, with the repository closed, and without occupying one of the
+  /// master's slots.
+  bool pause(std::chrono::seconds time) const {
+    trace(fmt::format("sleeps for {} s", time.count()));
+    if (master_.fd() < 0) return sleep_for(time, master_, false);
+    constexpr std::chrono::hours kForEver{24 * 365};
+    master_.send({control::Verb::kPause});
+    if (!sleep_for(time, master_, false)) return false;
+    master_.send({control::Verb::kResume});
+    return sleep_for(kForEver, master_, true);
+  }
+
+  base::Result<Turn> wait_for_turn(const std::filesystem::path& file) {
+    const backoffice::TurnOptions options{
+        .lease_time = std::chrono::seconds(std::max<std::int64_t>(arguments_.lease_time, 1)),
+        .may_wait = !arguments_.no_delay};
+    for (;;) {
+      if (!repository_) {
+        QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
+      }
+      if (arguments_.no_lease) return Turn::kRun;
+      QUARRY_TRY_ASSIGN(const auto decision,
+                        backoffice::take_turn(*repository_, ::getpid(), options));
+      if (decision.turn != Turn::kWait) return decision.turn;
+      repository_.reset();
+      if (!pause(decision.sleep)) return Turn::kLeave;
+    }
+  }
+
+  base::Result<void> work(repository::Repository& repository) {
+    trace(fmt::format("{}: begins", repository.path().string()));
+    const auto begin = steady_clock::now();
+    const auto jobs = jobs_for(arguments_, repository);
+    const backoffice::RunReport report = backoffice::run_jobs(repository, jobs, is_interrupted);
+    const auto took = std::chrono::duration<double, std::milli>(steady_clock::now() - begin);
+    trace(fmt::format("{}: done after {:.1f} ms", repository.path().string(), took.count()));
+    note(repository, report);
+    report_failures(arguments_, repository, report);
+    if (report.failures.empty()) return {};
+    const backoffice::Failure& first = report.failures.front();
+    return base::fail(first.error.code, fmt::format("{}: {}: {}", repository.path().string(),
+                                                    first.job, first.error.message));
+  }
+
+  /// Appends a line to the log file on the command line or in the repository's settings.
+  void note(repository::Repository& repository, const backoffice::RunReport& report) const {
+    std::string path = arguments_.log_file;
+    if (path.empty()) {
+      const auto snapshot = repository.snapshot();
+      if (!snapshot) return;
+      path = repository.settings().get(backoffice::kLogFileSetting).value_or("");
+    }
+    if (path.empty()) return;
+    std::string what;
+    for (const auto& [job, count] : report.done) what += fmt::format(", {}: {}", job, count);
+    for (const auto& failure : report.failures) what += fmt::format(", {} failed", failure.job);
+    const std::string line = fmt::format("{}Z backoffice {} ran on {}{}\n",
+                                         base::iso_seconds(base::system_clock().now()), ::getpid(),
+                                         repository.path().string(), what);
+    const base::Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
+    if (!file || ::write(file.get(), line.data(), line.size()) < 0) {
+      fmt::print(stderr, "{}\n",
+                 base::fail_errno(fmt::format("cannot write to {}", path)).error().message);
+    }
+  }
+
+  const BackofficeArguments& arguments_;
+  const control::Channel& master_;
+  std::unique_ptr<repository::Repository> repository_;
+};
+
+// Limits the depth, because symbolic links may form cycles.
+constexpr int kDeepestFolder = 8;
+
+/// The served repositories in FOLDER, only those with NUMBER if it is given.
+std::vector<fs::path> repositories_in(const fs::path& folder, std::optional<std::uint32_t> number) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  constexpr auto kOptions = fs::directory_options::skip_permission_denied |
+                            fs::directory_options::follow_directory_symlink;
+  for (fs::recursive_directory_iterator at(folder, kOptions, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at.depth() >= kDeepestFolder) at.disable_recursion_pending();
+    if (at->path().extension() != ".fossil") continue;
+    const auto relative = at->path().lexically_relative(folder).replace_extension();
+    const auto name = repository::RepositoryName::parse(relative.string());
+    if (!name || (number && repository::number_of(name->str()) != *number)) continue;
+    if (const auto located = repository::locate(folder, *name)) found.push_back(located->path);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+/// Size and modification time of the repository and its log, which change with every commit.
+std::string state_of(const std::string& path) {
+  std::string state;
+  for (const char* suffix : {"", "-wal"}) {
+    struct stat status {};
+    if (::stat((path + suffix).c_str(), &status) != 0) continue;
+    state +=
+        fmt::format("{} {}.{} ", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  }
+  return state;
+}
+
+/// Runs this program for FILE in a separate process, and returns its exit code.
+int run_apart(const BackofficeArguments& arguments, const std::string& file) {
+  std::vector<std::string> words{"quarry", "backoffice",
+                                 arguments.is_automatic ? "--nodelay" : "--nolease"};
+  if (!arguments.log_file.empty()) {
+    words.insert(words.end(), {"--logfile", arguments.log_file});
+  }
+  if (!arguments.courier.empty()) words.insert(words.end(), {"--courier", arguments.courier});
+  if (arguments.is_automatic) {
+    words.insert(words.end(),
+                 {"--automatic", "--lease-time", std::to_string(arguments.lease_time)});
+  }
+  if (arguments.trace) words.push_back("--trace");
+  if (arguments.compacts) words.push_back("--compact");
+  words.insert(words.end(), {"--", file});
+  const auto pid = base::spawn({.words = words,
+                                .program = "/proc/self/exe",
+                                .descriptors = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
+                                .folder = {},
+                                .has_own_group = false});
+  if (!pid) {
+    return failed({base::ErrorCode::kIo, fmt::format("cannot start a process for {}", file)});
+  }
+  int status = 0;
+  while (::waitpid(*pid, &status, 0) < 0) {
+    // Ctrl-C reaches the child, too; other signals are passed on.
+    if (Interruption::signal() != 0) ::kill(*pid, SIGTERM);
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
+}
+
+int run_each(const BackofficeArguments& arguments, const std::vector<std::string>& files) {
+  int code = kDone;
+  for (const std::string& file : files) {
+    if (Interruption::signal() != 0) break;
+    code = std::max(code, run_apart(arguments, file));
+  }
+  return code;
+}
+
+/// Sleeps for TIME or until a signal arrives.
+void wait_for(std::chrono::seconds time) {
+  const auto end = steady_clock::now() + time;
+  while (Interruption::signal() == 0 && steady_clock::now() < end) {
+    // A signal interrupts the sleep, which is not restarted.
+    const timespec step{1, 0};
+    ::nanosleep(&step, nullptr);
+  }
+}
+
+int poll(const BackofficeArguments& arguments) {
+  struct Seen {
+    std::string state;
+    steady_clock::time_point ran;
+  };
+  std::map<std::string, Seen> seen;
+  while (Interruption::signal() == 0) {
+    for (const std::string& file : arguments.files) {
+      Seen& last = seen[file];
+      const bool is_due = arguments.min > 0 &&
+                          steady_clock::now() - last.ran >= std::chrono::seconds(arguments.min);
+      // The state before the run: commits during the run cause another one. So do the run's own,
+      // but the second run has nothing to do and writes nothing.
+      const std::string state = state_of(file);
+      if (last.ran != steady_clock::time_point() && !is_due && last.state == state) continue;
+      run_apart(arguments, file);
+      last = {state, steady_clock::now()};
+    }
+    wait_for(std::chrono::seconds(arguments.poll));
+  }
+  return kDone;
+}
+
+/// Runs for a server: one repository, those in a folder with a number, or all in a folder.
+int run_for_server(const BackofficeArguments& arguments, const control::Channel& master) {
+  const std::string& path = arguments.files.front();
+  std::vector<fs::path> files{path};
+  if (arguments.is_folder) files = repositories_in(path, arguments.number);
+  if (arguments.is_folder && !arguments.number) {
+    std::vector<std::string> names;
+    for (const fs::path& file : files) names.push_back(file.string());
+    return run_each(arguments, names);
+  }
+  int code = kDone;
+  for (const fs::path& file : files) {
+    if (const auto done = BackofficeRun(arguments, master).run(file); !done) {
+      code = failed(done.error());
+    }
+  }
+  return code;
+}
+
+}  // namespace
+
+int run_backoffice(const BackofficeArguments& arguments) {
+  const control::Channel master = control::Channel::of_standard_input();
+  const Interruption interruption;
+  if (arguments.poll > 0) return poll(arguments);
+  if (arguments.is_automatic) return run_for_server(arguments, master);
+  if (arguments.files.size() > 1) return run_each(arguments, arguments.files);
+  const auto done = BackofficeRun(arguments, master).run(arguments.files.front());
+  return done ? kDone : failed(done.error());
+}
+
+}  // namespace quarry::app
