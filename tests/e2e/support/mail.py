@@ -4,12 +4,8 @@ import email
 import email.policy
 import re
 import subprocess
-from dataclasses import dataclass, field
 from email.message import EmailMessage
 from pathlib import Path
-
-from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import SMTP
 
 from support import repofile, wire
 from support.fossil import Fossil
@@ -108,37 +104,3 @@ def facts(message: EmailMessage) -> dict:
 
 def all_facts(folder: Path) -> list[dict]:
     return sorted((facts(message) for message in read(folder)), key=repr)
-
-
-@dataclass
-class Received:
-    """What a mail server was given."""
-
-    envelopes: list = field(default_factory=list)  # (from, to, message)
-    answer: str = "250 OK"
-    answers: dict[str, str] = field(default_factory=dict)  # by recipient
-
-    def recipients(self) -> list[str]:
-        return sorted(to for _, to, _ in self.envelopes)
-
-    # The names of the rest are the library's.
-    async def handle_RCPT(self, server, session, envelope, address, options) -> str:  # noqa: ANN001, N802
-        answer = self.answers.get(address, self.answer)
-        if answer.startswith("250"):
-            envelope.rcpt_tos.append(address)
-        return answer
-
-    async def handle_DATA(self, server, session, envelope) -> str:  # noqa: ANN001, N802
-        for to in envelope.rcpt_tos:
-            self.envelopes.append((envelope.mail_from, to, parse(envelope.content)))
-        return "250 taken"
-
-
-class MailServer(Controller):
-    """A real SMTP server on 127.0.0.1, stopped by stop()."""
-
-    def __init__(self, port: int, received: Received):
-        super().__init__(received, hostname="127.0.0.1", port=port)
-
-    def factory(self) -> SMTP:
-        return SMTP(self.handler, enable_SMTPUTF8=True)

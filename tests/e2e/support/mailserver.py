@@ -68,6 +68,10 @@ class MailServer:
     def mails(self) -> list:
         return self.handler.mails
 
+    def reached(self) -> list[str]:
+        """The recipients of all mails."""
+        return sorted(to for each in self.mails for to in each.rcpt_tos)
+
     def __enter__(self) -> "MailServer":
         self.controller.start()
         return self

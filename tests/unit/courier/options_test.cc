@@ -13,10 +13,7 @@ TEST_CASE("a command is split like in a shell, without other shell features") {
   CHECK(split_command(R"(a "b c" 'd "e' "f \" \\ \n" g"h"i '')").value() ==
         Words{"a", "b c", "d \"e", "f \" \\ \\n", "ghi", ""});
   CHECK(split_command("a $HOME *.c ; b").value() == Words{"a", "$HOME", "*.c", ";", "b"});
-  CHECK_FALSE(split_command(""));
-  CHECK_FALSE(split_command("  "));
-  CHECK_FALSE(split_command("a \"b"));
-  CHECK_FALSE(split_command("a 'b"));
+  for (const char* text : {"", "  ", "a \"b", "a 'b"}) CHECK_FALSE(split_command(text));
 }
 
 TEST_CASE("a joined command splits into the same words") {
@@ -26,35 +23,41 @@ TEST_CASE("a joined command splits into the same words") {
 }
 
 TEST_CASE("a header with a line end, or one that the courier sets, is refused") {
-  CHECK(check_header("Authorization: Bearer x"));
-  CHECK(check_header("X-Empty:"));
-  CHECK_FALSE(check_header("Authorization"));
-  CHECK_FALSE(check_header(": x"));
-  CHECK_FALSE(check_header("A B: x"));
-  CHECK_FALSE(check_header("A: x\r\nB: y"));
-  CHECK_FALSE(check_header("A: x\nB: y"));
-  CHECK_FALSE(check_header("content-type: text/plain"));
-  CHECK_FALSE(check_header("x-quarry-signature: sha256=0"));
-  const auto secret = check_header("A B: secret");
-  CHECK(secret.error().message.find("secret") == std::string::npos);
+  for (const char* header : {"Authorization: Bearer x", "X-Empty:"}) CHECK(check_header(header));
+  for (const char* header : {"Authorization", ": x", "A B: secret", "A: x\r\nB: y", "A: x\nB: y",
+                             "content-type: text/plain", "x-quarry-signature: sha256=0"}) {
+    const auto checked = check_header(header);
+    REQUIRE_FALSE(checked);
+    CHECK(checked.error().message.find("secret") == std::string::npos);
+  }
 }
 
 TEST_CASE("a webhook has an http or https URL without blanks") {
-  CHECK(check_webhook_url("https://example.org/x?y=z"));
-  CHECK(check_webhook_url("http://127.0.0.1:8080"));
-  CHECK_FALSE(check_webhook_url("file:///etc/passwd"));
-  CHECK_FALSE(check_webhook_url("example.org"));
-  CHECK_FALSE(check_webhook_url("http://a/ b"));
-  CHECK_FALSE(check_webhook_url("http://a/\r\nHost: b"));
+  for (const char* url : {"https://example.org/x?y=z", "http://127.0.0.1:8080"}) {
+    CHECK(check_webhook_url(url));
+  }
+  for (const char* url :
+       {"file:///etc/passwd", "example.org", "http://a/ b", "http://a/\r\nHost: b"}) {
+    CHECK_FALSE(check_webhook_url(url));
+  }
+}
+
+TEST_CASE("an SMTP server has an smtp or smtps URL without a login") {
+  for (const char* url : {"smtp://localhost", "smtps://mail.example:465"})
+    CHECK(check_smtp_url(url));
+  for (const char* url : {"http://localhost", "localhost", "smtp://ann:secret@localhost"}) {
+    const auto checked = check_smtp_url(url);
+    REQUIRE_FALSE(checked);
+    CHECK(checked.error().message.find("secret") == std::string::npos);
+  }
 }
 
 TEST_CASE("the name of a destination is a valid name of a subscription") {
   CHECK(check_destination_name("chat-2_B"));
-  CHECK_FALSE(check_destination_name(""));
-  CHECK_FALSE(check_destination_name("a b"));
-  CHECK_FALSE(check_destination_name("../x"));
-  CHECK_FALSE(check_destination_name("hooks"));
-  CHECK_FALSE(check_destination_name(std::string(65, 'a')));
+  for (const std::string& name : {std::string(), std::string("a b"), std::string("../x"),
+                                  std::string("hooks"), std::string(65, 'a')}) {
+    CHECK_FALSE(check_destination_name(name));
+  }
 }
 
 TEST_CASE("each type requires its own options") {

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <vector>
+
 using namespace quarry::courier;
 
 namespace {
@@ -12,8 +15,8 @@ struct Turn {
   const char* answer;
 };
 
-MailReport report_of(std::size_t recipients, std::initializer_list<Turn> turns,
-                     const std::string& error = "") {
+MailReport report_of(const std::vector<Turn>& turns, const std::string& error,
+                     std::size_t recipients = 1) {
   SmtpDialogue dialogue;
   dialogue.begin(recipients);
   dialogue.received("220 mail.example\r\n");
@@ -26,65 +29,55 @@ MailReport report_of(std::size_t recipients, std::initializer_list<Turn> turns,
 
 }  // namespace
 
-TEST_CASE("accepted recipients get the mail once the server has accepted it") {
-  const auto report = report_of(2, {{"EHLO me", "250 hello"},
-                                    {"MAIL FROM:<a@b>", "250 ok"},
-                                    {"RCPT TO:<c@d>", "250 ok"},
-                                    {"RCPT TO:<e@f>", "250 ok"},
-                                    {"DATA", "354 go on"},
-                                    {"", "250 taken"}});
-  CHECK(report.is_sent_to_all());
-  CHECK(report.why().empty());
-}
-
 TEST_CASE("each recipient has its own outcome") {
-  const auto report = report_of(3, {{"MAIL FROM:<a@b>", "250 ok"},
-                                    {"RCPT TO:<c@d>", "550 5.1.1 no such user"},
-                                    {"RCPT TO:<e@f>", "250 ok"},
-                                    {"RCPT TO:<g@h>", "452 too many"},
-                                    {"DATA", "354 go on"},
-                                    {"", "250 taken"}});
+  const auto report = report_of({{"EHLO me", "250 hello"},
+                                 {"MAIL FROM:<a@b>", "250 ok"},
+                                 {"RCPT TO:<c@d>", "550 5.1.1 no such user"},
+                                 {"RCPT TO:<e@f>", "250 ok"},
+                                 {"RCPT TO:<g@h>", "452 too many"},
+                                 {"DATA", "354 go on"},
+                                 {"", "250 taken"}},
+                                "", 3);
   CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
   CHECK(report.recipients[0].why == "550 5.1.1 no such user");
   CHECK(report.recipients[1].outcome == MailOutcome::kSent);
   CHECK(report.recipients[2].outcome == MailOutcome::kDeferred);
   CHECK(report.is_any_deferred());
+  CHECK_FALSE(report.is_sent_to_all());
 }
 
-TEST_CASE("the reply to QUIT does not affect a mail") {
-  const auto report = report_of(
-      1, {{"MAIL FROM:<a@b>", "250 ok"}, {"RCPT TO:<c@d>", "550 no"}, {"QUIT", "221 bye"}}, "x");
-  CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
-}
-
-TEST_CASE("a mail that is refused after DATA reaches no recipient") {
-  const auto report = report_of(1,
-                                {{"MAIL FROM:<a@b>", "250 ok"},
-                                 {"RCPT TO:<c@d>", "250 ok"},
-                                 {"DATA", "354 go on"},
-                                 {"", "554 spam"}},
-                                "failed");
-  CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
-}
-
-TEST_CASE("a connection that breaks before the last reply defers the mail") {
-  const auto report = report_of(
-      1, {{"MAIL FROM:<a@b>", "250 ok"}, {"RCPT TO:<c@d>", "250 ok"}, {"DATA", "354 go on"}},
-      "it broke");
-  CHECK(report.recipients[0].outcome == MailOutcome::kDeferred);
-  CHECK(report.recipients[0].why == "it broke");
-}
-
-TEST_CASE("a missing or refused login does not make the failure permanent") {
-  CHECK(report_of(1, {{"MAIL FROM:<a@b>", "530 log in"}}, "x").recipients[0].outcome ==
-        MailOutcome::kDeferred);
-  CHECK(report_of(1, {{"AUTH PLAIN secret", "535 no"}}, "login denied").recipients[0].why ==
-        "login denied");
-}
-
-TEST_CASE("only the last line of a reply counts, and invalid replies are ignored") {
-  const auto report = report_of(
-      1, {{"MAIL FROM:<a@b>", "250-one\r\n"}, {"", "nonsense"}, {"", "2"}, {"", "550 no\r\n"}});
-  CHECK(report.recipients[0].outcome == MailOutcome::kRefused);
-  CHECK(report.recipients[0].why == "550 no");
+TEST_CASE("the outcome of a mail follows from the replies to its commands") {
+  constexpr Turn kMail{"MAIL FROM:<a@b>", "250 ok"};
+  constexpr Turn kRecipient{"RCPT TO:<c@d>", "250 ok"};
+  constexpr Turn kData{"DATA", "354 go on"};
+  struct Case {
+    std::vector<Turn> turns;
+    std::string error;  // from libcurl
+    MailOutcome outcome;
+    std::string why;
+  };
+  for (const Case& each : std::vector<Case>{
+           {{kMail, kRecipient, kData, {"", "250 taken"}}, "", MailOutcome::kSent, ""},
+           {{kMail, kRecipient, kData, {"", "554 spam"}}, "x", MailOutcome::kRefused, "554 spam"},
+           // The connection breaks before the last reply.
+           {{kMail, kRecipient, kData}, "it broke", MailOutcome::kDeferred, "it broke"},
+           // The reply to QUIT does not matter.
+           {{kMail, {"RCPT TO:<c@d>", "550 no"}, {"QUIT", "221 bye"}},
+            "x",
+            MailOutcome::kRefused,
+            "550 no"},
+           // A missing or refused login is not a permanent failure.
+           {{{"MAIL FROM:<a@b>", "530 log in"}}, "x", MailOutcome::kDeferred, "530 log in"},
+           {{{"AUTH PLAIN secret", "535 no"}}, "denied", MailOutcome::kDeferred, "denied"},
+           // Only the last line of a reply counts, and invalid ones are ignored.
+           {{{"MAIL FROM:<a@b>", "250-one\r\n"}, {"", "nonsense"}, {"", "2"}, {"", "550 no\r\n"}},
+            "x",
+            MailOutcome::kRefused,
+            "550 no"}}) {
+    CAPTURE(each.why);
+    const auto report = report_of(each.turns, each.error);
+    CHECK(report.recipients[0].outcome == each.outcome);
+    CHECK(report.recipients[0].why == each.why);
+    CHECK(report.why() == each.why);
+  }
 }
