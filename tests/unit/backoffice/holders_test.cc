@@ -10,39 +10,9 @@
 
 #include "eventually.h"
 #include "fake_processes.h"
+#include "quarry/base/spawn.h"
 
 using namespace quarry::backoffice;
-
-namespace {
-
-/// A process that waits until it is killed.
-class Child {
- public:
-  Child() : pid_(::fork()) {
-    REQUIRE(pid_ >= 0);
-    if (pid_ == 0) {
-      ::pause();
-      ::_exit(0);
-    }
-  }
-  ~Child() { end(true); }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  pid_t pid() const { return pid_; }
-  void end(bool is_waited_for) {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    if (!is_waited_for) return;
-    ::waitpid(pid_, nullptr, 0);
-    pid_ = -1;
-  }
-
- private:
-  pid_t pid_;
-};
-
-}  // namespace
 
 TEST_CASE("the row is parsed as it was written, and an invalid row names no holder") {
   const Holders holders = Holders::parse("boot/1 7 100 8 200");
@@ -56,33 +26,23 @@ TEST_CASE("the row is parsed as it was written, and an invalid row names no hold
   CHECK(Holders::parse(std::string(5000, 'x')).text().size() < 150);
 }
 
-TEST_CASE("a process of this host is alive while it exists with the same start time") {
+TEST_CASE("a holder's state depends on its host, its process id and its start time") {
   FakeProcesses processes;
-  processes.alive = {{7, 100}};
+  processes.alive = {{7, 100}, {9, 5}};
   const Holders holders = Holders::parse("boot/1 7 100 8 200");
   CHECK(holders.state_of(0, processes) == Holder::kGone);
   CHECK(holders.state_of(7, processes) == Holder::kAlive);
   CHECK(holders.state_of(8, processes) == Holder::kGone);
+  // Without a start time, as fossil writes it.
+  CHECK(holders.state_of(9, processes) == Holder::kAlive);
+  CHECK(holders.state_of(10, processes) == Holder::kElsewhere);
   // The id has been reused.
   processes.alive = {{7, 101}};
   CHECK(holders.state_of(7, processes) == Holder::kGone);
-}
-
-TEST_CASE("the state of a process on another host is unknown") {
-  FakeProcesses processes;
   processes.alive = {{7, 100}};
   processes.name = "boot/2";
-  const Holders holders = Holders::parse("boot/1 7 100 8 200");
   CHECK(holders.state_of(7, processes) == Holder::kElsewhere);
   CHECK(holders.state_of(8, processes) == Holder::kElsewhere);
-}
-
-TEST_CASE("a holder without a start time, as fossil writes it, is alive if its id exists") {
-  FakeProcesses processes;
-  processes.alive = {{9, 5}};
-  const Holders holders = Holders::parse("boot/1 7 100 8 200");
-  CHECK(holders.state_of(9, processes) == Holder::kAlive);
-  CHECK(holders.state_of(10, processes) == Holder::kElsewhere);
 }
 
 TEST_CASE("writing a holder keeps the entry of the other one") {
@@ -105,17 +65,17 @@ TEST_CASE("real processes are seen, and zombies count as ended") {
   CHECK(processes.host().find(' ') == std::string::npos);
   CHECK(processes.host().find('/') != std::string::npos);
   CHECK(processes.host() == processes.host());
-  Child child;
-  const auto began = processes.started(child.pid());
+  const auto child = quarry::base::spawn({.words = {"sleep", "600"}});
+  REQUIRE(child);
+  const auto began = processes.started(*child);
   REQUIRE(began);
   CHECK(*began > 0);
-  CHECK(processes.started(child.pid()) == began);
+  CHECK(processes.started(*child) == began);
   CHECK(processes.started(::getpid()).value_or(*began) <= *began);
-  child.end(false);
-  CHECK(eventually([&] { return !processes.started(child.pid()); }));
-  const pid_t pid = child.pid();
-  child.end(true);
-  CHECK_FALSE(processes.started(pid));
+  ::kill(*child, SIGKILL);
+  CHECK(eventually([&] { return !processes.started(*child); }));
+  ::waitpid(*child, nullptr, 0);
+  CHECK_FALSE(processes.started(*child));
   for (const std::int64_t none : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
     CHECK_FALSE(processes.started(none));
   }

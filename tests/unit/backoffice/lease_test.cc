@@ -175,7 +175,7 @@ TEST_CASE("a holder that exceeds its lease is waited for, unless it is on anothe
   CHECK(decide(lease, candidate(Holder::kElsewhere, Holder::kAlive)).turn == Turn::kRun);
 }
 
-TEST_CASE("a lease that lasts for days is from another clock and blocks nobody") {
+TEST_CASE("a lease that lasts for days is from another clock and blocks no process") {
   const Lease lease{5, kLeaseTime + 90'000, 6, kLeaseTime + 90'060};
   CHECK(decide(lease, candidate()).turn == Turn::kRun);
   CHECK(decide(lease, candidate(Holder::kElsewhere, Holder::kElsewhere)).turn == Turn::kRun);

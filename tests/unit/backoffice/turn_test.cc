@@ -54,7 +54,9 @@ class TurnWorld : public World {
 
 TEST_CASE("the first takes the lease, the second waits for it, and a third one leaves") {
   TurnWorld world;
+  const std::string untouched = world.writes();
   CHECK(world.forecast().is_wanted);
+  CHECK(world.writes() == untouched);
   CHECK(world.come(7) == Turn::kRun);
   CHECK(world.row() == fmt::format("7 {} 0 0", world.now() + 60));
   CHECK(world.row("quarry-lease") == "boot/1 7 1007 0 0");
@@ -77,13 +79,6 @@ TEST_CASE("the first takes the lease, the second waits for it, and a third one l
   CHECK(world.row() == fmt::format("8 {} 0 0", world.now() + 60));
 }
 
-TEST_CASE("a forecast writes nothing") {
-  TurnWorld world;
-  const std::string before = world.writes();
-  CHECK(world.forecast().is_wanted);
-  CHECK(world.writes() == before);
-}
-
 TEST_CASE("a next holder that has died is replaced") {
   TurnWorld world;
   world.come(7);
@@ -92,26 +87,6 @@ TEST_CASE("a next holder that has died is replaced") {
   CHECK(world.forecast().is_wanted);
   CHECK(world.come(9) == Turn::kWait);
   CHECK(world.row("quarry-lease") == "boot/1 7 1007 9 1009");
-}
-
-TEST_CASE("a holder that exceeds its lease is waited for while it lives") {
-  TurnWorld world;
-  world.come(7);
-  world.clock.advance(61'000);
-  CHECK(world.come(8) == Turn::kWait);
-  CHECK(world.last.sleep == seconds(1));
-  world.processes.alive.erase(7);
-  CHECK(world.come(8) == Turn::kRun);
-}
-
-TEST_CASE("a holder on another host counts while his lease lasts") {
-  TurnWorld world;
-  world.come(7);
-  world.processes.name = "boot/2";
-  world.processes.alive.clear();
-  CHECK(world.come(8) == Turn::kWait);
-  world.clock.advance(60'000);
-  CHECK(world.come(8) == Turn::kRun);
 }
 
 TEST_CASE("with backoffice-nodelay a process runs immediately or leaves") {

@@ -4,11 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "fake_processes.h"
 #include "held_clock.h"
 #include "quarry/repository/receipt.h"
 #include "quarry/repository/whole_file.h"
@@ -52,16 +52,6 @@ class LocalTransport final : public Transport {
   std::function<void()>& meanwhile_;
 };
 
-class SyncProcesses final : public ProcessTable {
- public:
-  std::string host() const override { return "here"; }
-  std::optional<std::int64_t> started(std::int64_t pid) const override {
-    const auto at = known.find(pid);
-    return at == known.end() ? std::nullopt : std::optional(at->second);
-  }
-  std::map<std::int64_t, std::int64_t> known{{100, 1}, {200, 2}};
-};
-
 class PeerWorld {
  public:
   PeerWorld() {
@@ -70,6 +60,7 @@ class PeerWorld {
     std::filesystem::copy_file(folder_ / "server.fossil", folder_ / "ours.fossil");
     server_ = open("server.fossil");
     ours_ = open("ours.fossil");
+    processes.alive = {{100, 1}, {200, 2}};
   }
 
   Result<PeerReport> sync(bool is_forced = false, std::int64_t pid = 100) {
@@ -121,7 +112,7 @@ class PeerWorld {
   std::optional<Error> error;
   std::function<void()> meanwhile;
   bool is_interrupted = false;
-  SyncProcesses processes;
+  FakeProcesses processes;
   HeldClock clock;
   int connections = 0;
 
@@ -146,24 +137,18 @@ TEST_CASE("a sync runs when it is due, and its result is stored") {
   CHECK(world.what() == What::kDone);
   CHECK(world.state().succeeded == world.clock.now().value);
   CHECK(world.state().url == "http://admin@example.org/");
-  CHECK_FALSE(world.state().runner);
-  CHECK(world.what() == What::kNotDue);
-  CHECK(world.connections == 1);
-  world.clock.advance(60'000);
-  CHECK(world.what() == What::kDone);
-  CHECK(world.what(true) == What::kDone);
-  CHECK(world.connections == 3);
-}
-
-TEST_CASE("a sync that is not due writes nothing") {
-  PeerWorld world;
-  REQUIRE(world.what() == What::kDone);
   const auto before = world.state();
+  CHECK_FALSE(before.runner);
   const auto report = world.sync();
   REQUIRE(report);
   CHECK(report->what == What::kNotDue);
   CHECK(report->wait == 60s);
   CHECK(world.state() == before);
+  CHECK(world.connections == 1);
+  world.clock.advance(60'000);
+  CHECK(world.what() == What::kDone);
+  CHECK(world.what(true) == What::kDone);
+  CHECK(world.connections == 3);
 }
 
 TEST_CASE("failures are counted, logged once, and retried with backoff until a success") {
@@ -222,7 +207,7 @@ TEST_CASE("only one process syncs with a peer, and a dead one does not count") {
     const auto runner = dead.state().runner;
     REQUIRE(runner);
     CHECK(runner->pid == 100);
-    dead.processes.known.erase(100);
+    dead.processes.alive.erase(100);
     dead.meanwhile = {};
     CHECK(dead.what(true, 200) == What::kDone);
   };

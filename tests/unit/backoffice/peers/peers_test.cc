@@ -3,10 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <map>
-#include <optional>
 #include <string>
+
+#include "fake_processes.h"
 
 using namespace quarry::backoffice;
 using namespace std::chrono_literals;
@@ -39,23 +38,10 @@ auto wait(const PeerState& state, const PeerOptions& peer, const char* mark = "5
   return wait_for_peer(state, peer, mark, UnixMillis{kNow});
 }
 
-class Processes final : public ProcessTable {
- public:
-  std::string host() const override { return "here"; }
-  std::optional<std::int64_t> started(std::int64_t pid) const override {
-    const auto at = known.find(pid);
-    return at == known.end() ? std::nullopt : std::optional(at->second);
-  }
-  std::map<std::int64_t, std::int64_t> known;
-};
-
 }  // namespace
 
-TEST_CASE("a peer without a state is due") {
+TEST_CASE("a peer is due without a state, and an interval after the last sync began") {
   CHECK(wait({}, options()) == 0ms);
-}
-
-TEST_CASE("a peer is due when the interval has passed since the last sync began") {
   CHECK(wait(synced(59), options()) == 1s);
   CHECK(wait(synced(60), options()) == 0ms);
   CHECK(wait(synced(600), options()) == 0ms);
@@ -153,11 +139,11 @@ TEST_CASE("an invalid row counts as no state") {
 }
 
 TEST_CASE("a running sync is recognized by its process, on other hosts by its deadline") {
-  Processes processes;
-  processes.known[7] = 70;
+  FakeProcesses processes;
+  processes.alive[7] = 70;
   PeerState state;
   CHECK_FALSE(is_running(state, processes, {kNow}));
-  state.runner = PeerRunner{.host = "here", .pid = 7, .started = 70, .since = 1, .until = 2};
+  state.runner = PeerRunner{.host = "boot/1", .pid = 7, .started = 70, .since = 1, .until = 2};
   CHECK(is_running(state, processes, {kNow}));
   state.runner->started = 71;  // the id has been reused
   CHECK_FALSE(is_running(state, processes, {kNow}));
