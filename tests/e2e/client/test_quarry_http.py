@@ -98,8 +98,8 @@ def test_fossil_works_with_it_as_a_cgi_program(fresh, fossil, tmp_path):
 
 
 @pytest.mark.parametrize("far", ["", "?fossil={folder}/fossil"])
-def test_fossil_works_with_it_over_ssh(quarry, fresh, fossil, tmp_path, far):
-    """Where the far side's `fossil` is ours, and where the URL names ours. Its client starts nothing there that is not
+def test_fossil_works_with_it_over_ssh(quarry, fresh, fossil, clone, tmp_path, far):
+    """If `fossil` on the other side is a link to quarry, and if the URL names such a link. The client only starts programs
     called fossil."""
     if places.is_sanitized():
         pytest.skip("fossil bounds the address space of what it starts, and AddressSanitizer needs all of it")
@@ -111,7 +111,6 @@ def test_fossil_works_with_it_over_ssh(quarry, fresh, fossil, tmp_path, far):
         ssh.write_text(ssh.read_text().replace("SSH_CONNECTION=", f"PATH={folder}:$PATH SSH_CONNECTION="))
     before, fossil.environment = fossil.environment, quarry.environment
     try:
-        clone = tmp_path / "clone.fossil"
         fossil("clone", "--no-open", f"ssh://host/{fresh}" + far.format(folder=folder), clone)
         checkout = Checkout(fossil, clone, tmp_path / "work")
         checkout("user", "default", "admin")
@@ -124,8 +123,7 @@ def test_fossil_works_with_it_over_ssh(quarry, fresh, fossil, tmp_path, far):
     assert "test-http" in quarry.ssh_arguments.read_text()
 
 
-def test_our_client_works_with_it_over_ssh(quarry, fresh, fossil, tmp_path):
-    clone = tmp_path / "clone.fossil"
+def test_our_client_works_with_it_over_ssh(quarry, fresh, fossil, clone, tmp_path):
     url = f"ssh://host/{fresh}?fossil={PROGRAM}"
     quarry("clone", url, clone, "--admin-user", "ann")
     checkout = Checkout(fossil, clone, tmp_path / "work")
@@ -136,7 +134,7 @@ def test_our_client_works_with_it_over_ssh(quarry, fresh, fossil, tmp_path):
     assert quarry.ssh_arguments.read_text().count("test-http") == 2, "one connection for a whole clone or sync"
 
 
-def test_rights_are_those_of_the_users_but_over_ssh(fresh):
+def test_capabilities_apply_except_over_ssh(fresh):
     repofile.set_capabilities(fresh, "nobody", "")
     code = repofile.project_code(fresh)
     push = post(wire.body(f"push {'9' * 40} {code}", wire.file_card(b"pushed\n")))
@@ -148,7 +146,7 @@ def test_rights_are_those_of_the_users_but_over_ssh(fresh):
     assert wire.sha3(b"pushed\n") in repofile.artifacts(fresh)
 
 
-def test_folder_serves_what_quarryd_serves_of_it(fresh, tmp_path):
+def test_a_folder_serves_the_same_as_quarryd(fresh, tmp_path):
     folder = tmp_path / "served"
     (folder / "team").mkdir(parents=True)
     repofile.copy(fresh, folder / "team" / "one.fossil")
@@ -161,19 +159,16 @@ def test_folder_serves_what_quarryd_serves_of_it(fresh, tmp_path):
         assert (b"clone_seqno" in body) == (status == 200)
 
 
-def test_what_is_not_there_is_no_line_in_the_web_servers_log_and_what_leads_out_is(fresh, tmp_path):
-    folder = tmp_path / "served"
-    folder.mkdir()
-    (folder / "out.fossil").symlink_to(fresh)
-    for path, told in (("/wp-login.php", b""), ("/absent", b""), ("/out", b"leads out of")):
+    # Missing repositories are not logged, links that lead out of the folder are.
+    for path, logged in (("/wp-login.php", b""), ("/absent", b""), ("/out", b"leads out of")):
         done = subprocess.run([PROGRAM, "http", folder], input=post(b"", path), capture_output=True, timeout=60, check=True)
         assert done.stdout.startswith(b"HTTP/1.0 404 ") and str(folder).encode() not in done.stdout
-        assert told in done.stderr and bool(told) == bool(done.stderr)
+        assert logged in done.stderr and bool(logged) == bool(done.stderr)
 
 
 @pytest.mark.parametrize("has_team", [True, False])
-def test_name_that_nobody_may_look_at_is_passed_over_for_the_next(fresh, open_folder, has_team):
-    """As quarryd has it, which is told of it."""
+def test_a_name_that_cannot_be_checked_is_skipped(fresh, open_folder, has_team):
+    """As in quarryd; it is logged."""
     folder = open_folder / "served"
     (folder / "team").mkdir(parents=True)
     if has_team:
@@ -189,7 +184,7 @@ def test_name_that_nobody_may_look_at_is_passed_over_for_the_next(fresh, open_fo
     (folder / "team").chmod(0o700)
 
 
-def test_log_is_no_part_of_the_reply_where_standard_error_is_the_connection(fresh):
+def test_the_log_is_not_in_the_reply_if_standard_error_is_the_connection(fresh):
     near, far = socket.socketpair()
     with near, far:
         body = wire.signed(b"# nothing\n", "writer", "0" * 40)
@@ -199,7 +194,7 @@ def test_log_is_no_part_of_the_reply_where_standard_error_is_the_connection(fres
         assert near.recv(1 << 16).startswith(b"HTTP/1.0 200 OK\r\n")
 
 
-def test_what_is_wrong_with_the_repository_is_in_the_log_and_not_in_the_reply(fresh):
+def test_errors_of_the_repository_are_logged_and_not_in_the_reply(fresh):
     repofile.set_capabilities(fresh, "nobody", "io")
     body = wire.body(f"push {'9' * 40} {repofile.project_code(fresh)}", wire.file_card(b"pushed\n"))
     repofile.execute(fresh, "CREATE TRIGGER t BEFORE INSERT ON rcvfrom BEGIN SELECT RAISE(ABORT, 'it is broken'); END")
@@ -209,7 +204,7 @@ def test_what_is_wrong_with_the_repository_is_in_the_log_and_not_in_the_reply(fr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be nobody's own")
-def test_owner_that_it_cannot_become_is_no_part_of_the_reply(fresh):
+def test_a_failure_to_change_user_is_not_in_the_reply(fresh):
     os.chown(fresh, 65534, 65534)
     near, far = socket.socketpair()
     with near, far:
@@ -222,8 +217,8 @@ def test_owner_that_it_cannot_become_is_no_part_of_the_reply(fresh):
 
 
 @pytest.mark.parametrize("where", ["pipe", "tcp"])
-def test_request_whose_client_has_left_ends(fresh, where):
-    """It waits for another writer, and would do so for ten seconds."""
+def test_a_request_ends_when_its_client_disconnects(fresh, where):
+    """It is waiting for another writer."""
     body = post(wire.body(f"push {'9' * 40} {repofile.project_code(fresh)}", wire.file_card(b"pushed\n")))
     repofile.set_capabilities(fresh, "nobody", "io")
     with contextlib.ExitStack() as stack, contextlib.closing(sqlite3.connect(fresh, isolation_level=None)) as lock:
@@ -246,7 +241,7 @@ def test_request_whose_client_has_left_ends(fresh, where):
     assert wire.sha3(b"pushed\n") not in repofile.artifacts(fresh)
 
 
-def test_cgi_takes_the_request_from_its_variables(fresh):
+def test_cgi_variables(fresh):
     repofile.set_config(fresh, "remote_user_ok", "1")
     repofile.set_capabilities(fresh, "nobody", "")
     body = wire.body(f"pull {'9' * 40} {repofile.project_code(fresh)}")
@@ -260,10 +255,18 @@ def test_cgi_takes_the_request_from_its_variables(fresh):
     assert b"igot " in reply
 
 
-def test_page_for_a_browser(fresh):
+def test_the_page_for_browsers(fresh):
     first, _, body = parts(run(["http", fresh], b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"))
     assert first == "HTTP/1.0 200 OK" and b"fossil clone http://example.org/" in body
     assert parts(run(["http", fresh], b"HEAD / HTTP/1.1\r\nHost: example.org\r\n\r\n"))[2] == b""
+
+
+def test_a_file_that_is_not_a_repository(tmp_path):
+    text = tmp_path / "text.fossil"
+    text.write_text("just a text\n" * 1000)
+    for path, status in ((text, 500), (tmp_path / "nothing.fossil", 404)):
+        first, _, body = parts(run(["http", path], post(b"")))
+        assert first.startswith(f"HTTP/1.0 {status} ") and str(path).encode() not in body
 
 
 @pytest.mark.parametrize("request_text, status", [
@@ -279,7 +282,7 @@ def test_page_for_a_browser(fresh):
     (b"POST / HTTP/1.0\r\nContent-Ty", 400),
     (b"GET / HTTP/1.0\r\nX: " + b"x" * 100000, 431),
 ])
-def test_bad_request_is_refused_and_changes_nothing(fresh, request_text, status):
+def test_bad_requests_are_refused_and_change_nothing(fresh, request_text, status):
     with repofile.unchanged(fresh):
         for command in ("http", "test-http"):
             first, headers, body = parts(run([command, fresh], request_text))
@@ -287,11 +290,11 @@ def test_bad_request_is_refused_and_changes_nothing(fresh, request_text, status)
             assert f"Content-Length: {len(body)}" in headers
 
 
-def test_nobody_who_says_nothing_gets_an_answer(fresh):
+def test_an_empty_request_gets_no_reply(fresh):
     assert run(["http", fresh]) == b"" and run(["test-http", fresh]) == b""
 
 
-def test_request_after_request_on_one_connection(fresh):
+def test_several_requests_on_one_connection(fresh):
     request = post(wire.body(wire.CLIENT_VERSION, "clone 3 1"), more="X-Fossil-Transport: SSH\r\n")
     reply = run(["test-http", fresh], request + b"\r\n" + request)
     assert reply.count(b"Status: 200 OK\r\n") == 2
@@ -299,19 +302,10 @@ def test_request_after_request_on_one_connection(fresh):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
-def test_root_becomes_the_owner_with_none_of_its_own_groups(fresh):
+def test_root_becomes_the_owner_without_its_own_groups(fresh):
     os.chown(fresh, 65534, 65534)
     with subprocess.Popen([PROGRAM, "http", fresh], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                           extra_groups=[0, 4]) as child:
         process.wait_until(lambda: daemon.status(child.pid, "Uid").split() == ["65534"] * 4, "the owner")
         assert daemon.status(child.pid, "Groups").split() == ["65534"]
         child.stdin.close()
-
-
-def test_what_is_no_repository(tmp_path):
-    text = tmp_path / "text.fossil"
-    text.write_text("just a text\n" * 1000)
-    for path, status in ((text, 500), (tmp_path / "nothing.fossil", 404)):
-        reply = run(["http", path], post(b""))
-        assert reply.startswith(f"HTTP/1.0 {status} ".encode())
-        assert str(path).encode() not in reply

@@ -67,8 +67,7 @@ def test_files(quarry, fresh, fossil, tmp_path, name):
 
 
 @pytest.mark.parametrize("url", ["file://{}?fossil=fossil", "file:{}", "file://{}"])
-def test_ways_to_name_a_file(quarry, fresh, fossil, tmp_path, url):
-    clone = tmp_path / "clone.fossil"
+def test_ways_to_name_a_file(quarry, fresh, fossil, clone, url):
     quarry("clone", url.format(str(fresh).replace("fresh", "fr%65sh")), clone, "--admin-user", ADMIN)
     fossil("pull", "-R", clone)
     quarry("sync", clone)

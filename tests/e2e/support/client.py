@@ -83,7 +83,7 @@ def sent(output: str) -> int:
 
 
 class Pretender:
-    """An HTTP server of ANSWER's words: a function from the request's handler to nothing."""
+    """An HTTP server that answers each request with ANSWER, until the end of its `with` block."""
 
     def __init__(self, answer: Callable[[http.server.BaseHTTPRequestHandler, bytes], None],
                  certificate: Path | None = None):
@@ -115,7 +115,10 @@ class Pretender:
     def url(self, user: str = "") -> str:
         return f"{self.scheme}://{user + '@' if user else ''}localhost:{self.port}/"
 
-    def stop(self) -> None:
+    def __enter__(self) -> "Pretender":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
@@ -134,13 +137,19 @@ def forward(port: int) -> Callable[[http.server.BaseHTTPRequestHandler, bytes], 
     return lambda handler, body: handler.wfile.write(answer_of(port, handler, body))
 
 
-def redirect(to: str, status: int = 302) -> Callable[[http.server.BaseHTTPRequestHandler, bytes], None]:
+def reply(status: int, body: bytes = b"", **headers: str) -> Callable[[http.server.BaseHTTPRequestHandler, bytes], None]:
+    """Answers each request with STATUS, BODY and HEADERS (with _ for -)."""
     def answer(handler: http.server.BaseHTTPRequestHandler, _: bytes) -> None:
         handler.send_response(status)
-        handler.send_header("Location", to)
-        handler.send_header("Content-Length", "0")
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            handler.send_header(name.replace("_", "-"), value)
         handler.end_headers()
+        handler.wfile.write(body)
     return answer
+
+
+def redirect(to: str, status: int = 302) -> Callable[[http.server.BaseHTTPRequestHandler, bytes], None]:
+    return reply(status, Location=to)
 
 
 def certificate(folder: Path) -> Path:

@@ -1,0 +1,11 @@
+"""Fixtures of the tests of `quarry`'s commands."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """Where a test clones to."""
+    return tmp_path / "clone.fossil"

@@ -1,0 +1,27 @@
+"""What the commands of `quarry` that work on a repository file do with other files and wrong arguments."""
+
+import pytest
+
+from support.program import quarry
+
+COMMANDS = ["verify", "rebuild", "compact", "lease"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("content, reason", [(None, "no such file"), (b"hello", "not a database"), (b"", "not a fossil")])
+def test_a_file_that_is_not_a_repository(tmp_path, command, content, reason):
+    path = tmp_path / "none.fossil"
+    if content is not None:
+        path.write_bytes(content)
+    done = quarry(command, path)
+    assert done.returncode == 1
+    assert reason in done.stderr.lower() and str(path) in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert (path.read_bytes() if path.exists() else None) == content
+
+
+@pytest.mark.parametrize("words", [[], ["no-such-command"], *[[command] for command in (*COMMANDS, "init", "backoffice")],
+                                   ["compact", "--budget", "-1", "x.fossil"], ["backoffice", "--poll", "x", "f"],
+                                   ["backoffice", "--min", "1.5", "f"]])
+def test_wrong_usage(words):
+    done = quarry(*words)
+    assert done.returncode == 2 and done.stderr
