@@ -1,6 +1,4 @@
-"""The same repository handled by `fossil alerts send` and by `quarry alerts send`: the same people are told of the
-same things."""
-
+"""`fossil alerts send` and `quarry alerts send` send the same mails to the same subscribers."""
 
 import pytest
 
@@ -14,7 +12,7 @@ LETTERS = {"ann": "acftwx", "bob": "acftwx", "cid": "acftwx", "dot": "fx", "eve"
 
 @pytest.fixture
 def world(tmp_path, fossil):
-    """A repository in which something of every kind happened, and people with differing rights and wishes."""
+    """A repository with events of every kind, and subscribers with different capabilities and selections."""
     path = tmp_path / "made.fossil"
     fossil.new(path)
     mail.set_up(path, fossil, tmp_path / "nowhere")
@@ -39,7 +37,7 @@ def world(tmp_path, fossil):
 
 
 def happen(path):
-    """Wiki pages, tickets, a technote and a thread, some of which wait for a moderator."""
+    """Adds wiki pages, tickets, a technote and a thread, some of which wait for a moderator."""
     page = documents.wiki_page("A Page", "2026-01-02T00:00:00", "text")
     ticket = documents.identifier("ticket")
     (first,) = mail.store(path, page)
@@ -81,7 +79,7 @@ class Twins:
             action(path)
 
     def sent(self):
-        """What Quarry has sent; it is what fossil has sent, and both have noted it in the same way."""
+        """The mails that Quarry has sent; fossil has sent the same and stored the same."""
         sent = {name: mail.all_facts(folder) for name, folder in self.folders.items()}
         assert sent["quarry"] == sent["fossil"]
         marks = [mail.pending(path) for path in self.paths.values()]
@@ -98,20 +96,20 @@ def twins(world, tmp_path, fossil):
 
 
 @pytest.mark.parametrize("nobody", ["gjorz", "", "2", "oj"])
-def test_the_same_people_are_told_the_same(world, tmp_path, fossil, nobody):
+def test_the_same_subscribers_get_the_same_mails(world, tmp_path, fossil, nobody):
     for login, lent in (("nobody", nobody), ("developer", "o2u"), ("reader", "rj")):
         repofile.execute(world, "UPDATE user SET cap=? WHERE login=?", lent, login)
     twins = Twins(world, tmp_path, fossil)
     twins.send()
     sent = twins.sent()
     assert len(sent) > 5
-    told = {to for each in sent for to in each["to"]}
-    assert told >= {"ann@example.net", "bob@example.net", "cid@example.net"}
-    assert not {each for each in told if each.split("@")[0].split(".")[-1] in
+    notified = {to for each in sent for to in each["to"]}
+    assert notified >= {"ann@example.net", "bob@example.net", "cid@example.net"}
+    assert not {each for each in notified if each.split("@")[0].split(".")[-1] in
                 ("daily", "unconfirmed", "silent", "undecided", "nothing", "expired")}
 
 
-def test_posts_are_mails_of_their_own_that_make_a_thread(twins):
+def test_posts_get_their_own_mails_in_a_thread(twins):
     twins.send()
     to_ann = [each for each in twins.sent() if each["to"] == ["ann@example.net"]]
     posts = [each for each in to_ann if each["id"]]
@@ -127,7 +125,7 @@ def test_posts_are_mails_of_their_own_that_make_a_thread(twins):
     assert others["body"].count("Pending moderator approval") == 2
 
 
-def test_moderators_are_told_at_once_and_the_others_when_it_is_let_through(twins):
+def test_moderators_are_notified_first_and_others_after_approval(twins):
     twins.send()
     before = len(twins.sent())
     twins.send()
@@ -151,7 +149,7 @@ def test_digests(twins):
     assert len(twins.sent()) == len(sent)
     twins.send()
     assert len(twins.sent()) > len(sent)
-    # What was told in both ways is forgotten; three wait for moderators.
+    # Alerts that were sent in both ways are deleted; three wait for moderators.
     assert len(mail.pending(twins.paths["quarry"])) == 3
 
 
@@ -166,11 +164,11 @@ def test_renewals(twins):
                 for name, folder in twins.folders.items()}
 
     def essence(messages):
-        """Fossil has no unsubscribe header here, and other words; the links and wishes are what counts."""
+        """Without the unsubscribe header, which fossil lacks here, and its wording."""
         return sorted((message["To"].addresses[0].addr_spec, message["Subject"],
                        [line for line in mail.text(message).splitlines() if line.startswith("  ")]) for message in messages)
     assert essence(renewals["quarry"]) == essence(renewals["fossil"])
-    # Bob twice, and who never confirmed; not who has opted out or never chose between digests and alerts.
+    # Two for bob, and one that was never confirmed; none after opting out, or without a choice of digest or alerts.
     assert len(renewals["quarry"]) == 3
     kept = [repofile.query(path, "SELECT name, CAST(value AS TEXT) FROM config WHERE name GLOB 'email-renew*' ORDER BY name")
             for path in twins.paths.values()]
@@ -180,22 +178,22 @@ def test_renewals(twins):
     assert sent[0] == sent[1]
 
 
-def test_what_one_program_has_told_the_other_does_not_tell(world, tmp_path, fossil):
+def test_neither_program_repeats_the_alerts_of_the_other(world, tmp_path, fossil):
     twins = Twins(world, tmp_path, fossil)
     shared = twins.paths["quarry"]
     assert quarry("alerts", "send", shared).returncode == 0
-    told = len(mail.read(twins.folders["quarry"]))
+    sent = len(mail.read(twins.folders["quarry"]))
     fossil("alerts", "send", "-R", shared)
-    assert len(mail.read(twins.folders["quarry"])) == told
+    assert len(mail.read(twins.folders["quarry"])) == sent
     fossil("alerts", "send", "--digest", "-R", shared)
-    told_all = len(mail.read(twins.folders["quarry"]))
-    assert told_all > told
+    sent_all = len(mail.read(twins.folders["quarry"]))
+    assert sent_all > sent
     for option in ([], ["--digest"]):
         assert quarry("alerts", "send", *option, shared).returncode == 0
-    assert len(mail.read(twins.folders["quarry"])) == told_all
+    assert len(mail.read(twins.folders["quarry"])) == sent_all
 
 
-def test_a_rehearsal_prints_and_changes_nothing(twins):
+def test_option_test_prints_mails_and_changes_nothing(twins):
     before = mail.pending(twins.paths["quarry"])
     done = quarry("alerts", "send", "--test", twins.paths["quarry"])
     assert done.returncode == 0, done.stderr
@@ -206,13 +204,13 @@ def test_a_rehearsal_prints_and_changes_nothing(twins):
     twins.sent()
 
 
-def test_pending_is_listed_as_fossil_lists_it(twins, fossil):
+def test_pending_lists_the_same_as_fossil(twins, fossil):
     twins.send()
     repofile.execute(twins.paths["quarry"], "UPDATE pending_alert SET sentDigest=1 WHERE eventid GLOB 'w*'")
     assert quarry("alerts", "pending", twins.paths["quarry"]).stdout == fossil("alerts", "pending", "-R", twins.paths["quarry"])
 
 
-def test_where_mail_is_off_nothing_is_touched(world, fossil, tmp_path):
+def test_with_mail_disabled_nothing_is_changed(world, fossil, tmp_path):
     fossil("settings", "email-send-method", "off", "-R", world)
     before = mail.pending(world)
     done = quarry("alerts", "send", world)
@@ -226,7 +224,7 @@ def test_where_mail_is_off_nothing_is_touched(world, fossil, tmp_path):
 
 
 @pytest.mark.parametrize("setting", ["email-url", "email-subname", "email-self", "email-send-dir"])
-def test_what_is_not_set_is_told_and_alerts_wait_for_it(world, setting):
+def test_missing_settings_are_reported_and_alerts_wait(world, setting):
     before = mail.pending(world)
     repofile.execute(world, "DELETE FROM config WHERE name=?", setting)
     done = quarry("alerts", "send", world)

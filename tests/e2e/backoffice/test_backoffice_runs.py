@@ -1,4 +1,4 @@
-"""Who runs a repository's background work, and when: `quarry backoffice`, by hand and by the server."""
+"""When a repository's background work runs: `quarry backoffice`, by hand and by the server."""
 
 import calendar
 import json
@@ -32,7 +32,7 @@ def lease(path):
 
 @pytest.fixture
 def served(start, fresh, tmp_path):
-    """A server whose backoffice notes each run in a file; its lease is a short one."""
+    """A server that logs each backoffice run in a file, with a short lease."""
     repofile.set_config(fresh, "backoffice-logfile", str(tmp_path / RUNS))
 
     def begin(**pool):
@@ -40,12 +40,26 @@ def served(start, fresh, tmp_path):
     return begin
 
 
+@pytest.fixture
+def folder_of(tmp_path, fossil):
+    """Creates repositories in a folder that is to be served, whose runs are logged."""
+    def make(*names):
+        folder = tmp_path / "folder"
+        for each in names:
+            path = folder / f"{each}.fossil"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fossil.new(path)
+            repofile.set_config(path, "backoffice-logfile", str(tmp_path / RUNS))
+        return folder
+    return make
+
+
 def runs(path):
     return path.read_text().splitlines() if path.exists() else []
 
 
 def files(path):
-    """Of which repositories there were runs."""
+    """The repositories that had runs."""
     return {re.search(r" on (\S+\.fossil)", line).group(1) for line in runs(path)}
 
 
@@ -73,7 +87,7 @@ def figures(server, pool="backoffice www"):
 # --- by hand -------------------------------------------------------------------------------------------
 
 
-def test_a_run_takes_the_lease_and_another_waits_for_its_turn(fresh):
+def test_a_run_takes_the_lease_and_the_next_one_waits(fresh):
     assert quarry("backoffice", fresh).returncode == 0
     first = lease(fresh)
     assert first[0] > 0 and 0 < first[1] - time.time() <= 60 and first[2:] == [0, 0]
@@ -87,7 +101,7 @@ def test_a_run_takes_the_lease_and_another_waits_for_its_turn(fresh):
     finally:
         second.send_signal(signal.SIGTERM)
         assert second.wait(60) == 0
-    # It is known not to be there: its number may be somebody else's by now.
+    # The dead holder is replaced.
     fourth = subprocess.Popen([program("quarry"), "backoffice", fresh])
     try:
         wait_until(lambda: lease(fresh)[2] == fourth.pid, "the next one")
@@ -96,10 +110,9 @@ def test_a_run_takes_the_lease_and_another_waits_for_its_turn(fresh):
         fourth.wait()
 
 
-def test_fossil_takes_our_processes_for_what_they_are(fresh, fossil):
+def test_fossil_waits_for_our_lease(fresh, fossil):
     quarry("backoffice", fresh)
     current = lease(fresh)
-    # Its own waits for our lease, and writes itself in as the next one.
     waiting = subprocess.Popen(["fossil", "backoffice", fresh], env=fossil.environment)
     try:
         wait_until(lambda: lease(fresh)[2] == waiting.pid, "fossil as the next one")
@@ -110,36 +123,27 @@ def test_fossil_takes_our_processes_for_what_they_are(fresh, fossil):
         waiting.wait()
 
 
-def test_what_fossil_has_begun_is_waited_for(fresh, fossil):
+def test_we_respect_fossils_lease(fresh, fossil):
     fossil("backoffice", fresh)
     assert lease(fresh)[1] > time.time()
     assert "another process holds the lease" in quarry("backoffice", "--nodelay", "--trace", fresh).stderr
     assert ": begins" in quarry("backoffice", "--nolease", "--trace", fresh).stderr
 
 
-def test_a_run_with_nothing_to_do_writes_nothing(fresh):
-    quarry("backoffice", "--nolease", fresh)
-    with sqlite3.connect(fresh) as database:
-        before = database.execute("PRAGMA data_version").fetchone()
-        for _ in range(3):
-            assert quarry("backoffice", "--nolease", fresh).returncode == 0
-        assert database.execute("PRAGMA data_version").fetchone() == before
-
-
-def test_several_are_run_each_for_itself(fresh, small, tmp_path):
+def test_several_repositories_run_independently(fresh, small, tmp_path):
     done = quarry("backoffice", "--trace", fresh, tmp_path / "nothing.fossil", small)
     assert done.returncode == 1
     assert done.stderr.count(": begins") == 2 and "nothing.fossil" in done.stderr
 
 
 @pytest.mark.slow
-def test_polling_runs_what_has_changed(fresh, small, tmp_path, fossil):
+def test_polling_runs_changed_repositories(fresh, small, tmp_path, fossil):
     log = tmp_path / RUNS
     polling = subprocess.Popen([program("quarry"), "backoffice", "--poll", "1", "--logfile", log, fresh, small])
     try:
         wait_until(lambda: {str(fresh), str(small)} == files(log), "a run of both")
-        # What the first runs wrote is looked at once more, and then they rest.
-        wait_until(lambda: is_at_rest(log, 3), "rest")
+        # The changes of the first runs start others, which have nothing to do.
+        wait_until(lambda: is_at_rest(log, 3), "no more runs")
         before = len(runs(log))
         repofile.set_config(small, "project-name", "changed")
         wait_until(lambda: len(runs(log)) > before, "another run")
@@ -149,27 +153,21 @@ def test_polling_runs_what_has_changed(fresh, small, tmp_path, fossil):
         assert polling.wait(60) == 0
 
 
-def test_settings_of_fossil_mean_what_they_mean_there(fresh, tmp_path):
+def test_fossils_settings(fresh, tmp_path):
     repofile.set_config(fresh, "backoffice-logfile", str(tmp_path / RUNS))
     quarry("backoffice", fresh)
     assert re.fullmatch(rf"[-0-9T:]+Z backoffice \d+ ran on {re.escape(str(fresh))}.*", runs(tmp_path / RUNS)[0])
     repofile.set_config(fresh, "backoffice-nodelay", "1")
     assert "another process holds the lease" in quarry("backoffice", "--trace", fresh).stderr
-    # By hand it runs all the same.
+    # Runs by hand are not disabled.
     repofile.set_config(fresh, "backoffice-disable", "1")
     assert ": begins" in quarry("backoffice", "--nolease", "--trace", fresh).stderr
 
 
-@pytest.mark.parametrize("words", [["--poll", "x", "f"], [], ["--min", "1.5", "f"]])
-def test_wrong_words_are_told(words):
-    done = quarry("backoffice", *words)
-    assert done.returncode == 2 and done.stderr
-
-
-def test_maintenance_finds_damage_and_says_so(fresh, small):
+def test_maintenance_reports_damage(fresh, small):
     assert quarry("backoffice", "--nolease", small).returncode == 0
     verified = rows(small)["quarry-maintenance"].split()
-    assert verified[2] == "0"  # all of them, in one look
+    assert verified[2] == "0"  # all of them
     with sqlite3.connect(small) as database:
         database.execute("UPDATE blob SET content=(SELECT content FROM blob WHERE rid=2) WHERE rid=1")
         database.execute("UPDATE config SET value='0 0 0' WHERE name='quarry-maintenance'")
@@ -178,7 +176,7 @@ def test_maintenance_finds_damage_and_says_so(fresh, small):
     assert re.search(r"maintenance: \d+ damaged artifacts, the first is [0-9a-f]+: ", done.stderr), done.stderr
 
 
-def test_maintenance_forgets_what_has_expired(fresh):
+def test_maintenance_deletes_expired_rows(fresh):
     with sqlite3.connect(fresh) as database:
         database.execute("INSERT INTO config(name, value, mtime) VALUES('ci-lock-aa', '{}', strftime('%s')-3600), "
                          "('ci-lock-bb', '{}', strftime('%s'))")
@@ -193,7 +191,7 @@ def test_maintenance_forgets_what_has_expired(fresh):
 # --- by the server -------------------------------------------------------------------------------------
 
 
-def test_each_request_is_followed_by_a_run_and_no_two_are_nearer_than_the_lease(served):
+def test_each_request_is_followed_by_a_run_with_the_lease_between_two(served):
     server, log = served()
     ask(server)
     wait_until(lambda: len(runs(log)) == 1, "a run")
@@ -204,59 +202,44 @@ def test_each_request_is_followed_by_a_run_and_no_two_are_nearer_than_the_lease(
     wait_until(lambda: len(runs(log)) >= 2 and not jobs(server), "the end of all")
     ends = [calendar.timegm(time.strptime(line[:19], "%Y-%m-%dT%H:%M:%S")) for line in runs(log)]
     assert ends[-1] >= int(asked)
-    # Whole seconds, and of the ends: a run may take longer than the one before it.
+    # Times of the ends, in whole seconds: a run may take longer than the one before it.
     assert all(later - earlier >= 1 for earlier, later in zip(ends, ends[1:])), ends
 
 
-def test_a_repository_that_wants_none_has_none(start, tmp_path, fossil):
-    log = tmp_path / RUNS
-    paths = [tmp_path / "folder" / f"{name}.fossil" for name in ("none", "other")]
-    paths[0].parent.mkdir()
-    for path in paths:
-        fossil.new(path)
-        repofile.set_config(path, "backoffice-logfile", str(log))
-    repofile.set_config(paths[0], "backoffice-disable", "1")
-    server = start({"backoffice": "yes", "repository": None, "repositories": paths[0].parent})
+def test_backoffice_disable(start, folder_of, tmp_path):
+    folder = folder_of("none", "other")
+    repofile.set_config(folder / "none.fossil", "backoffice-disable", "1")
+    server = start({"backoffice": "yes", "repository": None, "repositories": folder})
     for path in ("/none",) * 5 + ("/other",):
         assert "Fossil repository" in fastcgi.ask(server.socket, path).text
-    # Who asked last has his run, so that those before would have had theirs.
-    wait_until(lambda: runs(log) and not jobs(server), "a run")
-    assert files(log) == {str(paths[1])} and "backoffice" not in rows(paths[0])
+    # The runs of earlier requests would have ended before that of the last one.
+    wait_until(lambda: runs(tmp_path / RUNS) and not jobs(server), "a run")
+    assert files(tmp_path / RUNS) == {str(folder / "other.fossil")} and "backoffice" not in rows(folder / "none.fossil")
 
 
-def test_a_server_without_a_backoffice_runs_none(served, fresh):
+def test_a_server_without_backoffice(served, fresh):
     server, log = served(backoffice="no")
     ask(server)
     server.stop()
     assert not runs(log) and "backoffice" not in rows(fresh)
 
 
-def test_repositories_of_a_folder_are_told_apart(start, tmp_path, fossil):
-    folder = tmp_path / "folder"
-    (folder / "deep").mkdir(parents=True)
-    for each in ("one", "deep/two", "three"):
-        fossil.new(folder / f"{each}.fossil")
-        repofile.set_config(folder / f"{each}.fossil", "backoffice-logfile", str(tmp_path / RUNS))
-    server = start({"backoffice": "yes", "repository": None, "repositories": folder})
+def test_a_request_starts_a_run_of_its_repository_alone(start, folder_of, tmp_path):
+    server = start({"backoffice": "yes", "repository": None, "repositories": folder_of("one", "deep/two", "three")})
     assert "Fossil repository" in fastcgi.ask(server.socket, "/deep/two").text
     wait_until(lambda: len(runs(tmp_path / RUNS)) == 1, "a run")
     assert "deep/two.fossil" in runs(tmp_path / RUNS)[0]
 
 
-def test_all_have_a_run_now_and_then_though_nobody_comes(start, tmp_path, fossil):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    for each in ("one", "two"):
-        fossil.new(folder / f"{each}.fossil")
-        repofile.set_config(folder / f"{each}.fossil", "backoffice-logfile", str(tmp_path / RUNS))
+def test_all_repositories_have_runs_without_requests(start, folder_of, tmp_path):
+    folder = folder_of("one", "two")
     start({"backoffice": "yes", "backoffice.interval": "1s", "repository": None, "repositories": folder})
-    wait_until(lambda: len(runs(tmp_path / RUNS)) == 2, "a run of both")
-    assert {"one.fossil", "two.fossil"} == {re.search(r"(\w+\.fossil)", line).group(1) for line in runs(tmp_path / RUNS)}
+    wait_until(lambda: len(files(tmp_path / RUNS)) == 2, "a run of both")
 
 
 @pytest.mark.slow
-def test_a_digest_goes_out_though_nobody_visits(fresh, start, tmp_path, fossil):
-    """Nothing is asked of the server: its own timer has the run that finds a new day."""
+def test_a_digest_is_sent_without_requests(fresh, start, tmp_path, fossil):
+    """The server's timer starts the run that finds a new day."""
     mail.set_up(fresh, fossil, tmp_path / "mails")
     fossil("user", "new", "ann", "Ann <ann@example.net>", "secret", "-R", fresh)
     fossil("user", "capabilities", "ann", "s", "-R", fresh)
@@ -268,7 +251,7 @@ def test_a_digest_goes_out_though_nobody_visits(fresh, start, tmp_path, fossil):
     server = start({"backoffice": "yes", "backoffice.interval": "1s", "backoffice.lease_time": "1s"},
                    settings={"control.socket": tmp_path / "control.sock"})
     wait_until(lambda: len(runs(tmp_path / RUNS)) >= 2, "runs")
-    assert not mail.read(tmp_path / "mails"), "today's was sent already"
+    assert not mail.read(tmp_path / "mails"), "today's digest was sent already"
     repofile.set_config(fresh, "email-last-digest", "1")
     wait_until(lambda: mail.read(tmp_path / "mails"), "a digest")
     digest, = mail.read(tmp_path / "mails")
@@ -282,97 +265,89 @@ def test_a_digest_goes_out_though_nobody_visits(fresh, start, tmp_path, fossil):
     server.stop()
 
 
-def test_a_reload_and_a_stop_end_those_that_sleep(served):
+def test_a_reload_and_a_stop_end_sleeping_processes(served):
     server, log = served(**{"backoffice.lease_time": "1h"})
     ask(server)
     wait_until(lambda: len(runs(log)) == 1 and not jobs(server), "a run")
     ask(server)
-    wait_until(lambda: jobs(server), "one that sleeps")
+    wait_until(lambda: jobs(server), "a sleeping process")
     sleeper = jobs(server)[0]
     server.main.send(signal.SIGUSR2)
     wait_until(lambda: sleeper not in jobs(server), "its end")
-    # Nobody is next any more, and whoever comes makes somebody so.
+    # There is no next holder, so that a request starts one.
     ask(server)
     wait_until(lambda: jobs(server), "another one")
     server.main.stop()
 
 
-def test_runs_are_bounded_and_who_sleeps_does_not_count(start, tmp_path, fossil):
-    """Of three repositories each has one that sleeps, and a fourth one has its run beside them."""
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    names = ["one", "two", "three", "four"]
-    for each in names:
-        fossil.new(folder / f"{each}.fossil")
-        repofile.set_config(folder / f"{each}.fossil", "backoffice-logfile", str(tmp_path / RUNS))
-    server = start({"backoffice": "yes", "backoffice.max_children": 1, "repository": None, "repositories": folder},
-                   settings={"control.socket": tmp_path / "control.sock"})
+def test_sleeping_runs_do_not_count_for_max_children(start, folder_of, tmp_path):
+    names = ["one", "two", "three"]
+    server = start({"backoffice": "yes", "backoffice.max_children": 1, "repository": None,
+                    "repositories": folder_of(*names, "four")}, settings={"control.socket": tmp_path / "control.sock"})
+    server.folder = tmp_path  # for figures()
     log = tmp_path / RUNS
-    for number, each in enumerate(names[:3], 1):
+    for number, each in enumerate(names, 1):
         fastcgi.ask(server.socket, f"/{each}")
         wait_until(lambda: len(runs(log)) == number, "a run")  # noqa: B023
         fastcgi.ask(server.socket, f"/{each}")
-        wait_until(lambda: len(jobs(server)) == number, "one that sleeps")  # noqa: B023
+        wait_until(lambda: len(jobs(server)) == number, "a sleeping process")  # noqa: B023
     fastcgi.ask(server.socket, "/four")
-    wait_until(lambda: len(runs(log)) == 4, "a run beside those who sleep")
-    done = quarry("status", "--socket", tmp_path / "control.sock", "--json")
-    told = next(each for each in json.loads(done.stdout)["services"] if each["service"] == "backoffice www")["jobs"]
-    assert told["paused"] == 3 and told["failed"] == 0 and told["started"] == 7
+    wait_until(lambda: len(runs(log)) == 4, "a run beside the sleeping ones")
+    shown = figures(server)
+    assert shown["paused"] == 3 and shown["failed"] == 0 and shown["started"] == 7
 
 
-def test_runs_of_all_pools_together_are_bounded(start, tmp_path, fossil):
-    """One of two pools has the only place; the run of the other one waits, is counted, and comes. Who sleeps has none."""
+def test_all_pools_together_respect_the_maximum(start, tmp_path, fossil):
+    """While a run of one pool takes the only place, that of the other waits; sleeping processes take none."""
     repositories = {"www": tmp_path / "one.fossil", "other": tmp_path / "two.fossil"}
     slow = tmp_path / "slow.fifo"
     for pool, path in repositories.items():
         fossil.new(path)
-        # Whoever writes into this one waits until somebody reads.
+        # A writer of the pipe is blocked until the test reads.
         repofile.set_config(path, "backoffice-logfile", str(slow if pool == "www" else tmp_path / RUNS))
     os.mkfifo(slow)
     other = section("other", {"listen": tmp_path / "other.sock", "repository": repositories["other"], "pm": "static",
                               "pm.max_children": 1, "backoffice.lease_time": "60s", **user()})
     server = start({"backoffice": "yes"}, repository=repositories["www"], more=other,
                    settings={"backoffice.max": 1, "control.socket": tmp_path / "control.sock"})
-    server.folder = tmp_path  # where figures() asks
+    server.folder = tmp_path  # for figures()
     ask(server)
-    wait_until(lambda: figures(server)["running"] == 1 and lease(repositories["www"])[0], "a run that takes its time")
+    wait_until(lambda: figures(server)["running"] == 1 and lease(repositories["www"])[0], "a blocked run")
     assert "Fossil repository" in fastcgi.ask(tmp_path / "other.sock", "/").text
-    wait_until(lambda: figures(server, "backoffice other")["waiting"] == 1, "one that waits")
-    told = figures(server, "backoffice other")
-    assert (told["running"], told["delayed"], told["held back"]) == (0, 1, 1)
+    wait_until(lambda: figures(server, "backoffice other")["waiting"] == 1, "a waiting run")
+    shown = figures(server, "backoffice other")
+    assert (shown["running"], shown["delayed"], shown["held back"]) == (0, 1, 1)
     server.wait_for_log("[backoffice other] backoffice.max (1) is reached: 1 wait, 0 run here")
     shown = quarry("status", "--socket", tmp_path / "control.sock").stdout
     assert re.search(r"^backoffice other +0 +1 +0 +0 +0 +1 +1$", shown, re.MULTILINE), shown
     assert not runs(tmp_path / RUNS)
     assert slow.read_text().count("backoffice") == 1
     wait_until(lambda: len(runs(tmp_path / RUNS)) == 1 and not jobs(server), "the other one's run")
-    # Two that sleep, and a place all the same: figures of both stand still but for these.
+    # Both pools have a sleeping process, and none waits.
     for socket, pool in ((server.socket, "backoffice www"), (tmp_path / "other.sock", "backoffice other")):
         fastcgi.ask(socket, "/")
-        wait_until(lambda: figures(server, pool)["paused"] == 1, "one that sleeps")  # noqa: B023
+        wait_until(lambda: figures(server, pool)["paused"] == 1, "a sleeping process")  # noqa: B023
     assert [figures(server, pool)["held back"] for pool in ("backoffice www", "backoffice other")] == [0, 1]
-    # The pools' own status pages tell it, and go on over a reload.
+    # The pools' status has the same counts, and keeps them after a reload.
     counted = {"www": (2, 0), "other": (2, 1)}
 
-    def told_by_pools():
+    def shown_by_pools():
         document = json.loads(quarry("status", "--socket", tmp_path / "control.sock", "--json").stdout)
         return {each["pool"]: (each["backoffice runs"], each["backoffice delayed"]) for each in document["pools"]}
-    assert told_by_pools() == counted
+    assert shown_by_pools() == counted
     server.main.send(signal.SIGUSR2)
     wait_until(lambda: server.log().count("ready: process") == 2, "the next generation")
-    assert told_by_pools() == counted
+    assert shown_by_pools() == counted
 
 
-def test_a_run_that_crashes_is_in_the_log_and_nobody_elses_trouble(served, fresh):
-    repofile.set_config(fresh, "backoffice-logfile", "/nowhere/at/all")
+def test_a_killed_run_is_logged_and_has_no_other_effect(served, fresh):
     server, _ = served(**{"backoffice.lease_time": "60s"})
     repofile.set_config(fresh, "backoffice-logfile", "/nowhere/at/all")
     ask(server)
     server.wait_for_log("cannot write to /nowhere/at/all")
     ask(server)
-    # The first one may still be there, and end by itself meanwhile: who sleeps is the next one in the lease.
-    wait_until(lambda: lease(fresh)[2] in jobs(server), "one that sleeps")
-    # Of all that end a process, what no sanitizer takes for itself.
+    # The sleeping process is the next holder of the lease.
+    wait_until(lambda: lease(fresh)[2] in jobs(server), "a sleeping process")
     os.kill(lease(fresh)[2], signal.SIGKILL)
     server.wait_for_log("was ended by signal 9")
     ask(server)

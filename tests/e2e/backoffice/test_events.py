@@ -1,4 +1,4 @@
-"""What the courier is told of what came, and of what an administrator should know: quarry-events(7)."""
+"""Events about received artifacts and about security, see quarry-events(7)."""
 
 import json
 import sqlite3
@@ -13,24 +13,24 @@ from support.program import quarry
 
 
 @pytest.fixture
-def told(tmp_path, fresh):
-    """The events so far, in their order, once a run of the backoffice has told them."""
+def published(tmp_path, fresh):
+    """Runs the backoffice and returns all events so far, in order."""
     path = tmp_path / "events"
     with running(tmp_path / "courier", {"all": {"type": "file", "path": path}}) as courier:
-        def tell(failing=None):
+        def publish(failing=None):
             done = quarry("backoffice", "--nolease", "--courier", courier.socket, fresh)
             assert done.returncode == 0 if failing is None else failing in done.stderr, done.stderr
             courier.wait_until_delivered("all")
             return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-        assert tell() == [], "what was there before is no news"
-        yield tell
+        assert publish() == [], "the first run only stores the position"
+        yield publish
 
 
 def by_type(events, kind):
     return [each for each in events if each["type"] == kind]
 
 
-def test_artifacts_are_told_with_what_people_call_them(told, fresh, fossil, tmp_path):
+def test_artifacts_are_described(published, fresh, fossil, tmp_path):
     checkout = Checkout(fossil, fresh, tmp_path / "work")
     checkout.commit_file("a.txt", "one\n", "The first of all")
     checkout.write("a.txt", "one\nand two\n")
@@ -40,7 +40,7 @@ def test_artifacts_are_told_with_what_people_call_them(told, fresh, fossil, tmp_
     checkout("wiki", "create", "Front Page", page)
     checkout("wiki", "create", "A note", page, "--technote", "2026-01-02 03:04:05")
     checkout("ticket", "add", "title", "It is broken")
-    events = told()
+    events = published()
     first, release = (each["artifact"] for each in by_type(events, "artifact.check-in"))
     assert (first["comment"], first["branch"], first["tags"]) == ("The first of all", "trunk", ["trunk"])
     assert release["comment"] == "A release" and sorted(release["tags"]) == ["stable", "trunk", "v1"]
@@ -50,29 +50,29 @@ def test_artifacts_are_told_with_what_people_call_them(told, fresh, fossil, tmp_
     assert by_type(events, "artifact.technote") and by_type(events, "artifact.ticket")
     assert "It is broken" in by_type(events, "artifact.ticket")[0]["artifact"]["comment"]
     assert len({each["id"] for each in events}) == len(events)
-    assert told() == events, "once"
+    assert published() == events, "once"
 
 
-def test_changes_of_users_are_told_without_their_passwords(told, fresh, fossil):
+def test_changes_of_users_are_published_without_passwords(published, fresh, fossil):
     fossil("user", "new", "ann", "", "her-secret-word", "-R", fresh)
     fossil("user", "capabilities", "ann", "ei", "-R", fresh)
-    new, = by_type(told(), "security")
+    new, = by_type(published(), "security")
     assert (new["security"]["what"], new["security"]["user"]) == ("user-new", "ann")
     fossil("user", "capabilities", "ann", "s", "-R", fresh)
     fossil("user", "password", "ann", "another-secret", "-R", fresh)
-    more = [each["security"] for each in by_type(told(), "security")[1:]]
+    more = [each["security"] for each in by_type(published(), "security")[1:]]
     assert [each["what"] for each in more] == ["capabilities", "password"]
     assert more[0]["detail"] == 'capabilities are "s", were "ei"'
     repofile.execute(fresh, "DELETE FROM user WHERE login='ann'")
-    events = told()
+    events = published()
     assert events[-1]["security"]["what"] == "user-gone"
     assert "secret" not in json.dumps(events)
     hashes = repofile.query(fresh, "SELECT pw FROM user WHERE length(pw)>10")
     assert hashes and not any(secret in json.dumps(events) for secret, in hashes)
 
 
-def test_what_fossil_has_logged_is_told(told, fresh):
-    told()
+def test_fossils_access_and_admin_logs_are_published(published, fresh):
+    published()
     with sqlite3.connect(fresh) as database:
         database.execute("CREATE TABLE IF NOT EXISTS accesslog(uname TEXT, ipaddr TEXT, success BOOLEAN, mtime TIMESTAMP)")
         database.execute("CREATE TABLE IF NOT EXISTS admin_log(id INTEGER PRIMARY KEY, time INTEGER, page TEXT, who TEXT, "
@@ -82,28 +82,28 @@ def test_what_fossil_has_logged_is_told(told, fresh):
                                        ("eve", "192.0.2.9", 0)):
             database.execute(row, (user, address, success))
         database.execute("INSERT INTO admin_log(time, page, who, what) VALUES(strftime('%s'), 'setup', 'ann', 'Set x')")
-    events = [each["security"] for each in by_type(told(), "security")]
+    events = [each["security"] for each in by_type(published(), "security")]
     assert [(each["what"], each["user"], each["address"], each["detail"]) for each in events] == [
         ("login-failed", "ann", "192.0.2.7", "2 failed"), ("login-failed", "eve", "192.0.2.9", "1 failed"),
         ("administration", "ann", "", "Set x")]
-    assert len(by_type(told(), "security")) == len(events)
-    # Its rows are pruned, and their numbers come again.
+    assert len(by_type(published(), "security")) == len(events)
+    # Its rows were pruned, and their numbers are reused.
     repofile.execute(fresh, "DELETE FROM accesslog")
     repofile.execute(fresh, "INSERT INTO accesslog VALUES('mallory', '192.0.2.1', 0, julianday('now'))")
-    told()
+    published()
     repofile.execute(fresh, "INSERT INTO accesslog VALUES('mallory', '192.0.2.1', 0, julianday('now'))")
-    assert by_type(told(), "security")[-1]["security"]["user"] == "mallory"
+    assert by_type(published(), "security")[-1]["security"]["user"] == "mallory"
 
 
-def test_nothing_is_written_where_nothing_is_told(told, fresh):
-    told()
+def test_a_run_without_news_writes_nothing(published, fresh):
+    published()
     with sqlite3.connect(fresh) as database:
         before = database.execute("PRAGMA data_version").fetchone()
-        told()
+        published()
         assert database.execute("PRAGMA data_version").fetchone() == before
 
 
-def test_nothing_is_lost_while_the_courier_is_away(tmp_path, fresh, fossil):
+def test_nothing_is_lost_while_the_courier_is_down(tmp_path, fresh, fossil):
     path = tmp_path / "events"
     with running(tmp_path / "courier", {"all": {"type": "file", "path": path}}) as courier:
         assert quarry("backoffice", "--nolease", "--courier", courier.socket, fresh).returncode == 0
@@ -116,56 +116,56 @@ def test_nothing_is_lost_while_the_courier_is_away(tmp_path, fresh, fossil):
         wait_until(lambda: path.exists() and "user-new" in path.read_text(), "the event")
 
 
-def test_a_check_in_that_waits_for_its_baseline_is_told_when_that_has_come(told, fresh):
+def test_a_check_in_is_published_once_its_baseline_has_arrived(published, fresh):
     content = b"some content\n"
     baseline = artifacts.manifest("the baseline", "2026-01-01T00:00:00", "ann", {"a.txt": content})
     first = artifacts.manifest("on it", "2026-01-02T00:00:00", "ann", {}, baseline=wire.sha3(baseline))
     mail.store(fresh, first)
-    assert by_type(told(), "artifact.check-in") == [], "nobody knows yet what is in it"
+    assert by_type(published(), "artifact.check-in") == [], "its files are not known yet"
     mail.store(fresh, baseline, content)
-    comments = [each["artifact"]["comment"] for each in by_type(told(), "artifact.check-in")]
+    comments = [each["artifact"]["comment"] for each in by_type(published(), "artifact.check-in")]
     assert sorted(comments) == ["on it", "the baseline"]
-    assert len(by_type(told(), "artifact.check-in")) == 2, "once"
+    assert len(by_type(published(), "artifact.check-in")) == 2, "once"
 
 
-def test_what_a_moderator_lets_through_is_told_then(told, fresh):
+def test_a_moderated_page_is_published_when_approved(published, fresh):
     name, = mail.store(fresh, documents.wiki_page("A page", "2026-01-01T00:00:00", "text"))
     mail.hold_back(fresh, name)
-    assert told() == []
+    assert published() == []
     mail.let_through(fresh, name)
-    wiki, = by_type(told(), "artifact.wiki")
+    wiki, = by_type(published(), "artifact.wiki")
     assert wiki["artifact"]["hash"] == name
-    assert len(by_type(told(), "artifact.wiki")) == 1, "once"
+    assert len(by_type(published(), "artifact.wiki")) == 1, "once"
 
 
-def test_many_long_comments_are_told(told, fresh):
-    # Together they are more than one message to the courier may have.
+def test_many_long_comments(published, fresh):
+    # Together they are longer than a request to the courier may be.
     long = [artifacts.manifest(f"{number} " + "\x01" * 40_000, f"2026-01-01T00:{number // 60:02}:{number % 60:02}", "ann", {})
             for number in range(100)]
     mail.store(fresh, *long)
-    assert len(by_type(told(), "artifact.check-in")) == 100
-    assert len(by_type(told(), "artifact.check-in")) == 100, "once"
+    assert len(by_type(published(), "artifact.check-in")) == 100
+    assert len(by_type(published(), "artifact.check-in")) == 100, "once"
 
 
-def test_others_hear_of_failures_without_paths_and_addresses(told, fresh, fossil, tmp_path):
+def test_failures_are_published_without_paths_and_addresses(published, fresh, fossil, tmp_path):
     mail.set_up(fresh, fossil, tmp_path / "mail", email_send_dir=str(tmp_path / "not there"))
     mail.subscribe(fresh, "bob@example.net", "w", user="bob")
     fossil("user", "new", "bob", "", "some-password", "-R", fresh)
     fossil("user", "capabilities", "bob", "j", "-R", fresh)
     mail.store(fresh, documents.wiki_page("A page", "2026-01-01T00:00:00", "text"))
-    events = told(failing="bob@example.net")
+    events = published(failing="bob@example.net")
     failure, = (each["failure"] for each in by_type(events, "backoffice.failure"))
     assert failure["job"] == "mail" and "email-send-dir" in failure["message"]
     assert "bob@" not in json.dumps(events) and str(tmp_path) not in json.dumps(events)
 
 
-def test_what_waits_for_its_source_is_no_damage(told, fresh):
+def test_a_delta_without_its_source_is_not_damage(published, fresh):
     source = b"".join(b"line %d\n" % number for number in range(200))
     target = documents.wiki_page("A page", "2026-01-01T00:00:00", source.decode() + "one more\n")
     original = documents.wiki_page("A page", "2026-01-01T00:00:00", source.decode())
     mail.send(fresh, wire.delta_card(wire.sha3(target), wire.sha3(original), delta.create(original, target)))
     repofile.execute(fresh, "DELETE FROM config WHERE name='quarry-maintenance'")
-    assert told() == []
+    assert published() == []
     mail.store(fresh, original)
-    told()
-    assert {each["artifact"]["hash"] for each in by_type(told(), "artifact.wiki")} == {wire.sha3(target), wire.sha3(original)}
+    published()
+    assert {each["artifact"]["hash"] for each in by_type(published(), "artifact.wiki")} == {wire.sha3(target), wire.sha3(original)}

@@ -1,5 +1,4 @@
-"""Hooks that `fossil hook add` stored: what they read is what they read under `fossil backoffice`, and the server has
-them run."""
+"""Hooks that `fossil hook add` stored run as under `fossil backoffice`."""
 
 import re
 import shutil
@@ -32,11 +31,11 @@ def lines(path):
     return path.read_text().splitlines() if path.exists() else []
 
 
-def last_told(path):
+def last_reported(path):
     return repofile.value(path, "SELECT value FROM config WHERE name='hook-last-rcvid'")
 
 
-def test_a_hook_reads_what_it_reads_under_fossil(small, serve_hooks, fossil, tmp_path):
+def test_a_hook_gets_the_same_input_as_from_fossil(small, serve_hooks, fossil, tmp_path):
     theirs = repofile.copy(small, tmp_path / "theirs.fossil")
     for path, output in ((small, "ours.txt"), (theirs, "theirs.txt")):
         add_hook(fossil, path, tmp_path / output)
@@ -45,37 +44,36 @@ def test_a_hook_reads_what_it_reads_under_fossil(small, serve_hooks, fossil, tmp
     fastcgi.ask(server.socket, "/")
     wait_until(lambda: lines(tmp_path / "ours.txt.words"), "the hook")
     assert sorted(lines(tmp_path / "ours.txt")) == sorted(lines(tmp_path / "theirs.txt"))
-    assert lines(tmp_path / "ours.txt"), "there was nothing to read"
+    assert lines(tmp_path / "ours.txt"), "the input is empty"
     assert lines(tmp_path / "ours.txt.words") == [f"R={small} A=. F={shutil.which('fossil')}"]
     assert lines(tmp_path / "theirs.txt.words") == [f"R={theirs} A=. F={shutil.which('fossil')}"]
-    # The courier may be quicker than the mark.
-    wait_until(lambda: last_told(small) == last_told(theirs), "the mark")
-    # Once: fossil has nothing left to tell it.
+    # The mark is stored after the hook has run.
+    wait_until(lambda: last_reported(small) == last_reported(theirs), "the mark")
+    # Once: fossil finds nothing to do.
     fossil("backoffice", "--nolease", small)
     assert len(lines(tmp_path / "ours.txt.words")) == 1
 
 
-def test_what_the_courier_says_is_a_line_of_the_log(fresh, serve_hooks):
+def test_the_couriers_messages_are_in_the_servers_log(fresh, serve_hooks):
     server = serve_hooks(fresh)
     server.wait_for_log("ready: 0 destinations")
     line, = (line for line in server.log().splitlines() if "ready: 0 destinations" in line)
     assert re.fullmatch(r"\[\S+Z\] notice: \[courier\] ready: 0 destinations, listening on \S+", line), line
 
 
-def test_a_push_that_goes_on_is_waited_for(fresh, serve_hooks, fossil, tmp_path):
+def test_hooks_wait_for_the_end_of_a_push(fresh, serve_hooks, fossil, tmp_path):
     add_hook(fossil, fresh, tmp_path / "out")
     repofile.set_config(fresh, "hook-embargo", str(int(time.time()) + 3600))
     server = serve_hooks(fresh)
     fastcgi.ask(server.socket, "/")
     wait_until(lambda: "quarry-told" in repofile.value(fresh, "SELECT group_concat(name) FROM config"), "a run")
-    # With the lease it would have it for a minute.
     assert quarry("backoffice", "--nolease", "--courier", tmp_path / "courier.sock", fresh).returncode == 0
     assert not lines(tmp_path / "out.words")
     repofile.set_config(fresh, "hook-embargo", str(int(time.time()) - 1))
     wait_until(lambda: fastcgi.ask(server.socket, "/") and lines(tmp_path / "out.words"), "the hook")
 
 
-def test_hooks_of_other_kinds_are_not_run(fresh, serve_hooks, fossil, tmp_path):
+def test_other_kinds_of_hooks_are_not_run(fresh, serve_hooks, fossil, tmp_path):
     add_hook(fossil, fresh, tmp_path / "before", "before-commit")
     add_hook(fossil, fresh, tmp_path / "off", "disabled")
     add_hook(fossil, fresh, tmp_path / "after")
@@ -85,9 +83,9 @@ def test_hooks_of_other_kinds_are_not_run(fresh, serve_hooks, fossil, tmp_path):
     assert not lines(tmp_path / "before.words") and not lines(tmp_path / "off.words")
 
 
-def test_after_a_quiet_day_no_request_is_left_out(fresh, serve_hooks, fossil, tmp_path):
-    """Both tell of a day at the most. Fossil counts from the first request of that day, and leaves it out where the
-    last that was told is older; here it is told of, as all that came since."""
+def test_after_a_quiet_day_no_receipt_is_skipped(fresh, serve_hooks, fossil, tmp_path):
+    """Both report at most a day. Fossil skips the first receipt of that day if the last reported one is older; we do
+    not."""
     pages = [documents.wiki_page(f"Page{number}", f"2026-01-0{number}T00:00:00", "text") for number in range(1, 6)]
     repofile.set_config(fresh, "backoffice-disable", 1)
     for page in pages:
@@ -95,7 +93,7 @@ def test_after_a_quiet_day_no_request_is_left_out(fresh, serve_hooks, fossil, tm
     repofile.set_config(fresh, "backoffice-disable", 0)
     names = [wire.sha3(page) for page in pages]
     rows = dict(repofile.query(fresh, "SELECT uuid, rcvid FROM blob"))
-    # The first was told of four days ago, the second came unseen three days ago, and then it was quiet.
+    # The first was reported four days ago, the second arrived three days ago and was not.
     for name, days in zip(names, [4, 3, 0.5, 0.25, 0]):
         repofile.execute(fresh, "UPDATE rcvfrom SET mtime=julianday('now')-? WHERE rcvid=?", days, rows[name])
     repofile.execute(fresh, "UPDATE rcvfrom SET mtime=julianday('now')-5 WHERE rcvid<?", rows[names[0]])
@@ -108,8 +106,8 @@ def test_after_a_quiet_day_no_request_is_left_out(fresh, serve_hooks, fossil, tm
     fastcgi.ask(serve_hooks(fresh).socket, "/")
     wait_until(lambda: lines(tmp_path / "ours.txt.words"), "the hook")
 
-    def told(output):
+    def reported(output):
         return [line.split()[0] for line in lines(tmp_path / output)]
-    assert told("theirs.txt") == names[3:]
-    assert told("ours.txt") == names[2:]
-    wait_until(lambda: last_told(fresh) == last_told(theirs) == str(rows[names[4]]), "the mark")
+    assert reported("theirs.txt") == names[3:]
+    assert reported("ours.txt") == names[2:]
+    wait_until(lambda: last_reported(fresh) == last_reported(theirs) == str(rows[names[4]]), "the mark")

@@ -1,5 +1,5 @@
-"""The courier and runs of the backoffice are killed at random while clients push: whatever came is told, by webhook, into
-a file and by mail. Where nobody is killed it is told once."""
+"""The courier and backoffice runs are killed at random while clients push: every artifact is reported by webhook, in a
+file and by mail; without kills, once."""
 
 import contextlib
 import itertools
@@ -45,7 +45,7 @@ class World:
         secret = repofile.add_user(path, "hand", "written", "giox")
         self.peer = wire.Peer(port, "/", "hand", secret, repofile.project_code(path))
         self.pages = {}  # title by the artifact's name
-        # What is there before anybody asks is no news.
+        # The first run only stores the current position.
         self.poke_until(lambda: repofile.value(path, "SELECT value FROM config WHERE name='quarry-told'"), "a first run")
 
     def push(self):
@@ -56,7 +56,7 @@ class World:
         self.pages[wire.sha3(page)] = title
 
     def poke_until(self, condition, what, seconds=60):
-        """Asks for something each second, so that there are runs, until CONDITION."""
+        """Sends a request each second, which starts runs, until CONDITION."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             assert not self.peer.pull().errors()
@@ -68,7 +68,6 @@ class World:
         return [pid for pid in process.children(self.server.main.pid) if process.name(pid) == kind]
 
     def pages_in_file(self):
-        """Every line is whole."""
         events = [json.loads(line) for line in self.lines.read_text().splitlines()] if self.lines.exists() else []
         return pages_in(events)
 
@@ -83,7 +82,7 @@ class World:
         return all(each["waiting"] == 0 and each["dead"] == 0 for each in json.loads(done.stdout)["destinations"])
 
     def end_claims(self):
-        """As if the five minutes had passed for which a mail is in the hands of a process that was killed."""
+        """As if the five minutes had passed for which a killed process has claimed a mail."""
         if repofile.value(self.path, "SELECT 1 FROM sqlite_schema WHERE name='fx_quarry_mail'"):
             repofile.execute(self.path, "UPDATE fx_quarry_mail SET due=due-400")
 
@@ -93,7 +92,7 @@ def pages_in(events):
 
 
 class Killer:
-    """Kills the courier and runs of the backoffice in turns, at any moment of their lives."""
+    """Kills the courier and backoffice runs in turn, at any moment."""
 
     def __init__(self, world, seed):
         self.world = world
@@ -134,8 +133,8 @@ def world(tmp_path, fossil, start):
         yield World(path, fossil, tmp_path, start, hook)
 
 
-def check_all_is_told(world):
-    """And returns how often each was, in all ways."""
+def wait_for_all(world):
+    """Returns the pages that were reported: by webhook, in the file, and by mail."""
     world.poke_until(lambda: set(pages_in(world.hook.taken)) >= set(world.pages), "all events by webhook")
     wait_until(lambda: set(world.pages_in_file()) >= set(world.pages), "all events in the file")
     world.end_claims()
@@ -150,15 +149,15 @@ def test_no_event_and_no_alert_is_lost(world, pushes):
         for _ in range(pushes):
             world.push()
             time.sleep(0.1)
-    for told in check_all_is_told(world):
-        assert len(told) >= pushes
+    for reported in wait_for_all(world):
+        assert len(reported) >= pushes
     assert all(count >= 2 for count in killer.killed.values()), killer.killed
 
 
-def test_where_nobody_is_killed_nothing_is_told_twice(world):
+def test_without_kills_nothing_is_reported_twice(world):
     for _ in range(60):
         world.push()
         time.sleep(0.03)
-    by_hook, in_file, by_mail = check_all_is_told(world)
+    by_hook, in_file, by_mail = wait_for_all(world)
     assert by_hook == in_file == list(world.pages)
     assert sorted(by_mail) == sorted(world.pages.values())
