@@ -56,7 +56,7 @@ class HookSender final : public Sender {
       base::log(base::LogLevel::kNotice, "[hooks] {}: {}", repository,
                 base::printable(ended->output, command.max_output));
     }
-    std::string why = fmt::format("a hook of {}: {}", repository, ended->in_words());
+    std::string why = fmt::format("hook of {}: {}", repository, ended->in_words());
     if (ended->how != base::CommandEnd::How::kExited) return give_up(std::move(why));
     if (ended->code == EX_TEMPFAIL) return retry_later(std::move(why));
     if (ended->code != 0) base::log(base::LogLevel::kWarning, "[hooks] {}", why);

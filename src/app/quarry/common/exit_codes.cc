@@ -14,7 +14,7 @@ int failed(const base::Error& error) {
 int exit_code_of(const base::Result<void>& done) {
   if (!done) return failed(done.error());
   const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  return is_written ? kDone : failed(base::fail_errno("standard output").error());
+  return is_written ? kDone : failed(base::fail_errno("cannot write to standard output").error());
 }
 
 }  // namespace quarry::app

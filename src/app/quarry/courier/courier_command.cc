@@ -67,7 +67,7 @@ nlohmann::json json_of(const courier::CourierConfig& config, const SubscriptionS
 }
 
 void print_table(const courier::CourierConfig& config, const spool::StreamStatus& status) {
-  fmt::print("courier: {}, {} on the disk\n\n", status.is_held ? "running" : "not running",
+  fmt::print("courier: {}, {} on disk\n\n", status.is_held ? "running" : "not running",
              short_amount(static_cast<double>(status.bytes)));
   Table table({"DESTINATION", "TYPE", ">WAITING", ">OLDEST", ">TRIES", ">DELIVERED", ">DEAD",
                ">AGO", "LAST ERROR"});
@@ -103,7 +103,7 @@ Result<void> forget(const CourierArguments& arguments) {
   }
   auto stream = spool::Stream::open({.location = spool_of(config)}, report);
   if (!stream && stream.error().code == ErrorCode::kBusy) {
-    return fail(ErrorCode::kBusy, "the courier is running: stop it first");
+    return fail(ErrorCode::kBusy, "the courier is running; stop it first");
   }
   if (!stream) return std::unexpected(stream.error());
   QUARRY_TRY((*stream)->unsubscribe(name));

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -164,8 +163,7 @@ int run_peer_status(const PeerArguments& arguments) {
   } else {
     print_table(*all);
   }
-  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  return is_written ? kDone : failed(base::fail_errno("standard output").error());
+  return exit_code_of({});
 }
 
 }  // namespace quarry::app
