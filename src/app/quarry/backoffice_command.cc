@@ -14,7 +14,6 @@
 #include <map>
 #include <memory>
 #include <system_error>
-#include <thread>
 
 #include "commands.h"
 #include "common/exit_codes.h"
@@ -268,7 +267,7 @@ int run_apart(const BackofficeArguments& arguments, const std::string& file) {
   int status = 0;
   while (::waitpid(*pid, &status, 0) < 0) {
     // Ctrl-C reaches the child, too; other signals are passed on.
-    if (Interruption::signal() != 0) ::kill(*pid, SIGTERM);
+    if (is_interrupted()) ::kill(*pid, SIGTERM);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
 }
@@ -276,29 +275,19 @@ int run_apart(const BackofficeArguments& arguments, const std::string& file) {
 int run_each(const BackofficeArguments& arguments, const std::vector<std::string>& files) {
   int code = kDone;
   for (const std::string& file : files) {
-    if (Interruption::signal() != 0) break;
+    if (is_interrupted()) break;
     code = std::max(code, run_apart(arguments, file));
   }
   return code;
 }
 
-/// Sleeps for TIME or until a signal arrives.
-void wait_for(std::chrono::seconds time) {
-  const auto end = steady_clock::now() + time;
-  while (Interruption::signal() == 0 && steady_clock::now() < end) {
-    // A signal interrupts the sleep, which is not restarted.
-    const timespec step{1, 0};
-    ::nanosleep(&step, nullptr);
-  }
-}
-
-int poll(const BackofficeArguments& arguments) {
+int poll(const BackofficeArguments& arguments, const control::Channel& master) {
   struct Seen {
     std::string state;
     steady_clock::time_point ran;
   };
   std::map<std::string, Seen> seen;
-  while (Interruption::signal() == 0) {
+  while (!is_interrupted()) {
     for (const std::string& file : arguments.files) {
       Seen& last = seen[file];
       const bool is_due = arguments.min > 0 &&
@@ -310,7 +299,7 @@ int poll(const BackofficeArguments& arguments) {
       run_apart(arguments, file);
       last = {state, steady_clock::now()};
     }
-    wait_for(std::chrono::seconds(arguments.poll));
+    sleep_for(std::chrono::seconds(arguments.poll), master, false);
   }
   return kDone;
 }
@@ -339,7 +328,7 @@ int run_for_server(const BackofficeArguments& arguments, const control::Channel&
 int run_backoffice(const BackofficeArguments& arguments) {
   const control::Channel master = control::Channel::of_standard_input();
   const Interruption interruption;
-  if (arguments.poll > 0) return poll(arguments);
+  if (arguments.poll > 0) return poll(arguments, master);
   if (arguments.is_automatic) return run_for_server(arguments, master);
   if (arguments.files.size() > 1) return run_each(arguments, arguments.files);
   const auto done = BackofficeRun(arguments, master).run(arguments.files.front());
