@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
-#include <random>
 #include <vector>
 
 #include "scheduled_threading.h"
@@ -23,21 +22,14 @@ class Path {
       return Decision{0, static_cast<std::uint8_t>(choice), 0};
     });
   }
-  /// Randomly.
-  explicit Path(std::uint64_t seed) : at_random_(true), random_(seed) {}
 
-  void begin() {
-    depth_ = 0;
-    if (!at_random_) return;
-    decisions_.clear();
-    rarity_ = random_() % 6;
-  }
+  void begin() { depth_ = 0; }
 
   /// One of COUNT alternatives, or nothing if the number was different the last time. ALLOWED has a
-  /// bit for each; the first is always allowed, and in random mode usually preferred if USUAL.
-  std::optional<int> take(int count, std::uint64_t allowed, bool usual) {
+  /// bit for each; the first is always allowed.
+  std::optional<int> take(int count, std::uint64_t allowed) {
     if (depth_ == decisions_.size()) {
-      const int chosen = at_random_ ? draw(allowed, usual) : std::countr_zero(allowed);
+      const int chosen = std::countr_zero(allowed);
       decisions_.push_back({allowed & ~(std::uint64_t{1} << chosen),
                             static_cast<std::uint8_t>(chosen), static_cast<std::uint8_t>(count)});
     }
@@ -74,18 +66,8 @@ class Path {
     std::uint8_t count;  // 0: unknown
   };
 
-  int draw(std::uint64_t allowed, bool usual) {
-    if (usual && random_() % (1U << rarity_) != 0) return std::countr_zero(allowed);
-    auto skipped = random_() % static_cast<unsigned>(std::popcount(allowed));
-    for (; skipped > 0; --skipped) allowed &= allowed - 1;
-    return std::countr_zero(allowed);
-  }
-
   std::vector<Decision> decisions_;
   std::size_t depth_ = 0;
-  bool at_random_ = false;
-  std::mt19937_64 random_;
-  std::uint64_t rarity_ = 0;  // of unusual choices; differs for each schedule
 };
 
 }  // namespace quarry::spool::schedule

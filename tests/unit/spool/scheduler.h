@@ -32,7 +32,6 @@ class Scheduler {
   void join(const Fiber& fiber);
   void step(const std::source_location& where);
   void lock(Mutex& mutex);
-  bool try_lock(Mutex& mutex);
   void unlock(Mutex& mutex);
   bool wait(Condition& condition, Mutex& mutex, TimePoint deadline);
   void notify(Condition& condition, bool all);
@@ -50,7 +49,7 @@ class Scheduler {
   static constexpr std::size_t kMaxTrace = 256UZ * 1024;
   static constexpr std::size_t kMaxFibers = 20;  // the alternatives of a choice fit into 64 bits
 
-  enum class Action : std::uint8_t { kRun, kTimeOut, kWakeForNothing };
+  enum class Action : std::uint8_t { kRun, kTimeOut };
   struct Alternative {
     Action action;
     Fiber* fiber;
@@ -62,8 +61,8 @@ class Scheduler {
   void reschedule();
   void list_alternatives(bool goes_on);
   void list_deadlines(bool idle);
-  Alternative choose_alternative(bool goes_on);
-  int choose(int count, std::uint64_t allowed, bool usual);
+  Alternative choose_alternative();
+  int choose(int count, std::uint64_t allowed);
   void wake(Fiber& fiber, bool timed_out);
   void resume(Fiber& fiber);
   void switch_to(Fiber& next);
