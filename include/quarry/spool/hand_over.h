@@ -21,7 +21,6 @@
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/spool/queue.h"
-#include "quarry/spool/retry_delay.h"
 #include "quarry/spool/stream.h"
 
 namespace quarry::spool {

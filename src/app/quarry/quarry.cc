@@ -24,7 +24,6 @@
 #include "remote/password.h"
 #include "remote/remote_commands.h"
 #include "spool/spool_commands.h"
-#include "spool/spool_parameters.h"
 #include "status/status_commands.h"
 #include "usage.h"
 

@@ -39,7 +39,7 @@ class Call {
   Result<void> wait(short events);
   Result<void> receive(std::string& to, std::size_t size);
   std::unexpected<base::Error> too_late() const {
-    return fail(ErrorCode::kBusy, path_ + ": no answer in time: some of it may have been taken");
+    return fail(ErrorCode::kBusy, path_ + ": timed out; some messages may have been stored");
   }
   std::unexpected<base::Error> broken() const {
     const int error = errno;
@@ -66,7 +66,7 @@ Result<void> Call::connect() {
     if (errno == EINTR) continue;
     if (errno == EAGAIN) return too_late();
     if (errno != ENOENT && errno != ECONNREFUSED) return broken();
-    return fail(ErrorCode::kNotFound, path_ + ": nobody takes messages there");
+    return fail(ErrorCode::kNotFound, path_ + ": no process accepts messages");
   }
   if (::fcntl(fd_.get(), F_SETFL, O_NONBLOCK) != 0) return broken();
   return {};

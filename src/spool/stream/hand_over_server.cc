@@ -105,9 +105,9 @@ Result<std::unique_ptr<HandOverServer>> HandOverServer::start(Stream& stream, Fd
                                                               const HandOverOptions& options) {
   if (options.max_clients < 1 || options.max_request_bytes < kMaxHandOver + kFrameHeader ||
       options.time_out < milliseconds(1)) {
-    return fail(ErrorCode::kInvalid, fmt::format("a hand-over has one client at least, {} bytes "
-                                                 "and 1 ms",
-                                                 kMaxHandOver));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("hand-over: minimum options: 1 client, {} bytes, 1 ms",
+                            kMaxHandOver + kFrameHeader));
   }
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return base::fail_errno("eventfd");
@@ -115,7 +115,8 @@ Result<std::unique_ptr<HandOverServer>> HandOverServer::start(Stream& stream, Fd
     return std::unique_ptr<HandOverServer>(new HandOverServer(std::make_unique<Loop>(
         stream, std::move(listener), std::move(wake), std::move(reporter), options)));
   } catch (const std::system_error& error) {
-    return fail(ErrorCode::kIo, fmt::format("no thread for a hand-over: {}", error.what()));
+    return fail(ErrorCode::kIo,
+                fmt::format("cannot start a thread for hand-overs: {}", error.what()));
   }
 }
 
@@ -150,7 +151,7 @@ bool HandOverServer::Loop::round() {
   }
   if (::poll(polled.data(), polled.size(), until_deadline()) < 0) {
     if (errno == EINTR) return true;
-    reporter_(fmt::format("hand-over: ended: poll: {}", std::generic_category().message(errno)));
+    reporter_(fmt::format("hand-over: stopped: poll: {}", std::generic_category().message(errno)));
     return false;
   }
   if (polled[0].revents != 0) return false;
@@ -201,7 +202,7 @@ void HandOverServer::Loop::serve(Client& client, short events) {
   if (client.request.empty() && client.answer.empty()) {
     client.is_gone = true;  // an idle connection, not an error
   } else {
-    drop(client, "it has stopped in the middle");
+    drop(client, "timed out within a request");
   }
 }
 
@@ -218,7 +219,7 @@ void HandOverServer::Loop::receive(Client& client) {
   if (client.request.empty()) client.deadline = after(options_.time_out);
   client.request.append(buffer.data(), static_cast<std::size_t>(count));
   if (client.length == 0 && client.request.size() == kFrameHeader && !begin_request(client)) {
-    drop(client, "it sends requests that are too long, or empty");
+    drop(client, "request too long or empty");
   }
 }
 
@@ -239,7 +240,7 @@ void HandOverServer::Loop::append_whole() {
     if (one.is_gone || !one.is_whole() || !one.answer.empty()) continue;
     auto messages = decode_request(std::string_view(one.request).substr(kFrameHeader));
     if (!messages) {
-      drop(one, "what it sends is no request");
+      drop(one, "invalid request");
       continue;
     }
     served.emplace_back(&one, messages->size());
@@ -277,7 +278,7 @@ void HandOverServer::Loop::write(Client& client) {
 
 void HandOverServer::Loop::drop(Client& client, const std::string& why) {
   client.is_gone = true;
-  reporter_("hand-over: a client was dropped: " + why);
+  reporter_("hand-over: client disconnected: " + why);
 }
 
 /// Removes disconnected clients.

@@ -1,7 +1,7 @@
 // Settles messages: an event for each, and a dead letter for each that is given up, which is on
 // disk before the subscription forgets the message.
 #include <algorithm>
-#include <random>
+#include <cmath>
 #include <string_view>
 
 #include "envelope.h"
@@ -14,6 +14,8 @@ using base::Result;
 namespace {
 
 constexpr milliseconds kMaxDelay = std::chrono::hours(24);
+// The part of a delay that is random.
+constexpr double kJitter = 0.1;
 
 /// ERROR cut to its maximum length, but not within a character.
 std::string shortened(std::string_view error) {
@@ -26,6 +28,14 @@ std::string shortened(std::string_view error) {
 }
 
 }  // namespace
+
+milliseconds RetryDelay::after(std::uint32_t attempts, double random) const {
+  // May be infinite after many attempts; the limit applies then, too.
+  const double growth = std::pow(2.0, attempts > 0 ? attempts - 1 : 0);
+  const double full =
+      std::min(static_cast<double>(base.count()) * growth, static_cast<double>(max.count()));
+  return std::max(milliseconds(1), milliseconds(std::llround(full * (1 - kJitter * random))));
+}
 
 /// One call of settle(), under the subscription's mutex.
 class SubscriptionCore::SettleCall {
@@ -44,7 +54,7 @@ class SubscriptionCore::SettleCall {
   SubscriptionCore& core_;
   std::set<std::uint64_t> settled_;
   std::vector<Event> events_;
-  std::vector<DeadLetter> letters_;
+  std::vector<StreamedMessage> letters_;
   bool has_postponed_ = false;
 };
 
@@ -90,10 +100,10 @@ Result<void> SubscriptionCore::SettleCall::give_up(const Settlement& settlement,
     return {};
   }
   message->attempts = attempts;
-  const std::string error = shortened(settlement.error);
-  letters_.push_back({.message = std::move(*message), .error = error});
+  message->error = shortened(settlement.error);
   events_.emplace_back(
-      GivenUp{.sequence = settlement.sequence, .time = core_.now(), .error = error});
+      GivenUp{.sequence = settlement.sequence, .time = core_.now(), .error = message->error});
+  letters_.push_back(std::move(*message));
   return {};
 }
 

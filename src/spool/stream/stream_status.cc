@@ -40,7 +40,7 @@ Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& s
 Result<SubscriptionStatistics> read_statistics(const SpoolFiles& files,
                                                const std::string& subscription, std::uint64_t end) {
   QUARRY_TRY_ASSIGN(const SubscriptionState state, state_of(files, subscription));
-  SubscriptionStatistics figures = statistics_of(subscription, state, end);
+  SubscriptionStatistics figures = state.statistics(subscription, end);
   const SpoolLocation location{.folder = files.folder(), .name = files.name()};
   QUARRY_TRY(visit_stream(
       location, subscription,

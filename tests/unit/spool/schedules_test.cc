@@ -333,7 +333,7 @@ TEST_CASE("in all schedules: outside its hours a queue waits for them") {
     const TimePoint start = now();
     std::vector<seconds> times;
     const auto passed = [&] { return std::chrono::duration_cast<seconds>(now() - start); };
-    const auto engine = std::make_shared<Engine>(Engine::Setup{
+    const auto engine = std::make_shared<Engine>(EngineSetup{
         .options = *whole,
         .consumer = [&](std::span<const Message> batch, const std::stop_token&) -> Delivery {
           times.push_back(passed());
@@ -342,8 +342,6 @@ TEST_CASE("in all schedules: outside its hours a queue waits for them") {
         .reporter = [](const std::string&) {},
         .figures = std::make_shared<Figures>(),
         .files = SpoolFiles(system, "/spool", "q", false),
-        .disk = nullptr,
-        .on_empty = {},
         .local_time =
             [&] {
               std::tm local{};
