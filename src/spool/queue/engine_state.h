@@ -76,10 +76,26 @@ struct EngineState {
 
   /// Messages in the store and with consumers.
   std::uint64_t held() const { return store->waiting() + in_flight; }
-  /// The number of messages to compare with the marks.
-  std::uint64_t fullness() const;
+  /// The number of messages to compare with the marks. With disk assistance, messages being
+  /// delivered do not count: consumers may keep them for long, and the high watermark must be within
+  /// reach then.
+  std::uint64_t fullness() const {
+    if (is_read_elsewhere()) return disk->unsettled();
+    return is_da_enabled() ? store->waiting() : held();
+  }
   /// Updates the figures.
-  void count();
+  void count() {
+    const std::uint64_t all = held();
+    step();
+    undelivered.store(all, std::memory_order_release);
+    if (disk == nullptr) {
+      setup.figures->set_size(all);
+      return;
+    }
+    // A writer does not know what was delivered: use the upper bound.
+    setup.figures->on_disk = setup.consumer ? all : disk->unsettled();
+    setup.figures->disk_bytes = disk->bytes();
+  }
   /// If another process delivers, updates its progress, on which fullness() depends.
   void refresh_progress();
   void report(const std::string& line) const { setup.reporter(line); }
@@ -108,27 +124,5 @@ struct EngineState {
   std::vector<Message> earlier;  // left by consumers at the end; older than the helper's
   bool is_closing = false;
 };
-
-// Inline, because both are called for each message.
-
-inline void EngineState::count() {
-  const std::uint64_t all = held();
-  step();
-  undelivered.store(all, std::memory_order_release);
-  if (disk == nullptr) {
-    setup.figures->set_size(all);
-    return;
-  }
-  // A writer does not know what was delivered: use the upper bound.
-  setup.figures->on_disk = setup.consumer ? all : disk->unsettled();
-  setup.figures->disk_bytes = disk->bytes();
-}
-
-/// With disk assistance, messages being delivered do not count: consumers may keep them for long,
-/// and the high watermark must be within reach then.
-inline std::uint64_t EngineState::fullness() const {
-  if (is_read_elsewhere()) return disk->unsettled();
-  return is_da_enabled() ? store->waiting() : held();
-}
 
 }  // namespace quarry::spool

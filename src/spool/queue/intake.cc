@@ -119,9 +119,10 @@ std::size_t Intake::count_good(std::size_t max, std::span<const Message> message
   const auto too_long = std::ranges::find_if(
       messages, [max](const Message& one) { return one.content.size() > max; });
   if (too_long != messages.end()) {
-    *error = {ErrorCode::kLimit,
-              fmt::format("message too long: {} bytes, of at most {}{}", too_long->content.size(),
-                          max, max < kMaxContent ? " with this queue.maxdiskspace" : "")};
+    *error = {
+        ErrorCode::kLimit,
+        fmt::format("message too long: {} bytes; the maximum is {}{}", too_long->content.size(),
+                    max, max < kMaxContent ? " with this queue.maxdiskspace" : "")};
   }
   return static_cast<std::size_t>(too_long - messages.begin());
 }

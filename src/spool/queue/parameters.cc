@@ -100,8 +100,9 @@ constexpr Entry bytes(Parameter parameter) {
             const auto value = base::parse_number<std::int64_t>(digits);
             if (!value || *value < 0 || *value > (std::int64_t{1} << 50) >> shift ||
                 static_cast<std::uint64_t>(*value) << shift < kMin) {
-              return wrong(it, text,
-                           fmt::format("bytes, at least {}, with k, m or g for more", kMin));
+              return wrong(
+                  it, text,
+                  fmt::format("a number of bytes, at least {}, optionally with k, m or g", kMin));
             }
             o.*kMember = static_cast<std::uint64_t>(*value) << shift;
             return {};

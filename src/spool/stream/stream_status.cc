@@ -32,7 +32,7 @@ Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& s
     if (reading.state) return std::move(*reading.state);
   }
   return fail(ErrorCode::kNotFound,
-              fmt::format("{}: there is no journal of a subscription {} that can be read",
+              fmt::format("{}: cannot find or read the journal of subscription {}",
                           files.folder().string(), subscription));
 }
 

@@ -17,7 +17,7 @@ void SubscriptionState::set_waiting(Open::iterator message, std::int64_t due, st
   waiting_.emplace(due, message->first);
 }
 
-void SubscriptionState::set_in_hand(Open::iterator message) {
+void SubscriptionState::set_in_flight(Open::iterator message) {
   waiting_.erase({message->second.due, message->first});
   message->second.is_in_flight = true;
 }
@@ -56,7 +56,7 @@ struct SubscriptionState::Change {
   void operator()(const TakenAgain& event) const {
     with(event.sequence, [this](Open::iterator message) {
       ++message->second.attempts;
-      state.set_in_hand(message);
+      state.set_in_flight(message);
     });
   }
   void operator()(const Done& event) const {

@@ -134,7 +134,7 @@ class SubscriptionState {
   using Open = std::map<std::uint64_t, OpenMessage>;
   const Position& first_at() const { return open_.begin()->second.at; }
   void set_waiting(Open::iterator message, std::int64_t due, std::int64_t delay);
-  void set_in_hand(Open::iterator message);
+  void set_in_flight(Open::iterator message);
   void close(Open::iterator message);
   void note_error(const std::string& error, std::int64_t time);
 

@@ -106,7 +106,7 @@ def test_drain_continues_when_a_full_disk_has_room_again(spool, tmp_path):
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    (("--maxfilesize", 1), "queue.maxfilesize = 1: must be bytes, at least 1024"),
+    (("--maxfilesize", 1), "queue.maxfilesize = 1: must be a number of bytes, at least 1024"),
     (("--highwatermark", 5, "--lowwatermark", 9), "queue.lowwatermark (9) must be below queue.highwatermark (5)"),
     (("--maxdiskspace", "64k"), "queue.maxfilesize (1048576) must not be above queue.maxdiskspace (65536)"),
     (("--type", "disk", "--highwatermark", 5), "queue.highwatermark needs queue.type memory"),

@@ -35,6 +35,19 @@ QueueOptions disk_assisted() {
   return options;
 }
 
+/// A disk queue, or one in memory without files, with WORKERS.
+QueueOptions of_type(QueueType type, std::size_t workers = 1) {
+  QueueOptions options = disk_assisted();
+  options.type = type;
+  options.worker_threads = workers;
+  options.worker_thread_minimum_messages = workers > 1 ? std::optional(1UZ) : std::nullopt;
+  if (type == QueueType::kDisk) return options;
+  options.filename.clear();
+  options.high_watermark.reset();
+  options.low_watermark.reset();
+  return options;
+}
+
 /// A queue in a schedule, from start to end.
 struct Life {
   explicit Life(const QueueOptions& chosen, std::vector<std::string> on_disk = {})
@@ -175,7 +188,7 @@ TEST_CASE("in all schedules: producers while the queue ends") {
   });
 }
 
-TEST_CASE("in all schedules: two who end a queue that has just begun") {
+TEST_CASE("in all schedules: two threads that end a queue that has just started") {
   in_all(2, 0, [] {
     Life life(disk_assisted(), {"a"});
     life.start();
@@ -202,11 +215,8 @@ TEST_CASE("in all schedules: two workers, the high water mark again and again" *
 }
 
 TEST_CASE("in all schedules: a disk queue with two producers") {
-  QueueOptions options = disk_assisted();
-  options.type = QueueType::kDisk;
-  options.worker_threads = 1;
   in_all(2, 0, [&] {
-    Life life(options);
+    Life life(of_type(QueueType::kDisk));
     life.start();
     Thread other(
         [&] { schedule::require(life.queue->enqueue({.content = "a"}).has_value(), "not taken"); });
@@ -219,11 +229,9 @@ TEST_CASE("in all schedules: a disk queue with two producers") {
   });
 }
 
-TEST_CASE("in all schedules: a message arrives at a disk queue with a consumer while it ends") {
-  QueueOptions options = disk_assisted();
-  options.type = QueueType::kDisk;
+TEST_CASE("in all schedules: a message arrives at a disk queue while it ends") {
   in_all(3, 0, [&] {
-    Life life(options);
+    Life life(of_type(QueueType::kDisk));
     life.start();
     bool is_taken = false;
     Thread other([&] { is_taken = life.queue->enqueue({.content = "a"}).has_value(); });
@@ -239,11 +247,7 @@ TEST_CASE("in all schedules: a message arrives at a disk queue with a consumer w
 }
 
 TEST_CASE("in all schedules: a queue that ends goes on waiting before it tries again") {
-  QueueOptions options = disk_assisted();
-  options.type = QueueType::kMemory;
-  options.filename.clear();
-  options.high_watermark.reset();
-  options.low_watermark.reset();
+  QueueOptions options = of_type(QueueType::kMemory);
   options.timeout_shutdown = milliseconds(100);
   for (const milliseconds pause : {milliseconds(30), milliseconds(0), milliseconds(3600000)}) {
     CAPTURE(pause.count());
@@ -264,8 +268,7 @@ TEST_CASE("in all schedules: a queue that ends goes on waiting before it tries a
 }
 
 TEST_CASE("in all schedules: a worker waits for the minimum batch size, but not at the end") {
-  QueueOptions options = disk_assisted();
-  options.type = QueueType::kDisk;
+  QueueOptions options = of_type(QueueType::kDisk);
   options.dequeue_batch_size = 4;
   options.min_dequeue_batch_size = 3;
   options.min_dequeue_batch_timeout = milliseconds(1000);
@@ -288,12 +291,8 @@ TEST_CASE("in all schedules: a worker waits for the minimum batch size, but not 
   });
 }
 
-TEST_CASE(
-    "in all schedules: two workers, messages that are discarded on the way out, and the end") {
-  QueueOptions options = disk_assisted();
-  options.type = QueueType::kDisk;
-  options.worker_threads = 2;
-  options.worker_thread_minimum_messages = 1;
+TEST_CASE("in all schedules: two workers, messages that are discarded on delivery, and the end") {
+  QueueOptions options = of_type(QueueType::kDisk, 2);
   options.dequeue_batch_size = 2;
   options.discard_mark = 2;
   options.discard_severity = 7;
@@ -319,9 +318,7 @@ TEST_CASE(
 }
 
 TEST_CASE("in all schedules: outside its hours a queue waits for them") {
-  QueueOptions options = disk_assisted();
-  options.type = QueueType::kMemory;
-  options.filename.clear();
+  QueueOptions options = of_type(QueueType::kMemory);
   options.dequeue_time_begin = 1;
   options.dequeue_time_end = 2;
   const auto whole = complete(options);
@@ -382,7 +379,7 @@ TEST_CASE("in all schedules: a consumer that does not end is abandoned, and its 
     });
     life.enqueue({"a", "b", "c"});
     const Ending ending = life.queue->shutdown();
-    schedule::require(ending.consumers_left <= 1, "more were left behind than there may be");
+    schedule::require(ending.consumers_left <= 1, "too many were abandoned");
     schedule::require(ending.saved == 3, "not all were saved");
     life.end();
   });
