@@ -168,10 +168,3 @@ def test_purges_while_a_feeder_runs_remove_each_message_once(spool, tmp_path):
     removed += int(spool("purge").split()[0])
     assert feeder.returncode == 0 and removed == 50000
     assert not spool.segments()
-
-
-@pytest.mark.parametrize("marks", [(1, 1, 0), (50, 50, 0), (50, 1, 0), (50, 50, 49)])
-def test_no_valid_marks_lose_messages(spool, marks):
-    size, high, low = marks
-    spool("feed", "--size", size, "--highwatermark", high, "--lowwatermark", low, given=lines(1, 500))
-    assert spool("drain") == lines(1, 500)

@@ -52,8 +52,8 @@ def test_feeder_does_not_wait_for_a_lost_position(spool, tmp_path, lose):
 
 
 def test_queue_in_memory_fails_when_its_folder_is_removed(spool, tmp_path):
-    told = tmp_path / "told"
-    with told.open("wb") as errors, spool.start("feed", "--size", 20, "--highwatermark", 5, "--lowwatermark", 1,
+    reported = tmp_path / "reported"
+    with reported.open("wb") as errors, spool.start("feed", "--size", 20, "--highwatermark", 5, "--lowwatermark", 1,
                                                 stdin=subprocess.PIPE, stderr=errors) as feeder:
         feeder.stdin.write(lines(1, 10))
         feeder.stdin.flush()
@@ -62,7 +62,7 @@ def test_queue_in_memory_fails_when_its_folder_is_removed(spool, tmp_path):
         feeder.stdin.write(lines(11, 60))
         feeder.stdin.close()
         assert feeder.wait(60) == 1
-    assert "it was removed" in told.read_text()
+    assert "it was removed" in reported.read_text()
 
 
 def test_missing_and_unusable_folders(spool, tmp_path):
@@ -100,11 +100,11 @@ def test_feeder_whose_files_are_removed_reports_lost_lines(spool, change, given)
     feeder.send_signal(signal.SIGSTOP)
     change(spool.folder)
     feeder.send_signal(signal.SIGCONT)
-    told = feeder.communicate(given, timeout=60)[1].decode()
-    assert feeder.returncode == 1 and "was removed" in told
+    reported = feeder.communicate(given, timeout=60)[1].decode()
+    assert feeder.returncode == 1 and "was removed" in reported
     # Only where the folder is as it was does it read more first.
     expected = "were not stored" if given and change is remove_segments else "100 messages could not be saved"
-    assert expected in told, told
+    assert expected in reported, reported
     # Nothing was written elsewhere.
     assert not list(spool.folder.glob("queue.0*")) if change is not remove else not spool.folder.exists()
 
@@ -120,9 +120,9 @@ def test_idle_feeder_notices_that_its_folder_is_gone(spool, change):
         change(spool.folder)
         feeder.send_signal(signal.SIGCONT)
         assert feeder.wait(60) == 1
-        told = feeder.stderr.read().decode()
+        reported = feeder.stderr.read().decode()
         feeder.stdin.close()
-    assert "was removed" in told and "100 messages could not be saved" in told
+    assert "was removed" in reported and "100 messages could not be saved" in reported
 
 
 @pytest.mark.parametrize(("change", "said"), [
@@ -130,12 +130,12 @@ def test_idle_feeder_notices_that_its_folder_is_gone(spool, change):
     ids=["removed", "replaced"])
 def test_drain_fails_when_its_folder_is_removed_or_replaced(spool, tmp_path, change, said):
     spool("feed", given=lines(1, 100))
-    out, told = tmp_path / "out", tmp_path / "told"
-    with told.open("wb") as errors, following(spool, out, stderr=errors) as drain:
+    out, reported = tmp_path / "out", tmp_path / "reported"
+    with reported.open("wb") as errors, following(spool, out, stderr=errors) as drain:
         wait_until(lambda: spool.status()["messages"] == 0, "that all are drained")
         change(spool.folder)
         assert drain.wait(60) == 1
-    assert said in told.read_text()
+    assert said in reported.read_text()
     assert out.read_bytes() == lines(1, 100)
 
 

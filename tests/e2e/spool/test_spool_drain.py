@@ -32,10 +32,13 @@ class Reader:
     def says(self, text: bytes) -> None:
         os.write(self.acknowledge, text)
 
-    def ends(self) -> None:
-        """Says no more."""
+    def stop_acknowledging(self) -> None:
         os.close(self.acknowledge)
         self.acknowledge = -1
+
+    def close(self) -> None:
+        os.close(self.source)
+        self.source = -1
 
 
 @contextlib.contextmanager
@@ -57,6 +60,15 @@ def reading(spool, *options: object, acknowledges: bool = False) -> Iterator[tup
         drain.communicate()
 
 
+@contextlib.contextmanager
+def acknowledging(spool) -> Iterator[tuple[Reader, subprocess.Popen[bytes]]]:
+    """A reader that has read ten lines and acknowledged none."""
+    spool("feed", given=lines(1, 10))
+    with reading(spool, acknowledges=True) as (reader, drain):
+        reader.read(10)
+        yield reader, drain
+
+
 def whole(text: bytes) -> bytes:
     """The lines of TEXT that have an end."""
     return text[:text.rfind(b"\n") + 1]
@@ -67,11 +79,11 @@ def test_unread_lines_in_a_pipe_are_repeated(spool):
     with reading(spool) as (reader, drain):
         reader.read(10000)
         wait_until(lambda: unread(reader.source) > 50000, "the full pipe")
-        os.close(reader.source)
-        reader.source = -1
+        reader.close()
         assert drain.wait(60) == 1
-        told = drain.stderr.read().decode()
-    assert "standard output: Broken pipe: " in told and "written messages were not read and will be repeated" in told
+        reported = drain.stderr.read().decode()
+    assert "standard output: Broken pipe: " in reported
+    assert "written messages were not read and will be repeated" in reported
     # To the line: the one that was read in part is repeated as a whole.
     assert whole(reader.got) + spool("drain") == lines(1, 50000)
 
@@ -116,8 +128,7 @@ def test_following_drain_deletes_read_lines_and_ends_with_its_reader(spool):
     with reading(spool, "--follow") as (reader, drain):
         reader.read(5)
         wait_until(lambda: spool.status()["messages"] == 0, "their deletion")
-        os.close(reader.source)
-        reader.source = -1
+        reader.close()
         assert drain.wait(60) == 1 and drain.stderr.read() == b"quarry: standard output: Broken pipe\n"
 
 
@@ -134,7 +145,7 @@ def test_unread_lines_in_a_socket_are_repeated(spool):
         assert drain.wait(60) == 1
         assert b"standard output: " in drain.stderr.read()
     rest = spool("drain")
-    # What it has read, at most, comes again.
+    # At most what it has read is repeated.
     first = int(rest.split(b"\n")[0][5:])
     assert rest == lines(first, 50000) and first <= whole(got).count(b"\n") + 1
 
@@ -177,21 +188,17 @@ def test_each_line_and_each_number_acknowledges_messages(spool):
 
 
 def test_unacknowledged_lines_are_repeated(spool):
-    spool("feed", given=lines(1, 10))
-    with reading(spool, acknowledges=True) as (reader, drain):
-        reader.read(10)
+    with acknowledging(spool) as (reader, drain):
         reader.says(b"7\n")
-        reader.ends()
+        reader.stop_acknowledging()
         assert drain.wait(60) == 1
-        told = drain.stderr.read().decode()
-    assert "descriptor" in told and "3 written messages were not acknowledged and will be repeated" in told
+        reported = drain.stderr.read().decode()
+    assert "descriptor" in reported and "3 written messages were not acknowledged and will be repeated" in reported
     assert spool("drain") == lines(8, 10)
 
 
 def test_acknowledgments_before_a_signal_count(spool):
-    spool("feed", given=lines(1, 10))
-    with reading(spool, acknowledges=True) as (reader, drain):
-        reader.read(10)
+    with acknowledging(spool) as (reader, drain):
         drain.send_signal(signal.SIGSTOP)
         reader.says(b"7\n")
         drain.send_signal(signal.SIGTERM)
@@ -213,30 +220,25 @@ def test_unacknowledged_lines_are_limited(spool):
 
 
 def test_reader_may_acknowledge_after_closing_its_input(spool):
-    spool("feed", given=lines(1, 10))
-    with reading(spool, acknowledges=True) as (reader, drain):
-        reader.read(10)
-        os.close(reader.source)
-        reader.source = -1
+    with acknowledging(spool) as (reader, drain):
+        reader.close()
         wait_until(lambda: spool.status()["reader"], "the drain")
         reader.says(b"10\n")
         assert drain.wait(60) == 0
     assert spool("drain") == b""
 
 
-@pytest.mark.parametrize(("said", "told", "left"), [
+@pytest.mark.parametrize(("said", "reported", "left"), [
     (b"3\nmore\n", 'invalid acknowledgment "m"', 4),
     (b"3\n-1\n", 'invalid acknowledgment "-"', 4),
     (b"3\n" + 19 * b"1", 'invalid acknowledgment "1111111111111111111"', 4),
     (b"3\n8\n", "11 messages were acknowledged, but only 10 were written", 1),
     (5 * (18 * b"9" + b"\n"), "messages were acknowledged, but only 10 were written", 1)])
-def test_invalid_acknowledgment_is_an_error(spool, said, told, left):
-    spool("feed", given=lines(1, 10))
-    with reading(spool, acknowledges=True) as (reader, drain):
-        reader.read(10)
+def test_invalid_acknowledgment_is_an_error(spool, said, reported, left):
+    with acknowledging(spool) as (reader, drain):
         reader.says(said)
         assert drain.wait(60) == 1
-        assert told in drain.stderr.read().decode()
+        assert reported in drain.stderr.read().decode()
     assert spool("drain") == lines(left, 10)
 
 
@@ -283,10 +285,10 @@ def test_drain_of_a_missing_folder_fails_and_creates_none(spool):
 
 @pytest.mark.parametrize("is_fed", [True, False])
 def test_following_drain_waits_for_the_folder(spool, tmp_path, is_fed):
-    out, told = tmp_path / "out", tmp_path / "told"
-    with told.open("wb") as errors, following(spool, out, stderr=errors) as drain:
-        wait_until(lambda: told.read_text() != "", "the report")
-        assert told.read_text() == f"quarry: {spool.folder}: there is no such folder yet: waiting for it\n"
+    out, reported = tmp_path / "out", tmp_path / "reported"
+    with reported.open("wb") as errors, following(spool, out, stderr=errors) as drain:
+        wait_until(lambda: reported.read_text() != "", "the report")
+        assert reported.read_text() == f"quarry: {spool.folder}: there is no such folder yet: waiting for it\n"
         assert not spool.folder.exists()
         if is_fed:
             spool("feed", given=lines(1, 10))

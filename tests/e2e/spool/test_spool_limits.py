@@ -23,11 +23,11 @@ def fill_disk(spool) -> None:
 def test_full_disk_blocks_the_feeder_and_loses_nothing(spool, tmp_path):
     with small_disk(spool, "256k"):
         count = 40000
-        given, told, out = tmp_path / "given", tmp_path / "told", tmp_path / "out"
+        given, reported, out = tmp_path / "given", tmp_path / "reported", tmp_path / "out"
         given.write_bytes(lines(1, count))
-        with given.open("rb") as source, told.open("wb") as errors:
+        with given.open("rb") as source, reported.open("wb") as errors:
             feeder = spool.start("feed", "--maxfilesize", "32k", stdin=source, stderr=errors)
-        wait_until(lambda: b"No space left on device" in told.read_bytes(), "the full disk")
+        wait_until(lambda: b"No space left on device" in reported.read_bytes(), "the full disk")
         assert feeder.poll() is None
         with following(spool, out):
             assert feeder.wait(60) == 0
@@ -51,12 +51,12 @@ def test_read_only_file_system_can_be_inspected(spool):
 @pytest.mark.parametrize("options", [(), ("--maxfilesize", "64k", "--maxdiskspace", "64k")])
 def test_feed_and_drain_work_with_room_for_one_file(spool, tmp_path, options):
     """The reader frees the space that the writer waits for, though both use the same file."""
-    with small_disk(spool, "256k"), (tmp_path / "told").open("wb") as told:
+    with small_disk(spool, "256k"), (tmp_path / "reported").open("wb") as reported:
         given, out = tmp_path / "given", tmp_path / "out"
         given.write_bytes(lines(1, 40000))
         with given.open("rb") as source:
-            feeder = spool.start("feed", *options, stdin=source, stderr=told)
-        with following(spool, out, stderr=told):
+            feeder = spool.start("feed", *options, stdin=source, stderr=reported)
+        with following(spool, out, stderr=reported):
             assert feeder.wait(60) == 0
             wait_until(lambda: out.read_bytes().endswith(b"line 40000\n"), "the last line", 60)
         assert out.read_bytes() == lines(1, 40000)
@@ -77,11 +77,11 @@ def test_drain_of_a_disk_without_a_free_byte_is_not_repeated(spool):
 @pytest.mark.parametrize(("size", "count"), [("64k", 300), ("1m", 3000)])
 def test_full_queue_on_a_full_disk_is_drained_to_its_end(spool, tmp_path, size, count):
     """The drain has no space to save its position, for which the feeder waits."""
-    with small_disk(spool, size), (tmp_path / "told").open("wb") as told:
+    with small_disk(spool, size), (tmp_path / "reported").open("wb") as reported:
         given, out = tmp_path / "given", tmp_path / "out"
         given.write_bytes(lines(1, count).replace(b"line", b"line" + 500 * b"x"))
-        with following(spool, out, stderr=told), given.open("rb") as source:
-            assert spool.start("feed", "--size", 5, stdin=source, stderr=told).wait(120) == 0
+        with following(spool, out, stderr=reported), given.open("rb") as source:
+            assert spool.start("feed", "--size", 5, stdin=source, stderr=reported).wait(120) == 0
             wait_until(lambda: out.read_bytes().endswith(b" %d\n" % count), "the last line")
         assert out.read_bytes() == given.read_bytes()
 
@@ -135,8 +135,8 @@ def test_feeder_waits_while_the_queue_is_full(spool, tmp_path, mark, every):
 
 
 def test_feeder_reports_lines_that_did_not_fit_in_time(spool):
-    told = spool.refused("feed", "--size", 10, "--timeoutenqueue", 50, given=lines(1, 30))
-    assert "the queue has been full for queue.timeoutenqueue (50 ms): 20 lines that were read were not stored" in told
+    reported = spool.refused("feed", "--size", 10, "--timeoutenqueue", 50, given=lines(1, 30))
+    assert "the queue has been full for queue.timeoutenqueue (50 ms): 20 lines that were read were not" in reported
     assert spool("drain") == lines(1, 10)
 
 
@@ -144,9 +144,9 @@ def test_feeder_reports_lines_that_did_not_fit_in_time(spool):
 def test_line_that_can_never_fit_is_skipped_and_reported(spool, options):
     room = ("--maxfilesize", "2k", "--maxdiskspace", "4k")
     given = b"one\n" + b"x" * 5000 + b"\ntwo\n" + b"y" * 70000
-    told = spool.refused("feed", *room, *options, given=given)
-    assert "standard input: line 2 is longer than 4052 bytes, the limit of queue.maxdiskspace: skipped" in told
-    assert "standard input: line 4 " in told and "2 lines were too long and were skipped" in told
+    reported = spool.refused("feed", *room, *options, given=given)
+    assert "standard input: line 2 is longer than 4052 bytes, the limit of queue.maxdiskspace: skipped" in reported
+    assert "standard input: line 4 " in reported and "2 lines were too long and were skipped" in reported
     assert spool("drain") == b"one\ntwo\n"
     most = b"m" * 4052 + b"\n"
     spool("feed", *room, *options, given=most)
@@ -154,8 +154,8 @@ def test_line_that_can_never_fit_is_skipped_and_reported(spool, options):
 
 
 def test_line_longer_than_any_message_is_skipped(spool):
-    told = spool.refused("feed", given=b"one\n" + b"x" * ((64 << 20) + 1) + b"\ntwo\n")
-    assert "standard input: line 2 is longer than 67108864 bytes: skipped" in told
+    reported = spool.refused("feed", given=b"one\n" + b"x" * ((64 << 20) + 1) + b"\ntwo\n")
+    assert "standard input: line 2 is longer than 67108864 bytes: skipped" in reported
     assert spool("drain") == b"one\ntwo\n"
 
 
@@ -180,14 +180,14 @@ def test_feeder_samples_lines_before_it_discards_any(spool):
 
 
 def test_help_shows_the_actual_defaults(spool):
-    def told(command: str) -> dict[str, str]:
+    def reported(command: str) -> dict[str, str]:
         text = subprocess.run([*spool.command(command)[:3], "--help"], capture_output=True, text=True, timeout=60,
                               check=True).stdout
         # An option's description may be on the next line; its last parentheses hold the default.
         options = re.findall(r"^  --([a-z.]+) [^ ]+\s+([^\n]+)\n", text, re.MULTILINE)
         return {name: said.rsplit("(default: ", 1)[1].rstrip(")") for name, said in options if said.endswith(")")}
 
-    feed, drain = told("feed"), told("drain")
+    feed, drain = reported("feed"), reported("drain")
     assert feed == {
         "type": "memory if a watermark is given, otherwise disk", "size": "no limit on disk, 10000 in memory",
         "highwatermark": "90 % of the size", "lowwatermark": "70 % of the size", "fulldelaymark": "the size",

@@ -84,7 +84,8 @@ void print_size(const auto& status, const char* users) {
 Result<void> show_stream_status(const SpoolArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool_of(arguments)));
   if (!arguments.as_json) {
-    print_size(status, status.is_held ? "a delivering process\n" : "nobody\n");
+    print_size(status, status.is_held ? "a delivering process" : "nobody");
+    fmt::print("\n");
     print_subscriptions(status);
     return {};
   }

@@ -239,14 +239,14 @@ TEST_CASE_FIXTURE(AssistedWorld,
                   "it is vital that DA run mode termination checks be done in the DA worker before "
                   "it goes into any wait condition: at the low water mark") {
   leave_position_alone();
-  files.hold_up(HeldUpFiles::What::kRead);
+  files.block(FaultyFiles::Operation::kRead);
   consumer.open();
   const TestEngine queue = start_engine();
-  REQUIRE(files.wait_until_held_up());
+  REQUIRE(files.wait_until_blocked());
   // So few that the DA worker would hold them if it did not check first.
   CHECK(queue.put(1, 3) == 3);
   CHECK(consumer.begun() == 0);
-  files.let_go();
+  files.unblock();
   check_all(3);
   CHECK(is_over(queue));
 }
@@ -254,15 +254,15 @@ TEST_CASE_FIXTURE(AssistedWorld,
 TEST_CASE_FIXTURE(AssistedWorld, "the DA worker may also not wait at all") {
   const TestEngine queue = start_engine();
   hold_first(queue, consumer);
-  files.hold_up(HeldUpFiles::What::kAppend);
+  files.block(FaultyFiles::Operation::kAppend);
   REQUIRE(queue.put(2, 12) == 11);
-  REQUIRE(files.wait_until_held_up());
+  REQUIRE(files.wait_until_blocked());
   CHECK(queue.engine->shuffler_state() == ShufflerState::kAtWork);
   // Its writing delays nobody else.
   CHECK(queue.put(13, 15) == 3);
   consumer.open();
   CHECK(consumer.wait_until_got(1));
-  files.let_go();
+  files.unblock();
   check_all(15);
 }
 
@@ -383,11 +383,11 @@ TEST_CASE_FIXTURE(SavingWorld, "configured to persist messages, the shutdown tim
   {
     const TestQueue queue = start();
     REQUIRE(queue.put(1, 5) == 5);
-    files.hold_up(HeldUpFiles::What::kMake);
+    files.block(FaultyFiles::Operation::kMake);
     auto ending = std::async(std::launch::async, [&] { return queue.queue->shutdown(); });
-    REQUIRE(files.wait_until_held_up());
+    REQUIRE(files.wait_until_blocked());
     CHECK(ending.wait_for(50ms) == std::future_status::timeout);
-    files.let_go();
+    files.unblock();
     CHECK(ending.get().saved == 5);
   }
   CHECK(rest_is(1, 5));
@@ -397,7 +397,7 @@ TEST_CASE_FIXTURE(SavingWorld,
                   "not configured to, the remaining in-memory messages are lost, and reported") {
   options.save_on_shutdown = false;
   options.timeout_shutdown = 0ms;
-  files.refuse(HeldUpFiles::What::kMake);
+  files.fail(FaultyFiles::Operation::kMake);
   const TestQueue queue = start();
   REQUIRE(queue.put(1, 5) == 5);
   const Ending ending = queue.queue->shutdown();
@@ -442,14 +442,14 @@ TEST_CASE_FIXTURE(SavingWorld, "no worker cancellation occurs during the switchb
   const int last = put_until_held(queue);
   const std::uint64_t in_memory = queue.figures->size - 1;
   REQUIRE(in_memory > 0);
-  files.hold_up(HeldUpFiles::What::kRemove);
+  files.block(FaultyFiles::Operation::kRemove);
   const int delivered = last - static_cast<int>(in_memory);
   consumer.let_pass(count(delivered));
   // The DA queue is empty, and its files are being removed.
-  REQUIRE(files.wait_until_held_up());
+  REQUIRE(files.wait_until_blocked());
   auto ending = std::async(std::launch::async, [&] { return queue.engine->shut_down(); });
   CHECK(ending.wait_for(50ms) == std::future_status::timeout);
-  files.let_go();
+  files.unblock();
   const Ending how = ending.get();
   CHECK(how.saved == in_memory);
   CHECK(how.lost == 0);

@@ -313,22 +313,12 @@ TEST_CASE_FIXTURE(QueueWorld, "the figures of a queue add up") {
 
 TEST_CASE_FIXTURE(QueueWorld, "figures are read while a consumer and the disk are blocked") {
   const TestQueue queue = start();
-  files.hold_up(HeldUpFiles::What::kMake);
+  files.block(FaultyFiles::Operation::kMake);
   REQUIRE(queue.put(1, 12) == 12);
-  REQUIRE(files.wait_until_held_up());
+  REQUIRE(files.wait_until_blocked());
   CHECK(queue.figures().enqueued == 12);
   CHECK(queue.figures().size == 12);
-  files.let_go();
+  files.unblock();
   consumer.open();
   CHECK(queue.becomes_empty());
-}
-
-TEST_CASE_FIXTURE(MemoryWorld,
-                  "waiting until a queue is empty has a limit, and sees what a consumer has") {
-  const TestQueue queue = start();
-  CHECK(queue.queue->wait_until_empty(0ms));
-  hold_first(queue, consumer);
-  CHECK_FALSE(queue.queue->wait_until_empty(5ms));
-  consumer.open();
-  CHECK(queue.queue->wait_until_empty(kEternal));
 }

@@ -15,7 +15,7 @@
 using namespace quarry::spool;
 using namespace std::chrono_literals;
 using quarry::base::ErrorCode;
-using What = HeldUpFiles::What;
+using Operation = FaultyFiles::Operation;
 namespace fs = std::filesystem;
 
 namespace {
@@ -57,7 +57,7 @@ struct TestDrain {
 };
 
 /// Whenever files are listed, another process has just added a message, up to a limit.
-class FedFiles final : public HeldUpFiles {
+class FedFiles final : public FaultyFiles {
  public:
   explicit FedFiles(const TestQueue& feeder) : feeder_(feeder) {}
   int fed() const { return fed_; }
@@ -67,7 +67,7 @@ class FedFiles final : public HeldUpFiles {
       ++fed_;
       feeder_.put(fed_, fed_);
     }
-    return HeldUpFiles::list(folder);
+    return FaultyFiles::list(folder);
   }
 
  private:
@@ -99,30 +99,30 @@ TEST_CASE("consumers that keep their batches do not keep the queue from its disk
 }
 
 TEST_CASE("a disk that fails is reported, and does not stop delivery from memory") {
-  for (const What what : {What::kAppend, What::kRead}) {
+  for (const Operation operation : {Operation::kAppend, Operation::kRead}) {
     TroubleWorld world;
     const TestQueue queue = world.start();
-    world.files.refuse(what);
+    world.files.fail(operation);
     REQUIRE(queue.put(1, 15) == 15);
-    REQUIRE(eventually([&] { return world.files.refused() > 0; }));
+    REQUIRE(eventually([&] { return world.files.failures() > 0; }));
     world.consumer.open();
     CHECK(world.consumer.wait_until_got(15));
     CHECK(world.consumer.got() == numbers(1, 15));
     CHECK(queue.reports.count("No space left on device") >= 1);
-    CHECK(queue.reports.count("no disk assistance") == (what == What::kRead ? 1 : 0));
+    CHECK(queue.reports.count("no disk assistance") == (operation == Operation::kRead ? 1 : 0));
   }
 }
 
 TEST_CASE("a repaired disk is used again, even if the queue in memory is full") {
-  for (const What what : {What::kRead, What::kAppend}) {
+  for (const Operation operation : {Operation::kRead, Operation::kAppend}) {
     TroubleWorld world;
     const TestQueue queue = world.start();
-    world.files.refuse(what);
+    world.files.fail(operation);
     REQUIRE(queue.put(1, 20) == 20);
-    REQUIRE(eventually([&] { return world.files.refused() > 0; }));
+    REQUIRE(eventually([&] { return world.files.failures() > 0; }));
     auto taken = std::async(std::launch::async, [&] { return queue.put(21, 40); });
     CHECK(taken.wait_for(20ms) == std::future_status::timeout);
-    world.files.allow();
+    world.files.repair();
     CHECK(taken.get() == 20);
     world.consumer.open();
     CHECK(world.consumer.wait_until_got(40));
@@ -180,13 +180,13 @@ TEST_CASE_FIXTURE(TroubleWorld,
   options.timeout_shutdown = 0ms;
   const TestQueue queue = start();
   hold_first(queue, consumer);
-  files.hold_up(What::kRead);
-  files.refuse(What::kRead);
+  files.block(Operation::kRead);
+  files.fail(Operation::kRead);
   REQUIRE(queue.put(2, 12) == 11);
-  REQUIRE(files.wait_until_held_up());
+  REQUIRE(files.wait_until_blocked());
   auto ending = std::async(std::launch::async, [&] { return queue.queue->shutdown(); });
   REQUIRE(eventually([&] { return queue.put(13, 13) == 0; }));
-  files.let_go();
+  files.unblock();
   REQUIRE(eventually([&] { return queue.reports.count("no disk assistance") == 1; }));
   consumer.let_pass(1);
   const Ending how = ending.get();
@@ -198,15 +198,15 @@ TEST_CASE_FIXTURE(TroubleWorld,
 TEST_CASE_FIXTURE(QueueWorld,
                   "messages on disk are delivered first, even if they cannot be read at first") {
   REQUIRE(leave_on_disk(options, 1, 3) == 3);
-  files.refuse(What::kRead);
+  files.fail(Operation::kRead);
   consumer.open();
   const TestEngine queue = start_engine();
   CHECK(queue.put(4, 5) == 2);
-  const std::size_t before = files.refused();
+  const std::size_t before = files.failures();
   // It is tried again, and nothing is delivered.
-  while (files.refused() == before) std::this_thread::yield();
+  while (files.failures() == before) std::this_thread::yield();
   CHECK(consumer.got().empty());
-  files.allow();
+  files.repair();
   CHECK(consumer.wait_until_got(5));
   CHECK(consumer.got() == numbers(1, 5));
 }
@@ -282,26 +282,6 @@ TEST_CASE_FIXTURE(TwoProcesses, "queue.size limits the messages that wait for an
   CHECK(queue.put(21, 40) == 5);
   CHECK(queue.figures().on_disk == 20);
   CHECK(reader.take(100) == numbers(6, 25));
-}
-
-TEST_CASE_FIXTURE(
-    TwoProcesses,
-    "a producer waits for another process to deliver, and continues soon afterwards") {
-  options.timeout_enqueue = kEternal;
-  options.checkpoint_interval = 1;
-  const TestQueue queue = feed();
-  auto put = std::async(std::launch::async, [&] { return queue.put(1, 200); });
-  const TestDrain reader(*this);
-  std::vector<std::string> got;
-  std::size_t max = 0;
-  CHECK(eventually([&] {
-    max = std::max<std::size_t>(max, queue.figures().on_disk);
-    for (std::string& one : reader.take(7)) got.push_back(std::move(one));
-    return got.size() >= 200;
-  }));
-  CHECK(put.get() == 200);
-  CHECK(got == numbers(1, 200));
-  CHECK(max <= 20);
 }
 
 TEST_CASE_FIXTURE(TwoProcesses, "a purge ends even if a producer enqueues without a pause") {

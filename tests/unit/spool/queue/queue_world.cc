@@ -17,16 +17,16 @@ using base::FileUse;
 using base::Result;
 
 /// A file whose appends can be blocked, or made to fail.
-class HeldUpFile final : public File {
+class FaultyFile final : public File {
  public:
-  HeldUpFile(HeldUpFiles& files, std::unique_ptr<File> real)
+  FaultyFile(FaultyFiles& files, std::unique_ptr<File> real)
       : files_(files), real_(std::move(real)) {}
   Result<std::size_t> read_at(std::uint64_t offset, std::span<char> buffer) override {
-    QUARRY_TRY(files_.pass(HeldUpFiles::What::kRead));
+    QUARRY_TRY(files_.pass(FaultyFiles::Operation::kRead));
     return real_->read_at(offset, buffer);
   }
   Result<void> append(std::string_view bytes) override {
-    QUARRY_TRY(files_.pass(HeldUpFiles::What::kAppend));
+    QUARRY_TRY(files_.pass(FaultyFiles::Operation::kAppend));
     return real_->append(bytes);
   }
   Result<void> truncate(std::uint64_t size) override { return real_->truncate(size); }
@@ -37,7 +37,7 @@ class HeldUpFile final : public File {
   Result<bool> is_locked() override { return real_->is_locked(); }
 
  private:
-  HeldUpFiles& files_;
+  FaultyFiles& files_;
   std::unique_ptr<File> real_;
 };
 
@@ -81,23 +81,23 @@ Delivery TestConsumer::State::consume(std::span<const Message> batch, const std:
 
 // --- the disk ---------------------------------------------------------------------------------
 
-Result<void> HeldUpFiles::pass(What what) {
+Result<void> FaultyFiles::pass(Operation operation) {
   std::unique_lock lock(mutex_);
-  if (held_up_.contains(what)) {
+  if (blocked_.contains(operation)) {
     ++waiting_;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return !held_up_.contains(what); });
+    changed_.wait(lock, [&] { return !blocked_.contains(operation); });
     --waiting_;
   }
-  if (!refused_.contains(what)) return {};
-  ++refusals_;
+  if (!failing_.contains(operation)) return {};
+  ++failures_;
   return base::fail(ErrorCode::kNoSpace, "No space left on device");
 }
 
-Result<std::unique_ptr<File>> HeldUpFiles::open(const std::filesystem::path& path, FileUse use) {
-  QUARRY_TRY(pass(use == FileUse::kMake ? What::kMake : What::kRead));
+Result<std::unique_ptr<File>> FaultyFiles::open(const std::filesystem::path& path, FileUse use) {
+  QUARRY_TRY(pass(use == FileUse::kMake ? Operation::kMake : Operation::kRead));
   QUARRY_TRY_ASSIGN(auto file, real_.open(path, use));
-  return std::make_unique<HeldUpFile>(*this, std::move(file));
+  return std::make_unique<FaultyFile>(*this, std::move(file));
 }
 
 // --- queues -----------------------------------------------------------------------------------

@@ -137,38 +137,38 @@ class Reports {
 };
 
 /// The machine's files, but operations can be blocked, or made to fail.
-class HeldUpFiles : public base::FileSystem {
+class FaultyFiles : public base::FileSystem {
  public:
-  enum class What : std::uint8_t { kRead, kMake, kAppend, kRemove };
+  enum class Operation : std::uint8_t { kRead, kMake, kAppend, kRemove };
 
-  /// Blocks WHAT until it is released.
-  void hold_up(What what) {
+  /// Blocks OPERATION until it is released.
+  void block(Operation operation) {
     const std::lock_guard lock(mutex_);
-    held_up_.insert(what);
+    blocked_.insert(operation);
   }
-  void let_go() {
+  void unblock() {
     const std::lock_guard lock(mutex_);
-    held_up_.clear();
+    blocked_.clear();
     changed_.notify_all();
   }
   /// Whether an operation is blocked.
-  bool wait_until_held_up() const {
+  bool wait_until_blocked() const {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kPatienceTime, [&] { return waiting_ > 0; });
   }
-  /// Lets WHAT fail from now on, as on a full disk.
-  void refuse(What what) {
+  /// Lets OPERATION fail from now on, as on a full disk.
+  void fail(Operation operation) {
     const std::lock_guard lock(mutex_);
-    refused_.insert(what);
+    failing_.insert(operation);
   }
-  void allow() {
+  void repair() {
     const std::lock_guard lock(mutex_);
-    refused_.clear();
+    failing_.clear();
   }
   /// The number of operations that failed.
-  std::size_t refused() const {
+  std::size_t failures() const {
     const std::lock_guard lock(mutex_);
-    return refusals_;
+    return failures_;
   }
 
   base::Result<std::unique_ptr<base::File>> open(const std::filesystem::path& path,
@@ -178,11 +178,11 @@ class HeldUpFiles : public base::FileSystem {
     return real_.rename(from, to);
   }
   base::Result<void> remove(const std::filesystem::path& path) override {
-    QUARRY_TRY(pass(What::kRemove));
+    QUARRY_TRY(pass(Operation::kRemove));
     return real_.remove(path);
   }
   base::Result<std::vector<std::string>> list(const std::filesystem::path& folder) override {
-    QUARRY_TRY(pass(What::kRead));
+    QUARRY_TRY(pass(Operation::kRead));
     return real_.list(folder);
   }
   base::Result<void> make_folder(const std::filesystem::path& folder) override {
@@ -192,17 +192,17 @@ class HeldUpFiles : public base::FileSystem {
     return real_.sync_directory(folder);
   }
 
-  /// Called before WHAT.
-  base::Result<void> pass(What what);
+  /// Called before OPERATION.
+  base::Result<void> pass(Operation operation);
 
  private:
   base::FileSystem& real_ = base::FileSystem::real();
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  std::set<What> held_up_;
-  std::set<What> refused_;
+  std::set<Operation> blocked_;
+  std::set<Operation> failing_;
   std::size_t waiting_ = 0;
-  std::size_t refusals_ = 0;
+  std::size_t failures_ = 0;
 };
 
 /// Options for short tests: size 20, marks at 10 and 4, one worker, batches of one message, and
@@ -256,7 +256,7 @@ struct TestEngine {
   std::shared_ptr<Engine> engine;
 };
 
-/// What most tests need: a folder with the options of a disk-assisted queue there, files that can be
+/// Operation most tests need: a folder with the options of a disk-assisted queue there, files that can be
 /// blocked, and a consumer that is closed.
 struct QueueWorld {
   QueueWorld() { consumer.close(); }
@@ -273,7 +273,7 @@ struct QueueWorld {
 
   TemporaryFolder folder;
   QueueOptions options = disk_assisted(folder);
-  HeldUpFiles files;
+  FaultyFiles files;
   TestConsumer consumer;
 };
 /// With a disk queue.
