@@ -9,6 +9,21 @@
 
 #include "memory_file_system.h"
 
+/// The operations of a scenario, and what was acknowledged when: a Promise with its `operations`.
+template <typename Promise>
+struct Recording {
+  std::vector<FileOperation> operations;
+  std::vector<Promise> promises;
+
+  Promise at(std::size_t operation) const {
+    Promise last{};
+    for (const Promise& promise : promises) {
+      if (promise.operations <= operation) last = promise;
+    }
+    return last;
+  }
+};
+
 /// Calls CHECK(image, count) for a crash of the machine after each number of OPERATIONS, with any of
 /// the unsynced ones lost: all subsets of up to EXHAUSTIVE of them, otherwise SAMPLES random ones,
 /// all and nothing first.

@@ -19,26 +19,13 @@ struct Promise {
   std::size_t settled;  // of these
 };
 
-struct Recording {
-  std::vector<FileOperation> operations;
-  std::vector<Promise> promises;
-
-  Promise at(std::size_t operation) const {
-    Promise last{};
-    for (const Promise& promise : promises) {
-      if (promise.operations <= operation) last = promise;
-    }
-    return last;
-  }
-};
-
 constexpr std::size_t kMessages = 24;
 
 /// A scenario with everything: segments that fill, batches of all sizes, messages that are given
 /// back, checkpoints, an end and another start.
-Recording record(bool synced) {
+Recording<Promise> record(bool synced) {
   MemoryFileSystem system;
-  Recording recording;
+  Recording<Promise> recording;
   std::size_t taken = 0;
   std::size_t settled = 0;
   const auto promise = [&] {
@@ -124,7 +111,7 @@ bool holds(const std::vector<Message>& messages, std::size_t first, std::size_t 
 }  // namespace
 
 TEST_CASE("with queue.syncqueuefiles, acknowledged messages survive a crash at any point") {
-  const Recording recording = record(true);
+  const Recording<Promise> recording = record(true);
   for_each_crash(recording.operations, 10, 1000, [&](const auto& image, std::size_t count) {
     std::string reported;
     const auto messages = recovered(image, reported);
@@ -148,7 +135,7 @@ TEST_CASE("without queue.syncqueuefiles, a crash of the machine loses messages, 
 TEST_CASE("a process that is killed at any byte of any write loses nothing that was acknowledged") {
   const auto every_byte = [](std::size_t) { return 1UZ; };
   for (const bool synced : {false, true}) {
-    const Recording recording = record(synced);
+    const Recording<Promise> recording = record(synced);
     for_each_kill(recording.operations, every_byte, [&](const auto& image, std::size_t count) {
       std::string reported;
       const auto messages = recovered(image, reported);

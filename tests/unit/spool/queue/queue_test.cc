@@ -307,58 +307,49 @@ TEST_CASE_FIXTURE(QueueWorld,
 // --- discarding on delivery -------------------------------------------------------------------
 
 TEST_CASE("above queue.discardmark the least severe queued messages are discarded") {
-  for (const QueueType type : kWithStore) {
-    TypeWorld world(type);
-    world.discard_above(9);
-    const TestQueue queue = world.start();
-    put(queue, 1, 1, kAlert);
-    REQUIRE(world.consumer.wait_until_begun(1));
-    put(queue, 2, 5, kDebug);
-    put(queue, 6, 12, kAlert);
-    world.consumer.open();
-    CHECK(queue.becomes_empty());
-    // Eleven were left when the first was delivered: three are above the mark.
-    CHECK(world.consumer.got() == joined({"1"}, numbers(5, 12)));
-    CHECK(queue.figures().discarded_queued == 3);
-    CHECK(queue.figures().discarded == 0);
-    CHECK(queue.figures().delivered == 9);
-    CHECK(queue.figures().enqueued == 12);
-    queue.queue->shutdown();
-    CHECK(files_in(world.folder).empty());
+  struct Put {
+    int first;
+    int last;
+    std::uint8_t severity;
+  };
+  struct Case {
+    const char* name;
+    std::size_t mark;
+    std::vector<Put> puts;  // after message 1, which the consumer has
+    std::vector<std::string> got;
+    std::uint64_t discarded;
+    std::vector<Answer> answers = {};
+  };
+  const std::vector<Case> cases{
+      // Eleven are left when the first is delivered: three are above the mark.
+      {"down to the mark", 9, {{2, 5, kDebug}, {6, 12, kAlert}}, joined({"1"}, numbers(5, 12)), 3},
+      {"the rest of the batch is given back and delivered in order",
+       6,
+       {{2, 2, kAlert}, {3, 3, kDebug}, {4, 4, kAlert}, {5, 5, kDebug}, {6, 12, kAlert}},
+       joined({"1", "2", "4"}, numbers(6, 12)),
+       2,
+       {takes(1), takes(1), takes(0)}},
+      {"a whole batch", 7, {{2, 6, kDebug}, {7, 18, kAlert}}, joined({"1"}, numbers(7, 18)), 5}};
+  for (const Case& one : cases) {
+    for (const QueueType type : kWithStore) {
+      CAPTURE(one.name);
+      TypeWorld world(type);
+      world.discard_above(one.mark);
+      world.consumer.answer(one.answers);
+      const TestQueue queue = world.start();
+      put(queue, 1, 1, kAlert);
+      REQUIRE(world.consumer.wait_until_begun(1));
+      for (const auto& [first, last, severity] : one.puts) put(queue, first, last, severity);
+      world.consumer.open();
+      CHECK(queue.becomes_empty());
+      CHECK(world.consumer.got() == one.got);
+      CHECK(queue.figures().discarded_queued == one.discarded);
+      CHECK(queue.figures().discarded == 0);
+      CHECK(queue.figures().delivered == one.got.size());
+      queue.queue->shutdown();
+      CHECK(files_in(world.folder).empty());
+    }
   }
-}
-
-TEST_CASE("after a discard the rest of a batch is given back and delivered in order") {
-  for (const QueueType type : kWithStore) {
-    TypeWorld world(type);
-    world.discard_above(6);
-    world.consumer.answer({takes(1), takes(1), takes(0)});
-    const TestQueue queue = world.start();
-    put(queue, 1, 1, kAlert);
-    REQUIRE(world.consumer.wait_until_begun(1));
-    for (int i = 2; i <= 5; ++i) put(queue, i, i, i % 2 ? kDebug : kAlert);
-    put(queue, 6, 12, kAlert);
-    world.consumer.open();
-    CHECK(queue.becomes_empty());
-    CHECK(world.consumer.got() == joined({"1", "2", "4"}, numbers(6, 12)));
-    CHECK(queue.figures().discarded_queued == 2);
-    queue.queue->shutdown();
-    CHECK(files_in(world.folder).empty());
-  }
-}
-
-TEST_CASE("a batch that is discarded completely does not end the queue") {
-  TypeWorld world(QueueType::kDisk);
-  world.discard_above(7);
-  const TestQueue queue = world.start();
-  put(queue, 1, 1, kAlert);
-  REQUIRE(world.consumer.wait_until_begun(1));
-  put(queue, 2, 6, kDebug);
-  put(queue, 7, 20, kAlert);
-  world.consumer.open();
-  CHECK(queue.becomes_empty());
-  CHECK(world.consumer.got() == joined({"1"}, numbers(7, 20)));
-  CHECK(world.consumer.batch_sizes().at(1) == 5);
 }
 
 TEST_CASE("messages on the disk of a disk-assisted queue are not discarded") {

@@ -29,19 +29,6 @@ struct Promise {
   Ids dead;
 };
 
-struct Recording {
-  std::vector<FileOperation> operations;
-  std::vector<Promise> promises;
-
-  const Promise& at(std::size_t operation) const {
-    const Promise* last = &promises.front();
-    for (const Promise& promise : promises) {
-      if (promise.operations <= operation) last = &promise;
-    }
-    return *last;
-  }
-};
-
 constexpr std::uint64_t kMessages = 60;
 
 SubscriptionOptions options_of(bool synced) {
@@ -58,7 +45,7 @@ class Life {
     promise();
   }
 
-  Recording run() {
+  Recording<Promise> run() {
     append(3);
     take(3);
     settle({{.sequence = 1}, {.sequence = 3}});
@@ -116,7 +103,7 @@ class Life {
   StreamWorld world_;
   std::shared_ptr<Subscription> mail_;
   Promise promise_;
-  Recording recording_;
+  Recording<Promise> recording_;
 };
 
 /// What a new process finds in IMAGE.
@@ -180,7 +167,7 @@ std::size_t stride(std::size_t bytes_written) {
 
 /// Crashes the machine after each operation of a scenario.
 void stop_everywhere(bool synced) {
-  const Recording recording = Life(synced).run();
+  const Recording<Promise> recording = Life(synced).run();
   for_each_crash(recording.operations, 4, is_thorough() ? 16 : 6,
                  [&](const auto& image, std::size_t count) {
                    check(find(image, synced), recording.at(count), synced);
@@ -199,7 +186,7 @@ TEST_CASE("without synced settlements some messages are repeated, but none is lo
 
 TEST_CASE("a process killed within any write repeats nothing settled, synced or not") {
   for (const bool synced : {false, true}) {
-    const Recording recording = Life(synced).run();
+    const Recording<Promise> recording = Life(synced).run();
     for_each_kill(recording.operations, stride, [&](const auto& image, std::size_t count) {
       const Found found = find(image, synced);
       check(found, recording.at(count), true);
