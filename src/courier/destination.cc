@@ -82,7 +82,7 @@ spool::SubscriptionOptions subscription_options(const DestinationOptions& option
   subscription.window = options.window;
   subscription.max_attempts = options.max_attempts;
   subscription.retry.base = options.retry_delay;
-  subscription.retry.most = options.retry_max_delay;
+  subscription.retry.max = options.retry_max_delay;
   return subscription;
 }
 

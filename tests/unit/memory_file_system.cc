@@ -33,9 +33,7 @@ class MemoryFile final : public File {
     if (auto error = system_.next({.kind = Kind::kWrite,
                                    .file = node_->id,
                                    .offset = offset,
-                                   .bytes = std::string(bytes),
-                                   .name = {},
-                                   .to = {}})) {
+                                   .bytes = std::string(bytes)})) {
       // Half of it may be there when a disk is full.
       if (error->code == ErrorCode::kNoSpace) node_->content += bytes.substr(0, bytes.size() / 2);
       return std::unexpected(*error);
@@ -44,27 +42,15 @@ class MemoryFile final : public File {
     return {};
   }
   Result<void> truncate(std::uint64_t size) override {
-    if (auto error = system_.next({.kind = Kind::kTruncate,
-                                   .file = node_->id,
-                                   .offset = size,
-                                   .bytes = {},
-                                   .name = {},
-                                   .to = {}})) {
+    if (auto error = system_.next({.kind = Kind::kTruncate, .file = node_->id, .offset = size}))
       return std::unexpected(*error);
-    }
     node_->content.resize(size);
     return {};
   }
   Result<std::uint64_t> size() override { return node_->content.size(); }
   Result<void> sync() override {
-    if (auto error = system_.next({.kind = Kind::kSync,
-                                   .file = node_->id,
-                                   .offset = 0,
-                                   .bytes = {},
-                                   .name = {},
-                                   .to = {}})) {
+    if (auto error = system_.next({.kind = Kind::kSync, .file = node_->id}))
       return std::unexpected(*error);
-    }
     return {};
   }
   Result<bool> has_name() override {
@@ -121,14 +107,8 @@ Result<std::unique_ptr<File>> MemoryFileSystem::open(const std::filesystem::path
     return fail(ErrorCode::kNotFound, name + ": No such file or directory");
   }
   auto node = std::make_shared<Node>(Node{.id = ++ids_, .name = name, .content = {}});
-  if (auto error = next({.kind = Kind::kLink,
-                         .file = node->id,
-                         .offset = 0,
-                         .bytes = {},
-                         .name = name,
-                         .to = {}})) {
+  if (auto error = next({.kind = Kind::kLink, .file = node->id, .name = name}))
     return std::unexpected(*error);
-  }
   files_[name] = node;
   return std::make_unique<MemoryFile>(*this, node);
 }
@@ -138,14 +118,9 @@ Result<void> MemoryFileSystem::rename(const std::filesystem::path& from,
   const std::string name = name_of(from), new_name = name_of(to);
   const auto found = files_.find(name);
   if (found == files_.end()) return fail(ErrorCode::kNotFound, from.string() + ": not there");
-  if (auto error = next({.kind = Kind::kRename,
-                         .file = found->second->id,
-                         .offset = 0,
-                         .bytes = {},
-                         .name = name,
-                         .to = new_name})) {
+  if (auto error =
+          next({.kind = Kind::kRename, .file = found->second->id, .name = name, .to = new_name}))
     return std::unexpected(*error);
-  }
   found->second->name = new_name;
   files_[new_name] = found->second;
   files_.erase(name);
@@ -155,14 +130,8 @@ Result<void> MemoryFileSystem::rename(const std::filesystem::path& from,
 Result<void> MemoryFileSystem::remove(const std::filesystem::path& path) {
   const std::string name = name_of(path);
   if (!files_.contains(name)) return fail(ErrorCode::kNotFound, name + ": not there");
-  if (auto error = next({.kind = Kind::kRemove,
-                         .file = files_[name]->id,
-                         .offset = 0,
-                         .bytes = {},
-                         .name = name,
-                         .to = {}})) {
+  if (auto error = next({.kind = Kind::kRemove, .file = files_[name]->id, .name = name}))
     return std::unexpected(*error);
-  }
   files_.erase(name);
   return {};
 }
@@ -182,14 +151,9 @@ Result<void> MemoryFileSystem::make_folder(const std::filesystem::path& /*folder
 }
 
 Result<void> MemoryFileSystem::sync_directory(const std::filesystem::path& folder) {
-  if (auto error = next({.kind = Kind::kSyncNames,
-                         .file = 0,
-                         .offset = 0,
-                         .bytes = {},
-                         .name = root_.empty() ? std::string() : name_of(folder),
-                         .to = {}})) {
+  if (auto error =
+          next({.kind = Kind::kSyncNames, .name = root_.empty() ? std::string() : name_of(folder)}))
     return std::unexpected(*error);
-  }
   return {};
 }
 

@@ -1,5 +1,5 @@
-// Files in memory, for tests of what a queue leaves on the disk: every operation is counted and may
-// be made to fail, and a machine that stops can be played, which forgets what was not synced.
+// Files in memory, for tests of durable storage: every operation is counted and can be made to fail,
+// and a crash of the machine can be simulated, which loses what was not synced.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct FileOperation {
   Kind kind;
   std::uint64_t file = 0;    // which file, whatever its name is now
   std::uint64_t offset = 0;  // of a write; the size of a truncation
-  std::string bytes;
-  std::string name;  // kSyncNames: of the folder
-  std::string to;    // of a rename
+  std::string bytes = {};
+  std::string name = {};  // kSyncNames: of the folder
+  std::string to = {};    // of a rename
 };
 
 /// One folder of files, whose paths' folders are not looked at, or a tree of them. Not for several

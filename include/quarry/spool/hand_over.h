@@ -21,7 +21,6 @@
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/spool/queue.h"
-#include "quarry/spool/retry_delay.h"
 #include "quarry/spool/stream.h"
 
 namespace quarry::spool {
@@ -49,14 +48,7 @@ class HandOverServer {
                                                              Reporter reporter,
                                                              const HandOverOptions& options = {});
   /// Stops the server. Requests without an answer by then are not acknowledged.
-  ~HandOverServer();
-  HandOverServer(const HandOverServer&) = delete;
-  HandOverServer& operator=(const HandOverServer&) = delete;
-
- private:
-  class Loop;
-  explicit HandOverServer(std::unique_ptr<Loop> loop);
-  std::unique_ptr<Loop> loop_;
+  virtual ~HandOverServer() = default;
 };
 
 /// The client: opens a connection for each call. Not thread-safe.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -151,6 +152,11 @@ std::string value_of(const QueueOptions& options, std::string_view name);
 /// such parameter), kInvalid (the message says what the value must be).
 base::Result<void> set_parameter(QueueOptions& options, std::string_view name,
                                  std::string_view text);
+
+std::tm local_time();
+/// The time from LOCAL, a local time, until messages are delivered (queue.dequeuetimebegin); 0: now.
+/// Recompute it now and then, because the clock may be changed meanwhile.
+std::chrono::seconds until_window(const QueueOptions& options, const std::tm& local);
 
 /// OPTIONS with defaults for unset marks, validated (low <= high <= size and so on). Errors:
 /// kInvalid; the message names the parameters.

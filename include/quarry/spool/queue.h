@@ -16,6 +16,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -26,7 +27,6 @@
 #include "quarry/base/result.h"
 #include "quarry/spool/message.h"
 #include "quarry/spool/options.h"
-#include "quarry/spool/statistics.h"
 
 namespace quarry::spool {
 
@@ -54,6 +54,27 @@ struct Ending {
   std::uint64_t saved = 0;         // on disk, for the next start
   std::uint64_t lost = 0;          // were in memory, and are gone
   std::size_t consumers_left = 0;  // still running; they end with the process
+};
+
+/// Counts messages since the queue was started. The values are read one after the other, so they
+/// may be inconsistent by a moment.
+struct Statistics {
+  std::uint64_t size = 0;              // in memory, including those being delivered
+  std::uint64_t on_disk = 0;           // not delivered yet, including those being delivered
+  std::uint64_t disk_bytes = 0;        // of all segments
+  std::uint64_t max_size = 0;          // maximum of `size`
+  std::uint64_t enqueued = 0;          // accepted
+  std::uint64_t delivered = 0;         // accepted by the consumer
+  std::uint64_t retried = 0;           // returned by the consumer, each time
+  std::uint64_t discarded = 0;         // rejected because of the discard mark
+  std::uint64_t discarded_queued = 0;  // accepted, but discarded because of it before delivery
+  std::uint64_t left_out = 0;          // skipped by queue.samplinginterval; not counted as enqueued
+  std::uint64_t full = 0;              // rejected because the queue was full for too long
+  std::uint64_t lost = 0;              // left in memory when the queue ended
+  std::uint64_t high_watermark_hits = 0;
+  std::uint64_t da_runs = 0;      // how often disk-assisted mode began
+  bool is_disk_assisted = false;  // currently
+  std::uint64_t workers = 0;      // threads that deliver
 };
 
 class Queue {

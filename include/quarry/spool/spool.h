@@ -69,8 +69,6 @@ class Drain {
   /// Marks the first COUNT unsettled messages that next() has returned as delivered. Messages that
   /// are not settled when the drain ends are returned again by the next drain.
   void settle(std::size_t count);
-  /// How many messages from next() are not settled.
-  std::size_t unsettled() const;
   /// Deletes the messages that were there on open(). Returns how many.
   base::Result<std::uint64_t> forget_found();
   /// Writes the read position; removes the files of an empty queue without a writer.

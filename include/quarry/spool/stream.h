@@ -66,7 +66,6 @@ inline constexpr std::size_t kMaxStreamContent = kMaxContent - 4096;
 /// Errors: kLimit (no stream accepts MESSAGE).
 base::Result<void> check(const NewMessage& message);
 
-class StreamCore;
 class Stream {
  public:
   /// Opens or creates the stream. Existing subscriptions keep holding their messages, even if
@@ -76,36 +75,25 @@ class Stream {
                                                     const StreamEnvironment& environment = {});
   /// Returns messages in flight. Afterwards all calls on its subscriptions fail; wake those that
   /// wait first (Subscription::wake).
-  ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+  virtual ~Stream() = default;
 
   /// Appends MESSAGES. Thread-safe: concurrent calls are written together. Returns the id of the
   /// first message; the others have the following ids. On return they are in the files (on disk
   /// with `sync`), and only then are they delivered. Errors: kLimit (a message or its key is too
   /// long), kNoSpace, kNotFound (the directory is gone), and other file system errors: the first of
   /// them may then be in the stream.
-  base::Result<std::uint64_t> append(std::span<const NewMessage> messages);
+  virtual base::Result<std::uint64_t> append(std::span<const NewMessage> messages) = 0;
 
   /// Opens or creates the subscription NAME (1 to 64 of A-Z a-z 0-9 - _), with OPTIONS from now on.
-  /// Errors: kInvalid, and file system errors.
-  base::Result<std::shared_ptr<Subscription>> subscribe(const std::string& name,
-                                                        const SubscriptionOptions& options = {});
+  /// A new one starts with the next message. Errors: kInvalid, and file system errors.
+  virtual base::Result<std::shared_ptr<Subscription>> subscribe(
+      const std::string& name, const SubscriptionOptions& options = {}) = 0;
   /// Deletes the subscription, its waiting messages and its dead letters. Errors: kNotFound, and
   /// file system errors.
-  base::Result<void> unsubscribe(const std::string& name);
+  virtual base::Result<void> unsubscribe(const std::string& name) = 0;
 
-  /// The names of all subscriptions, sorted.
-  std::vector<std::string> subscriptions() const;
-  std::vector<SubscriptionStatistics> statistics() const;
-  /// Bytes of all segments.
-  std::uint64_t bytes() const;
-  /// The id of the next message.
-  std::uint64_t next_id() const;
-
- private:
-  explicit Stream(std::unique_ptr<StreamCore> core);
-  std::unique_ptr<StreamCore> core_;
+  /// Of all subscriptions, sorted by name.
+  virtual std::vector<SubscriptionStatistics> statistics() const = 0;
 };
 
 /// The status of a stream, seen from any process.

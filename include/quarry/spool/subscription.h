@@ -13,10 +13,9 @@
 // Thread-safe. Calls only block other calls on the same subscription.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,13 +24,23 @@
 #include "quarry/base/result.h"
 #include "quarry/base/time.h"
 #include "quarry/spool/message.h"
-#include "quarry/spool/retry_delay.h"
 
 namespace quarry::spool {
 
+using std::chrono::milliseconds;
+
+/// The delay before a message is retried. It doubles with each attempt up to a limit, and has a
+/// random part so that messages that failed together are not retried together.
+struct RetryDelay {
+  milliseconds base{1000};     // after the first attempt; at least 1 ms
+  milliseconds max{3600'000};  // at least `base`
+
+  /// The delay after attempt number ATTEMPTS (from 1 on). RANDOM, in [0, 1), selects how much of
+  /// the random tenth is subtracted. At least 1 ms.
+  milliseconds after(std::uint32_t attempts, double random) const;
+};
+
 struct SubscriptionOptions {
-  /// A new subscription starts with the messages already in the stream.
-  bool from_beginning = false;
   /// A message that waits for a retry holds back later ones, and only one batch is in flight at a
   /// time. Otherwise later ones may overtake it until the window is full.
   bool in_order = false;
@@ -42,7 +51,7 @@ struct SubscriptionOptions {
   std::size_t window = 1000;
   /// Number of attempts after which a message becomes a dead letter; 0: unlimited.
   std::uint32_t max_attempts = 0;
-  RetryDelay retry;
+  RetryDelay retry = {};
 };
 inline constexpr std::size_t kMaxWindow = 65536;
 
@@ -53,12 +62,12 @@ struct StreamedMessage {
   /// Identifies it in settle(); same as the id, unless the message was replayed from the dead
   /// letters.
   std::uint64_t sequence = 0;
-  base::UnixMillis taken_at;   // when it was appended
-  std::uint32_t attempts = 0;  // including this one
+  base::UnixMillis taken_at = {};  // when it was appended
+  std::uint32_t attempts = 0;      // including this one
   std::uint8_t severity = kInformational;
-  std::string key;      // as given to append(); "": none
-  std::string content;  // as given to append()
-  std::string error;    // for a dead letter: the last error
+  std::string key = {};      // as given to append(); "": none
+  std::string content = {};  // as given to append()
+  std::string error = {};    // for a dead letter: the last error
 };
 
 enum class Outcome : std::uint8_t {
@@ -92,57 +101,37 @@ struct SubscriptionStatistics {
   std::uint64_t given_up = 0;
   std::uint64_t dead = 0;        // of those given up, still in the dead letters
   std::uint64_t unreadable = 0;  // lost to damaged files
-  bool is_paused = false;
 };
 
-class SubscriptionCore;
 class Subscription {
  public:
-  ~Subscription();
-  Subscription(const Subscription&) = delete;
-  Subscription& operator=(const Subscription&) = delete;
+  virtual ~Subscription() = default;
 
-  const std::string& name() const;
+  virtual const std::string& name() const = 0;
 
   /// Takes up to MAX messages to deliver: those due for a retry, then new ones. Empty if there is
-  /// nothing to deliver now, the subscription is paused, or the window is full of postponed
-  /// messages. Each message must be settled. Errors: file system errors.
-  base::Result<std::vector<StreamedMessage>> take(std::size_t max);
+  /// nothing to deliver now, or the window is full of postponed messages. Each message must be
+  /// settled. Errors: file system errors.
+  virtual base::Result<std::vector<StreamedMessage>> take(std::size_t max) = 0;
 
-  /// Records the outcome of messages. Messages that are not in flight (e.g. purged meanwhile) are
-  /// ignored. Errors: file system errors. With kNoSpace the settlements are valid in this process
-  /// but may be lost when it ends; with other errors none of them is valid.
-  base::Result<void> settle(std::span<const Settlement> settlements);
+  /// Records the outcome of messages. Messages that are not in flight are ignored. Errors: file
+  /// system errors. With kNoSpace the settlements are valid in this process but may be lost when it
+  /// ends; with other errors none of them is valid.
+  virtual base::Result<void> settle(std::span<const Settlement> settlements) = 0;
 
   /// Waits until take() would return messages, for at most MAX, or until wake() is called. Returns
   /// whether take() would return messages.
-  bool wait(milliseconds max);
+  virtual bool wait(milliseconds max) = 0;
   /// Ends the current wait() or the next one.
-  void wake();
+  virtual void wake() = 0;
 
-  /// Stops take() from returning messages until resume(), also across restarts. Messages in flight
-  /// can be settled.
-  base::Result<void> pause();
-  base::Result<void> resume();
-  /// Deletes all waiting messages, including those in flight. Returns how many.
-  base::Result<std::uint64_t> purge();
+  virtual SubscriptionStatistics statistics() = 0;
 
-  SubscriptionStatistics statistics();
-
-  /// Calls VISITOR with the dead letters, oldest first, until it returns false.
-  base::Result<void> visit_dead(const std::function<bool(const StreamedMessage&)>& visitor);
   /// Appends the dead letters to the stream again, for this subscription only, with no attempts.
   /// Returns how many. If the process is killed meanwhile, one of them may exist in both places.
-  base::Result<std::uint64_t> replay_dead();
+  virtual base::Result<std::uint64_t> replay_dead() = 0;
   /// Deletes the dead letters. Returns how many.
-  base::Result<std::uint64_t> purge_dead();
-
-  /// For the stream only.
-  explicit Subscription(std::unique_ptr<SubscriptionCore> core);
-
- private:
-  friend class StreamCore;
-  std::unique_ptr<SubscriptionCore> core_;
+  virtual base::Result<std::uint64_t> purge_dead() = 0;
 };
 
 }  // namespace quarry::spool

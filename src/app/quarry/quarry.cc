@@ -23,7 +23,6 @@
 #include "remote/password.h"
 #include "remote/remote.h"
 #include "spool/spool_commands.h"
-#include "spool/spool_parameters.h"
 #include "status/status_commands.h"
 #include "usage.h"
 

@@ -19,6 +19,20 @@ constexpr std::chrono::seconds kClockCheckInterval{60};
 
 }  // namespace
 
+Delivery call(const Consumer& consumer, std::span<const Message> batch, const std::stop_token& stop,
+              const Reporter& reporter) {
+  try {
+    Delivery delivery = consumer(batch, stop);
+    delivery.delivered = std::min(delivery.delivered, batch.size());
+    return delivery;
+  } catch (const std::exception& failure) {
+    reporter(fmt::format("the consumer failed: {}", failure.what()));
+  } catch (...) {
+    reporter("the consumer failed");
+  }
+  return {.delivered = 0, .retry_after = kNextTry};
+}
+
 DeliveryWorkers::DeliveryWorkers(EngineState& state, Owner owner)
     : state_(state),
       owner_(std::move(owner)),
@@ -46,8 +60,7 @@ void DeliveryWorkers::advise() {
   const auto wanted =
       static_cast<std::size_t>(waiting / *state_.setup.options.worker_thread_minimum_messages + 1);
   if (!pool_.advise(wanted) && pool_.alive() == 0) {
-    state_.report(
-        "no thread can be started to deliver messages: trying again with the next message");
+    state_.report("cannot start a thread to deliver messages; trying again with the next message");
   }
   // Waking a worker costs a system call, so wake only one per burst of messages.
   if (idle_ > woken_ && pool_.alive() - idle_ + woken_ < wanted) {
@@ -125,14 +138,8 @@ void DeliveryWorkers::wait_for_more(Lock& lock, Worker& self) {
 /// Returns false if the worker should end because it was idle for too long.
 bool DeliveryWorkers::wait_for_work(Lock& lock) {
   ++idle_;
-  bool is_in_time = true;
-  if (state_.setup.options.timeout_worker_thread_shutdown == kEternal) {
-    work_.wait(lock);
-  } else {
-    is_in_time =
-        work_.wait_until(lock, now() + state_.setup.options.timeout_worker_thread_shutdown) ==
-        std::cv_status::no_timeout;
-  }
+  const TimePoint end = after(state_.setup.options.timeout_worker_thread_shutdown);
+  const bool is_in_time = work_.wait_until(lock, end) == std::cv_status::no_timeout;
   --idle_;
   if (woken_ > 0) --woken_;
   return is_in_time || state_.store->waiting() > 0;
@@ -143,21 +150,6 @@ void DeliveryWorkers::ended(Worker& self) {
   --state_.setup.figures->workers;
   state_.quiet.notify_all();
   owner_.on_end();
-}
-
-/// Calls the consumer with SELF's batch, without the mutex.
-Delivery DeliveryWorkers::consume(const Worker& self) {
-  const std::span<const Message> rest = std::span(self.batch.messages).subspan(self.delivered);
-  try {
-    Delivery delivery = state_.setup.consumer(rest, self.stop.get_token());
-    delivery.delivered = std::min(delivery.delivered, rest.size());
-    return delivery;
-  } catch (const std::exception& failure) {
-    state_.report(fmt::format("the consumer failed: {}", failure.what()));
-  } catch (...) {
-    state_.report("the consumer failed");
-  }
-  return {.delivered = 0, .retry_after = kNextTry};
 }
 
 /// Applies DELIVERY to SELF's batch. Returns true if the batch is done.
@@ -243,7 +235,9 @@ void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
     self.is_consuming = true;
     const bool was_closing = state_.is_closing;
     lock.unlock();
-    const Delivery delivery = consume(self);
+    const Delivery delivery =
+        call(state_.setup.consumer, std::span(self.batch.messages).subspan(self.delivered),
+             self.stop.get_token(), state_.setup.reporter);
     lock.lock();
     self.is_consuming = false;
     if (self.is_left) return;
@@ -291,10 +285,8 @@ std::size_t DeliveryWorkers::stop(Lock& lock) {
   // The others are idle and only have to end.
   state_.quiet.wait(lock, are_gone);
   if (left.empty()) return 0;
-  state_.report(
-      fmt::format("{} consumers do not end, though asked to: what they have counts as not "
-                  "delivered",
-                  left.size()));
+  state_.report(fmt::format(
+      "{} consumers did not stop in time; their messages count as undelivered", left.size()));
   return left.size();
 }
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
+#include <stop_token>
 
 #include "engine_state.h"
 #include "quarry/spool/queue.h"
@@ -12,6 +14,10 @@
 #include "worker_pool.h"
 
 namespace quarry::spool {
+
+/// Calls CONSUMER with BATCH. An exception is reported, and means that nothing was delivered.
+Delivery call(const Consumer& consumer, std::span<const Message> batch, const std::stop_token& stop,
+              const Reporter& reporter);
 
 class DeliveryWorkers {
  public:
@@ -55,7 +61,6 @@ class DeliveryWorkers {
   void wait_for_more(Lock& lock, Worker& self);
   void discard_queued(Batch& batch, std::uint64_t full);
   void deliver(Lock& lock, Worker& self);
-  Delivery consume(const Worker& self);
   void pause(Lock& lock, const Worker& self, const Delivery& delivery, bool was_closing);
   bool settle(Worker& self, const Delivery& delivery);
   void put_back(Batch batch, std::size_t delivered);

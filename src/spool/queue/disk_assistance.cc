@@ -172,12 +172,8 @@ void DiskAssistance::wait_at_low_watermark(Lock& lock) {
 /// Returns false if the worker should end because it was idle for too long.
 bool DiskAssistance::wait_on_empty_queue(Lock& lock) {
   shuffler_state_ = ShufflerState::kOnEmptyQueue;
-  const milliseconds timeout = state_.setup.options.timeout_worker_thread_shutdown;
-  if (timeout == kEternal) {
-    changed_.wait(lock);
-    return true;
-  }
-  const bool is_in_time = changed_.wait_until(lock, now() + timeout) == std::cv_status::no_timeout;
+  const TimePoint end = after(state_.setup.options.timeout_worker_thread_shutdown);
+  const bool is_in_time = changed_.wait_until(lock, end) == std::cv_status::no_timeout;
   return is_in_time || state_.store->waiting() > 0 || is_over();
 }
 
@@ -197,7 +193,7 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   // At the end a message that is too long would take the others with it, so skip it.
   const bool is_left_out = !is_whole && state_.is_closing && error.code == base::ErrorCode::kLimit;
   if (is_left_out) {
-    state_.report("it is lost: " + error.message);
+    state_.report("message lost: " + error.message);
     ++lost_;
   }
   state_.in_flight -= self.batch.messages.size();

@@ -49,22 +49,22 @@ Result<std::optional<Position>> DiskStore::recover_position(
   if (!found && found.error().code != ErrorCode::kCorrupt) return std::unexpected(found.error());
   if (!found && options_.on_corruption == OnCorruption::kIgnore) {
     QUARRY_TRY(files_.remove_position());
-    reporter_(fmt::format("{}; everything in the segments is delivered, some of it perhaps again",
+    reporter_(fmt::format("{}; delivering all stored messages, some of them perhaps again",
                           found.error().message));
     return std::nullopt;
   }
   if (!found) {
     QUARRY_TRY_ASSIGN(const std::string aside, files_.set_position_aside());
     reporter_(
-        fmt::format("{}; it is kept as {}, and everything in the segments is delivered, some "
-                    "of it perhaps again",
+        fmt::format("{}; it is kept as {}; delivering all stored messages, some of them perhaps "
+                    "again",
                     found.error().message, aside));
     return std::nullopt;
   }
   if (!*found || segments.empty()) return *found;
   const Position position = **found;
   if (!files_.is_of_these(position, segments)) {
-    reporter_("the position file is not of these segments: everything in them is delivered");
+    reporter_("the position file does not match the segments; delivering all stored messages");
     return std::nullopt;
   }
   QUARRY_TRY(log_.remove_before(position.segment));
@@ -101,7 +101,7 @@ Result<void> DiskStore::recover(Roles roles) {
     has_position_ = true;
   }
   if (roles == Roles::kBoth && waiting() > 0) {
-    reporter_(fmt::format("{}: {} messages of before wait to be delivered",
+    reporter_(fmt::format("{}: {} messages from an earlier run are waiting for delivery",
                           files_.shown(settled_.segment), waiting()));
   }
   return {};

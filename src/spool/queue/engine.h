@@ -24,8 +24,7 @@ namespace quarry::spool {
 
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
-  using Setup = EngineSetup;
-  explicit Engine(Setup setup);
+  explicit Engine(EngineSetup setup);
   /// Call once, after the constructor: starts delivery. FOUND: a queue in memory has files from
   /// before.
   void start(bool found);

@@ -3,16 +3,16 @@
 // written to disk. A helper's mutex may be locked under its owner's, never the other way round.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "disk_store.h"
-#include "figures.h"
-#include "quarry/spool/dequeue_window.h"
 #include "quarry/spool/queue.h"
 #include "store.h"
 #include "threading.h"
@@ -20,6 +20,42 @@
 namespace quarry::spool {
 
 class Engine;
+
+/// The counters of a queue, which any thread may read at any time. A queue and its helper share
+/// them.
+struct Figures {
+  using Count = std::atomic<std::uint64_t>;
+  Count size, on_disk, disk_bytes, max_size, enqueued, delivered, retried, discarded,
+      discarded_queued, left_out, full, lost, high_watermark_hits, da_runs, workers;
+  std::atomic<bool> is_disk_assisted{false};
+
+  /// Only under the queue's mutex.
+  void set_size(std::uint64_t now) {
+    size.store(now, std::memory_order_relaxed);
+    if (now > max_size.load(std::memory_order_relaxed)) {
+      max_size.store(now, std::memory_order_relaxed);
+    }
+  }
+
+  Statistics statistics() const {
+    return {.size = size,
+            .on_disk = on_disk,
+            .disk_bytes = disk_bytes,
+            .max_size = max_size,
+            .enqueued = enqueued,
+            .delivered = delivered,
+            .retried = retried,
+            .discarded = discarded,
+            .discarded_queued = discarded_queued,
+            .left_out = left_out,
+            .full = full,
+            .lost = lost,
+            .high_watermark_hits = high_watermark_hits,
+            .da_runs = da_runs,
+            .is_disk_assisted = is_disk_assisted,
+            .workers = workers};
+  }
+};
 
 /// The components of an engine.
 struct EngineSetup {
@@ -29,10 +65,10 @@ struct EngineSetup {
   std::shared_ptr<Figures> figures;
   SpoolFiles files;
   /// For a disk queue.
-  std::unique_ptr<DiskStore> disk;
+  std::unique_ptr<DiskStore> disk = nullptr;
   /// For a helper: called, without its mutex, when it has become empty.
-  std::function<void()> on_empty;
-  LocalClock local_time = spool::local_time;
+  std::function<void()> on_empty = {};
+  std::function<std::tm()> local_time = spool::local_time;
 };
 
 struct EngineState {
@@ -40,10 +76,26 @@ struct EngineState {
 
   /// Messages in the store and with consumers.
   std::uint64_t held() const { return store->waiting() + in_flight; }
-  /// The number of messages to compare with the marks.
-  std::uint64_t fullness() const;
+  /// The number of messages to compare with the marks. With disk assistance, messages being
+  /// delivered do not count: consumers may keep them for long, and the high watermark must be within
+  /// reach then.
+  std::uint64_t fullness() const {
+    if (is_read_elsewhere()) return disk->unsettled();
+    return is_da_enabled() ? store->waiting() : held();
+  }
   /// Updates the figures.
-  void count();
+  void count() {
+    const std::uint64_t all = held();
+    step();
+    undelivered.store(all, std::memory_order_release);
+    if (disk == nullptr) {
+      setup.figures->set_size(all);
+      return;
+    }
+    // A writer does not know what was delivered: use the upper bound.
+    setup.figures->on_disk = setup.consumer ? all : disk->unsettled();
+    setup.figures->disk_bytes = disk->bytes();
+  }
   /// If another process delivers, updates its progress, on which fullness() depends.
   void refresh_progress();
   void report(const std::string& line) const { setup.reporter(line); }
@@ -72,27 +124,5 @@ struct EngineState {
   std::vector<Message> earlier;  // left by consumers at the end; older than the helper's
   bool is_closing = false;
 };
-
-// Inline, because both are called for each message.
-
-inline void EngineState::count() {
-  const std::uint64_t all = held();
-  step();
-  undelivered.store(all, std::memory_order_release);
-  if (disk == nullptr) {
-    setup.figures->set_size(all);
-    return;
-  }
-  // A writer does not know what was delivered: use the upper bound.
-  setup.figures->on_disk = setup.consumer ? all : disk->unsettled();
-  setup.figures->disk_bytes = disk->bytes();
-}
-
-/// With disk assistance, messages being delivered do not count: consumers may keep them for long,
-/// and the high watermark must be within reach then.
-inline std::uint64_t EngineState::fullness() const {
-  if (is_read_elsewhere()) return disk->unsettled();
-  return is_da_enabled() ? store->waiting() : held();
-}
 
 }  // namespace quarry::spool

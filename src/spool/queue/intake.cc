@@ -26,7 +26,7 @@ constexpr milliseconds kStuck{1000};
 struct Intake::Waiting {
   std::span<Message> messages;
   std::size_t taken = 0;
-  std::optional<Error> error;
+  std::optional<Error> error = std::nullopt;
   bool is_done = false;
 };
 
@@ -95,12 +95,12 @@ bool Intake::wait_for_room(Lock& lock, const Message& message, Delay delay, Erro
   if (is_choosy && state_.fullness() >= *options.discard_mark) state_.refresh_progress();
   if (is_choosy && state_.fullness() >= *options.discard_mark) {
     ++state_.setup.figures->discarded;
-    *error = {ErrorCode::kDiscarded, "discarded: queue.discardmark is reached"};
+    *error = {ErrorCode::kDiscarded, "discarded: the queue is above queue.discardmark"};
     return false;
   }
   const bool has_room = wait_until_ready(lock, after(options.timeout_enqueue), is_open);
   if (state_.is_closing) {
-    *error = {ErrorCode::kBusy, "the queue is ending"};
+    *error = {ErrorCode::kBusy, "the queue is shutting down"};
     return false;
   }
   if (has_room) return true;
@@ -119,10 +119,10 @@ std::size_t Intake::count_good(std::size_t max, std::span<const Message> message
   const auto too_long = std::ranges::find_if(
       messages, [max](const Message& one) { return one.content.size() > max; });
   if (too_long != messages.end()) {
-    *error = {ErrorCode::kLimit,
-              fmt::format("a message of {} bytes is too long: {} are the most{}",
-                          too_long->content.size(), max,
-                          max < kMaxContent ? " that queue.maxdiskspace has room for" : "")};
+    *error = {
+        ErrorCode::kLimit,
+        fmt::format("message too long: {} bytes; the maximum is {}{}", too_long->content.size(),
+                    max, max < kMaxContent ? " with this queue.maxdiskspace" : "")};
   }
   return static_cast<std::size_t>(too_long - messages.begin());
 }
@@ -189,7 +189,7 @@ void Intake::push_group(Lock& lock) {
 
 /// Writes MESSAGES, or waits for another thread that is writing to do it.
 std::size_t Intake::push_together(Lock& lock, std::span<Message> messages, Error* error) {
-  Waiting mine{.messages = messages, .taken = 0, .error = std::nullopt, .is_done = false};
+  Waiting mine{.messages = messages};
   group_.push_back(&mine);
   while (!mine.is_done) {
     if (is_writing_) {

@@ -33,22 +33,24 @@ Result<void> check_dequeue_time(const QueueOptions& o) {
 
 /// Checks for values that set_parameter() would not accept.
 Result<void> check_ranges(const QueueOptions& o) {
-  const auto at_least = [](std::string_view name, std::uint64_t value,
-                           std::uint64_t min) -> Result<void> {
-    if (value >= min) return {};
+  struct Minimum {
+    std::string_view name;
+    std::uint64_t value;
+    std::uint64_t min = 1;
+  };
+  for (const auto& [name, value, min] :
+       {Minimum{"size", o.size}, Minimum{"workerthreads", o.worker_threads},
+        Minimum{"dequeuebatchsize", o.dequeue_batch_size},
+        Minimum{"maxfilesize", o.max_file_size, kMinFileSize},
+        Minimum{"highwatermark", o.high_watermark.value_or(1)},
+        Minimum{"fulldelaymark", o.full_delay_mark.value_or(1)},
+        Minimum{"lightdelaymark", o.light_delay_mark.value_or(1)},
+        Minimum{"discardmark", o.discard_mark.value_or(1)},
+        Minimum{"workerthreadminimummessages", o.worker_thread_minimum_messages.value_or(1)}}) {
+    if (value >= min) continue;
     return fail(ErrorCode::kInvalid,
                 fmt::format("queue.{} ({}) must be at least {}", name, value, min));
-  };
-  QUARRY_TRY(at_least("size", o.size, 1));
-  QUARRY_TRY(at_least("workerthreads", o.worker_threads, 1));
-  QUARRY_TRY(at_least("dequeuebatchsize", o.dequeue_batch_size, 1));
-  QUARRY_TRY(at_least("maxfilesize", o.max_file_size, kMinFileSize));
-  QUARRY_TRY(at_least("highwatermark", o.high_watermark.value_or(1), 1));
-  QUARRY_TRY(at_least("fulldelaymark", o.full_delay_mark.value_or(1), 1));
-  QUARRY_TRY(at_least("lightdelaymark", o.light_delay_mark.value_or(1), 1));
-  QUARRY_TRY(at_least("discardmark", o.discard_mark.value_or(1), 1));
-  QUARRY_TRY(
-      at_least("workerthreadminimummessages", o.worker_thread_minimum_messages.value_or(1), 1));
+  }
   if (o.discard_severity > 8) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("queue.discardseverity ({}) must be 0 to 8", o.discard_severity));
@@ -65,6 +67,27 @@ std::size_t max_content(const QueueOptions& options) {
   return room < kFraming
              ? 0
              : static_cast<std::size_t>(std::min<std::uint64_t>(kMaxContent, room - kFraming));
+}
+
+std::tm local_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  return local;
+}
+
+std::chrono::seconds until_window(const QueueOptions& options, const std::tm& local) {
+  using std::chrono::hours;
+  using std::chrono::minutes;
+  using std::chrono::seconds;
+  const int begin = options.dequeue_time_begin;
+  const int end = options.dequeue_time_end;
+  if (end == kNoDequeueTimeEnd) return seconds(0);
+  const int hour = local.tm_hour;
+  const bool is_open = begin < end ? hour >= begin && hour < end : hour >= begin || hour < end;
+  if (is_open) return seconds(0);
+  const int left = hour < begin ? begin - hour : begin - hour + 24;
+  return hours(left) - minutes(local.tm_min) - seconds(local.tm_sec < 60 ? local.tm_sec : 59);
 }
 
 Result<QueueOptions> complete(QueueOptions o) {
@@ -85,30 +108,31 @@ Result<QueueOptions> complete(QueueOptions o) {
   // A worker would wait forever for more messages than there can be.
   o.min_dequeue_batch_size =
       std::min({o.min_dequeue_batch_size, o.dequeue_batch_size, *o.full_delay_mark});
-  const auto above = [](std::string_view name, std::size_t value, std::string_view limit,
-                        std::size_t max) {
-    return fail(ErrorCode::kInvalid, fmt::format("queue.{} ({}) must not be above queue.{} ({})",
-                                                 name, value, limit, max));
-  };
-  if (*o.high_watermark > o.size) return above("highwatermark", *o.high_watermark, "size", o.size);
   if (*o.low_watermark >= *o.high_watermark) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("queue.lowwatermark ({}) must be below queue.highwatermark ({})",
                             *o.low_watermark, *o.high_watermark));
   }
-  if (*o.full_delay_mark > o.size) {
-    return above("fulldelaymark", *o.full_delay_mark, "size", o.size);
-  }
-  if (o.is_disk_assisted() && *o.full_delay_mark < *o.high_watermark) {
-    // Producers that wait there would keep the queue from reaching the high watermark.
-    return above("highwatermark", *o.high_watermark, "fulldelaymark", *o.full_delay_mark);
-  }
-  if (*o.light_delay_mark > o.size) {
-    return above("lightdelaymark", *o.light_delay_mark, "size", o.size);
-  }
-  if (*o.discard_mark > o.size) return above("discardmark", *o.discard_mark, "size", o.size);
-  if (o.max_disk_space != 0 && o.max_disk_space < o.max_file_size) {
-    return above("maxfilesize", o.max_file_size, "maxdiskspace", o.max_disk_space);
+  struct Maximum {
+    std::string_view name;
+    std::uint64_t value;
+    std::string_view limit;
+    std::uint64_t max;
+    bool applies = true;
+  };
+  for (const auto& [name, value, limit, max, applies] :
+       {Maximum{"highwatermark", *o.high_watermark, "size", o.size},
+        Maximum{"fulldelaymark", *o.full_delay_mark, "size", o.size},
+        // Producers that wait there would keep the queue from reaching the high watermark.
+        Maximum{"highwatermark", *o.high_watermark, "fulldelaymark", *o.full_delay_mark,
+                o.is_disk_assisted()},
+        Maximum{"lightdelaymark", *o.light_delay_mark, "size", o.size},
+        Maximum{"discardmark", *o.discard_mark, "size", o.size},
+        Maximum{"maxfilesize", o.max_file_size, "maxdiskspace", o.max_disk_space,
+                o.max_disk_space != 0}}) {
+    if (!applies || value <= max) continue;
+    return fail(ErrorCode::kInvalid, fmt::format("queue.{} ({}) must not be above queue.{} ({})",
+                                                 name, value, limit, max));
   }
   if (o.type == QueueType::kDisk && o.filename.empty()) {
     return fail(ErrorCode::kInvalid, "a disk queue needs queue.filename");
@@ -117,7 +141,7 @@ Result<QueueOptions> complete(QueueOptions o) {
     return fail(ErrorCode::kInvalid, "queue.filename needs queue.spooldirectory");
   }
   if (o.filename.find('/') != std::string::npos) {
-    return fail(ErrorCode::kInvalid, "queue.filename must be a name without a folder");
+    return fail(ErrorCode::kInvalid, "queue.filename must be a name without a directory");
   }
   return o;
 }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <concepts>
 
+#include "quarry/base/number.h"
 #include "quarry/spool/message.h"
 #include "quarry/spool/options.h"
 
@@ -33,22 +33,14 @@ std::unexpected<base::Error> wrong(const Parameter& parameter, std::string_view 
               fmt::format("queue.{} = {}: must be {}", parameter.name, text, wanted));
 }
 
-std::optional<std::int64_t> integer(std::string_view text) {
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  if (text.empty() || read.ec != std::errc{} || read.ptr != end) return std::nullopt;
-  return value;
-}
-
 Result<std::int64_t> integer(const Parameter& parameter, std::string_view text, std::int64_t min,
                              std::int64_t max) {
-  const auto value = integer(text);
+  const auto value = base::parse_number<std::int64_t>(text);
   if (value && *value >= min && *value <= max) return *value;
   return wrong(parameter, text, fmt::format("a number from {} to {}", min, max));
 }
 
-/// A number from MIN to MAX.
+/// A number, or a duration, from MIN to MAX.
 template <auto kMember, std::int64_t kMin, std::int64_t kMax = kMaxMessages>
 constexpr Entry number(Parameter parameter) {
   return {parameter,
@@ -59,8 +51,12 @@ constexpr Entry number(Parameter parameter) {
             return {};
           },
           [](const QueueOptions& o) {
-            const auto value = static_cast<std::uint64_t>(o.*kMember);
-            return value == kAnySize ? std::string("no limit") : std::to_string(value);
+            if constexpr (requires { (o.*kMember).count(); }) {
+              return std::to_string((o.*kMember).count());
+            } else {
+              const auto value = static_cast<std::uint64_t>(o.*kMember);
+              return value == kAnySize ? std::string("no limit") : std::to_string(value);
+            }
           }};
 }
 
@@ -101,11 +97,12 @@ constexpr Entry bytes(Parameter parameter) {
                 digits.remove_suffix(1);
               }
             }
-            const auto value = integer(digits);
+            const auto value = base::parse_number<std::int64_t>(digits);
             if (!value || *value < 0 || *value > (std::int64_t{1} << 50) >> shift ||
                 static_cast<std::uint64_t>(*value) << shift < kMin) {
-              return wrong(it, text,
-                           fmt::format("bytes, at least {}, with k, m or g for more", kMin));
+              return wrong(
+                  it, text,
+                  fmt::format("a number of bytes, at least {}, optionally with k, m or g", kMin));
             }
             o.*kMember = static_cast<std::uint64_t>(*value) << shift;
             return {};
@@ -139,7 +136,7 @@ template <auto kMember, std::int64_t kMin = 0>
 constexpr Entry time(Parameter parameter) {
   return {parameter,
           [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
-            const auto value = integer(text);
+            const auto value = base::parse_number<std::int64_t>(text);
             if (!value || *value < kMin || *value > kMaxMilliseconds) {
               return wrong(it, text, fmt::format("milliseconds, at least {}", kMin));
             }
@@ -235,13 +232,7 @@ constexpr std::array kEntries = {
         {"mindequeuebatchsize", "MESSAGES", "Minimum number of messages delivered at once"}),
     time<&O::min_dequeue_batch_timeout>(
         {"mindequeuebatchsize.timeout", "MS", "Maximum time to wait for the minimum"}),
-    Entry{{"dequeueslowdown", "MICROSECONDS", "Pause between batches"},
-          [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
-            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, 0, kMaxMessages));
-            o.dequeue_slowdown = std::chrono::microseconds(value);
-            return {};
-          },
-          [](const QueueOptions& o) { return std::to_string(o.dequeue_slowdown.count()); }},
+    number<&O::dequeue_slowdown, 0>({"dequeueslowdown", "MICROSECONDS", "Pause between batches"}),
     number<&O::dequeue_time_begin, 0, 23>(
         {"dequeuetimebegin", "HOUR", "Hour at which delivery starts, 0 to 23"}),
     number<&O::dequeue_time_end, 0, kNoDequeueTimeEnd>(

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "engine.h"
-#include "sampling.h"
 
 namespace quarry::spool {
 namespace {
@@ -20,18 +18,58 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// Calls the consumer; an exception means that nothing was delivered.
-Delivery consume(const Consumer& consumer, std::span<const Message> batch,
-                 const Reporter& reporter) {
-  try {
-    return consumer(batch, std::stop_token());
-  } catch (const std::exception& failure) {
-    reporter(fmt::format("the consumer failed: {}", failure.what()));
-  } catch (...) {
-    reporter("the consumer failed");
+/// queue.samplinginterval: keeps only the last message of every interval.
+class Sampling {
+ public:
+  explicit Sampling(std::size_t interval) : interval_(interval) {}
+
+  /// The outcome for samples: the first COUNT were accepted; the next one was discarded, or may be
+  /// tried again.
+  struct Taken {
+    std::size_t count;
+    bool is_next_discarded;
+  };
+
+  /// Passes samples of MESSAGES to TAKE, which returns Taken. Returns how many of MESSAGES are
+  /// done. A sample that TAKE refuses stays in place and is counted again at the next attempt; one
+  /// that was discarded is skipped.
+  template <typename Take>
+  std::size_t pass(std::span<Message> messages, Figures& figures, Take&& take) {
+    std::vector<std::size_t> indices;
+    std::vector<Message> samples;
+    for (std::size_t i = interval_ - 1 - seen(messages.size()); i < messages.size();
+         i += interval_) {
+      indices.push_back(i);
+      samples.push_back(std::move(messages[i]));
+    }
+    const auto [taken, is_next_discarded] =
+        samples.empty() ? Taken{0, false} : take(std::span(samples));
+    for (std::size_t i = taken; i < samples.size(); ++i) {
+      messages[indices[i]] = std::move(samples[i]);
+    }
+    const std::size_t done = taken < samples.size() ? indices[taken] : messages.size();
+    forget(messages.size() - done - (is_next_discarded ? 1 : 0));
+    figures.left_out += done - taken;
+    return done;
   }
-  return {};
-}
+
+ private:
+  /// The number of messages since the last sample, before COUNT further ones.
+  std::size_t seen(std::size_t count) {
+    const Lock lock(mutex_);
+    const std::size_t before = seen_;
+    seen_ = (seen_ + count) % interval_;
+    return before;
+  }
+  void forget(std::size_t count) {
+    const Lock lock(mutex_);
+    seen_ = (seen_ + interval_ - count % interval_) % interval_;
+  }
+
+  std::size_t interval_;
+  Mutex mutex_;
+  std::size_t seen_ = 0;
+};
 
 }  // namespace
 
@@ -73,17 +111,17 @@ std::size_t Queue::Implementation::take(std::span<Message> messages, Delay delay
 /// For the type direct: calls the consumer.
 std::size_t Queue::Implementation::consume_directly(std::span<Message> messages, Error* error) {
   if (is_ended) {
-    *error = {ErrorCode::kBusy, "the queue is ending"};
+    *error = {ErrorCode::kBusy, "the queue is shutting down"};
     return 0;
   }
   const std::size_t good = Intake::count_good(kMaxContent, messages, error);
   if (good == 0) return 0;
-  const Delivery delivery = consume(consumer, messages.first(good), reporter);
-  const std::size_t done = std::min(delivery.delivered, good);
+  const Delivery delivery = call(consumer, messages.first(good), std::stop_token(), reporter);
+  const std::size_t done = delivery.delivered;
   figures->enqueued += done;
   figures->delivered += done;
   figures->retried += good - done;
-  if (done < good) *error = {ErrorCode::kBusy, "the consumer says to try again"};
+  if (done < good) *error = {ErrorCode::kBusy, "the consumer asks to try again later"};
   return done;
 }
 
@@ -112,14 +150,11 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
   }
   const bool has_files = options.type == QueueType::kDisk || options.is_disk_assisted();
   if (has_files) QUARRY_TRY(made->open_files(files));
-  Engine::Setup setup{.options = made->options,
-                      .consumer = std::move(consumer),
-                      .reporter = report,
-                      .figures = made->figures,
-                      .files = made->files.value_or(SpoolFiles(files, {}, {}, false)),
-                      .disk = nullptr,
-                      .on_empty = {},
-                      .local_time = local_time};
+  EngineSetup setup{.options = made->options,
+                    .consumer = std::move(consumer),
+                    .reporter = report,
+                    .figures = made->figures,
+                    .files = made->files.value_or(SpoolFiles(files, {}, {}, false))};
   bool found = false;
   if (made->options.type == QueueType::kDisk) {
     const Roles roles = made->consumer ? Roles::kBoth : Roles::kWriter;

@@ -39,7 +39,7 @@ Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::p
   QUARRY_TRY_ASSIGN(const std::uint64_t size, file->size());
   if (size > kMaxBytes) {
     return fail(ErrorCode::kLimit,
-                fmt::format("{}: it has more than {} bytes", path.string(), kMaxBytes));
+                fmt::format("{}: larger than {} bytes", path.string(), kMaxBytes));
   }
   std::string bytes(size, '\0');
   QUARRY_TRY_ASSIGN(const std::size_t count, file->read_at(0, bytes));
@@ -94,8 +94,8 @@ Message message_of(const RecordView& record) {
   return {.content = std::string(record.content), .severity = record.severity};
 }
 
-/// The messages after the first damage; with IS_BEHIND, all messages.
-std::vector<Message> behind_damage(Remains& remains, const SegmentHeader& header, bool is_behind) {
+/// The messages after the first damage; with IS_AFTER, all messages.
+std::vector<Message> after_damage(Remains& remains, const SegmentHeader& header, bool is_after) {
   std::vector<Message> messages;
   const std::string_view bytes = remains.bytes;
   std::size_t offset = kSegmentHeader;
@@ -106,12 +106,12 @@ std::vector<Message> behind_damage(Remains& remains, const SegmentHeader& header
     if (record.state != RecordState::kWhole) {
       const auto found = find_record(remains, offset, header.number, sequence);
       if (!found) return messages;
-      is_behind = true;
+      is_after = true;
       record = found->record;
       offset = found->offset;
       sequence = found->sequence;
     }
-    if (is_behind) messages.push_back(message_of(record));
+    if (is_after) messages.push_back(message_of(record));
     offset += record.bytes;
     ++sequence;
   }
@@ -143,17 +143,17 @@ std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const
   const auto header = decode_header(bytes);
   // If the header does not match the name, nothing was delivered from this segment.
   auto messages =
-      header ? behind_damage(remains, *header, header->number != number) : without_header(remains);
+      header ? after_damage(remains, *header, header->number != number) : without_header(remains);
   *is_whole = remains.budget > 0;
-  const char* const where = header ? "behind the damage" : "though its header is damaged";
+  const char* const where = header ? "after the damage" : "despite a damaged header";
   reporter(messages.empty()
-               ? fmt::format("{}: no message can be found {}; it is left alone", path, where)
-               : fmt::format("{}: {} messages were found {}", path, messages.size(), where));
+               ? fmt::format("{}: no messages found {}; file left unchanged", path, where)
+               : fmt::format("{}: {} messages found {}", path, messages.size(), where));
   return messages;
 }
 
 /// Appends MESSAGES to the queue: all of them, or none.
-Result<void> put_behind(const SpoolFiles& spool, std::span<const Message> messages,
+Result<void> append_all(const SpoolFiles& spool, std::span<const Message> messages,
                         const Reporter& reporter) {
   QUARRY_TRY_ASSIGN(const auto store, DiskStore::open(spool, {}, reporter, Roles::kWriter));
   // Under a temporary name until it is complete.
@@ -188,8 +188,8 @@ Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter
     bool is_whole = false;
     const auto messages = salvage(bytes, *number, path.string(), reporter, &is_whole);
     if (messages.empty()) continue;
-    if (const auto put = put_behind(spool, messages, reporter); !put) {
-      return fail(put.error().code, fmt::format("{}; nothing of {} is in the queue yet",
+    if (const auto put = append_all(spool, messages, reporter); !put) {
+      return fail(put.error().code, fmt::format("{}; no message of {} was added to the queue",
                                                 put.error().message, path.string()));
     }
     count += messages.size();
@@ -199,7 +199,7 @@ Result<std::uint64_t> replay_spool(const SpoolLocation& location, const Reporter
     }
     const std::string rest = spool.segment(*number).string() + ".rest";
     QUARRY_TRY(files.rename(path, rest));
-    reporter(fmt::format("{}: it takes too long to look at all of it; it is kept as {}",
+    reporter(fmt::format("{}: searching the whole file would take too long; it is kept as {}",
                          path.string(), rest));
   }
   return count;

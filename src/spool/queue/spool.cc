@@ -99,10 +99,6 @@ void Drain::settle(std::size_t count) {
   state_->store->settle_first(settled);
 }
 
-std::size_t Drain::unsettled() const {
-  return state_->unsettled;
-}
-
 Result<std::uint64_t> Drain::forget_found() {
   constexpr std::uint64_t kAtOnce = 10000;
   std::uint64_t count = 0;

@@ -4,10 +4,9 @@
 #include <libdeflate.h>
 
 #include <array>
-#include <charconv>
-#include <cstring>
 
 #include "little_endian.h"
+#include "quarry/base/number.h"
 
 namespace quarry::spool {
 namespace {
@@ -16,7 +15,6 @@ using base::ErrorCode;
 using base::fail;
 
 constexpr std::string_view kMagic = "QSPOOL";
-constexpr std::size_t kDigits = 8;
 
 /// The checksum of everything in a record except its content.
 std::uint32_t checksum_of_prefix(std::uint64_t number, std::uint64_t sequence, std::uint32_t length,
@@ -56,15 +54,16 @@ std::uint32_t before_content(std::uint32_t checksum, std::string_view content) {
   return ~value;
 }
 
-void put_check(char* to, std::uint32_t checksum) {
-  for (int i = 0; i < 3; ++i) to[i] = static_cast<char>(checksum >> (8 * i));
+/// Whether the 24 bits after the severity of RECORD are those of CHECKSUM.
+bool has_check(std::string_view record, std::uint32_t checksum) {
+  return get<std::uint32_t>(record.data() + 4) >> 8 == (checksum & 0xffffff);
 }
 
 }  // namespace
 
 std::string encode(const SegmentHeader& header) {
   std::string bytes(kSegmentHeader, '\0');
-  std::memcpy(bytes.data(), kMagic.data(), kMagic.size());
+  bytes.replace(0, kMagic.size(), kMagic);
   put(bytes.data() + 6, kFormat);
   put(bytes.data() + 8, header.number);
   put(bytes.data() + 16, header.first);
@@ -74,20 +73,20 @@ std::string encode(const SegmentHeader& header) {
 
 base::Result<SegmentHeader> decode_header(std::string_view bytes) {
   if (!bytes.starts_with(kMagic)) {
-    return fail(ErrorCode::kCorrupt, "it does not begin like a segment of a queue");
+    return fail(ErrorCode::kCorrupt, "not a segment file");
   }
   if (bytes.size() < kSegmentHeader) {
-    return fail(ErrorCode::kCorrupt, "it ends within its header");
+    return fail(ErrorCode::kCorrupt, "the header is truncated");
   }
   const auto format = get<std::uint16_t>(bytes.data() + 6);
   if (format != kFormat) {
     return fail(ErrorCode::kCorrupt,
-                fmt::format("it has format {}, and this program reads {}: export it with the "
+                fmt::format("unsupported format {} (this program reads {}): export it with the "
                             "program that wrote it",
                             format, kFormat));
   }
   if (get<std::uint32_t>(bytes.data() + 24) != libdeflate_crc32(0, bytes.data(), 24)) {
-    return fail(ErrorCode::kCorrupt, "the checksum of its header is wrong");
+    return fail(ErrorCode::kCorrupt, "the header is damaged");
   }
   return SegmentHeader{.number = get<std::uint64_t>(bytes.data() + 8),
                        .first = get<std::uint64_t>(bytes.data() + 16)};
@@ -98,8 +97,7 @@ void encode(std::string& to, std::uint64_t number, std::uint64_t sequence, const
   const std::uint32_t seed = checksum_of_prefix(number, sequence, length, message.severity);
   std::array<char, kRecordHeader> header{};
   put(header.data(), length);
-  header[4] = static_cast<char>(message.severity);
-  put_check(header.data() + 5, seed);
+  put(header.data() + 4, seed << 8 | message.severity);
   put(header.data() + 8, libdeflate_crc32(seed, message.content.data(), message.content.size()));
   to.append(header.data(), header.size());
   to.append(message.content);
@@ -112,10 +110,7 @@ RecordView decode_record(std::string_view bytes, std::uint64_t number, std::uint
   const auto length = get<std::uint32_t>(bytes.data());
   record.severity = static_cast<std::uint8_t>(bytes[4]);
   const std::uint32_t seed = checksum_of_prefix(number, sequence, length, record.severity);
-  std::array<char, 3> check{};
-  put_check(check.data(), seed);
-  if (length > kMaxContent || record.severity > kLeastSevere ||
-      std::memcmp(check.data(), bytes.data() + 5, check.size()) != 0) {
+  if (length > kMaxContent || record.severity > kLeastSevere || !has_check(bytes, seed)) {
     record.state = RecordState::kDamaged;
     return record;
   }
@@ -141,10 +136,7 @@ RecordView decode_stray_record(std::string_view bytes) {
   record.bytes = kRecordHeader + length;
   record.content = bytes.substr(kRecordHeader, length);
   const std::uint32_t seed = before_content(get<std::uint32_t>(bytes.data() + 8), record.content);
-  std::array<char, 3> check{};
-  put_check(check.data(), seed);
-  const bool agrees = std::memcmp(check.data(), bytes.data() + 5, check.size()) == 0;
-  if (agrees) record.state = RecordState::kWhole;
+  if (has_check(bytes, seed)) record.state = RecordState::kWhole;
   return record;
 }
 
@@ -153,16 +145,9 @@ std::string segment_name(std::string_view name, std::uint64_t number) {
 }
 
 std::optional<std::uint64_t> segment_number(std::string_view name, std::string_view file) {
-  if (!file.starts_with(name) || file.size() < name.size() + 1 + kDigits) return std::nullopt;
-  if (file[name.size()] != '.') return std::nullopt;
-  const std::string_view digits = file.substr(name.size() + 1);
-  std::uint64_t number = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto read = std::from_chars(digits.data(), end, number);
-  if (read.ec != std::errc{} || read.ptr != end || segment_name(name, number) != file) {
-    return std::nullopt;
-  }
-  return number;
+  if (!file.starts_with(name) || file.size() == name.size()) return std::nullopt;
+  const auto number = base::parse_number<std::uint64_t>(file.substr(name.size() + 1));
+  return number && segment_name(name, *number) == file ? number : std::nullopt;
 }
 
 }  // namespace quarry::spool

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <ranges>
 
-#include "segment_reader.h"
-
 namespace quarry::spool {
 
 using base::Error;
@@ -97,7 +95,7 @@ Result<void> SegmentLog::check_folder() const {
   if (is_there) return {};
   QUARRY_TRY(files_.check_folder());
   return fail(ErrorCode::kNotFound,
-              fmt::format("{}: it was removed or replaced while messages were written to it",
+              fmt::format("{}: it was removed or replaced while the queue was writing to it",
                           files_.shown(number_)));
 }
 

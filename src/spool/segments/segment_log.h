@@ -16,10 +16,10 @@
 #include <string>
 #include <utility>
 
-#include "disk_usage.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/result.h"
 #include "quarry/spool/queue.h"
+#include "segment_reader.h"
 #include "spool_files.h"
 
 namespace quarry::spool {

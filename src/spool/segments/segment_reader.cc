@@ -27,8 +27,8 @@ SegmentReader::SegmentReader(SpoolFiles files, Reporter reporter, Position start
       at_once_(kMinAtOnce) {}
 
 void SegmentReader::report_damage(const std::string& what) {
-  reporter_(fmt::format("{}: {}; what comes after it in this file is not delivered",
-                        files_.shown(position_.segment), what));
+  reporter_(fmt::format("{}: {}; the rest of the file is skipped", files_.shown(position_.segment),
+                        what));
   damaged_.insert(position_.segment);
   is_damaged_ = true;
 }
@@ -36,7 +36,7 @@ void SegmentReader::report_damage(const std::string& what) {
 void SegmentReader::give_up_until(std::uint64_t sequence, std::uint64_t segment) {
   if (sequence <= position_.sequence) return;
   const std::uint64_t count = sequence - position_.sequence;
-  reporter_(fmt::format("{}: {} messages cannot be read", files_.shown(segment), count));
+  reporter_(fmt::format("{}: {} messages are missing or unreadable", files_.shown(segment), count));
   damaged_.insert(segment);
   missing_ += count;
   position_.sequence = sequence;
@@ -95,7 +95,7 @@ Result<bool> SegmentReader::read_header() {
   if (ahead().size() < kSegmentHeader) return false;
   const auto header = decode_header(ahead());
   if (!header || header->number != position_.segment) {
-    report_damage(header ? "it is another segment under this name" : header.error().message);
+    report_damage(header ? "it is a segment with another number" : header.error().message);
     return false;
   }
   if (position_.sequence != 0) {
@@ -134,7 +134,7 @@ Result<bool> SegmentReader::go_on() {
     return has_next_;
   }
   if (!ahead().empty() && !is_damaged_) {
-    reporter_(fmt::format("{}: its last message is cut off, and was never taken",
+    reporter_(fmt::format("{}: the last message is incomplete and was never accepted; skipping it",
                           files_.shown(position_.segment)));
   }
   return open_next();

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "quarry/base/number.h"
 
 namespace quarry::spool {
 namespace {
@@ -29,30 +30,16 @@ std::string text_of(const Position& position) {
   return text;
 }
 
-/// Takes the line "NAME number" off TEXT.
-std::optional<std::uint64_t> take_number(std::string_view& text, std::string_view name) {
-  if (!text.starts_with(name)) return std::nullopt;
-  text.remove_prefix(name.size());
-  std::uint64_t number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
-  if (read.ec != std::errc{} || !text.starts_with('\n')) return std::nullopt;
-  text.remove_prefix(1);
-  return number;
-}
-
 std::optional<Position> position_in(std::string_view text) {
+  Position position;
   std::string_view rest = text;
-  if (!rest.starts_with(kFirstLine)) return std::nullopt;
-  rest.remove_prefix(kFirstLine.size());
-  const auto segment = take_number(rest, "segment ");
-  const auto offset = take_number(rest, "offset ");
-  const auto sequence = take_number(rest, "sequence ");
-  if (!segment || !offset || !sequence) return std::nullopt;
-  const Position position{.segment = *segment, .offset = *offset, .sequence = *sequence};
+  for (std::uint64_t* const number : {&position.segment, &position.offset, &position.sequence}) {
+    rest.remove_prefix(std::min(rest.find('\n'), rest.size()));
+    rest.remove_prefix(std::min(rest.find(' '), rest.size()));
+    *number = base::take_number<std::uint64_t>(rest).value_or(0);
+  }
   // Reject anything that this program would not write.
-  if (text_of(position) != text) return std::nullopt;
-  return position;
+  return text_of(position) == text ? std::optional(position) : std::nullopt;
 }
 
 Result<void> remove_if_there(base::FileSystem& system, const std::filesystem::path& path) {
@@ -138,9 +125,9 @@ Result<void> SpoolFiles::check_folder() const {
   if (!lock) return {};
   QUARRY_TRY_ASSIGN(const bool is_there, lock->has_name());
   if (is_there) return {};
-  return fail(
-      ErrorCode::kNotFound,
-      fmt::format("{}: it was removed, moved or replaced while a queue uses it", folder_.string()));
+  return fail(ErrorCode::kNotFound,
+              fmt::format("{}: it was removed, moved or replaced while a queue was using it",
+                          folder_.string()));
 }
 
 Result<bool> SpoolFiles::are_of_stream() const {
@@ -153,8 +140,8 @@ Result<bool> SpoolFiles::are_of_stream() const {
 Result<void> SpoolFiles::check_no_stream() const {
   QUARRY_TRY_ASSIGN(const bool is_stream, are_of_stream());
   if (!is_stream) return {};
-  return fail(ErrorCode::kInvalid, fmt::format("{}: the files of {} are a stream's, and no queue's",
-                                               folder_.string(), name_));
+  return fail(ErrorCode::kInvalid,
+              fmt::format("{}: {} is a stream, not a queue", folder_.string(), name_));
 }
 
 Result<bool> SpoolFiles::is_taken(Roles role) const {
@@ -185,8 +172,8 @@ Result<std::optional<Position>> SpoolFiles::position() const {
   const std::string_view text(buffer.data(), size);
   if (const auto position = position_in(text)) return position;
   const bool is_other = text.starts_with("quarry-spool ") && !text.starts_with(kFirstLine);
-  return fail(ErrorCode::kCorrupt, position_path().string() +
-                                       (is_other ? ": it has another format" : ": it is damaged"));
+  return fail(ErrorCode::kCorrupt,
+              position_path().string() + (is_other ? ": unsupported format" : ": it is damaged"));
 }
 
 std::uint64_t SpoolFiles::first_sequence(const std::vector<std::uint64_t>& segments) const {

@@ -11,13 +11,6 @@ namespace {
 
 constexpr std::size_t kAtOnce = 100;
 
-SubscriptionOptions letters_options() {
-  SubscriptionOptions options;
-  options.from_beginning = true;
-  options.sync_settlements = true;
-  return options;
-}
-
 }  // namespace
 
 SpoolLocation dead_letters_of(const SpoolLocation& location, const std::string& subscription) {
@@ -41,7 +34,7 @@ Result<std::unique_ptr<DeadLetters>> DeadLetters::open(const SpoolLocation& loca
 
 Result<void> DeadLetters::open_stream() {
   QUARRY_TRY_ASSIGN(stream_, StreamCore::open({.location = location_}, reporter_, environment_));
-  const auto letters = stream_->subscribe(kLetters, letters_options());
+  const auto letters = stream_->subscribe(kLetters, {.sync_settlements = true});
   if (letters) {
     letters_ = *letters;
     return {};
@@ -50,18 +43,11 @@ Result<void> DeadLetters::open_stream() {
   return std::unexpected(letters.error());
 }
 
-Result<void> DeadLetters::put(std::span<const DeadLetter> letters) {
+Result<void> DeadLetters::put(std::span<const StreamedMessage> letters) {
   if (!stream_) QUARRY_TRY(open_stream());
   std::vector<Message> messages;
-  for (const DeadLetter& letter : letters) {
-    messages.push_back(seal({.key = letter.message.key,
-                             .only = {},
-                             .error = letter.error,
-                             .attempts = letter.message.attempts,
-                             .taken_at = letter.message.taken_at,
-                             .id = letter.message.id,
-                             .content = letter.message.content},
-                            letter.message.severity));
+  for (const StreamedMessage& letter : letters) {
+    messages.push_back(seal_again(letter, {}, letter.error, letter.attempts));
   }
   QUARRY_TRY(stream_->append(messages));
   return {};
@@ -69,11 +55,6 @@ Result<void> DeadLetters::put(std::span<const DeadLetter> letters) {
 
 std::uint64_t DeadLetters::count() const {
   return stream_ ? letters_->statistics().waiting : 0;
-}
-
-Result<void> DeadLetters::visit(const StreamVisitor& visitor) const {
-  if (!stream_) return {};
-  return visit_stream(location_, kLetters, visitor, reporter_, environment_.files);
 }
 
 Result<std::uint64_t> DeadLetters::take_all(const Take& take) {
@@ -96,7 +77,7 @@ Result<std::uint64_t> DeadLetters::take_all(const Take& take) {
 }
 
 Result<std::uint64_t> DeadLetters::purge() {
-  return stream_ ? letters_->purge() : Result<std::uint64_t>(0);
+  return take_all([](auto) { return Result<void>(); });
 }
 
 Result<void> DeadLetters::remove() {

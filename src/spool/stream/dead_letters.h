@@ -14,16 +14,12 @@
 
 namespace quarry::spool {
 
+class StreamCore;
+
 /// The location of the dead letters of SUBSCRIPTION of the stream at LOCATION.
 SpoolLocation dead_letters_of(const SpoolLocation& location, const std::string& subscription);
 /// The subscription that holds them.
 inline constexpr const char* kLetters = "letters";
-
-/// A message that failed permanently, and why.
-struct DeadLetter {
-  StreamedMessage message;
-  std::string error;
-};
 
 class DeadLetters {
  public:
@@ -35,10 +31,10 @@ class DeadLetters {
   DeadLetters(const DeadLetters&) = delete;
   DeadLetters& operator=(const DeadLetters&) = delete;
 
-  /// Appends LETTERS; on return they are on disk. Errors: file system errors.
-  base::Result<void> put(std::span<const DeadLetter> letters);
+  /// Appends LETTERS, each with its last error; on return they are on disk. Errors: file system
+  /// errors.
+  base::Result<void> put(std::span<const StreamedMessage> letters);
   std::uint64_t count() const;
-  base::Result<void> visit(const StreamVisitor& visitor) const;
   /// Passes all letters to TAKE in batches, and deletes each batch after TAKE has succeeded.
   /// Returns how many were taken. Errors: those of TAKE, and file system errors.
   using Take = std::function<base::Result<void>(std::span<const StreamedMessage> letters)>;

@@ -46,6 +46,18 @@ std::optional<Envelope> open_envelope(std::string_view bytes) {
   return envelope;
 }
 
+Message seal_again(const StreamedMessage& message, std::string_view only, std::string_view error,
+                   std::uint32_t attempts) {
+  return seal({.key = message.key,
+               .only = only,
+               .error = error,
+               .attempts = attempts,
+               .taken_at = message.taken_at,
+               .id = message.id,
+               .content = message.content},
+              message.severity);
+}
+
 StreamedMessage message_in(const Envelope& envelope, std::uint64_t sequence,
                            std::uint8_t severity) {
   return {.id = envelope.id != 0 ? envelope.id : sequence,

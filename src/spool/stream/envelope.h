@@ -28,9 +28,9 @@ inline constexpr std::size_t kMaxName = 64;
 
 /// The fields of an envelope. They point into the buffer that it was read from or is made of.
 struct Envelope {
-  std::string_view key;    // at most kMaxKey bytes
-  std::string_view only;   // at most kMaxName bytes
-  std::string_view error;  // at most kMaxError bytes
+  std::string_view key;         // at most kMaxKey bytes
+  std::string_view only = {};   // at most kMaxName bytes
+  std::string_view error = {};  // at most kMaxError bytes
   std::uint32_t attempts = 0;
   base::UnixMillis taken_at;
   std::uint64_t id = 0;
@@ -41,6 +41,10 @@ struct Envelope {
 Message seal(const Envelope& envelope, std::uint8_t severity);
 /// Decodes BYTES; nothing if they are not an envelope.
 std::optional<Envelope> open_envelope(std::string_view bytes);
+
+/// MESSAGE in a new envelope: for the subscription ONLY, with ERROR after ATTEMPTS.
+Message seal_again(const StreamedMessage& message, std::string_view only, std::string_view error,
+                   std::uint32_t attempts);
 
 /// The message in ENVELOPE, which has the sequence number SEQUENCE.
 StreamedMessage message_in(const Envelope& envelope, std::uint64_t sequence, std::uint8_t severity);

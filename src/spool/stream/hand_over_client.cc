@@ -1,14 +1,12 @@
 // The client of a hand-over. A call never exceeds its timeout, whatever the server does.
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <system_error>
+#include <climits>
 
 #include "hand_over_frames.h"
 #include "quarry/base/socket.h"
@@ -28,100 +26,84 @@ class Call {
  public:
   Call(const std::string& path, TimePoint deadline) : path_(path), deadline_(deadline) {}
 
-  Result<void> connect();
-  Result<void> send(std::string_view bytes);
-  Result<std::string> receive();
+  Result<void> connect() {
+    QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(path_));
+    if (!address.is_unix()) return fail(ErrorCode::kInvalid, path_ + ": must be a path");
+    fd_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd_) return base::fail_errno(path_);
+    // connect(2) waits for a full backlog, whereas poll(2) would not report when it has room.
+    const auto time = left();
+    if (time.count() == 0) return too_late();
+    const timeval limit{.tv_sec = static_cast<time_t>(time.count() / 1000),
+                        .tv_usec = static_cast<suseconds_t>(time.count() % 1000 * 1000)};
+    ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    while (::connect(fd_.get(), address.get(), address.size()) != 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN) return too_late();
+      if (errno != ENOENT && errno != ECONNREFUSED) return base::fail_errno(path_);
+      return fail(ErrorCode::kNotFound, path_ + ": no process accepts messages");
+    }
+    if (::fcntl(fd_.get(), F_SETFL, O_NONBLOCK) != 0) return base::fail_errno(path_);
+    return {};
+  }
+
+  Result<void> send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (count < 0) {
+        QUARRY_TRY(wait_after_errno(POLLOUT));
+      } else {
+        bytes.remove_prefix(static_cast<std::size_t>(count));
+      }
+    }
+    return {};
+  }
+
+  Result<std::string> receive() {
+    QUARRY_TRY_ASSIGN(const std::string header, receive(kFrameHeader));
+    const std::size_t length = body_length(header);
+    if (length > kMaxAnswer) return fail(ErrorCode::kIo, path_ + ": the answer is too long");
+    return receive(length);
+  }
 
  private:
+  Result<std::string> receive(std::size_t size) {
+    std::string bytes(size, '\0');
+    for (std::size_t done = 0; done < size;) {
+      const ssize_t count = ::recv(fd_.get(), bytes.data() + done, size - done, 0);
+      if (count == 0) {
+        return fail(ErrorCode::kIo, path_ + ": the connection was closed without an answer");
+      }
+      if (count < 0) {
+        QUARRY_TRY(wait_after_errno(POLLIN));
+      } else {
+        done += static_cast<std::size_t>(count);
+      }
+    }
+    return bytes;
+  }
+
+  /// Waits for EVENTS if errno says that a call would block; otherwise returns it as an error.
+  Result<void> wait_after_errno(short events) {
+    if (errno != EAGAIN && errno != EINTR) return base::fail_errno(path_);
+    pollfd one{.fd = fd_.get(), .events = events, .revents = 0};
+    const auto time = std::min<std::int64_t>(left().count(), INT_MAX);
+    const int count = ::poll(&one, 1, static_cast<int>(time));
+    if (count < 0 && errno != EINTR) return base::fail_errno(path_);
+    return count <= 0 && left().count() == 0 ? too_late() : Result<void>{};
+  }
+
   milliseconds left() const {
     return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(deadline_ - now()));
   }
-  Result<void> wait(short events);
-  Result<void> receive(std::string& to, std::size_t size);
-  std::unexpected<base::Error> too_late() const {
-    return fail(ErrorCode::kBusy, path_ + ": no answer in time: some of it may have been taken");
-  }
-  std::unexpected<base::Error> broken() const {
-    const int error = errno;
-    return fail(ErrorCode::kIo, path_ + ": " + std::generic_category().message(error));
+  Result<void> too_late() const {
+    return fail(ErrorCode::kBusy, path_ + ": timed out; some messages may have been stored");
   }
 
   const std::string& path_;
   TimePoint deadline_;
   Fd fd_;
 };
-
-Result<void> Call::connect() {
-  QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(path_));
-  if (!address.is_unix()) return fail(ErrorCode::kInvalid, path_ + ": must be a path");
-  fd_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd_) return broken();
-  // connect(2) waits for a full backlog, whereas poll(2) would not report when it has room.
-  const auto time = left();
-  if (time.count() == 0) return too_late();
-  const timeval limit{.tv_sec = static_cast<time_t>(time.count() / 1000),
-                      .tv_usec = static_cast<suseconds_t>(time.count() % 1000 * 1000)};
-  ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-  while (::connect(fd_.get(), address.get(), address.size()) != 0) {
-    if (errno == EINTR) continue;
-    if (errno == EAGAIN) return too_late();
-    if (errno != ENOENT && errno != ECONNREFUSED) return broken();
-    return fail(ErrorCode::kNotFound, path_ + ": nobody takes messages there");
-  }
-  if (::fcntl(fd_.get(), F_SETFL, O_NONBLOCK) != 0) return broken();
-  return {};
-}
-
-Result<void> Call::wait(short events) {
-  pollfd one{.fd = fd_.get(), .events = events, .revents = 0};
-  const auto time = left();
-  const int count =
-      ::poll(&one, 1, static_cast<int>(std::min<std::int64_t>(time.count(), INT_MAX)));
-  if (count < 0 && errno != EINTR) return broken();
-  if (count <= 0 && left().count() == 0) return too_late();
-  return {};
-}
-
-Result<void> Call::send(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (count >= 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(count));
-    } else if (errno == EAGAIN || errno == EINTR) {
-      QUARRY_TRY(wait(POLLOUT));
-    } else {
-      return broken();
-    }
-  }
-  return {};
-}
-
-Result<void> Call::receive(std::string& to, std::size_t size) {
-  std::array<char, kMaxAnswer> buffer;
-  while (to.size() < size) {
-    const ssize_t count = ::recv(fd_.get(), buffer.data(), size - to.size(), 0);
-    if (count > 0) {
-      to.append(buffer.data(), static_cast<std::size_t>(count));
-    } else if (count == 0) {
-      return fail(ErrorCode::kIo, path_ + ": the connection was closed without an answer");
-    } else if (errno == EAGAIN || errno == EINTR) {
-      QUARRY_TRY(wait(POLLIN));
-    } else {
-      return broken();
-    }
-  }
-  return {};
-}
-
-Result<std::string> Call::receive() {
-  std::string header;
-  QUARRY_TRY(receive(header, kFrameHeader));
-  const std::size_t length = body_length(header);
-  if (length > kMaxAnswer) return fail(ErrorCode::kIo, path_ + ": the answer is too long");
-  std::string body;
-  QUARRY_TRY(receive(body, length));
-  return body;
-}
 
 }  // namespace
 

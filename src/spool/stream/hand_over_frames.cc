@@ -16,12 +16,6 @@ namespace {
 /// Bytes of a message with an empty key and content.
 constexpr std::size_t kMinMessage = 6;
 
-std::string framed(std::string_view body) {
-  std::string frame;
-  append_text<std::uint32_t>(frame, body);
-  return frame;
-}
-
 }  // namespace
 
 Result<std::string> request_frame(std::span<const NewMessage> messages) {
@@ -31,8 +25,8 @@ Result<std::string> request_frame(std::span<const NewMessage> messages) {
     size += kMinMessage + one.key.size() + one.content.size();
   }
   if (size > kMaxHandOver || messages.empty()) {
-    return fail(ErrorCode::kLimit, "messages that are handed over together are one at least, and " +
-                                       std::to_string(kMaxHandOver) + " bytes at most");
+    return fail(ErrorCode::kLimit, "a hand-over must have at least one message, and at most " +
+                                       std::to_string(kMaxHandOver) + " bytes");
   }
   std::string frame;
   frame.reserve(kFrameHeader + size);
@@ -73,7 +67,9 @@ std::string answer_frame(const Result<std::uint64_t>& first_id) {
     append_number(body, static_cast<std::uint8_t>(first_id.error().code));
     body += std::string_view(first_id.error().message).substr(0, kMaxAnswer - body.size());
   }
-  return framed(body);
+  std::string frame;
+  append_text<std::uint32_t>(frame, body);
+  return frame;
 }
 
 Result<std::uint64_t> decode_answer(std::string_view body) {
@@ -89,7 +85,7 @@ Result<std::uint64_t> decode_answer(std::string_view body) {
       return fail(static_cast<ErrorCode>(code), std::string(fields.rest()));
     }
   }
-  return fail(ErrorCode::kIo, "what came is no answer to a hand-over");
+  return fail(ErrorCode::kIo, "invalid answer to a hand-over");
 }
 
 std::size_t body_length(std::string_view header) {

@@ -52,9 +52,7 @@ struct Client {
   }
 };
 
-}  // namespace
-
-class HandOverServer::Loop {
+class Loop final : public HandOverServer {
  public:
   Loop(Stream& stream, Fd listener, Fd wake, Reporter reporter, const HandOverOptions& options)
       : stream_(stream),
@@ -63,7 +61,7 @@ class HandOverServer::Loop {
         reporter_(std::move(reporter)),
         options_(options),
         thread_([this] { run(); }) {}
-  ~Loop() {
+  ~Loop() override {
     const std::uint64_t one = 1;
     (void)!::write(wake_.get(), &one, sizeof one);
     thread_.join();
@@ -97,35 +95,13 @@ class HandOverServer::Loop {
   Thread thread_;
 };
 
-HandOverServer::HandOverServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
-HandOverServer::~HandOverServer() = default;
-
-Result<std::unique_ptr<HandOverServer>> HandOverServer::start(Stream& stream, Fd listener,
-                                                              Reporter reporter,
-                                                              const HandOverOptions& options) {
-  if (options.max_clients < 1 || options.max_request_bytes < kMaxHandOver + kFrameHeader ||
-      options.time_out < milliseconds(1)) {
-    return fail(ErrorCode::kInvalid, fmt::format("a hand-over has one client at least, {} bytes "
-                                                 "and 1 ms",
-                                                 kMaxHandOver));
-  }
-  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake) return base::fail_errno("eventfd");
-  try {
-    return std::unique_ptr<HandOverServer>(new HandOverServer(std::make_unique<Loop>(
-        stream, std::move(listener), std::move(wake), std::move(reporter), options)));
-  } catch (const std::system_error& error) {
-    return fail(ErrorCode::kIo, fmt::format("no thread for a hand-over: {}", error.what()));
-  }
-}
-
-void HandOverServer::Loop::run() {
+void Loop::run() {
   while (round()) {
   }
 }
 
 /// Milliseconds until the next client times out, for poll(2).
-int HandOverServer::Loop::until_deadline() const {
+int Loop::until_deadline() const {
   TimePoint first = TimePoint::max();
   for (const Client& one : clients_) {
     if (!one.waits()) first = std::min(first, one.deadline);
@@ -137,7 +113,7 @@ int HandOverServer::Loop::until_deadline() const {
 }
 
 /// Returns false when the server should stop.
-bool HandOverServer::Loop::round() {
+bool Loop::round() {
   for (Client& one : clients_) {
     if (one.waits()) admit(one);
   }
@@ -150,7 +126,7 @@ bool HandOverServer::Loop::round() {
   }
   if (::poll(polled.data(), polled.size(), until_deadline()) < 0) {
     if (errno == EINTR) return true;
-    reporter_(fmt::format("hand-over: ended: poll: {}", std::generic_category().message(errno)));
+    reporter_(fmt::format("hand-over: stopped: poll: {}", std::generic_category().message(errno)));
     return false;
   }
   if (polled[0].revents != 0) return false;
@@ -162,7 +138,7 @@ bool HandOverServer::Loop::round() {
   return true;
 }
 
-void HandOverServer::Loop::accept_some() {
+void Loop::accept_some() {
   while (clients_.size() < options_.max_clients) {
     Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd) {
@@ -180,7 +156,7 @@ void HandOverServer::Loop::accept_some() {
 }
 
 /// Lets CLIENT, whose request length is known, send its request if there is memory for it.
-void HandOverServer::Loop::admit(Client& client) {
+void Loop::admit(Client& client) {
   if (admitted_ + client.length > options_.max_request_bytes) return;
   client.is_admitted = true;
   admitted_ += client.length;
@@ -188,7 +164,7 @@ void HandOverServer::Loop::admit(Client& client) {
 }
 
 /// Handles EVENTS on CLIENT's connection.
-void HandOverServer::Loop::serve(Client& client, short events) {
+void Loop::serve(Client& client, short events) {
   if (!client.answer.empty()) {
     if (events != 0) write(client);
   } else if ((events & POLLIN) != 0) {
@@ -201,11 +177,11 @@ void HandOverServer::Loop::serve(Client& client, short events) {
   if (client.request.empty() && client.answer.empty()) {
     client.is_gone = true;  // an idle connection, not an error
   } else {
-    drop(client, "it has stopped in the middle");
+    drop(client, "timed out within a request");
   }
 }
 
-void HandOverServer::Loop::receive(Client& client) {
+void Loop::receive(Client& client) {
   std::array<char, kReadAtOnce> buffer;
   const std::size_t wanted = client.length > 0 ? client.length : kFrameHeader;
   const std::size_t max = std::min(buffer.size(), wanted - client.request.size());
@@ -218,12 +194,12 @@ void HandOverServer::Loop::receive(Client& client) {
   if (client.request.empty()) client.deadline = after(options_.time_out);
   client.request.append(buffer.data(), static_cast<std::size_t>(count));
   if (client.length == 0 && client.request.size() == kFrameHeader && !begin_request(client)) {
-    drop(client, "it sends requests that are too long, or empty");
+    drop(client, "request too long or empty");
   }
 }
 
 /// Decodes the length of CLIENT's request. Returns false if it is invalid.
-bool HandOverServer::Loop::begin_request(Client& client) {
+bool Loop::begin_request(Client& client) {
   const std::size_t body = body_length(client.request);
   if (body == 0 || body > kMaxHandOver) return false;
   client.length = kFrameHeader + body;
@@ -232,14 +208,14 @@ bool HandOverServer::Loop::begin_request(Client& client) {
 }
 
 /// Appends all complete requests, and answers them.
-void HandOverServer::Loop::append_whole() {
+void Loop::append_whole() {
   std::vector<NewMessage> all;
   std::vector<std::pair<Client*, std::size_t>> served;  // with the number of messages
   for (Client& one : clients_) {
     if (one.is_gone || !one.is_whole() || !one.answer.empty()) continue;
     auto messages = decode_request(std::string_view(one.request).substr(kFrameHeader));
     if (!messages) {
-      drop(one, "what it sends is no request");
+      drop(one, "invalid request");
       continue;
     }
     served.emplace_back(&one, messages->size());
@@ -254,13 +230,13 @@ void HandOverServer::Loop::append_whole() {
   }
 }
 
-void HandOverServer::Loop::answer(Client& client, const Result<std::uint64_t>& first_id) {
+void Loop::answer(Client& client, const Result<std::uint64_t>& first_id) {
   client.answer = answer_frame(first_id);
   client.deadline = after(options_.time_out);
   write(client);
 }
 
-void HandOverServer::Loop::write(Client& client) {
+void Loop::write(Client& client) {
   const ssize_t count =
       ::send(client.fd.get(), client.answer.data(), client.answer.size(), MSG_NOSIGNAL);
   if (count < 0) {
@@ -275,17 +251,39 @@ void HandOverServer::Loop::write(Client& client) {
   client.deadline = after(options_.time_out);
 }
 
-void HandOverServer::Loop::drop(Client& client, const std::string& why) {
+void Loop::drop(Client& client, const std::string& why) {
   client.is_gone = true;
-  reporter_("hand-over: a client was dropped: " + why);
+  reporter_("hand-over: client disconnected: " + why);
 }
 
 /// Removes disconnected clients.
-void HandOverServer::Loop::sweep() {
+void Loop::sweep() {
   for (const Client& one : clients_) {
     if (one.is_gone && one.is_admitted) admitted_ -= one.length;
   }
   clients_.remove_if([](const Client& one) { return one.is_gone; });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HandOverServer>> HandOverServer::start(Stream& stream, Fd listener,
+                                                              Reporter reporter,
+                                                              const HandOverOptions& options) {
+  if (options.max_clients < 1 || options.max_request_bytes < kMaxHandOver + kFrameHeader ||
+      options.time_out < milliseconds(1)) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("hand-over: minimum options: 1 client, {} bytes, 1 ms",
+                            kMaxHandOver + kFrameHeader));
+  }
+  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake) return base::fail_errno("eventfd");
+  try {
+    return std::make_unique<Loop>(stream, std::move(listener), std::move(wake), std::move(reporter),
+                                  options);
+  } catch (const std::system_error& error) {
+    return fail(ErrorCode::kIo,
+                fmt::format("cannot start a thread for hand-overs: {}", error.what()));
+  }
 }
 
 }  // namespace quarry::spool

@@ -1,7 +1,6 @@
 #include "journal.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -20,15 +19,10 @@ constexpr std::uint64_t kManyEvents = std::uint64_t{256} << 10;
 // and only when they exceed the state's size by this factor.
 constexpr std::uint64_t kEventsPerState = 4;
 
-/// The contents of a journal's segments.
-struct Reading {
-  std::optional<SubscriptionState> state;
-  std::set<std::uint64_t> damaged;
-};
-
 /// Reads from segment NUMBER on.
-Result<Reading> read_from(const SpoolFiles& files, const Reporter& reporter, std::uint64_t number) {
-  Reading reading;
+Result<JournalReading> read_from(const SpoolFiles& files, const Reporter& reporter,
+                                 std::uint64_t number) {
+  JournalReading reading;
   SegmentReader reader(files, reporter, {.segment = number, .offset = 0, .sequence = 0});
   Message record;
   while (true) {
@@ -45,19 +39,6 @@ Result<Reading> read_from(const SpoolFiles& files, const Reporter& reporter, std
   return reading;
 }
 
-/// Reads from the last state on. Older segments may still exist, and are ignored.
-Result<Reading> read(const SpoolFiles& files, const Reporter& reporter) {
-  Reading reading;
-  QUARRY_TRY_ASSIGN(const auto segments, files.segments());
-  std::set<std::uint64_t> damaged;
-  for (auto number = segments.rbegin(); number != segments.rend() && !reading.state; ++number) {
-    QUARRY_TRY_ASSIGN(reading, read_from(files, reporter, *number));
-    damaged.merge(reading.damaged);
-  }
-  reading.damaged = std::move(damaged);
-  return reading;
-}
-
 }  // namespace
 
 SpoolFiles journal_files(const SpoolFiles& files, std::string_view subscription) {
@@ -65,13 +46,20 @@ SpoolFiles journal_files(const SpoolFiles& files, std::string_view subscription)
 }
 
 Result<JournalReading> read_journal(const SpoolFiles& files, const Reporter& reporter) {
-  QUARRY_TRY_ASSIGN(Reading reading, read(files, reporter));
-  return JournalReading{.state = std::move(reading.state), .is_damaged = !reading.damaged.empty()};
+  JournalReading reading;
+  QUARRY_TRY_ASSIGN(const auto segments, files.segments());
+  // Segments before the last state may still exist, and are ignored.
+  for (auto number = segments.rbegin(); number != segments.rend() && !reading.state; ++number) {
+    QUARRY_TRY_ASSIGN(auto some, read_from(files, reporter, *number));
+    reading.state = std::move(some.state);
+    reading.damaged.merge(some.damaged);
+  }
+  return reading;
 }
 
 Result<std::unique_ptr<Journal>> Journal::begin(SpoolFiles files, Reporter reporter,
                                                 const SubscriptionState& state) {
-  QUARRY_TRY_ASSIGN(const Reading reading, read(files, [](const std::string&) {}));
+  QUARRY_TRY_ASSIGN(const auto reading, read_journal(files, [](const std::string&) {}));
   std::unique_ptr<Journal> journal(new Journal(std::move(files), std::move(reporter)));
   journal->log_.note_damaged(reading.damaged);
   QUARRY_TRY(journal->log_.recover({.segment = 1, .offset = 0, .sequence = 1}));

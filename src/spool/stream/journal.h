@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "quarry/base/result.h"
@@ -27,7 +28,7 @@ namespace quarry::spool {
 struct JournalReading {
   /// Empty and undamaged if the process was killed while it created the subscription.
   std::optional<SubscriptionState> state;
-  bool is_damaged = false;
+  std::set<std::uint64_t> damaged;  // segments
 };
 /// Reads the journal in FILES; damage is reported to REPORTER. Read-only. Errors: file system
 /// errors.

@@ -11,7 +11,6 @@
 #include "envelope.h"
 #include "quarry/base/result.h"
 #include "quarry/spool/subscription.h"
-#include "segments/disk_usage.h"
 #include "segments/segment_reader.h"
 #include "segments/spool_files.h"
 

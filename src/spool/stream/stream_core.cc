@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <random>
 #include <set>
 #include <utility>
 
@@ -27,14 +28,73 @@ bool is_good_name(std::string_view name) {
   });
 }
 
+Result<void> check(const StreamOptions& options) {
+  const std::string& name = options.location.name;
+  if (name.empty() || name.find_first_of("./") != std::string::npos) {
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("invalid stream name \"{}\": it must not be empty or contain a dot or a "
+                    "slash",
+                    name));
+  }
+  if (options.max_file_size < kMinFileSize) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("max_file_size: must be at least {}", kMinFileSize));
+  }
+  if (options.max_disk_space != 0 && options.max_disk_space < options.max_file_size) {
+    return fail(ErrorCode::kInvalid, "max_disk_space: must not be less than max_file_size");
+  }
+  return {};
+}
+
 Result<void> check(const SubscriptionOptions& options) {
   if (options.window < 1 || options.window > kMaxWindow) {
     return fail(ErrorCode::kInvalid, fmt::format("window: must be 1 to {}", kMaxWindow));
   }
-  return options.retry.check();
+  if (options.retry.base >= milliseconds(1) && options.retry.max >= options.retry.base) return {};
+  return fail(ErrorCode::kInvalid,
+              "retry: the base must be at least 1 ms, and the maximum not less than the base");
+}
+
+/// A thread-safe random number generator.
+std::function<double()> shared_random() {
+  struct Source {
+    Mutex mutex;
+    std::minstd_rand engine{std::random_device{}()};
+  };
+  return [source = std::make_shared<Source>()] {
+    const Lock lock(source->mutex);
+    return std::uniform_real_distribution<double>(0, 1)(source->engine);
+  };
 }
 
 }  // namespace
+
+Result<void> check(const NewMessage& message) {
+  if (message.content.size() <= kMaxStreamContent && message.key.size() <= kMaxKey &&
+      message.severity <= kLeastSevere) {
+    return {};
+  }
+  return fail(ErrorCode::kLimit,
+              fmt::format("a message may have at most {} bytes of content, {} bytes of key, and a "
+                          "severity of {}",
+                          kMaxStreamContent, kMaxKey, kLeastSevere));
+}
+
+Result<std::unique_ptr<Stream>> Stream::open(const StreamOptions& options, Reporter reporter,
+                                             const StreamEnvironment& environment) {
+  QUARRY_TRY(check(options));
+  const StreamEnvironment whole{
+      .files = environment.files,
+      .clock = environment.clock,
+      .random = environment.random ? environment.random : shared_random()};
+  const auto report = [reporter = std::move(reporter),
+                       mutex = std::make_shared<Mutex>()](const std::string& line) {
+    const Lock lock(*mutex);
+    if (reporter) reporter(line);
+  };
+  return StreamCore::open(options, report, whole);
+}
 
 Result<std::vector<std::string>> subscription_names(const SpoolFiles& files) {
   QUARRY_TRY_ASSIGN(const auto names, files.system().list(files.folder()));
@@ -62,17 +122,13 @@ Result<std::unique_ptr<StreamCore>> StreamCore::open(const StreamOptions& option
   std::unique_ptr<StreamCore> core(new StreamCore(options, reporter, environment));
   QUARRY_TRY(core->take_folder());
   QUARRY_TRY_ASSIGN(const States states, core->read_states());
-  std::map<std::string, StreamLog::SubscriptionProgress> reached;
-  for (const auto& [name, state] : states) {
-    reached[name] = {.read = state.read(), .floor = state.floor()};
-  }
-  QUARRY_TRY_ASSIGN(core->log_, StreamLog::open(core->files_, options, reporter, reached));
+  QUARRY_TRY_ASSIGN(core->log_, StreamLog::open(core->files_, options, reporter, states));
   for (const auto& [name, state] : states) QUARRY_TRY(core->add(name, state));
   return core;
 }
 
 StreamCore::~StreamCore() {
-  for (const auto& [name, subscription] : subscriptions_) subscription->core_->close();
+  for (const auto& [name, subscription] : subscriptions_) subscription->close();
 }
 
 /// Creates the directory and the mark if needed, and takes the locks, which also exclude queues.
@@ -89,7 +145,7 @@ Result<void> StreamCore::take_folder() {
   QUARRY_TRY_ASSIGN(const auto position, files_.position());
   if (!segments.empty() || position) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("{}: the files of {} are a queue's", folder.string(), files_.name()));
+                fmt::format("{}: {} is a queue, not a stream", folder.string(), files_.name()));
   }
   QUARRY_TRY_ASSIGN(const auto mark, system.open(files_.stream_mark(), FileUse::kOpenOrMake));
   QUARRY_TRY(mark->append(kMark));
@@ -106,14 +162,14 @@ Result<StreamCore::States> StreamCore::read_states() const {
     const SpoolFiles journal = journal_files(files_, name);
     QUARRY_TRY_ASSIGN(auto reading, read_journal(journal, reporter_));
     auto& state = reading.state;
-    if (!state && !reading.is_damaged) {
+    if (!state && reading.damaged.empty()) {
       QUARRY_TRY(journal.remove_all());
       continue;
     }
     if (!state) {
       reporter_(fmt::format(
-          "{}: the journal of {} is damaged; everything in the segments is delivered, some of it "
-          "perhaps again",
+          "{}: the journal of subscription {} is damaged: delivering all stored messages, some of "
+          "them perhaps again",
           options_.location.folder.string(), name));
       QUARRY_TRY_ASSIGN(state, state_from_start());
     }
@@ -134,38 +190,47 @@ Result<void> StreamCore::add(const std::string& name, const SubscriptionState& s
   QUARRY_TRY_ASSIGN(auto journal, Journal::begin(journal_files(files_, name), reporter_, state));
   QUARRY_TRY_ASSIGN(auto dead, DeadLetters::open(dead_letters_of(options_.location, name),
                                                  reporter_, environment_));
-  SubscriptionCore::Setup setup{.name = name,
-                                .log = *log_,
-                                .reporter = reporter_,
-                                .environment = environment_,
-                                .state = state,
-                                .journal = std::move(journal),
-                                .dead = std::move(dead)};
   subscriptions_[name] =
-      std::make_shared<Subscription>(std::make_unique<SubscriptionCore>(std::move(setup)));
+      std::make_shared<SubscriptionCore>(SubscriptionCore::Setup{.name = name,
+                                                                 .log = *log_,
+                                                                 .reporter = reporter_,
+                                                                 .environment = environment_,
+                                                                 .state = state,
+                                                                 .journal = std::move(journal),
+                                                                 .dead = std::move(dead)});
   return {};
+}
+
+Result<std::uint64_t> StreamCore::append(std::span<const NewMessage> messages) {
+  std::vector<Message> sealed;
+  sealed.reserve(messages.size());
+  const base::UnixMillis now = environment_.clock.now();
+  for (const NewMessage& one : messages) {
+    QUARRY_TRY(check(one));
+    sealed.push_back(seal({.key = one.key, .taken_at = now, .content = one.content}, one.severity));
+  }
+  return append(sealed);
 }
 
 Result<std::uint64_t> StreamCore::append(std::span<Message> messages) {
   QUARRY_TRY_ASSIGN(const std::uint64_t first, log_->append(messages));
   const Lock lock(mutex_);
-  for (const auto& [name, subscription] : subscriptions_) subscription->core_->notify();
+  for (const auto& [name, subscription] : subscriptions_) subscription->notify();
   return first;
 }
 
 Result<std::shared_ptr<Subscription>> StreamCore::subscribe(const std::string& name,
                                                             const SubscriptionOptions& options) {
   if (!is_good_name(name)) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("a subscription's name has 1 to {} of A-Z a-z 0-9 - _", kMaxName));
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("invalid subscription name \"{}\": it must be 1 to {} of A-Z a-z 0-9 - _", name,
+                    kMaxName));
   }
   QUARRY_TRY(check(options));
   const Lock lock(mutex_);
   if (!subscriptions_.contains(name)) {
-    SubscriptionState state(log_->cut());
-    if (options.from_beginning) {
-      QUARRY_TRY_ASSIGN(state, state_from_start());
-    }
+    const SubscriptionState state(log_->cut());
     log_->set_floor(name, state.floor());
     if (const auto added = add(name, state); !added) {
       log_->forget(name);
@@ -173,7 +238,7 @@ Result<std::shared_ptr<Subscription>> StreamCore::subscribe(const std::string& n
     }
   }
   const auto& subscription = subscriptions_[name];
-  subscription->core_->set_options(options);
+  subscription->set_options(options);
   return subscription;
 }
 
@@ -183,15 +248,18 @@ Result<void> StreamCore::unsubscribe(const std::string& name) {
   if (found == subscriptions_.end()) {
     return fail(ErrorCode::kNotFound, "there is no subscription " + name);
   }
-  QUARRY_TRY(found->second->core_->remove());
+  QUARRY_TRY(found->second->remove());
   subscriptions_.erase(found);
   return {};
 }
 
-std::vector<std::shared_ptr<Subscription>> StreamCore::subscriptions() const {
-  const Lock lock(mutex_);
-  std::vector<std::shared_ptr<Subscription>> all;
-  for (const auto& [name, subscription] : subscriptions_) all.push_back(subscription);
+std::vector<SubscriptionStatistics> StreamCore::statistics() const {
+  // A subscription may be busy; the others go on meanwhile.
+  Lock lock(mutex_);
+  const auto subscriptions = subscriptions_;
+  lock.unlock();
+  std::vector<SubscriptionStatistics> all;
+  for (const auto& [name, one] : subscriptions) all.push_back(one->statistics());
   return all;
 }
 

@@ -1,4 +1,4 @@
-// A stream's files, log and subscriptions. Used by Stream, and for dead letters.
+// A stream's files, log and subscriptions. Dead letters are in a stream of their own.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,23 @@
 
 namespace quarry::spool {
 
-class StreamCore {
+class StreamCore final : public Stream {
  public:
   /// Like Stream::open(), for valid OPTIONS and a complete ENVIRONMENT.
   static base::Result<std::unique_ptr<StreamCore>> open(const StreamOptions& options,
                                                         const Reporter& reporter,
                                                         const StreamEnvironment& environment);
-  ~StreamCore();
+  ~StreamCore() override;
   StreamCore(const StreamCore&) = delete;
   StreamCore& operator=(const StreamCore&) = delete;
 
-  /// Appends MESSAGES (envelopes) and notifies the subscriptions.
+  base::Result<std::uint64_t> append(std::span<const NewMessage> messages) override;
+  /// Appends MESSAGES, which are envelopes.
   base::Result<std::uint64_t> append(std::span<Message> messages);
-  base::Result<std::shared_ptr<Subscription>> subscribe(const std::string& name,
-                                                        const SubscriptionOptions& options);
-  base::Result<void> unsubscribe(const std::string& name);
-  /// Sorted by name.
-  std::vector<std::shared_ptr<Subscription>> subscriptions() const;
-
-  StreamLog& log() const { return *log_; }
-  const base::Clock& clock() const { return environment_.clock; }
+  base::Result<std::shared_ptr<Subscription>> subscribe(
+      const std::string& name, const SubscriptionOptions& options) override;
+  base::Result<void> unsubscribe(const std::string& name) override;
+  std::vector<SubscriptionStatistics> statistics() const override;
 
  private:
   using States = std::map<std::string, SubscriptionState>;
@@ -54,7 +51,7 @@ class StreamCore {
   SpoolLock lock_;
   std::unique_ptr<StreamLog> log_;
   mutable Mutex mutex_;  // guards the subscriptions
-  std::map<std::string, std::shared_ptr<Subscription>> subscriptions_;
+  std::map<std::string, std::shared_ptr<SubscriptionCore>> subscriptions_;
 };
 
 /// The sorted names of the subscriptions of the stream in FILES: those with a journal.

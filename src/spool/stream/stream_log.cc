@@ -13,18 +13,18 @@ using base::Result;
 struct StreamLog::Waiting {
   std::span<Message> messages;
   std::uint64_t first = 0;
-  std::optional<Error> error;
+  std::optional<Error> error = std::nullopt;
   bool is_done = false;
 };
 
 Result<std::unique_ptr<StreamLog>> StreamLog::open(
     const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter,
-    const std::map<std::string, SubscriptionProgress>& subscriptions) {
+    const std::map<std::string, SubscriptionState>& subscriptions) {
   std::unique_ptr<StreamLog> log(new StreamLog(files, options, reporter));
   Position furthest{.segment = 1, .offset = 0, .sequence = 1};
-  for (const auto& [name, reached] : subscriptions) {
-    if (furthest < reached.read) furthest = reached.read;
-    log->floors_[name] = reached.floor;
+  for (const auto& [name, state] : subscriptions) {
+    furthest = std::max(furthest, state.read());
+    log->floors_[name] = state.floor();
   }
   QUARRY_TRY(log->log_.recover(furthest));
   log->remove_unneeded();
@@ -32,7 +32,7 @@ Result<std::unique_ptr<StreamLog>> StreamLog::open(
 }
 
 Result<std::uint64_t> StreamLog::append(std::span<Message> messages) {
-  Waiting mine{.messages = messages, .first = 0, .error = std::nullopt, .is_done = false};
+  Waiting mine{.messages = messages};
   Lock lock(mutex_);
   group_.push_back(&mine);
   while (!mine.is_done) {

@@ -18,23 +18,19 @@
 #include "quarry/base/result.h"
 #include "quarry/spool/stream.h"
 #include "segments/segment_log.h"
+#include "subscription_state.h"
 #include "threading.h"
 
 namespace quarry::spool {
 
 class StreamLog {
  public:
-  /// The progress of a subscription when the stream is opened.
-  struct SubscriptionProgress {
-    Position read;            // nothing was taken from here on
-    std::uint64_t floor = 0;  // the oldest segment that it needs
-  };
   /// Opens the segments in FILES, and appends after them and after what SUBSCRIPTIONS (by name)
   /// have read: if a crash of the machine lost such messages, their ids must not be reused. Errors:
   /// file system errors.
   static base::Result<std::unique_ptr<StreamLog>> open(
       const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter,
-      const std::map<std::string, SubscriptionProgress>& subscriptions);
+      const std::map<std::string, SubscriptionState>& subscriptions);
 
   /// Appends MESSAGES, which are moved. Returns the sequence number of the first. Errors: file
   /// system errors; the first of the messages may then be in the log.
@@ -57,7 +53,6 @@ class StreamLog {
   /// Marks damaged segments: they are renamed, not removed.
   void note_damaged(const std::set<std::uint64_t>& segments);
 
-  std::uint64_t bytes() const { return log_.usage().total(); }
   const SpoolFiles& files() const { return log_.files(); }
   /// How much of each segment is committed.
   const DiskUsage& written() const { return log_.usage(); }

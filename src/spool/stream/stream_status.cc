@@ -32,7 +32,7 @@ Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& s
     if (reading.state) return std::move(*reading.state);
   }
   return fail(ErrorCode::kNotFound,
-              fmt::format("{}: there is no journal of a subscription {} that can be read",
+              fmt::format("{}: cannot find or read the journal of subscription {}",
                           files.folder().string(), subscription));
 }
 
@@ -40,7 +40,7 @@ Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& s
 Result<SubscriptionStatistics> read_statistics(const SpoolFiles& files,
                                                const std::string& subscription, std::uint64_t end) {
   QUARRY_TRY_ASSIGN(const SubscriptionState state, state_of(files, subscription));
-  SubscriptionStatistics figures = statistics_of(subscription, state, end);
+  SubscriptionStatistics figures = state.statistics(subscription, end);
   const SpoolLocation location{.folder = files.folder(), .name = files.name()};
   QUARRY_TRY(visit_stream(
       location, subscription,

@@ -35,13 +35,14 @@ void SubscriptionCore::set_options(const SubscriptionOptions& options) {
 
 Result<void> SubscriptionCore::check_open() const {
   if (!is_closed_) return {};
-  return fail(ErrorCode::kNotFound, "the subscription " + name() + " was removed, or has ended");
+  return fail(ErrorCode::kNotFound,
+              "subscription " + name() + " was removed, or its stream was closed");
 }
 
 // --- taking -----------------------------------------------------------------------------------
 
 bool SubscriptionCore::may_take() const {
-  return !is_closed_ && !state_.is_paused() && (!options_.in_order || state_.in_flight() == 0);
+  return !is_closed_ && (!options_.in_order || state_.in_flight() == 0);
 }
 
 /// How many new messages may be taken.
@@ -100,23 +101,21 @@ Result<void> SubscriptionCore::take_due(std::size_t max, std::vector<StreamedMes
 /// attempt ended with the death of its process.
 Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due) {
   if (options_.max_attempts == 0) return {};
-  std::vector<DeadLetter> letters;
+  std::vector<StreamedMessage> letters;
   std::vector<Event> events;
   for (const std::uint64_t sequence : due) {
     if (state_.open().at(sequence).attempts < options_.max_attempts) continue;
     QUARRY_TRY_ASSIGN(auto message, find(sequence));
     if (!message) continue;
     message->attempts = state_.open().at(sequence).attempts;
-    const std::string error = "the process ended while it was delivered";
-    letters.push_back({.message = std::move(*message), .error = error});
-    events.emplace_back(GivenUp{.sequence = sequence, .time = now(), .error = error});
+    message->error = "the process ended during delivery";
+    events.emplace_back(GivenUp{.sequence = sequence, .time = now(), .error = message->error});
+    letters.push_back(std::move(*message));
   }
   if (letters.empty()) return {};
   QUARRY_TRY(setup_.dead->put(letters));
   std::erase_if(due, [&](std::uint64_t sequence) {
-    return std::ranges::find(letters, sequence, [](const DeadLetter& letter) {
-             return letter.message.sequence;
-           }) != letters.end();
+    return std::ranges::find(letters, sequence, &StreamedMessage::sequence) != letters.end();
   });
   const auto committed = commit(events, options_.sync_settlements);
   return counts(committed) ? Result<void>{} : committed;
@@ -248,35 +247,13 @@ void SubscriptionCore::wake() {
   changed_.notify();
 }
 
-// --- by hand ----------------------------------------------------------------------------------
-
-Result<void> SubscriptionCore::set_paused(bool is_paused) {
-  const Lock lock(mutex_);
-  QUARRY_TRY(check_open());
-  const Event event = Paused{is_paused};
-  const auto written = commit(std::span(&event, 1), true);
-  changed_.notify();
-  return written;
-}
-
-Result<std::uint64_t> SubscriptionCore::purge() {
-  const Lock lock(mutex_);
-  QUARRY_TRY(check_open());
-  const Position end = setup_.log.cut();
-  const std::uint64_t count = statistics_of(name(), state_, end.sequence).waiting;
-  const Event event = Purged{end};
-  const auto written = commit(std::span(&event, 1), true);
-  is_at_read_ = false;
-  publish_floor();
-  if (!written) return std::unexpected(written.error());
-  return count;
-}
+// --- for the administrator ----------------------------------------------------------------------------------
 
 SubscriptionStatistics SubscriptionCore::statistics() {
   const Lock lock(mutex_);
-  if (is_closed_) return statistics_of(name(), SubscriptionState(), 0);
+  if (is_closed_) return SubscriptionState().statistics(name(), 0);
   const std::uint64_t end = setup_.log.end();
-  SubscriptionStatistics figures = statistics_of(name(), state_, end);
+  SubscriptionStatistics figures = state_.statistics(name(), end);
   figures.dead = setup_.dead->count();
   const auto first = state_.open().empty() ? state_.read().sequence : state_.open().begin()->first;
   if (figures.waiting > 0 && (!head_ || head_->first != first)) {
@@ -289,26 +266,13 @@ SubscriptionStatistics SubscriptionCore::statistics() {
   return figures;
 }
 
-Result<void> SubscriptionCore::visit_dead(const StreamVisitor& visitor) {
-  const Lock lock(mutex_);
-  QUARRY_TRY(check_open());
-  return setup_.dead->visit(visitor);
-}
-
 Result<std::uint64_t> SubscriptionCore::replay_dead() {
   const Lock lock(mutex_);
   QUARRY_TRY(check_open());
   const auto again = [this](std::span<const StreamedMessage> letters) -> Result<void> {
     std::vector<Message> messages;
     for (const StreamedMessage& letter : letters) {
-      messages.push_back(seal({.key = letter.key,
-                               .only = name(),
-                               .error = {},
-                               .attempts = 0,
-                               .taken_at = letter.taken_at,
-                               .id = letter.id,
-                               .content = letter.content},
-                              letter.severity));
+      messages.push_back(seal_again(letter, name(), {}, 0));
     }
     QUARRY_TRY(setup_.log.append(messages));
     return {};

@@ -2,9 +2,8 @@
 // and its dead letters, under one mutex. Changes go to the journal first, then to the state, and
 // then become visible to callers.
 //
-//   take()    messages in flight  ─┐
-//   settle()  done, retry, …       ├─ events ─ commit(): journal, then state, then remove segments
-//   pause() … ─────────────────────┘
+//   take()    messages in flight  ─┬─ events ─ commit(): journal, then state, then remove segments
+//   settle()  done, retry, …      ─┘
 #pragma once
 
 #include <atomic>
@@ -19,7 +18,6 @@
 #include <vector>
 
 #include "dead_letters.h"
-#include "event_count.h"
 #include "journal.h"
 #include "message_source.h"
 #include "quarry/base/result.h"
@@ -30,7 +28,33 @@
 
 namespace quarry::spool {
 
-class SubscriptionCore {
+/// An event count: a thread can check several conditions and then wait for an event, without
+/// missing one that occurs in between.
+class EventCount {
+ public:
+  void notify() {
+    const Lock lock(mutex_);
+    ++count_;
+    changed_.notify_all();
+  }
+  /// The number of events so far. Read it before checking the conditions.
+  std::uint64_t count() const {
+    const Lock lock(mutex_);
+    return count_;
+  }
+  /// Waits until count() differs from BEFORE, or until UNTIL.
+  void wait(std::uint64_t before, TimePoint until) {
+    Lock lock(mutex_);
+    changed_.wait_until(lock, until, [&] { return count_ != before; });
+  }
+
+ private:
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::uint64_t count_ = 0;
+};
+
+class SubscriptionCore final : public Subscription {
  public:
   struct Setup {
     std::string name;
@@ -43,23 +67,18 @@ class SubscriptionCore {
   };
   explicit SubscriptionCore(Setup setup);
 
-  const std::string& name() const { return setup_.name; }
-  void set_options(const SubscriptionOptions& options);
+  const std::string& name() const override { return setup_.name; }
+  base::Result<std::vector<StreamedMessage>> take(std::size_t max) override;
+  base::Result<void> settle(std::span<const Settlement> settlements) override;
+  bool wait(milliseconds max) override;
+  void wake() override;
+  SubscriptionStatistics statistics() override;
+  base::Result<std::uint64_t> replay_dead() override;
+  base::Result<std::uint64_t> purge_dead() override;
 
-  base::Result<std::vector<StreamedMessage>> take(std::size_t max);
-  base::Result<void> settle(std::span<const Settlement> settlements);
-  bool wait(milliseconds max);
-  void wake();
+  void set_options(const SubscriptionOptions& options);
   /// Wakes waiters after an append.
   void notify() { changed_.notify(); }
-  base::Result<void> set_paused(bool is_paused);
-  base::Result<std::uint64_t> purge();
-  SubscriptionStatistics statistics();
-
-  base::Result<void> visit_dead(const StreamVisitor& visitor);
-  base::Result<std::uint64_t> replay_dead();
-  base::Result<std::uint64_t> purge_dead();
-
   /// Returns messages in flight; all further calls fail.
   void close();
   /// Removes its files; all further calls fail.

@@ -1,6 +1,8 @@
 #include "subscription_state.h"
 
 #include <algorithm>
+#include <concepts>
+#include <type_traits>
 
 #include "segments/little_endian.h"
 
@@ -15,7 +17,7 @@ void SubscriptionState::set_waiting(Open::iterator message, std::int64_t due, st
   waiting_.emplace(due, message->first);
 }
 
-void SubscriptionState::set_in_hand(Open::iterator message) {
+void SubscriptionState::set_in_flight(Open::iterator message) {
   waiting_.erase({message->second.due, message->first});
   message->second.is_in_flight = true;
 }
@@ -54,7 +56,7 @@ struct SubscriptionState::Change {
   void operator()(const TakenAgain& event) const {
     with(event.sequence, [this](Open::iterator message) {
       ++message->second.attempts;
-      state.set_in_hand(message);
+      state.set_in_flight(message);
     });
   }
   void operator()(const Done& event) const {
@@ -91,12 +93,6 @@ struct SubscriptionState::Change {
   void operator()(const Passed& event) const {
     state.read_ = event.to;
     state.unreadable_ += event.unreadable;
-  }
-  void operator()(const Paused& event) const { state.is_paused_ = event.is_paused; }
-  void operator()(const Purged& event) const {
-    state.open_.clear();
-    state.waiting_.clear();
-    state.read_ = event.to;
   }
 };
 
@@ -150,21 +146,18 @@ std::vector<std::uint64_t> SubscriptionState::due(std::int64_t time, std::size_t
   return found;
 }
 
-SubscriptionStatistics statistics_of(std::string name, const SubscriptionState& state,
-                                     std::uint64_t end) {
-  const std::uint64_t read = state.read().sequence;
+SubscriptionStatistics SubscriptionState::statistics(std::string name, std::uint64_t end) const {
   SubscriptionStatistics figures;
   figures.name = std::move(name);
-  figures.waiting = state.open().size() + (end > read ? end - read : 0);
-  figures.in_flight = state.in_flight();
-  figures.postponed = state.postponed();
-  if (!state.open().empty()) figures.head_attempts = state.open().begin()->second.attempts;
-  figures.last_error = state.last_error();
-  if (state.last_error_at() != 0) figures.last_error_at = base::UnixMillis{state.last_error_at()};
-  figures.delivered = state.delivered();
-  figures.given_up = state.given_up();
-  figures.unreadable = state.unreadable();
-  figures.is_paused = state.is_paused();
+  figures.waiting = open_.size() + (end > read_.sequence ? end - read_.sequence : 0);
+  figures.in_flight = in_flight();
+  figures.postponed = postponed();
+  if (!open_.empty()) figures.head_attempts = open_.begin()->second.attempts;
+  figures.last_error = last_error_;
+  if (last_error_at_ != 0) figures.last_error_at = base::UnixMillis{last_error_at_};
+  figures.delivered = delivered_;
+  figures.given_up = given_up_;
+  figures.unreadable = unreadable_;
   return figures;
 }
 
@@ -172,190 +165,104 @@ SubscriptionStatistics statistics_of(std::string name, const SubscriptionState& 
 
 namespace {
 
-void append(std::string& to, const Position& position) {
-  append_number(to, position.segment);
-  append_number(to, position.offset);
-  append_number(to, position.sequence);
-}
+/// Appends fields to bytes.
+struct FieldWriter {
+  std::string to = {};
 
-Position take_position(FieldReader& fields) {
-  Position position;
-  position.segment = fields.number<std::uint64_t>();
-  position.offset = fields.number<std::uint64_t>();
-  position.sequence = fields.number<std::uint64_t>();
-  return position;
-}
-
-void append_time(std::string& to, std::int64_t time) {
-  append_number(to, static_cast<std::uint64_t>(time));
-}
-
-std::int64_t take_time(FieldReader& fields) {
-  return static_cast<std::int64_t>(fields.number<std::uint64_t>());
-}
-
-void append_error(std::string& to, std::string_view error) {
-  append_text<std::uint16_t>(to, error);
-}
-
-std::string take_error(FieldReader& fields) {
-  return std::string(fields.text<std::uint16_t>());
-}
-
-/// Encodes events; the first byte is the kind.
-struct EventEncoder {
-  std::string& to;
-
-  void operator()(const Taken& event) const {
-    append(to, event.first);
-    append(to, event.after);
+  template <std::integral Number>
+  void operator()(Number number) {
+    append_number(to, static_cast<std::make_unsigned_t<Number>>(number));
   }
-  void operator()(const TakenAgain& event) const { append_number(to, event.sequence); }
-  void operator()(const Done& event) const { append_number(to, event.sequence); }
-  void operator()(const Postponed& event) const {
-    append_number(to, event.sequence);
-    append_time(to, event.due);
-    append_time(to, event.delay);
-    append_time(to, event.time);
-    append_error(to, event.error);
+  void operator()(bool flag) { (*this)(static_cast<std::uint8_t>(flag)); }
+  void operator()(const std::string& error) { append_text<std::uint16_t>(to, error); }
+  void operator()(const Position& position) {
+    (*this)(std::tie(position.segment, position.offset, position.sequence));
   }
-  void operator()(const GivenUp& event) const {
-    append_number(to, event.sequence);
-    append_time(to, event.time);
-    append_error(to, event.error);
+  template <typename... Fields>
+  void operator()(const std::tuple<Fields&...>& fields) {
+    std::apply([this](auto&... each) { ((*this)(each), ...); }, fields);
   }
-  void operator()(const Returned& event) const { append_number(to, event.sequence); }
-  void operator()(const Lost& event) const { append_number(to, event.sequence); }
-  void operator()(const Passed& event) const {
-    append(to, event.to);
-    append_number(to, event.unreadable);
-  }
-  void operator()(const Paused& event) const {
-    append_number(to, static_cast<std::uint8_t>(event.is_paused));
-  }
-  void operator()(const Purged& event) const { append(to, event.to); }
 };
 
-std::optional<Taken> take_taken(FieldReader& fields) {
-  Taken event{};
-  event.first = take_position(fields);
-  event.after = take_position(fields);
-  // Check before allocating memory for each message.
-  const bool is_good = event.first.sequence <= event.after.sequence &&
-                       event.after.sequence - event.first.sequence <= kMaxWindow;
-  return is_good ? std::optional(event) : std::nullopt;
-}
+/// Takes the same fields from bytes.
+struct FieldTaker {
+  FieldReader from;
 
-Postponed take_postponed(FieldReader& fields) {
-  Postponed event{};
-  event.sequence = fields.number<std::uint64_t>();
-  event.due = take_time(fields);
-  event.delay = take_time(fields);
-  event.time = take_time(fields);
-  event.error = take_error(fields);
-  return event;
-}
-
-GivenUp take_given_up(FieldReader& fields) {
-  GivenUp event{};
-  event.sequence = fields.number<std::uint64_t>();
-  event.time = take_time(fields);
-  event.error = take_error(fields);
-  return event;
-}
-
-Passed take_passed(FieldReader& fields) {
-  const Position to = take_position(fields);
-  return {.to = to, .unreadable = fields.number<std::uint64_t>()};
-}
-
-/// The kind is the index in Event, so new kinds go to the end.
-std::optional<Event> take_event(std::uint8_t kind, FieldReader& fields) {
-  switch (kind) {
-    case 0:
-      return take_taken(fields);
-    case 1:
-      return TakenAgain{fields.number<std::uint64_t>()};
-    case 2:
-      return Done{fields.number<std::uint64_t>()};
-    case 3:
-      return take_postponed(fields);
-    case 4:
-      return take_given_up(fields);
-    case 5:
-      return Returned{fields.number<std::uint64_t>()};
-    case 6:
-      return Lost{fields.number<std::uint64_t>()};
-    case 7:
-      return take_passed(fields);
-    case 8:
-      return Paused{fields.number<std::uint8_t>() != 0};
-    case 9:
-      return Purged{take_position(fields)};
-    default:
-      return std::nullopt;
+  template <std::integral Number>
+  void operator()(Number& number) {
+    number = static_cast<Number>(from.number<std::make_unsigned_t<Number>>());
   }
+  void operator()(bool& flag) { flag = from.number<std::uint8_t>() != 0; }
+  void operator()(std::string& error) { error = from.text<std::uint16_t>(); }
+  void operator()(Position& position) {
+    (*this)(std::tie(position.segment, position.offset, position.sequence));
+  }
+  template <typename... Fields>
+  void operator()(const std::tuple<Fields&...>& fields) {
+    std::apply([this](auto&... each) { ((*this)(each), ...); }, fields);
+  }
+};
+
+/// An event of KIND with its default fields.
+template <std::size_t kKind = 0>
+std::optional<Event> event_of(std::size_t kind) {
+  if constexpr (kKind == std::variant_size_v<Event>) {
+    return std::nullopt;
+  } else {
+    if (kind == kKind) return Event(std::in_place_index<kKind>);
+    return event_of<kKind + 1>(kind);
+  }
+}
+
+/// Checked before memory is allocated for each message.
+bool is_good(const Event& event) {
+  const Taken* const taken = std::get_if<Taken>(&event);
+  return taken == nullptr || (taken->first.sequence <= taken->after.sequence &&
+                              taken->after.sequence - taken->first.sequence <= kMaxWindow);
 }
 
 }  // namespace
 
 std::string encode(const Event& event) {
-  std::string to;
-  append_number(to, static_cast<std::uint8_t>(event.index()));
-  std::visit(EventEncoder{to}, event);
-  return to;
+  FieldWriter bytes;
+  bytes(static_cast<std::uint8_t>(event.index()));
+  std::visit([&](const auto& one) { bytes(std::decay_t<decltype(one)>::fields(one)); }, event);
+  return bytes.to;
 }
 
 std::optional<Event> decode_event(std::string_view bytes) {
-  FieldReader fields(bytes);
-  auto event = take_event(fields.number<std::uint8_t>(), fields);
-  return fields.is_whole() ? event : std::nullopt;
+  FieldTaker take{FieldReader(bytes)};
+  auto event = event_of(take.from.number<std::uint8_t>());
+  if (!event) return std::nullopt;
+  std::visit([&](auto& one) { take(std::decay_t<decltype(one)>::fields(one)); }, *event);
+  return take.from.is_whole() && is_good(*event) ? event : std::nullopt;
 }
 
 std::string SubscriptionState::encode() const {
-  std::string to;
-  append(to, read_);
-  append_number(to, static_cast<std::uint8_t>(is_paused_));
-  append_number(to, delivered_);
-  append_number(to, given_up_);
-  append_number(to, unreadable_);
-  append_error(to, last_error_);
-  append_time(to, last_error_at_);
-  append_number(to, static_cast<std::uint32_t>(open_.size()));
+  FieldWriter bytes;
+  bytes(fields(*this));
+  bytes(static_cast<std::uint32_t>(open_.size()));
   for (const auto& [sequence, message] : open_) {
-    append_number(to, sequence);
-    append(to, message.at);
-    append_number(to, message.attempts);
-    append_number(to, static_cast<std::uint8_t>(message.is_in_flight));
-    append_time(to, message.due);
-    append_time(to, message.delay);
+    bytes(sequence);
+    bytes(OpenMessage::fields(message));
   }
-  return to;
+  return bytes.to;
 }
 
 std::optional<SubscriptionState> SubscriptionState::decode(std::string_view bytes) {
-  FieldReader fields(bytes);
-  SubscriptionState state(take_position(fields));
-  state.is_paused_ = fields.number<std::uint8_t>() != 0;
-  state.delivered_ = fields.number<std::uint64_t>();
-  state.given_up_ = fields.number<std::uint64_t>();
-  state.unreadable_ = fields.number<std::uint64_t>();
-  state.last_error_ = take_error(fields);
-  state.last_error_at_ = take_time(fields);
-  const auto count = fields.number<std::uint32_t>();
+  FieldTaker take{FieldReader(bytes)};
+  SubscriptionState state;
+  take(fields(state));
+  const auto count = take.from.number<std::uint32_t>();
   if (count > kMaxWindow) return std::nullopt;
-  for (std::uint32_t i = 0; i < count && !fields.has_failed(); ++i) {
-    const auto sequence = fields.number<std::uint64_t>();
+  for (std::uint32_t i = 0; i < count && !take.from.has_failed(); ++i) {
+    const auto sequence = take.from.number<std::uint64_t>();
     if (!state.open_.empty() && sequence <= state.open_.rbegin()->first) return std::nullopt;
     OpenMessage& message = state.open_[sequence];
-    message.at = take_position(fields);
-    message.attempts = fields.number<std::uint32_t>();
-    message.is_in_flight = fields.number<std::uint8_t>() != 0;
-    message.due = take_time(fields);
-    message.delay = take_time(fields);
+    take(OpenMessage::fields(message));
     if (!message.is_in_flight) state.waiting_.emplace(message.due, sequence);
   }
-  return fields.is_whole() ? std::optional(std::move(state)) : std::nullopt;
+  return take.from.is_whole() ? std::optional(std::move(state)) : std::nullopt;
 }
 
 }  // namespace quarry::spool

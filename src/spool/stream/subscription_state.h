@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -29,58 +30,66 @@ struct OpenMessage {
   bool is_in_flight = false;
   std::int64_t due = 0;    // milliseconds since 1970
   std::int64_t delay = 0;  // its whole delay in milliseconds
+  static auto fields(auto& self) {
+    return std::tie(self.at, self.attempts, self.is_in_flight, self.due, self.delay);
+  }
 };
 
 // --- events; `sequence` is the message's sequence number --------------------------------------
+//
+// fields() has the fields in the order in which they are stored.
 
 /// The messages from FIRST up to AFTER are in flight for the first time. Those between the read
 /// position and FIRST are not for this subscription, or were lost.
 struct Taken {
   Position first;
   Position after;
+  static auto fields(auto& self) { return std::tie(self.first, self.after); }
 };
 /// In flight again, for another attempt.
 struct TakenAgain {
-  std::uint64_t sequence;
+  std::uint64_t sequence = 0;
+  static auto fields(auto& self) { return std::tie(self.sequence); }
 };
 struct Done {
-  std::uint64_t sequence;
+  std::uint64_t sequence = 0;
+  static auto fields(auto& self) { return std::tie(self.sequence); }
 };
 struct Postponed {
-  std::uint64_t sequence;
-  std::int64_t due;
-  std::int64_t delay;
-  std::int64_t time;  // now
+  std::uint64_t sequence = 0;
+  std::int64_t due = 0;
+  std::int64_t delay = 0;
+  std::int64_t time = 0;  // now
   std::string error;
+  static auto fields(auto& self) {
+    return std::tie(self.sequence, self.due, self.delay, self.time, self.error);
+  }
 };
 struct GivenUp {
-  std::uint64_t sequence;
-  std::int64_t time;
+  std::uint64_t sequence = 0;
+  std::int64_t time = 0;
   std::string error;
+  static auto fields(auto& self) { return std::tie(self.sequence, self.time, self.error); }
 };
 /// No longer in flight, without counting an attempt.
 struct Returned {
-  std::uint64_t sequence;
+  std::uint64_t sequence = 0;
+  static auto fields(auto& self) { return std::tie(self.sequence); }
 };
 /// Can no longer be read.
 struct Lost {
-  std::uint64_t sequence;
+  std::uint64_t sequence = 0;
+  static auto fields(auto& self) { return std::tie(self.sequence); }
 };
 /// The read position advances to this without messages to take; UNREADABLE messages were lost.
 struct Passed {
   Position to;
-  std::uint64_t unreadable;
-};
-struct Paused {
-  bool is_paused;
-};
-/// Everything before TO is deleted.
-struct Purged {
-  Position to;
+  std::uint64_t unreadable = 0;
+  static auto fields(auto& self) { return std::tie(self.to, self.unreadable); }
 };
 
-using Event = std::variant<Taken, TakenAgain, Done, Postponed, GivenUp, Returned, Lost, Passed,
-                           Paused, Purged>;
+/// The kind of an event in a journal is its index here, so new kinds go to the end.
+using Event = std::variant<Taken, TakenAgain, Done, Postponed, GivenUp, Returned, Lost, Passed>;
 
 class SubscriptionState {
  public:
@@ -112,12 +121,9 @@ class SubscriptionState {
   /// The oldest segment that is still needed.
   std::uint64_t floor() const { return open_.empty() ? read_.segment : first_at().segment; }
 
-  bool is_paused() const { return is_paused_; }
-  std::uint64_t delivered() const { return delivered_; }
-  std::uint64_t given_up() const { return given_up_; }
-  std::uint64_t unreadable() const { return unreadable_; }
-  const std::string& last_error() const { return last_error_; }
-  std::int64_t last_error_at() const { return last_error_at_; }  // 0: no error so far
+  /// The statistics of the subscription NAME in a stream that ends before END, without those of
+  /// other files.
+  SubscriptionStatistics statistics(std::string name, std::uint64_t end) const;
 
   /// Converts the state to bytes and back. Nothing if BYTES are not a valid state.
   std::string encode() const;
@@ -128,24 +134,25 @@ class SubscriptionState {
   using Open = std::map<std::uint64_t, OpenMessage>;
   const Position& first_at() const { return open_.begin()->second.at; }
   void set_waiting(Open::iterator message, std::int64_t due, std::int64_t delay);
-  void set_in_hand(Open::iterator message);
+  void set_in_flight(Open::iterator message);
   void close(Open::iterator message);
   void note_error(const std::string& error, std::int64_t time);
+
+  static auto fields(auto& self) {
+    return std::tie(self.read_, self.reserved_, self.delivered_, self.given_up_, self.unreadable_,
+                    self.last_error_, self.last_error_at_);
+  }
 
   Position read_;
   Open open_;
   std::set<std::pair<std::int64_t, std::uint64_t>> waiting_;  // (due, sequence), not in flight
-  bool is_paused_ = false;
+  std::uint8_t reserved_ = 0;
   std::uint64_t delivered_ = 0;
   std::uint64_t given_up_ = 0;
   std::uint64_t unreadable_ = 0;
   std::string last_error_;
-  std::int64_t last_error_at_ = 0;
+  std::int64_t last_error_at_ = 0;  // 0: no error so far
 };
-
-/// The statistics of subscription NAME with STATE, in a stream that ends before END.
-SubscriptionStatistics statistics_of(std::string name, const SubscriptionState& state,
-                                     std::uint64_t end);
 
 /// Converts EVENT to bytes and back. Nothing if BYTES are not a valid event.
 std::string encode(const Event& event);

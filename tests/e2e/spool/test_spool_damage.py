@@ -1,4 +1,4 @@
-"""What `quarry spool` makes of files that are not as it left them."""
+"""`quarry spool` with damaged, removed and replaced files."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from support.process import wait_until
 from support.spool import Spool, damage, following, lines
 
 
-def test_damage_is_told_set_aside_and_what_is_behind_it_can_be_replayed(spool):
+def test_damaged_file_is_reported_set_aside_and_can_be_replayed(spool):
     spool("feed", "--maxfilesize", "2k", given=lines(1, 300))
     segment = spool.segments()[1]
     damage(segment, 500, 0x10)
@@ -27,7 +27,7 @@ def test_damage_is_told_set_aside_and_what_is_behind_it_can_be_replayed(spool):
     assert spool.status()["damaged"] == []
 
 
-def test_damage_that_is_to_be_ignored_is_told_and_nothing_is_kept_of_it(spool):
+def test_ignored_damage_is_reported_and_the_file_deleted(spool):
     spool("feed", "--maxfilesize", "2k", given=lines(1, 300))
     segment = spool.segments()[1]
     damage(segment, 500, 0x10)
@@ -39,21 +39,21 @@ def test_damage_that_is_to_be_ignored_is_told_and_nothing_is_kept_of_it(spool):
 
 
 @pytest.mark.parametrize("lose", [os.unlink, lambda path: damage(path, 40)], ids=["removed", "damaged"])
-def test_feeder_does_not_wait_for_a_position_that_was_lost(spool, tmp_path, lose):
+def test_feeder_does_not_wait_for_a_lost_position(spool, tmp_path, lose):
     out = tmp_path / "out"
     with following(spool, out, stderr=subprocess.DEVNULL):
         spool("feed", given=lines(1, 20))
         wait_until(lambda: out.read_bytes() == lines(1, 20), "what was fed")
         position = spool.folder / "queue.qi"
-        wait_until(position.exists, "the drain to write down how far it is")
+        wait_until(position.exists, "the drain to save its position")
         lose(position)
         spool("feed", "--size", 5, given=lines(21, 40))
         wait_until(lambda: out.read_bytes() == lines(1, 40), "the rest")
 
 
-def test_queue_in_memory_whose_folder_goes_away_tells_and_ends(spool, tmp_path):
-    told = tmp_path / "told"
-    with told.open("wb") as errors, spool.start("feed", "--size", 20, "--highwatermark", 5, "--lowwatermark", 1,
+def test_queue_in_memory_fails_when_its_folder_is_removed(spool, tmp_path):
+    reported = tmp_path / "reported"
+    with reported.open("wb") as errors, spool.start("feed", "--size", 20, "--highwatermark", 5, "--lowwatermark", 1,
                                                 stdin=subprocess.PIPE, stderr=errors) as feeder:
         feeder.stdin.write(lines(1, 10))
         feeder.stdin.flush()
@@ -62,10 +62,10 @@ def test_queue_in_memory_whose_folder_goes_away_tells_and_ends(spool, tmp_path):
         feeder.stdin.write(lines(11, 60))
         feeder.stdin.close()
         assert feeder.wait(60) == 1
-    assert "it was removed" in told.read_text()
+    assert "it was removed" in reported.read_text()
 
 
-def test_folder_that_cannot_be_written_and_one_that_is_not_there(spool, tmp_path):
+def test_missing_and_unusable_folders(spool, tmp_path):
     assert "No such file or directory" in spool.refused("status")
     spool.folder = tmp_path / "no" / "spool"
     assert "No such file or directory" in spool.refused("feed", given=b"x\n")
@@ -91,7 +91,7 @@ def remove_segments(folder):
 @pytest.mark.parametrize(("change", "given"), [
     (remove, b""), (replace, lines(101, 200)), (remove_segments, lines(101, 200)), (remove_segments, b"")],
     ids=["removed", "replaced", "no segments, and more lines", "no segments"])
-def test_feeder_whose_files_go_away_does_not_say_that_its_lines_are_safe(spool, change, given):
+def test_feeder_whose_files_are_removed_reports_lost_lines(spool, change, given):
     feeder = spool.start("feed", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     feeder.stdin.write(lines(1, 100))
     feeder.stdin.flush()
@@ -100,17 +100,17 @@ def test_feeder_whose_files_go_away_does_not_say_that_its_lines_are_safe(spool, 
     feeder.send_signal(signal.SIGSTOP)
     change(spool.folder)
     feeder.send_signal(signal.SIGCONT)
-    told = feeder.communicate(given, timeout=60)[1].decode()
-    assert feeder.returncode == 1 and "was removed" in told
+    reported = feeder.communicate(given, timeout=60)[1].decode()
+    assert feeder.returncode == 1 and "was removed" in reported
     # Only where the folder is as it was does it read more first.
-    expected = "were not taken" if given and change is remove_segments else "100 messages could not be kept"
-    assert expected in told, told
-    # Nothing was put where nobody knows of it.
+    expected = "were not stored" if given and change is remove_segments else "100 messages could not be saved"
+    assert expected in reported, reported
+    # Nothing was written elsewhere.
     assert not list(spool.folder.glob("queue.0*")) if change is not remove else not spool.folder.exists()
 
 
 @pytest.mark.parametrize("change", [remove, replace])
-def test_feeder_with_nothing_to_do_notices_that_its_folder_is_gone(spool, change):
+def test_idle_feeder_notices_that_its_folder_is_gone(spool, change):
     with spool.start("feed", stdin=subprocess.PIPE, stderr=subprocess.PIPE) as feeder:
         feeder.stdin.write(lines(1, 100))
         feeder.stdin.flush()
@@ -120,26 +120,26 @@ def test_feeder_with_nothing_to_do_notices_that_its_folder_is_gone(spool, change
         change(spool.folder)
         feeder.send_signal(signal.SIGCONT)
         assert feeder.wait(60) == 1
-        told = feeder.stderr.read().decode()
+        reported = feeder.stderr.read().decode()
         feeder.stdin.close()
-    assert "was removed" in told and "100 messages could not be kept" in told
+    assert "was removed" in reported and "100 messages could not be saved" in reported
 
 
 @pytest.mark.parametrize(("change", "said"), [
     (remove, "spool: No such file or directory"), (replace, "spool: it was removed, moved or replaced")],
     ids=["removed", "replaced"])
-def test_drain_whose_folder_goes_away_tells_and_ends(spool, tmp_path, change, said):
+def test_drain_fails_when_its_folder_is_removed_or_replaced(spool, tmp_path, change, said):
     spool("feed", given=lines(1, 100))
-    out, told = tmp_path / "out", tmp_path / "told"
-    with told.open("wb") as errors, following(spool, out, stderr=errors) as drain:
+    out, reported = tmp_path / "out", tmp_path / "reported"
+    with reported.open("wb") as errors, following(spool, out, stderr=errors) as drain:
         wait_until(lambda: spool.status()["messages"] == 0, "that all are drained")
         change(spool.folder)
         assert drain.wait(60) == 1
-    assert said in told.read_text()
+    assert said in reported.read_text()
     assert out.read_bytes() == lines(1, 100)
 
 
-def test_drain_does_not_take_away_the_files_of_a_folder_in_the_place_of_its_own(spool):
+def test_drain_does_not_delete_files_of_a_folder_that_replaced_its_own(spool):
     spool("feed", given=lines(1, 100))
     drain = spool.start("drain", "--follow", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_until(lambda: spool.status()["messages"] == 0, "that all are drained")
@@ -167,7 +167,7 @@ def test_other_queues_in_the_folder_and_other_folders_are_left_alone(spool):
         assert done.returncode == 2 and b"must be a name without a folder" in done.stderr
 
 
-def test_pipe_in_the_place_of_a_file_holds_up_nobody(spool):
+def test_pipe_instead_of_a_file_blocks_no_command(spool):
     spool.folder.mkdir()
     os.mkfifo(spool.folder / "queue.00000001")
     for command in ("status", "drain", "export"):

@@ -1,4 +1,4 @@
-"""What `quarry spool drain` forgets, and when: what its reader has taken, or has acknowledged."""
+"""`quarry spool drain` deletes messages when its reader has taken or acknowledged them."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from support.spool import following, lines, unread
 
 
 class Reader:
-    """Whoever reads what a drain writes to a pipe, and may acknowledge it on another one."""
+    """Reads what a drain writes to a pipe, and may acknowledge it on another one."""
 
     def __init__(self, source: int, acknowledge: int):
         self.source = source
@@ -32,10 +32,13 @@ class Reader:
     def says(self, text: bytes) -> None:
         os.write(self.acknowledge, text)
 
-    def ends(self) -> None:
-        """Says no more."""
+    def stop_acknowledging(self) -> None:
         os.close(self.acknowledge)
         self.acknowledge = -1
+
+    def close(self) -> None:
+        os.close(self.source)
+        self.source = -1
 
 
 @contextlib.contextmanager
@@ -57,35 +60,44 @@ def reading(spool, *options: object, acknowledges: bool = False) -> Iterator[tup
         drain.communicate()
 
 
+@contextlib.contextmanager
+def acknowledging(spool) -> Iterator[tuple[Reader, subprocess.Popen[bytes]]]:
+    """A reader that has read ten lines and acknowledged none."""
+    spool("feed", given=lines(1, 10))
+    with reading(spool, acknowledges=True) as (reader, drain):
+        reader.read(10)
+        yield reader, drain
+
+
 def whole(text: bytes) -> bytes:
     """The lines of TEXT that have an end."""
     return text[:text.rfind(b"\n") + 1]
 
 
-def test_what_its_reader_leaves_in_a_pipe_comes_again(spool):
+def test_unread_lines_in_a_pipe_are_repeated(spool):
     spool("feed", given=lines(1, 50000))
     with reading(spool) as (reader, drain):
         reader.read(10000)
         wait_until(lambda: unread(reader.source) > 50000, "the full pipe")
-        os.close(reader.source)
-        reader.source = -1
+        reader.close()
         assert drain.wait(60) == 1
-        told = drain.stderr.read().decode()
-    assert "standard output: Broken pipe: " in told and "messages that were written were not read, and come again" in told
-    # To the line: the one that it had half of comes again as a whole.
+        reported = drain.stderr.read().decode()
+    assert "standard output: Broken pipe: " in reported
+    assert "written messages were not read and will be repeated" in reported
+    # To the line: the one that was read in part is repeated as a whole.
     assert whole(reader.got) + spool("drain") == lines(1, 50000)
 
 
-def test_what_a_full_disk_does_not_take_comes_again(spool):
+def test_lines_that_a_full_disk_rejects_are_repeated(spool):
     spool("feed", given=lines(1, 100))
     with open("/dev/full", "wb") as full:
         done = subprocess.run(spool.command("drain"), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
     assert done.returncode == 1
-    assert b"standard output: No space left on device: 100 messages were not written, and come again" in done.stderr
+    assert b"standard output: No space left on device: 100 messages were not written and will be repeated" in done.stderr
     assert spool("drain") == lines(1, 100)
 
 
-def test_what_a_terminal_has_shown_is_forgotten(spool):
+def test_lines_shown_on_a_terminal_are_deleted(spool):
     spool("feed", given=lines(1, 3))
     near, far = os.openpty()
     with spool.start("drain", stdout=far) as drain:
@@ -97,7 +109,7 @@ def test_what_a_terminal_has_shown_is_forgotten(spool):
 
 
 @pytest.mark.parametrize("ends", [signal.SIGTERM, signal.SIGKILL])
-def test_drain_whose_reader_is_slow_does_not_end_before_it_and_forgets_nothing(spool, ends):
+def test_drain_waits_for_a_slow_reader_and_loses_nothing(spool, ends):
     spool("feed", given=lines(1, 5))
     with reading(spool) as (reader, drain):
         wait_until(lambda: unread(reader.source) == len(lines(1, 5)), "the lines")
@@ -111,24 +123,16 @@ def test_drain_whose_reader_is_slow_does_not_end_before_it_and_forgets_nothing(s
     assert spool("drain") == b""
 
 
-def test_drain_that_follows_forgets_what_was_read_while_nothing_comes(spool):
-    spool("feed", given=lines(1, 5))
-    with reading(spool, "--follow") as (reader, _drain):
-        reader.read(5)
-        wait_until(lambda: spool.status()["messages"] == 0, "that they are forgotten")
-
-
-def test_drain_that_follows_ends_when_its_reader_goes(spool):
+def test_following_drain_deletes_read_lines_and_ends_with_its_reader(spool):
     spool("feed", given=lines(1, 5))
     with reading(spool, "--follow") as (reader, drain):
         reader.read(5)
-        wait_until(lambda: spool.status()["messages"] == 0, "that they are forgotten")
-        os.close(reader.source)
-        reader.source = -1
+        wait_until(lambda: spool.status()["messages"] == 0, "their deletion")
+        reader.close()
         assert drain.wait(60) == 1 and drain.stderr.read() == b"quarry: standard output: Broken pipe\n"
 
 
-def test_what_was_left_in_a_socket_comes_again(spool):
+def test_unread_lines_in_a_socket_are_repeated(spool):
     spool("feed", given=lines(1, 50000))
     near, far = socket.socketpair()
     with near, far, spool.start("drain", stdout=far, stderr=subprocess.PIPE) as drain:
@@ -141,13 +145,13 @@ def test_what_was_left_in_a_socket_comes_again(spool):
         assert drain.wait(60) == 1
         assert b"standard output: " in drain.stderr.read()
     rest = spool("drain")
-    # What it has read, at most, comes again.
+    # At most what it has read is repeated.
     first = int(rest.split(b"\n")[0][5:])
     assert rest == lines(first, 50000) and first <= whole(got).count(b"\n") + 1
 
 
-def test_what_was_left_in_a_socket_comes_again_though_another_was_told_of_it(spool):
-    """Whoever else has the socket takes the error that says so off it."""
+def test_unread_lines_in_a_socket_are_repeated_though_another_process_took_the_error(spool):
+    """The kernel reports the unread data only once, to any process that has the socket."""
     spool("feed", given=lines(1, 50000))
     near, far = socket.socketpair()
     with near, far, spool.start("drain", stdout=far, stderr=subprocess.PIPE) as drain:
@@ -157,11 +161,11 @@ def test_what_was_left_in_a_socket_comes_again_though_another_was_told_of_it(spo
         assert far.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
         drain.send_signal(signal.SIGCONT)
         assert drain.wait(60) == 1
-        assert b"messages that were written were not read, and come again" in drain.stderr.read()
+        assert b"written messages were not read and will be repeated" in drain.stderr.read()
     assert spool("drain") == lines(1, 50000)
 
 
-def test_all_that_a_socket_has_taken_is_forgotten(spool):
+def test_lines_read_from_a_socket_are_deleted(spool):
     spool("feed", given=lines(1, 5000))
     near, far = socket.socketpair()
     with near, far, spool.start("drain", stdout=far) as drain:
@@ -183,22 +187,18 @@ def test_each_line_and_each_number_acknowledges_messages(spool):
     assert spool("drain", "--null") == b""
 
 
-def test_what_was_read_and_not_acknowledged_comes_again(spool):
-    spool("feed", given=lines(1, 10))
-    with reading(spool, acknowledges=True) as (reader, drain):
-        reader.read(10)
+def test_unacknowledged_lines_are_repeated(spool):
+    with acknowledging(spool) as (reader, drain):
         reader.says(b"7\n")
-        reader.ends()
+        reader.stop_acknowledging()
         assert drain.wait(60) == 1
-        told = drain.stderr.read().decode()
-    assert "descriptor" in told and "3 messages that were written were not acknowledged, and come again" in told
+        reported = drain.stderr.read().decode()
+    assert "descriptor" in reported and "3 written messages were not acknowledged and will be repeated" in reported
     assert spool("drain") == lines(8, 10)
 
 
-def test_acknowledgements_that_came_before_a_signal_count(spool):
-    spool("feed", given=lines(1, 10))
-    with reading(spool, acknowledges=True) as (reader, drain):
-        reader.read(10)
+def test_acknowledgments_before_a_signal_count(spool):
+    with acknowledging(spool) as (reader, drain):
         drain.send_signal(signal.SIGSTOP)
         reader.says(b"7\n")
         drain.send_signal(signal.SIGTERM)
@@ -207,7 +207,7 @@ def test_acknowledgements_that_came_before_a_signal_count(spool):
     assert spool("drain") == lines(8, 10)
 
 
-def test_no_more_is_written_than_may_wait_to_be_acknowledged(spool):
+def test_unacknowledged_lines_are_limited(spool):
     spool("feed", given=lines(1, 100))
     with reading(spool, "--dequeuebatchsize", 10, acknowledges=True) as (reader, drain):
         for done in range(0, 100, 5):
@@ -219,35 +219,30 @@ def test_no_more_is_written_than_may_wait_to_be_acknowledged(spool):
     assert spool("drain") == b""
 
 
-def test_reader_that_closes_its_input_may_acknowledge_later(spool):
-    spool("feed", given=lines(1, 10))
-    with reading(spool, acknowledges=True) as (reader, drain):
-        reader.read(10)
-        os.close(reader.source)
-        reader.source = -1
+def test_reader_may_acknowledge_after_closing_its_input(spool):
+    with acknowledging(spool) as (reader, drain):
+        reader.close()
         wait_until(lambda: spool.status()["reader"], "the drain")
         reader.says(b"10\n")
         assert drain.wait(60) == 0
     assert spool("drain") == b""
 
 
-@pytest.mark.parametrize(("said", "told", "left"), [
-    (b"3\nmore\n", '"m" acknowledges nothing', 4),
-    (b"3\n-1\n", '"-" acknowledges nothing', 4),
-    (b"3\n" + 19 * b"1", '"1111111111111111111" acknowledges nothing', 4),
-    (b"3\n8\n", "11 messages are acknowledged, and 10 were written", 1),
-    (5 * (18 * b"9" + b"\n"), "messages are acknowledged, and 10 were written", 1)])
-def test_what_is_no_acknowledgement_is_told(spool, said, told, left):
-    spool("feed", given=lines(1, 10))
-    with reading(spool, acknowledges=True) as (reader, drain):
-        reader.read(10)
+@pytest.mark.parametrize(("said", "reported", "left"), [
+    (b"3\nmore\n", 'invalid acknowledgment "m"', 4),
+    (b"3\n-1\n", 'invalid acknowledgment "-"', 4),
+    (b"3\n" + 19 * b"1", 'invalid acknowledgment "1111111111111111111"', 4),
+    (b"3\n8\n", "11 messages were acknowledged, but only 10 were written", 1),
+    (5 * (18 * b"9" + b"\n"), "messages were acknowledged, but only 10 were written", 1)])
+def test_invalid_acknowledgment_is_an_error(spool, said, reported, left):
+    with acknowledging(spool) as (reader, drain):
         reader.says(said)
         assert drain.wait(60) == 1
-        assert told in drain.stderr.read().decode()
+        assert reported in drain.stderr.read().decode()
     assert spool("drain") == lines(left, 10)
 
 
-def test_descriptor_that_nothing_can_be_read_from_is_refused(spool):
+def test_unreadable_descriptor_for_acknowledgments_is_refused(spool):
     spool("feed", given=lines(1, 10))
     assert "descriptor 77: Bad file descriptor" in spool.refused("drain", "--ack", 77)
     for given in (1, 2, -1):
@@ -256,14 +251,14 @@ def test_descriptor_that_nothing_can_be_read_from_is_refused(spool):
     with open(os.devnull, "wb") as writable:
         done = subprocess.run(spool.command("drain", "--ack", writable.fileno()), pass_fds=[writable.fileno()],
                               capture_output=True, timeout=60, check=False)
-    assert done.returncode == 1 and b"it is not open for reading" in done.stderr
-    # It has ended before anything was written.
+    assert done.returncode == 1 and b"not open for reading" in done.stderr
+    # Closed before anything was written.
     done = spool.run("drain", "--ack", 0)
-    assert done.returncode == 1 and b"standard input: it has ended" in done.stderr
+    assert done.returncode == 1 and b"standard input: closed" in done.stderr
     assert spool("drain") == lines(1, 10) and spool("drain", "--ack", 0) == b""
 
 
-def test_shell_acknowledges_what_it_has_done(spool, tmp_path):
+def test_shell_acknowledges_processed_lines(spool, tmp_path):
     """The example of the manual, whose consumer fails once."""
     spool("feed", given=lines(1, 20))
     script = """
@@ -283,33 +278,25 @@ def test_shell_acknowledges_what_it_has_done(spool, tmp_path):
     assert spool("drain") == b""
 
 
-def test_drain_of_a_folder_that_is_not_there_says_so_and_makes_none(spool):
+def test_drain_of_a_missing_folder_fails_and_creates_none(spool):
     assert spool.refused("drain") == f"quarry: {spool.folder}: there is no such folder\n"
     assert not spool.folder.exists()
 
 
-def test_drain_that_follows_waits_for_the_folder(spool, tmp_path):
-    out, told = tmp_path / "out", tmp_path / "told"
-    with told.open("wb") as errors, following(spool, out, stderr=errors):
-        wait_until(lambda: told.read_text() != "", "that it waits")
-        assert told.read_text() == f"quarry: {spool.folder}: there is no such folder yet: waiting for it\n"
+@pytest.mark.parametrize("is_fed", [True, False])
+def test_following_drain_waits_for_the_folder(spool, tmp_path, is_fed):
+    out, reported = tmp_path / "out", tmp_path / "reported"
+    with reported.open("wb") as errors, following(spool, out, stderr=errors) as drain:
+        wait_until(lambda: reported.read_text() != "", "the report")
+        assert reported.read_text() == f"quarry: {spool.folder}: there is no such folder yet: waiting for it\n"
         assert not spool.folder.exists()
-        spool("feed", given=lines(1, 10))
-        wait_until(lambda: out.read_bytes() == lines(1, 10), "the lines")
+        if is_fed:
+            spool("feed", given=lines(1, 10))
+            wait_until(lambda: out.read_bytes() == lines(1, 10), "the lines")
+    assert drain.wait(60) == -signal.SIGTERM
 
 
-def test_drain_that_waits_for_its_folder_ends_when_it_is_told_to(spool, tmp_path):
-    told = tmp_path / "told"
-    with told.open("wb") as errors:
-        drain = spool.start("drain", "--follow", stderr=errors)
-    try:
-        wait_until(lambda: "waiting for it" in told.read_text(), "that it waits")
-    finally:
-        drain.terminate()
-        assert drain.wait(60) == -signal.SIGTERM
-
-
-def test_lines_wait_for_the_least_batch_or_its_time_out(spool):
+def test_lines_wait_for_the_minimum_batch_or_its_timeout(spool):
     spool("feed", given=lines(1, 2))
     least = ("--mindequeuebatchsize", 3, "--mindequeuebatchsize.timeout")
     with reading(spool, "--follow", *least, 3600000) as (reader, drain):
@@ -317,44 +304,32 @@ def test_lines_wait_for_the_least_batch_or_its_time_out(spool):
         spool("feed", given=lines(3, 3))
         # At once, in one write.
         assert os.read(reader.source, 4096) == lines(1, 3)
-        wait_until(lambda: spool.status()["messages"] == 0, "that they are forgotten")
+        wait_until(lambda: spool.status()["messages"] == 0, "their deletion")
         spool("feed", given=lines(4, 4))
         drain.terminate()
         assert drain.wait(60) == -signal.SIGTERM
     with reading(spool, "--follow", *least, 20) as (reader, drain):
         assert os.read(reader.source, 4096) == lines(4, 4)
-    # Who does not follow waits for nothing.
+    # Without --follow it does not wait.
     spool("feed", given=lines(5, 5))
     assert spool("drain", *least, 3600000).endswith(lines(5, 5))
 
 
-def test_drain_waits_for_its_hours(spool, monkeypatch, tmp_path):
+@pytest.mark.parametrize("ends", ["signal", "reader"])
+def test_drain_waits_for_its_hours(spool, monkeypatch, ends):
     spool("feed", given=lines(1, 10))
     # In the time zone in which it is noon, or a little later.
-    hour = time.gmtime().tm_hour
-    monkeypatch.setenv("TZ", f"NOON{hour - 12:+d}")
+    monkeypatch.setenv("TZ", f"NOON{time.gmtime().tm_hour - 12:+d}")
     begin, end = "--dequeuetimebegin", "--dequeuetimeend"
-    out, told = tmp_path / "out", tmp_path / "told"
-    with out.open("wb") as sink, told.open("wb") as errors:
-        drain = spool.start("drain", begin, 22, end, 4, stdout=sink, stderr=errors)
-    try:
-        wait_until(lambda: told.read_text() == "quarry: waiting for 22:00 (queue.dequeuetimebegin)\n", "that it waits")
-    finally:
+    drain = spool.start("drain", begin, 22, end, 4, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert drain.stderr.readline() == b"quarry: waiting for 22:00 (queue.dequeuetimebegin)\n"
+    if ends == "signal":
         drain.terminate()
-        assert drain.wait(60) == -signal.SIGTERM
-    assert out.read_bytes() == b""
+        assert drain.communicate(timeout=60) == (b"", b"") and drain.returncode == -signal.SIGTERM
+    else:
+        drain.stdout.close()
+        assert drain.wait(60) == 1
+        assert drain.stderr.read() == b"quarry: standard output: Broken pipe\n"
     assert spool.status()["messages"] == 10
     assert spool("drain", begin, 4, end, 22) == lines(1, 10)
     assert "must not be the same hour (3)" in spool.refused("drain", begin, 3, end, 3)
-
-
-def test_drain_that_waits_for_its_hours_ends_when_its_reader_goes(spool, monkeypatch):
-    spool("feed", given=lines(1, 10))
-    monkeypatch.setenv("TZ", f"NOON{time.gmtime().tm_hour - 12:+d}")
-    drain = spool.start("drain", "--dequeuetimebegin", 22, "--dequeuetimeend", 4, stdout=subprocess.PIPE,
-                        stderr=subprocess.PIPE)
-    assert drain.stderr.readline() == b"quarry: waiting for 22:00 (queue.dequeuetimebegin)\n"
-    drain.stdout.close()
-    assert drain.wait(60) == 1
-    assert drain.stderr.read() == b"quarry: standard output: Broken pipe\n"
-    assert spool.status()["messages"] == 10

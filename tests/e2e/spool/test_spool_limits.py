@@ -1,4 +1,4 @@
-"""How much `quarry spool` lets wait: a full disk, a full queue, and lines that are too long."""
+"""Limits of `quarry spool`: a full disk, a full queue, and lines that are too long."""
 
 import os
 import re
@@ -13,15 +13,21 @@ from support.spool import following, lines, small_disk
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="mounts a small file system")
 
 
+def fill_disk(spool) -> None:
+    with pytest.raises(OSError), (spool.folder / "fill").open("wb", buffering=0) as fill:
+        while True:
+            fill.write(bytes(4096))
+
+
 @needs_root
-def test_full_disk_holds_up_the_feeder_and_loses_nothing(spool, tmp_path):
+def test_full_disk_blocks_the_feeder_and_loses_nothing(spool, tmp_path):
     with small_disk(spool, "256k"):
         count = 40000
-        given, told, out = tmp_path / "given", tmp_path / "told", tmp_path / "out"
+        given, reported, out = tmp_path / "given", tmp_path / "reported", tmp_path / "out"
         given.write_bytes(lines(1, count))
-        with given.open("rb") as source, told.open("wb") as errors:
+        with given.open("rb") as source, reported.open("wb") as errors:
             feeder = spool.start("feed", "--maxfilesize", "32k", stdin=source, stderr=errors)
-        wait_until(lambda: b"No space left on device" in told.read_bytes(), "the full disk")
+        wait_until(lambda: b"No space left on device" in reported.read_bytes(), "the full disk")
         assert feeder.poll() is None
         with following(spool, out):
             assert feeder.wait(60) == 0
@@ -30,7 +36,7 @@ def test_full_disk_holds_up_the_feeder_and_loses_nothing(spool, tmp_path):
 
 
 @needs_root
-def test_read_only_file_system_can_be_looked_at(spool):
+def test_read_only_file_system_can_be_inspected(spool):
     with small_disk(spool, "1m"):
         spool("feed", given=lines(1, 100))
         subprocess.run(["mount", "-o", "remount,ro", spool.folder], check=True)
@@ -43,14 +49,14 @@ def test_read_only_file_system_can_be_looked_at(spool):
 
 @needs_root
 @pytest.mark.parametrize("options", [(), ("--maxfilesize", "64k", "--maxdiskspace", "64k")])
-def test_feed_and_drain_get_on_with_room_for_one_file(spool, tmp_path, options):
-    """The reader frees what the writer waits for, though both are at the same file."""
-    with small_disk(spool, "256k"), (tmp_path / "told").open("wb") as told:
+def test_feed_and_drain_work_with_room_for_one_file(spool, tmp_path, options):
+    """The reader frees the space that the writer waits for, though both use the same file."""
+    with small_disk(spool, "256k"), (tmp_path / "reported").open("wb") as reported:
         given, out = tmp_path / "given", tmp_path / "out"
         given.write_bytes(lines(1, 40000))
         with given.open("rb") as source:
-            feeder = spool.start("feed", *options, stdin=source, stderr=told)
-        with following(spool, out, stderr=told):
+            feeder = spool.start("feed", *options, stdin=source, stderr=reported)
+        with following(spool, out, stderr=reported):
             assert feeder.wait(60) == 0
             wait_until(lambda: out.read_bytes().endswith(b"line 40000\n"), "the last line", 60)
         assert out.read_bytes() == lines(1, 40000)
@@ -61,9 +67,7 @@ def test_feed_and_drain_get_on_with_room_for_one_file(spool, tmp_path, options):
 def test_drain_of_a_disk_without_a_free_byte_is_not_repeated(spool):
     with small_disk(spool, "64k"):
         spool("feed", given=lines(1, 10))
-        with pytest.raises(OSError), (spool.folder / "fill").open("wb", buffering=0) as fill:
-            while True:
-                fill.write(bytes(4096))
+        fill_disk(spool)
         assert spool("drain") == lines(1, 10)
         assert spool("drain") == b""
 
@@ -72,27 +76,25 @@ def test_drain_of_a_disk_without_a_free_byte_is_not_repeated(spool):
 @needs_root
 @pytest.mark.parametrize(("size", "count"), [("64k", 300), ("1m", 3000)])
 def test_full_queue_on_a_full_disk_is_drained_to_its_end(spool, tmp_path, size, count):
-    """The drain has no room to write down how far it is, and the feeder waits to be told."""
-    with small_disk(spool, size), (tmp_path / "told").open("wb") as told:
+    """The drain has no space to save its position, for which the feeder waits."""
+    with small_disk(spool, size), (tmp_path / "reported").open("wb") as reported:
         given, out = tmp_path / "given", tmp_path / "out"
         given.write_bytes(lines(1, count).replace(b"line", b"line" + 500 * b"x"))
-        with following(spool, out, stderr=told), given.open("rb") as source:
-            assert spool.start("feed", "--size", 5, stdin=source, stderr=told).wait(120) == 0
+        with following(spool, out, stderr=reported), given.open("rb") as source:
+            assert spool.start("feed", "--size", 5, stdin=source, stderr=reported).wait(120) == 0
             wait_until(lambda: out.read_bytes().endswith(b" %d\n" % count), "the last line")
         assert out.read_bytes() == given.read_bytes()
 
 
 @needs_root
-def test_drain_goes_on_when_a_disk_that_was_full_has_room(spool, tmp_path):
+def test_drain_continues_when_a_full_disk_has_room_again(spool, tmp_path):
     out = tmp_path / "out"
     with small_disk(spool, "64k"), spool.start("feed", "--size", 5, stdin=subprocess.PIPE) as feeder:
         with following(spool, out):
             feeder.stdin.write(lines(1, 1))
             feeder.stdin.flush()
             wait_until(lambda: out.read_bytes() == lines(1, 1), "the first line")
-            with pytest.raises(OSError), (spool.folder / "fill").open("wb", buffering=0) as fill:
-                while True:
-                    fill.write(bytes(4096))
+            fill_disk(spool)
             feeder.stdin.write(lines(2, 30))
             feeder.stdin.flush()
             wait_until(lambda: lines(1, 5) in out.read_bytes(), "some more")
@@ -103,33 +105,21 @@ def test_drain_goes_on_when_a_disk_that_was_full_has_room(spool, tmp_path):
         assert spool("drain") == b""
 
 
-def test_wrong_options_are_told_by_their_names(spool):
-    assert "queue.maxfilesize = 1: must be bytes, at least 1024" in spool.refused("feed", "--maxfilesize", 1)
-    assert "queue.lowwatermark (9) must be below queue.highwatermark (5)" in spool.refused(
-        "feed", "--highwatermark", 5, "--lowwatermark", 9)
+@pytest.mark.parametrize(("options", "said"), [
+    (("--maxfilesize", 1), "queue.maxfilesize = 1: must be a number of bytes, at least 1024"),
+    (("--highwatermark", 5, "--lowwatermark", 9), "queue.lowwatermark (9) must be below queue.highwatermark (5)"),
+    (("--maxdiskspace", "64k"), "queue.maxfilesize (1048576) must not be above queue.maxdiskspace (65536)"),
+    (("--type", "disk", "--highwatermark", 5), "queue.highwatermark needs queue.type memory"),
+    (("--discardseverity", 5), "queue.discardseverity needs queue.discardmark or queue.size"),
+    (("--fulldelaymark", 50, "--discardmark", 60), "queue.discardmark must not be above queue.fulldelaymark")])
+def test_invalid_or_useless_options_are_refused(spool, options, said):
+    assert said in spool.refused("feed", *options)
     assert spool.run("feed", "--highwatermark").returncode == 2
-
-
-def test_least_that_all_files_may_have_is_told(spool):
-    done = subprocess.run(spool.command("feed", "--maxdiskspace", "64k"), input=b"", capture_output=True, timeout=60,
-                          check=False)
-    assert done.returncode != 0
-    assert b"queue.maxfilesize (1048576) must not be above queue.maxdiskspace (65536)" in done.stderr
-    told = subprocess.run([*spool.command("feed")[:3], "--help"], capture_output=True, timeout=60, check=True).stdout
-    assert b"size of all files, at least maxfilesize" in told and b"size of one file, at least 1k" in told
-
-
-def test_options_that_would_have_no_effect_are_refused(spool):
-    assert "queue.highwatermark is of memory, and queue.type is disk" in spool.refused(
-        "feed", "--type", "disk", "--highwatermark", 5)
-    assert "queue.discardseverity needs queue.discardmark or queue.size" in spool.refused("feed", "--discardseverity", 5)
-    assert "queue.discardmark must not be above queue.fulldelaymark" in spool.refused(
-        "feed", "--fulldelaymark", 50, "--discardmark", 60)
 
 
 @pytest.mark.parametrize("mark", ["--size", "--fulldelaymark"])
 @pytest.mark.parametrize("every", [0, 1])
-def test_feeder_waits_while_as_many_messages_as_the_size_wait_for_drain(spool, tmp_path, mark, every):
+def test_feeder_waits_while_the_queue_is_full(spool, tmp_path, mark, every):
     given, out = tmp_path / "given", tmp_path / "out"
     given.write_bytes(lines(1, 3000))
     with given.open("rb") as source:
@@ -144,35 +134,35 @@ def test_feeder_waits_while_as_many_messages_as_the_size_wait_for_drain(spool, t
     assert out.read_bytes() == lines(51, 3000)
 
 
-def test_feeder_tells_what_there_was_no_room_for_within_the_time_given(spool):
-    told = spool.refused("feed", "--size", 10, "--timeoutenqueue", 50, given=lines(1, 30))
-    assert "the queue has been full for queue.timeoutenqueue (50 ms): 20 lines that were read were not taken" in told
+def test_feeder_reports_lines_that_did_not_fit_in_time(spool):
+    reported = spool.refused("feed", "--size", 10, "--timeoutenqueue", 50, given=lines(1, 30))
+    assert "the queue has been full for queue.timeoutenqueue (50 ms): 20 lines that were read were not" in reported
     assert spool("drain") == lines(1, 10)
 
 
 @pytest.mark.parametrize("options", [(), ("--highwatermark", 1), ("--highwatermark", 100)])
-def test_line_that_there_can_never_be_room_for_is_left_out_and_told(spool, options):
+def test_line_that_can_never_fit_is_skipped_and_reported(spool, options):
     room = ("--maxfilesize", "2k", "--maxdiskspace", "4k")
     given = b"one\n" + b"x" * 5000 + b"\ntwo\n" + b"y" * 70000
-    told = spool.refused("feed", *room, *options, given=given)
-    assert "standard input: line 2 has more than 4052 bytes, all that queue.maxdiskspace has room for" in told
-    assert "standard input: line 4 " in told and "2 lines were too long, and are left out" in told
+    reported = spool.refused("feed", *room, *options, given=given)
+    assert "standard input: line 2 is longer than 4052 bytes, the limit of queue.maxdiskspace: skipped" in reported
+    assert "standard input: line 4 " in reported and "2 lines were too long and were skipped" in reported
     assert spool("drain") == b"one\ntwo\n"
     most = b"m" * 4052 + b"\n"
     spool("feed", *room, *options, given=most)
     assert spool("drain") == most
 
 
-def test_line_longer_than_any_message_may_be_is_left_out_and_the_others_are_taken(spool):
-    told = spool.refused("feed", given=b"one\n" + b"x" * ((64 << 20) + 1) + b"\ntwo\n")
-    assert "standard input: line 2 has more than 67108864 bytes: it is left out" in told
+def test_line_longer_than_any_message_is_skipped(spool):
+    reported = spool.refused("feed", given=b"one\n" + b"x" * ((64 << 20) + 1) + b"\ntwo\n")
+    assert "standard input: line 2 is longer than 67108864 bytes: skipped" in reported
     assert spool("drain") == b"one\ntwo\n"
 
 
-def test_feeder_tells_how_many_lines_it_has_discarded(spool):
+def test_feeder_reports_how_many_lines_it_has_discarded(spool):
     done = spool.run("feed", "--size", 10, "--discardseverity", 6, given=lines(1, 20))
     assert done.returncode == 0
-    assert done.stderr.decode() == ("quarry: queue.discardmark is reached: lines are discarded\n"
+    assert done.stderr.decode() == ("quarry: queue.discardmark is reached: discarding lines\n"
                                     "quarry: 12 of 20 lines were discarded: queue.discardmark was reached\n")
     assert spool("drain") == lines(1, 8)
     # What matters more is not, and nothing is said then.
@@ -180,27 +170,24 @@ def test_feeder_tells_how_many_lines_it_has_discarded(spool):
     assert done.returncode == 0 and done.stderr == b""
 
 
-def test_feeder_takes_samples(spool):
+def test_feeder_samples_lines_before_it_discards_any(spool):
     spool("feed", "--samplinginterval", 3, given=lines(1, 10))
     assert spool("drain") == lines(3, 3) + lines(6, 6) + lines(9, 9)
-
-
-def test_sample_that_is_discarded_is_the_only_one_of_its_lines(spool):
     done = spool.run("feed", "--size", 10, "--discardseverity", 6, "--samplinginterval", 3, given=lines(1, 60))
     assert done.returncode == 0
     assert done.stderr.decode().endswith("quarry: 12 of 60 lines were discarded: queue.discardmark was reached\n")
     assert spool("drain") == b"".join(lines(each, each) for each in range(3, 25, 3))
 
 
-def test_help_tells_the_defaults_that_are_true(spool):
-    def told(command: str) -> dict[str, str]:
+def test_help_shows_the_actual_defaults(spool):
+    def reported(command: str) -> dict[str, str]:
         text = subprocess.run([*spool.command(command)[:3], "--help"], capture_output=True, text=True, timeout=60,
                               check=True).stdout
         # An option's description may be on the next line; its last parentheses hold the default.
         options = re.findall(r"^  --([a-z.]+) [^ ]+\s+([^\n]+)\n", text, re.MULTILINE)
         return {name: said.rsplit("(default: ", 1)[1].rstrip(")") for name, said in options if said.endswith(")")}
 
-    feed, drain = told("feed"), told("drain")
+    feed, drain = reported("feed"), reported("drain")
     assert feed == {
         "type": "memory if a watermark is given, otherwise disk", "size": "no limit on disk, 10000 in memory",
         "highwatermark": "90 % of the size", "lowwatermark": "70 % of the size", "fulldelaymark": "the size",

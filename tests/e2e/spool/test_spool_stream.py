@@ -1,4 +1,4 @@
-"""`quarry spool` on the files of a stream: who holds it is another program."""
+"""`quarry spool` on the files of a stream that another program holds."""
 
 import contextlib
 import json
@@ -42,20 +42,19 @@ def stream(tmp_path) -> StreamSpool:
     return made
 
 
-def test_status_tells_of_each_subscription_what_waits_and_what_went_wrong(stream):
+def test_status_shows_waiting_messages_and_errors_of_each_subscription(stream):
     with stream.held():
         status = stream.status()
         assert status["held"] and status["messages"] == 5
         mail = stream.subscription("mail")
         assert (mail["waiting"], mail["postponed"], mail["head_attempts"], mail["delivered"]) == (2, 1, 1, 1)
         assert (mail["given_up"], mail["dead"], mail["last_error"]) == (2, 2, "451 try again")
-        assert mail["oldest"] and mail["last_error_at"] and not mail["paused"]
+        assert mail["oldest"] and mail["last_error_at"]
         hook = stream.subscription("hook")
-        assert hook["waiting"] == 5 and hook["paused"]
+        assert hook["waiting"] == 5
     assert not stream.status()["held"]
     text = stream("status").decode()
     assert "in use by: nobody" in text
-    assert "paused" in next(line for line in text.splitlines() if line.startswith("hook"))
     assert "451 try again" in next(line for line in text.splitlines() if line.startswith("mail"))
 
 
@@ -69,10 +68,10 @@ def test_messages_and_dead_letters_are_listed_while_the_stream_is_held(stream):
         assert (letter["number"], letter["key"], letter["attempts"]) == (2, "k2", 1)
 
 
-def test_dead_letters_wait_for_their_subscription_again_after_a_replay(stream):
+def test_replayed_dead_letters_return_to_their_subscription(stream):
     with stream.held():
         assert "another process" in stream.refused("replay", "--dead", "mail")
-    assert stream("replay", "--dead", "mail") == b"2 messages wait for mail again\n"
+    assert stream("replay", "--dead", "mail") == b"2 messages were returned to subscription mail\n"
     mail = stream.subscription("mail")
     assert (mail["waiting"], mail["dead"]) == (4, 0)
     assert stream.numbers("--dead", "mail") == []
@@ -82,15 +81,15 @@ def test_dead_letters_wait_for_their_subscription_again_after_a_replay(stream):
     assert [one["name"] for one in stream.status()["subscriptions"]] == ["hook", "mail"]
 
 
-def test_dead_letters_can_be_purged_and_nothing_else_of_a_stream(stream):
+def test_only_dead_letters_of_a_stream_can_be_purged(stream):
     assert "--dead" in stream.refused("purge")
     assert stream("purge", "--dead", "mail") == b"2 messages were removed\n"
     assert stream.subscription("mail")["dead"] == 0 and stream.subscription("mail")["waiting"] == 2
 
 
-def test_the_pipe_leaves_a_stream_alone_and_a_queue_has_no_dead_letters(stream, spool):
+def test_feed_and_drain_refuse_a_stream_and_a_queue_has_no_dead_letters(stream, spool):
     for what in ("feed", "drain"):
-        assert "a stream's, and no queue's" in stream.refused(what, given=lines(1, 2))
+        assert "events is a stream, not a queue" in stream.refused(what, given=lines(1, 2))
     spool("feed", given=lines(1, 2))
     for what in ("list", "export", "replay", "purge"):
         assert "dead letters" in spool.refused(what, "--dead", "mail")

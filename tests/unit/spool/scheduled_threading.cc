@@ -15,15 +15,17 @@ Scheduler& scheduler() {
   return *running;
 }
 
-Outcome walk(const Bounds& bounds, const Scenario& scenario, Path& path,
-             const std::function<bool()>& next) {
+}  // namespace
+
+Outcome explore(const Bounds& bounds, const Scenario& scenario) {
+  Path path;
   Scheduler scheduler(bounds, path);
   Outcome outcome;
   do {
     if (bounds.max_schedules != 0 && outcome.schedules == bounds.max_schedules) return outcome;
     ++outcome.schedules;
     outcome.failure = scheduler.run(scenario);
-  } while (outcome.failure.empty() && next());
+  } while (outcome.failure.empty() && path.next());
   if (!outcome.failure.empty()) {
     outcome.failing_choices = path.choices();
     const Outcome again = replay(outcome.failing_choices, scenario, bounds.max_steps);
@@ -36,25 +38,9 @@ Outcome walk(const Bounds& bounds, const Scenario& scenario, Path& path,
   return outcome;
 }
 
-}  // namespace
-
-Outcome explore(const Bounds& bounds, const Scenario& scenario) {
-  Path path;
-  return walk(bounds, scenario, path, [&path] { return path.next(); });
-}
-
-Outcome sample(std::uint64_t seed, std::uint64_t count, const Bounds& bounds,
-               const Scenario& scenario) {
-  Path path(seed);
-  std::uint64_t done = 0;
-  Outcome outcome = walk(bounds, scenario, path, [&done, count] { return ++done < count; });
-  outcome.complete = false;
-  return outcome;
-}
-
 Outcome replay(const std::vector<int>& choices, const Scenario& scenario, std::uint64_t max_steps) {
   Path path(choices);
-  Scheduler scheduler({kUnlimited, kUnlimited, kUnlimited, 1, max_steps}, path, true);
+  Scheduler scheduler({kUnlimited, kUnlimited, 1, max_steps}, path, true);
   Outcome outcome;
   outcome.schedules = 1;
   outcome.failure = scheduler.run(scenario);
@@ -102,10 +88,6 @@ void Mutex::lock() {
   if (running != nullptr) running->lock(*this);
 }
 
-bool Mutex::try_lock() {
-  return running == nullptr || running->try_lock(*this);
-}
-
 void Mutex::unlock() {
   if (running != nullptr) running->unlock(*this);
 }
@@ -127,6 +109,9 @@ void Condition::notify_all() {
   if (running != nullptr) running->notify(*this, true);
 }
 
+Thread::Thread(std::move_only_function<void()> work)
+    : fiber_(&scheduler().start(std::move(work))) {}
+
 Thread::~Thread() {
   if (joinable() && running != nullptr) running->fail("a joinable thread is destroyed");
 }
@@ -135,10 +120,6 @@ Thread& Thread::operator=(Thread&& other) noexcept {
   if (joinable()) scheduler().fail("a joinable thread is assigned to");
   fiber_ = std::exchange(other.fiber_, nullptr);
   return *this;
-}
-
-void Thread::start(std::move_only_function<void()> work) {
-  fiber_ = &scheduler().start(std::move(work));
 }
 
 void Thread::join() {

@@ -6,16 +6,14 @@
 //
 // Where choices are made, and why that is sufficient
 //
-//   before lock() and try_lock(), at step(), before a notification whose sender does not hold the
-//   mutex of the waiters, and wherever a thread cannot continue (a held mutex, wait, join, end).
+//   before lock(), at step(), before a notification whose sender does not hold the mutex of the
+//   waiters, and wherever a thread cannot continue (a held mutex, wait, join, end).
 //
 // Code between two of these only touches what its mutex guards, or its own data; both commute with
 // everything that other threads may do meanwhile, so a switch in there, after unlock(), or between
 // the creation of a thread and the next choice has the same effect as a switch at the choice. Hence
 // the one duty of the code: call step() before each access to shared data that no held mutex guards
-// (an atomic, a file, and now() if its exact time matters). step() is allowed under a mutex. Only
-// try_lock() can see that a mutex is held in the middle of such code, so it may fail on a free
-// mutex, as the standard allows, at the price of one preemption.
+// (an atomic, a file, and now() if its exact time matters). step() is allowed under a mutex.
 //
 // Time is virtual: it stands still except when a deadline passes (or schedule::advance() is
 // called). A timed wait may time out at every choice, for one of Bounds::timeouts, and times out
@@ -38,7 +36,6 @@
 #include <source_location>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -66,7 +63,6 @@ class Mutex {
   Mutex& operator=(const Mutex&) = delete;
 
   void lock();
-  bool try_lock();
   void unlock();
 
  private:
@@ -101,18 +97,6 @@ class Condition {
     return true;
   }
 
-  template <typename Rep, typename Period>
-  std::cv_status wait_for(std::unique_lock<Mutex>& lock, std::chrono::duration<Rep, Period> time) {
-    return wait_until(lock, now() + std::chrono::ceil<TimePoint::duration>(time));
-  }
-
-  template <typename Rep, typename Period, typename Predicate>
-  bool wait_for(std::unique_lock<Mutex>& lock, std::chrono::duration<Rep, Period> time,
-                Predicate satisfied) {
-    const TimePoint deadline = now() + std::chrono::ceil<TimePoint::duration>(time);
-    return wait_until(lock, deadline, std::move(satisfied));
-  }
-
   void notify_one();
   void notify_all();
 
@@ -125,11 +109,7 @@ class Condition {
 class Thread {
  public:
   Thread() = default;
-  template <typename Work, typename... Arguments>
-  requires(!std::is_same_v<std::remove_cvref_t<Work>, Thread>) explicit Thread(
-      Work&& work, Arguments&&... arguments) {
-    start(std::bind_front(std::forward<Work>(work), std::forward<Arguments>(arguments)...));
-  }
+  explicit Thread(std::move_only_function<void()> work);
   ~Thread();
   Thread(Thread&& other) noexcept : fiber_(std::exchange(other.fiber_, nullptr)) {}
   Thread& operator=(Thread&& other) noexcept;
@@ -139,8 +119,6 @@ class Thread {
   void detach();
 
  private:
-  void start(std::move_only_function<void()> work);
-
   schedule::Fiber* fiber_ = nullptr;
 };
 
@@ -152,7 +130,6 @@ inline constexpr int kUnlimited = std::numeric_limits<int>::max();
 struct Bounds {
   int preemptions = 2;              // switches away from a thread that could continue
   int timeouts = 2;                 // deadlines that pass while something else could run
-  int spurious_wakeups = 0;         // waits that end without a reason
   std::uint64_t max_schedules = 0;  // 0: no limit
   std::uint64_t max_steps = 20000;  // choices per schedule; more count as a livelock
 };
@@ -173,10 +150,6 @@ using Scenario = std::function<void()>;
 /// deadlock (but see leave_detached()). A failed schedule is abandoned: what is on its threads'
 /// stacks is never destroyed. After any other schedule everything is unwound.
 Outcome explore(const Bounds& bounds, const Scenario& scenario);
-
-/// Runs COUNT random schedules within (large) bounds, for scenarios that are too large to explore.
-Outcome sample(std::uint64_t seed, std::uint64_t count, const Bounds& bounds,
-               const Scenario& scenario);
 
 /// Runs the one schedule with these choices, and then always the first alternative.
 Outcome replay(const std::vector<int>& choices, const Scenario& scenario,

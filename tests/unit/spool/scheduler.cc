@@ -91,11 +91,11 @@ void Scheduler::reschedule() {
     list_alternatives(goes_on);
     if (alternatives_.empty() && !may_end()) fail("deadlock: " + what_all_wait_for());
     if (alternatives_.empty()) leave();
-    const Alternative next = choose_alternative(goes_on);
+    const Alternative next = choose_alternative();
     if (next.action == Action::kRun) return resume(*next.fiber);
-    wake(*next.fiber, next.action == Action::kTimeOut);
+    wake(*next.fiber, true);
     // At one choice deadlines pass in the order of their threads; other orders are equivalent.
-    if (next.action == Action::kTimeOut && next.budget != nullptr) last_timed_out_ = next.fiber->id;
+    if (next.budget != nullptr) last_timed_out_ = next.fiber->id;
   }
 }
 
@@ -110,11 +110,6 @@ void Scheduler::list_alternatives(bool goes_on) {
   const bool idle = alternatives_.empty();
   if (idle && may_end()) return;
   list_deadlines(idle);
-  if (alternatives_.empty()) return;
-  for (const auto& fiber : fibers()) {
-    if (fiber->waiting != Waiting::kForCondition) continue;
-    alternatives_.push_back({Action::kWakeForNothing, fiber.get(), &left_.spurious_wakeups});
-  }
 }
 
 void Scheduler::list_deadlines(bool idle) {
@@ -134,21 +129,21 @@ void Scheduler::list_deadlines(bool idle) {
   }
 }
 
-Scheduler::Alternative Scheduler::choose_alternative(bool goes_on) {
+Scheduler::Alternative Scheduler::choose_alternative() {
   std::uint64_t allowed = 0;
   for (std::size_t i = 0; i < alternatives_.size(); ++i) {
     const int* budget = alternatives_[i].budget;
     if (budget == nullptr || *budget > 0) allowed |= std::uint64_t{1} << i;
   }
-  const int chosen = choose(static_cast<int>(alternatives_.size()), allowed, goes_on);
+  const int chosen = choose(static_cast<int>(alternatives_.size()), allowed);
   const Alternative& alternative = alternatives_[static_cast<std::size_t>(chosen)];
   if (alternative.budget != nullptr) --*alternative.budget;
   return alternative;
 }
 
-int Scheduler::choose(int count, std::uint64_t allowed, bool usual) {
+int Scheduler::choose(int count, std::uint64_t allowed) {
   if (count == 1) return 0;
-  const std::optional<int> chosen = path_.take(count, allowed, usual);
+  const std::optional<int> chosen = path_.take(count, allowed);
   if (!chosen) fail(kOtherScenario);
   return *chosen;
 }
@@ -157,7 +152,7 @@ void Scheduler::wake(Fiber& fiber, bool timed_out) {
   fiber.waiting = Waiting::kForMutex;
   fiber.timed_out = timed_out;
   if (timed_out) now_ = std::max(now_, fiber.deadline);
-  if (tracing_) say((timed_out ? "sees the deadline pass of " : "sees woken ") + fiber.name());
+  if (tracing_) say((timed_out ? "sees the deadline pass of " : "wakes ") + fiber.name());
 }
 
 void Scheduler::resume(Fiber& fiber) {
@@ -249,20 +244,6 @@ void Scheduler::lock(Mutex& mutex) {
   if (tracing_) say("locks mutex " + name(&mutex));
 }
 
-bool Scheduler::try_lock(Mutex& mutex) {
-  if (mutex.owner_ == current_) fail("a mutex is locked again by its owner");
-  reschedule();
-  const bool alone =
-      std::ranges::count(fibers(), false, [](auto& fiber) { return fiber->done; }) == 1;
-  const bool may_fail = !alone && left_.preemptions > 0;
-  const bool fails =
-      mutex.owner_ != nullptr || choose(alone ? 1 : 2, may_fail ? 0b11 : 0b01, true) == 1;
-  if (fails && mutex.owner_ == nullptr) --left_.preemptions;
-  if (!fails) mutex.owner_ = current_;
-  if (tracing_) say((fails ? "fails to lock mutex " : "locks mutex ") + name(&mutex));
-  return !fails;
-}
-
 void Scheduler::unlock(Mutex& mutex) {
   if (mutex.owner_ != current_) fail("a mutex is unlocked by another thread than its owner");
   mutex.owner_ = nullptr;
@@ -299,7 +280,7 @@ void Scheduler::notify(Condition& condition, bool all) {
   }
   if (count == 0) return;
   if (!all) {
-    waiters[0] = waiters.at(static_cast<std::size_t>(choose(count, (1U << count) - 1, false)));
+    waiters[0] = waiters.at(static_cast<std::size_t>(choose(count, (1U << count) - 1)));
     count = 1;
   }
   for (Fiber* fiber : std::span(waiters).first(static_cast<std::size_t>(count)))

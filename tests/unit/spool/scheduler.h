@@ -1,19 +1,154 @@
 // Schedules the threads: decides at each choice which one continues, and detects deadlocks.
 #pragma once
 
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
-#include "fiber.h"
-#include "schedule_path.h"
 #include "scheduled_threading.h"
 
 namespace quarry::spool::schedule {
+
+// --- a thread of a schedule ---------------------------------------------------------------------
+
+using Work = std::move_only_function<void()>;
+
+/// Its lowest page is protected, so that an overflow causes a fault.
+class Stack {
+ public:
+  static constexpr std::size_t kSize = 256UZ * 1024;
+  static constexpr std::size_t kGuard = 4096;
+
+  Stack()
+      : base_(::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    if (base_ == MAP_FAILED || ::mprotect(base_, kGuard, PROT_NONE) != 0) {
+      throw std::system_error(errno, std::generic_category(), "the stack of a fiber");
+    }
+  }
+  ~Stack() { ::munmap(base_, kSize); }
+  Stack(const Stack&) = delete;
+  Stack& operator=(const Stack&) = delete;
+
+  void* base() const { return base_; }
+
+ private:
+  void* base_;
+};
+
+enum class Waiting : std::uint8_t { kForNothing, kForMutex, kForCondition, kForThread };
+
+struct Fiber {
+  int id = 0;
+  std::unique_ptr<Stack> stack;  // null: the fiber of explore() itself
+  ucontext_t context{};
+  /// Saved __cxa_eh_globals, which is opaque, while another fiber runs.
+  std::array<std::byte, 2 * sizeof(void*)> exceptions{};
+  int error_number = 0;
+  Work work;  // until it starts
+
+  void reset(Work next) {
+    exceptions = {};
+    work = std::move(next);
+    done = detached = false;
+    waiting = Waiting::kForNothing;
+    notifies = nullptr;
+  }
+  std::string name() const { return id == 0 ? "main" : "thread " + std::to_string(id); }
+
+  bool done = false;
+  bool detached = false;
+  bool timed_out = false;
+  Waiting waiting = Waiting::kForNothing;
+  Mutex* mutex = nullptr;
+  const Condition* condition = nullptr;
+  const Condition* notifies = nullptr;  // when it runs again
+  const Fiber* thread = nullptr;
+  TimePoint deadline = TimePoint::max();
+
+  bool waits_for(const Condition& other) const {
+    return waiting == Waiting::kForCondition && condition == &other;
+  }
+  bool waits_timed() const {
+    return waiting == Waiting::kForCondition && deadline != TimePoint::max();
+  }
+};
+
+// --- the choices --------------------------------------------------------------------------------
+
+/// The choices of one schedule, and which alternatives were not tried yet.
+class Path {
+ public:
+  /// Depth first, starting with these choices.
+  explicit Path(const std::vector<int>& choices = {}) {
+    std::ranges::transform(choices, std::back_inserter(decisions_), [](int choice) {
+      return Decision{0, static_cast<std::uint8_t>(choice), 0};
+    });
+  }
+
+  void begin() { depth_ = 0; }
+
+  /// One of COUNT alternatives, or nothing if the number was different the last time. ALLOWED has a
+  /// bit for each; the first is always allowed.
+  std::optional<int> take(int count, std::uint64_t allowed) {
+    if (depth_ == decisions_.size()) {
+      const int chosen = std::countr_zero(allowed);
+      decisions_.push_back({allowed & ~(std::uint64_t{1} << chosen),
+                            static_cast<std::uint8_t>(chosen), static_cast<std::uint8_t>(count)});
+    }
+    Decision& decision = decisions_[depth_++];
+    if (decision.count == 0) decision.count = static_cast<std::uint8_t>(count);
+    if (decision.count != count || decision.chosen >= count) return std::nullopt;
+    return decision.chosen;
+  }
+
+  /// Advances to the next schedule; false if there is none.
+  bool next() {
+    while (!decisions_.empty() && decisions_.back().untried == 0) decisions_.pop_back();
+    if (decisions_.empty()) return false;
+    Decision& last = decisions_.back();
+    last.chosen = static_cast<std::uint8_t>(std::countr_zero(last.untried));
+    last.untried &= last.untried - 1;
+    return true;
+  }
+
+  bool ended_early() const { return depth_ < decisions_.size(); }
+
+  std::vector<int> choices() const {
+    std::vector<int> result;
+    result.reserve(decisions_.size());
+    for (const Decision& decision : decisions_) result.push_back(decision.chosen);
+    while (!result.empty() && result.back() == 0) result.pop_back();
+    return result;
+  }
+
+ private:
+  struct Decision {
+    std::uint64_t untried;
+    std::uint8_t chosen;
+    std::uint8_t count;  // 0: unknown
+  };
+
+  std::vector<Decision> decisions_;
+  std::size_t depth_ = 0;
+};
+
+// --- the scheduler ------------------------------------------------------------------------------
 
 class Scheduler {
  public:
@@ -32,7 +167,6 @@ class Scheduler {
   void join(const Fiber& fiber);
   void step(const std::source_location& where);
   void lock(Mutex& mutex);
-  bool try_lock(Mutex& mutex);
   void unlock(Mutex& mutex);
   bool wait(Condition& condition, Mutex& mutex, TimePoint deadline);
   void notify(Condition& condition, bool all);
@@ -50,7 +184,7 @@ class Scheduler {
   static constexpr std::size_t kMaxTrace = 256UZ * 1024;
   static constexpr std::size_t kMaxFibers = 20;  // the alternatives of a choice fit into 64 bits
 
-  enum class Action : std::uint8_t { kRun, kTimeOut, kWakeForNothing };
+  enum class Action : std::uint8_t { kRun, kTimeOut };
   struct Alternative {
     Action action;
     Fiber* fiber;
@@ -62,8 +196,8 @@ class Scheduler {
   void reschedule();
   void list_alternatives(bool goes_on);
   void list_deadlines(bool idle);
-  Alternative choose_alternative(bool goes_on);
-  int choose(int count, std::uint64_t allowed, bool usual);
+  Alternative choose_alternative();
+  int choose(int count, std::uint64_t allowed);
   void wake(Fiber& fiber, bool timed_out);
   void resume(Fiber& fiber);
   void switch_to(Fiber& next);

@@ -4,10 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "all_schedules.h"
 #include "memory_file_system.h"
 #include "quarry/spool/queue.h"
 #include "queue/disk_store.h"
@@ -32,6 +32,19 @@ QueueOptions disk_assisted() {
   options.timeout_shutdown = kEternal;
   options.timeout_action_completion = kEternal;
   options.timeout_worker_thread_shutdown = kEternal;
+  return options;
+}
+
+/// A disk queue, or one in memory without files, with WORKERS.
+QueueOptions of_type(QueueType type, std::size_t workers = 1) {
+  QueueOptions options = disk_assisted();
+  options.type = type;
+  options.worker_threads = workers;
+  options.worker_thread_minimum_messages = workers > 1 ? std::optional(1UZ) : std::nullopt;
+  if (type == QueueType::kDisk) return options;
+  options.filename.clear();
+  options.high_watermark.reset();
+  options.low_watermark.reset();
   return options;
 }
 
@@ -70,8 +83,13 @@ struct Life {
     queue = std::move(*started);
   }
 
-  void enqueue(const std::string& content) {
-    if (queue->enqueue({.content = content})) given.push_back(content);
+  void enqueue(const std::vector<std::string>& contents) {
+    for (const std::string& content : contents) {
+      if (queue->enqueue({.content = content})) given.push_back(content);
+    }
+  }
+  void wait_until_empty() const {
+    schedule::require(queue->wait_until_empty(kEternal), "not empty");
   }
 
   /// Ends the queue. All messages were delivered or else saved, in order and without duplicates.
@@ -100,124 +118,66 @@ struct Life {
   std::unique_ptr<Queue> queue;
 };
 
-void in_all(const schedule::Bounds& bounds, const schedule::Scenario& scenario) {
-  const schedule::Outcome outcome = schedule::explore(bounds, scenario);
-  std::string choices;
-  for (const int choice : outcome.failing_choices) choices += std::to_string(choice) + " ";
-  INFO(outcome.failure);
-  INFO(outcome.trace);
-  INFO("choices: ", choices);
-  const std::string seen = std::to_string(outcome.schedules) + " schedules" +
-                           (outcome.complete ? ", all within the bounds" : "");
-  MESSAGE(seen);
-  CHECK(outcome.failure == "");
-  CHECK(outcome.complete);
-  CHECK(outcome.schedules > 50);
-}
-
-/// Whether $QUARRY_TEST_CASES asks for all schedules of scenarios with tens of thousands of them.
-bool is_thorough() {
-  return std::getenv("QUARRY_TEST_CASES") != nullptr;
-}
-
-schedule::Bounds bounds(int preemptions, int timeouts, std::uint64_t schedules = 400000) {
-  return {.preemptions = preemptions,
-          .timeouts = timeouts,
-          .spurious_wakeups = 0,
-          .max_schedules = schedules,
-          .max_steps = 20000};
+/// Takes every second batch.
+Consumer reluctant() {
+  return [calls = std::make_shared<int>(0)](std::span<const Message> batch,
+                                            const std::stop_token&) -> Delivery {
+    return {.delivered = ++*calls % 2 == 0 ? batch.size() : 0};
+  };
 }
 
 }  // namespace
 
-TEST_CASE("in all schedules: into disk-assisted mode, through it and out of it") {
-  in_all(bounds(is_thorough() ? 2 : 1, 0), [] {
-    Life life(disk_assisted());
-    life.start();
-    for (const char* content : {"a", "b", "c"}) life.enqueue(content);
-    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
-    schedule::require(!life.queue->statistics().is_disk_assisted, "still disk-assisted");
-    life.end();
-  });
-}
-
-TEST_CASE("in all schedules: the end in the middle of disk-assisted mode") {
-  in_all(bounds(2, 0), [] {
-    Life life(disk_assisted());
-    life.start();
-    for (const char* content : {"a", "b", "c"}) life.enqueue(content);
-    life.end();
-  });
-}
-
-TEST_CASE("in all schedules: a start with files on the disk, and messages meanwhile") {
-  in_all(bounds(2, 0), [] {
-    Life life(disk_assisted(), {"a", "b"});
-    life.start();
-    life.enqueue("c");
-    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
-    schedule::require(!life.queue->statistics().is_disk_assisted, "still disk-assisted");
-    life.end();
-  });
-}
-
-TEST_CASE("in all schedules: workers that ended when idle are started again for new work") {
-  QueueOptions options = disk_assisted();
-  options.timeout_worker_thread_shutdown = milliseconds(10);
-  in_all(bounds(1, is_thorough() ? 2 : 1), [&] {
-    Life life(options, {"a"});
-    life.start();
-    life.enqueue("b");
-    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
-    schedule::require(!life.queue->statistics().is_disk_assisted, "still disk-assisted");
-    life.enqueue("c");
-    life.end();
-  });
-}
-
-TEST_CASE("in all schedules: the worker that would notice the end of disk assistance has ended") {
-  QueueOptions options = disk_assisted();
-  options.timeout_worker_thread_shutdown = milliseconds(10);
-  in_all(bounds(1, is_thorough() ? 2 : 1), [&] {
-    Life life(options, {"a", "b"});
-    life.start();
-    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
-    schedule::require(!life.queue->statistics().is_disk_assisted, "still disk-assisted");
-    life.end();
-  });
-}
-
-TEST_CASE("in all schedules: a consumer that says to try again, in disk-assisted mode") {
-  in_all(bounds(is_thorough() ? 2 : 1, 0), [] {
-    Life life(disk_assisted());
-    int calls = 0;
-    life.start([&calls](std::span<const Message> batch, const std::stop_token&) -> Delivery {
-      return {.delivered = ++calls % 2 == 0 ? batch.size() : 0};
+TEST_CASE("in all schedules: into disk-assisted mode, through it, and out of it or to the end") {
+  struct Case {
+    const char* name;
+    int preemptions;
+    int timeouts;
+    std::vector<std::string> on_disk;
+    std::vector<std::string> enqueued;
+    bool waits = true;  // until all is delivered from memory
+    std::vector<std::string> later = {};
+    bool is_reluctant = false;
+  };
+  const int one_or_two = is_thorough() ? 2 : 1;
+  const std::vector<Case> cases{
+      {"in, through and out", one_or_two, 0, {}, {"a", "b", "c"}},
+      {"the end in the middle", 2, 0, {}, {"a", "b", "c"}, false},
+      {"files on the disk, and messages meanwhile", 2, 0, {"a", "b"}, {"c"}},
+      {"idle workers that ended are started again", 1, one_or_two, {"a"}, {"b"}, true, {"c"}},
+      {"the worker that would notice the end of the mode has ended", 1, one_or_two, {"a", "b"}, {}},
+      {"a consumer that asks for retries", one_or_two, 0, {}, {"a", "b", "c"}, true, {}, true},
+      {"a consumer that asks for retries, and the end",
+       2,
+       0,
+       {},
+       {"a", "b", "c"},
+       false,
+       {},
+       true}};
+  for (const Case& one : cases) {
+    CAPTURE(one.name);
+    QueueOptions options = disk_assisted();
+    if (one.timeouts > 0) options.timeout_worker_thread_shutdown = milliseconds(10);
+    in_all(one.preemptions, one.timeouts, [&] {
+      Life life(options, one.on_disk);
+      life.start(one.is_reluctant ? reluctant() : Consumer());
+      life.enqueue(one.enqueued);
+      if (one.waits) {
+        life.wait_until_empty();
+        schedule::require(!life.queue->statistics().is_disk_assisted, "still disk-assisted");
+      }
+      life.enqueue(one.later);
+      life.end();
     });
-    for (const char* content : {"a", "b", "c"}) life.enqueue(content);
-    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
-    schedule::require(life.delivered.size() == 3, "not all were delivered");
-    life.end();
-  });
-}
-
-TEST_CASE("in all schedules: a consumer that says to try again, and the end") {
-  in_all(bounds(2, 0), [] {
-    Life life(disk_assisted());
-    int calls = 0;
-    life.start([&calls](std::span<const Message> batch, const std::stop_token&) -> Delivery {
-      return {.delivered = ++calls % 2 == 0 ? batch.size() : 0};
-    });
-    for (const char* content : {"a", "b", "c"}) life.enqueue(content);
-    life.end();
-  });
+  }
 }
 
 TEST_CASE("in all schedules: producers while the queue ends") {
-  in_all(bounds(2, 0), [] {
+  in_all(2, 0, [] {
     Life life(disk_assisted());
     life.start();
-    life.enqueue("a");
+    life.enqueue({"a"});
     bool is_taken = false;
     Thread other([&] { is_taken = life.queue->enqueue({.content = "b"}).has_value(); });
     const Ending ending = life.queue->shutdown();
@@ -228,8 +188,8 @@ TEST_CASE("in all schedules: producers while the queue ends") {
   });
 }
 
-TEST_CASE("in all schedules: two who end a queue that has just begun") {
-  in_all(bounds(2, 0), [] {
+TEST_CASE("in all schedules: two threads that end a queue that has just started") {
+  in_all(2, 0, [] {
     Life life(disk_assisted(), {"a"});
     life.start();
     Thread other([&] { life.queue->shutdown(); });
@@ -245,38 +205,33 @@ TEST_CASE("in all schedules: two workers, the high water mark again and again" *
   QueueOptions options = disk_assisted();
   options.worker_threads = 2;
   options.worker_thread_minimum_messages = 1;
-  in_all(bounds(0, 0), [&] {
+  in_all(0, 0, [&] {
     Life life(options);
     life.start();
-    for (const char* content : {"a", "b", "c", "d"}) life.enqueue(content);
-    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
+    life.enqueue({"a", "b", "c", "d"});
+    life.wait_until_empty();
     life.end();
   });
 }
 
 TEST_CASE("in all schedules: a disk queue with two producers") {
-  QueueOptions options = disk_assisted();
-  options.type = QueueType::kDisk;
-  options.worker_threads = 1;
-  in_all(bounds(2, 0), [&] {
-    Life life(options);
+  in_all(2, 0, [&] {
+    Life life(of_type(QueueType::kDisk));
     life.start();
     Thread other(
         [&] { schedule::require(life.queue->enqueue({.content = "a"}).has_value(), "not taken"); });
     schedule::require(life.queue->enqueue({.content = "b"}).has_value(), "not taken");
     other.join();
-    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
+    life.wait_until_empty();
     schedule::require(life.delivered.size() == 2, "not delivered");
     life.given = life.delivered;
     life.end();
   });
 }
 
-TEST_CASE("in all schedules: a message arrives at a disk queue with a consumer while it ends") {
-  QueueOptions options = disk_assisted();
-  options.type = QueueType::kDisk;
-  in_all(bounds(3, 0), [&] {
-    Life life(options);
+TEST_CASE("in all schedules: a message arrives at a disk queue while it ends") {
+  in_all(3, 0, [&] {
+    Life life(of_type(QueueType::kDisk));
     life.start();
     bool is_taken = false;
     Thread other([&] { is_taken = life.queue->enqueue({.content = "a"}).has_value(); });
@@ -292,22 +247,18 @@ TEST_CASE("in all schedules: a message arrives at a disk queue with a consumer w
 }
 
 TEST_CASE("in all schedules: a queue that ends goes on waiting before it tries again") {
-  QueueOptions options = disk_assisted();
-  options.type = QueueType::kMemory;
-  options.filename.clear();
-  options.high_watermark.reset();
-  options.low_watermark.reset();
+  QueueOptions options = of_type(QueueType::kMemory);
   options.timeout_shutdown = milliseconds(100);
   for (const milliseconds pause : {milliseconds(30), milliseconds(0), milliseconds(3600000)}) {
     CAPTURE(pause.count());
-    in_all(bounds(2, 1), [&] {
+    in_all(2, 1, [&] {
       Life life(options);
       int calls = 0;
       life.start([&](std::span<const Message>, const std::stop_token&) -> Delivery {
         ++calls;
         return {.delivered = 0, .retry_after = pause};
       });
-      life.enqueue("a");
+      life.enqueue({"a"});
       const Ending ending = life.queue->shutdown();
       schedule::require(ending.lost == 1 && ending.consumers_left == 0, "it is not lost");
       // Before the end, in time, and for timeouts that may expire early.
@@ -317,12 +268,11 @@ TEST_CASE("in all schedules: a queue that ends goes on waiting before it tries a
 }
 
 TEST_CASE("in all schedules: a worker waits for the minimum batch size, but not at the end") {
-  QueueOptions options = disk_assisted();
-  options.type = QueueType::kDisk;
+  QueueOptions options = of_type(QueueType::kDisk);
   options.dequeue_batch_size = 4;
   options.min_dequeue_batch_size = 3;
   options.min_dequeue_batch_timeout = milliseconds(1000);
-  in_all(bounds(2, 0), [&] {
+  in_all(2, 0, [&] {
     Life life(options);
     const TimePoint start = now();
     std::vector<std::size_t> sizes;
@@ -330,27 +280,23 @@ TEST_CASE("in all schedules: a worker waits for the minimum batch size, but not 
       sizes.push_back(batch.size());
       return {.delivered = batch.size()};
     });
-    for (const char* content : {"a", "b", "c"}) life.enqueue(content);
-    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
+    life.enqueue({"a", "b", "c"});
+    life.wait_until_empty();
     schedule::require(sizes == std::vector<std::size_t>{3}, "it did not wait");
     schedule::require(now() == start, "it waited for the time-out");
-    life.enqueue("d");
+    life.enqueue({"d"});
     life.end();
     schedule::require(now() == start, "the end waited for the time-out");
     schedule::require(life.delivered.size() == 4, "not all were delivered");
   });
 }
 
-TEST_CASE(
-    "in all schedules: two workers, messages that are discarded on the way out, and the end") {
-  QueueOptions options = disk_assisted();
-  options.type = QueueType::kDisk;
-  options.worker_threads = 2;
-  options.worker_thread_minimum_messages = 1;
+TEST_CASE("in all schedules: two workers, messages that are discarded on delivery, and the end") {
+  QueueOptions options = of_type(QueueType::kDisk, 2);
   options.dequeue_batch_size = 2;
   options.discard_mark = 2;
   options.discard_severity = 7;
-  in_all(bounds(1, 0), [&] {
+  in_all(1, 0, [&] {
     Life life(options);
     std::uint64_t calls = 0;
     life.start([&](std::span<const Message> batch, const std::stop_token&) -> Delivery {
@@ -372,21 +318,19 @@ TEST_CASE(
 }
 
 TEST_CASE("in all schedules: outside its hours a queue waits for them") {
-  QueueOptions options = disk_assisted();
-  options.type = QueueType::kMemory;
-  options.filename.clear();
+  QueueOptions options = of_type(QueueType::kMemory);
   options.dequeue_time_begin = 1;
   options.dequeue_time_end = 2;
   const auto whole = complete(options);
   REQUIRE(whole);
-  in_all(bounds(3, 2), [&] {
+  in_all(3, 2, [&] {
     using std::chrono::seconds;
     constexpr seconds kBegin{3600};
     MemoryFileSystem system;
     const TimePoint start = now();
     std::vector<seconds> times;
     const auto passed = [&] { return std::chrono::duration_cast<seconds>(now() - start); };
-    const auto engine = std::make_shared<Engine>(Engine::Setup{
+    const auto engine = std::make_shared<Engine>(EngineSetup{
         .options = *whole,
         .consumer = [&](std::span<const Message> batch, const std::stop_token&) -> Delivery {
           times.push_back(passed());
@@ -395,8 +339,6 @@ TEST_CASE("in all schedules: outside its hours a queue waits for them") {
         .reporter = [](const std::string&) {},
         .figures = std::make_shared<Figures>(),
         .files = SpoolFiles(system, "/spool", "q", false),
-        .disk = nullptr,
-        .on_empty = {},
         .local_time =
             [&] {
               std::tm local{};
@@ -424,7 +366,7 @@ TEST_CASE("in all schedules: outside its hours a queue waits for them") {
 TEST_CASE("in all schedules: a consumer that does not end is abandoned, and its message saved") {
   QueueOptions options = disk_assisted();
   options.timeout_action_completion = milliseconds(10);
-  in_all(bounds(2, 0), [&] {
+  in_all(2, 0, [&] {
     schedule::leave_detached();
     Life life(options);
     // Shared with a thread that outlives the scenario.
@@ -435,9 +377,9 @@ TEST_CASE("in all schedules: a consumer that does not end is abandoned, and its 
       never->wait(lock);
       return {};
     });
-    for (const char* content : {"a", "b", "c"}) life.enqueue(content);
+    life.enqueue({"a", "b", "c"});
     const Ending ending = life.queue->shutdown();
-    schedule::require(ending.consumers_left <= 1, "more were left behind than there may be");
+    schedule::require(ending.consumers_left <= 1, "too many were abandoned");
     schedule::require(ending.saved == 3, "not all were saved");
     life.end();
   });

@@ -1,12 +1,21 @@
-// Acknowledgements from the program that reads the output of a drain, on a separate descriptor. An
+// Acknowledgments from the program that reads the output of a drain, on a separate descriptor. An
 // empty line acknowledges one message; a line with a number (decimal, at most 18 digits)
 // acknowledges this number of messages, in the order in which they were written. After the end of
 // the stream, nothing more is acknowledged.
 #pragma once
 
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 #include <cstdint>
+#include <span>
 #include <string>
 
+#include "quarry/base/escape.h"
+#include "quarry/base/number.h"
 #include "quarry/base/result.h"
 
 namespace quarry::app {
@@ -14,23 +23,63 @@ namespace quarry::app {
 class Acknowledgements {
  public:
   /// FD is not owned. Errors: kIo, or kInvalid if it is not open for reading.
-  static base::Result<Acknowledgements> open(int fd);
+  static base::Result<Acknowledgements> open(int fd) {
+    const Acknowledgements opened(fd);
+    const int flags = ::fcntl(fd, F_GETFL);
+    if (flags < 0) return base::fail_errno(opened.name());
+    if ((flags & O_ACCMODE) != O_WRONLY) return opened;
+    return base::fail(base::ErrorCode::kInvalid, opened.name() + ": not open for reading");
+  }
 
   /// The descriptor to poll; -1 after the end.
   int fd() const { return has_ended_ ? -1 : fd_; }
   bool has_ended() const { return has_ended_; }
-  /// Reads the available data, and waits if there is none. The messages are added to count().
-  /// Error: kInvalid if a line is malformed; the lines before it still count.
-  base::Result<void> read();
+  /// "descriptor 3"
+  std::string name() const {
+    return fd_ == STDIN_FILENO ? "standard input" : fmt::format("descriptor {}", fd_);
+  }
   /// Messages that were acknowledged and not yet taken.
   std::uint64_t count() const { return count_; }
   void take(std::uint64_t count) { count_ -= count; }
-  /// "descriptor 3"
-  std::string name() const;
+
+  /// Reads the available data, and waits if there is none. The messages are added to count().
+  /// Error: kInvalid if a line is malformed; the lines before it still count.
+  base::Result<void> read() {
+    std::array<char, 4096> buffer;
+    const ssize_t size = ::read(fd_, buffer.data(), buffer.size());
+    if (size < 0 && (errno == EINTR || errno == EAGAIN)) return {};
+    if (size < 0) return base::fail_errno(name());
+    if (size == 0) has_ended_ = true;
+    for (const char next : std::span(buffer).first(static_cast<std::size_t>(size))) {
+      QUARRY_TRY(add(next));
+    }
+    return {};
+  }
 
  private:
+  static constexpr std::size_t kMaxDigits = 18;
+  // More messages than can exist, so that sums do not overflow.
+  static constexpr std::uint64_t kMaxMessages = std::uint64_t{1} << 62;
+
   explicit Acknowledgements(int fd) : fd_(fd) {}
-  base::Result<void> add(char next);
+
+  /// Parses the next character of a line.
+  base::Result<void> add(char next) {
+    const bool is_end = next == '\n';
+    if (!is_end) line_ += next;
+    const bool is_digit = next >= '0' && next <= '9';
+    if ((!is_end && !is_digit) || line_.size() > kMaxDigits) {
+      return base::fail(base::ErrorCode::kInvalid,
+                        fmt::format("{}: invalid acknowledgment \"{}\": a line must be empty or a "
+                                    "number of messages",
+                                    name(), base::printable(line_, kMaxDigits + 1)));
+    }
+    if (!is_end) return {};
+    const std::uint64_t value = base::parse_number<std::uint64_t>(line_).value_or(1);
+    line_.clear();
+    count_ = value < kMaxMessages - count_ ? count_ + value : kMaxMessages;
+    return {};
+  }
 
   int fd_;
   bool has_ended_ = false;

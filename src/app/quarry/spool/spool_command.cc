@@ -1,31 +1,107 @@
-// quarry spool status|list|export|replay|purge: works on the files of a disk queue, whether a
-// process uses them or not. For streams, see spool_stream.cc.
+// quarry spool status|list|export|replay|purge: works on the files of a disk queue or of a stream,
+// whether a process uses them or not.
 #include <fmt/core.h>
+#include <openssl/evp.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "common/exit_codes.h"
 #include "common/report.h"
+#include "common/table.h"
 #include "quarry/base/escape.h"
+#include "quarry/base/time.h"
 #include "quarry/spool/spool.h"
+#include "quarry/spool/stream.h"
 #include "spool_commands.h"
-#include "spool_stream.h"
-#include "spool_text.h"
 
 namespace quarry::app {
 namespace {
 
+using base::ErrorCode;
+using base::fail;
 using base::Result;
-using spool::Message;
+using spool::StreamedMessage;
+using spool::SubscriptionStatistics;
 
-nlohmann::json json_of(std::uint64_t number, const Message& message) {
-  nlohmann::json line = {{"number", number}, {"severity", message.severity}};
-  add_bytes(line, message.content);
-  return line;
+/// Maximum length of a message's content in a list.
+constexpr std::size_t kShownContent = 80;
+
+spool::SpoolLocation spool_of(const SpoolArguments& arguments) {
+  return {arguments.folder, arguments.filename};
 }
 
-Result<void> status(const SpoolArguments& arguments) {
+/// Whether ARGUMENTS name a stream; only a stream has dead letters.
+Result<bool> is_stream(const SpoolArguments& arguments) {
+  QUARRY_TRY_ASSIGN(const bool is_one, spool::is_stream(spool_of(arguments)));
+  if (is_one || arguments.dead.empty()) return is_one;
+  return fail(ErrorCode::kInvalid, fmt::format("{}: {} is not a stream and has no dead letters",
+                                               arguments.folder, arguments.filename));
+}
+
+// --- status -----------------------------------------------------------------------------------
+
+nlohmann::json time_or_null(const std::optional<base::UnixMillis>& time) {
+  return time ? nlohmann::json(base::iso_millis(*time)) : nlohmann::json();
+}
+
+nlohmann::json json_of(const SubscriptionStatistics& one) {
+  return {{"name", one.name},
+          {"waiting", one.waiting},
+          {"in_flight", one.in_flight},
+          {"postponed", one.postponed},
+          {"oldest", time_or_null(one.oldest)},
+          {"head_attempts", one.head_attempts},
+          {"delivered", one.delivered},
+          {"given_up", one.given_up},
+          {"dead", one.dead},
+          {"unreadable", one.unreadable},
+          // May contain any bytes.
+          {"last_error", base::printable(one.last_error)},
+          {"last_error_at", time_or_null(one.last_error_at)}};
+}
+
+void print_subscriptions(const spool::StreamStatus& status) {
+  Table table({"SUBSCRIPTION", ">WAITING", ">OLDEST", ">TRIES", ">DELIVERED", ">DEAD", ">AGO",
+               "LAST ERROR"});
+  for (const SubscriptionStatistics& one : status.subscriptions) {
+    table.add({one.name, std::to_string(one.waiting), age(one.oldest),
+               std::to_string(one.head_attempts), std::to_string(one.delivered),
+               std::to_string(one.dead), age(one.last_error_at), one.last_error});
+  }
+  for (const std::string& line : table.lines()) fmt::print("{}\n", line);
+}
+
+/// Prints what queues and streams have in common.
+void print_size(const auto& status, const char* users) {
+  fmt::print("messages:  {}\nbytes:     {}\nsegments:  {}\nin use by: {}\n", status.messages,
+             status.bytes, status.segments, users);
+}
+
+Result<void> show_stream_status(const SpoolArguments& arguments) {
+  QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool_of(arguments)));
+  if (!arguments.as_json) {
+    print_size(status, status.is_held ? "a delivering process" : "nobody");
+    fmt::print("\n");
+    print_subscriptions(status);
+    return {};
+  }
+  nlohmann::json all = {{"messages", status.messages},
+                        {"bytes", status.bytes},
+                        {"segments", status.segments},
+                        {"held", status.is_held},
+                        {"subscriptions", nlohmann::json::array()}};
+  for (const auto& one : status.subscriptions) all["subscriptions"].push_back(json_of(one));
+  fmt::print("{}\n", all.dump());
+  return {};
+}
+
+Result<void> show_status(const SpoolArguments& arguments) {
+  QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
+  if (of_stream) return show_stream_status(arguments);
   QUARRY_TRY_ASSIGN(const auto status, spool::spool_status(spool_of(arguments)));
   if (arguments.as_json) {
     fmt::print("{}\n", nlohmann::json{{"messages", status.messages},
@@ -37,80 +113,148 @@ Result<void> status(const SpoolArguments& arguments) {
                            .dump());
     return {};
   }
-  fmt::print("messages:  {}\nbytes:     {}\nsegments:  {}\n", status.messages, status.bytes,
-             status.segments);
-  fmt::print("in use by: {}\n", status.has_writer && status.has_reader ? "who enqueues and delivers"
-                                : status.has_writer                    ? "who enqueues"
-                                : status.has_reader                    ? "who delivers"
-                                                                       : "nobody");
+  print_size(status, status.has_writer && status.has_reader ? "a writer and a reader"
+                     : status.has_writer                    ? "a writer"
+                     : status.has_reader                    ? "a reader"
+                                                            : "nobody");
   for (const std::string& name : status.damaged) fmt::print("set aside: {}\n", name);
   return {};
 }
 
-/// Prints each message as SHOW formats it, until the reader has gone.
-template <typename Show>
-Result<void> show_all(const SpoolArguments& arguments, Show&& show) {
-  QUARRY_TRY(spool::visit_spool(
-      spool_of(arguments),
-      [&](std::uint64_t number, const Message& message) { return print(show(number, message)); },
-      report));
-  return {};
+// --- messages ---------------------------------------------------------------------------------
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const bool is_ascii = static_cast<unsigned char>(text.front()) < 0x80;
+    const std::size_t length = is_ascii ? 1 : base::utf8_sequence(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string base64(std::string_view bytes) {
+  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');
+  const int length = ::EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                       reinterpret_cast<const unsigned char*>(bytes.data()),
+                                       static_cast<int>(bytes.size()));
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+/// A message of a queue has only its number, severity and content.
+nlohmann::json json_of(const StreamedMessage& message, bool of_stream) {
+  nlohmann::json line = {{"number", message.id}, {"severity", message.severity}};
+  if (of_stream) line["taken_at"] = base::iso_millis(message.taken_at);
+  if (of_stream) line["key"] = base::printable(message.key);
+  if (message.attempts > 0) line["attempts"] = message.attempts;
+  if (!message.error.empty()) line["error"] = base::printable(message.error);
+  if (is_utf8(message.content)) {
+    line["content"] = message.content;
+  } else {
+    line["base64"] = base64(message.content);
+  }
+  return line;
+}
+
+/// Prints the messages that ARGUMENTS select as FORMAT formats them, until the reader has gone.
+template <typename Format>
+Result<void> show_all(const SpoolArguments& arguments, Format&& format) {
+  QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
+  const auto show = [&](const StreamedMessage& message) {
+    const std::string text = format(message, of_stream);
+    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  };
+  const spool::SpoolLocation location = spool_of(arguments);
+  if (!arguments.dead.empty()) {
+    return spool::visit_dead_letters(location, arguments.dead, show, report);
+  }
+  if (of_stream) return spool::visit_stream(location, "", show, report);
+  const auto show_queued = [&](std::uint64_t number, const spool::Message& message) {
+    return show({.id = number, .severity = message.severity, .content = message.content});
+  };
+  return spool::visit_spool(location, show_queued, report);
 }
 
 Result<void> list(const SpoolArguments& arguments) {
-  return show_all(arguments, [](std::uint64_t number, const Message& message) {
-    return fmt::format("{:>8} {} {:>8} {}\n", number, message.severity, message.content.size(),
+  return show_all(arguments, [&](const StreamedMessage& message, bool /*of_stream*/) {
+    std::string why;
+    if (!arguments.dead.empty()) {
+      why = fmt::format("{} tries: {}: ", message.attempts, base::printable(message.error));
+    }
+    return fmt::format("{:>8} {} {:>8} {}{}\n", message.id, message.severity,
+                       message.content.size(), why,
                        base::printable(message.content, kShownContent));
   });
 }
 
 Result<void> export_all(const SpoolArguments& arguments) {
   const char end = arguments.is_null ? '\0' : '\n';
-  return show_all(arguments, [&](std::uint64_t number, const Message& message) {
-    if (arguments.as_json) return json_of(number, message).dump() + "\n";
+  return show_all(arguments, [&](const StreamedMessage& message, bool of_stream) {
+    if (arguments.as_json) return json_of(message, of_stream).dump() + "\n";
     return message.content + end;
   });
 }
 
+// --- replay and purge -------------------------------------------------------------------------
+
+/// Calls ACTION with the subscription that --dead names, without creating one.
+template <typename Action>
+Result<std::uint64_t> with_dead_letters(const SpoolArguments& arguments, Action&& action) {
+  if (arguments.dead.empty()) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: only the dead letters of a stream can be replayed or purged "
+                            "(--dead)",
+                            arguments.folder));
+  }
+  QUARRY_TRY_ASSIGN(const auto stream,
+                    spool::Stream::open({.location = spool_of(arguments)}, report));
+  const auto all = stream->statistics();
+  if (std::ranges::find(all, arguments.dead, &SubscriptionStatistics::name) == all.end()) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("{}: there is no subscription {}", arguments.folder, arguments.dead));
+  }
+  QUARRY_TRY_ASSIGN(const auto subscription, stream->subscribe(arguments.dead));
+  return action(*subscription);
+}
+
 Result<void> replay(const SpoolArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const std::uint64_t count, spool::replay_spool(spool_of(arguments), report));
-  fmt::print("{} messages are in the queue again\n", count);
+  QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
+  const auto again = [](spool::Subscription& one) { return one.replay_dead(); };
+  QUARRY_TRY_ASSIGN(const std::uint64_t count,
+                    of_stream ? with_dead_letters(arguments, again)
+                              : spool::replay_spool(spool_of(arguments), report));
+  fmt::print("{} messages were returned to {}\n", count,
+             of_stream ? "subscription " + arguments.dead : "the queue");
   return {};
 }
 
 Result<void> purge(const SpoolArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const std::uint64_t count, spool::purge_spool(spool_of(arguments), report));
+  QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));
+  const auto removal = [](spool::Subscription& one) { return one.purge_dead(); };
+  QUARRY_TRY_ASSIGN(const std::uint64_t count,
+                    of_stream ? with_dead_letters(arguments, removal)
+                              : spool::purge_spool(spool_of(arguments), report));
   fmt::print("{} messages were removed\n", count);
   return {};
-}
-
-using SpoolAction = Result<void> (*)(const SpoolArguments&);
-/// Calls the function for a queue or for a stream, depending on the files.
-Result<void> by_kind(const SpoolArguments& arguments, SpoolAction on_queue, SpoolAction on_stream) {
-  QUARRY_TRY_ASSIGN(const bool is_stream, spool::is_stream(spool_of(arguments)));
-  if (is_stream) return on_stream(arguments);
-  if (arguments.dead.empty()) return on_queue(arguments);
-  return base::fail(base::ErrorCode::kInvalid,
-                    fmt::format("{}: there is no stream {}, which would have dead letters",
-                                arguments.folder, arguments.filename));
 }
 
 }  // namespace
 
 int run_spool_status(const SpoolArguments& arguments) {
-  return exit_code_of(by_kind(arguments, status, show_stream_status));
+  return exit_code_of(show_status(arguments));
 }
 int run_spool_list(const SpoolArguments& arguments) {
-  return exit_code_of(by_kind(arguments, list, list_stream));
+  return exit_code_of(list(arguments));
 }
 int run_spool_export(const SpoolArguments& arguments) {
-  return exit_code_of(by_kind(arguments, export_all, export_stream));
+  return exit_code_of(export_all(arguments));
 }
 int run_spool_replay(const SpoolArguments& arguments) {
-  return exit_code_of(by_kind(arguments, replay, replay_stream));
+  return exit_code_of(replay(arguments));
 }
 int run_spool_purge(const SpoolArguments& arguments) {
-  return exit_code_of(by_kind(arguments, purge, purge_stream));
+  return exit_code_of(purge(arguments));
 }
 
 }  // namespace quarry::app

@@ -1,10 +1,14 @@
-// The `quarry spool` commands. They return an exit code.
+// The `quarry spool` commands, and the queue.* parameters of feed and drain.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "quarry/base/result.h"
+#include "quarry/spool/options.h"
 
 namespace quarry::app {
 
@@ -20,6 +24,18 @@ struct SpoolArguments {
   /// Names without the prefix "queue.", with their values.
   std::vector<std::pair<std::string, std::string>> parameters;
 };
+
+/// The --help text of a parameter.
+struct SpoolHelp {
+  std::string value;
+  std::string description;  // including the default
+};
+SpoolHelp spool_help(std::string_view parameter);
+
+/// The queue options for ARGUMENTS. Error: kInvalid, also for parameters that would have no effect.
+base::Result<spool::QueueOptions> options_of(const SpoolArguments& arguments);
+
+// These return an exit code.
 int run_spool_status(const SpoolArguments& arguments);
 int run_spool_list(const SpoolArguments& arguments);
 int run_spool_export(const SpoolArguments& arguments);

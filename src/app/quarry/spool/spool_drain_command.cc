@@ -22,13 +22,11 @@
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "common/report.h"
-#include "folder_watch.h"
-#include "quarry/spool/dequeue_window.h"
+#include "poll_sources.h"
+#include "quarry/spool/options.h"
 #include "quarry/spool/spool.h"
 #include "spool_commands.h"
 #include "spool_output.h"
-#include "spool_parameters.h"
-#include "stop_signals.h"
 
 namespace quarry::app {
 namespace {
@@ -73,7 +71,6 @@ class DrainLoop {
   Result<bool> gather();
   Result<void> write();
   Result<void> release_taken();
-  Result<void> release_acknowledged();
   Result<void> check_acknowledgements() const;
   Result<void> wait(int ms);
   std::unexpected<base::Error> gone(int number) const;
@@ -112,37 +109,32 @@ std::unexpected<base::Error> DrainLoop::gone(int number) const {
   const std::size_t left = whole_before(written_);
   std::string message = fmt::format("standard output: {}", std::strerror(number));
   if (left > 0 && output_.has_reader()) {
-    message += fmt::format(": {} messages that were written were not {}, and come again", left,
+    message += fmt::format(": {} written messages were not {} and will be repeated", left,
                            acknowledgements_ ? "acknowledged" : "read");
   } else if (!output_.has_reader() && !ends_.empty()) {
-    message += fmt::format(": {} messages were not {}, and come again", ends_.size(),
+    message += fmt::format(": {} messages were not {} and will be repeated", ends_.size(),
                            acknowledgements_ ? "acknowledged" : "written");
   }
   return fail(ErrorCode::kIo, std::move(message));
 }
 
-/// Releases the messages that the reader has taken.
+/// Releases the messages that the reader has taken or acknowledged.
 Result<void> DrainLoop::release_taken() {
-  if (acknowledgements_) return release_acknowledged();
-  QUARRY_TRY_ASSIGN(const std::uint64_t taken, output_.taken(written_));
-  const std::size_t count = whole_before(taken);
-  if (count == 0) return {};
-  drain_.settle(count);
-  ends_.erase(ends_.begin(), ends_.begin() + static_cast<std::ptrdiff_t>(count));
-  poll_delay_ = kFirstPollDelay;
-  return {};
-}
-
-Result<void> DrainLoop::release_acknowledged() {
-  const std::uint64_t count = acknowledgements_->count();
-  const std::size_t written = whole_before(written_);
-  if (count > written) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{}: {} messages are acknowledged, and {} were written",
-                            acknowledgements_->name(), count, written));
+  std::uint64_t count = 0;
+  if (acknowledgements_) {
+    count = acknowledgements_->count();
+    if (const std::size_t written = whole_before(written_); count > written) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("{}: {} messages were acknowledged, but only {} were written",
+                              acknowledgements_->name(), count, written));
+    }
+    acknowledgements_->take(count);
+  } else {
+    QUARRY_TRY_ASSIGN(const std::uint64_t taken, output_.taken(written_));
+    count = whole_before(taken);
   }
   if (count == 0) return {};
-  acknowledgements_->take(count);
+  poll_delay_ = kFirstPollDelay;
   drain_.settle(count);
   ends_.erase(ends_.begin(), ends_.begin() + static_cast<std::ptrdiff_t>(count));
   return {};
@@ -151,8 +143,8 @@ Result<void> DrainLoop::release_acknowledged() {
 /// Missing acknowledgements may still arrive. Error: kIo if they cannot.
 Result<void> DrainLoop::check_acknowledgements() const {
   if (!acknowledgements_ || !acknowledgements_->has_ended() || ends_.empty()) return {};
-  return fail(ErrorCode::kIo, fmt::format("{}: it has ended: {} messages that were written were "
-                                          "not acknowledged, and come again",
+  return fail(ErrorCode::kIo, fmt::format("{}: closed: {} written messages were not acknowledged "
+                                          "and will be repeated",
                                           acknowledgements_->name(), ends_.size()));
 }
 
@@ -216,9 +208,8 @@ Result<void> DrainLoop::go_on() {
   if (signals_.received() != 0) return {};
   QUARRY_TRY_ASSIGN(const bool is_to_write, gather());
   if (acknowledgements_ && acknowledgements_->has_ended() && (follows_ || !next_.empty())) {
-    return fail(ErrorCode::kIo, fmt::format("{}: it has ended, and nothing that is written now "
-                                            "would be acknowledged",
-                                            acknowledgements_->name()));
+    return fail(ErrorCode::kIo,
+                acknowledgements_->name() + ": closed: no further message can be acknowledged");
   }
   if (is_to_write) return write();
   if (!next_.empty()) {

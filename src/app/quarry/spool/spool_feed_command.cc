@@ -15,11 +15,9 @@
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "common/report.h"
-#include "folder_watch.h"
+#include "poll_sources.h"
 #include "quarry/spool/queue.h"
 #include "spool_commands.h"
-#include "spool_parameters.h"
-#include "stop_signals.h"
 
 namespace quarry::app {
 namespace {
@@ -56,7 +54,7 @@ Result<void> stop_at_full_delay_mark(spool::QueueOptions& options) {
   return {};
 }
 
-/// Splits input into messages. Messages that are too long are reported and skipped.
+/// Splits input into messages; reports and skips those that are too long.
 class LineReader {
  public:
   /// MAX_SIZE: maximum size of a message in bytes.
@@ -81,7 +79,7 @@ class LineReader {
     return messages;
   }
   std::uint64_t count() const { return count_; }
-  std::uint64_t left_out() const { return left_out_; }
+  std::uint64_t skipped() const { return skipped_; }
 
  private:
   void add(std::string_view part) {
@@ -91,11 +89,11 @@ class LineReader {
       return;
     }
     is_too_long_ = true;
-    ++left_out_;
+    ++skipped_;
     begun_ = {};
-    report(fmt::format(
-        "standard input: line {} has more than {} bytes{}: it is left out", count_ + 1, max_size_,
-        max_size_ < spool::kMaxContent ? ", all that queue.maxdiskspace has room for" : ""));
+    report(fmt::format("standard input: line {} is longer than {} bytes{}: skipped", count_ + 1,
+                       max_size_,
+                       max_size_ < spool::kMaxContent ? ", the limit of queue.maxdiskspace" : ""));
   }
   void end_line(std::vector<Message>& messages) {
     ++count_;
@@ -109,7 +107,7 @@ class LineReader {
   std::string begun_;
   bool is_too_long_ = false;  // the incomplete line
   std::uint64_t count_ = 0;
-  std::uint64_t left_out_ = 0;
+  std::uint64_t skipped_ = 0;
 };
 
 /// Puts messages into the queue, and waits if it is full.
@@ -133,12 +131,12 @@ class QueueFeeder {
       if (taken > 0) since = Clock::now();
       if (error.code == ErrorCode::kDiscarded) {
         // Discarding is what the user has configured.
-        if (discarded_++ == 0) report("queue.discardmark is reached: lines are discarded");
+        if (discarded_++ == 0) report("queue.discardmark is reached: discarding lines");
         left = left.subspan(1);
         continue;
       }
       if (may_wait(error, since)) continue;
-      return fail(error.code, fmt::format("{}: {} lines that were read were not taken",
+      return fail(error.code, fmt::format("{}: {} lines that were read were not stored",
                                           error.message, left.size()));
     }
     return {};
@@ -164,11 +162,11 @@ class QueueFeeder {
       return false;
     }
     if (is_full_disk && !std::exchange(has_reported_, true)) {
-      report(error.message + ": waiting for room");
+      report(error.message + ": waiting for space");
     }
     signals_.wait(is_full_disk ? kRetryInterval : 0);
     if (signals_.received() == 0) return true;
-    error = {ErrorCode::kBusy, "asked to end"};
+    error = {ErrorCode::kBusy, "interrupted by a signal"};
     return false;
   }
 
@@ -219,13 +217,13 @@ Result<void> feed_all(QueueFeeder& feeder, LineReader& lines, FolderWatch& watch
 /// The result after the shutdown: FED, or the messages that were lost or too long.
 Result<void> outcome(Result<void> fed, const spool::Ending& ending, const LineReader& lines) {
   if (ending.lost > 0) {
-    const std::string lost = fmt::format("{} messages could not be kept", ending.lost);
+    const std::string lost = fmt::format("{} messages could not be saved", ending.lost);
     return fail(fed ? ErrorCode::kIo : fed.error().code,
                 fed ? lost : fmt::format("{}; {}", fed.error().message, lost));
   }
-  if (!fed || lines.left_out() == 0) return fed;
+  if (!fed || lines.skipped() == 0) return fed;
   return fail(ErrorCode::kLimit,
-              fmt::format("{} lines were too long, and are left out", lines.left_out()));
+              fmt::format("{} lines were too long and were skipped", lines.skipped()));
 }
 
 Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {

@@ -1,10 +1,9 @@
-#include "spool_parameters.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "quarry/spool/message.h"
+#include "spool_commands.h"
 
 namespace quarry::app {
 namespace {
@@ -14,6 +13,11 @@ using base::fail;
 using base::Result;
 using spool::QueueOptions;
 using spool::QueueType;
+
+bool is_given(const SpoolArguments& arguments, std::string_view parameter) {
+  return std::ranges::any_of(arguments.parameters,
+                             [parameter](const auto& given) { return given.first == parameter; });
+}
 
 /// The defaults.
 QueueOptions defaults(QueueType type) {
@@ -49,13 +53,12 @@ Result<void> check_use(const SpoolArguments& arguments, const QueueOptions& opti
   if (options.type != QueueType::kDisk) return {};
   for (const char* name : {"highwatermark", "lowwatermark"}) {
     if (!is_given(arguments, name)) continue;
-    return fail(ErrorCode::kInvalid,
-                fmt::format("queue.{} is of memory, and queue.type is disk", name));
+    return fail(ErrorCode::kInvalid, fmt::format("queue.{} needs queue.type memory", name));
   }
   const bool is_choosy = options.discard_severity <= spool::kLeastSevere;
   if (!is_choosy || options.size != spool::kAnySize || options.discard_mark) return {};
   return fail(ErrorCode::kInvalid,
-              "queue.discardseverity needs queue.discardmark or queue.size: the disk has no mark");
+              "queue.discardseverity needs queue.discardmark or queue.size if queue.type is disk");
 }
 
 std::string default_of(std::string_view parameter) {
@@ -75,11 +78,6 @@ SpoolHelp spool_help(std::string_view parameter) {
   if (parameter == "type") help.value = "disk|memory";
   help.description += fmt::format(" (default: {})", default_of(parameter));
   return help;
-}
-
-bool is_given(const SpoolArguments& arguments, std::string_view parameter) {
-  return std::ranges::any_of(arguments.parameters,
-                             [parameter](const auto& given) { return given.first == parameter; });
 }
 
 Result<QueueOptions> options_of(const SpoolArguments& arguments) {

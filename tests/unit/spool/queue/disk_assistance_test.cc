@@ -1,9 +1,11 @@
 // Disk-assisted mode, following "The rsyslog queue object" sentence by sentence: entering, running
-// and leaving it. The end of the queue is in disk_assistance_end_test.cc.
+// and leaving it, and the end of the queue ("Queue Destruction").
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -14,56 +16,77 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Gives the closed CONSUMER number 1, and enqueues numbers until the high watermark is reached and
-/// the DA worker has come to the low watermark: four are in memory. Returns the last number.
-int put_until_held(const TestEngine& queue, const TestConsumer& consumer) {
-  hold_first(queue, consumer);
-  int last = 1;
-  while (queue.figures->da_runs == 0 && queue.put(last + 1, last + 1) == 1) ++last;
-  REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
-  return last;
-}
-
 std::uint64_t count(int messages) {
   return static_cast<std::uint64_t>(messages);
-}
-
-/// Only a position file: an empty queue whose process was killed.
-void leave_position_alone(const QueueOptions& options) {
-  const SpoolFiles spool(quarry::base::FileSystem::real(), options.spool_directory,
-                         options.filename, false);
-  REQUIRE(spool.write_position(
-      {.segment = 1, .offset = kSegmentHeader, .sequence = std::uint64_t{7} << 40}));
 }
 
 bool is_over(const TestEngine& queue) {
   return eventually([&] { return !queue.figures->is_disk_assisted; });
 }
 
+struct AssistedWorld : QueueWorld {
+  /// Gives the closed consumer number 1, and enqueues numbers until the high watermark is reached
+  /// and the DA worker has come to the low watermark: four are in memory. Returns the last number.
+  int put_until_held(const TestEngine& queue) const {
+    hold_first(queue, consumer);
+    int last = 1;
+    while (queue.figures->da_runs == 0 && queue.put(last + 1, last + 1) == 1) ++last;
+    REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
+    return last;
+  }
+  /// Only a position file: an empty queue whose process was killed.
+  void leave_position_alone() const {
+    const SpoolFiles spool(quarry::base::FileSystem::real(), options.spool_directory,
+                           options.filename, false);
+    REQUIRE(spool.write_position(
+        {.segment = 1, .offset = kSegmentHeader, .sequence = std::uint64_t{7} << 40}));
+  }
+  /// A queue with messages 1 to 3 on the disk, whose DA worker has ended when idle.
+  TestEngine with_inactive_worker() {
+    REQUIRE(leave_on_disk(options, 1, 3) == 3);
+    options.timeout_worker_thread_shutdown = 0ms;
+    return start_engine();
+  }
+  static std::size_t times_made(const TestEngine& queue) {
+    return queue.reports.count("waiting for delivery");
+  }
+  static void wait_until_inactive(const TestEngine& queue) {
+    REQUIRE(eventually([&] { return times_made(queue) == 1; }));
+    REQUIRE(queue.wait_until_at(ShufflerState::kNone));
+  }
+  /// Opens the consumer, and checks that it gets 1 to LAST.
+  void check_all(int last) {
+    consumer.open();
+    CHECK(consumer.wait_until_got(count(last)));
+    CHECK(consumer.got() == numbers(1, last));
+  }
+};
+
+/// A queue that saves what it has when it ends; a closed consumer is soon asked to stop.
+struct SavingWorld : AssistedWorld {
+  SavingWorld() {
+    options.save_on_shutdown = true;
+    options.timeout_action_completion = 20ms;
+  }
+};
+
 }  // namespace
 
-TEST_CASE("until the high water mark is reached the queue is a regular memory queue") {
-  const TemporaryFolder folder;
-  TestConsumer consumer;
-  consumer.close();
-  const TestEngine queue(disk_assisted(folder), consumer.function());
+TEST_CASE_FIXTURE(AssistedWorld,
+                  "until the high water mark is reached the queue is a regular memory queue") {
+  const TestEngine queue = start_engine();
   CHECK(queue.put(1, 9) == 9);
-  CHECK(queue.figures->da_runs == 0);
   CHECK(queue.figures->size == 9);
   CHECK(files_in(folder).empty());
-  consumer.open();
-  CHECK(consumer.wait_until_got(9));
+  check_all(9);
   CHECK(queue.figures->da_runs == 0);
 }
 
-TEST_CASE(
-    "case 1: when the high water mark is hit the regular workers are retired and the DA worker is "
-    "initiated") {
-  const TemporaryFolder folder;
-  TestConsumer consumer;
-  consumer.close();
-  const TestEngine queue(disk_assisted(folder), consumer.function());
-  const int last = put_until_held(queue, consumer);
+TEST_CASE_FIXTURE(AssistedWorld,
+                  "case 1: when the high water mark is hit the regular workers are retired and the "
+                  "DA worker is initiated") {
+  const TestEngine queue = start_engine();
+  const int last = put_until_held(queue);
   CHECK(queue.figures->is_disk_assisted);
   CHECK(queue.figures->high_watermark_hits == 1);
   // Four, and the one of the regular worker, which runs in parallel to the DA worker.
@@ -78,21 +101,15 @@ TEST_CASE(
   CHECK(queue.figures->on_disk == count(last - 6));
   CHECK(queue.figures->workers == 1);
   CHECK(queue.engine->shuffler_state() == ShufflerState::kAtLowWatermark);
-  consumer.open();
-  CHECK(consumer.wait_until_got(count(last)));
-  CHECK(consumer.got() == numbers(1, last));
+  check_all(last);
 }
 
-TEST_CASE(
-    "case 1: several regular workers together with those of the DA queue are never too many") {
-  const TemporaryFolder folder;
-  TestConsumer consumer;
-  consumer.close();
-  QueueOptions options = disk_assisted(folder);
+TEST_CASE_FIXTURE(
+    AssistedWorld,
+    "case 1: regular workers together with those of the DA queue are never too many") {
   options.size = 100;
-  options.worker_threads = 3;
-  options.worker_thread_minimum_messages = 1;
-  const TestEngine queue(options, consumer.function());
+  add_workers(3);
+  const TestEngine queue = start_engine();
   REQUIRE(queue.put(1, 60) == 60);
   REQUIRE(consumer.wait_until_begun(3));
   REQUIRE(queue.wait_until_at(ShufflerState::kAtLowWatermark));
@@ -104,15 +121,11 @@ TEST_CASE(
   CHECK(consumer.max_at_once() == 3);
 }
 
-TEST_CASE(
-    "case 2: with data on the disk at startup the worker pool is not started, the DA worker is "
-    "initiated") {
-  const TemporaryFolder folder;
-  const QueueOptions options = disk_assisted(folder);
+TEST_CASE_FIXTURE(AssistedWorld,
+                  "case 2: with data on the disk at startup the worker pool is not started, the DA "
+                  "worker is initiated") {
   REQUIRE(leave_on_disk(options, 1, 3) == 3);
-  TestConsumer consumer;
-  consumer.close();
-  const TestEngine queue(options, consumer.function());
+  const TestEngine queue = start_engine();
   CHECK(queue.figures->is_disk_assisted);
   REQUIRE(consumer.wait_until_begun(1));
   // It waits in the second possible place: memory is empty, the disk is not.
@@ -122,59 +135,39 @@ TEST_CASE(
   CHECK(queue.figures->size == 3);
   CHECK(queue.figures->workers == 1);
   CHECK(queue.figures->da_runs == 1);
-  consumer.open();
-  CHECK(consumer.wait_until_got(6));
-  CHECK(consumer.got() == numbers(1, 6));
+  check_all(6);
   CHECK(is_over(queue));
 }
 
-TEST_CASE("presence of QI file indicates presence of queue data") {
-  const TemporaryFolder folder;
-  QueueOptions options = disk_assisted(folder);
-  options.save_on_shutdown = true;
+TEST_CASE_FIXTURE(SavingWorld, "presence of QI file indicates presence of queue data") {
+  const auto is_there = [&] { return std::filesystem::exists(folder / "q.qi"); };
   {
-    // It rolls back its batch when it is asked to stop.
-    const TestQueue queue(options, [](std::span<const Message>, const std::stop_token&) {
-      return Delivery{.delivered = 0, .retry_after = 1ms};
-    });
+    const TestQueue queue = start();
     REQUIRE(queue.put(1, 3) == 3);
     REQUIRE(queue.queue->shutdown().saved == 3);
   }
-  const auto is_there = [&] { return std::filesystem::exists(folder / "q.qi"); };
   CHECK(is_there());
-  CHECK(rest_of(options) == numbers(1, 3));
+  CHECK(rest_is(1, 3));
   CHECK_FALSE(is_there());
-  const TestConsumer consumer;
-  const TestEngine queue(options, consumer.function());
-  CHECK(queue.figures->da_runs == 0);
+  CHECK(start_engine().figures->da_runs == 0);
 }
 
-TEST_CASE("the DA worker initializes DA mode only if it is not initialized already") {
-  const TemporaryFolder folder;
-  QueueOptions options = disk_assisted(folder);
-  REQUIRE(leave_on_disk(options, 1, 3) == 3);
-  options.timeout_worker_thread_shutdown = 0ms;
-  TestConsumer consumer;
-  consumer.close();
-  const TestEngine queue(options, consumer.function());
-  const auto made = [&] { return queue.reports.count("wait to be delivered"); };
-  REQUIRE(eventually([&] { return made() == 1; }));
-  REQUIRE(queue.wait_until_at(ShufflerState::kNone));
+TEST_CASE_FIXTURE(AssistedWorld,
+                  "the DA worker initializes DA mode only if it is not initialized already") {
+  const TestEngine queue = with_inactive_worker();
+  wait_until_inactive(queue);
   REQUIRE(queue.put(4, 4) == 1);
   CHECK(queue.wait_until_at(ShufflerState::kAtLowWatermark));
-  CHECK(made() == 1);
+  CHECK(times_made(queue) == 1);
   CHECK(queue.figures->da_runs == 1);
-  consumer.open();
-  CHECK(consumer.wait_until_got(4));
-  CHECK(consumer.got() == numbers(1, 4));
+  check_all(4);
 }
 
-TEST_CASE("the low water mark holds processing until the high water mark is reached again") {
-  const TemporaryFolder folder;
-  TestConsumer consumer;
-  consumer.close();
-  const TestEngine queue(disk_assisted(folder), consumer.function());
-  const int last = put_until_held(queue, consumer);
+TEST_CASE_FIXTURE(
+    AssistedWorld,
+    "the low water mark holds processing until the high water mark is reached again") {
+  const TestEngine queue = start_engine();
+  const int last = put_until_held(queue);
   REQUIRE(queue.put(last + 1, last + 3) == 3);
   CHECK(queue.wait_until_at(ShufflerState::kAtLowWatermark));
   CHECK(queue.figures->on_disk == count(last - 5));
@@ -186,17 +179,13 @@ TEST_CASE("the low water mark holds processing until the high water mark is reac
   CHECK(queue.figures->on_disk == count(next - 5));
   CHECK(queue.figures->high_watermark_hits == 2);
   CHECK(queue.figures->da_runs == 1);
-  consumer.open();
-  CHECK(consumer.wait_until_got(count(next)));
-  CHECK(consumer.got() == numbers(1, next));
+  check_all(next);
 }
 
-TEST_CASE("the low water mark holds processing until the DA queue indicates it is empty") {
-  const TemporaryFolder folder;
-  TestConsumer consumer;
-  consumer.close();
-  const TestEngine queue(disk_assisted(folder), consumer.function());
-  const int last = put_until_held(queue, consumer);
+TEST_CASE_FIXTURE(AssistedWorld,
+                  "the low water mark holds processing until the DA queue indicates it is empty") {
+  const TestEngine queue = start_engine();
+  const int last = put_until_held(queue);
   // All but the last are on disk: memory is held.
   consumer.let_pass(count(last - 5));
   REQUIRE(consumer.wait_until_begun(count(last - 4)));
@@ -207,109 +196,81 @@ TEST_CASE("the low water mark holds processing until the DA queue indicates it i
   CHECK(is_over(queue));
   REQUIRE(consumer.wait_until_begun(count(last - 3)));
   CHECK(consumer.got() == numbers(1, last - 4));
-  consumer.open();
-  CHECK(consumer.wait_until_got(count(last)));
-  CHECK(consumer.got() == numbers(1, last));
+  check_all(last);
 }
 
-TEST_CASE("if it switches back, the DA queue is destructed and the regular pool is restarted") {
-  const TemporaryFolder folder;
-  TestConsumer consumer;
-  consumer.close();
-  const TestEngine queue(disk_assisted(folder), consumer.function());
-  const int last = put_until_held(queue, consumer);
-  CHECK_FALSE(files_in(folder).empty());
-  consumer.open();
-  CHECK(is_over(queue));
-  CHECK(queue.engine->wait_until_empty(60s));
-  CHECK(files_in(folder).empty());
-  CHECK(queue.figures->on_disk == 0);
-  CHECK(queue.figures->disk_bytes == 0);
-  REQUIRE(queue.put(last + 1, last + 1) == 1);
-  CHECK(consumer.wait_until_got(count(last + 1)));
-  CHECK(files_in(folder).empty());
-  CHECK(queue.figures->da_runs == 1);
-}
-
-TEST_CASE("the whole thing iterates once the high water mark is hit again") {
-  const TemporaryFolder folder;
-  TestConsumer consumer;
-  const TestEngine queue(disk_assisted(folder), consumer.function());
-  for (int round = 0; round < 3; ++round) {
+TEST_CASE_FIXTURE(AssistedWorld,
+                  "if it switches back, the DA queue is destructed and the regular pool is "
+                  "restarted; the whole thing iterates once the high water mark is hit again") {
+  const TestEngine queue = start_engine();
+  int last = 0;
+  for (std::uint64_t round = 1; round <= 3; ++round) {
     consumer.close();
-    REQUIRE(queue.put(15 * round + 1, 15 * round + 15) == 15);
+    REQUIRE(queue.put(last + 1, last + 15) == 15);
     CHECK(queue.wait_until_at(ShufflerState::kAtLowWatermark));
+    CHECK_FALSE(files_in(folder).empty());
     consumer.open();
-    CHECK(queue.engine->wait_until_empty(60s));
+    CHECK(is_over(queue));
+    CHECK(queue.engine->wait_until_empty(kPatienceTime));
+    CHECK(files_in(folder).empty());
+    CHECK(queue.figures->on_disk == 0);
+    CHECK(queue.figures->disk_bytes == 0);
+    last += 16;
+    REQUIRE(queue.put(last, last) == 1);
+    CHECK(consumer.wait_until_got(count(last)));
+    CHECK(files_in(folder).empty());
+    CHECK(queue.figures->da_runs == round);
   }
-  CHECK(queue.figures->da_runs == 3);
-  CHECK(consumer.got() == numbers(1, 45));
+  CHECK(consumer.got() == numbers(1, 48));
 }
 
-TEST_CASE(
-    "it is vital that DA run mode termination checks be done in the DA worker before it goes into "
-    "any wait condition: on an empty queue") {
-  const TemporaryFolder folder;
-  const QueueOptions options = disk_assisted(folder);
-  leave_position_alone(options);
+TEST_CASE_FIXTURE(AssistedWorld,
+                  "it is vital that DA run mode termination checks be done in the DA worker before "
+                  "it goes into any wait condition: on an empty queue") {
+  leave_position_alone();
   // The disk queue is empty from the start: no notification will come.
-  const TestConsumer consumer;
-  const TestEngine queue(options, consumer.function());
+  const TestEngine queue = start_engine();
   CHECK(is_over(queue));
   CHECK(queue.figures->da_runs == 1);
   CHECK(files_in(folder).empty());
 }
 
-TEST_CASE(
-    "it is vital that DA run mode termination checks be done in the DA worker before it goes into "
-    "any wait condition: at the low water mark") {
-  const TemporaryFolder folder;
-  const QueueOptions options = disk_assisted(folder);
-  leave_position_alone(options);
-  HeldUpFiles files;
-  files.hold_up(HeldUpFiles::What::kRead);
-  const TestConsumer consumer;
-  const TestEngine queue(options, consumer.function(), files);
-  REQUIRE(files.wait_until_held_up());
+TEST_CASE_FIXTURE(AssistedWorld,
+                  "it is vital that DA run mode termination checks be done in the DA worker before "
+                  "it goes into any wait condition: at the low water mark") {
+  leave_position_alone();
+  files.block(FaultyFiles::Operation::kRead);
+  consumer.open();
+  const TestEngine queue = start_engine();
+  REQUIRE(files.wait_until_blocked());
   // So few that the DA worker would hold them if it did not check first.
   CHECK(queue.put(1, 3) == 3);
   CHECK(consumer.begun() == 0);
-  files.let_go();
-  CHECK(consumer.wait_until_got(3));
-  CHECK(consumer.got() == numbers(1, 3));
+  files.unblock();
+  check_all(3);
   CHECK(is_over(queue));
 }
 
-TEST_CASE("the DA worker may also not wait at all") {
-  const TemporaryFolder folder;
-  HeldUpFiles files;
-  TestConsumer consumer;
-  consumer.close();
-  const TestEngine queue(disk_assisted(folder), consumer.function(), files);
+TEST_CASE_FIXTURE(AssistedWorld, "the DA worker may also not wait at all") {
+  const TestEngine queue = start_engine();
   hold_first(queue, consumer);
-  files.hold_up(HeldUpFiles::What::kAppend);
+  files.block(FaultyFiles::Operation::kAppend);
   REQUIRE(queue.put(2, 12) == 11);
-  REQUIRE(files.wait_until_held_up());
+  REQUIRE(files.wait_until_blocked());
   CHECK(queue.engine->shuffler_state() == ShufflerState::kAtWork);
   // Its writing delays nobody else.
   CHECK(queue.put(13, 15) == 3);
   consumer.open();
   CHECK(consumer.wait_until_got(1));
-  files.let_go();
-  CHECK(queue.engine->wait_until_empty(60s));
-  CHECK(consumer.got() == numbers(1, 15));
+  files.unblock();
+  check_all(15);
 }
 
-TEST_CASE("the DA worker may be inactive: the DA queue's worker initiates it once it is empty") {
-  const TemporaryFolder folder;
-  QueueOptions options = disk_assisted(folder);
-  REQUIRE(leave_on_disk(options, 1, 3) == 3);
-  options.timeout_worker_thread_shutdown = 0ms;
-  TestConsumer consumer;
-  consumer.close();
-  const TestEngine queue(options, consumer.function());
-  REQUIRE(eventually([&] { return queue.reports.count("wait to be delivered") == 1; }));
-  REQUIRE(queue.wait_until_at(ShufflerState::kNone));
+TEST_CASE_FIXTURE(
+    AssistedWorld,
+    "the DA worker may be inactive: the DA queue's worker initiates it once it is empty") {
+  const TestEngine queue = with_inactive_worker();
+  wait_until_inactive(queue);
   CHECK(queue.figures->is_disk_assisted);
   // No message comes, but the mode ends anyway.
   consumer.open();
@@ -319,18 +280,12 @@ TEST_CASE("the DA worker may be inactive: the DA queue's worker initiates it onc
 }
 
 TEST_CASE("the DA worker startup initiation is harmless when called by many at the same time") {
-  const TemporaryFolder folder;
-  QueueOptions options = disk_assisted(folder);
-  options.timeout_worker_thread_shutdown = 0ms;
   for (int round = 0; round < 10; ++round) {
-    REQUIRE(leave_on_disk(options, 1, 3) == 3);
-    TestConsumer consumer;
-    consumer.close();
-    const TestEngine queue(options, consumer.function());
-    REQUIRE(eventually([&] { return queue.reports.count("wait to be delivered") == 1; }));
-    REQUIRE(queue.wait_until_at(ShufflerState::kNone));
+    AssistedWorld world;
+    const TestEngine queue = world.with_inactive_worker();
+    AssistedWorld::wait_until_inactive(queue);
     // The DA queue becomes empty while messages arrive.
-    consumer.open();
+    world.consumer.open();
     std::atomic<std::size_t> taken = 0;
     std::vector<std::thread> producers;
     for (int i = 0; i < 4; ++i) {
@@ -338,22 +293,216 @@ TEST_CASE("the DA worker startup initiation is harmless when called by many at t
     }
     for (std::thread& one : producers) one.join();
     CHECK(taken == 8);
-    CHECK(queue.engine->wait_until_empty(60s));
-    CHECK(consumer.got().size() == 11);
+    CHECK(queue.engine->wait_until_empty(kPatienceTime));
+    CHECK(world.consumer.got().size() == 11);
     CHECK(is_over(queue));
   }
 }
 
-TEST_CASE("the inactivity timeout shuts down a thread, and the pool starts another when needed") {
-  const TemporaryFolder folder;
-  QueueOptions options = disk_assisted(folder);
-  options.timeout_worker_thread_shutdown = 1ms;
-  const TestConsumer consumer;
-  const TestEngine queue(options, consumer.function());
-  for (int i = 1; i <= 3; ++i) {
-    REQUIRE(queue.put(i, i) == 1);
-    CHECK(consumer.wait_until_got(static_cast<std::size_t>(i)));
-    CHECK(eventually([&] { return queue.figures->workers == 0; }));
+// --- the end ----------------------------------------------------------------------------------
+
+TEST_CASE("case 3: at shutdown all in-memory data is persisted, and nothing consumed") {
+  // A single message, too: the high water mark is 1.
+  for (const int messages : {1, 5}) {
+    SavingWorld world;
+    // As many as it can in the shutdown time-out, if it is not configured to.
+    world.options.save_on_shutdown = messages == 1;
+    {
+      const TestQueue queue = world.start();
+      hold_first(queue, world.consumer);
+      REQUIRE(queue.put(2, messages) == count(messages - 1));
+      const Ending ending = queue.queue->shutdown();
+      CHECK(ending.saved == count(messages));
+      CHECK(ending.lost == 0);
+      CHECK(ending.consumers_left == 0);
+      CHECK(queue.figures().da_runs == 1);
+      CHECK(queue.figures().on_disk == count(messages));
+      CHECK(queue.figures().size == 0);
+      CHECK(queue.figures().workers == 0);
+    }
+    CHECK(world.consumer.begun() == 1);
+    CHECK(world.consumer.got().empty());
+    CHECK(std::filesystem::exists(world.folder / "q.qi"));
+    CHECK(world.rest_is(1, messages));
   }
-  CHECK(consumer.got() == numbers(1, 3));
+}
+
+TEST_CASE_FIXTURE(SavingWorld,
+                  "at destruction the low water mark is 0: what it held gets to the disk") {
+  int last = 0;
+  {
+    const TestEngine queue = start_engine();
+    last = put_until_held(queue);
+    const Ending ending = queue.engine->shut_down();
+    CHECK(ending.saved == count(last));
+    CHECK(ending.lost == 0);
+    CHECK_FALSE(queue.figures->is_disk_assisted);
+    CHECK(queue.engine->shut_down().saved == count(last));
+  }
+  // In order: the retired worker's messages, then those on disk, then those held in memory.
+  CHECK(consumer.begun() == 1);
+  CHECK(rest_is(1, last));
+}
+
+TEST_CASE_FIXTURE(
+    SavingWorld,
+    "at destruction the DA queue runs in enqueue-only mode: its worker begins nothing more") {
+  REQUIRE(leave_on_disk(options, 1, 5) == 5);
+  {
+    const TestEngine queue = start_engine();
+    REQUIRE(consumer.wait_until_begun(1));
+    REQUIRE(queue.put(6, 8) == 3);
+    CHECK(queue.engine->shut_down().saved == 8);
+  }
+  CHECK(consumer.begun() == 1);
+  CHECK(rest_is(1, 8));
+}
+
+TEST_CASE_FIXTURE(SavingWorld,
+                  "a consumer that completes within its time-out at the end has delivered") {
+  options.timeout_action_completion = 5s;
+  {
+    const TestQueue queue = start();
+    hold_first(queue, consumer);
+    REQUIRE(queue.put(2, 5) == 4);
+    auto ending = std::async(std::launch::async, [&] { return queue.queue->shutdown(); });
+    // It rejects messages: it is shutting down.
+    REQUIRE(eventually([&] { return queue.put(6, 6) == 0; }));
+    consumer.open();
+    CHECK(ending.get().saved >= 4);
+  }
+  std::vector<std::string> all = consumer.got();
+  for (const std::string& one : rest_of(options)) all.push_back(one);
+  all.erase(std::remove(all.begin() + 5, all.end(), "6"), all.end());
+  CHECK(consumer.begun() == 1);
+  CHECK(all == numbers(1, 5));
+}
+
+TEST_CASE_FIXTURE(SavingWorld, "configured to persist messages, the shutdown time-out is eternal") {
+  options.timeout_shutdown = 0ms;
+  {
+    const TestQueue queue = start();
+    REQUIRE(queue.put(1, 5) == 5);
+    files.block(FaultyFiles::Operation::kMake);
+    auto ending = std::async(std::launch::async, [&] { return queue.queue->shutdown(); });
+    REQUIRE(files.wait_until_blocked());
+    CHECK(ending.wait_for(50ms) == std::future_status::timeout);
+    files.unblock();
+    CHECK(ending.get().saved == 5);
+  }
+  CHECK(rest_is(1, 5));
+}
+
+TEST_CASE_FIXTURE(SavingWorld,
+                  "not configured to, the remaining in-memory messages are lost, and reported") {
+  options.save_on_shutdown = false;
+  options.timeout_shutdown = 0ms;
+  files.fail(FaultyFiles::Operation::kMake);
+  const TestQueue queue = start();
+  REQUIRE(queue.put(1, 5) == 5);
+  const Ending ending = queue.queue->shutdown();
+  CHECK(ending.lost == 5);
+  CHECK(ending.saved == 0);
+  CHECK(queue.figures().lost == 5);
+  CHECK(queue.reports.count("5 messages in memory were lost") == 1);
+}
+
+TEST_CASE_FIXTURE(SavingWorld,
+                  "worker threads must be awakened: an idle regular worker ends with the queue") {
+  consumer.open();
+  const TestQueue queue = start();
+  REQUIRE(queue.put(1, 1) == 1);
+  REQUIRE(queue.becomes_empty());
+  CHECK(queue.figures().workers == 1);
+  const Ending ending = queue.queue->shutdown();
+  CHECK(queue.figures().workers == 0);
+  CHECK(ending.saved + ending.lost + ending.consumers_left == 0);
+  CHECK(files_in(folder).empty());
+}
+
+TEST_CASE("a DA worker that waits on an empty queue is awakened, an inactive one activated") {
+  for (const ShufflerState state : {ShufflerState::kOnEmptyQueue, ShufflerState::kNone}) {
+    SavingWorld world;
+    REQUIRE(leave_on_disk(world.options, 1, 3) == 3);
+    if (state == ShufflerState::kNone) world.options.timeout_worker_thread_shutdown = 0ms;
+    {
+      const TestEngine queue = world.start_engine();
+      REQUIRE(eventually([&] { return AssistedWorld::times_made(queue) == 1; }));
+      REQUIRE(queue.wait_until_at(state));
+      CHECK(queue.engine->shut_down().saved == 3);
+      CHECK(queue.engine->shuffler_state() == ShufflerState::kNone);
+    }
+    CHECK(world.rest_is(1, 3));
+  }
+}
+
+TEST_CASE_FIXTURE(SavingWorld, "no worker cancellation occurs during the switchback") {
+  options.timeout_shutdown = options.timeout_action_completion = 0ms;
+  const TestEngine queue = start_engine();
+  const int last = put_until_held(queue);
+  const std::uint64_t in_memory = queue.figures->size - 1;
+  REQUIRE(in_memory > 0);
+  files.block(FaultyFiles::Operation::kRemove);
+  const int delivered = last - static_cast<int>(in_memory);
+  consumer.let_pass(count(delivered));
+  // The DA queue is empty, and its files are being removed.
+  REQUIRE(files.wait_until_blocked());
+  auto ending = std::async(std::launch::async, [&] { return queue.engine->shut_down(); });
+  CHECK(ending.wait_for(50ms) == std::future_status::timeout);
+  files.unblock();
+  const Ending how = ending.get();
+  CHECK(how.saved == in_memory);
+  CHECK(how.lost == 0);
+  CHECK(consumer.got() == numbers(1, delivered));
+  CHECK(rest_is(delivered + 1, last));
+}
+
+TEST_CASE("all workers reach running state before they are commanded to terminate") {
+  for (int round = 0; round < 30; ++round) {
+    SavingWorld world;
+    world.add_workers(3);
+    world.options.timeout_action_completion = 5s;
+    world.consumer.open();
+    std::uint64_t saved = 0;
+    {
+      const TestQueue queue = world.start();
+      REQUIRE(queue.put(1, 5) == 5);
+      const Ending ending = queue.queue->shutdown();
+      saved = ending.saved;
+      CHECK(ending.lost == 0);
+      CHECK(ending.consumers_left == 0);
+      CHECK(queue.figures().workers == 0);
+    }
+    // No thread is left.
+    CHECK(world.consumer.wait_until_forgotten());
+    CHECK(world.consumer.got().size() + saved == 5);
+    CHECK(rest_of(world.options).size() == saved);
+  }
+}
+
+TEST_CASE_FIXTURE(SavingWorld, "messages of an abandoned consumer are delivered again, and first") {
+  TestConsumer stubborn(TestConsumer::Stop::kIgnored);
+  stubborn.close();
+  {
+    const TestQueue queue(options, stubborn.function());
+    hold_first(queue, stubborn);
+    REQUIRE(queue.put(2, 12) == 11);
+    const Ending ending = queue.queue->shutdown();
+    CHECK(ending.consumers_left == 1);
+    CHECK(ending.saved == 12);
+    CHECK(queue.reports.count("1 consumers did not stop in time") == 1);
+  }
+  CHECK(rest_is(1, 12));
+  stubborn.open();
+  CHECK(stubborn.wait_until_forgotten());
+}
+
+TEST_CASE_FIXTURE(SavingWorld, "a queue without a consumer is enqueue-only: everything is saved") {
+  {
+    const TestQueue queue(options, {});
+    CHECK(queue.put(1, 100) == 100);
+    CHECK(queue.figures().size <= options.size);
+    CHECK(queue.queue->shutdown().saved == 100);
+  }
+  CHECK(rest_is(1, 100));
 }

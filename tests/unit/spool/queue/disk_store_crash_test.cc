@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <random>
 #include <string>
 
+#include "crashes.h"
 #include "store_world.h"
 
 using namespace quarry::spool;
@@ -19,26 +19,13 @@ struct Promise {
   std::size_t settled;  // of these
 };
 
-struct Recording {
-  std::vector<FileOperation> operations;
-  std::vector<Promise> promises;
-
-  Promise at(std::size_t operation) const {
-    Promise last{};
-    for (const Promise& promise : promises) {
-      if (promise.operations <= operation) last = promise;
-    }
-    return last;
-  }
-};
-
 constexpr std::size_t kMessages = 24;
 
 /// A scenario with everything: segments that fill, batches of all sizes, messages that are given
 /// back, checkpoints, an end and another start.
-Recording record(bool synced) {
+Recording<Promise> record(bool synced) {
   MemoryFileSystem system;
-  Recording recording;
+  Recording<Promise> recording;
   std::size_t taken = 0;
   std::size_t settled = 0;
   const auto promise = [&] {
@@ -124,70 +111,41 @@ bool holds(const std::vector<Message>& messages, std::size_t first, std::size_t 
 }  // namespace
 
 TEST_CASE("with queue.syncqueuefiles, acknowledged messages survive a crash at any point") {
-  const Recording recording = record(true);
-  std::mt19937 random(1);
-  for (std::size_t count = 0; count <= recording.operations.size(); ++count) {
-    const std::size_t open = MemoryFileSystem::unsynced(recording.operations, count);
-    const bool is_exhaustive = open <= 10;
-    const std::size_t subsets = is_exhaustive ? std::size_t{1} << open : 1000;
-    for (std::size_t subset = 0; subset < subsets; ++subset) {
-      const std::size_t bits = is_exhaustive ? subset : random();
-      const auto image =
-          MemoryFileSystem::after_a_stop({}, recording.operations, count,
-                                         [&](std::size_t i) { return (bits >> i % 32 & 1) != 0; });
-      std::string reported;
-      const auto messages = recovered(image, reported);
-      const Promise promise = recording.at(count);
-      CAPTURE(count);
-      CAPTURE(subset);
-      CAPTURE(reported);
-      REQUIRE(are_of_the_test(messages));
-      REQUIRE(holds(messages, promise.settled + 1, promise.taken));
-      REQUIRE_FALSE(has(reported, "cannot be read"));
-    }
-  }
+  const Recording<Promise> recording = record(true);
+  for_each_crash(recording.operations, 10, 1000, [&](const auto& image, std::size_t count) {
+    std::string reported;
+    const auto messages = recovered(image, reported);
+    const Promise promise = recording.at(count);
+    CAPTURE(reported);
+    REQUIRE(are_of_the_test(messages));
+    REQUIRE(holds(messages, promise.settled + 1, promise.taken));
+    REQUIRE_FALSE(has(reported, "missing or unreadable"));
+  });
 }
 
 TEST_CASE("without queue.syncqueuefiles, a crash of the machine loses messages, but invents none") {
-  const Recording recording = record(false);
-  std::mt19937 random(2);
-  for (std::size_t count = 0; count <= recording.operations.size(); ++count) {
-    for (int subset = 0; subset < 50; ++subset) {
-      const auto image = MemoryFileSystem::after_a_stop(
-          {}, recording.operations, count, [&](std::size_t) { return random() % 4 != 0; });
-      std::string reported;
-      const auto messages = recovered(image, reported);
-      CAPTURE(count);
-      CAPTURE(reported);
-      REQUIRE(are_of_the_test(messages));
-    }
-  }
+  for_each_crash(record(false).operations, 5, 50, [](const auto& image, std::size_t /*count*/) {
+    std::string reported;
+    const auto messages = recovered(image, reported);
+    CAPTURE(reported);
+    REQUIRE(are_of_the_test(messages));
+  });
 }
 
 TEST_CASE("a process that is killed at any byte of any write loses nothing that was acknowledged") {
+  const auto every_byte = [](std::size_t) { return 1UZ; };
   for (const bool synced : {false, true}) {
-    const Recording recording = record(synced);
-    for (std::size_t count = 0; count < recording.operations.size(); ++count) {
-      auto operations = recording.operations;
-      const std::size_t bytes = operations[count].bytes.size();
-      for (std::size_t size = 0; size <= bytes; ++size) {
-        // The last operation is incomplete.
-        operations[count].bytes.resize(size);
-        const auto image = MemoryFileSystem::after_a_stop(
-            {}, operations, count + (size > 0 ? 1 : 0), [](std::size_t) { return true; });
-        operations[count].bytes = recording.operations[count].bytes;
-        std::string reported;
-        const auto messages = recovered(image, reported);
-        const Promise promise = recording.at(count);
-        CAPTURE(count);
-        CAPTURE(size);
-        CAPTURE(reported);
-        REQUIRE(are_of_the_test(messages));
-        REQUIRE(holds(messages, promise.settled + 1, promise.taken));
-        // A message whose write is incomplete was not accepted; no loss is reported.
-        REQUIRE_FALSE(has(reported, "damaged"));
-        REQUIRE_FALSE(has(reported, "cannot be read"));
-      }
-    }
+    const Recording<Promise> recording = record(synced);
+    for_each_kill(recording.operations, every_byte, [&](const auto& image, std::size_t count) {
+      std::string reported;
+      const auto messages = recovered(image, reported);
+      const Promise promise = recording.at(count);
+      CAPTURE(reported);
+      REQUIRE(are_of_the_test(messages));
+      REQUIRE(holds(messages, promise.settled + 1, promise.taken));
+      // A message whose write is incomplete was not accepted; no loss is reported.
+      REQUIRE_FALSE(has(reported, "damaged"));
+      REQUIRE_FALSE(has(reported, "missing or unreadable"));
+    });
   }
 }

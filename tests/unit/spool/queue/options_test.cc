@@ -1,10 +1,11 @@
 // The parameters of a queue: names, units, invalid values, and dependencies.
 #include <doctest/doctest.h>
 
-#include <chrono>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "quarry/spool/options.h"
@@ -15,11 +16,13 @@ using quarry::base::ErrorCode;
 
 namespace {
 
-/// The default options, modified by CHANGE.
-template <typename Change>
-QueueOptions options_with(Change change) {
+using Settings = std::vector<std::pair<std::string_view, std::string_view>>;
+
+QueueOptions set(const Settings& settings) {
   QueueOptions options;
-  change(options);
+  for (const auto& [name, text] : settings) {
+    CHECK_MESSAGE(set_parameter(options, name, text), name << " = " << text);
+  }
   return options;
 }
 
@@ -31,16 +34,11 @@ std::string trouble(const QueueOptions& options) {
   return whole.error().message;
 }
 
-QueueOptions set(std::string_view name, std::string_view text) {
-  QueueOptions options;
-  const auto result = set_parameter(options, name, text);
-  CHECK_MESSAGE(result, name << " = " << text);
-  return options;
-}
-
 bool is_refused(std::string_view name, std::string_view text) {
   QueueOptions options;
   const auto result = set_parameter(options, name, text);
+  // A value that is refused changes nothing.
+  CHECK((result || value_of(options, name) == value_of({}, name)));
   if (result) return false;
   CHECK(result.error().code == ErrorCode::kInvalid);
   CHECK(result.error().message.contains("queue." + std::string(name)));
@@ -64,172 +62,117 @@ TEST_CASE("every parameter has a name and a description, and rejects invalid val
     }
   }
   CHECK(names.size() == 27);
+  QueueOptions options;
+  const auto unknown = set_parameter(options, "hugewatermark", "1");
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error().code == ErrorCode::kNotFound);
+  CHECK(unknown.error().message.contains("queue.hugewatermark"));
 }
 
-TEST_CASE("the printed value of a parameter is correct, and can be set again") {
+TEST_CASE("a value that is set is printed, and one that is invalid refused") {
+  struct Case {
+    std::string_view name;
+    std::vector<std::string_view> good = {"7"};  // printed as they are set
+    std::vector<std::string_view> bad = {};
+  };
+  const std::vector<Case> cases{
+      {"type", {"memory", "disk", "direct"}, {"Disk"}},
+      {"size", {"7", "1000000000"}, {"0", "1000000001"}},
+      {"highwatermark", {"7"}, {"0"}},
+      {"lowwatermark", {"0", "7"}},
+      {"fulldelaymark", {"7"}, {"0"}},
+      {"lightdelaymark", {"7"}, {"0"}},
+      {"discardmark", {"7"}, {"0"}},
+      {"discardseverity", {"0", "8"}, {"9"}},
+      {"samplinginterval"},
+      {"maxfilesize",
+       {"1k", "3k", "3m", "3g", "1500"},
+       {"k", "3t", "3kb", "k3", "-1k", "1023", "9999999999999g", "3 k", "1"}},
+      {"maxdiskspace", {"3g"}},
+      {"checkpointinterval"},
+      {"syncqueuefiles", {"on", "off"}, {"yes"}},
+      {"saveonshutdown", {"on", "off"}, {"yes", "ON", "1", "true"}},
+      {"oncorruption", {"safe", "ignore"}, {"inmemory"}},
+      {"workerthreads", {"256"}, {"0", "257"}},
+      {"workerthreadminimummessages", {"7"}, {"0"}},
+      {"dequeuebatchsize", {"7"}, {"0"}},
+      {"mindequeuebatchsize"},
+      {"mindequeuebatchsize.timeout"},
+      {"dequeueslowdown"},
+      {"dequeuetimebegin", {"0", "23"}, {"24"}},
+      {"dequeuetimeend", {"0", "25"}, {"26"}},
+      {"timeoutenqueue", {"0", "7"}, {"-1", "5s"}},
+      {"timeoutshutdown", {"7"}, {"-1"}},
+      {"timeoutactioncompletion", {"7"}, {"-1"}},
+      {"timeoutworkerthreadshutdown"}};
+  CHECK(cases.size() == parameters().size());
+  for (const Case& one : cases) {
+    CAPTURE(one.name);
+    for (const std::string_view text : one.good)
+      CHECK(value_of(set({{one.name, text}}), one.name) == text);
+    for (const std::string_view text : one.bad) CHECK(is_refused(one.name, text));
+  }
+}
+
+TEST_CASE("values are set in the right member and unit, and have rsyslog's other names") {
+  CHECK(set({{"type", "direct"}}).type == QueueType::kDirect);
+  for (const char* name : {"memory", "linkedlist", "fixedarray"}) {
+    CHECK(set({{"type", "disk"}, {"type", name}}).type == QueueType::kMemory);
+  }
+  const QueueOptions options = set({{"highwatermark", "1"},
+                                    {"lowwatermark", "2"},
+                                    {"fulldelaymark", "3"},
+                                    {"lightdelaymark", "4"},
+                                    {"discardmark", "5"},
+                                    {"size", "6"},
+                                    {"timeoutenqueue", "7"},
+                                    {"timeoutshutdown", "8"},
+                                    {"timeoutactioncompletion", "9"},
+                                    {"timeoutworkerthreadshutdown", "-1"},
+                                    {"mindequeuebatchsize.timeout", "10"},
+                                    {"dequeueslowdown", "11"},
+                                    {"maxfilesize", "3M"},
+                                    {"maxdiskspace", "3G"},
+                                    {"oncorruption", "ignore"}});
+  CHECK(options.high_watermark == 1);
+  CHECK(options.low_watermark == 2);
+  CHECK(options.full_delay_mark == 3);
+  CHECK(options.light_delay_mark == 4);
+  CHECK(options.discard_mark == 5);
+  CHECK(options.size == 6);
+  CHECK(options.timeout_enqueue == 7ms);
+  CHECK(options.timeout_shutdown == 8ms);
+  CHECK(options.timeout_action_completion == 9ms);
+  CHECK(options.timeout_worker_thread_shutdown == kEternal);
+  CHECK(options.min_dequeue_batch_timeout == 10ms);
+  CHECK(options.dequeue_slowdown == 11us);
+  CHECK(options.max_file_size == 3 << 20);
+  CHECK(options.max_disk_space == std::uint64_t{3} << 30);
+  CHECK(options.on_corruption == OnCorruption::kIgnore);
+}
+
+TEST_CASE("defaults and values without a limit are printed in words") {
   const QueueOptions options;
   const auto whole = complete(options);
   REQUIRE(whole);
-  for (const Parameter& one : parameters()) {
-    CAPTURE(one.name);
-    const std::string number = value_of(*whole, one.name);
-    QueueOptions again = *whole;
-    const bool is_in_words = number == "no limit" || number == "the size";
-    if (!is_in_words) CHECK(set_parameter(again, one.name, number));
-    CHECK(value_of(again, one.name) == number);
-  }
+  QueueOptions endless;
+  endless.size = kAnySize;
+  endless.full_delay_mark = kAnySize;
+  endless.timeout_worker_thread_shutdown = kEternal;
   CHECK(value_of(options, "type") == "memory");
   CHECK(value_of(options, "size") == "10000");
   CHECK(value_of(options, "highwatermark") == "90 % of the size");
   CHECK(value_of(*whole, "highwatermark") == "9000");
   CHECK(value_of(options, "workerthreadminimummessages") == "size/workerthreads");
   CHECK(value_of(options, "maxfilesize") == "1m");
-  CHECK(value_of(set("maxfilesize", "3g"), "maxfilesize") == "3g");
-  CHECK(value_of(set("maxfilesize", "1500"), "maxfilesize") == "1500");
   CHECK(value_of(options, "maxdiskspace") == "no limit");
-  CHECK(value_of(options, "syncqueuefiles") == "off");
-  CHECK(value_of(options, "oncorruption") == "safe");
-  CHECK(value_of(set("timeoutworkerthreadshutdown", "-1"), "timeoutworkerthreadshutdown") ==
-        "for ever");
-  QueueOptions endless;
-  endless.size = kAnySize;
-  endless.full_delay_mark = kAnySize;
+  CHECK(value_of(set({{"maxdiskspace", "0"}}), "maxdiskspace") == "no limit");
+  CHECK(value_of(endless, "timeoutworkerthreadshutdown") == "for ever");
   CHECK(value_of(endless, "size") == "no limit");
   CHECK(value_of(endless, "fulldelaymark") == "the size");
 }
 
-TEST_CASE("hours are valid hours of a day, in any order, and different") {
-  CHECK(set("dequeuetimebegin", "23").dequeue_time_begin == 23);
-  CHECK(set("dequeuetimeend", "0").dequeue_time_end == 0);
-  CHECK(set("dequeuetimeend", "25").dequeue_time_end == 25);
-  CHECK(is_refused("dequeuetimebegin", "24"));
-  CHECK(is_refused("dequeuetimeend", "26"));
-  const auto during = [](int begin, int end) {
-    return options_with([&](QueueOptions& o) {
-      o.dequeue_time_begin = begin;
-      o.dequeue_time_end = end;
-    });
-  };
-  CHECK(trouble(during(8, 8)).contains("queue.dequeuetimebegin"));
-  CHECK(trouble(during(8, 26)).contains("queue.dequeuetimeend"));
-  CHECK(trouble(during(-1, 3)).contains("queue.dequeuetimebegin"));
-  CHECK(trouble(during(22, 4)).empty());
-  CHECK(trouble(during(0, 24)).empty());
-  CHECK(trouble(during(8, 25)).empty());
-}
-
-TEST_CASE("queue.oncorruption has rsyslog's values") {
-  CHECK(set("oncorruption", "safe").on_corruption == OnCorruption::kSafe);
-  CHECK(set("oncorruption", "ignore").on_corruption == OnCorruption::kIgnore);
-}
-
-TEST_CASE("no worker waits for a batch that is larger than the queue") {
-  const auto min = [](std::size_t size, std::size_t batch) {
-    return complete(options_with([&](QueueOptions& o) {
-             o.size = size;
-             o.dequeue_batch_size = batch;
-             o.min_dequeue_batch_size = 50;
-           }))
-        ->min_dequeue_batch_size;
-  };
-  CHECK(min(1000, 100) == 50);
-  CHECK(min(1000, 20) == 20);
-  CHECK(min(10, 100) == 9);
-}
-
-TEST_CASE("an unknown parameter is reported by its name") {
-  QueueOptions options;
-  const auto result = set_parameter(options, "hugewatermark", "1");
-  REQUIRE_FALSE(result);
-  CHECK(result.error().code == ErrorCode::kNotFound);
-  CHECK(result.error().message.contains("queue.hugewatermark"));
-}
-
-TEST_CASE("a value that is refused changes nothing") {
-  QueueOptions options;
-  CHECK_FALSE(set_parameter(options, "size", "0"));
-  CHECK_FALSE(set_parameter(options, "maxfilesize", "1"));
-  CHECK_FALSE(set_parameter(options, "discardseverity", "9"));
-  CHECK(options.size == 10000);
-  CHECK(options.max_file_size == 1 << 20);
-  CHECK(options.discard_severity == 8);
-}
-
-TEST_CASE("types have rsyslog's names too") {
-  CHECK(set("type", "direct").type == QueueType::kDirect);
-  CHECK(set("type", "disk").type == QueueType::kDisk);
-  for (const char* name : {"memory", "linkedlist", "fixedarray"}) {
-    QueueOptions options = options_with([](QueueOptions& o) { o.type = QueueType::kDisk; });
-    CHECK(set_parameter(options, "type", name));
-    CHECK(options.type == QueueType::kMemory);
-  }
-  CHECK(is_refused("type", "Disk"));
-}
-
-TEST_CASE("each count is set in the right member") {
-  CHECK(set("size", "7").size == 7);
-  CHECK(set("highwatermark", "7").high_watermark == 7);
-  CHECK(set("lowwatermark", "0").low_watermark == 0);
-  CHECK(set("fulldelaymark", "7").full_delay_mark == 7);
-  CHECK(set("lightdelaymark", "7").light_delay_mark == 7);
-  CHECK(set("discardmark", "7").discard_mark == 7);
-  CHECK(set("discardseverity", "0").discard_severity == 0);
-  CHECK(set("discardseverity", "8").discard_severity == 8);
-  CHECK(set("checkpointinterval", "7").checkpoint_interval == 7);
-  CHECK(set("workerthreads", "256").worker_threads == 256);
-  CHECK(set("workerthreadminimummessages", "7").worker_thread_minimum_messages == 7);
-  CHECK(set("dequeuebatchsize", "7").dequeue_batch_size == 7);
-  CHECK(set("mindequeuebatchsize", "7").min_dequeue_batch_size == 7);
-  CHECK(set("samplinginterval", "7").sampling_interval == 7);
-}
-
-TEST_CASE("counts out of their range are refused") {
-  for (const char* name :
-       {"size", "highwatermark", "fulldelaymark", "lightdelaymark", "discardmark", "workerthreads",
-        "workerthreadminimummessages", "dequeuebatchsize"}) {
-    CHECK(is_refused(name, "0"));
-  }
-  CHECK(is_refused("discardseverity", "9"));
-  CHECK(is_refused("workerthreads", "257"));
-  CHECK(is_refused("size", "1000000001"));
-}
-
-TEST_CASE("file sizes accept k, m and g") {
-  CHECK(set("maxfilesize", "1024").max_file_size == 1024);
-  CHECK(set("maxfilesize", "3k").max_file_size == 3 << 10);
-  CHECK(set("maxfilesize", "3M").max_file_size == 3 << 20);
-  CHECK(set("maxdiskspace", "3g").max_disk_space == std::uint64_t{3} << 30);
-  CHECK(set("maxdiskspace", "3G").max_disk_space == std::uint64_t{3} << 30);
-  CHECK(set("maxdiskspace", "0").max_disk_space == 0);
-  for (const char* text : {"k", "3t", "3kb", "k3", "-1k", "1023", "9999999999999g", "3 k"}) {
-    CHECK(is_refused("maxfilesize", text));
-  }
-}
-
-TEST_CASE("switches are on or off") {
-  CHECK(set("syncqueuefiles", "on").sync_queue_files);
-  CHECK_FALSE(set("syncqueuefiles", "off").sync_queue_files);
-  CHECK(set("saveonshutdown", "on").save_on_shutdown);
-  for (const char* text : {"yes", "ON", "1", "true"}) CHECK(is_refused("saveonshutdown", text));
-}
-
-TEST_CASE(
-    "times are milliseconds, the slowdown microseconds, and -1 is for ever for idle workers") {
-  CHECK(set("timeoutenqueue", "7").timeout_enqueue == 7ms);
-  CHECK(set("timeoutenqueue", "0").timeout_enqueue == 0ms);
-  CHECK(set("timeoutshutdown", "7").timeout_shutdown == 7ms);
-  CHECK(set("mindequeuebatchsize.timeout", "7").min_dequeue_batch_timeout == 7ms);
-  CHECK(set("timeoutactioncompletion", "7").timeout_action_completion == 7ms);
-  CHECK(set("timeoutworkerthreadshutdown", "7").timeout_worker_thread_shutdown == 7ms);
-  CHECK(set("timeoutworkerthreadshutdown", "-1").timeout_worker_thread_shutdown == kEternal);
-  CHECK(set("dequeueslowdown", "7").dequeue_slowdown == 7us);
-  for (const char* name : {"timeoutenqueue", "timeoutshutdown", "timeoutactioncompletion"}) {
-    CHECK(is_refused(name, "-1"));
-  }
-  CHECK(is_refused("timeoutenqueue", "5s"));
-}
-
-TEST_CASE("marks that are not set are parts of the size") {
+TEST_CASE("marks that are not set are parts of the size, and those that are set stay") {
   const auto whole = complete({});
   REQUIRE(whole);
   CHECK(whole->high_watermark == 9000);
@@ -239,27 +182,19 @@ TEST_CASE("marks that are not set are parts of the size") {
   CHECK(whole->discard_mark == 8000);
   CHECK(whole->worker_thread_minimum_messages == 10000);
   CHECK_FALSE(whole->is_disk_assisted());
-}
-
-TEST_CASE("marks that are set stay, and the default low water mark is below a high one that is") {
-  const auto whole = complete(options_with([](QueueOptions& o) {
-    o.size = 100;
-    o.high_watermark = 50;
-    o.discard_mark = 3;
-  }));
-  REQUIRE(whole);
-  CHECK(whole->high_watermark == 50);
-  CHECK(whole->low_watermark == 49);
-  CHECK(whole->discard_mark == 3);
+  const auto given = complete(set(
+      {{"size", "100"}, {"highwatermark", "50"}, {"discardmark", "3"}, {"workerthreads", "4"}}));
+  REQUIRE(given);
+  CHECK(given->high_watermark == 50);
+  CHECK(given->low_watermark == 49);
+  CHECK(given->discard_mark == 3);
+  CHECK(given->worker_thread_minimum_messages == 25);
 }
 
 TEST_CASE("every size has marks that work") {
   for (std::size_t size = 1; size <= 200; ++size) {
     CAPTURE(size);
-    const auto whole = complete(options_with([size](QueueOptions& o) {
-      o.size = size;
-      o.worker_threads = 8;
-    }));
+    const auto whole = complete(set({{"size", std::to_string(size)}, {"workerthreads", "8"}}));
     REQUIRE(whole);
     CHECK(*whole->low_watermark < *whole->high_watermark);
     CHECK(*whole->high_watermark <= size);
@@ -270,90 +205,68 @@ TEST_CASE("every size has marks that work") {
   }
 }
 
-TEST_CASE("contradictory marks are reported by both names") {
-  const auto tells = [](const QueueOptions& options, std::string_view one, std::string_view other) {
-    const std::string text = trouble(options);
-    CAPTURE(text);
-    return text.contains("queue." + std::string(one)) &&
-           text.contains("queue." + std::string(other));
+TEST_CASE("no worker waits for a batch that is larger than the queue") {
+  const auto min = [](std::string_view size, std::string_view batch) {
+    return complete(
+               set({{"size", size}, {"dequeuebatchsize", batch}, {"mindequeuebatchsize", "50"}}))
+        ->min_dequeue_batch_size;
   };
-  CHECK(tells(options_with([](QueueOptions& o) {
-                o.size = 10;
-                o.high_watermark = 11;
-              }),
-              "highwatermark", "size"));
-  CHECK(tells(options_with([](QueueOptions& o) {
-                o.high_watermark = 5;
-                o.low_watermark = 5;
-              }),
-              "lowwatermark", "highwatermark"));
-  CHECK(tells(options_with([](QueueOptions& o) {
-                o.size = 10;
-                o.full_delay_mark = 11;
-              }),
-              "fulldelaymark", "size"));
-  CHECK(tells(options_with([](QueueOptions& o) {
-                o.size = 10;
-                o.light_delay_mark = 11;
-              }),
-              "lightdelaymark", "size"));
-  CHECK(tells(options_with([](QueueOptions& o) {
-                o.size = 10;
-                o.discard_mark = 11;
-              }),
-              "discardmark", "size"));
-  CHECK(tells(options_with([](QueueOptions& o) {
-                o.max_file_size = 2000;
-                o.max_disk_space = 1999;
-              }),
-              "maxdiskspace", "maxfilesize"));
-  CHECK(trouble(options_with([](QueueOptions& o) {
-          o.max_file_size = 2000;
-          o.max_disk_space = 2000;
-        })).empty());
+  CHECK(min("1000", "100") == 50);
+  CHECK(min("1000", "20") == 20);
+  CHECK(min("10", "100") == 9);
 }
 
-TEST_CASE("files need a folder and a plain name, and a disk queue needs files") {
-  CHECK(trouble(options_with([](QueueOptions& o) {
-          o.type = QueueType::kDisk;
-        })).contains("queue.filename"));
-  CHECK(trouble(options_with([](QueueOptions& o) {
-          o.filename = "q";
-        })).contains("queue.spooldirectory"));
-  CHECK(trouble(options_with([](QueueOptions& o) {
-          o.spool_directory = "/tmp";
-          o.filename = "a/b";
-        })).contains("queue.filename"));
-  const auto whole = complete(options_with([](QueueOptions& o) {
-    o.spool_directory = "/tmp";
-    o.filename = "q";
-  }));
-  REQUIRE(whole);
-  CHECK(whole->is_disk_assisted());
-  CHECK_FALSE(options_with([](QueueOptions& o) {
-                o.type = QueueType::kDisk;
-                o.filename = "q";
-              }).is_disk_assisted());
+TEST_CASE("contradictory parameters are reported by their names") {
+  const std::vector<std::pair<Settings, std::vector<std::string>>> cases{
+      {{{"size", "10"}, {"highwatermark", "11"}}, {"queue.highwatermark", "queue.size"}},
+      {{{"highwatermark", "5"}, {"lowwatermark", "5"}},
+       {"queue.lowwatermark", "queue.highwatermark"}},
+      {{{"size", "10"}, {"fulldelaymark", "11"}}, {"queue.fulldelaymark", "queue.size"}},
+      {{{"size", "10"}, {"lightdelaymark", "11"}}, {"queue.lightdelaymark", "queue.size"}},
+      {{{"size", "10"}, {"discardmark", "11"}}, {"queue.discardmark", "queue.size"}},
+      {{{"maxfilesize", "2000"}, {"maxdiskspace", "1999"}},
+       {"queue.maxdiskspace", "queue.maxfilesize"}},
+      {{{"maxfilesize", "2000"}, {"maxdiskspace", "2000"}}, {}},
+      {{{"dequeuetimebegin", "8"}, {"dequeuetimeend", "8"}}, {"queue.dequeuetimebegin"}},
+      {{{"dequeuetimebegin", "22"}, {"dequeuetimeend", "4"}}, {}},
+      {{{"dequeuetimebegin", "0"}, {"dequeuetimeend", "24"}}, {}},
+      {{{"dequeuetimebegin", "8"}, {"dequeuetimeend", "25"}}, {}},
+      {{{"type", "disk"}}, {"queue.filename"}}};
+  for (const auto& [settings, names] : cases) {
+    const std::string text = trouble(set(settings));
+    CAPTURE(text);
+    CHECK(text.empty() == names.empty());
+    for (const std::string& name : names) CHECK(text.contains(name));
+  }
+}
+
+TEST_CASE("files need a folder and a plain name") {
+  QueueOptions options;
+  options.filename = "q";
+  CHECK(trouble(options).contains("queue.spooldirectory"));
+  options.spool_directory = "/tmp";
+  CHECK(complete(options)->is_disk_assisted());
+  options.type = QueueType::kDisk;
+  CHECK_FALSE(options.is_disk_assisted());
+  options.filename = "a/b";
+  CHECK(trouble(options).contains("queue.filename"));
 }
 
 TEST_CASE("options that only code can set are validated, too") {
-  CHECK(trouble(options_with([](QueueOptions& o) { o.size = 0; })).contains("queue.size"));
-  CHECK(trouble(options_with([](QueueOptions& o) {
-          o.discard_severity = 9;
-        })).contains("queue.discardseverity"));
-  CHECK(trouble(options_with([](QueueOptions& o) {
-          o.max_file_size = 10;
-        })).contains("queue.maxfilesize"));
-  CHECK(trouble(options_with([](QueueOptions& o) {
-          o.dequeue_batch_size = 0;
-        })).contains("queue.dequeuebatchsize"));
-  CHECK(trouble(options_with([](QueueOptions& o) {
-          o.full_delay_mark = 0;
-        })).contains("queue.fulldelaymark"));
-  CHECK(trouble(options_with([](QueueOptions& o) {
-          o.worker_thread_minimum_messages = 0;
-        })).contains("queue.workerthreadminimummessages"));
-  CHECK(trouble(options_with([](QueueOptions& o) {
-          o.worker_threads = 0;
-        })).contains("queue.workerthreads"));
+  using O = QueueOptions;
+  const std::vector<std::pair<std::function<void(O&)>, std::string>> cases{
+      {[](O& o) { o.size = 0; }, "size"},
+      {[](O& o) { o.discard_severity = 9; }, "discardseverity"},
+      {[](O& o) { o.max_file_size = 10; }, "maxfilesize"},
+      {[](O& o) { o.dequeue_batch_size = 0; }, "dequeuebatchsize"},
+      {[](O& o) { o.full_delay_mark = 0; }, "fulldelaymark"},
+      {[](O& o) { o.worker_thread_minimum_messages = 0; }, "workerthreadminimummessages"},
+      {[](O& o) { o.worker_threads = 0; }, "workerthreads"},
+      {[](O& o) { o.dequeue_time_end = 26; }, "dequeuetimeend"},
+      {[](O& o) { o.dequeue_time_begin = -1; }, "dequeuetimebegin"}};
+  for (const auto& [change, name] : cases) {
+    O options;
+    change(options);
+    CHECK(trouble(options).contains("queue." + name));
+  }
 }

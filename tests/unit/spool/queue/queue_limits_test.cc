@@ -1,4 +1,4 @@
-// What a full queue does with producers, and its statistics.
+// What a full queue does with producers; its workers, and how long it waits for them; statistics.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -10,102 +10,95 @@
 
 using namespace quarry::spool;
 using namespace std::chrono_literals;
+using quarry::base::Error;
 using quarry::base::ErrorCode;
 
 namespace {
 
-Message with_severity(std::uint8_t severity, const std::string& text = "x") {
-  return {.content = text, .severity = severity};
+using SteadyClock = std::chrono::steady_clock;
+
+/// Enqueues the numbers FIRST to LAST in another thread, which has to wait.
+std::future<std::size_t> put_later(const TestQueue& queue, int first, int last,
+                                   Delay delay = Delay::kNone) {
+  auto taken = std::async(std::launch::async,
+                          [&queue, first, last, delay] { return queue.put(first, last, delay); });
+  CHECK(taken.wait_for(30ms) == std::future_status::timeout);
+  return taken;
 }
 
 }  // namespace
 
-TEST_CASE("above queue.discardmark what matters as little as queue.discardseverity is discarded") {
-  TestConsumer consumer;
-  consumer.close();
-  QueueOptions options = hurried();
+TEST_CASE_FIXTURE(MemoryWorld,
+                  "above queue.discardmark messages of queue.discardseverity are discarded") {
+  {
+    // By default none is.
+    const TestQueue queue = start();
+    std::vector<Message> all(20, {.content = "x", .severity = kLeastSevere});
+    CHECK(queue.put(all) == 20);
+  }
   options.discard_mark = 8;
   options.discard_severity = 5;
-  const TestQueue queue(options, consumer.function());
+  const TestQueue queue = start();
   const auto put = [&](std::uint8_t severity) {
-    return queue.queue->enqueue(with_severity(severity));
+    return queue.queue->enqueue({.content = "x", .severity = severity});
   };
   // The consumer discards above the mark, too: it has its batch already.
+  const std::size_t begun = consumer.begun();
   REQUIRE(put(7));
-  REQUIRE(consumer.wait_until_begun(1));
+  REQUIRE(consumer.wait_until_begun(begun + 1));
   for (int i = 1; i < 8; ++i) REQUIRE(put(7));
-  for (const std::uint8_t severity : std::initializer_list<std::uint8_t>{5, 6, 7}) {
-    const auto taken = put(severity);
+  for (const int severity : {5, 6, 7}) {
+    const auto taken = put(static_cast<std::uint8_t>(severity));
     REQUIRE_FALSE(taken);
     CHECK(taken.error().code == ErrorCode::kDiscarded);
     CHECK(taken.error().message.contains("queue.discardmark"));
   }
-  for (const std::uint8_t severity : std::initializer_list<std::uint8_t>{0, 4})
-    CHECK(put(severity));
+  CHECK(put(0));
+  CHECK(put(4));
   CHECK(queue.figures().discarded == 3);
   CHECK(queue.figures().enqueued == 10);
   CHECK(queue.figures().size == 10);
 }
 
-TEST_CASE("by default nothing is discarded") {
-  TestConsumer consumer;
-  consumer.close();
-  const TestQueue queue(hurried(), consumer.function());
-  for (int i = 0; i < 20; ++i) CHECK(queue.queue->enqueue(with_severity(kLeastSevere)));
-  CHECK(queue.figures().discarded == 0);
-}
-
-TEST_CASE("of many messages at once, those before the first that is discarded are taken") {
-  TestConsumer consumer;
-  consumer.close();
-  QueueOptions options = hurried();
+TEST_CASE_FIXTURE(MemoryWorld,
+                  "of many messages at once, those before the first that is discarded are taken") {
   options.discard_mark = 4;
   options.discard_severity = 7;
-  const TestQueue queue(options, consumer.function());
-  REQUIRE(queue.put(1, 1) == 1);
-  REQUIRE(consumer.wait_until_begun(1));
-  std::vector<Message> messages;
-  for (const std::uint8_t severity : std::initializer_list<std::uint8_t>{7, 7, 7, 6, 7, 6})
-    messages.push_back(with_severity(severity));
-  quarry::base::Error error;
-  CHECK(queue.queue->enqueue(messages, Delay::kNone, &error) == 4);
+  const TestQueue queue = start();
+  hold_first(queue, consumer);
+  auto all = messages(1, 6);
+  for (const std::size_t i : {0UZ, 1UZ, 2UZ, 4UZ}) all[i].severity = 7;
+  Error error;
+  CHECK(queue.put(all, &error) == 4);
   CHECK(error.code == ErrorCode::kDiscarded);
 }
 
-TEST_CASE(
-    "many messages at once are taken in their order, waiting for room, or until there is none") {
-  TestConsumer consumer;
-  consumer.close();
-  QueueOptions options = hurried();
+TEST_CASE_FIXTURE(MemoryWorld,
+                  "many messages at once are taken in their order until there is no room") {
   options.timeout_enqueue = 0ms;
-  const TestQueue queue(options, consumer.function());
+  const TestQueue queue = start();
   const auto put = [&](int first, int last) {
-    std::vector<Message> messages;
-    for (const std::string& text : numbers(first, last)) messages.push_back({.content = text});
-    quarry::base::Error error;
-    const std::size_t taken = queue.queue->enqueue(messages, Delay::kNone, &error);
-    CHECK((taken == messages.size() || error.code == ErrorCode::kLimit));
+    auto all = messages(first, last);
+    Error error;
+    const std::size_t taken = queue.put(all, &error);
+    CHECK((taken == all.size() || error.code == ErrorCode::kLimit));
     return taken;
   };
   CHECK(put(1, 0) == 0);
   CHECK(put(1, 12) == 12);
   CHECK(put(13, 30) == 8);
   consumer.open();
-  CHECK(queue.queue->wait_until_empty(60s));
+  CHECK(queue.becomes_empty());
   CHECK(consumer.got() == numbers(1, 20));
 }
 
-TEST_CASE("who can wait for ever does from queue.fulldelaymark on, others do not") {
-  TestConsumer consumer;
-  consumer.close();
-  QueueOptions options = hurried();
+TEST_CASE_FIXTURE(MemoryWorld, "a full delay waits above queue.fulldelaymark, and no other does") {
   options.full_delay_mark = 15;
   // That does not limit a full delay.
   options.timeout_enqueue = 1ms;
-  const TestQueue queue(options, consumer.function());
+  const TestQueue queue = start();
   CHECK(queue.put(1, 15, Delay::kFull) == 15);
-  auto taken = std::async(std::launch::async, [&] { return queue.put(17, 17, Delay::kFull); });
-  CHECK(taken.wait_for(30ms) == std::future_status::timeout);
+  auto taken = put_later(queue, 17, 17, Delay::kFull);
   CHECK(queue.put(16, 16) == 1);
   CHECK(taken.wait_for(10ms) == std::future_status::timeout);
   CHECK(queue.figures().full == 0);
@@ -115,59 +108,189 @@ TEST_CASE("who can wait for ever does from queue.fulldelaymark on, others do not
   CHECK(consumer.got() == numbers(1, 17));
 }
 
-TEST_CASE("who can wait a moment does from queue.lightdelaymark on, and then goes on") {
-  TestConsumer consumer;
-  consumer.close();
-  QueueOptions options = hurried();
+TEST_CASE_FIXTURE(MemoryWorld,
+                  "a light delay waits above queue.lightdelaymark, for a second at most") {
   options.light_delay_mark = 12;
-  const TestQueue queue(options, consumer.function());
-  const auto begin = std::chrono::steady_clock::now();
+  const TestQueue queue = start();
+  const auto begin = SteadyClock::now();
   CHECK(queue.put(1, 12, Delay::kLight) == 12);
   CHECK(queue.put(13, 13, Delay::kNone) == 1);
-  auto taken = std::async(std::launch::async, [&] { return queue.put(14, 14, Delay::kLight); });
-  CHECK(taken.wait_for(30ms) == std::future_status::timeout);
-  CHECK(taken.get() == 1);
-  CHECK(std::chrono::steady_clock::now() - begin >= 1s);
+  CHECK(put_later(queue, 14, 14, Delay::kLight).get() == 1);
+  CHECK(SteadyClock::now() - begin >= 1s);
   CHECK(queue.figures().size == 14);
-}
-
-TEST_CASE("who waits a moment goes on as soon as the queue is below queue.lightdelaymark") {
-  TestConsumer consumer;
-  consumer.close();
-  QueueOptions options = hurried();
-  options.light_delay_mark = 12;
-  const TestQueue queue(options, consumer.function());
-  REQUIRE(queue.put(1, 12) == 12);
-  auto taken = std::async(std::launch::async, [&] { return queue.put(13, 32, Delay::kLight); });
+  // Not even that long once the queue is below the mark.
+  auto taken = std::async(std::launch::async, [&] { return queue.put(15, 32, Delay::kLight); });
   consumer.open();
-  CHECK(taken.get() == 20);
+  CHECK(taken.get() == 18);
   CHECK(consumer.wait_until_got(32));
 }
 
-TEST_CASE("severity and content come as they were, empty ones and large ones too, from the disk") {
-  const TemporaryFolder folder;
-  QueueOptions options = disk_assisted(folder);
-  options.type = QueueType::kDisk;
-  std::vector<Message> got;
-  std::vector<Message> sent = {with_severity(0, ""), with_severity(7, std::string("\0\n\xff", 3)),
-                               with_severity(3, std::string(3 << 20, 'l')),
-                               with_severity(6, "end")};
-  {
-    const TestQueue queue(options, [&](std::span<const Message> batch, const auto& /*stop*/) {
-      got.insert(got.end(), batch.begin(), batch.end());
-      return Delivery{.delivered = batch.size()};
-    });
-    for (const Message& one : sent) REQUIRE(queue.queue->enqueue(one));
-    CHECK(queue.queue->wait_until_empty(60s));
-  }
-  CHECK(got == sent);
+TEST_CASE_FIXTURE(MemoryWorld, "a producer waits for queue.timeoutenqueue, and is then refused") {
+  options.timeout_enqueue = 30ms;
+  const TestQueue queue = start();
+  REQUIRE(queue.put(1, 20) == 20);
+  const auto begin = SteadyClock::now();
+  const auto taken = queue.queue->enqueue({.content = "21"});
+  CHECK(SteadyClock::now() - begin >= 30ms);
+  REQUIRE_FALSE(taken);
+  CHECK(taken.error().code == ErrorCode::kLimit);
+  CHECK(taken.error().message.contains("queue.timeoutenqueue"));
+  CHECK(queue.figures().full == 1);
+  CHECK(queue.figures().enqueued == 20);
 }
 
-TEST_CASE("the figures of a queue add up") {
-  const TemporaryFolder folder;
-  TestConsumer consumer;
-  consumer.close();
-  const TestQueue queue(disk_assisted(folder), consumer.function());
+TEST_CASE_FIXTURE(MemoryWorld, "a producer that waits continues as soon as there is room") {
+  options.timeout_enqueue = kEternal;
+  const TestQueue queue = start();
+  REQUIRE(queue.put(1, 20) == 20);
+  auto taken = put_later(queue, 21, 25);
+  consumer.open();
+  CHECK(taken.get() == 5);
+  CHECK(consumer.wait_until_got(25));
+  CHECK(consumer.got() == numbers(1, 25));
+  CHECK(queue.figures().max_size <= 20);
+}
+
+TEST_CASE_FIXTURE(MemoryWorld, "producers that wait for room get an answer when the queue ends") {
+  options.timeout_enqueue = kEternal;
+  const TestQueue queue = start();
+  REQUIRE(queue.put(1, 20) == 20);
+  auto none = std::async(std::launch::async,
+                         [&] { return queue.queue->enqueue({.content = "21"}, Delay::kNone); });
+  auto full = put_later(queue, 22, 22, Delay::kFull);
+  CHECK(queue.queue->shutdown().lost == 20);
+  const auto refused = none.get();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kBusy);
+  CHECK(full.get() == 0);
+}
+
+// --- workers ----------------------------------------------------------------------------------
+
+TEST_CASE_FIXTURE(MemoryWorld, "the pool grows by one for each queue.workerthreadminimummessages") {
+  options.worker_threads = 3;
+  options.worker_thread_minimum_messages = 4;
+  const TestQueue queue = start();
+  // One is with the worker.
+  hold_first(queue, consumer);
+  REQUIRE(queue.put(2, 4) == 3);
+  CHECK(queue.figures().workers == 1);
+  REQUIRE(queue.put(5, 5) == 1);
+  REQUIRE(consumer.wait_until_begun(2));
+  CHECK(queue.figures().workers == 2);
+  // The maximum.
+  REQUIRE(queue.put(6, 20) == 15);
+  REQUIRE(consumer.wait_until_begun(3));
+  CHECK(queue.figures().workers == 3);
+  consumer.open();
+  CHECK(consumer.wait_until_got(20));
+  CHECK(consumer.max_at_once() == 3);
+}
+
+TEST_CASE_FIXTURE(MemoryWorld, "idle workers end after their timeout, and are started again") {
+  add_workers(3);
+  options.timeout_worker_thread_shutdown = 5ms;
+  const TestQueue queue = start();
+  for (int round = 0; round < 3; ++round) {
+    consumer.close();
+    const std::size_t begun = consumer.begun();
+    REQUIRE(queue.put(1, 9) == 9);
+    REQUIRE(consumer.wait_until_begun(begun + 3));
+    CHECK(queue.figures().workers == 3);
+    consumer.open();
+    CHECK(eventually([&] { return queue.figures().workers == 0; }));
+  }
+  CHECK(consumer.got().size() == 27);
+}
+
+TEST_CASE_FIXTURE(MemoryWorld, "idle workers without a timeout stay, and are reused") {
+  consumer.open();
+  const TestQueue queue = start();
+  for (int i = 1; i <= 200; ++i) {
+    REQUIRE(queue.put(i, i) == 1);
+    REQUIRE(consumer.wait_until_got(static_cast<std::size_t>(i)));
+  }
+  CHECK(queue.figures().workers == 1);
+}
+
+TEST_CASE("queue.dequeueslowdown is the time from one batch to the next, except at the end") {
+  for (const milliseconds slowdown : {milliseconds(10), milliseconds(1h)}) {
+    MemoryWorld world;
+    world.options.timeout_shutdown = 5s;
+    world.options.dequeue_slowdown = slowdown;
+    world.consumer.open();
+    const TestQueue queue = world.start();
+    const auto begin = SteadyClock::now();
+    REQUIRE(queue.put(1, 5) == 5);
+    REQUIRE(world.consumer.wait_until_got(slowdown == 10ms ? 5 : 1));
+    if (slowdown == 10ms) CHECK(SteadyClock::now() - begin >= 40ms);
+    CHECK(queue.queue->shutdown().lost == 0);
+    CHECK(world.consumer.got() == numbers(1, 5));
+  }
+}
+
+TEST_CASE_FIXTURE(MemoryWorld, "a queue in memory continues to deliver for queue.timeoutshutdown") {
+  options.worker_threads = 2;
+  options.timeout_shutdown = 5s;
+  const TestQueue queue = start();
+  REQUIRE(queue.put(1, 20) == 20);
+  auto ending = std::async(std::launch::async, [&] { return queue.queue->shutdown(); });
+  REQUIRE(eventually([&] { return !queue.queue->enqueue({.content = "late"}); }));
+  consumer.open();
+  CHECK(ending.get().lost == 0);
+  CHECK(queue.figures().delivered == queue.figures().enqueued);
+}
+
+TEST_CASE_FIXTURE(MemoryWorld,
+                  "a consumer that ignores its stop token is abandoned, and reported") {
+  TestConsumer stubborn(TestConsumer::Stop::kIgnored);
+  stubborn.close();
+  {
+    const TestQueue queue(options, stubborn.function());
+    hold_first(queue, stubborn);
+    REQUIRE(queue.put(2, 3) == 2);
+    const Ending ending = queue.queue->shutdown();
+    CHECK(ending.consumers_left == 1);
+    CHECK(ending.lost == 3);
+    CHECK(queue.figures().workers == 0);
+    CHECK(queue.reports.count("1 consumers did not stop in time") == 1);
+  }
+  // It continues after the queue is gone, without harm.
+  stubborn.open();
+  CHECK(stubborn.wait_until_forgotten());
+}
+
+TEST_CASE("workers without a running consumer are not abandoned, however short the timeouts") {
+  for (int round = 0; round < 20; ++round) {
+    MemoryWorld world;
+    world.add_workers(4);
+    world.options.timeout_shutdown = world.options.timeout_action_completion = 0ms;
+    world.consumer.open();
+    const TestQueue queue = world.start();
+    REQUIRE(queue.put(1, 8) == 8);
+    REQUIRE(queue.becomes_empty());
+    CHECK(queue.queue->shutdown().consumers_left == 0);
+    CHECK(queue.reports.count("did not stop") == 0);
+  }
+}
+
+TEST_CASE_FIXTURE(MemoryWorld,
+                  "the destructor ends the queue, and a second shutdown() returns the same") {
+  {
+    const TestQueue queue = start();
+    REQUIRE(queue.put(1, 4) == 4);
+    CHECK(queue.queue->shutdown().lost == 4);
+    CHECK(queue.queue->shutdown().lost == 4);
+    CHECK(queue.figures().lost == 4);
+  }
+  CHECK(start().put(1, 1) == 1);
+  CHECK(consumer.wait_until_forgotten());
+}
+
+// --- statistics -------------------------------------------------------------------------------
+
+TEST_CASE_FIXTURE(QueueWorld, "the figures of a queue add up") {
+  const TestQueue queue = start();
   hold_first(queue, consumer);
   REQUIRE(queue.put(2, 15) == 14);
   CHECK(eventually([&] { return queue.figures().on_disk > 0; }));
@@ -181,66 +304,21 @@ TEST_CASE("the figures of a queue add up") {
   CHECK(now.max_size >= 10);
   CHECK(now.workers == 1);
   consumer.open();
-  REQUIRE(queue.queue->wait_until_empty(60s));
+  REQUIRE(queue.becomes_empty());
   now = queue.figures();
   CHECK(now.delivered == 15);
   CHECK(now.size + now.on_disk + now.disk_bytes + now.lost + now.discarded + now.full == 0);
   CHECK_FALSE(now.is_disk_assisted);
 }
 
-TEST_CASE("figures are read while a consumer and the disk are held up") {
-  const TemporaryFolder folder;
-  HeldUpFiles files;
-  TestConsumer consumer;
-  consumer.close();
-  const TestQueue queue(disk_assisted(folder), consumer.function(), files);
-  files.hold_up(HeldUpFiles::What::kMake);
+TEST_CASE_FIXTURE(QueueWorld, "figures are read while a consumer and the disk are blocked") {
+  const TestQueue queue = start();
+  files.block(FaultyFiles::Operation::kMake);
   REQUIRE(queue.put(1, 12) == 12);
-  REQUIRE(files.wait_until_held_up());
+  REQUIRE(files.wait_until_blocked());
   CHECK(queue.figures().enqueued == 12);
   CHECK(queue.figures().size == 12);
-  files.let_go();
+  files.unblock();
   consumer.open();
-  CHECK(queue.queue->wait_until_empty(60s));
-}
-
-TEST_CASE("waiting until a queue is empty has a limit, and sees what a consumer has") {
-  TestConsumer consumer;
-  consumer.close();
-  const TestQueue queue(hurried(), consumer.function());
-  CHECK(queue.queue->wait_until_empty(0ms));
-  hold_first(queue, consumer);
-  CHECK_FALSE(queue.queue->wait_until_empty(5ms));
-  consumer.open();
-  CHECK(queue.queue->wait_until_empty(kEternal));
-}
-
-TEST_CASE("queue.maxdiskspace is not passed, and what does not fit is refused by its name") {
-  const TemporaryFolder folder;
-  QueueOptions options = disk_assisted(folder);
-  options.type = QueueType::kDisk;
-  options.size = 1000;
-  options.max_file_size = 1024;
-  options.max_disk_space = 4096;
-  options.timeout_shutdown = options.timeout_action_completion = 10ms;
-  TestConsumer consumer;
-  consumer.close();
-  const TestQueue queue(options, consumer.function());
-  const std::string text(100, 't');
-  std::size_t taken = 0;
-  while (taken < 100) {
-    const auto result = queue.queue->enqueue({.content = text});
-    if (!result) {
-      CHECK(result.error().code == ErrorCode::kNoSpace);
-      CHECK(result.error().message.contains("queue.maxdiskspace"));
-      break;
-    }
-    ++taken;
-  }
-  CHECK(taken > 20);
-  CHECK(taken < 40);
-  CHECK(queue.figures().disk_bytes <= 4096);
-  consumer.open();
-  CHECK(queue.queue->wait_until_empty(60s));
-  CHECK(consumer.got().size() == taken);
+  CHECK(queue.becomes_empty());
 }

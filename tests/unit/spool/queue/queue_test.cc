@@ -1,236 +1,209 @@
-// The types of queues, the order of messages, and the results of a consumer.
+// The types of queues, what a consumer gets and when, and what its results do.
 #include <doctest/doctest.h>
 
-#include <algorithm>
+#include <array>
 #include <chrono>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "memory_file_system.h"
 #include "queue_world.h"
 
 using namespace quarry::spool;
 using namespace std::chrono_literals;
 using quarry::base::Error;
 using quarry::base::ErrorCode;
+using quarry::base::FileSystem;
 
 namespace {
 
-QueueOptions with_type(QueueType type, const TemporaryFolder& folder) {
-  QueueOptions options = disk_assisted(folder);
-  options.type = type;
-  options.size = 2000;
-  return options;
-}
+constexpr std::uint8_t kDebug = 7;
+constexpr std::uint8_t kAlert = 1;
 
-Delivery take_none(std::span<const Message> /*batch*/) {
-  return {};
+using Answer = TestConsumer::Answer;
+Answer takes(std::size_t count) {
+  return [count](auto /*batch*/) { return Delivery{.delivered = count}; };
 }
+const Answer kThrows = [](auto /*batch*/) -> Delivery { throw std::runtime_error("no line"); };
+const Answer kThrowsNumber = [](auto /*batch*/) -> Delivery { throw 7; };
 
-/// The TEXTS of PRODUCER, which begin with "PRODUCER:", without that.
-std::vector<std::string> of(const std::vector<std::string>& texts, const std::string& producer) {
-  std::vector<std::string> its;
-  for (const std::string& text : texts) {
-    if (text.starts_with(producer + ":")) its.push_back(text.substr(producer.size() + 1));
+/// A queue of TYPE with an open consumer; in memory, without files.
+struct TypeWorld : QueueWorld {
+  explicit TypeWorld(QueueType type = QueueType::kDirect) {
+    options.type = type;
+    if (type == QueueType::kMemory) options.filename.clear();
+    consumer.open();
   }
-  return its;
+  /// Discards debug messages above MARK.
+  void discard_above(std::size_t mark) {
+    options.discard_mark = mark;
+    options.discard_severity = kDebug;
+    options.dequeue_batch_size = 5;
+    consumer.close();
+  }
+};
+constexpr std::array kWithStore = {QueueType::kMemory, QueueType::kDisk};
+constexpr std::array kAllTypes = {QueueType::kDirect, QueueType::kMemory, QueueType::kDisk};
+
+/// Enqueues the numbers FIRST to LAST with SEVERITY.
+void put(const TestQueue& queue, int first, int last, std::uint8_t severity) {
+  for (std::string& text : numbers(first, last)) {
+    REQUIRE(queue.queue->enqueue({.content = std::move(text), .severity = severity}));
+  }
 }
 
-void produce(Queue& queue, const std::string& producer, int count) {
-  for (const std::string& number : numbers(1, count)) {
-    const std::string text = producer + ":" + number;
-    while (!queue.enqueue({.content = text})) {
-    }
-  }
+std::vector<std::string> joined(std::vector<std::string> first,
+                                const std::vector<std::string>& then) {
+  first.insert(first.end(), then.begin(), then.end());
+  return first;
+}
+
+std::tm at(int hour, int minute = 0, int second = 0) {
+  std::tm local{};
+  local.tm_hour = hour;
+  local.tm_min = minute;
+  local.tm_sec = second;
+  return local;
 }
 
 }  // namespace
 
-TEST_CASE("direct: who enqueues consumes") {
+TEST_CASE_FIXTURE(TypeWorld, "direct: the producer's thread calls the consumer") {
   std::thread::id consumed_in;
-  const TestQueue queue(with([](QueueOptions& o) { o.type = QueueType::kDirect; }),
-                        [&](auto batch, const auto& /*stop*/) {
-                          consumed_in = std::this_thread::get_id();
-                          return Delivery{.delivered = batch.size()};
-                        });
-  CHECK(queue.queue->enqueue({.content = "a"}));
+  const TestQueue queue(options, [&](auto batch, const auto& /*stop*/) {
+    consumed_in = std::this_thread::get_id();
+    return Delivery{.delivered = batch.size()};
+  });
+  CHECK(queue.put(1, 1) == 1);
   CHECK(consumed_in == std::this_thread::get_id());
   CHECK(queue.figures().delivered == 1);
   CHECK(queue.figures().enqueued == 1);
   CHECK(queue.queue->wait_until_empty(0ms));
 }
 
-TEST_CASE("direct: what the consumer does not take was not taken") {
-  TestConsumer consumer;
-  consumer.answer({take_none,
-                   [](auto /*batch*/) -> Delivery { throw std::runtime_error("no line"); },
-                   [](auto /*batch*/) -> Delivery { throw 7; }});
-  const TestQueue queue(with([](QueueOptions& o) { o.type = QueueType::kDirect; }),
-                        consumer.function());
+TEST_CASE_FIXTURE(TypeWorld, "direct: what the consumer does not take was not enqueued") {
+  consumer.answer({takes(0), kThrows, kThrowsNumber});
+  const TestQueue queue = start();
   for (int i = 0; i < 3; ++i) {
     const auto taken = queue.queue->enqueue({.content = "a"});
     REQUIRE_FALSE(taken);
     CHECK(taken.error().code == ErrorCode::kBusy);
   }
   CHECK(queue.figures().enqueued == 0);
-  CHECK(queue.queue->enqueue({.content = "b"}));
-  CHECK(consumer.got() == std::vector<std::string>{"b"});
+  CHECK(queue.put(1, 1) == 1);
+  CHECK(consumer.got() == numbers(1, 1));
 }
 
-TEST_CASE("every type takes nothing more once it has ended") {
-  for (const QueueType type : {QueueType::kDirect, QueueType::kMemory, QueueType::kDisk}) {
-    const TemporaryFolder folder;
-    const TestConsumer consumer;
-    const TestQueue queue(with_type(type, folder), consumer.function());
-    queue.queue->shutdown();
-    const auto taken = queue.queue->enqueue({.content = "a"});
-    REQUIRE_FALSE(taken);
-    CHECK(taken.error().code == ErrorCode::kBusy);
-    CHECK(consumer.begun() == 0);
-  }
-}
-
-TEST_CASE("every type refuses a message that is too long, and takes those before it") {
-  for (const QueueType type : {QueueType::kDirect, QueueType::kMemory, QueueType::kDisk}) {
-    const TemporaryFolder folder;
-    const TestConsumer consumer;
-    const TestQueue queue(with_type(type, folder), consumer.function());
-    std::vector<Message> messages(3);
-    messages[0].content = "a";
-    messages[1].content.assign(kMaxContent + 1, 'x');
-    messages[2].content = "b";
-    quarry::base::Error error;
-    CHECK(queue.queue->enqueue(messages, Delay::kNone, &error) == 1);
+TEST_CASE("every type refuses a message that is too long, or that comes after its end") {
+  for (const QueueType type : kAllTypes) {
+    TypeWorld world(type);
+    const TestQueue queue = world.start();
+    std::vector<Message> three{
+        {.content = "a"}, {.content = std::string(kMaxContent + 1, 'x')}, {.content = "b"}};
+    Error error;
+    CHECK(queue.put(three, &error) == 1);
     CHECK(error.code == ErrorCode::kLimit);
-    CHECK(queue.queue->wait_until_empty(60s));
-    CHECK(consumer.got() == std::vector<std::string>{"a"});
+    CHECK(queue.becomes_empty());
+    queue.queue->shutdown();
+    const auto late = queue.queue->enqueue({.content = "c"});
+    REQUIRE_FALSE(late);
+    CHECK(late.error().code == ErrorCode::kBusy);
+    CHECK(world.consumer.got() == std::vector<std::string>{"a"});
   }
 }
 
-TEST_CASE("memory: without files, what is left at the end is lost and counted") {
-  TestConsumer consumer;
-  consumer.close();
-  QueueOptions options = small_options();
-  options.timeout_shutdown = options.timeout_action_completion = 10ms;
-  const TestQueue queue(options, consumer.function());
-  REQUIRE(queue.put(1, 5) == 5);
-  const Ending ending = queue.queue->shutdown();
-  CHECK(ending.lost == 5);
-  CHECK(queue.figures().lost == 5);
-}
-
-TEST_CASE("memory: without files it never is disk-assisted, and a full one waits") {
-  TestConsumer consumer;
-  consumer.close();
-  QueueOptions options = small_options();
+TEST_CASE_FIXTURE(MemoryWorld,
+                  "memory: a full queue without files waits, and loses the rest at the end") {
   options.timeout_enqueue = 0ms;
-  options.timeout_shutdown = options.timeout_action_completion = 10ms;
-  const TestQueue queue(options, consumer.function());
+  const TestQueue queue = start();
   CHECK(queue.put(1, 30) == 20);
   CHECK(queue.figures().da_runs == 0);
+  CHECK(queue.queue->shutdown().lost == 20);
+  CHECK(queue.figures().lost == 20);
 }
 
-TEST_CASE("disk: every message is on disk when it is accepted, and no files are left at the end") {
-  const TemporaryFolder folder;
-  TestConsumer consumer;
-  consumer.close();
-  const TestQueue queue(with_type(QueueType::kDisk, folder), consumer.function());
+TEST_CASE_FIXTURE(DiskWorld,
+                  "disk: an accepted message is on disk, and no files are left at the end") {
+  const TestQueue queue = start();
   REQUIRE(queue.put(1, 5) == 5);
   CHECK(queue.figures().on_disk == 5);
   CHECK(queue.figures().size == 0);
   CHECK(queue.figures().disk_bytes > 0);
   CHECK(files_in(folder).size() == 2);
   consumer.open();
-  CHECK(queue.queue->wait_until_empty(60s));
+  CHECK(queue.becomes_empty());
   CHECK(consumer.got() == numbers(1, 5));
   queue.queue->shutdown();
   CHECK(files_in(folder).empty());
 }
 
-TEST_CASE("disk: undelivered messages persist when the queue ends") {
-  const TemporaryFolder folder;
-  QueueOptions options = with_type(QueueType::kDisk, folder);
-  options.timeout_shutdown = options.timeout_action_completion = 10ms;
-  TestConsumer consumer;
-  consumer.close();
-  {
-    const TestQueue queue(options, consumer.function());
-    REQUIRE(queue.put(1, 9) == 9);
-    consumer.let_pass(3);
-    REQUIRE(consumer.wait_until_begun(4));
-    const Ending ending = queue.queue->shutdown();
-    CHECK(ending.saved == 6);
-    CHECK(ending.lost == 0);
-  }
-  CHECK(rest_of(options) == numbers(4, 9));
-}
-
-TEST_CASE("with one worker each producer's order is kept, through changes of mode and a restart") {
-  const TemporaryFolder folder;
-  QueueOptions options = disk_assisted(folder);
-  options.dequeue_batch_size = 3;
-  options.save_on_shutdown = true;
-  options.max_file_size = 1024;
-  TestConsumer consumer;
-  for (int life = 0; life < 2; ++life) {
-    const TestQueue queue(options, consumer.function());
-    const std::string prefix(1, static_cast<char>('a' + life));
-    std::thread one([&] { produce(*queue.queue, prefix + "1", 400); });
-    std::thread two([&] { produce(*queue.queue, prefix + "2", 400); });
-    for (int i = 0; i < 8; ++i) {
-      consumer.close();
-      const std::uint64_t runs = queue.figures().da_runs;
-      eventually([&] { return queue.figures().da_runs > runs || queue.figures().enqueued >= 800; });
-      consumer.let_pass(static_cast<std::size_t>(i));
-      consumer.open();
-      eventually([&] { return !queue.is_disk_assisted() || queue.figures().enqueued >= 800; });
+TEST_CASE("disk: undelivered messages persist, whether the consumer heeds its stop token or not") {
+  for (const auto stop : {TestConsumer::Stop::kHeeded, TestConsumer::Stop::kIgnored}) {
+    DiskWorld world;
+    world.hurry();
+    TestConsumer consumer(stop);
+    consumer.close();
+    {
+      const TestQueue queue(world.options, consumer.function());
+      REQUIRE(queue.put(1, 9) == 9);
+      consumer.let_pass(3);
+      REQUIRE(consumer.wait_until_begun(4));
+      const Ending ending = queue.queue->shutdown();
+      CHECK(ending.saved == 6);
+      CHECK(ending.lost == 0);
+      CHECK(ending.consumers_left == (stop == TestConsumer::Stop::kIgnored ? 1 : 0));
     }
-    one.join();
-    two.join();
+    CHECK(world.rest_is(4, 9));
+    consumer.open();
+    CHECK(consumer.wait_until_forgotten());
   }
-  for (const std::string& text : rest_of(options)) {
-    consumer.function()(std::vector<Message>{{.content = text}}, {});
-  }
-  const std::vector<std::string> got = consumer.got();
-  CHECK(got.size() == 1600);
-  for (const char* producer : {"a1", "a2", "b1", "b2"}) CHECK(of(got, producer) == numbers(1, 400));
 }
 
-TEST_CASE("with several workers everything is delivered once, from memory and from the disk") {
-  for (const QueueType type : {QueueType::kMemory, QueueType::kDisk}) {
-    const TemporaryFolder folder;
-    QueueOptions options = with_type(type, folder);
-    options.size = 50;
-    options.high_watermark = 30;
-    options.low_watermark = 10;
-    options.worker_threads = 3;
-    options.worker_thread_minimum_messages = 5;
-    options.dequeue_batch_size = 4;
-    options.max_file_size = 1024;
-    options.checkpoint_interval = 7;
-    const TestConsumer consumer;
-    const TestQueue queue(options, consumer.function());
-    std::vector<std::thread> producers;
-    for (const char* name : {"a", "b", "c", "d"}) {
-      producers.emplace_back([&, name] { produce(*queue.queue, name, 250); });
+TEST_CASE("severity and content are unchanged, empty and large, from the disk") {
+  DiskWorld world;
+  std::vector<Message> got;
+  std::vector<Message> sent{{.content = "", .severity = 0},
+                            {.content = std::string("\0\n\xff", 3), .severity = 7},
+                            {.content = std::string(3 << 20, 'l'), .severity = 3},
+                            {.content = "end"}};
+  const TestQueue queue(world.options, [&](std::span<const Message> batch, const auto& /*stop*/) {
+    got.insert(got.end(), batch.begin(), batch.end());
+    return Delivery{.delivered = batch.size()};
+  });
+  for (const Message& one : sent) REQUIRE(queue.queue->enqueue(one));
+  CHECK(queue.becomes_empty());
+  CHECK(got == sent);
+}
+
+TEST_CASE("a second queue on the same files is refused until the first has ended") {
+  for (const QueueType type : kWithStore) {
+    QueueWorld world;
+    world.options.type = type;
+    const auto start = [&](const QueueOptions& options) {
+      return Queue::start(options, world.consumer.function(), {});
+    };
+    {
+      const TestQueue first = world.start();
+      const auto second = start(world.options);
+      REQUIRE_FALSE(second);
+      CHECK(second.error().code == ErrorCode::kBusy);
+      CHECK(second.error().message.contains("q."));
+      QueueOptions other = world.options;
+      other.filename = "q2";
+      CHECK(start(other));
     }
-    for (std::thread& producer : producers) producer.join();
-    CHECK(queue.queue->wait_until_empty(60s));
-    std::vector<std::string> got = consumer.got();
-    std::ranges::sort(got);
-    CHECK(got.size() == 1000);
-    CHECK(std::ranges::adjacent_find(got) == got.end());
+    CHECK(start(world.options));
   }
 }
 
-TEST_CASE(
-    "a consumer gets at most queue.dequeuebatchsize messages at once, and no fewer if there") {
-  TestConsumer consumer;
-  consumer.close();
-  QueueOptions options = small_options();
+// --- batches ----------------------------------------------------------------------------------
+
+TEST_CASE_FIXTURE(MemoryWorld,
+                  "a consumer gets as many as there are, up to queue.dequeuebatchsize") {
   options.dequeue_batch_size = 4;
-  const TestQueue queue(options, consumer.function());
+  const TestQueue queue = start();
   hold_first(queue, consumer);
   REQUIRE(queue.put(2, 11) == 10);
   consumer.open();
@@ -239,42 +212,38 @@ TEST_CASE(
 }
 
 TEST_CASE("a batch that is given back is delivered again unchanged, before anything later") {
-  for (const QueueType type : {QueueType::kMemory, QueueType::kDisk}) {
-    const TemporaryFolder folder;
-    TestConsumer consumer;
-    consumer.close();
-    consumer.answer({take_none, take_none, [](auto /*batch*/) { return Delivery{.delivered = 2}; },
-                     [](auto batch) { return Delivery{.delivered = batch.size()}; }, take_none});
-    QueueOptions options = with_type(type, folder);
-    options.dequeue_batch_size = 3;
-    const TestQueue queue(options, consumer.function());
+  for (const QueueType type : kWithStore) {
+    TypeWorld world(type);
+    world.consumer.close();
+    world.consumer.answer({takes(0), takes(0), takes(2), takes(9), takes(0)});
+    world.options.dequeue_batch_size = 3;
+    const TestQueue queue = world.start();
     // Together, so that the first batch is full.
     auto all = messages(1, 8);
-    Error error;
-    REQUIRE(queue.queue->enqueue(all, Delay::kNone, &error) == 8);
-    consumer.open();
-    CHECK(queue.queue->wait_until_empty(60s));
-    CHECK(consumer.got() == numbers(1, 8));
-    CHECK(consumer.batch_sizes().front() == 3);
+    REQUIRE(queue.put(all) == 8);
+    world.consumer.open();
+    CHECK(queue.becomes_empty());
+    CHECK(world.consumer.got() == numbers(1, 8));
+    CHECK(world.consumer.batch_sizes().front() == 3);
     CHECK(queue.figures().delivered == 8);
     // Three full batches, and one message of another.
     CHECK(queue.figures().retried == 10);
   }
 }
 
-TEST_CASE(
-    "a batch that is given back is not delivered again before retry_after, except at the end") {
-  TestConsumer consumer;
+TEST_CASE_FIXTURE(MemoryWorld,
+                  "a batch that is given back waits for retry_after, except at the end") {
+  options.timeout_shutdown = options.timeout_action_completion = 5s;
   std::vector<std::chrono::steady_clock::time_point> times;
-  const auto note = [&](std::chrono::milliseconds wait, std::size_t delivered) {
+  const auto note = [&](milliseconds wait, std::size_t delivered) {
     return [&times, wait, delivered](auto /*batch*/) {
       times.push_back(std::chrono::steady_clock::now());
       return Delivery{.delivered = delivered, .retry_after = wait};
     };
   };
   consumer.answer({note(30ms, 0), note(0ms, 1), note(1h, 0)});
-  QueueOptions options = small_options();
-  const TestQueue queue(options, consumer.function());
+  consumer.open();
+  const TestQueue queue = start();
   REQUIRE(queue.put(1, 1) == 1);
   REQUIRE(consumer.wait_until_got(1));
   CHECK(times[1] - times[0] >= 30ms);
@@ -286,40 +255,251 @@ TEST_CASE(
 }
 
 TEST_CASE("after an exception of a consumer nothing of the batch counts as delivered") {
-  TestConsumer consumer;
-  consumer.answer({[](auto /*batch*/) -> Delivery { throw std::runtime_error("no line"); }});
-  const TestQueue queue(small_options(), consumer.function());
-  REQUIRE(queue.put(1, 2) == 2);
-  CHECK(consumer.wait_until_got(2));
-  CHECK(consumer.got() == numbers(1, 2));
-  CHECK(queue.reports.count("no line") == 1);
-  CHECK(queue.figures().retried >= 1);
-}
-
-TEST_CASE("an exception other than std::exception does not end the worker") {
-  TestConsumer consumer;
-  consumer.answer({[](auto /*batch*/) -> Delivery { throw 7; }});
-  const TestQueue queue(small_options(), consumer.function());
-  REQUIRE(queue.put(1, 1) == 1);
-  CHECK(consumer.wait_until_got(1));
-  CHECK(queue.reports.count("the consumer failed") == 1);
-}
-
-TEST_CASE("a second queue on the same files is refused, until the first is gone") {
-  const TemporaryFolder folder;
-  for (const QueueType type : {QueueType::kMemory, QueueType::kDisk}) {
-    const QueueOptions options = with_type(type, folder);
-    const TestConsumer consumer;
-    {
-      const TestQueue first(options, consumer.function());
-      const auto second = Queue::start(options, consumer.function(), {});
-      REQUIRE_FALSE(second);
-      CHECK(second.error().code == ErrorCode::kBusy);
-      CHECK(second.error().message.contains("q."));
-      QueueOptions other = options;
-      other.filename = "q2";
-      CHECK(Queue::start(other, consumer.function(), {}));
-    }
-    CHECK(Queue::start(options, consumer.function(), {}));
+  for (const Answer& answer : {kThrows, kThrowsNumber}) {
+    MemoryWorld world;
+    world.consumer.answer({answer});
+    world.consumer.open();
+    const TestQueue queue = world.start();
+    REQUIRE(queue.put(1, 2) == 2);
+    CHECK(world.consumer.wait_until_got(2));
+    CHECK(world.consumer.got() == numbers(1, 2));
+    CHECK(queue.reports.count("the consumer failed") == 1);
+    CHECK(queue.figures().retried >= 1);
   }
+}
+
+TEST_CASE_FIXTURE(
+    MemoryWorld,
+    "a batch below queue.mindequeuebatchsize waits for its timeout, but not at the end") {
+  options.timeout_shutdown = options.timeout_action_completion = 5s;
+  consumer.open();
+  options.dequeue_batch_size = 10;
+  options.min_dequeue_batch_size = 5;
+  options.min_dequeue_batch_timeout = 30ms;
+  {
+    const TestQueue queue = start();
+    const auto begin = std::chrono::steady_clock::now();
+    REQUIRE(queue.put(1, 1) == 1);
+    REQUIRE(consumer.wait_until_got(1));
+    CHECK(std::chrono::steady_clock::now() - begin >= 30ms);
+  }
+  options.min_dequeue_batch_timeout = 1h;
+  const TestQueue queue = start();
+  REQUIRE(queue.put(2, 6) == 5);
+  REQUIRE(consumer.wait_until_got(6));
+  REQUIRE(queue.put(7, 8) == 2);
+  CHECK(queue.queue->shutdown().lost == 0);
+  CHECK(consumer.batch_sizes() == std::vector<std::size_t>{1, 5, 2});
+}
+
+TEST_CASE_FIXTURE(QueueWorld,
+                  "a worker that waits for a larger batch makes way for disk assistance") {
+  options.dequeue_batch_size = options.min_dequeue_batch_size = 15;
+  options.min_dequeue_batch_timeout = 1h;
+  consumer.open();
+  const TestQueue queue = start();
+  // The high watermark is 10.
+  REQUIRE(queue.put(1, 30) == 30);
+  CHECK(consumer.wait_until_got(15));
+  CHECK(consumer.batch_sizes().front() >= 10);
+}
+
+// --- discarding on delivery -------------------------------------------------------------------
+
+TEST_CASE("above queue.discardmark the least severe queued messages are discarded") {
+  struct Put {
+    int first;
+    int last;
+    std::uint8_t severity;
+  };
+  struct Case {
+    const char* name;
+    std::size_t mark;
+    std::vector<Put> puts;  // after message 1, which the consumer has
+    std::vector<std::string> got;
+    std::uint64_t discarded;
+    std::vector<Answer> answers = {};
+  };
+  const std::vector<Case> cases{
+      // Eleven are left when the first is delivered: three are above the mark.
+      {"down to the mark", 9, {{2, 5, kDebug}, {6, 12, kAlert}}, joined({"1"}, numbers(5, 12)), 3},
+      {"the rest of the batch is given back and delivered in order",
+       6,
+       {{2, 2, kAlert}, {3, 3, kDebug}, {4, 4, kAlert}, {5, 5, kDebug}, {6, 12, kAlert}},
+       joined({"1", "2", "4"}, numbers(6, 12)),
+       2,
+       {takes(1), takes(1), takes(0)}},
+      {"a whole batch", 7, {{2, 6, kDebug}, {7, 18, kAlert}}, joined({"1"}, numbers(7, 18)), 5}};
+  for (const Case& one : cases) {
+    for (const QueueType type : kWithStore) {
+      CAPTURE(one.name);
+      TypeWorld world(type);
+      world.discard_above(one.mark);
+      world.consumer.answer(one.answers);
+      const TestQueue queue = world.start();
+      put(queue, 1, 1, kAlert);
+      REQUIRE(world.consumer.wait_until_begun(1));
+      for (const auto& [first, last, severity] : one.puts) put(queue, first, last, severity);
+      world.consumer.open();
+      CHECK(queue.becomes_empty());
+      CHECK(world.consumer.got() == one.got);
+      CHECK(queue.figures().discarded_queued == one.discarded);
+      CHECK(queue.figures().discarded == 0);
+      CHECK(queue.figures().delivered == one.got.size());
+      queue.queue->shutdown();
+      CHECK(files_in(world.folder).empty());
+    }
+  }
+}
+
+TEST_CASE("messages on the disk of a disk-assisted queue are not discarded") {
+  TypeWorld world(QueueType::kDisk);
+  world.discard_above(6);
+  world.options.type = QueueType::kMemory;
+  const TestQueue queue = world.start();
+  put(queue, 1, 1, kAlert);
+  REQUIRE(world.consumer.wait_until_begun(1));
+  put(queue, 2, 5, kDebug);
+  put(queue, 6, 15, kAlert);
+  REQUIRE(eventually([&] { return queue.figures().on_disk >= 6; }));
+  world.consumer.open();
+  CHECK(queue.becomes_empty());
+  CHECK(world.consumer.got() == numbers(1, 15));
+  CHECK(queue.figures().discarded_queued == 0);
+}
+
+// --- hours of the day -------------------------------------------------------------------------
+
+TEST_CASE("hours of the day, also across midnight, and the time until they begin") {
+  struct Case {
+    int begin;
+    int end;
+    std::tm local;
+    std::chrono::seconds left;
+  };
+  for (const auto& [begin, end, local, left] :
+       {Case{0, kNoDequeueTimeEnd, at(3), 0s}, Case{8, kNoDequeueTimeEnd, at(3), 0s},
+        Case{4, 22, at(4), 0s}, Case{4, 22, at(21, 59, 59), 0s}, Case{4, 22, at(22), 6h},
+        Case{4, 22, at(3, 30, 15), 29min + 45s}, Case{22, 4, at(22), 0s},
+        Case{22, 4, at(3, 59, 59), 0s}, Case{22, 4, at(4), 18h}, Case{22, 4, at(21, 59, 59), 1s},
+        Case{8, 24, at(23, 59, 59), 0s}, Case{8, 24, at(0), 8h}, Case{22, 0, at(23), 0s},
+        Case{22, 0, at(0), 22h}, /* a leap second */ Case{4, 22, at(3, 59, 60), 1s}}) {
+    CAPTURE(begin);
+    CAPTURE(end);
+    CAPTURE(local.tm_hour);
+    QueueOptions options;
+    options.dequeue_time_begin = begin;
+    options.dequeue_time_end = end;
+    CHECK(until_window(options, local) == left);
+  }
+}
+
+TEST_CASE_FIXTURE(
+    QueueWorld, "outside its hours a queue delivers nothing, and saves its messages when it ends") {
+  options.dequeue_time_begin = 22;
+  options.dequeue_time_end = 4;
+  options.save_on_shutdown = true;
+  consumer.open();
+  const auto start_at = [&](int hour) {
+    return TestEngine(options, consumer.function(), FileSystem::real(), [=] { return at(hour); });
+  };
+  {
+    const TestEngine queue = start_at(12);
+    REQUIRE(queue.put(1, 3) == 3);
+    CHECK_FALSE(queue.engine->wait_until_empty(30ms));
+    const Ending ending = queue.engine->shut_down();
+    CHECK(ending.saved == 3);
+    CHECK(ending.lost == 0);
+  }
+  // Nor from disk, but during its hours it does.
+  CHECK_FALSE(start_at(12).engine->wait_until_empty(30ms));
+  CHECK(consumer.begun() == 0);
+  CHECK(start_at(23).engine->wait_until_empty(kPatienceTime));
+  CHECK(consumer.got() == numbers(1, 3));
+}
+
+// --- sampling ---------------------------------------------------------------------------------
+
+TEST_CASE("with queue.samplinginterval one message per interval is taken, one by one or together") {
+  for (const QueueType type : {QueueType::kMemory, QueueType::kDirect}) {
+    TypeWorld world(type);
+    world.options.sampling_interval = 3;
+    const TestQueue queue = world.start();
+    CHECK(queue.put(1, 4) == 4);
+    auto together = messages(5, 13);
+    CHECK(queue.put(together) == 9);
+    CHECK(queue.put(14, 16) == 3);
+    CHECK(queue.becomes_empty());
+    CHECK(world.consumer.got() == std::vector<std::string>{"3", "6", "9", "12", "15"});
+    CHECK(queue.figures().enqueued == 5);
+    CHECK(queue.figures().left_out == 11);
+  }
+}
+
+TEST_CASE_FIXTURE(MemoryWorld, "a refused sample is still a sample when it is tried again") {
+  options.sampling_interval = 2;
+  options.size = 3;
+  options.high_watermark.reset();
+  options.low_watermark.reset();
+  options.timeout_enqueue = 0ms;
+  const TestQueue queue = start();
+  auto all = messages(1, 12);
+  Error error;
+  // 2, 4 and 6 are kept.
+  CHECK(queue.put(all, &error) == 7);
+  CHECK(error.code == ErrorCode::kLimit);
+  CHECK(all[7].content == "8");
+  consumer.open();
+  CHECK(queue.becomes_empty());
+  CHECK(queue.put(std::span(all).subspan(7)) == 5);
+  CHECK(queue.becomes_empty());
+  CHECK(consumer.got() == std::vector<std::string>{"2", "4", "6", "8", "10", "12"});
+  CHECK(queue.figures().left_out == 6);
+}
+
+TEST_CASE_FIXTURE(DiskWorld,
+                  "a sample that the disk rejects is not discarded, and is tried again") {
+  MemoryFileSystem system;
+  options.sampling_interval = 3;
+  const TestQueue queue(options, {}, system);
+  CHECK(queue.put(1, 3) == 3);
+  auto all = messages(4, 6);
+  system.before = [](std::uint64_t) { return Error{ErrorCode::kDenied, "Permission denied"}; };
+  Error error;
+  CHECK(queue.put(all, &error) == 2);
+  CHECK(error.code == ErrorCode::kDenied);
+  system.before = {};
+  CHECK(queue.put(std::span(all).subspan(2)) == 1);
+  CHECK(queue.figures().enqueued == 2);
+  CHECK(queue.figures().discarded == 0);
+  CHECK(queue.figures().left_out == 4);
+}
+
+TEST_CASE_FIXTURE(MemoryWorld, "a discarded sample counts, and is not tried again") {
+  options.sampling_interval = 3;
+  options.size = 10;
+  options.discard_mark = 2;
+  options.discard_severity = 7;
+  options.high_watermark.reset();
+  options.low_watermark.reset();
+  const TestQueue queue = start();
+  const auto enqueue = [&](std::span<Message> some) {
+    Error error;
+    const std::size_t done = queue.put(some, &error);
+    if (done < some.size()) CHECK(error.code == ErrorCode::kDiscarded);
+    return done;
+  };
+  auto all = messages(1, 15);
+  const std::span<Message> left(all);
+  for (Message& message : left.subspan(6)) message.severity = 7;
+  // 3 and 6 are kept.
+  CHECK(enqueue(left) == 8);
+  CHECK(enqueue(left.subspan(9)) == 2);
+  consumer.open();
+  CHECK(queue.becomes_empty());
+  CHECK(enqueue(left.subspan(12)) == 3);
+  CHECK(queue.becomes_empty());
+  CHECK(consumer.got() == std::vector<std::string>{"3", "6", "15"});
+  CHECK(queue.figures().discarded == 2);
+  CHECK(queue.figures().left_out == 10);
 }

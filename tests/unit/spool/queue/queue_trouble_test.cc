@@ -1,206 +1,192 @@
-// A queue whose consumer or disk fails, and how it recovers.
+// A queue whose consumer, disk or files fail, and one that two processes use.
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "quarry/spool/spool.h"
 #include "queue_world.h"
 
 using namespace quarry::spool;
 using namespace std::chrono_literals;
-using What = HeldUpFiles::What;
+using quarry::base::ErrorCode;
+using Operation = FaultyFiles::Operation;
+namespace fs = std::filesystem;
 
 namespace {
 
-QueueOptions hurried(const TemporaryFolder& folder) {
-  QueueOptions options = disk_assisted(folder);
-  options.timeout_shutdown = options.timeout_action_completion = 20ms;
-  return options;
-}
+struct TroubleWorld : QueueWorld {
+  TroubleWorld() { hurry(); }
+};
+
+/// A disk queue in a folder that a test removes or replaces.
+struct GoneWorld : DiskWorld {
+  GoneWorld() { options.spool_directory = folder / "spool"; }
+};
+
+/// A disk queue of 20 messages that one process writes and another one reads.
+struct TwoProcesses : DiskWorld {
+  TwoProcesses() { options.timeout_enqueue = 0ms; }
+  TestQueue feed() const { return {options, {}}; }
+  SpoolLocation location() const { return {options.spool_directory, options.filename}; }
+};
+
+/// The reader.
+struct TestDrain {
+  explicit TestDrain(const TwoProcesses& world) {
+    auto opened = Drain::open(world.location(), world.options, {});
+    REQUIRE_MESSAGE(opened, opened.error().message);
+    drain = std::move(*opened);
+  }
+
+  std::vector<std::string> take(std::size_t max) const {
+    std::vector<std::string> got;
+    const auto messages = drain->next(max);
+    REQUIRE_MESSAGE(messages, messages.error().message);
+    for (const Message& message : *messages) got.push_back(message.content);
+    drain->settle(got.size());
+    return got;
+  }
+
+  std::unique_ptr<Drain> drain;
+};
+
+/// Whenever files are listed, another process has just added a message, up to a limit.
+class FedFiles final : public FaultyFiles {
+ public:
+  explicit FedFiles(const TestQueue& feeder) : feeder_(feeder) {}
+  int fed() const { return fed_; }
+
+  quarry::base::Result<std::vector<std::string>> list(const fs::path& folder) override {
+    if (fed_ < 1000) {
+      ++fed_;
+      feeder_.put(fed_, fed_);
+    }
+    return FaultyFiles::list(folder);
+  }
+
+ private:
+  const TestQueue& feeder_;
+  int fed_ = 0;
+};
 
 }  // namespace
 
-TEST_CASE("a consumer that keeps a large batch does not keep the queue from its disk") {
-  const TemporaryFolder folder;
-  QueueOptions options = disk_assisted(folder);
-  options.high_watermark = 18;
-  options.low_watermark = 14;
-  options.dequeue_batch_size = 15;
-  options.timeout_enqueue = 300ms;
-  TestConsumer consumer;
-  consumer.close();
-  const TestQueue queue(options, consumer.function());
-  hold_first(queue, consumer);
-  REQUIRE(queue.put(2, 16) == 15);
-  consumer.let_pass(1);
-  // It has fifteen: with those the queue must not be full before the high watermark is reached.
-  REQUIRE(consumer.wait_until_begun(2));
-  CHECK(queue.put(17, 100) == 84);
-  consumer.open();
-  CHECK(queue.queue->wait_until_empty(60s));
-  CHECK(consumer.got() == numbers(1, 100));
+TEST_CASE("consumers that keep their batches do not keep the queue from its disk") {
+  for (const std::size_t workers : {1UZ, 4UZ}) {
+    QueueWorld world;
+    world.options.high_watermark = 18;
+    world.options.low_watermark = 14;
+    world.options.dequeue_batch_size = workers == 1 ? 15 : 4;
+    world.options.timeout_enqueue = 300ms;
+    world.add_workers(workers);
+    const TestQueue queue = world.start();
+    auto first = messages(1, 16);
+    REQUIRE(queue.put(first) == 16);
+    // They have up to 16: with those the queue must not be full before the high watermark.
+    REQUIRE(world.consumer.wait_until_begun(workers));
+    CHECK(queue.put(17, 100) == 84);
+    world.consumer.open();
+    CHECK(queue.becomes_empty());
+    CHECK(world.consumer.got().size() == 100);
+    if (workers == 1) CHECK(world.consumer.got() == numbers(1, 100));
+  }
 }
 
-TEST_CASE("many consumers that keep their batches do not keep the queue from its disk") {
-  const TemporaryFolder folder;
-  QueueOptions options = disk_assisted(folder);
-  options.high_watermark = 18;
-  options.low_watermark = 14;
-  options.dequeue_batch_size = 4;
-  options.worker_threads = 4;
-  options.worker_thread_minimum_messages = 1;
-  options.timeout_enqueue = 300ms;
-  TestConsumer consumer;
-  consumer.close();
-  const TestQueue queue(options, consumer.function());
-  std::vector<Message> first;
-  for (const std::string& text : numbers(1, 16)) first.push_back({.content = text});
-  quarry::base::Error error;
-  REQUIRE(queue.queue->enqueue(first, Delay::kNone, &error) == 16);
-  // Four have four each.
-  REQUIRE(consumer.wait_until_begun(4));
-  CHECK(queue.put(17, 100) == 84);
-  consumer.open();
-  CHECK(queue.queue->wait_until_empty(60s));
-  CHECK(consumer.got().size() == 100);
-}
-
-TEST_CASE("a disk that rejects everything does not stop delivery from memory") {
-  const TemporaryFolder folder;
-  HeldUpFiles files;
-  TestConsumer consumer;
-  consumer.close();
-  const TestQueue queue(hurried(folder), consumer.function(), files);
-  files.refuse(What::kAppend);
-  REQUIRE(queue.put(1, 15) == 15);
-  REQUIRE(eventually([&] { return files.refused() > 0; }));
-  consumer.open();
-  CHECK(consumer.wait_until_got(15));
-  CHECK(consumer.got() == numbers(1, 15));
-  CHECK(queue.reports.count("No space left on device") >= 1);
-}
-
-TEST_CASE("an unusable disk is reported once, and the queue continues in memory") {
-  const TemporaryFolder folder;
-  HeldUpFiles files;
-  TestConsumer consumer;
-  consumer.close();
-  const TestQueue queue(hurried(folder), consumer.function(), files);
-  files.refuse(What::kRead);
-  REQUIRE(queue.put(1, 15) == 15);
-  REQUIRE(eventually([&] { return files.refused() > 0; }));
-  consumer.open();
-  CHECK(consumer.wait_until_got(15));
-  CHECK(consumer.got() == numbers(1, 15));
-  CHECK(queue.reports.count("no disk assistance") == 1);
+TEST_CASE("a disk that fails is reported, and does not stop delivery from memory") {
+  for (const Operation operation : {Operation::kAppend, Operation::kRead}) {
+    TroubleWorld world;
+    const TestQueue queue = world.start();
+    world.files.fail(operation);
+    REQUIRE(queue.put(1, 15) == 15);
+    REQUIRE(eventually([&] { return world.files.failures() > 0; }));
+    world.consumer.open();
+    CHECK(world.consumer.wait_until_got(15));
+    CHECK(world.consumer.got() == numbers(1, 15));
+    CHECK(queue.reports.count("No space left on device") >= 1);
+    CHECK(queue.reports.count("no disk assistance") == (operation == Operation::kRead ? 1 : 0));
+  }
 }
 
 TEST_CASE("a repaired disk is used again, even if the queue in memory is full") {
-  for (const What what : {What::kRead, What::kAppend}) {
-    const TemporaryFolder folder;
-    HeldUpFiles files;
-    TestConsumer consumer;
-    consumer.close();
-    const TestQueue queue(hurried(folder), consumer.function(), files);
-    files.refuse(what);
+  for (const Operation operation : {Operation::kRead, Operation::kAppend}) {
+    TroubleWorld world;
+    const TestQueue queue = world.start();
+    world.files.fail(operation);
     REQUIRE(queue.put(1, 20) == 20);
-    REQUIRE(eventually([&] { return files.refused() > 0; }));
+    REQUIRE(eventually([&] { return world.files.failures() > 0; }));
     auto taken = std::async(std::launch::async, [&] { return queue.put(21, 40); });
     CHECK(taken.wait_for(20ms) == std::future_status::timeout);
-    files.allow();
+    world.files.repair();
     CHECK(taken.get() == 20);
-    consumer.open();
-    CHECK(consumer.wait_until_got(40));
-    CHECK(consumer.got() == numbers(1, 40));
+    world.consumer.open();
+    CHECK(world.consumer.wait_until_got(40));
+    CHECK(world.consumer.got() == numbers(1, 40));
   }
 }
 
-TEST_CASE("a disk queue that is full of delivered messages gets its space back") {
-  const TemporaryFolder folder;
-  QueueOptions options = disk_assisted(folder);
-  options.type = QueueType::kDisk;
-  options.max_file_size = 1024;
-  options.max_disk_space = 1024;
-  const TestConsumer consumer;
-  const TestQueue queue(options, consumer.function());
-  const std::string text(300, 't');
-  for (std::size_t i = 1; i <= 10; ++i) {
-    CHECK(queue.queue->enqueue({.content = text}));
-    CHECK(queue.queue->wait_until_empty(60s));
+TEST_CASE_FIXTURE(DiskWorld,
+                  "a disk queue that is full of delivered messages gets its space back") {
+  options.max_file_size = options.max_disk_space = 1024;
+  consumer.open();
+  const TestQueue queue = start();
+  for (int i = 1; i <= 10; ++i) {
+    CHECK(queue.queue->enqueue({.content = std::string(300, 't')}));
+    CHECK(queue.becomes_empty());
   }
 }
 
-TEST_CASE("a helper that is full of delivered messages does not stop the queue") {
-  const TemporaryFolder folder;
-  QueueOptions options = hurried(folder);
-  options.max_file_size = 1024;
-  options.max_disk_space = 1024;
-  TestConsumer consumer;
-  consumer.close();
-  const TestQueue queue(options, consumer.function());
-  const std::string text(120, 't');
-  std::size_t taken = 0;
-  while (taken < 20 && queue.queue->enqueue({.content = text})) ++taken;
-  CHECK(taken == 20);
+TEST_CASE_FIXTURE(TroubleWorld,
+                  "a helper that is full of delivered messages does not stop the queue") {
+  options.max_file_size = options.max_disk_space = 1024;
+  const TestQueue queue = start();
+  for (int i = 0; i < 20; ++i) CHECK(queue.queue->enqueue({.content = std::string(120, 't')}));
   consumer.open();
   CHECK(consumer.wait_until_got(20));
 }
 
-TEST_CASE("a message that is too large for the disk is delivered from memory") {
-  const TemporaryFolder folder;
-  QueueOptions options = hurried(folder);
-  options.max_file_size = 1024;
-  options.max_disk_space = 2048;
-  TestConsumer consumer;
-  consumer.close();
-  const TestQueue queue(options, consumer.function());
-  hold_first(queue, consumer);
-  REQUIRE(queue.queue->enqueue({.content = std::string(5000, 'l')}));
-  REQUIRE(queue.put(3, 15) == 13);
-  consumer.open();
-  CHECK(consumer.wait_until_got(15));
-}
-
-TEST_CASE("at the end only the message that is too large for the disk is lost, and reported") {
-  const TemporaryFolder folder;
-  QueueOptions options = hurried(folder);
-  options.max_file_size = options.max_disk_space = 2048;
-  options.save_on_shutdown = true;
-  TestConsumer consumer;
-  consumer.close();
-  {
-    const TestQueue queue(options, consumer.function());
-    hold_first(queue, consumer);
-    REQUIRE(queue.queue->enqueue({.content = std::string(5000, 'l')}));
-    REQUIRE(queue.put(2, 8) == 7);
-    const Ending how = queue.queue->shutdown();
-    CHECK(how.lost == 1);
-    CHECK(how.saved == 8);
-    CHECK(queue.reports.count("a message of 5000 bytes is too long") == 1);
+TEST_CASE("a message that is too large for the disk is delivered from memory, or lost at the end") {
+  for (const bool is_delivered : {true, false}) {
+    TroubleWorld world;
+    world.options.max_file_size = world.options.max_disk_space = 2048;
+    world.options.save_on_shutdown = true;
+    {
+      const TestQueue queue = world.start();
+      hold_first(queue, world.consumer);
+      REQUIRE(queue.queue->enqueue({.content = std::string(5000, 'l')}));
+      REQUIRE(queue.put(2, is_delivered ? 14 : 8) == (is_delivered ? 13 : 7));
+      if (is_delivered) {
+        world.consumer.open();
+        CHECK(world.consumer.wait_until_got(15));
+        continue;
+      }
+      const Ending how = queue.queue->shutdown();
+      CHECK(how.lost == 1);
+      CHECK(how.saved == 8);
+      CHECK(queue.reports.count("message too long: 5000 bytes") == 1);
+    }
+    CHECK(world.rest_is(1, 8));
   }
-  CHECK(rest_of(options) == numbers(1, 8));
 }
 
-TEST_CASE("a disk that fails while the queue ends does not bring its workers back") {
-  const TemporaryFolder folder;
-  QueueOptions options = hurried(folder);
+TEST_CASE_FIXTURE(TroubleWorld,
+                  "a disk that fails while the queue ends does not bring its workers back") {
   options.timeout_action_completion = 5s;
   options.timeout_shutdown = 0ms;
-  HeldUpFiles files;
-  TestConsumer consumer;
-  consumer.close();
-  const TestQueue queue(options, consumer.function(), files);
+  const TestQueue queue = start();
   hold_first(queue, consumer);
-  files.hold_up(What::kRead);
-  files.refuse(What::kRead);
+  files.block(Operation::kRead);
+  files.fail(Operation::kRead);
   REQUIRE(queue.put(2, 12) == 11);
-  REQUIRE(files.wait_until_held_up());
+  REQUIRE(files.wait_until_blocked());
   auto ending = std::async(std::launch::async, [&] { return queue.queue->shutdown(); });
-  REQUIRE(eventually([&] { return !queue.queue->enqueue({.content = "late"}, Delay::kNone); }));
-  files.let_go();
+  REQUIRE(eventually([&] { return queue.put(13, 13) == 0; }));
+  files.unblock();
   REQUIRE(eventually([&] { return queue.reports.count("no disk assistance") == 1; }));
   consumer.let_pass(1);
   const Ending how = ending.get();
@@ -209,50 +195,157 @@ TEST_CASE("a disk that fails while the queue ends does not bring its workers bac
   CHECK(how.saved + how.lost + consumer.got().size() == queue.figures().enqueued);
 }
 
-TEST_CASE("an enqueue-only queue does not undo the progress of another process") {
-  const TemporaryFolder folder;
-  QueueOptions options = disk_assisted(folder);
-  options.type = QueueType::kDisk;
+TEST_CASE_FIXTURE(QueueWorld,
+                  "messages on disk are delivered first, even if they cannot be read at first") {
+  REQUIRE(leave_on_disk(options, 1, 3) == 3);
+  files.fail(Operation::kRead);
+  consumer.open();
+  const TestEngine queue = start_engine();
+  CHECK(queue.put(4, 5) == 2);
+  const std::size_t before = files.failures();
+  // It is tried again, and nothing is delivered.
+  while (files.failures() == before) std::this_thread::yield();
+  CHECK(consumer.got().empty());
+  files.repair();
+  CHECK(consumer.wait_until_got(5));
+  CHECK(consumer.got() == numbers(1, 5));
+}
+
+// --- files that are removed or replaced -------------------------------------------------------
+
+TEST_CASE_FIXTURE(
+    GoneWorld, "a message is not written to a removed segment, and the next one goes to another") {
+  const TestQueue queue(options, {});
+  REQUIRE(queue.put(1, 3) == 3);
+  REQUIRE(fs::remove(options.spool_directory / "q.00000001"));
+  const auto taken = queue.queue->enqueue({.content = "4"});
+  REQUIRE_FALSE(taken);
+  CHECK(taken.error().code == ErrorCode::kNotFound);
+  CHECK(taken.error().message.contains("q.00000001: it was removed or replaced"));
+  CHECK(queue.put(5, 6) == 2);
+  CHECK(fs::exists(options.spool_directory / "q.00000002"));
+}
+
+TEST_CASE_FIXTURE(
+    GoneWorld,
+    "nothing is accepted once the directory was moved, even if another one replaces it") {
+  const TestQueue queue = start();
+  hold_first(queue, consumer);
+  REQUIRE(queue.put(2, 3) == 2);
+  fs::rename(options.spool_directory, folder / "moved");
+  fs::create_directory(options.spool_directory);
+  for (int i = 0; i < 2; ++i) {
+    const auto taken = queue.queue->enqueue({.content = "4"});
+    REQUIRE_FALSE(taken);
+    CHECK(taken.error().message.contains("it was removed, moved or replaced"));
+  }
+  CHECK(fs::is_empty(options.spool_directory));
+  // Open files can still be read.
+  consumer.open();
+  CHECK(consumer.wait_until_got(3));
+}
+
+TEST_CASE_FIXTURE(GoneWorld, "memory delivers messages when the disk queue's directory is gone") {
+  options.type = QueueType::kMemory;
+  hurry();
+  const TestQueue queue = start();
+  fs::remove_all(options.spool_directory);
+  REQUIRE(queue.put(1, 15) == 15);
+  CHECK(eventually([&] { return queue.reports.count("no disk assistance") == 1; }));
+  consumer.open();
+  CHECK(consumer.wait_until_got(15));
+}
+
+// --- two processes, here with an object for each ----------------------------------------------
+
+TEST_CASE_FIXTURE(TwoProcesses, "queue.size limits the messages that wait for another process") {
+  const TestQueue queue = feed();
+  CHECK(queue.put(1, 30) == 20);
+  const auto refused = queue.queue->enqueue({.content = "21"});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kLimit);
+  CHECK(queue.figures().full == 2);
+  const TestDrain reader(*this);
+  CHECK(reader.take(5) == numbers(1, 5));
+  // At the next poll, even if the position is otherwise stored only once per segment.
+  CHECK(reader.take(0).empty());
+  CHECK(queue.put(21, 40) == 5);
+  CHECK(queue.figures().on_disk == 20);
+  CHECK(reader.take(100) == numbers(6, 25));
+}
+
+TEST_CASE_FIXTURE(TwoProcesses, "a purge ends even if a producer enqueues without a pause") {
+  options.size = 100000;
+  const TestQueue queue = feed();
+  REQUIRE(queue.put(1, 50) == 50);
+  FedFiles fed(queue);
+  const auto removed = purge_spool(location(), {}, fed);
+  REQUIRE_MESSAGE(removed, removed.error().message);
+  // Some were added before its first poll.
+  CHECK(*removed >= 50);
+  CHECK(*removed < 60);
+  CHECK(fed.fed() < 100);
+  CHECK(TestDrain(*this).take(2000).size() == 50 + static_cast<std::size_t>(fed.fed()) - *removed);
+}
+
+TEST_CASE_FIXTURE(TwoProcesses,
+                  "a drain settles messages in order, and returns unsettled ones again") {
+  REQUIRE(leave_on_disk(options, 1, 20) == 20);
+  {
+    const TestDrain reader(*this);
+    REQUIRE(reader.drain->next(5)->size() == 5);
+    REQUIRE(reader.drain->next(8)->size() == 8);
+    reader.drain->settle(2);
+    reader.drain->settle(5);
+    CHECK(reader.drain->finish());
+  }
+  CHECK(TestDrain(*this).take(100) == numbers(8, 20));
+}
+
+TEST_CASE_FIXTURE(TwoProcesses,
+                  "delivery by another process makes room below queue.discardmark, too") {
+  options.discard_mark = 10;
+  options.discard_severity = 6;
+  const TestQueue queue = feed();
+  CHECK(queue.put(1, 12) == 10);
+  const TestDrain reader(*this);
+  CHECK(reader.take(3) == numbers(1, 3));
+  CHECK(reader.take(1) == numbers(4, 4));
+  CHECK(reader.take(0).empty());
+  CHECK(queue.put(11, 30) == 4);
+}
+
+TEST_CASE("a message that can never fit into queue.maxdiskspace is refused for its size") {
+  for (const QueueType type : {QueueType::kDisk, QueueType::kMemory}) {
+    TwoProcesses world;
+    world.options.type = type;
+    world.options.max_file_size = world.options.max_disk_space = 1024;
+    const std::size_t max = max_content(world.options);
+    CHECK(max == 1024 - 44);
+    const TestQueue queue = world.feed();
+    CHECK(queue.queue->enqueue({.content = std::string(max, 'x')}));
+    const auto refused = queue.queue->enqueue({.content = std::string(max + 1, 'x')});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::kLimit);
+    CHECK(refused.error().message.contains("queue.maxdiskspace"));
+  }
+}
+
+TEST_CASE_FIXTURE(TwoProcesses,
+                  "an enqueue-only queue does not undo the progress of another process") {
   const SpoolFiles spool(quarry::base::FileSystem::real(), options.spool_directory,
                          options.filename, false);
-  const TestQueue feeding(options, {});
-  REQUIRE(feeding.put(1, 5) == 5);
+  const TestQueue queue = feed();
+  REQUIRE(queue.put(1, 5) == 5);
   {
-    // Like another process.
-    const auto whole = complete(options);
-    REQUIRE(whole);
-    const auto lock = spool.lock(Roles::kReader);
-    REQUIRE(lock);
-    const auto reader = DiskStore::open(
-        spool, *whole, [](const auto&) {}, Roles::kReader);
-    REQUIRE(reader);
-    Batch batch = (*reader)->take(3);
-    REQUIRE(batch.messages.size() == 3);
-    (*reader)->settle(std::move(batch), 3);
-    REQUIRE((*reader)->checkpoint());
+    const TestDrain reader(*this);
+    CHECK(reader.take(3) == numbers(1, 3));
+    REQUIRE(reader.drain->finish());
   }
   const auto before = spool.position();
   REQUIRE(before);
-  feeding.queue->shutdown();
+  queue.queue->shutdown();
   const auto after = spool.position();
   REQUIRE(after);
   CHECK(*after == *before);
-}
-
-TEST_CASE("messages on disk are delivered first, even if they cannot be read at first") {
-  const TemporaryFolder folder;
-  const QueueOptions options = disk_assisted(folder);
-  REQUIRE(leave_on_disk(options, 1, 3) == 3);
-  HeldUpFiles files;
-  files.refuse(HeldUpFiles::What::kRead);
-  const TestConsumer consumer;
-  const TestEngine queue(options, consumer.function(), files);
-  CHECK(queue.put(4, 5) == 2);
-  const std::size_t before = files.refused();
-  // It is tried again, and nothing is delivered.
-  while (files.refused() == before) std::this_thread::yield();
-  CHECK(consumer.got().empty());
-  files.allow();
-  CHECK(consumer.wait_until_got(5));
-  CHECK(consumer.got() == numbers(1, 5));
 }

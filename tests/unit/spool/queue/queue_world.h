@@ -4,12 +4,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,52 +40,93 @@ class TestConsumer {
   }
 
   /// The consumer itself. It may outlive the object.
-  Consumer function() const;
+  Consumer function() const {
+    return [state = state_](std::span<const Message> batch, const std::stop_token& stop) {
+      return state->consume(batch, stop);
+    };
+  }
 
-  void close();
-  void open();
+  void close() {
+    change([](State& state) { state.is_closed = true; });
+  }
+  void open() {
+    change([](State& state) { state.is_closed = false; });
+  }
   /// Lets this many more batches pass while it is closed.
-  void let_pass(std::size_t batches);
+  void let_pass(std::size_t batches) {
+    change([&](State& state) { state.passes += batches; });
+  }
   /// The results for the next batches while it is open, in order.
-  void answer(std::vector<std::function<Delivery(std::span<const Message>)>> answers);
+  using Answer = std::function<Delivery(std::span<const Message>)>;
+  void answer(const std::vector<Answer>& answers) {
+    change([&](State& state) { state.answers.assign(answers.begin(), answers.end()); });
+  }
 
-  std::vector<std::string> got() const;
-  std::vector<std::size_t> batch_sizes() const;
+  std::vector<std::string> got() const { return read(&State::got); }
+  std::vector<std::size_t> batch_sizes() const { return read(&State::batch_sizes); }
   /// Calls that have begun, ended or not.
-  std::size_t begun() const;
+  std::size_t begun() const { return batch_sizes().size(); }
   /// Maximum number of concurrent calls.
-  std::size_t max_at_once() const;
-  bool wait_until_got(std::size_t messages) const;
-  bool wait_until_begun(std::size_t batches) const;
+  std::size_t max_at_once() const { return read(&State::max_at_once); }
+  bool wait_until_got(std::size_t messages) const {
+    return wait([&] { return state_->got.size() >= messages; });
+  }
+  bool wait_until_begun(std::size_t batches) const {
+    return wait([&] { return state_->batch_sizes.size() >= batches; });
+  }
   /// No queue uses the consumer any more, not even an abandoned thread.
-  bool wait_until_forgotten() const;
+  bool wait_until_forgotten() const {
+    return eventually([&] { return state_.use_count() == 1; });
+  }
 
  private:
   struct State {
-    mutable std::mutex mutex;
-    mutable std::condition_variable_any changed;
+    std::mutex mutex;
+    std::condition_variable_any changed;
     bool is_closed = false;
     bool ignores_stop = false;
     std::size_t passes = 0;
-    std::vector<std::function<Delivery(std::span<const Message>)>> answers;
+    std::deque<Answer> answers;
     std::vector<std::string> got;
     std::vector<std::size_t> batch_sizes;
-    std::size_t begun = 0;
     std::size_t at_once = 0;
     std::size_t max_at_once = 0;
 
     Delivery consume(std::span<const Message> batch, const std::stop_token& stop);
-    Delivery take(std::span<const Message> batch, std::unique_lock<std::mutex>& lock);
   };
+  void change(const auto& what) {
+    const std::lock_guard lock(state_->mutex);
+    what(*state_);
+    state_->changed.notify_all();
+  }
+  template <typename Member>
+  Member read(Member State::*member) const {
+    const std::lock_guard lock(state_->mutex);
+    return (*state_).*member;
+  }
+  bool wait(const auto& is_so) const {
+    std::unique_lock lock(state_->mutex);
+    return state_->changed.wait_for(lock, kPatienceTime, is_so);
+  }
+
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 /// The lines that a queue reports.
 class Reports {
  public:
-  Reporter function() const;
+  Reporter function() const {
+    return [state = state_](const std::string& line) {
+      const std::lock_guard lock(state->mutex);
+      state->lines.push_back(line);
+    };
+  }
   /// How many of them have TEXT in them.
-  std::size_t count(std::string_view text) const;
+  std::size_t count(std::string_view text) const {
+    const std::lock_guard lock(state_->mutex);
+    return static_cast<std::size_t>(std::ranges::count_if(
+        state_->lines, [&](const std::string& line) { return line.contains(text); }));
+  }
 
  private:
   struct State {
@@ -93,50 +137,74 @@ class Reports {
 };
 
 /// The machine's files, but operations can be blocked, or made to fail.
-class HeldUpFiles final : public base::FileSystem {
+class FaultyFiles : public base::FileSystem {
  public:
-  enum class What : std::uint8_t { kRead, kMake, kAppend, kRemove };
+  enum class Operation : std::uint8_t { kRead, kMake, kAppend, kRemove };
 
-  /// Blocks WHAT until it is released.
-  void hold_up(What what);
-  void let_go();
+  /// Blocks OPERATION until it is released.
+  void block(Operation operation) {
+    const std::lock_guard lock(mutex_);
+    blocked_.insert(operation);
+  }
+  void unblock() {
+    const std::lock_guard lock(mutex_);
+    blocked_.clear();
+    changed_.notify_all();
+  }
   /// Whether an operation is blocked.
-  bool wait_until_held_up() const;
-  /// Lets WHAT fail from now on, as on a full disk.
-  void refuse(What what);
-  void allow();
+  bool wait_until_blocked() const {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kPatienceTime, [&] { return waiting_ > 0; });
+  }
+  /// Lets OPERATION fail from now on, as on a full disk.
+  void fail(Operation operation) {
+    const std::lock_guard lock(mutex_);
+    failing_.insert(operation);
+  }
+  void repair() {
+    const std::lock_guard lock(mutex_);
+    failing_.clear();
+  }
   /// The number of operations that failed.
-  std::size_t refused() const;
+  std::size_t failures() const {
+    const std::lock_guard lock(mutex_);
+    return failures_;
+  }
 
   base::Result<std::unique_ptr<base::File>> open(const std::filesystem::path& path,
                                                  base::FileUse use) override;
   base::Result<void> rename(const std::filesystem::path& from,
-                            const std::filesystem::path& to) override;
-  base::Result<void> remove(const std::filesystem::path& path) override;
-  base::Result<std::vector<std::string>> list(const std::filesystem::path& folder) override;
-  base::Result<void> make_folder(const std::filesystem::path& folder) override;
-  base::Result<void> sync_directory(const std::filesystem::path& folder) override;
+                            const std::filesystem::path& to) override {
+    return real_.rename(from, to);
+  }
+  base::Result<void> remove(const std::filesystem::path& path) override {
+    QUARRY_TRY(pass(Operation::kRemove));
+    return real_.remove(path);
+  }
+  base::Result<std::vector<std::string>> list(const std::filesystem::path& folder) override {
+    QUARRY_TRY(pass(Operation::kRead));
+    return real_.list(folder);
+  }
+  base::Result<void> make_folder(const std::filesystem::path& folder) override {
+    return real_.make_folder(folder);
+  }
+  base::Result<void> sync_directory(const std::filesystem::path& folder) override {
+    return real_.sync_directory(folder);
+  }
 
-  /// Called before WHAT.
-  base::Result<void> pass(What what);
+  /// Called before OPERATION.
+  base::Result<void> pass(Operation operation);
 
  private:
   base::FileSystem& real_ = base::FileSystem::real();
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  std::set<What> held_up_;
-  std::set<What> refused_;
+  std::set<Operation> blocked_;
+  std::set<Operation> failing_;
   std::size_t waiting_ = 0;
-  std::size_t refusals_ = 0;
+  std::size_t failures_ = 0;
 };
 
-/// The default options, modified by CHANGE.
-template <typename Change>
-QueueOptions with(Change change) {
-  QueueOptions options;
-  change(options);
-  return options;
-}
 /// Options for short tests: size 20, marks at 10 and 4, one worker, batches of one message, and
 /// timeouts that no test reaches by mistake.
 QueueOptions small_options();
@@ -145,6 +213,13 @@ QueueOptions hurried();
 /// The same with files in FOLDER: disk-assisted.
 QueueOptions disk_assisted(const TemporaryFolder& folder);
 
+/// The names of the files in FOLDER, except locks.
+std::vector<std::string> files_in(const TemporaryFolder& folder);
+/// Saves the numbers FIRST to LAST in OPTIONS' files. Returns how many were saved.
+std::uint64_t leave_on_disk(const QueueOptions& options, int first, int last);
+/// Delivers and returns everything in OPTIONS' files.
+std::vector<std::string> rest_of(QueueOptions options);
+
 /// A started queue, and its reports.
 struct TestQueue {
   TestQueue(const QueueOptions& options, const Consumer& consumer,
@@ -152,8 +227,13 @@ struct TestQueue {
 
   /// Enqueues the numbers FIRST to LAST, one by one. Returns how many were accepted.
   std::size_t put(int first, int last, Delay delay = Delay::kNone) const;
+  /// Enqueues MESSAGES together. Returns how many were accepted; if not all, sets *error.
+  std::size_t put(std::span<Message> messages, base::Error* error = nullptr) const {
+    base::Error ignored;
+    return queue->enqueue(messages, Delay::kNone, error != nullptr ? error : &ignored);
+  }
   Statistics figures() const { return queue->statistics(); }
-  bool is_disk_assisted() const { return figures().is_disk_assisted; }
+  bool becomes_empty() const { return queue->wait_until_empty(kPatienceTime); }
 
   Reports reports;
   std::unique_ptr<Queue> queue;
@@ -163,7 +243,7 @@ struct TestQueue {
 struct TestEngine {
   TestEngine(const QueueOptions& options, const Consumer& consumer,
              base::FileSystem& files = base::FileSystem::real(),
-             const LocalClock& clock = local_time);
+             const std::function<std::tm()>& clock = local_time);
   ~TestEngine();
   TestEngine(const TestEngine&) = delete;
   TestEngine& operator=(const TestEngine&) = delete;
@@ -176,18 +256,40 @@ struct TestEngine {
   std::shared_ptr<Engine> engine;
 };
 
+/// Operation most tests need: a folder with the options of a disk-assisted queue there, files that can be
+/// blocked, and a consumer that is closed.
+struct QueueWorld {
+  QueueWorld() { consumer.close(); }
+  TestQueue start() { return {options, consumer.function(), files}; }
+  TestEngine start_engine() { return {options, consumer.function(), files}; }
+  /// Lets the end wait for nothing.
+  void hurry() { options.timeout_shutdown = options.timeout_action_completion = milliseconds(10); }
+  void add_workers(std::size_t count) {
+    options.worker_threads = count;
+    options.worker_thread_minimum_messages = 1;
+  }
+  /// Whether a new process with OPTIONS delivers the numbers FIRST to LAST, and nothing else.
+  bool rest_is(int first, int last) const { return rest_of(options) == numbers(first, last); }
+
+  TemporaryFolder folder;
+  QueueOptions options = disk_assisted(folder);
+  FaultyFiles files;
+  TestConsumer consumer;
+};
+/// With a disk queue.
+struct DiskWorld : QueueWorld {
+  DiskWorld() { options.type = QueueType::kDisk; }
+};
+/// With a queue in memory that ends at once.
+struct MemoryWorld : QueueWorld {
+  MemoryWorld() { options = hurried(); }
+};
+
 /// Gives CONSUMER, which is closed, message 1 of QUEUE (TestQueue, TestEngine), so that it blocks.
 template <typename Queue>
 void hold_first(const Queue& queue, const TestConsumer& consumer) {
   REQUIRE(queue.put(1, 1) == 1);
   REQUIRE(consumer.wait_until_begun(1));
 }
-
-/// The names of the files in FOLDER, except locks.
-std::vector<std::string> files_in(const TemporaryFolder& folder);
-/// Saves the numbers FIRST to LAST in OPTIONS' files. Returns how many were saved.
-std::uint64_t leave_on_disk(const QueueOptions& options, int first, int last);
-/// Delivers and returns everything in OPTIONS' files.
-std::vector<std::string> rest_of(QueueOptions options);
 
 }  // namespace quarry::spool

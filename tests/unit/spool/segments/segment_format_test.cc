@@ -16,6 +16,11 @@ std::string record_of(const Message& message) {
   return bytes;
 }
 
+std::string with_flipped(std::string bytes, std::size_t bit) {
+  bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+  return bytes;
+}
+
 }  // namespace
 
 TEST_CASE("a record is decoded as it was encoded, whatever its content") {
@@ -44,9 +49,7 @@ TEST_CASE("a record with any bit flipped is damaged") {
   const std::string bytes = record_of(kMessage);
   for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
     CAPTURE(bit);
-    std::string flipped = bytes;
-    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
-    CHECK(decode_record(flipped, 7, 1000).state == RecordState::kDamaged);
+    CHECK(decode_record(with_flipped(bytes, bit), 7, 1000).state == RecordState::kDamaged);
   }
 }
 
@@ -67,9 +70,7 @@ TEST_CASE("a segment's header is decoded, or its error reported") {
   CHECK_FALSE(decode_header(bytes.substr(0, 31)));
   CHECK_FALSE(decode_header("#!/bin/sh\n this is no segment at all"));
   for (std::size_t bit = 0; bit < 8 * 28; ++bit) {
-    std::string flipped = bytes;
-    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
-    CHECK_FALSE(decode_header(flipped));
+    CHECK_FALSE(decode_header(with_flipped(bytes, bit)));
   }
   std::string newer = bytes;
   newer[6] = 9;

@@ -4,10 +4,13 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
@@ -15,10 +18,13 @@
 #include <set>
 #include <thread>
 
-#include "hand_over_world.h"
+#include "eventually.h"
+#include "hand_over_frames.h"
 #include "killing_files.h"
+#include "quarry/base/socket.h"
 #include "segments/little_endian.h"
 #include "stream_world.h"
+#include "temporary_folder.h"
 
 using namespace quarry::spool;
 using namespace std::chrono_literals;
@@ -43,34 +49,90 @@ std::string frame_of(std::string_view body) {
   return frame;
 }
 
-/// A stream on FILES, with one subscription, and a hand-over server.
-struct Server {
-  explicit Server(quarry::base::FileSystem& files, const HandOverOptions& options = {})
-      : world(files) {
-    mail = world.subscribe("mail");
+quarry::base::Fd listen_at(const std::string& path) {
+  auto fd = quarry::base::listen_on(quarry::base::SocketAddress::parse(path).value());
+  REQUIRE(fd);
+  return std::move(*fd);
+}
+
+/// A connection that can send arbitrary bytes.
+class RawClient {
+ public:
+  explicit RawClient(const std::string& path) {
+    auto fd = quarry::base::connect_to(quarry::base::SocketAddress::parse(path).value());
+    REQUIRE(fd);
+    fd_ = std::move(*fd);
+  }
+
+  int fd() const { return fd_.get(); }
+  void send(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t count = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (count <= 0) return;  // disconnected already
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    }
+  }
+  /// Whether there is something to read, or the end, within TIME.
+  bool has_news(std::chrono::milliseconds time) const {
+    pollfd one{.fd = fd(), .events = POLLIN, .revents = 0};
+    return ::poll(&one, 1, static_cast<int>(time.count())) == 1;
+  }
+  /// Reads one answer, or what there is until the server disconnects.
+  std::string read() const {
+    std::string bytes;
+    std::array<char, 512> buffer;
+    while (has_news(kPatienceTime)) {
+      const std::size_t wanted =
+          bytes.size() < kFrameHeader ? kFrameHeader : kFrameHeader + body_length(bytes);
+      const ssize_t count =
+          ::recv(fd(), buffer.data(), std::min(buffer.size(), wanted - bytes.size()), 0);
+      if (count <= 0) break;
+      bytes.append(buffer.data(), static_cast<std::size_t>(count));
+      if (bytes.size() == wanted && wanted > kFrameHeader) break;
+    }
+    return bytes;
+  }
+  /// Whether the server disconnects without an answer.
+  bool is_dropped() const {
+    std::array<char, 1> byte;
+    return has_news(kPatienceTime) && ::recv(fd(), byte.data(), 1, 0) <= 0;
+  }
+
+ private:
+  quarry::base::Fd fd_;
+};
+
+quarry::base::Result<std::uint64_t> answer_in(std::string_view frame) {
+  return decode_answer(frame.substr(std::min<std::size_t>(4, frame.size())));
+}
+
+/// A stream with a hand-over server.
+struct Server : MailWorld {
+  explicit Server(const HandOverOptions& how = {}) {
     server = std::move(*HandOverServer::start(
-        *world.stream, listen_at(path), [this](const std::string&) { ++dropped; }, options));
+        *stream, listen_at(path), [this](const std::string&) { ++dropped; }, how));
   }
   HandOver client() const { return {path, 60s}; }
+  /// Hands over messages FIRST to LAST. Returns the id of the first; 0 on an error.
+  std::uint64_t hand_over(std::uint64_t first, std::uint64_t last) const {
+    return client().hand_over(numbered_messages(first, last)).value_or(0);
+  }
 
   TemporaryFolder folder;
   std::string path = folder.string() + "/socket";
-  StreamWorld world;
-  std::shared_ptr<Subscription> mail;
   std::atomic<int> dropped{0};
   std::unique_ptr<HandOverServer> server;
 };
 
 }  // namespace
 
-TEST_CASE("a message that is handed over is in the stream with its key and the returned id") {
-  MemoryFileSystem files;
-  Server server(files);
-  CHECK(server.client().hand_over(numbered_messages(1, 3)) == 1);
-  CHECK(server.client().hand_over(numbered_messages(4, 4)) == 4);
+TEST_CASE_FIXTURE(
+    Server, "a message that is handed over is in the stream with its key and the returned id") {
+  CHECK(hand_over(1, 3) == 1);
+  CHECK(hand_over(4, 4) == 4);
   const std::vector<NewMessage> large{{.content = std::string(3'000'000, 'x'), .severity = 2}};
-  CHECK(server.client().hand_over(large) == 5);
-  const auto taken = server.mail->take(10);
+  CHECK(client().hand_over(large) == 5);
+  const auto taken = mail->take(10);
   REQUIRE((taken && taken->size() == 5));
   CHECK(taken->at(3).content == "message 4");
   CHECK(taken->at(3).key == "k4");
@@ -78,10 +140,9 @@ TEST_CASE("a message that is handed over is in the stream with its key and the r
   CHECK(taken->at(4).severity == 2);
 }
 
-TEST_CASE("messages are acknowledged only when they are on disk and survive a power cut") {
-  MemoryFileSystem files;
-  Server server(files);
-  const RawClient client(server.path);
+TEST_CASE_FIXTURE(Server,
+                  "messages are acknowledged only when they are on disk and survive a power cut") {
+  const RawClient client(path);
   bool is_early = false;
   std::size_t calls = 0;
   files.before = [&](std::uint64_t) -> std::optional<Error> {
@@ -101,26 +162,24 @@ TEST_CASE("messages are acknowledged only when they are on disk and survive a po
   CHECK(drain(*after.subscribe("mail")) == ids(1, 50));
 }
 
-TEST_CASE("if a sync fails, the client gets the error, and the next request may succeed") {
-  MemoryFileSystem files;
-  Server server(files);
+TEST_CASE_FIXTURE(Server,
+                  "if a sync fails, the client gets the error, and the next request may succeed") {
   std::atomic<bool> is_full{true};
   files.before = [&](std::uint64_t) -> std::optional<Error> {
     if (!is_full) return std::nullopt;
     return Error{ErrorCode::kNoSpace, "No space left on device"};
   };
-  const auto refused = server.client().hand_over(numbered_messages(1, 1));
+  const auto refused = client().hand_over(numbered_messages(1, 1));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::kNoSpace);
   CHECK(refused.error().message == "No space left on device");
   is_full = false;
-  CHECK(server.client().hand_over(numbered_messages(1, 1)));
-  CHECK(drain(*server.mail) == ids(1, 1));
+  CHECK(hand_over(1, 1));
+  CHECK(drain(*mail) == ids(1, 1));
 }
 
-TEST_CASE("requests that arrive during a sync are written together, with one sync") {
-  MemoryFileSystem files;
-  Server server(files);
+TEST_CASE_FIXTURE(Server,
+                  "requests that arrive during a sync are written together, with one sync") {
   std::mutex mutex;
   std::condition_variable changed;
   bool is_held = false;
@@ -132,13 +191,13 @@ TEST_CASE("requests that arrive during a sync are written together, with one syn
     changed.wait(lock, [&] { return may_go; });
     return std::nullopt;
   };
-  const RawClient first(server.path);
+  const RawClient first(path);
   first.send(request(1, 1));
   std::vector<RawClient> others;
   {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return is_held; });
-    for (std::uint64_t i = 0; i < 20; ++i) others.emplace_back(server.path).send(request(1, 2));
+    for (std::uint64_t i = 0; i < 20; ++i) others.emplace_back(path).send(request(1, 2));
     may_go = true;
     changed.notify_all();
   }
@@ -152,12 +211,11 @@ TEST_CASE("requests that arrive during a sync are written together, with one syn
       std::ranges::count(files.operations(), FileOperation::Kind::kSync, &FileOperation::kind);
   // Those of the mark, the journal and the first request; then a few rounds, not twenty.
   CHECK(syncs < 10);
-  CHECK(drain(*server.mail) == ids(1, 41));
+  CHECK(drain(*mail) == ids(1, 41));
 }
 
-TEST_CASE("a client with an invalid request is disconnected, and others are served") {
-  MemoryFileSystem files;
-  Server server(files);
+TEST_CASE_FIXTURE(Server,
+                  "a client with an invalid request is disconnected, and others are served") {
   std::string whole = request(1, 2);
   std::string more_than_there_is = whole;
   more_than_there_is[4] = 9;
@@ -179,33 +237,31 @@ TEST_CASE("a client with an invalid request is disconnected, and others are serv
                                       frame_of(std::string("\xff\xff\xff\xff", 4) + "xxxxxxxxxx")};
   for (std::size_t i = 0; i < lies.size(); ++i) {
     CAPTURE(i);
-    const RawClient liar(server.path);
+    const RawClient liar(path);
     liar.send(lies[i]);
     CHECK(liar.is_dropped());
-    CHECK(server.dropped == static_cast<int>(i) + 1);
-    CHECK(server.client().hand_over(numbered_messages(1, 1)) == i + 1);
+    CHECK(dropped == static_cast<int>(i) + 1);
+    CHECK(hand_over(1, 1) == i + 1);
   }
 }
 
 TEST_CASE("a client that stalls or is idle is disconnected in time") {
-  MemoryFileSystem files;
   HandOverOptions options;
   options.time_out = 50ms;
   options.max_clients = 2;
-  Server server(files, options);
+  Server server(options);
   const RawClient stopped(server.path);
   stopped.send(request(1, 5).substr(0, 20));
   const RawClient quiet(server.path);
   // There is no room for a third client until then.
-  CHECK(server.client().hand_over(numbered_messages(1, 1)) == 1);
+  CHECK(server.hand_over(1, 1) == 1);
   CHECK(stopped.is_dropped());
   CHECK(quiet.is_dropped());
 }
 
-TEST_CASE("a request in single bytes, and several on one connection, are accepted") {
-  MemoryFileSystem files;
-  Server server(files);
-  const RawClient client(server.path);
+TEST_CASE_FIXTURE(Server,
+                  "a request in single bytes, and several on one connection, are accepted") {
+  const RawClient client(path);
   for (const char byte : request(1, 2)) client.send(std::string(1, byte));
   CHECK(answer_in(client.read()) == 1);
   client.send(request(1, 2) + request(3, 3));
@@ -214,10 +270,9 @@ TEST_CASE("a request in single bytes, and several on one connection, are accepte
 }
 
 TEST_CASE("clients that flood the server cannot exceed the memory limit for all clients") {
-  MemoryFileSystem files;
   HandOverOptions options;
   options.max_request_bytes = kMaxHandOver + 64;
-  Server server(files, options);
+  Server server(options);
   const std::vector<NewMessage> large{{.content = std::string(12 << 20, 'x')}};
   const std::string whole = request_frame(large).value();
   // It occupies the memory, and will not send the rest.
@@ -235,7 +290,7 @@ TEST_CASE("clients that flood the server cannot exceed the memory limit for all 
     threads.emplace_back([&] { served += server.client().hand_over(large).has_value() ? 1 : 0; });
   }
   // A small request still has room.
-  CHECK(server.client().hand_over(numbered_messages(1, 1)));
+  CHECK(server.hand_over(1, 1));
   holder.send(std::string_view(whole).substr(1 << 20));
   CHECK(answer_in(holder.read()));
   ::shutdown(second.fd(), SHUT_RDWR);

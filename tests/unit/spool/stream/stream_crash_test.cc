@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "crashes.h"
 #include "stream_world.h"
 
 using namespace quarry::spool;
@@ -29,26 +29,10 @@ struct Promise {
   Ids dead;
 };
 
-struct Recording {
-  std::vector<FileOperation> operations;
-  std::vector<Promise> promises;
-
-  const Promise& at(std::size_t operation) const {
-    const Promise* last = &promises.front();
-    for (const Promise& promise : promises) {
-      if (promise.operations <= operation) last = &promise;
-    }
-    return *last;
-  }
-};
-
 constexpr std::uint64_t kMessages = 60;
 
 SubscriptionOptions options_of(bool synced) {
-  SubscriptionOptions options;
-  options.sync_settlements = synced;
-  options.window = 8;
-  return options;
+  return {.sync_settlements = synced, .window = 8};
 }
 
 /// A scenario with everything: segments that fill and are removed, a message that is retried, one
@@ -61,7 +45,7 @@ class Life {
     promise();
   }
 
-  Recording run() {
+  Recording<Promise> run() {
     append(3);
     take(3);
     settle({{.sequence = 1}, {.sequence = 3}});
@@ -119,7 +103,7 @@ class Life {
   StreamWorld world_;
   std::shared_ptr<Subscription> mail_;
   Promise promise_;
-  Recording recording_;
+  Recording<Promise> recording_;
 };
 
 /// What a new process finds in IMAGE.
@@ -135,17 +119,19 @@ Found find(const MemoryFileSystem::Image& image, bool synced) {
   StreamWorld world(files);
   world.clock.pass(2h);
   Found found;
-  const auto names = world.stream->subscriptions();
+  const auto names = world.names();
   if (std::ranges::find(names, "mail") != names.end()) {
     const auto mail = world.subscribe("mail", options_of(synced));
-    REQUIRE(mail->visit_dead(
-        [&](const StreamedMessage& message) { return found.dead.insert(message.id).second; }));
+    for (const auto& letter : world.dead_letters("mail")) {
+      REQUIRE(found.dead.insert(letter.id).second);
+    }
     found.given = drain(*mail);
     found.unreadable = mail->statistics().unreadable;
     // And it can continue.
-    const std::uint64_t next = world.stream->next_id();
-    world.append(next, next + 1);
-    CHECK(drain(*mail) == ids(next, next + 1));
+    const std::vector<NewMessage> more(2, numbered_message(1));
+    const auto next = world.stream->append(more);
+    REQUIRE(next);
+    CHECK(drain(*mail) == ids(*next, *next + 1));
   }
   found.reported = world.reported;
   return found;
@@ -181,22 +167,11 @@ std::size_t stride(std::size_t bytes_written) {
 
 /// Crashes the machine after each operation of a scenario.
 void stop_everywhere(bool synced) {
-  const Recording recording = Life(synced).run();
-  std::mt19937 random(1);
-  for (std::size_t count = 0; count <= recording.operations.size(); ++count) {
-    const std::size_t open = MemoryFileSystem::unsynced(recording.operations, count);
-    const std::size_t subsets = open <= 4 ? std::size_t{1} << open : is_thorough() ? 16 : 6;
-    for (std::size_t subset = 0; subset < subsets; ++subset) {
-      // All and nothing first.
-      const std::size_t bits = open <= 4 ? subset : subset == 0 ? 0 : subset == 1 ? ~0U : random();
-      const auto image =
-          MemoryFileSystem::after_a_stop({}, recording.operations, count,
-                                         [&](std::size_t i) { return (bits >> i % 32 & 1) != 0; });
-      CAPTURE(count);
-      CAPTURE(subset);
-      check(find(image, synced), recording.at(count), synced);
-    }
-  }
+  const Recording<Promise> recording = Life(synced).run();
+  for_each_crash(recording.operations, 4, is_thorough() ? 16 : 6,
+                 [&](const auto& image, std::size_t count) {
+                   check(find(image, synced), recording.at(count), synced);
+                 });
 }
 
 }  // namespace
@@ -211,22 +186,12 @@ TEST_CASE("without synced settlements some messages are repeated, but none is lo
 
 TEST_CASE("a process killed within any write repeats nothing settled, synced or not") {
   for (const bool synced : {false, true}) {
-    const Recording recording = Life(synced).run();
-    for (std::size_t count = 0; count < recording.operations.size(); ++count) {
-      auto operations = recording.operations;
-      const std::size_t bytes = operations[count].bytes.size();
-      for (std::size_t size = 0; size <= bytes; size += stride(bytes)) {
-        operations[count].bytes.resize(size);
-        const auto image = MemoryFileSystem::after_a_stop(
-            {}, operations, count + (size > 0 ? 1 : 0), [](std::size_t) { return true; });
-        operations[count].bytes = recording.operations[count].bytes;
-        CAPTURE(count);
-        CAPTURE(size);
-        const Found found = find(image, synced);
-        check(found, recording.at(count), true);
-        CHECK(found.reported.find("damaged") == std::string::npos);
-        CHECK(found.reported.find("cannot be read") == std::string::npos);
-      }
-    }
+    const Recording<Promise> recording = Life(synced).run();
+    for_each_kill(recording.operations, stride, [&](const auto& image, std::size_t count) {
+      const Found found = find(image, synced);
+      check(found, recording.at(count), true);
+      CHECK_FALSE(found.reported.contains("damaged"));
+      CHECK_FALSE(found.reported.contains("missing or unreadable"));
+    });
   }
 }

@@ -54,18 +54,7 @@ StreamOptions unsynced_in(const TemporaryFolder& folder) {
 
 /// Settles all messages of SUBSCRIPTION with OUTCOME. Returns how many.
 std::uint64_t settle_all(Subscription& subscription, Outcome outcome) {
-  std::uint64_t count = 0;
-  while (true) {
-    const auto taken = subscription.take(1000);
-    REQUIRE(taken);
-    if (taken->empty()) return count;
-    std::vector<Settlement> settled;
-    for (const auto& message : *taken) {
-      settled.push_back({.sequence = message.sequence, .outcome = outcome, .error = "away"});
-    }
-    REQUIRE(subscription.settle(settled));
-    count += settled.size();
-  }
+  return drain(subscription, outcome, std::nullopt, 1000).size();
 }
 
 }  // namespace
@@ -92,7 +81,7 @@ TEST_CASE("a destination that is down for long costs disk, not memory, and delay
   const SubscriptionStatistics figures = away->statistics();
   CHECK(figures.waiting == all);
   CHECK(figures.postponed <= SubscriptionOptions().window);
-  CHECK(world.stream->bytes() > all * content.size());
+  CHECK(world.status().bytes > all * content.size());
   CHECK(has_grown_little(before));
   // Nor when it is back, with a new process.
   world.reopen();
@@ -100,7 +89,7 @@ TEST_CASE("a destination that is down for long costs disk, not memory, and delay
   away = world.subscribe("away");
   CHECK(settle_all(*away, Outcome::kDone) == all);
   CHECK(has_grown_little(before));
-  CHECK(world.stream->bytes() < std::size_t{4} << 20);
+  CHECK(world.status().bytes < std::size_t{4} << 20);
 }
 
 TEST_CASE(

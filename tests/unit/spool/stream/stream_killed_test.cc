@@ -97,8 +97,7 @@ TEST_CASE("a stream whose process is killed at any operation has everything, and
     StreamWorld world(files, options);
     const auto mail = world.subscribe("mail");
     KilledIds dead;
-    REQUIRE(mail->visit_dead(
-        [&](const StreamedMessage& message) { return dead.insert(message.id).second; }));
+    for (const auto& letter : world.dead_letters("mail")) CHECK(dead.insert(letter.id).second);
     const auto rest = drain(*mail);
     const KilledIds again(rest.begin(), rest.end());
     CHECK(again.size() == rest.size());

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "all_schedules.h"
 #include "memory_file_system.h"
 #include "quarry/spool/stream.h"
-#include "scheduled_threading.h"
 
 using namespace quarry::spool;
 
@@ -65,26 +65,10 @@ struct StreamLife {
   std::vector<std::uint64_t> got;
 };
 
-void in_all_streams(int preemptions, const schedule::Scenario& scenario) {
-  const schedule::Outcome outcome = schedule::explore({.preemptions = preemptions,
-                                                       .timeouts = 0,
-                                                       .spurious_wakeups = 0,
-                                                       .max_schedules = 400000,
-                                                       .max_steps = 20000},
-                                                      scenario);
-  INFO(outcome.failure);
-  INFO(outcome.trace);
-  const std::string seen = std::to_string(outcome.schedules) + " schedules";
-  MESSAGE(seen);
-  CHECK(outcome.failure == "");
-  CHECK(outcome.complete);
-  CHECK(outcome.schedules > 20);
-}
-
 }  // namespace
 
 TEST_CASE("in all schedules: a take during appends loses no message, and is woken for each") {
-  in_all_streams(2, [] {
+  in_all(2, 0, [] {
     StreamLife life;
     Thread appender([&] {
       life.append(2);
@@ -97,7 +81,7 @@ TEST_CASE("in all schedules: a take during appends loses no message, and is woke
 }
 
 TEST_CASE("in all schedules: concurrent appends get distinct ids") {
-  in_all_streams(2, [] {
+  in_all(2, 0, [] {
     StreamLife life;
     Thread one([&] { life.append(1); });
     Thread other([&] { life.append(2); });
@@ -109,7 +93,7 @@ TEST_CASE("in all schedules: concurrent appends get distinct ids") {
 }
 
 TEST_CASE("in all schedules: two consumers of one subscription get each message once") {
-  in_all_streams(2, [] {
+  in_all(2, 0, [] {
     StreamLife life;
     life.append(5);
     Thread other([&] { life.deliver(); });

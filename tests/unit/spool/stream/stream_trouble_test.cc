@@ -12,7 +12,6 @@ using namespace quarry::spool;
 using namespace std::chrono_literals;
 using quarry::base::Error;
 using quarry::base::ErrorCode;
-using quarry::base::FileUse;
 
 namespace {
 
@@ -35,10 +34,6 @@ MemoryFileSystem::Image damaged(const MemoryFileSystem& files, const std::string
   return image;
 }
 
-bool is_reported(const StreamWorld& world, const std::string& what) {
-  return world.reported.find(what) != std::string::npos;
-}
-
 std::size_t count_of(const MemoryFileSystem& files, const std::string& part) {
   std::size_t count = 0;
   for (const auto& [name, content] : files.image()) {
@@ -47,62 +42,39 @@ std::size_t count_of(const MemoryFileSystem& files, const std::string& part) {
   return count;
 }
 
+const Error kFull{ErrorCode::kNoSpace, "No space left on device"};
+
 }  // namespace
 
-TEST_CASE("a journal damaged after its state repeats what was settled there, and is kept") {
-  MemoryFileSystem files;
-  MemoryFileSystem::Image image;
-  {
-    StreamWorld world(files);
-    const auto mail = world.subscribe("mail");
-    world.append(1, 10);
-    REQUIRE(take_ids(*mail, 5).size() == 5);
-    settle(*mail, 1, 5);
-    const std::string journal = last_file(files, "s.mail.0");
-    image = damaged(files, journal, files.image().at(journal).size() - 3);
-  }
-  MemoryFileSystem found(image);
-  const StreamWorld world(found);
-  CHECK(is_reported(world, "damaged"));
-  CHECK(drain(*world.subscribe("mail")) == std::vector<std::uint64_t>{5, 6, 7, 8, 9, 10});
-  CHECK(count_of(found, ".damaged") == 1);
+TEST_CASE_FIXTURE(MailWorld,
+                  "a damaged journal repeats what was settled after the damage, and is kept") {
+  append(1, 10);
+  REQUIRE(take_ids(*mail, 5).size() == 5);
+  settle(*mail, 1, 5);
+  const std::string journal = last_file(files, "s.mail.0");
+  const MailWorld late(damaged(files, journal, files.image().at(journal).size() - 3));
+  CHECK(late.is_reported("damaged"));
+  CHECK(drain(*late.mail) == ids(5, 10));
+  CHECK(count_of(late.files, ".damaged") == 1);
+  // Without a readable state everything in the segments is delivered.
+  const MailWorld early(damaged(files, journal, 50));
+  CHECK(early.is_reported("the journal of subscription mail is damaged"));
+  CHECK(drain(*early.mail) == ids(1, 10));
 }
 
-TEST_CASE("without a readable journal everything in the segments is delivered") {
-  MemoryFileSystem files;
-  MemoryFileSystem::Image image;
-  {
-    StreamWorld world(files);
-    const auto mail = world.subscribe("mail");
-    world.append(1, 10);
-    REQUIRE(take_ids(*mail, 5).size() == 5);
-    settle(*mail, 1, 5);
-    image = damaged(files, last_file(files, "s.mail.0"), 50);
-  }
-  MemoryFileSystem found(image);
-  const StreamWorld world(found);
-  CHECK(is_reported(world, "the journal of mail is damaged"));
-  CHECK(drain(*world.subscribe("mail")) == ids(1, 10));
-}
-
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    MailWorld,
     "the rest of a damaged segment is reported, counted and kept, and the next one delivered") {
-  MemoryFileSystem files;
-  StreamWorld world(files);
-  auto mail = world.subscribe("mail");
-  world.append(1, 60);
-  world.stream.reset();
-  MemoryFileSystem found(damaged(files, "s.00000001", 200));
-  StreamWorld again(found);
-  mail = again.subscribe("mail");
-  const auto got = drain(*mail);
-  const auto lost = mail->statistics().unreadable;
+  append(1, 60);
+  const MailWorld again(damaged(files, "s.00000001", 200));
+  const auto got = drain(*again.mail);
+  const auto lost = again.mail->statistics().unreadable;
   CHECK(lost > 0);
   CHECK(got.size() + lost == 60);
   CHECK(got.back() == 60);
-  CHECK(is_reported(again, "damaged"));
-  CHECK(count_of(found, "s.00000001.damaged") == 1);
-  CHECK(mail->statistics().waiting == 0);
+  CHECK(again.is_reported("damaged"));
+  CHECK(count_of(again.files, "s.00000001.damaged") == 1);
+  CHECK(again.mail->statistics().waiting == 0);
 }
 
 TEST_CASE("damage in the current segment does not block later messages") {
@@ -119,113 +91,70 @@ TEST_CASE("damage in the current segment does not block later messages") {
   CHECK(mail->statistics().waiting == 0);
 }
 
-TEST_CASE("messages after those lost in a crash get new ids, and are delivered") {
-  MemoryFileSystem files;
-  MemoryFileSystem::Image image;
-  {
-    StreamWorld world(files, stream_options(false));
-    const auto mail = world.subscribe("mail");
-    world.append(1, 5);
-    CHECK(drain(*mail) == ids(1, 5));
-    image = files.image();
-    // It was not synced, but the settlement was.
-    REQUIRE(image.erase("s.00000001") == 1);
-  }
-  MemoryFileSystem found(image);
-  const StreamWorld world(found, stream_options(false));
-  world.append(6, 7);
-  CHECK(drain(*world.subscribe("mail")) == ids(6, 7));
+TEST_CASE_FIXTURE(MailWorld,
+                  "messages after those lost in a crash get new ids, and are delivered") {
+  append(1, 5);
+  CHECK(drain(*mail) == ids(1, 5));
+  auto image = files.image();
+  // As if it was not synced, but the settlement was.
+  REQUIRE(image.erase("s.00000001") == 1);
+  const MailWorld again(image);
+  again.append(6, 7);
+  CHECK(drain(*again.mail) == ids(6, 7));
 }
 
-TEST_CASE("a message that is unreadable when it is retried counts as lost") {
-  MemoryFileSystem files;
-  MemoryFileSystem::Image image;
-  {
-    StreamWorld world(files);
-    const auto mail = world.subscribe("mail");
-    world.append(1, 3);
-    REQUIRE(take_ids(*mail).size() == 3);
-    settle(*mail, 1, 3, Outcome::kRetry, "away");
-    image = damaged(files, "s.00000001", 40);
-  }
-  MemoryFileSystem found(image);
-  StreamWorld world(found);
-  world.clock.pass(1h);
-  const auto mail = world.subscribe("mail");
-  const auto got = drain(*mail);
-  CHECK(got.size() + mail->statistics().unreadable == 3);
+TEST_CASE_FIXTURE(MailWorld, "a message that is unreadable when it is retried counts as lost") {
+  append(1, 3);
+  REQUIRE(take_ids(*mail).size() == 3);
+  settle(*mail, 1, 3, Outcome::kRetry, "away");
+  MailWorld again(damaged(files, "s.00000001", 40));
+  again.clock.pass(1h);
+  const auto got = drain(*again.mail);
+  CHECK(got.size() + again.mail->statistics().unreadable == 3);
   CHECK(got.size() < 3);
-  CHECK(mail->statistics().waiting == 0);
+  CHECK(again.mail->statistics().waiting == 0);
 }
 
-TEST_CASE("a full disk accepts nothing, and delivery makes room") {
-  MemoryFileSystem files;
-  StreamWorld world(files);
-  SubscriptionOptions synced;
-  synced.sync_settlements = true;
-  const auto mail = world.subscribe("mail", synced);
-  world.append(1, 60);
+TEST_CASE_FIXTURE(MailWorld, "a full disk accepts nothing, and delivery makes room") {
+  set({.sync_settlements = true});
+  append(1, 60);
   const std::size_t before = segments_in(files).size();
-  files.before = [&files](std::uint64_t) -> std::optional<Error> {
-    if (files.is_removing()) return std::nullopt;
-    return Error{ErrorCode::kNoSpace, "No space left on device"};
+  files.before = [this](std::uint64_t) {
+    return files.is_removing() ? std::nullopt : std::optional(kFull);
   };
   const NewMessage more = numbered_message(61);
-  const auto refused = world.stream->append(std::span(&more, 1));
+  const auto refused = stream->append(std::span(&more, 1));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::kNoSpace);
-  std::vector<std::uint64_t> got;
-  while (true) {
-    const auto taken = mail->take(7);
-    REQUIRE(taken);
-    if (taken->empty()) break;
-    std::vector<Settlement> done;
-    for (const auto& message : *taken) {
-      got.push_back(message.id);
-      done.push_back({.sequence = message.sequence});
-    }
-    const auto settled = mail->settle(done);
-    REQUIRE_FALSE(settled);
-    CHECK(settled.error().code == ErrorCode::kNoSpace);
-  }
-  CHECK(got == ids(1, 60));
+  CHECK(drain(*mail, Outcome::kDone, ErrorCode::kNoSpace) == ids(1, 60));
   CHECK(segments_in(files).size() < before);
   // With room again the journal is complete.
   files.before = {};
-  const auto id = world.stream->append(std::span(&more, 1));
-  REQUIRE(id);
-  CHECK(*id == 61);
+  append(61, 61);
   CHECK(drain(*mail) == ids(61, 61));
-  world.reopen();
-  CHECK(drain(*world.subscribe("mail")).empty());
+  restart();
+  CHECK(drain(*mail).empty());
 }
 
-TEST_CASE("settlements on a full disk persist once there is room again") {
-  MemoryFileSystem files;
-  StreamWorld world(files);
-  auto mail = world.subscribe("mail");
-  world.append(1, 5);
+TEST_CASE_FIXTURE(MailWorld, "settlements on a full disk persist once there is room again") {
+  append(1, 5);
   REQUIRE(take_ids(*mail, 4).size() == 4);
-  files.before = [](std::uint64_t) {
-    return Error{ErrorCode::kNoSpace, "No space left on device"};
-  };
+  files.before = [](std::uint64_t) { return kFull; };
   const std::vector<Settlement> done{{.sequence = 1}, {.sequence = 2}, {.sequence = 3}};
   CHECK_FALSE(mail->settle(done));
   files.before = {};
   settle(*mail, 4, 4);
-  world.reopen();
-  CHECK(drain(*world.subscribe("mail")) == ids(5, 5));
+  restart();
+  CHECK(drain(*mail) == ids(5, 5));
 }
 
 TEST_CASE("any operation that fails once is reported to the caller, and nothing is lost") {
   std::uint64_t operations = 1000;
   for (std::uint64_t failing = 1; failing < operations; ++failing) {
     CAPTURE(failing);
-    MemoryFileSystem files;
-    StreamWorld world(files);
-    auto mail = world.subscribe("mail");
+    MailWorld world;
     std::uint64_t calls = 0;
-    files.before = [&](std::uint64_t) -> std::optional<Error> {
+    world.files.before = [&](std::uint64_t) -> std::optional<Error> {
       if (++calls != failing) return std::nullopt;
       return Error{ErrorCode::kIo, "Input/output error"};
     };
@@ -235,18 +164,17 @@ TEST_CASE("any operation that fails once is reported to the caller, and nothing 
       std::vector<NewMessage> messages;
       for (std::uint64_t i = 0; i < 6; ++i) messages.push_back(numbered_message(i));
       if (world.stream->append(messages)) appended += messages.size();
-      const auto taken = mail->take(4);
+      const auto taken = world.mail->take(4);
       for (std::size_t i = 0; taken && i < taken->size(); ++i) {
         const auto outcome = taken->at(i).id % 5 == 0 ? Outcome::kGivenUp : Outcome::kDone;
         const Settlement one{.sequence = taken->at(i).sequence, .outcome = outcome};
-        if (mail->settle(std::span(&one, 1))) done.push_back(taken->at(i).id);
+        if (world.mail->settle(std::span(&one, 1))) done.push_back(taken->at(i).id);
       }
     }
-    files.before = {};
+    world.files.before = {};
     operations = std::min(operations, calls);
-    world.reopen();
-    mail = world.subscribe("mail");
-    const auto rest = drain(*mail);
+    world.restart();
+    const auto rest = drain(*world.mail);
     // Messages of a failed append may be delivered, too.
     CHECK(rest.size() + done.size() >= appended);
     for (const std::uint64_t id : done) CHECK(std::ranges::find(rest, id) == rest.end());
@@ -274,11 +202,9 @@ TEST_CASE(
 }
 
 TEST_CASE("a stream at its size limit accepts no more until some messages are delivered") {
-  MemoryFileSystem files;
   StreamOptions options = stream_options();
   options.max_disk_space = 4096;
-  StreamWorld world(files, options);
-  const auto mail = world.subscribe("mail");
+  const MailWorld world({}, options);
   std::uint64_t count = 0;
   quarry::base::Result<std::uint64_t> id = 0;
   while (true) {
@@ -289,8 +215,8 @@ TEST_CASE("a stream at its size limit accepts no more until some messages are de
     REQUIRE(count < 1000);
   }
   CHECK(id.error().code == ErrorCode::kNoSpace);
-  CHECK(world.stream->bytes() <= 4096);
-  CHECK(drain(*mail) == ids(1, count));
+  CHECK(world.status().bytes <= 4096);
+  CHECK(drain(*world.mail) == ids(1, count));
   world.append(count + 1, count + 2);
-  CHECK(drain(*mail) == ids(count + 1, count + 2));
+  CHECK(drain(*world.mail) == ids(count + 1, count + 2));
 }

@@ -22,10 +22,7 @@ struct MovedClock : base::Clock {
 };
 
 inline StreamOptions stream_options(bool synced = true) {
-  return {.location = {.folder = "/spool", .name = "s"},
-          .max_file_size = 1024,
-          .max_disk_space = 0,
-          .sync = synced};
+  return {.location = {.folder = "/spool", .name = "s"}, .max_file_size = 1024, .sync = synced};
 }
 
 /// Each message contains its number; about forty bytes with its record.
@@ -35,8 +32,8 @@ inline NewMessage numbered_message(std::uint64_t number) {
 
 /// A stream that can be closed and opened again. Its reports are in `reported`.
 struct StreamWorld {
-  explicit StreamWorld(base::FileSystem& system, StreamOptions how = stream_options())
-      : files(system), options(std::move(how)) {
+  explicit StreamWorld(base::FileSystem& its, StreamOptions how = stream_options())
+      : system(its), options(std::move(how)) {
     open();
   }
 
@@ -44,7 +41,7 @@ struct StreamWorld {
   bool try_open() {
     auto opened =
         Stream::open(options, [this](const std::string& line) { reported += line + "\n"; },
-                     {.files = files, .clock = clock, .random = [this] { return random; }});
+                     {.files = system, .clock = clock, .random = [this] { return random; }});
     if (!opened) reported += opened.error().message + "\n";
     if (opened) stream = std::move(*opened);
     return opened.has_value();
@@ -72,13 +69,64 @@ struct StreamWorld {
     REQUIRE(subscription);
     return *subscription;
   }
+  /// The names of all subscriptions.
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& one : stream->statistics()) all.push_back(one.name);
+    return all;
+  }
+  /// The dead letters of the subscription NAME.
+  std::vector<StreamedMessage> dead_letters(const std::string& name) const {
+    std::vector<StreamedMessage> all;
+    const auto take = [&all](const StreamedMessage& one) {
+      all.push_back(one);
+      return true;
+    };
+    REQUIRE(visit_dead_letters(
+        options.location, name, take, [](const std::string&) {}, system));
+    return all;
+  }
+  StreamStatus status() const {
+    const auto found = stream_status(options.location, system);
+    REQUIRE(found);
+    return *found;
+  }
+  bool is_reported(const std::string& what) const { return reported.contains(what); }
 
-  base::FileSystem& files;
+  base::FileSystem& system;
   StreamOptions options;
   MovedClock clock;
   double random = 0;
   std::string reported;
   std::unique_ptr<Stream> stream;
+};
+
+struct OwnFiles {
+  MemoryFileSystem files;
+};
+/// A stream on its own files.
+struct OwnWorld : OwnFiles, StreamWorld {
+  explicit OwnWorld(const MemoryFileSystem::Image& image = {},
+                    const StreamOptions& how = stream_options())
+      : OwnFiles{MemoryFileSystem(image)}, StreamWorld(files, how) {}
+};
+/// With the subscription "mail".
+struct MailWorld : OwnWorld {
+  using OwnWorld::OwnWorld;
+  /// A new process.
+  void restart() {
+    mail.reset();
+    reopen();
+    mail = subscribe("mail", mail_options);
+  }
+  /// Changes the options of the subscription.
+  void set(const SubscriptionOptions& of_mail) {
+    mail_options = of_mail;
+    mail = subscribe("mail", of_mail);
+  }
+
+  SubscriptionOptions mail_options = {};
+  std::shared_ptr<Subscription> mail = subscribe("mail", mail_options);
 };
 
 /// The ids that SUBSCRIPTION returns now, at most MAX.
@@ -106,19 +154,25 @@ inline void settle(Subscription& subscription, std::uint64_t first, std::uint64_
   REQUIRE(subscription.settle(all));
 }
 
-/// Takes and settles all messages that SUBSCRIPTION returns now.
-inline std::vector<std::uint64_t> drain(Subscription& subscription) {
+/// Takes all messages that SUBSCRIPTION returns now, and settles them with OUTCOME; ERROR: with this
+/// error of the settlements.
+inline std::vector<std::uint64_t> drain(Subscription& subscription,
+                                        Outcome outcome = Outcome::kDone,
+                                        std::optional<base::ErrorCode> error = std::nullopt,
+                                        std::size_t at_once = 7) {
   std::vector<std::uint64_t> all;
   while (true) {
-    const auto taken = subscription.take(7);
+    const auto taken = subscription.take(at_once);
     REQUIRE(taken);
     if (taken->empty()) return all;
-    std::vector<Settlement> done;
+    std::vector<Settlement> settled;
     for (const StreamedMessage& message : *taken) {
       all.push_back(message.id);
-      done.push_back({.sequence = message.sequence});
+      settled.push_back({.sequence = message.sequence, .outcome = outcome, .error = "away"});
     }
-    REQUIRE(subscription.settle(done));
+    const auto done = subscription.settle(settled);
+    REQUIRE(done.has_value() != error.has_value());
+    if (error) CHECK(done.error().code == *error);
   }
 }
 

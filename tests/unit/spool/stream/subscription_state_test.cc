@@ -23,9 +23,7 @@ const std::vector<Event>& all_kinds() {
       GivenUp{.sequence = 7, .time = 1500, .error = "no such user"},
       Returned{8},
       Lost{8},
-      Passed{.to = at(12), .unreadable = 3},
-      Paused{true},
-      Purged{at(20)}};
+      Passed{.to = at(12), .unreadable = 3}};
   return events;
 }
 
@@ -74,8 +72,8 @@ TEST_CASE("a second settlement, or one of a message that was not taken, is ignor
   for (int i = 0; i < 2; ++i) state.apply(Done{1});
   state.apply(Done{7});
   state.apply(GivenUp{.sequence = 7, .time = 1, .error = "x"});
-  CHECK(state.delivered() == 1);
-  CHECK(state.given_up() == 0);
+  CHECK(state.statistics("mail", 3).delivered == 1);
+  CHECK(state.statistics("mail", 3).given_up == 0);
   CHECK(state.open().size() == 1);
   CHECK(state.in_flight() == 1);
 }
@@ -147,8 +145,9 @@ TEST_CASE("a journal in which a message is taken twice does not duplicate it") {
 
   // The second has the number of the first: the state is invalid.
   std::string bytes = state.encode();
-  const std::size_t each =
-      (bytes.size() - SubscriptionState(at(3)).encode().size() - state.last_error().size()) / 2;
+  const std::size_t each = (bytes.size() - SubscriptionState(at(3)).encode().size() -
+                            state.statistics("mail", 3).last_error.size()) /
+                           2;
   bytes[bytes.size() - each] = 1;
   CHECK_FALSE(SubscriptionState::decode(bytes));
 }
@@ -159,4 +158,17 @@ TEST_CASE("whatever a journal says, no more messages are open than the maximum w
     state.apply(Taken{at(1 + i * kMaxWindow), at(1 + (i + 1) * kMaxWindow)});
   }
   CHECK(state.open().size() == kMaxWindow);
+}
+
+TEST_CASE("a retry delay doubles with each attempt up to the maximum, less a random tenth") {
+  const RetryDelay retry{.base = std::chrono::seconds(10), .max = std::chrono::seconds(60)};
+  const auto after = [&](std::uint32_t attempts, double random) {
+    return retry.after(attempts, random).count();
+  };
+  CHECK(after(1, 0) == 10'000);
+  CHECK(after(2, 0) == 20'000);
+  CHECK(after(3, 0.5) == 38'000);
+  CHECK(after(4, 0) == 60'000);
+  CHECK(after(4'000'000'000, 0) == 60'000);
+  CHECK(RetryDelay{.base = milliseconds(1), .max = milliseconds(1)}.after(1, 0.999).count() == 1);
 }

@@ -1,21 +1,25 @@
-// The signals that end a command, as a descriptor to poll together with input. For commands with
-// threads, where a signal handler (see interruption.h) could interrupt any thread instead of the
-// one that waits.
+// What feed and drain poll together with input: signals, and changes of a folder.
 #pragma once
 
 #include <poll.h>
+#include <sys/inotify.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string>
 
 #include "quarry/base/fd.h"
 
 namespace quarry::app {
 
+/// The signals that end a command. For commands with threads, where a signal handler (see
+/// interruption.h) could interrupt any thread instead of the one that waits.
 class StopSignals {
  public:
   /// Maximum number of descriptors to wait for at once.
@@ -63,6 +67,25 @@ class StopSignals {
   sigset_t watched_{};
   base::Fd fd_;
   int received_ = 0;
+};
+
+/// A descriptor that becomes readable when a folder changes.
+class FolderWatch {
+ public:
+  /// EVENTS: see inotify(7). If the folder cannot be watched, there are no notifications.
+  FolderWatch(const std::string& folder, std::uint32_t events)
+      : fd_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+    ::inotify_add_watch(fd_.get(), folder.c_str(), events);
+  }
+  int fd() const { return fd_.get(); }
+  void clear() {
+    std::array<char, 4096> events;
+    while (::read(fd_.get(), events.data(), events.size()) > 0) {
+    }
+  }
+
+ private:
+  base::Fd fd_;
 };
 
 }  // namespace quarry::app
