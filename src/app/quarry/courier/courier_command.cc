@@ -26,7 +26,6 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 using base::Result;
-using Clock = std::chrono::steady_clock;
 using spool::SubscriptionStatistics;
 using std::chrono::milliseconds;
 
@@ -145,6 +144,7 @@ std::string last_error(const courier::CourierConfig& config, const std::string& 
 Result<void> wait_for(const courier::CourierConfig& config, const std::string& name,
                       std::uint64_t id, milliseconds max_wait) {
   const auto spool = spool_of(config);
+  using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + max_wait;
   for (;;) {
     QUARRY_TRY_ASSIGN(const auto waiting, find(id, [&](const spool::StreamVisitor& visitor) {
