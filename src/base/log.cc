@@ -96,15 +96,6 @@ std::string_view name_of(LogLevel level) {
   return kNames[static_cast<std::size_t>(level)];
 }
 
-LogLevel log_level_named(std::string_view name, bool* known) {
-  *known = true;
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<LogLevel>(i);
-  }
-  *known = false;
-  return LogLevel::kNotice;
-}
-
 Result<void> open_log(const LogOptions& options) {
   Log& log = the_log();
   Fd fd;

@@ -15,7 +15,6 @@
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"
 #include "quarry/base/service_manager.h"
-#include "reload/execute.h"
 #include "reload/succession.h"
 
 namespace quarry::master {
@@ -46,7 +45,11 @@ void Loop::take_signals() {
         reloading_->ask(false);
         break;
       case SIGHUP:
-        reload_.on_hangup ? reloading_->ask(false) : stop(false);
+        if (reload_.on_hangup) {
+          reloading_->ask(false);
+        } else {
+          stop(false);
+        }
         break;
       default:
         stop(false);
@@ -176,7 +179,7 @@ void Loop::on_emergency() {
   if (is_again) return;
   note = std::to_string(now);
   // Like PHP-FPM: by a reload, if possible.
-  reload_.program.empty() ? replace_children() : reloading_->ask(true);
+  if (!reloading_->ask(true)) replace_children();
 }
 
 void Loop::reopen_logs() {

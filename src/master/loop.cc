@@ -172,6 +172,11 @@ base::Result<void> Loop::run() {
   return {};
 }
 
+base::Result<void> run_master(GlobalConfig global, std::vector<Service> services, Reload reload,
+                              Control control) {
+  return Loop(std::move(global), std::move(services), std::move(reload), std::move(control)).run();
+}
+
 /// A first start fails if a service cannot start any of its initial children. Later, and after a
 /// reload, clients are being served, so failed starts are retried.
 void Loop::start_services() {

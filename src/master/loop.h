@@ -3,7 +3,7 @@
 //
 //   running_service.h             a service: its children, and when they are started
 //   pool/request_bounds.h         limits on the duration of requests
-//   pool/emergency_restart.h      repeated crashes
+//   pool/crash_policy.h      repeated crashes
 //   reload/reloading.h            reloads
 //   reload/previous_generation.h  children of earlier generations
 //   stopping.h                    the order of a stop
@@ -21,13 +21,10 @@
 
 #include "control_server.h"
 #include "job/job_places.h"
-#include "pool/emergency_restart.h"
+#include "pool/crash_policy.h"
 #include "pool/master_state.h"
-#include "pool/process_max.h"
 #include "quarry/base/event_handles.h"
-#include "quarry/master/config.h"
-#include "quarry/master/master_options.h"
-#include "quarry/master/service.h"
+#include "quarry/master/master.h"
 #include "reload/previous_generation.h"
 #include "reload/reloading.h"
 #include "running_service.h"

@@ -26,8 +26,6 @@ namespace quarry::base {
 
 /// PHP-FPM's names: debug, notice, warning, error, alert.
 std::string_view name_of(LogLevel level);
-/// The level called NAME; if there is none, sets *known to false and returns kNotice.
-LogLevel log_level_named(std::string_view name, bool* known);
 
 /// Opens the log with OPTIONS. A missing file is created with mode 0640. Errors: kIo; the log is
 /// unchanged then.

@@ -8,7 +8,7 @@
 
 #include "quarry/base/log.h"
 #include "quarry/base/spawn.h"
-#include "quarry/master/process_setup.h"
+#include "quarry/master/process_settings.h"
 
 namespace quarry::app {
 namespace {

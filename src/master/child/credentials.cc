@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "quarry/base/number.h"
-#include "quarry/master/values.h"
+#include "quarry/master/kinds.h"
 
 namespace quarry::master {
 namespace {

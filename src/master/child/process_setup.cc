@@ -1,4 +1,4 @@
-#include "quarry/master/process_setup.h"
+#include "quarry/master/process_settings.h"
 
 #include <fmt/core.h>
 #include <sys/prctl.h>

@@ -18,7 +18,7 @@
 #include "quarry/base/log.h"
 #include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
-#include "quarry/master/process_setup.h"
+#include "quarry/master/process_settings.h"
 
 namespace quarry::master {
 namespace {

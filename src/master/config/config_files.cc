@@ -4,13 +4,13 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
-#include "config_variables.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 #include "quarry/base/result.h"
@@ -60,7 +60,50 @@ std::vector<std::string> paths_matching(const std::string& pattern) {
   return paths;
 }
 
-class Reader {
+/// The replacement for ${REFERENCE}.
+base::Result<std::string> value_of(std::string_view reference) {
+  const std::size_t colon = std::min(reference.find(":-"), reference.size());
+  const std::string name(reference.substr(0, colon));
+  const char* found = std::getenv(name.c_str());
+  if (colon < reference.size() && (found == nullptr || *found == '\0')) {
+    return std::string(reference.substr(colon + 2));
+  }
+  if (found == nullptr) {
+    return base::fail(base::ErrorCode::kInvalid,
+                      fmt::format("${{{0}}}: there is no such variable in the environment; "
+                                  "${{{0}:-TEXT}} has a default",
+                                  base::printable(name)));
+  }
+  std::string value = found;
+  if (value.find("${") != value.npos || value.find("$pool") != value.npos ||
+      value.find('\n') != value.npos) {
+    return base::fail(base::ErrorCode::kInvalid,
+                      fmt::format("${{{}}}: the variable holds $pool, ${{ or a line end itself",
+                                  base::printable(name)));
+  }
+  return value;
+}
+
+/// Replaces each ${NAME} in VALUE by the variable, and each ${NAME:-TEXT} by the variable or, if it is
+/// unset or empty, by TEXT. Errors: kInvalid (the variable is not set, or its value would be expanded
+/// again when it is read from a dump).
+base::Result<std::string> with_environment(std::string_view value) {
+  std::string text;
+  for (;;) {
+    const std::size_t start = std::min(value.find("${"), value.size());
+    const std::size_t end = value.find('}', start);
+    text += value.substr(0, start);
+    if (start == value.size()) return text;
+    if (end == std::string_view::npos) {
+      return base::fail(base::ErrorCode::kInvalid, "${ has no } behind it");
+    }
+    QUARRY_TRY_ASSIGN(const std::string found, value_of(value.substr(start + 2, end - start - 2)));
+    text += found;
+    value.remove_prefix(end + 1);
+  }
+}
+
+class ConfigReader {
  public:
   void add(std::string_view text, const std::string& path) {
     const int first = static_cast<int>(files_.paths.size()) * kLinesPerFile;
@@ -167,7 +210,7 @@ std::string ConfigFiles::with_location(int line, std::string_view message) const
 }
 
 ConfigFiles parse_config_files(std::string_view text, const std::string& path) {
-  Reader reader;
+  ConfigReader reader;
   reader.add(text, path);
   return reader.take();
 }

@@ -7,13 +7,10 @@
 #include <map>
 
 #include "config_files.h"
+#include "conflicts.h"
 #include "directives.h"
-#include "listen_checks.h"
-#include "process_checks.h"
 #include "quarry/master/control_address.h"
-#include "repository_checks.h"
-#include "socket_checks.h"
-#include "written_files.h"
+#include "section_checks.h"
 
 namespace quarry::master {
 namespace {
@@ -24,10 +21,7 @@ using Lines = std::map<std::string, int, std::less<>>;
 class Checker {
  public:
   Checker(ConfigFiles files, const ReadingOptions& options)
-      : files_(std::move(files)),
-        running_as_root_(options.running_as_root),
-        prefix_(options.prefix),
-        options_(options) {}
+      : files_(std::move(files)), running_as_root_(options.running_as_root), options_(options) {}
 
   ConfigReading check() {
     for (const base::IniMistake& mistake : files_.merged.mistakes) {
@@ -41,17 +35,9 @@ class Checker {
     for (const base::IniSection& section : files_.merged.sections) {
       if (!read_carried(section) && !options_.carried_sections_alone) read_section(section);
     }
-    if (options_.carried_sections_alone) {
-      in_line_order();
-      return std::move(reading_);
-    }
-    if (reading_.config.pools.empty()) {
-      report(0, "there is no pool: add a section such as [www] with listen and repository");
-    }
-    check_listens();
-    check_http();
-    check_process_max();
-    in_line_order();
+    if (!options_.carried_sections_alone) check_sections_together();
+    put_in_line_order(mistakes_, reading_.mistakes);
+    put_in_line_order(notices_, reading_.notices);
     return std::move(reading_);
   }
 
@@ -60,14 +46,8 @@ class Checker {
 
   void report(int line, std::string message) { mistakes_.emplace(line, std::move(message)); }
 
-  void in_line_order() {
-    const auto put = [this](const Messages& from, std::vector<std::string>& to) {
-      for (const auto& [line, message] : from) {
-        to.push_back(files_.with_location(line, message));
-      }
-    };
-    put(mistakes_, reading_.mistakes);
-    put(notices_, reading_.notices);
+  void put_in_line_order(const Messages& from, std::vector<std::string>& to) const {
+    for (const auto& [line, message] : from) to.push_back(files_.with_location(line, message));
   }
 
   /// Reports findings in a section whose directives are on LINES.
@@ -82,10 +62,14 @@ class Checker {
   }
 
   /// Warns about those of DIRECTIVES that are set in the section and need root.
-  void warn_of_what_needs_root(const Lines& lines, std::vector<std::string> directives) {
+  void warn_of_what_needs_root(const Lines& lines, std::initializer_list<const char*> directives) {
     if (running_as_root_) return;
-    std::erase_if(directives, [&](const std::string& each) { return !lines.contains(each); });
-    warn_of_ignored(directives, findings(lines));
+    for (const char* each : directives) {
+      const auto at = lines.find(each);
+      if (at == lines.end()) continue;
+      notices_.emplace(at->second,
+                       fmt::format("{} is ignored: quarryd does not run as root", each));
+    }
   }
 
   void read_section(const base::IniSection& section) {
@@ -156,7 +140,7 @@ class Checker {
       std::string value = entry.value;
       if constexpr (std::is_same_v<Section, PoolConfig>) value = with_pool_name(value, target.name);
       if (is_under_prefix(section, entry.key) && is_relative(target, entry.key, value)) {
-        value = (prefix_ / value).string();
+        value = (options_.prefix / value).string();
       }
       auto set = set_directive(target, entry.key, value);
       if (!set) report(entry.line, set.error().message);
@@ -169,7 +153,7 @@ class Checker {
   bool is_under_prefix(const base::IniSection& section, std::string_view key) const {
     constexpr auto kInside =
         std::to_array<std::string_view>({"repository", "repositories", "chdir"});
-    if (prefix_.empty()) return false;
+    if (options_.prefix.empty()) return false;
     const auto is_chroot = [](const base::IniEntry& entry) { return entry.key == "chroot"; };
     return std::ranges::find(kInside, key) == kInside.end() ||
            std::ranges::none_of(section.entries, is_chroot);
@@ -310,6 +294,15 @@ class Checker {
     if (pool.status_all) needs_path("pm.status_all");
   }
 
+  void check_sections_together() {
+    if (reading_.config.pools.empty()) {
+      report(0, "there is no pool: add a section such as [www] with listen and repository");
+    }
+    check_listens();
+    check_http();
+    check_process_max();
+  }
+
   void check_process_max() {
     std::size_t first = 0;
     for (const PoolConfig& pool : reading_.config.pools) first += first_children(pool.processes);
@@ -368,7 +361,6 @@ class Checker {
 
   ConfigFiles files_;
   bool running_as_root_;
-  std::filesystem::path prefix_;
   const ReadingOptions& options_;
   int max_line_ = 0;                         // of process.max
   std::map<std::string, int> access_lines_;  // the line that restricts access to a pool

@@ -4,7 +4,7 @@
 
 #include "config_files.h"
 #include "quarry/base/escape.h"
-#include "quarry/master/values.h"
+#include "quarry/master/kinds.h"
 
 namespace quarry::master {
 namespace {

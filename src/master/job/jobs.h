@@ -27,8 +27,7 @@
 
 #include "job_places.h"
 #include "pool/children.h"
-#include "pool/respawn_policy.h"
-#include "pool/starter.h"
+#include "pool/crash_policy.h"
 #include "quarry/base/event_handles.h"
 
 namespace quarry::master {

@@ -19,11 +19,10 @@
 #include <optional>
 
 #include "children.h"
+#include "crash_policy.h"
 #include "pool_policy.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/base/fd.h"
-#include "respawn_policy.h"
-#include "starter.h"
 
 namespace quarry::master {
 

@@ -50,7 +50,6 @@ class PreviousGeneration {
   std::optional<Departed> reap(pid_t pid, int status);
   void signal(int number) const;
 
-  bool is_empty() const { return children_.empty(); }
   std::size_t count() const { return children_.size(); }
   std::size_t count_of(const std::string& service) const;
   const std::vector<PreviousChild>& all() const { return children_; }

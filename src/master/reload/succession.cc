@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "quarry/base/service_manager.h"
+#include "quarry/base/spawn.h"
 
 namespace quarry::master {
 namespace {
@@ -94,6 +97,21 @@ void hand_over(const Children& service, std::uint64_t generation, Handover& hand
                                           .slow_request = child->slow_request});
     if (child->output) handover.previous_children.back().output = child->output->hand_over();
   }
+}
+
+base::Error execute_again(const std::filesystem::path& program, std::vector<std::string> arguments,
+                          const Handover& handover) {
+  const auto written = write_handover(handover);
+  if (!written) return written.error();
+  base::log(base::LogLevel::kNotice, "reloading: generation {} becomes {}", handover.generation - 1,
+            handover.generation);
+  base::notify_service_manager(fmt::format("RELOADING=1\nSTATUS=reloading\nMONOTONIC_USEC={}",
+                                           scoreboard::monotonic_micros()));
+  ::setenv(kHandoverVariable, std::to_string(written->get()).c_str(), 1);
+  ::execv(program.c_str(), base::pointers_to(arguments).data());
+  auto failed = base::fail_errno(fmt::format("cannot execute {}", program.string())).error();
+  ::unsetenv(kHandoverVariable);
+  return failed;
 }
 
 base::Result<void> set_up_board(Children& service, std::vector<InheritedBoard>& inherited,

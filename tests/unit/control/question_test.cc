@@ -31,7 +31,7 @@ class World {
 TEST_CASE("a question is one of two lines, and nothing else is one") {
   for (const Question question : {Question::kStatus, Question::kFullStatus}) {
     CHECK(parse_question(text_of(question)) == question);
-    CHECK(text_of(question).size() < kMostQuestion);
+    CHECK(text_of(question).size() < kMaxQuestion);
   }
   for (const char* line : {"", " status", "status ", "STATUS", "status fuller", "stop"}) {
     CHECK_FALSE(parse_question(line));

@@ -148,7 +148,7 @@ TEST_CASE(
   say(reader, "status\n");
   world.run();
   std::vector<Fd> silent;
-  for (std::size_t i = 0; i + 1 < ControlServer::kMostClients; ++i) {
+  for (std::size_t i = 0; i + 1 < ControlServer::kMaxClients; ++i) {
     silent.push_back(world.connect());
   }
   world.run();

@@ -132,7 +132,7 @@ std::optional<Program> program_for(const std::string& from, std::uint32_t number
   return Program{"/proc/self/exe", {"small-master", "--job", std::to_string(number), folder}};
 }
 
-int run_master(int argc, char** argv) {
+int begin_master(int argc, char** argv) {
   base::LogOptions log{.target = base::LogTarget::kFile, .path = folder + "/log"};
   log.level = base::LogLevel::kAlert;
   if (!base::open_log(log)) return 1;
@@ -184,7 +184,7 @@ int run_master(int argc, char** argv) {
   global.pid_file = folder + "/pid";
   global.emergency_restart_threshold = 2;
   global.emergency_restart_interval = std::chrono::seconds(60);
-  return Master(global, std::move(services), std::move(reload)).run() ? 0 : 1;
+  return quarry::master::run_master(global, std::move(services), std::move(reload)) ? 0 : 1;
 }
 
 }  // namespace
@@ -195,7 +195,7 @@ int main(int argc, char** argv) {
   if (words.back() == "--test") return 0;
   folder = words.back();
   if (words.front() == "--receiver") return receive();
-  if (words.front() != "--job") return run_master(argc, argv);
+  if (words.front() != "--job") return begin_master(argc, argv);
   const int number = std::stoi(words.at(1));
   if (number >= 200) ::signal(SIGTERM, SIG_IGN);
   const auto channel = control::Channel::of_standard_input();

@@ -75,12 +75,7 @@ class World {
     GlobalConfig global;
     global.pid_file = pid_file();
     global.process_control_timeout = control_timeout;
-    int code = 1;
-    {
-      Master master(global, make());
-      code = master.run() ? 0 : 1;
-    }
-    ::_exit(code);
+    ::_exit(run_master(global, make()) ? 0 : 1);
   }
 
   /// The next word; its letter is 0 if all writers of the pipe have ended.
