@@ -145,7 +145,7 @@ void write_sync_metrics(const PoolSnapshot& s, Exposition& page) {
 
 }  // namespace
 
-std::string openmetrics_page(const PoolSnapshot& snapshot) {
+std::string openmetrics_page(const PoolSnapshot& snapshot, bool /*is_full*/) {
   Exposition page;
   write_php_metrics(snapshot, page);
   write_pool_metrics(snapshot, page);

@@ -22,7 +22,7 @@ constexpr std::size_t kSpareSlots = 32;
 std::size_t slots_for(const Service& service) {
   if (service.is_program()) return 0;
   const std::size_t max_children = service.processes.max_children;
-  const std::size_t limit = std::max(max_children, scoreboard::kMostSlots);
+  const std::size_t limit = std::max(max_children, scoreboard::kMaxSlots);
   return std::min(std::min(max_children, limit / 2) * 2 + kSpareSlots, limit);
 }
 

@@ -69,7 +69,7 @@ TEST_CASE("an adopted board shows what its writers write") {
   CHECK(snapshot.totals.accepted == 11);
 }
 
-TEST_CASE("a corrupt board, including its header, can be adopted") {
+TEST_CASE("a corrupt board can be adopted") {
   for (const int byte : {0x00, 0x01, 0xA5, 0xFF}) {
     Board board = some_board();
     const BoardLayout layout = board.layout();
@@ -84,7 +84,6 @@ TEST_CASE("a corrupt board, including its header, can be adopted") {
     adopted->slot(0).child_started();
     CHECK(adopted->read(0).state.pid == static_cast<std::uint32_t>(::getpid()));
     CHECK(take_snapshot(*adopted, {}).totals.accepted == 10);
-    CHECK(Board::map(adopted->fd()));
   }
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("a child cannot publish") {
 }
 
 TEST_CASE("stages of too many children are truncated, but counted") {
-  const auto overview = overview_of(snapshot_of("www", PoolOverview::kMostStages + 100), {});
-  CHECK(overview.stages.view().size() == PoolOverview::kMostStages);
-  CHECK(overview.children == PoolOverview::kMostStages + 100);
+  const auto overview = overview_of(snapshot_of("www", PoolOverview::kMaxStages + 100), {});
+  CHECK(overview.stages.view().size() == PoolOverview::kMaxStages);
+  CHECK(overview.children == PoolOverview::kMaxStages + 100);
 }

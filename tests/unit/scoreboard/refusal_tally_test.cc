@@ -78,10 +78,10 @@ TEST_CASE("a flood of one reason keeps the others, and a flood of all keeps thos
   REQUIRE(tally->read().size() == 2);
   CHECK(tally->read()[0].times == 10'000);
   CHECK(tally->read()[1].text.view() == "seldom");
-  for (std::uint32_t i = 0; i < 2 * RefusalTally::kMostReasons; ++i) {
+  for (std::uint32_t i = 0; i < 2 * RefusalTally::kMaxReasons; ++i) {
     tally->note(refusal_of(i, "flood"));
   }
-  CHECK(tally->read().size() == RefusalTally::kMostReasons);
+  CHECK(tally->read().size() == RefusalTally::kMaxReasons);
   std::vector<Refusal> own(20, refusal_of(415, "not taken"));
   for (Refusal& each : own) each.at = 1;
   const auto recent = recent_refusals(own, {tally});
