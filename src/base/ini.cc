@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "quarry/base/blanks.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/result.h"
 #include "quarry/base/split.h"
@@ -12,9 +13,7 @@ namespace {
 constexpr std::string_view kSpaces = " \t\r\f\v";
 
 std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kSpaces);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpaces) - first + 1);
+  return trim_blanks(text, kSpaces);
 }
 
 bool begins_comment(char c) {

@@ -1,5 +1,6 @@
 #include "log_frame.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <syslog.h>
 
@@ -24,30 +25,13 @@ constexpr std::size_t kLongestDatagram = std::size_t{64} << 10;
 constexpr std::size_t kLeastRoom = 64;
 
 int priority_of(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return LOG_DEBUG;
-    case LogLevel::kNotice:
-      return LOG_NOTICE;
-    case LogLevel::kWarning:
-      return LOG_WARNING;
-    case LogLevel::kError:
-      return LOG_ERR;
-    case LogLevel::kAlert:
-      return LOG_ALERT;
-  }
-  return LOG_ALERT;
+  constexpr std::array<int, 5> kPriorities = {LOG_DEBUG, LOG_NOTICE, LOG_WARNING, LOG_ERR,
+                                              LOG_ALERT};
+  return kPriorities[static_cast<std::size_t>(level)];
 }
 
 std::string syslog_time(std::int64_t micros) {
-  const std::time_t seconds = micros / kMicrosInSecond;
-  tm local{};
-  ::localtime_r(&seconds, &local);
-  // Not strftime(3), whose month names depend on the locale.
-  constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  return fmt::format("{} {:2} {:02}:{:02}:{:02}", kMonths[static_cast<std::size_t>(local.tm_mon)],
-                     local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
+  return fmt::format("{:%b %e %T}", fmt::localtime(std::time_t{micros / kMicrosInSecond}));
 }
 
 }  // namespace

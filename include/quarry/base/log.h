@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/fd.h"
 #include "quarry/base/log_options.h"
 #include "quarry/base/result.h"
 
@@ -32,6 +33,9 @@ std::string_view name_of(LogLevel level);
 Result<void> open_log(const LogOptions& options);
 /// Whether a missing file is created. Only the master creates it, so that it has the right owner.
 enum class Reopening { kMakesFile, kWantsFile };
+/// Opens the file PATH of a log for appending; WHAT, such as "access log", is for the error. Errors:
+/// kIo.
+Result<Fd> open_log_file(const char* what, const std::string& path, Reopening reopening);
 /// Checks that open_log() would succeed, without changing anything. Errors: kIo.
 Result<void> check_log(const LogOptions& options);
 /// The same for the file PATH of another log.
