@@ -92,7 +92,7 @@ void write_pool_metrics(const PoolSnapshot& s, Exposition& page) {
   page.metric("quarry_children", kGauge, "Children of this generation that the master has.",
               state.children);
   page.metric("quarry_generation", kGauge, "Of the configuration.", state.generation);
-  page.metric("quarry_elders", kGauge, "Children of earlier generations, which finish.",
+  page.metric("quarry_previous_generation_children", kGauge, "Children of earlier generations, which finish.",
               state.previous_children);
   page.metric("quarry_children_held_back", kGauge,
               "Workers that process.max keeps from being started now.", state.held_back);

@@ -152,7 +152,9 @@ base::Result<Handover> parse(const std::string& text) {
     if (one.contains("file")) socket.file = {one.at("file").at(0), one.at("file").at(1)};
     handover.sockets.push_back(std::move(socket));
   }
-  for (const json& one : document.value("elders", json::array())) {
+  // Older masters call them elders.
+  const json elders = document.value("elders", json::array());
+  for (const json& one : document.value("previous_children", elders)) {
     QUARRY_TRY_ASSIGN(PreviousChild child, read_previous_child(one));
     handover.previous_children.push_back(std::move(child));
   }
@@ -166,9 +168,9 @@ base::Result<Handover> parse(const std::string& text) {
 }  // namespace
 
 base::Result<base::Fd> write_handover(const Handover& handover) {
-  json document = {{"version", kVersion},     {"generation", handover.generation},
-                   {"notes", handover.notes}, {"sockets", json::array()},
-                   {"elders", json::array()}, {"boards", json::array()}};
+  json document = {
+      {"version", kVersion},      {"generation", handover.generation},  {"notes", handover.notes},
+      {"sockets", json::array()}, {"previous_children", json::array()}, {"boards", json::array()}};
   for (const InheritedSocket& socket : handover.sockets) {
     QUARRY_TRY_ASSIGN(const int fd, let_through(socket.fd));
     json written = {{"address", socket.address}, {"fd", fd}, {"is_ours", socket.is_ours}};
@@ -177,7 +179,7 @@ base::Result<base::Fd> write_handover(const Handover& handover) {
   }
   for (const PreviousChild& child : handover.previous_children) {
     QUARRY_TRY_ASSIGN(json written, write_previous_child(child));
-    document["elders"].push_back(std::move(written));
+    document["previous_children"].push_back(std::move(written));
   }
   for (const InheritedBoard& board : handover.boards) {
     QUARRY_TRY_ASSIGN(json written, write_board(board));

@@ -155,11 +155,11 @@ def test_children_of_earlier_generations_are_told_of(watched):
     server.main.send(signal.SIGUSR2)
     wait_until(lambda: document(server.control)["generation"] == 2, "the reload")
     whole = document(server.control)
-    assert whole["elders"] == [{"pid": old, "service": "pool www", "generation": 1}]
+    assert whole["previous generation"] == [{"pid": old, "service": "pool www", "generation": 1}]
     assert whole["start time"] <= whole["generation start time"]
     assert "1 of earlier generations" in status("--socket", server.control).stdout
     held.close()
-    wait_until(lambda: document(server.control)["elders"] == [], "its end")
+    wait_until(lambda: document(server.control)["previous generation"] == [], "its end")
 
 
 def test_crashes_that_count_towards_an_emergency_are_told_of(watched):

@@ -50,15 +50,15 @@ void fill(const Board& board, int byte) {
 
 TEST_CASE("an adopted board shows what its writers write") {
   Board board = some_board();
-  Slot elder = board.slot(1);
-  elder.child_started();
+  Slot old = board.slot(1);
+  old.child_started();
   auto adopted = Board::adopt(again(board), board.layout(), "pool www");
   REQUIRE(adopted);
   CHECK(adopted->slot_count() == 3);
   CHECK(adopted->pool() == "pool www");
   CHECK(adopted->layout() == board.layout());
-  elder.accepted();
-  elder.info({.method = "POST", .uri = "/xfer"});
+  old.accepted();
+  old.info({.method = "POST", .uri = "/xfer"});
   adopted->publish(adopted_state());
   CHECK(adopted->read(1).state.uri.view() == "/xfer");
   const auto view = adopted->read_only();

@@ -135,9 +135,9 @@ TEST_CASE("an invalid handover is refused without a crash") {
   CHECK(refusal_of(R"({"version":1,"boards":[7]})") == ErrorCode::kInvalid);
   CHECK(refusal_of(R"({"version":1,"boards":[{"fd":-1,"layout":[1],"writer":[],"state":[]}]})") ==
         ErrorCode::kInvalid);
-  CHECK(refusal_of(R"({"version":1,"elders":[{"slot":"x"}]})") == ErrorCode::kInvalid);
-  CHECK(refusal_of(R"({"version":1,"elders":[{"output":{}}]})") == ErrorCode::kInvalid);
-  CHECK(refusal_of(R"({"version":1,"elders":[{"control":99999}]})") == ErrorCode::kInvalid);
+  CHECK(refusal_of(R"({"version":1,"previous_children":[{"slot":"x"}]})") == ErrorCode::kInvalid);
+  CHECK(refusal_of(R"({"version":1,"previous_children":[{"output":{}}]})") == ErrorCode::kInvalid);
+  CHECK(refusal_of(R"({"version":1,"previous_children":[{"control":99999}]})") == ErrorCode::kInvalid);
   CHECK(refusal_of(R"({"version":1,"generation":"x"})") == ErrorCode::kInvalid);
 }
 
