@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
 #include <string>
+
+#include "forked.h"
 
 using namespace quarry::scoreboard;
 
@@ -26,17 +26,9 @@ std::shared_ptr<RefusalTally> some_tally(Refuser by = Refuser::kFront) {
   return *tally;
 }
 
-/// Done by a child, which ends.
-template <typename What>
-void in_refusing_child(What what) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    what();
-    ::_exit(0);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  REQUIRE(WIFEXITED(status));
+template <typename Work>
+void in_refusing_child(Work work) {
+  REQUIRE(status_of(start_child(work)) == 0);
 }
 
 }  // namespace
@@ -110,13 +102,12 @@ TEST_CASE("only the noting child can write") {
 
 TEST_CASE("implausible entries are not listed") {
   const auto tally = some_tally();
-  const auto size = sizeof(Refusal) + sizeof(std::uint64_t);
-  void* const raw = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, tally->fd(), 0);
-  REQUIRE(raw != MAP_FAILED);
+  const auto memory = map_for_writing(tally->fd(), sizeof(Refusal) + sizeof(std::uint64_t));
+  REQUIRE(memory);
   REQUIRE(tally->begin());
   tally->note(refusal_of(400, "no"));
   REQUIRE(tally->read().size() == 1);
-  auto* const words = static_cast<std::uint64_t*>(raw);
+  auto* const words = static_cast<std::uint64_t*>(memory->get());
   SUBCASE("in an update that never ends") {
     words[0] |= 1U;
   }
@@ -130,7 +121,6 @@ TEST_CASE("implausible entries are not listed") {
     words[2] = 400 | (std::uint64_t{2} << 32);
   }
   CHECK(tally->read().empty());
-  ::munmap(raw, size);
 }
 
 TEST_CASE("the memory cannot be shrunk") {
