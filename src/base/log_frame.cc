@@ -22,7 +22,7 @@ constexpr std::int64_t kMicrosInSecond = 1000000;
 constexpr std::size_t kLongestDatagram = std::size_t{64} << 10;
 
 // Minimum size of a part, no matter how long the prefix is.
-constexpr std::size_t kLeastRoom = 64;
+constexpr std::size_t kMinRoom = 64;
 
 int priority_of(LogLevel level) {
   constexpr std::array<int, 5> kPriorities = {LOG_DEBUG, LOG_NOTICE, LOG_WARNING, LOG_ERR,
@@ -54,7 +54,7 @@ LogFrame::LogFrame(const LogOptions& options, const LogRecord& record) : rest_(r
   if (options.target == LogTarget::kSyslog) tail_.remove_suffix(1);
   const std::size_t taken = head_.size() - uncounted + tail_.size() - (is_stream ? 1 : 0);
   const std::size_t limit = is_stream ? options.limit : std::min(options.limit, kLongestDatagram);
-  room_ = std::max(kLeastRoom, limit - std::min(limit, taken));
+  room_ = std::max(kMinRoom, limit - std::min(limit, taken));
 }
 
 void LogFrame::begin_text(const LogRecord& record) {

@@ -43,10 +43,10 @@ class Loop {
   // Startup (loop.cc).
   base::Result<void> set_up();
   base::Result<void> watch_signals();
-  void let_pools_count_jobs();
+  void count_jobs_in_pools();
   /// Calls Service::on_snapshot.
   static void publish_snapshot(const RunningService& one);
-  void listen_for_questions();
+  void begin_control_server();
   void every(std::chrono::milliseconds interval, base::Event::Action action);
   void start_services();
   void give_up(const RunningService& service);
@@ -70,7 +70,7 @@ class Loop {
 
   // Stops and reloads (events.cc).
   void stop(bool is_graceful);
-  void time_to_stop_is_up();
+  void stop_timed_out();
   void go_on_stopping();
   void carry_out(const StopOrder& order);
   void replace_children();

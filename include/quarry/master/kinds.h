@@ -59,7 +59,7 @@ struct Number {
 };
 
 /// rlimit_files: with fewer, neither the master nor a worker could start.
-inline constexpr std::uint64_t kLeastFiles = 64;
+inline constexpr std::uint64_t kMinFiles = 64;
 
 /// As in PHP-FPM, -1 means the system's maximum.
 struct Backlog {

@@ -19,7 +19,7 @@ namespace quarry::master {
 namespace {
 
 constexpr std::uintmax_t kMaxFileSize = std::uintmax_t{1} << 20;
-constexpr std::size_t kMostFiles = 1000;
+constexpr std::size_t kMaxFiles = 1000;
 
 base::Result<std::string> read_text(const std::filesystem::path& path) {
   const auto unreadable = [&](const std::string& why) {
@@ -31,7 +31,7 @@ base::Result<std::string> read_text(const std::filesystem::path& path) {
   if (error) return unreadable(error.message());
   if (std::filesystem::is_directory(status)) return unreadable("it is a folder");
   // Opening a FIFO would block until it has a writer.
-  if (!std::filesystem::is_regular_file(status)) return unreadable("it is no file");
+  if (!std::filesystem::is_regular_file(status)) return unreadable("it is not a regular file");
   std::ifstream file(path, std::ios::binary);
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error) return unreadable(error.message());
@@ -69,16 +69,17 @@ base::Result<std::string> value_of(std::string_view reference) {
     return std::string(reference.substr(colon + 2));
   }
   if (found == nullptr) {
-    return base::fail(base::ErrorCode::kInvalid,
-                      fmt::format("${{{0}}}: there is no such variable in the environment; "
-                                  "${{{0}:-TEXT}} has a default",
-                                  base::printable(name)));
+    return base::fail(
+        base::ErrorCode::kInvalid,
+        fmt::format(
+            "${{{0}}}: there is no such variable in the environment; ${{{0}:-TEXT}} has a default",
+            base::printable(name)));
   }
   std::string value = found;
   if (value.find("${") != value.npos || value.find("$pool") != value.npos ||
       value.find('\n') != value.npos) {
     return base::fail(base::ErrorCode::kInvalid,
-                      fmt::format("${{{}}}: the variable holds $pool, ${{ or a line end itself",
+                      fmt::format("${{{}}}: the variable itself contains $pool, ${{ or a newline",
                                   base::printable(name)));
   }
   return value;
@@ -95,7 +96,7 @@ base::Result<std::string> with_environment(std::string_view value) {
     text += value.substr(0, start);
     if (start == value.size()) return text;
     if (end == std::string_view::npos) {
-      return base::fail(base::ErrorCode::kInvalid, "${ has no } behind it");
+      return base::fail(base::ErrorCode::kInvalid, "${ is not closed by }");
     }
     QUARRY_TRY_ASSIGN(const std::string found, value_of(value.substr(start + 2, end - start - 2)));
     text += found;
@@ -143,14 +144,14 @@ class ConfigReader {
     const auto same =
         std::ranges::find(files_.merged.sections, section.name, &base::IniSection::name);
     if (section.name != "global" && same != files_.merged.sections.end()) {
-      return complain(section.line, fmt::format("[{}] was begun at {} already", section.name,
+      return complain(section.line, fmt::format("[{}] already exists at {}", section.name,
                                                 files_.place_of(same->line)));
     }
     files_.merged.sections.push_back(std::move(section));
   }
 
   void add_matching(const base::IniEntry& include, const std::string& includer) {
-    if (include.value.empty()) return complain(include.line, "include: it names no file");
+    if (include.value.empty()) return complain(include.line, "include: the file name is missing");
     const auto folder = std::filesystem::path(includer).parent_path();
     const std::string pattern = (folder / include.value).string();
     auto paths = paths_matching(pattern);
@@ -164,8 +165,8 @@ class ConfigReader {
         complain(include.line, fmt::format("include: {} includes itself", path));
         continue;
       }
-      if (files_.paths.size() >= kMostFiles) {
-        return complain(include.line, fmt::format("include: more than {} files", kMostFiles));
+      if (files_.paths.size() >= kMaxFiles) {
+        return complain(include.line, fmt::format("include: more than {} files", kMaxFiles));
       }
       const auto text = read_text(path);
       if (!text) {

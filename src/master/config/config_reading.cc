@@ -62,7 +62,8 @@ class Checker {
   }
 
   /// Warns about those of DIRECTIVES that are set in the section and need root.
-  void warn_of_what_needs_root(const Lines& lines, std::initializer_list<const char*> directives) {
+  void warn_of_settings_that_need_root(const Lines& lines,
+                                       std::initializer_list<const char*> directives) {
     if (running_as_root_) return;
     for (const char* each : directives) {
       const auto at = lines.find(each);
@@ -90,7 +91,7 @@ class Checker {
       const Lines lines = apply(section, http);
       http.listen_place = place_of(lines, "listen");
       check_user(lines, http.line, http.user, http.group, http.run_as);
-      warn_of_what_needs_root(lines, {"user", "group"});
+      warn_of_settings_that_need_root(lines, {"user", "group"});
       check_process(http.process, running_as_root_, findings(lines));
       if (!http.listen && !lines.contains("listen")) {
         report(http.line, "[http] needs listen = ADDRESS:PORT");
@@ -127,9 +128,9 @@ class Checker {
     if (address) {
       global.control = *address;
     } else {
-      report(lines.at("pid"), fmt::format("pid: the control socket would be beside it, but {}: set "
-                                          "control.socket",
-                                          address.error().message));
+      report(lines.at("pid"),
+             fmt::format("pid: the control socket would be next to it, but {}: set control.socket",
+                         address.error().message));
     }
   }
 
@@ -182,7 +183,8 @@ class Checker {
       report(section.line, "the name of a pool has at most 32 printable characters");
     }
     if (pool.name.find('$') != std::string::npos) {
-      report(section.line, "the name of a pool has no $: $pool stands for the name");
+      report(section.line,
+             "the name of a pool must not contain $, because $pool stands for the name");
     }
     const Lines lines = apply(section, pool);
     pool.listen_place = place_of(lines, "listen");
@@ -198,7 +200,7 @@ class Checker {
     check_slow_log(lines, pool);
     note_file(lines, pool.name, "access.log", pool.access.path);
     note_file(lines, pool.name, "slowlog", pool.slow_log.path);
-    warn_of_what_needs_root(lines, {"user", "group", "listen.owner", "listen.group"});
+    warn_of_settings_that_need_root(lines, {"user", "group", "listen.owner", "listen.group"});
     check_process(pool.process, running_as_root_, findings(lines));
     check_service(lines, pool);
     check_status(lines, pool);
@@ -208,11 +210,10 @@ class Checker {
   void check_pool_user(const Lines& lines, PoolConfig& pool) {
     check_user(lines, pool.line, pool.user, pool.group, pool.run_as);
     if (running_as_root_ && pool.user.empty()) {
-      report(pool.line,
-             fmt::format("[{}] needs user = NAME: quarryd was started as root, and files that root "
-                         "makes beside a repository lock its owner out (user = root if that is "
-                         "meant)",
-                         pool.name));
+      report(pool.line, fmt::format("[{}] needs user = NAME, because quarryd was started as root: "
+                                    "files that root creates next to a repository would lock out "
+                                    "its owner (set user = root if that is intended)",
+                                    pool.name));
     }
   }
 
@@ -220,7 +221,7 @@ class Checker {
   void check_user(const Lines& lines, int section_line, const std::string& user,
                   const std::string& group, std::optional<Credentials>& run_as) {
     if (user.empty()) {
-      if (!group.empty()) report(lines.at("group"), "group needs a user beside it");
+      if (!group.empty()) report(lines.at("group"), "group also needs user");
       return;
     }
     const auto at = lines.find("user");
@@ -244,15 +245,15 @@ class Checker {
   void check_slow_log(const Lines& lines, const PoolConfig& pool) {
     if (pool.slow_log.timeout.count() == 0 || lines.contains("slowlog")) return;
     report(lines.at("request_slowlog_timeout"),
-           "request_slowlog_timeout needs slowlog = FILE beside it");
+           "request_slowlog_timeout also needs slowlog = FILE");
   }
 
   void note_access_line(const Lines& lines, const PoolConfig& pool) {
     for (const auto& [directive, line] : lines) {
-      constexpr auto kSaysWho = std::to_array<std::string_view>(
+      constexpr auto kRestrictAccess = std::to_array<std::string_view>(
           {"listen.acl_groups", "listen.acl_users", "listen.allowed_clients", "listen.group",
            "listen.mode", "listen.owner"});
-      if (std::ranges::find(kSaysWho, directive) == kSaysWho.end()) continue;
+      if (std::ranges::find(kRestrictAccess, directive) == kRestrictAccess.end()) continue;
       access_lines_.emplace(pool.name, line);
     }
   }
@@ -288,7 +289,7 @@ class Checker {
     }
     const auto needs_path = [&](const char* word) {
       if (!pool.status_path.empty() || lines.contains("pm.status_path")) return;
-      report(lines.at(word), fmt::format("{} needs pm.status_path = PATH beside it", word));
+      report(lines.at(word), fmt::format("{} also needs pm.status_path = PATH", word));
     };
     if (pool.status_listen) needs_path("pm.status_listen");
     if (pool.status_all) needs_path("pm.status_all");
@@ -308,9 +309,10 @@ class Checker {
     for (const PoolConfig& pool : reading_.config.pools) first += first_children(pool.processes);
     const std::uint64_t limit = reading_.config.global.process_max;
     if (limit == 0 || limit >= first) return;
-    notices_.emplace(max_line_, fmt::format("process.max: {} is less than the {} children that the "
-                                            "pools start with",
-                                            limit, first));
+    notices_.emplace(
+        max_line_,
+        fmt::format("process.max: {} is less than the {} children that the pools start with", limit,
+                    first));
   }
 
   void check_listens() {
@@ -327,7 +329,7 @@ class Checker {
       add(pool.status_listen, pool.name, pool.line);
     }
     if (const auto section = listens.listener_at(global.pid_file)) {
-      report(0, fmt::format("pid: {} is what [{}] listens on", global.pid_file, *section));
+      report(0, fmt::format("pid: {} is the socket of [{}]", global.pid_file, *section));
     }
   }
 
@@ -340,9 +342,10 @@ class Checker {
     const bool is_known =
         std::ranges::any_of(pools, [&](const PoolConfig& pool) { return pool.name == http->pool; });
     if (http->pool.empty() ? pools.size() > 1 : !is_known) {
-      report(http->line, http->pool.empty() ? "[http] needs pool = NAME where there are several"
-                                            : fmt::format("[http]: there is no pool \"{}\"",
-                                                          base::printable(http->pool)));
+      report(http->line,
+             http->pool.empty()
+                 ? "[http] needs pool = NAME, because there are several pools"
+                 : fmt::format("[http]: there is no pool \"{}\"", base::printable(http->pool)));
       return;
     }
     if (pools.empty()) return;
@@ -352,8 +355,8 @@ class Checker {
                                      "[{}] listen on ADDRESS:PORT",
                                      pool.listen->path(), pool.name));
     }
-    const bool is_known_whom = !running_as_root_ || http->run_as || pool.run_as;
-    if (!is_known_whom) return;  // which was reported
+    const bool has_known_user = !running_as_root_ || http->run_as || pool.run_as;
+    if (!has_known_user) return;  // which was reported
     const auto refused = why_front_is_refused(pool, http->run_as ? http->run_as : pool.run_as);
     if (refused)
       report(access_lines_.contains(pool.name) ? access_lines_[pool.name] : http->line, *refused);

@@ -67,7 +67,7 @@ std::optional<std::string> Listens::add(const SocketAddress& address, const std:
   if (other->address == address) {
     return fmt::format("[{}] and [{}] both listen on {}", other->section, section, address.str());
   }
-  return fmt::format("[{}] cannot listen on {} beside [{}] on {}", section, address.str(),
+  return fmt::format("[{}] cannot listen on {}, because [{}] listens on {}", section, address.str(),
                      other->section, other->address.str());
 }
 
@@ -89,7 +89,7 @@ std::optional<std::string> WrittenFiles::add(const std::string& section,
     files_.push_back({section, directive, path});
     return std::nullopt;
   }
-  return fmt::format("{}: {} is the {} of [{}], too", directive, path, other->directive,
+  return fmt::format("{}: {} is also the {} of [{}]", directive, path, other->directive,
                      other->section);
 }
 

@@ -34,7 +34,7 @@ struct Ident : Text {
   static Result<void> put(std::string& target, Value value) {
     const bool is_word = base::printable(value, 64) == value && value.find(' ') == value.npos;
     if (value.empty() || !is_word) {
-      return fail(ErrorCode::kInvalid, "it is one word of at most 64 printable characters");
+      return fail(ErrorCode::kInvalid, "it must be one word of at most 64 printable characters");
     }
     return Text::put(target, value);
   }
@@ -81,14 +81,14 @@ constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
     {"syslog.facility", Facility(), QUARRY_FIELD(log.facility)},
     {"syslog.ident", Ident(), QUARRY_FIELD(log.ident)},
     {"log_level", Choice<kLogLevels>(), QUARRY_FIELD(log.level)},
-    {"log_limit", Number<base::kLeastLogLimit>(), QUARRY_FIELD(log.limit)},
+    {"log_limit", Number<base::kMinLogLimit>(), QUARRY_FIELD(log.limit)},
     {"log_buffering", Switch(), QUARRY_FIELD(log.is_buffered)},
     {"log_format", Choice<kLogForms>(), QUARRY_FIELD(log.form)},
     {"pid", Path(), QUARRY_FIELD(pid_file)},
     {"control.socket", ControlSocket(), QUARRY_FIELD(control)},
     {"process_control_timeout", Duration(), QUARRY_FIELD(process_control_timeout)},
     {"daemonize", Switch(), QUARRY_FIELD(daemonize)},
-    {"rlimit_files", Number<kLeastFiles>(), QUARRY_FIELD(limits.files)},
+    {"rlimit_files", Number<kMinFiles>(), QUARRY_FIELD(limits.files)},
     {"rlimit_core", CoreLimit(), QUARRY_FIELD(limits.core)},
     {"process.priority", Priority(), QUARRY_FIELD(priority)},
     {"process.max", Number<>(), QUARRY_FIELD(process_max)},
@@ -141,7 +141,7 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
 });
 
 constexpr auto kProcessDirectives = std::to_array<Directive<ProcessSettings>>({
-    {"rlimit_files", Number<kLeastFiles>(), QUARRY_FIELD(limits.files)},
+    {"rlimit_files", Number<kMinFiles>(), QUARRY_FIELD(limits.files)},
     {"rlimit_core", CoreLimit(), QUARRY_FIELD(limits.core)},
     {"process.priority", Priority(), QUARRY_FIELD(priority)},
     {"process.dumpable", Switch(), QUARRY_FIELD(dumpable)},

@@ -26,12 +26,12 @@ Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t least, s
   const auto number = base::parse_number<std::uint64_t>(text);
   if (number && *number >= least && *number <= max) return *number;
   return invalid(
-      fmt::format("\"{}\" is no whole number from {} to {}", printable(text), least, max));
+      fmt::format("\"{}\" is not a whole number from {} to {}", printable(text), least, max));
 }
 
 Result<std::string> parse_path(std::string_view text) {
   if (text.starts_with('/')) return std::string(text);
-  return invalid(fmt::format("\"{}\" is no absolute path", printable(text)));
+  return invalid(fmt::format("\"{}\" is not an absolute path", printable(text)));
 }
 
 std::vector<std::string> split_list(std::string_view text) {
@@ -61,7 +61,7 @@ Result<void> Size::put(std::uint64_t& target, const std::string& value) {
   const auto number = base::parse_number<std::uint64_t>(digits);
   if (!number || *number == 0 ||
       *number > (std::numeric_limits<std::uint64_t>::max() >> (shift + 1))) {
-    return invalid(fmt::format("\"{}\" is no size: write bytes, or a number with K, M or G",
+    return invalid(fmt::format("\"{}\" is not a size: write bytes, or a number with K, M or G",
                                printable(value)));
   }
   target = *number << shift;
@@ -88,7 +88,7 @@ Result<void> Duration::put(std::chrono::milliseconds& target, const std::string&
   const auto number = base::parse_number<std::uint64_t>(text.substr(0, end));
   if (!number || unit == kUnits.end()) {
     return invalid(
-        fmt::format("\"{}\" is no duration: write seconds, or a number with ms, s, m, h or d",
+        fmt::format("\"{}\" is not a duration: write seconds, or a number with ms, s, m, h or d",
                     printable(text)));
   }
   if (*number > kMax / unit->second) {
@@ -119,7 +119,7 @@ Result<void> Switch::put(bool& target, const std::string& value) {
 Result<void> Mode::put(mode_t& target, const std::string& value) {
   const auto mode = base::parse_number<mode_t>(value, 8);
   if (!mode || *mode > 0777) {
-    return invalid(fmt::format("\"{}\" is no file mode such as 0660", printable(value)));
+    return invalid(fmt::format("\"{}\" is not a file mode such as 0660", printable(value)));
   }
   target = *mode;
   return {};
@@ -139,7 +139,7 @@ Result<void> Facility::put(int& target, const std::string& value) {
     target = *facility;
     return {};
   }
-  return invalid(fmt::format("\"{}\" is no facility of syslog(3), such as daemon or local0",
+  return invalid(fmt::format("\"{}\" is not a facility of syslog(3), such as daemon or local0",
                              printable(value)));
 }
 
@@ -149,9 +149,9 @@ Result<void> PagePath::put(std::string& target, const std::string& value) {
            std::string_view("/_-.~").find(c) != std::string_view::npos;
   };
   if (value.size() < 2 || !value.starts_with('/') || !std::ranges::all_of(value, is_allowed)) {
-    return invalid(
-        fmt::format("\"{}\" is no path of a page: write / and then letters, digits and / _ - . ~",
-                    printable(value)));
+    return invalid(fmt::format(
+        "\"{}\" is not the path of a page: write / and then letters, digits and / _ - . ~",
+        printable(value)));
   }
   target = value;
   return {};
@@ -204,7 +204,7 @@ Shown Networks::show(const std::vector<std::string>& networks) {
 Result<void> Priority::put(std::optional<int>& target, const std::string& value) {
   const auto number = base::parse_number<int>(value);
   if (!number || *number < -19 || *number > 20) {
-    return invalid(fmt::format("\"{}\" is no whole number from -19 to 20", printable(value)));
+    return invalid(fmt::format("\"{}\" is not a whole number from -19 to 20", printable(value)));
   }
   target = *number;
   return {};

@@ -91,9 +91,9 @@ void check_socket_access(PoolConfig& pool, const Findings& findings) {
   if (access.empty()) return;
   const auto warn_of_no_effect = [&](const char* directive, const std::string& value) {
     if (value.empty()) return;
-    findings.notice(directive, fmt::format("{} is ignored beside listen.acl_users and "
-                                           "listen.acl_groups",
-                                           directive));
+    findings.notice(
+        directive,
+        fmt::format("{} is ignored with listen.acl_users or listen.acl_groups", directive));
   };
   warn_of_no_effect("listen.owner", pool.listen_owner);
   warn_of_no_effect("listen.group", pool.listen_group);

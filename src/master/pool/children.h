@@ -40,7 +40,7 @@ struct Child {
   std::optional<std::chrono::steady_clock::time_point> asked_to_end_at;
   std::unique_ptr<ChildOutput> output;  // null: not captured
   std::int64_t slow_request = 0;        // start of the last request in the slow log
-  bool was_told_to_reopen = false;      // asked to reopen its logs; it exits if it cannot
+  bool was_asked_to_reopen = false;     // asked to reopen its logs; it exits if it cannot
 };
 
 /// Children that wait for a connection and were not asked to end, longest idle first.

@@ -39,7 +39,7 @@ base::Result<void> Scaling::set_up() {
   if (!policy_->is_woken_by_connections()) return {};
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    return base::fail_errno("cannot make the child_accept pipe");
+    return base::fail_errno("cannot create the child_accept pipe");
   }
   accept_read_.reset(ends[0]);
   accept_write_.reset(ends[1]);
@@ -135,14 +135,13 @@ void Scaling::give(Advice advice) {
   if (advice == Advice::kNone || !is_new) return;
   if (advice == Advice::kMaxChildrenReached) {
     children_.watch().max_children_reached();
-    base::log(
-        LogLevel::kWarning,
-        "[{}] has reached pm.max_children ({}) while more connections come: consider raising it",
-        service_.name, service_.processes.max_children);
+    base::log(LogLevel::kWarning,
+              "[{}] has reached pm.max_children ({}) and needs more children: consider raising it",
+              service_.name, service_.processes.max_children);
   } else {
     base::log(LogLevel::kWarning,
-              "[{}] is busy: children are started faster and faster; consider raising "
-              "pm.start_servers or pm.min_spare_servers and pm.max_spare_servers",
+              "[{}] is busy: the rate of starts is increasing; consider raising pm.start_servers "
+              "or pm.min_spare_servers and pm.max_spare_servers",
               service_.name);
   }
 }

@@ -21,7 +21,7 @@ using base::ErrorCode;
 using nlohmann::json;
 
 constexpr int kVersion = 1;
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
 base::Result<void> keep_open(int fd) {
   if (::fcntl(fd, F_SETFD, 0) == 0) return {};
@@ -45,9 +45,9 @@ base::Result<base::Fd> take_descriptor(int number) {
 
 base::Result<std::string> read_all(const base::Fd& fd) {
   struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return base::fail_errno("cannot look at the handover");
-  if (static_cast<std::size_t>(status.st_size) > kMostBytes)
-    return base::fail(ErrorCode::kLimit, "too long a handover");
+  if (::fstat(fd.get(), &status) != 0) return base::fail_errno("cannot examine the handover");
+  if (static_cast<std::size_t>(status.st_size) > kMaxBytes)
+    return base::fail(ErrorCode::kLimit, "the handover is too long");
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
   if (::pread(fd.get(), text.data(), text.size(), 0) != status.st_size) {
     return base::fail_errno("cannot read the handover");
@@ -141,7 +141,7 @@ base::Result<InheritedBoard> read_board(const json& from) {
 base::Result<Handover> parse(const std::string& text) {
   const json document = json::parse(text, nullptr, false);
   if (!document.is_object() || document.value("version", 0) != kVersion) {
-    return base::fail(ErrorCode::kInvalid, "the handover is not of this version");
+    return base::fail(ErrorCode::kInvalid, "the handover is of another version");
   }
   Handover handover;
   handover.generation = document.value("generation", std::uint64_t{1});
@@ -186,9 +186,9 @@ base::Result<base::Fd> write_handover(const Handover& handover) {
     document["boards"].push_back(std::move(written));
   }
   const std::string text = document.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() > kMostBytes) return base::fail(ErrorCode::kLimit, "too long a handover");
+  if (text.size() > kMaxBytes) return base::fail(ErrorCode::kLimit, "the handover is too long");
   base::Fd fd(::memfd_create("quarry-handover", 0));
-  if (!fd) return base::fail_errno("cannot make memory for the handover");
+  if (!fd) return base::fail_errno("cannot create memory for the handover");
   if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return base::fail_errno("cannot write the handover");
   }
@@ -216,7 +216,7 @@ base::Result<std::optional<Handover>> take_handover() {
   ::unsetenv(kHandoverVariable);
   const auto value = base::parse_number<int>(number);
   if (!value) {
-    return base::fail(ErrorCode::kInvalid, fmt::format("{} is no number", kHandoverVariable));
+    return base::fail(ErrorCode::kInvalid, fmt::format("{} is not a number", kHandoverVariable));
   }
   QUARRY_TRY_ASSIGN(const base::Fd fd, take_descriptor(*value));
   QUARRY_TRY_ASSIGN(const std::string text, read_all(fd));

@@ -69,7 +69,7 @@ class PreviousGeneration {
   };
 
   void read_control(Line& line, pid_t pid);
-  void ask_those_who_may_end();
+  void ask_next_to_end();
 
   std::vector<PreviousChild> children_;
   bool is_asking_ = false;

@@ -86,7 +86,8 @@ AfterCheck Reloading::check_ended(int status) {
   const auto if_failed = is_emergency_ ? AfterCheck::kReplaceChildren : AfterCheck::kNothing;
   if (is_outdated_) return ask(is_emergency_) ? AfterCheck::kNothing : if_failed;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return AfterCheck::kExecute;
-  base::log(LogLevel::kError, "not reloaded: the new configuration, or the new program, is wrong");
+  base::log(LogLevel::kError,
+            "not reloaded: the check of the new configuration or program has failed");
   for (std::string_view rest = output; !rest.empty();) {
     base::log(LogLevel::kError, "  {}", base::printable(base::take_until(rest, '\n'), 1000));
   }

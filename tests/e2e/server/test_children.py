@@ -54,7 +54,7 @@ def test_limit_that_the_system_refuses_is_the_highest_possible_and_a_warning(sta
     server = start({"rlimit_files": above_what_anybody_may})
     hard = daemon.limit(os.getpid(), "Max open files")[1]
     assert daemon.limit(server.child(), "Max open files") == (hard, hard)
-    assert f"rlimit_files cannot be {above_what_anybody_may}" in server.log()
+    assert f"cannot set rlimit_files to {above_what_anybody_may}" in server.log()
 
 
 def test_priority_of_master_workers_and_gateway(start):
@@ -238,7 +238,7 @@ def test_access_list_lets_users_and_groups_connect_and_nobody_else(start, open_f
                   "other::---", "group::---"):
         assert entry in entries
     assert path.stat().st_uid == 0
-    assert "listen.owner is ignored beside listen.acl_users and listen.acl_groups" in server.log()
+    assert "listen.owner is ignored with listen.acl_users or listen.acl_groups" in server.log()
     assert may_connect(path, NOBODY.pw_uid)
     assert not may_connect(path, users[1].pw_uid)
     text = server.config.read_text()

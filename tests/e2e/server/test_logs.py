@@ -353,7 +353,7 @@ def test_an_access_log_on_standard_error_stays_there_after_a_signal(start, tmp_p
     server = start({"error_log": str(log)}, {"access.log": name, "access.format": '"asked %r"'})
     server.ask(REQUEST_URI="/first")
     server.main.send(number)
-    wait_until(lambda: "the logs were opened again" in log.read_text() or log.read_text().count("ready: ") == 2,
+    wait_until(lambda: "the logs were reopened" in log.read_text() or log.read_text().count("ready: ") == 2,
                "what the signal does")
     for path in ("/second", "/third"):
         server.ask(REQUEST_URI=path)
@@ -364,7 +364,7 @@ def test_an_access_log_on_standard_error_stays_there_after_a_signal(start, tmp_p
 def test_an_error_log_on_standard_error_stays_there_after_a_signal(start):
     server = start({"error_log": "/proc/self/fd/2"})
     server.main.send(signal.SIGUSR1)
-    wait_until(lambda: "the logs were opened again" in server.main.output(), "what the signal does")
+    wait_until(lambda: "the logs were reopened" in server.main.output(), "what the signal does")
     for _ in range(2):
         server.ask(method="PUT")
     wait_until(lambda: server.main.output().count("method PUT is not served") == 2, "the worker's lines")
@@ -381,8 +381,8 @@ def test_both_logs_are_appended_to(start, access, tmp_path):
 
 
 @pytest.mark.parametrize("format, complaint", [
-    ("%R %z", "there is no placeholder %z"), ("%{secs}d", '%d knows no "secs"'), ("%e", "%e needs a name"),
-    ("%{child}p", "%p takes nothing in braces"), ("%{micro d", "%{ has no }"), ("100%", "nothing follows the last %")])
+    ("%R %z", "there is no placeholder %z"), ("%{secs}d", '%d does not support "secs"'), ("%e", "%e needs a name"),
+    ("%{child}p", '%p does not take "child" in braces'), ("%{micro d", "%{ is not closed"), ("100%", "nothing follows the last %")])
 def test_a_wrong_access_format_is_named_with_file_and_line(start, format, complaint):
     config = start.config({}, {"access.format": f'"{format}"'})
     line = next(i for i, text in enumerate(lines(config), 1) if "access.format" in text)

@@ -42,7 +42,7 @@ def is_served(server) -> bool:
     ("global", "pid = /nobody/has/it.pid\ncontrol.socket = off", "pid: cannot write the pid file /nobody/has/it.pid"),
     ("www", "access.log = /nobody/has/it.log", "[www] access.log: cannot open the log /nobody/has/it.log"),
     ("www", "slowlog = /nobody/has/it.log\nrequest_slowlog_timeout = 1s", "[www] slowlog: cannot open the log"),
-    ("www", "rlimit_files = 8", "rlimit_files: \"8\" is no whole number from 64"),
+    ("www", "rlimit_files = 8", "rlimit_files: \"8\" is not a whole number from 64"),
 ])
 def test_what_cannot_be_opened_is_no_reload(server, section, line, reason):
     text = server.config.read_text()
@@ -75,7 +75,7 @@ def test_socket_that_somebody_removed_is_done_without(start, tmp_path, what):
     connected = fastcgi.connect(server.socket)
     (server.socket if what == "the pool's" else tmp_path / "q.control").unlink()
     reload(server)
-    assert "no new connection comes there any more" in server.log()
+    assert "new connections do not arrive there" in server.log()
     connected.sendall(fastcgi.request(fastcgi.params_for("/ping")))
     assert fastcgi.read_page(connected).body == b"pong"
     assert server.main.is_running()
@@ -139,7 +139,7 @@ def test_crash_loop_is_backed_off_with_emergency_restarts_too(start):
         return "children end too soon: the next start is in 5000 ms" in server.log()
     wait_until(has_had_enough, "the longest pause between starts")
     assert server.log().count("becomes ") == 1
-    assert "all were replaced in this time already" in server.log()
+    assert "all were already replaced in this time" in server.log()
 
 
 def test_emergency_replaces_the_children_although_the_configuration_is_wrong(start):
@@ -174,7 +174,7 @@ def test_old_worker_that_does_not_finish_is_told_of(start):
     held = fastcgi.hold(server.socket)
     wait_until(lambda: daemon.bytes_read(old) > read_before, "the request in the worker's hands")
     reload(server)
-    server.wait_for_log(f"child {old} of generation 1 does not end within")
+    server.wait_for_log(f"child {old} of generation 1 did not end within")
     wait_until(lambda: not process.exists(old), "its end")
     held.close()
 

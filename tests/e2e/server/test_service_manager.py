@@ -159,7 +159,7 @@ def test_pid_file_of_another_that_runs_is_refused(config, run, tmp_path):
     other.write_text(config.read_text().replace("pool.sock", "other.sock"))
     second = run(places.program("quarryd"), "--config", other)
     assert second.wait() == 1
-    assert f"{tmp_path}/pid is that of process {first.pid}, a quarryd that runs" in second.output()
+    assert f"{tmp_path}/pid belongs to process {first.pid}, a running quarryd" in second.output()
     assert b"A Fossil repository" in fastcgi.get(tmp_path / "pool.sock")
     workers = process.children(first.pid)
     os.kill(first.pid, signal.SIGKILL)
@@ -218,7 +218,7 @@ def test_relative_paths_are_under_the_prefix_wherever_it_is_started(fresh, run, 
     assert asked.returncode == 1 and "q.pid is relative to the --prefix of its quarryd" in asked.stderr
     assert server.stop() == 0
     without = run(places.program("quarryd"), "-c", path)
-    assert without.wait() == 1 and '"q.pid" is no absolute path' in without.output()
+    assert without.wait() == 1 and '"q.pid" is not an absolute path' in without.output()
     nowhere = run(places.program("quarryd"), "-c", path, "-p", tmp_path / "none")
     assert nowhere.wait() == 2
 
@@ -249,7 +249,7 @@ def test_start_whose_first_child_cannot_be_made_fails_at_once_and_says_why(open_
                        group=NOBODY_ELSE, extra_groups=[], env={**os.environ, "NOTIFY_SOCKET": str(open_folder / "notify")},
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (most, most)))  # noqa: PLW1509
         assert done.returncode == 1
-        assert "[pool www] no child can be started: cannot make a process" in done.stderr
+        assert "[pool www] cannot start any child: cannot create a process" in done.stderr
         assert "ready:" not in (open_folder / "error.log").read_text()
         assert not (open_folder / "pid").exists() and not (open_folder / "pool.sock").exists()
         manager.setblocking(False)

@@ -102,7 +102,7 @@ def test_address_in_use_fails_a_start_and_no_test(world):
 
 def test_what_cannot_be_listened_on(world):
     for listen, reason in ((world.folder / "none" / "pool.sock", "No such file"),
-                           (world.folder / "fresh.fossil", "it is not a socket"),
+                           (world.folder / "fresh.fossil", "is not a socket"),
                            ("192.0.2.77:9000", "192.0.2.77:9000")):
         world.set("www", listen=listen, listen__allowed_clients="192.0.2.77" if "192" in str(listen) else None)
         fails_alike(world, reason)
@@ -131,21 +131,21 @@ def test_file_that_cannot_be_made(world, name, word, place):
 
 def test_pid_file_in_the_place_of_a_socket(world):
     world.set("global", pid=world.folder / "pool.sock", control__socket="off")
-    fails_alike(world, "is what [www] listens on")
+    fails_alike(world, "is the socket of [www]")
 
 
 def test_pid_file_that_is_a_fifo(world):
     """Which nobody writes to: who would read it waits for ever."""
     os.mkfifo(world.folder / "q.pid")
     world.set("global", pid=world.folder / "q.pid", control__socket="off")
-    fails_alike(world, f"the pid file {world.folder}/q.pid is no file")
+    fails_alike(world, f"the pid file {world.folder}/q.pid is not a regular file")
 
 
 def test_pools_that_are_in_each_others_way(world):
     port = free_port()
     world.set("www", listen=f"127.0.0.1:{port}")
     world.set("other", listen=f"0.0.0.0:{port}")
-    fails_alike(world, f"[other] cannot listen on 0.0.0.0:{port} beside [www] on 127.0.0.1:{port}")
+    fails_alike(world, f"[other] cannot listen on 0.0.0.0:{port}, because [www] listens on 127.0.0.1:{port}")
 
 
 def test_too_few_descriptors_for_the_first_children(world):
@@ -187,7 +187,7 @@ def test_folder_that_a_child_may_not_enter(world, name):
     world.set("www", user="nobody")
     world.set(name, chdir=inside)
     fails_alike(world, f"[{name}]: cannot change to the folder {inside}")
-    assert f"no child can be started: cannot change to the folder {inside}" in world.run("--daemonize").stderr
+    assert f"cannot start any child: cannot change to the folder {inside}" in world.run("--daemonize").stderr
     assert "ready" not in world.log()
 
 

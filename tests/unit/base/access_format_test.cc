@@ -129,14 +129,15 @@ TEST_CASE("an invalid format is refused with a reason") {
   CHECK(mistake("%\xff") == "there is no placeholder %\\xff");
   CHECK(mistake("%R %") == "nothing follows the last % (%% is a %)");
   CHECK(mistake("%{micro}") == "nothing follows the last % (%% is a %)");
-  CHECK(mistake("%{micro d") == "%{ has no } behind it");
+  CHECK(mistake("%{micro d") == "%{ is not closed by }");
   CHECK(mistake("%{secs}d") ==
-        "%d knows no \"secs\", only seconds, milli, milliseconds, micro, microseconds");
-  CHECK(mistake("%{idle}C") == "%C knows no \"idle\", only total, user, system");
-  CHECK(mistake("%{x}M") == "%M knows no \"x\", only bytes, kilo, kilobytes, mega, megabytes");
+        "%d does not support \"secs\", only seconds, milli, milliseconds, micro, microseconds");
+  CHECK(mistake("%{idle}C") == "%C does not support \"idle\", only total, user, system");
+  CHECK(mistake("%{x}M") ==
+        "%M does not support \"x\", only bytes, kilo, kilobytes, mega, megabytes");
   CHECK(mistake("%e") == "%e needs a name: %{NAME}e");
   CHECK(mistake("%{}o") == "%o needs a name: %{NAME}o");
-  CHECK(mistake("%{child}p") == "%p takes nothing in braces, not \"child\"");
+  CHECK(mistake("%{child}p") == "%p does not take \"child\" in braces");
 }
 
 TEST_CASE("json is one object with everything") {

@@ -52,7 +52,7 @@ TEST_CASE("every mistake is found in one pass, with its line") {
   std::vector<int> lines;
   for (const IniMistake& mistake : file.mistakes) lines.push_back(mistake.line);
   CHECK(lines == std::vector<int>{1, 3, 4, 6, 7, 8, 9, 11, 12});
-  CHECK(file.mistakes[3].message == "a was set on line 5 already");
-  CHECK(file.mistakes[7].message == "[good] was begun on line 2 already");
+  CHECK(file.mistakes[3].message == "a is already set on line 5");
+  CHECK(file.mistakes[7].message == "[good] already exists on line 2");
   CHECK(parse_ini(std::string("[s]\na = x\0y\n", 12)).mistakes.size() == 1);
 }

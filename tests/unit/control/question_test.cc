@@ -34,28 +34,25 @@ TEST_CASE("a question is one of two lines, and nothing else is one") {
   }
 }
 
-TEST_CASE("asking without a master fails, whether its socket exists or not") {
-  const World world;
-  CHECK(ask(world.address, Question::kStatus).error().code == ErrorCode::kNotFound);
-  { auto gone = quarry::base::listen_on(world.address); }
-  const auto no_more = ask(world.address, Question::kStatus);
+TEST_CASE_FIXTURE(World, "asking without a master fails, whether its socket exists or not") {
+  CHECK(ask(address, Question::kStatus).error().code == ErrorCode::kNotFound);
+  { auto gone = quarry::base::listen_on(address); }
+  const auto no_more = ask(address, Question::kStatus);
   REQUIRE_FALSE(no_more);
   CHECK(no_more.error().code == ErrorCode::kNotFound);
-  CHECK(no_more.error().message.find("any more") != std::string::npos);
+  CHECK(no_more.error().message.find("nothing listens") != std::string::npos);
 }
 
-TEST_CASE("a server that does not accept or answer causes a timeout") {
-  const World world;
-  const auto silent = quarry::base::listen_on(world.address, {.backlog = 0});
+TEST_CASE_FIXTURE(World, "a server that does not accept or answer causes a timeout") {
+  const auto silent = quarry::base::listen_on(address, {.backlog = 0});
   REQUIRE(silent);
   for (int i = 0; i < 3; ++i) {
-    CHECK(ask(world.address, Question::kStatus, 50ms).error().code == ErrorCode::kBusy);
+    CHECK(ask(address, Question::kStatus, 50ms).error().code == ErrorCode::kBusy);
   }
 }
 
-TEST_CASE("a truncated answer is requested once more") {
-  const World world;
-  const auto listener = quarry::base::listen_on(world.address);
+TEST_CASE_FIXTURE(World, "a truncated answer is requested once more") {
+  const auto listener = quarry::base::listen_on(address);
   REQUIRE(listener);
   ::fcntl(listener->get(), F_SETFL, 0);
   const timeval patience{60, 0};
@@ -66,7 +63,7 @@ TEST_CASE("a truncated answer is requested once more") {
       ::send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
     }
   });
-  const auto answer = ask(world.address, Question::kStatus);
+  const auto answer = ask(address, Question::kStatus);
   server.join();
   REQUIRE(answer);
   CHECK(*answer == "whole\n");

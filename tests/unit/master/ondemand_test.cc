@@ -1,4 +1,4 @@
-// The races of an ondemand pool, with children that the test holds at each step.
+// Races of an ondemand pool, with children that the test stops at each step.
 #include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -17,8 +17,8 @@ using quarry::base::SocketAddress;
 
 namespace {
 
-/// A child as a worker is: accepting, accept(), accepted, and a word to the master. False: there
-/// was no connection.
+/// Accepts a connection like a worker: accepting, accept(), accepted, and a message to the master.
+/// False: there was no connection.
 bool accept_one(ChildContext& child, Fd* connection) {
   child.slot.accepting();
   connection->reset(::accept4(child.listener, nullptr, nullptr, SOCK_CLOEXEC));
@@ -156,8 +156,8 @@ TEST_CASE("a first accept() without a connection also makes the master watch the
     await_one(child, &first);
     world.say('g');
     if (child.index > 0) return sleep_for_ever(child);
-    // The master is told, and starts the sibling for the second connection; it is taken here,
-    // too.
+    // The master is notified and starts the sibling for the second connection, but this child takes
+    // it.
     sibling_is_here.await();
     Fd second(::accept4(child.listener, nullptr, nullptr, SOCK_CLOEXEC));
     world.say('g');

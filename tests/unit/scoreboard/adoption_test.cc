@@ -1,4 +1,4 @@
-// A board that another program goes on with, which is told by a third what it is like.
+// Adoption of a board by the next master, which knows its layout from the previous one.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/mman.h>

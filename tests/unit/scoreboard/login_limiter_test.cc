@@ -124,7 +124,7 @@ TEST_CASE("the right password gets in from a new address while others guess") {
   }
 }
 
-TEST_CASE_FIXTURE(Pool, "one address that guesses at one user does not slow him elsewhere") {
+TEST_CASE_FIXTURE(Pool, "one address that guesses at one user does not delay that user elsewhere") {
   for (int second = 0; second < 3600; ++second) {
     guess("owner", "198.51.100.1");
     now += kTicksPerSecond;
@@ -212,7 +212,7 @@ TEST_CASE_FIXTURE(Pool,
   CHECK(checked_of(10, "owner", kHome) == 1);
 }
 
-TEST_CASE_FIXTURE(Pool, "logins of one user from everywhere evict only his own pairs") {
+TEST_CASE_FIXTURE(Pool, "logins of one user from everywhere evict only that user's pairs") {
   CHECK(lets_in("owner", kHome));
   for (int i = 0; i < 10'000; ++i) CHECK(lets_in("member", new_network()));
   CHECK(checked_of(100, "owner") == 15);

@@ -45,7 +45,7 @@ TEST_CASE("a priority is a whole number from -19 to 20") {
   CHECK(settings_with("process.priority", "-19").priority == -19);
   CHECK(settings_with("process.priority", "20").priority == 20);
   CHECK(refusal("process.priority", "-20") ==
-        "process.priority: \"-20\" is no whole number from -19 to 20");
+        "process.priority: \"-20\" is not a whole number from -19 to 20");
   for (const char* wrong : {"21", "", "-", "--1", "high", "1.5"}) {
     CAPTURE(wrong);
     CHECK_FALSE(refusal("process.priority", wrong).empty());

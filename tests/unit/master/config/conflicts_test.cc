@@ -99,7 +99,7 @@ TEST_CASE("the pid file and a log, or logs of two kinds, must be different files
   CHECK_FALSE(files.add("global", "pid", "/nowhere/quarry.pid"));
   CHECK_FALSE(files.add("global", "error_log", "/nowhere/log"));
   CHECK(files.add("www", "access.log", "/nowhere/log") ==
-        "access.log: /nowhere/log is the error_log of [global], too");
+        "access.log: /nowhere/log is also the error_log of [global]");
   CHECK(files.add("www", "slowlog", "/nowhere/./quarry.pid").has_value());
 }
 
