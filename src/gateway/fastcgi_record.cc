@@ -30,7 +30,7 @@ bool append_request(evbuffer* out, std::string_view params, evbuffer* body) {
   };
   std::size_t left = body == nullptr ? 0 : evbuffer_get_length(body);
   while (left > 0) {
-    const std::size_t size = std::min(left, http::kMostContent);
+    const std::size_t size = std::min(left, http::kMaxContent);
     const auto head = header(size);
     if (evbuffer_add(out, head.data(), head.size()) != 0) return false;
     if (evbuffer_remove_buffer(body, out, size) != static_cast<int>(size)) return false;

@@ -7,7 +7,7 @@
 namespace quarry::http {
 namespace {
 
-constexpr std::size_t kLongestShortName = 127;
+constexpr std::size_t kMaxShortLength = 127;
 constexpr std::uint32_t kIsLong = 0x80000000U;
 
 std::uint8_t byte_at(std::string_view bytes, std::size_t at) {
@@ -15,7 +15,7 @@ std::uint8_t byte_at(std::string_view bytes, std::size_t at) {
 }
 
 void append_length(std::string& out, std::size_t length) {
-  if (length <= kLongestShortName) {
+  if (length <= kMaxShortLength) {
     out.push_back(static_cast<char>(length));
     return;
   }
@@ -25,7 +25,7 @@ void append_length(std::string& out, std::size_t length) {
 
 std::optional<std::size_t> take_length(std::string_view& pairs) {
   if (pairs.empty()) return std::nullopt;
-  const std::size_t size = byte_at(pairs, 0) <= kLongestShortName ? 1 : 4;
+  const std::size_t size = byte_at(pairs, 0) <= kMaxShortLength ? 1 : 4;
   if (pairs.size() < size) return std::nullopt;
   std::uint32_t length = 0;
   for (std::size_t i = 0; i < size; ++i) length = length << 8 | byte_at(pairs, i);
@@ -83,7 +83,7 @@ void append_record(std::string& out, std::uint8_t type, std::uint16_t request_id
 void append_stream(std::string& out, std::uint8_t type, std::uint16_t request_id,
                    std::string_view content) {
   while (!content.empty()) {
-    const std::string_view piece = content.substr(0, kMostContent);
+    const std::string_view piece = content.substr(0, kMaxContent);
     append_record(out, type, request_id, piece);
     content.remove_prefix(piece.size());
   }

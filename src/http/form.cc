@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "quarry/base/hex.h"
+#include "quarry/base/split.h"
 #include "quarry/http/syntax.h"
 
 namespace quarry::http {
@@ -29,11 +30,8 @@ std::string form_decode_leniently(std::string_view text) {
 
 std::optional<std::string> form_value(std::string_view query, std::string_view name) {
   while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(pair.size() + 1, query.size()));
-    const std::size_t equals = std::min(pair.find('='), pair.size());
-    if (pair.substr(0, equals) != name) continue;
-    return form_decode(pair.substr(std::min(equals + 1, pair.size())));
+    std::string_view value = base::take_until(query, '&');
+    if (base::take_until(value, '=') == name) return form_decode(value);
   }
   return std::string();
 }

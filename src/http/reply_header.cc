@@ -27,7 +27,7 @@ base::Result<void> take_status(std::string_view value, ReplyHeader& header) {
   // 1xx statuses are interim responses, not replies.
   if (number.size() != 3 || header.status < 200 || header.status > 599 ||
       (value.size() > 3 && value[3] != ' ')) {
-    return broken(fmt::format("the status \"{}\"", value));
+    return broken(fmt::format("invalid status \"{}\"", value));
   }
   header.reason = base::trim_blanks(value.substr(3));
   return {};
@@ -36,7 +36,7 @@ base::Result<void> take_status(std::string_view value, ReplyHeader& header) {
 base::Result<void> take_length(std::string_view value, ReplyHeader& header) {
   const auto length = base::parse_number<std::uint64_t>(value);
   if (!length || header.content_length) {
-    return broken(fmt::format("the Content-Length \"{}\"", value));
+    return broken(fmt::format("invalid Content-Length \"{}\"", value));
   }
   header.content_length = length;
   return {};
@@ -46,10 +46,10 @@ base::Result<void> take_field(std::string_view line, ReplyHeader& header, bool& 
   const std::size_t colon = line.find(':');
   const std::string_view name = line.substr(0, colon);
   if (colon == std::string_view::npos || !is_token(name)) {
-    return broken(fmt::format("the header line \"{}\"", line.substr(0, 100)));
+    return broken(fmt::format("invalid header line \"{}\"", line.substr(0, 100)));
   }
   const std::string_view value = base::trim_blanks(line.substr(colon + 1));
-  if (!is_field_value(value)) return broken(fmt::format("the value of the header {}", name));
+  if (!is_field_value(value)) return broken(fmt::format("invalid value of header {}", name));
   if (same_name(name, "Status")) {
     has_status = true;
     return take_status(value, header);
@@ -85,7 +85,7 @@ base::Result<ReplyHeader> parse_reply_header(std::string_view block) {
         std::any_of(header.fields.begin(), header.fields.end(),
                     [](const auto& field) { return same_name(field.first, "Location"); });
     if (moved) header.status = 302;
-    if (header.fields.empty() && !header.content_length) return broken("an answer without headers");
+    if (header.fields.empty() && !header.content_length) return broken("it has no headers");
   }
   if (header.reason.empty()) header.reason = reason_phrase(header.status);
   return header;

@@ -15,7 +15,7 @@ namespace quarry::http {
 namespace {
 
 /// Far more than any client sends; bounds the cost of checks that are quadratic in it.
-constexpr std::size_t kMostFields = 100;
+constexpr std::size_t kMaxFields = 100;
 
 using Verdict = std::optional<Refusal>;
 
@@ -36,7 +36,7 @@ Verdict read_request_line(std::string_view line, Head& head) {
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
   if (first == std::string_view::npos || first == last) {
-    return refuse(400, "the first line is no request");
+    return refuse(400, "the request line is malformed");
   }
   head.method = line.substr(0, first);
   const std::string_view target = line.substr(first + 1, last - first - 1);
@@ -45,11 +45,11 @@ Verdict read_request_line(std::string_view line, Head& head) {
     return static_cast<unsigned char>(c) > 0x20 && c != 0x7f;
   });
   if (!is_token(head.method) || target.empty() || !printable) {
-    return refuse(400, "the first line is no request");
+    return refuse(400, "the request line is malformed");
   }
   if (head.version != "HTTP/1.1" && head.version != "HTTP/1.0") {
-    if (!head.version.starts_with("HTTP/")) return refuse(400, "the first line is no request");
-    return refuse(505, "this server speaks HTTP/1.1 and HTTP/1.0");
+    if (!head.version.starts_with("HTTP/")) return refuse(400, "the request line is malformed");
+    return refuse(505, "only HTTP/1.1 and HTTP/1.0 are supported");
   }
   return std::nullopt;
 }
@@ -62,8 +62,8 @@ Verdict read_field(std::string_view line, Head& head) {
   if (colon == std::string_view::npos || !is_token(name) || !is_field_value(value)) {
     return refuse(400, "a header line is malformed");
   }
-  if (++head.fields > kMostFields) {
-    return refuse(431, fmt::format("more than {} headers", kMostFields));
+  if (++head.fields > kMaxFields) {
+    return refuse(431, fmt::format("more than {} headers", kMaxFields));
   }
   if (same_name(name, "Content-Length")) {
     const auto length = base::parse_number<std::uint64_t>(value);
@@ -75,25 +75,25 @@ Verdict read_field(std::string_view line, Head& head) {
     if (!is_host(value)) return refuse(400, "the Host header is malformed");
     ++head.hosts;
   } else if (same_name(name, "Expect") && !same_name(value, "100-continue")) {
-    return refuse(417, "the only expectation that is met is 100-continue");
+    return refuse(417, "only the expectation 100-continue is supported");
   }
   return std::nullopt;
 }
 
 Verdict judge(const Head& head, std::size_t max_body) {
   if (head.method != "GET" && head.method != "HEAD" && head.method != "POST") {
-    return refuse(405, fmt::format("the methods are {}", kAllowedMethods));
+    return refuse(405, fmt::format("only {} are allowed", kAllowedMethods));
   }
   if (head.hosts > 1 || (head.hosts == 0 && head.version == "HTTP/1.1")) {
-    return refuse(400, "there must be one Host header");
+    return refuse(400, "exactly one Host header is required");
   }
   if (head.transfer_encoding && head.content_length) {
-    return refuse(400, "Content-Length and Transfer-Encoding do not go together");
+    return refuse(400, "Content-Length and Transfer-Encoding cannot be combined");
   }
   if (head.transfer_encoding) return refuse(411, "a body needs a Content-Length");
   const std::uint64_t length = head.content_length.value_or(0);
   if (head.method != "POST") {
-    if (length > 0) return refuse(400, fmt::format("{} takes no body", head.method));
+    if (length > 0) return refuse(400, fmt::format("{} requests may not have a body", head.method));
     return std::nullopt;
   }
   if (!head.content_length) return refuse(411, "a body needs a Content-Length");

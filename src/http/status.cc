@@ -39,6 +39,21 @@ constexpr auto kReasons = std::to_array<std::pair<int, std::string_view>>({
     {507, "Insufficient Storage"},
 });
 
+// In both directions the first match counts.
+constexpr auto kErrorStatuses = std::to_array<std::pair<int, base::ErrorCode>>({
+    {400, base::ErrorCode::kInvalid},
+    {403, base::ErrorCode::kDenied},
+    {404, base::ErrorCode::kNotFound},
+    {409, base::ErrorCode::kConflict},
+    {409, base::ErrorCode::kLimit},
+    {503, base::ErrorCode::kBusy},
+    {507, base::ErrorCode::kNoSpace},
+    {401, base::ErrorCode::kDenied},
+    {411, base::ErrorCode::kInvalid},
+    {413, base::ErrorCode::kLimit},
+    {415, base::ErrorCode::kInvalid},
+});
+
 }  // namespace
 
 std::string_view reason_phrase(int status) {
@@ -48,47 +63,15 @@ std::string_view reason_phrase(int status) {
 }
 
 int status_of(base::ErrorCode code) {
-  switch (code) {
-    case base::ErrorCode::kInvalid:
-      return 400;
-    case base::ErrorCode::kDenied:
-      return 403;
-    case base::ErrorCode::kNotFound:
-      return 404;
-    case base::ErrorCode::kLimit:
-    case base::ErrorCode::kConflict:
-      return 409;
-    case base::ErrorCode::kBusy:
-      return 503;
-    case base::ErrorCode::kNoSpace:
-      return 507;
-    default:
-      return 500;
-  }
+  const auto* const found =
+      std::ranges::find(kErrorStatuses, code, [](auto& row) { return row.second; });
+  return found == kErrorStatuses.end() ? 500 : found->first;
 }
 
 base::ErrorCode error_code_of(long status) {
-  switch (status) {
-    case 400:
-    case 411:
-    case 415:
-      return base::ErrorCode::kInvalid;
-    case 401:
-    case 403:
-      return base::ErrorCode::kDenied;
-    case 404:
-      return base::ErrorCode::kNotFound;
-    case 409:
-      return base::ErrorCode::kConflict;
-    case 413:
-      return base::ErrorCode::kLimit;
-    case 503:
-      return base::ErrorCode::kBusy;
-    case 507:
-      return base::ErrorCode::kNoSpace;
-    default:
-      return base::ErrorCode::kIo;
-  }
+  const auto* const found =
+      std::ranges::find(kErrorStatuses, status, [](auto& row) { return row.first; });
+  return found == kErrorStatuses.end() ? base::ErrorCode::kIo : found->second;
 }
 
 }  // namespace quarry::http

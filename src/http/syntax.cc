@@ -11,10 +11,6 @@
 namespace quarry::http {
 namespace {
 
-bool is_letter_or_digit(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool is_token_char(char c) {
   return is_letter_or_digit(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
 }
@@ -25,12 +21,16 @@ bool is_control(char c) {
 
 }  // namespace
 
+bool is_letter_or_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
+  return !text.empty() && std::ranges::all_of(text, is_token_char);
 }
 
 bool is_field_value(std::string_view text) {
-  return std::none_of(text.begin(), text.end(), is_control);
+  return std::ranges::none_of(text, is_control);
 }
 
 bool is_host(std::string_view text) {
@@ -46,16 +46,19 @@ std::string_view take_line(std::string_view& text) {
 }
 
 bool same_name(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return base::ascii_lower(x) == base::ascii_lower(y); });
+  return std::ranges::equal(a, b, {}, base::ascii_lower, base::ascii_lower);
 }
 
-std::string percent_encode(std::string_view text) {
+std::string percent_encode(std::string_view text, std::string_view plain, std::string_view space) {
   std::string out;
   for (const char c : text) {
-    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                          (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_';
-    out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    if (is_letter_or_digit(c) || plain.contains(c)) {
+      out += c;
+    } else if (c == ' ') {
+      out += space;
+    } else {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
   }
   return out;
 }

@@ -96,38 +96,36 @@ std::string_view advice(int status) {
   switch (status) {
     case 400:
     case 417:
-      return "The address may be incomplete: try the one that you were sent, or start at the "
-             "project's first page.";
+      return "Check the address, or start at the project's home page.";
     case 401:
     case 403:
-      return "Log in as somebody who may see it, or ask who runs this server for the right to.";
+      return "Log in as a user with access, or ask the administrator of this server for access.";
     case 404:
-      return "Look whether the address is spelled as you were sent it, capital letters too. The "
-             "project may have been moved, or may not be for everybody.";
+      return "Check the spelling of the address, capital letters too. The project may have moved, "
+             "or you may not have access to it.";
     case 405:
     case 415:
-      return "Go back and follow the page's own links and buttons. To have the project's files, "
-             "use "
-             "the program fossil with the project's address: fossil clone.";
+      return "Go back and use the page's links and buttons. To get the project's files, clone it: "
+             "fossil clone.";
     case 408:
       return "Your connection may be slow or broken: try again.";
     case 411:
     case 413:
-      return "Send less at once, or ask who runs this server to allow more.";
+      return "Send less at once, or ask the administrator of this server to raise the limit.";
     case 429:
     case 503:
-      return "Nothing is wrong with what you asked for. Wait some seconds, then load the page "
-             "again.";
+      return "Nothing is wrong with your request. Wait a few seconds, then reload the page.";
     case 431:
       return "Delete this site's cookies in your browser, or shorten the address, and try again.";
     case 502:
     case 504:
-      return "Try again in a minute. If it stays so, tell who runs this server when it happened: "
-             "the server's log says why.";
+      return "Try again in a minute. If that does not help, tell the administrator of this server "
+             "when it happened: the server's log says why.";
     default:
-      return status >= 500 ? "Tell who runs this server when it happened: the server's log says "
-                             "why. Nothing of what you sent was stored."
-                           : "Go back, or start at the project's first page.";
+      return status >= 500
+                 ? "Tell the administrator of this server when it happened: the server's log says "
+                   "why. Nothing that you sent was stored."
+                 : "Go back, or start at the project's home page.";
   }
 }
 

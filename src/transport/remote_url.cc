@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "quarry/http/form.h"
+#include "quarry/http/syntax.h"
 
 namespace quarry::transport {
 namespace {
@@ -48,23 +49,8 @@ Result<std::string> decoded(std::string_view text) {
   return *std::move(made);
 }
 
-std::string encoded(std::string_view text, std::string_view plain, std::string_view space) {
-  std::string made;
-  for (const char c : text) {
-    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (is_letter || (c >= '0' && c <= '9') || plain.contains(c)) {
-      made += c;
-    } else if (c == ' ') {
-      made += space;
-    } else {
-      made += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return made;
-}
-
 std::string as_fossil(std::string_view text) {
-  return encoded(text, kPlain, "+");
+  return http::percent_encode(text, kPlain, "+");
 }
 
 Result<RemoteUrl::Scheme> scheme_of(const std::string& word) {
@@ -72,7 +58,7 @@ Result<RemoteUrl::Scheme> scheme_of(const std::string& word) {
   if (word == "https") return RemoteUrl::Scheme::kHttps;
   if (word == "ssh") return RemoteUrl::Scheme::kSsh;
   return fail(ErrorCode::kInvalid,
-              "a URL begins with http:, https:, ssh: or file:, not with " + word + ":");
+              "unknown URL scheme " + word + ": (use http:, https:, ssh: or file:)");
 }
 
 /// Parses what follows `file:` and optional slashes. Only ?fossil= ends the file name.
@@ -84,7 +70,7 @@ Result<RemoteUrl> parse_file(std::string_view text) {
     QUARRY_TRY_ASSIGN(made.program, decoded(text.substr(end + kProgram.size())));
   }
   QUARRY_TRY_ASSIGN(made.path, decoded(text.substr(0, end)));
-  if (made.path.empty()) return no_url("it names no file");
+  if (made.path.empty()) return no_url("it has no file name");
   return made;
 }
 
@@ -108,9 +94,9 @@ Result<void> check_ssh(RemoteUrl& made) {
   if (made.host.starts_with('[')) made.host = made.host.substr(1, made.host.size() - 2);
   // A leading dash would be taken for an option.
   if (made.host.starts_with('-') || made.user.starts_with('-')) {
-    return fail(ErrorCode::kInvalid, "no host has a name that begins with a dash");
+    return fail(ErrorCode::kInvalid, "a host or user name may not begin with a dash");
   }
-  if (made.path.empty()) return fail(ErrorCode::kInvalid, "the URL names no repository");
+  if (made.path.empty()) return fail(ErrorCode::kInvalid, "the URL has no repository path");
   return {};
 }
 
@@ -121,7 +107,7 @@ Result<RemoteUrl> RemoteUrl::parse(std::string_view text) {
   const std::size_t slashes = text.find("://");
   RemoteUrl made;
   if (slashes == std::string_view::npos) {
-    if (text.empty()) return fail(ErrorCode::kInvalid, "an empty URL");
+    if (text.empty()) return fail(ErrorCode::kInvalid, "the URL is empty");
     made.path = text;
     return made;
   }
@@ -142,7 +128,7 @@ std::string RemoteUrl::without_user() const {
   std::string text = scheme == Scheme::kHttps ? "https://" : "http://";
   text += host;
   if (!port.empty()) text += ":" + port;
-  return text + encoded(path, kPlainInRequest, "%20");
+  return text + http::percent_encode(path, kPlainInRequest);
 }
 
 std::string RemoteUrl::without_password() const {
@@ -151,7 +137,9 @@ std::string RemoteUrl::without_password() const {
   std::string text = scheme == Scheme::kSsh     ? "ssh://"
                      : scheme == Scheme::kHttps ? "https://"
                                                 : "http://";
-  if (!user.empty()) text += encoded(user, kPlain.substr(0, kPlain.size() - 2), "+") + "@";
+  if (!user.empty()) {
+    text += http::percent_encode(user, kPlain.substr(0, kPlain.size() - 2), "+") + "@";
+  }
   text += host.contains(':') && !host.starts_with('[') ? "[" + host + "]" : host;
   if (!port.empty()) text += ":" + port;
   if (scheme != Scheme::kSsh) return text + as_fossil(path);

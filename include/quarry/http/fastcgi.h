@@ -19,7 +19,7 @@
 namespace quarry::http {
 
 /// Bytes of content in the largest record without padding: the largest multiple of 8 below 64 KiB.
-inline constexpr std::size_t kMostContent = 65528;
+inline constexpr std::size_t kMaxContent = 65528;
 
 /// Limits on a request's parameters: their number and their bytes.
 inline constexpr std::size_t kMaxParams = 300;

@@ -1,4 +1,4 @@
-// Elements of HTTP's grammar (RFC 9110, section 5) that requests and replies share.
+// Elements of HTTP's grammar (RFC 9110, section 5), and percent-encoding.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,11 @@ bool is_host(std::string_view text);
 std::string_view take_line(std::string_view& text);
 /// Compares header names, ignoring case.
 bool same_name(std::string_view a, std::string_view b);
-/// Encodes TEXT for a query.
-std::string percent_encode(std::string_view text);
+bool is_letter_or_digit(char c);
+/// Encodes TEXT for a URL: all characters except letters, digits and those in PLAIN. A space becomes
+/// SPACE.
+std::string percent_encode(std::string_view text, std::string_view plain = "-._",
+                           std::string_view space = "%20");
 /// Decodes %XX. nullopt if a % is not followed by two hex digits, or for a NUL, which is not allowed
 /// in a path.
 std::optional<std::string> percent_decode(std::string_view text);

@@ -90,7 +90,7 @@ void PageConnection::add(std::string_view bytes) {
 
 void PageConnection::put(std::string_view bytes) {
   while (!bytes.empty()) {
-    const std::string_view piece = bytes.substr(0, http::kMostContent);
+    const std::string_view piece = bytes.substr(0, http::kMaxContent);
     put_header(FCGI_STDOUT, piece.size());
     bufferevent_write(bev_.get(), piece.data(), piece.size());
     bytes.remove_prefix(piece.size());
@@ -101,7 +101,7 @@ void PageConnection::add(evbuffer* body) {
   replied_ += evbuffer_get_length(body);
   evbuffer* const output = bufferevent_get_output(bev_.get());
   while (const std::size_t left = evbuffer_get_length(body)) {
-    const std::size_t size = std::min(left, http::kMostContent);
+    const std::size_t size = std::min(left, http::kMaxContent);
     put_header(FCGI_STDOUT, size);
     evbuffer_remove_buffer(body, output, size);
   }

@@ -50,7 +50,7 @@ bool send_stdout_records(int fd, std::uint16_t request_id, std::string_view byte
   while (!bytes.empty()) {
     std::size_t records = 0;
     for (; records < kRecordsPerCall && !bytes.empty(); ++records) {
-      const std::size_t size = std::min(bytes.size(), http::kMostContent);
+      const std::size_t size = std::min(bytes.size(), http::kMaxContent);
       headers[records] = http::encode({.type = FCGI_STDOUT,
                                        .request_id = request_id,
                                        .content_length = static_cast<std::uint16_t>(size)});
