@@ -5,8 +5,8 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 
-#include "curl_bounds.h"
 #include "quarry/base/url.h"
 
 namespace quarry::transport {
@@ -16,7 +16,6 @@ using base::ErrorCode;
 using base::fail;
 
 struct Cleanup {
-  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 
@@ -40,63 +39,96 @@ std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* self
 /// Nonzero aborts the transfer.
 int check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
                       curl_off_t /*unused*/, curl_off_t /*unused*/) {
-  const auto& asked = static_cast<Receiving*>(self)->options.is_interrupted;
-  return asked && asked() ? 1 : 0;
+  const auto& is_interrupted = static_cast<Receiving*>(self)->options.is_interrupted;
+  return is_interrupted && is_interrupted() ? 1 : 0;
 }
 
-void prepare(CURL* curl, const HttpRequest& request, Receiving& receiving) {
-  const TransportOptions& options = receiving.options;
-  curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
+/// The options that all requests share.
+void set_up(CURL* curl, const TransportOptions& options) {
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  if (request.method == "POST") {
-    curl_easy_setopt(curl, CURLOPT_POST, 1L);
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.data());
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
-                     static_cast<curl_off_t>(request.body.size()));
-  }
+  curl_easy_setopt(curl, CURLOPT_USERAGENT, "Quarry/" QUARRY_VERSION);
   // The request must be sent exactly as it was signed.
-  set_bounds(curl, options.connect_timeout, options.idle_timeout);
+  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT,
+                   static_cast<long>(options.connect_timeout.count()));
+  // Less than one byte per second counts as silence.
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.idle_timeout.count()));
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &check_interrupted);
-  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &receiving);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &receive);
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &receiving);
-  if (!options.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, options.ca_file.c_str());
-  if (!options.ca_folder.empty()) curl_easy_setopt(curl, CURLOPT_CAPATH, options.ca_folder.c_str());
+  // If one of the two is set, ignore the system's default for the other.
+  if (!options.ca_file.empty() || !options.ca_folder.empty()) {
+    const auto chosen = [](const std::string& path) {
+      return path.empty() ? nullptr : path.c_str();
+    };
+    curl_easy_setopt(curl, CURLOPT_CAINFO, chosen(options.ca_file));
+    curl_easy_setopt(curl, CURLOPT_CAPATH, chosen(options.ca_folder));
+  }
+}
+
+std::string text_of(CURL* curl, CURLINFO info) {
+  const char* text = nullptr;
+  curl_easy_getinfo(curl, info, &text);
+  return text != nullptr ? text : "";
 }
 
 }  // namespace
 
-base::Result<HttpReply> exchange(const HttpRequest& request, const TransportOptions& options) {
-  const std::unique_ptr<CURL, Cleanup> handle(curl_easy_init());
-  if (!handle) return fail(ErrorCode::kIo, "libcurl does not start");
-  Receiving receiving{.options = options, .reply = {}};
+HttpClient::HttpClient(TransportOptions options)
+    : options_(std::move(options)), curl_(curl_easy_init()) {
+  if (curl_ != nullptr) set_up(curl_, options_);
+}
+
+HttpClient::~HttpClient() {
+  curl_easy_cleanup(curl_);
+}
+
+base::Result<HttpReply> HttpClient::exchange(const HttpRequest& request) {
+  if (curl_ == nullptr) return fail(ErrorCode::kIo, "cannot initialize libcurl");
+  Receiving receiving{.options = options_, .reply = {}};
   // Do not wait for `100 Continue`, which not every server sends.
-  std::unique_ptr<curl_slist, Cleanup> headers(curl_slist_append(nullptr, "Expect:"));
+  const std::unique_ptr<curl_slist, Cleanup> headers(curl_slist_append(nullptr, "Expect:"));
   for (const std::string& each : request.headers) curl_slist_append(headers.get(), each.c_str());
   std::array<char, CURL_ERROR_SIZE> message{};
-  prepare(handle.get(), request, receiving);
-  curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, message.data());
-  const CURLcode code = curl_easy_perform(handle.get());
+  curl_easy_setopt(curl_, CURLOPT_URL, request.url.c_str());
+  if (request.method == "POST") {
+    curl_easy_setopt(curl_, CURLOPT_POSTFIELDS, request.body.empty() ? "" : request.body.data());
+    curl_easy_setopt(curl_, CURLOPT_POSTFIELDSIZE_LARGE,
+                     static_cast<curl_off_t>(request.body.size()));
+  } else {
+    curl_easy_setopt(curl_, CURLOPT_HTTPGET, 1L);
+  }
+  curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(curl_, CURLOPT_XFERINFODATA, &receiving);
+  curl_easy_setopt(curl_, CURLOPT_WRITEDATA, &receiving);
+  curl_easy_setopt(curl_, CURLOPT_ERRORBUFFER, message.data());
+  const CURLcode code = curl_easy_perform(curl_);
+  curl_easy_setopt(curl_, CURLOPT_ERRORBUFFER, nullptr);
+  const std::string url = base::without_secrets(request.url);
   if (receiving.is_too_large) {
     return fail(ErrorCode::kLimit,
-                fmt::format("{}: a reply of more than {} bytes", base::without_secrets(request.url),
-                            options.max_reply));
+                fmt::format("{}: the reply is larger than {} bytes", url, options_.max_reply));
   }
   if (code == CURLE_ABORTED_BY_CALLBACK) return fail(ErrorCode::kIo, "interrupted");
-  if (code != CURLE_OK) {
-    const bool is_certificate =
-        code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
-    const std::string why = message[0] != '\0' ? message.data() : curl_easy_strerror(code);
-    return fail(is_certificate ? ErrorCode::kDenied : ErrorCode::kIo,
-                fmt::format("{}: {}", base::without_secrets(request.url), why));
+  const std::string why = message[0] != '\0' ? message.data() : curl_easy_strerror(code);
+  if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
+    return fail(ErrorCode::kDenied,
+                fmt::format("{}: {} (trust another CA with --ca-file or the setting "
+                            "ssl-ca-location)",
+                            url, why));
   }
-  curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &receiving.reply.status);
-  const char* type = nullptr;
-  curl_easy_getinfo(handle.get(), CURLINFO_CONTENT_TYPE, &type);
-  receiving.reply.content_type = type != nullptr ? type : "";
-  return std::move(receiving.reply);
+  if (code != CURLE_OK) return fail(ErrorCode::kIo, fmt::format("{}: {}", url, why));
+  HttpReply& reply = receiving.reply;
+  curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &reply.status);
+  reply.content_type = text_of(curl_, CURLINFO_CONTENT_TYPE);
+  reply.address = text_of(curl_, CURLINFO_PRIMARY_IP);
+  struct curl_header* location = nullptr;
+  if (curl_easy_header(curl_, "Location", 0, CURLH_HEADER, -1, &location) == CURLHE_OK) {
+    reply.location = location->value;
+  }
+  return std::move(reply);
 }
 
 }  // namespace quarry::transport

@@ -7,6 +7,9 @@
 #include <system_error>
 #include <utility>
 
+#include "http_transport.h"
+#include "program_transport.h"
+
 namespace quarry::transport {
 namespace {
 
@@ -15,7 +18,30 @@ double random_fraction() {
   return std::uniform_real_distribution<double>(0, 1)(generator);
 }
 
+/// Exchanges messages between SESSION and the server behind TRANSPORT until the session is
+/// complete. AFTER_EACH is called after each reply.
+base::Result<void> converse(sync::ClientSession& session, Transport& transport,
+                            const std::function<void()>& after_each) {
+  while (!session.is_done()) {
+    QUARRY_TRY_ASSIGN(sync::ClientRequest request, session.next_request());
+    QUARRY_TRY_ASSIGN(TransportReply reply, transport.exchange(request));
+    while (reply.was_redirected) {
+      request = session.repeat_without_login();
+      QUARRY_TRY_ASSIGN(reply, transport.exchange(request));
+    }
+    QUARRY_TRY(session.take_reply(reply.content_type, reply.body, transport.remote_address()));
+    after_each();
+  }
+  return {};
+}
+
 }  // namespace
+
+base::Result<std::unique_ptr<Transport>> connect(const RemoteUrl& url,
+                                                 const TransportOptions& options) {
+  if (url.is_http()) return std::make_unique<HttpTransport>(url, options);
+  return std::make_unique<ProgramTransport>(url, options);
+}
 
 Peer::Peer(repository::Repository& repository, PeerOptions options, PeerWatch& watch)
     : repository_(repository), options_(std::move(options)), watch_(watch) {}
@@ -53,7 +79,7 @@ Peer::Attempt Peer::attempt_sync() {
 
 base::Result<Peer::Outcome> Peer::sync() {
   RemoteUrl& url = options_.url;
-  // No login for local files and ssh: whoever has such access has all rights.
+  // No login for local files and ssh: clients with such access have all rights.
   const bool logs_in = url.is_http() && url.user != "anonymous" && url.user != "nobody";
   int failed_logins = 0;
   for (int failures = 0;;) {

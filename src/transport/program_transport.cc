@@ -4,19 +4,20 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
 
+#include "quarry/base/duration.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/fossil_environment.h"
-#include "quarry/base/number.h"
 #include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
+#include "quarry/http/syntax.h"
 
 namespace quarry::transport {
 
@@ -48,33 +49,7 @@ std::string as_file(const std::string& path) {
   return path.starts_with('-') ? "./" + path : path;
 }
 
-/// The value of header NAME in HEAD, whose lines end in LF or CRLF.
-std::string_view header(std::string_view head, std::string_view name) {
-  while (!head.empty()) {
-    const std::size_t end = head.find('\n');
-    std::string_view line = head.substr(0, end);
-    head = end == std::string_view::npos ? std::string_view{} : head.substr(end + 1);
-    if (line.size() <= name.size() || line[name.size()] != ':') continue;
-    if (::strncasecmp(line.data(), name.data(), name.size()) != 0) continue;
-    line.remove_prefix(name.size() + 1);
-    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
-    return line;
-  }
-  return {};
-}
-
-/// The three-digit status in HEAD: of an HTTP response or, as from fossil over ssh, of a CGI
-/// response.
-std::string status_in(const std::string& head) {
-  for (const std::string_view start : {"HTTP/1.0 ", "HTTP/1.1 ", "Status: "}) {
-    if (head.starts_with(start)) return head.substr(start.size(), 3);
-  }
-  return {};
-}
-
-}  // namespace
-
+/// The program and its arguments for URL, which has the scheme ssh or file.
 std::vector<std::string> program_for(const RemoteUrl& url, const TransportOptions& options) {
   if (url.scheme == RemoteUrl::Scheme::kFile) {
     return {url.program.empty() ? options.local_program : url.program, "test-http",
@@ -92,6 +67,8 @@ std::vector<std::string> program_for(const RemoteUrl& url, const TransportOption
   return command;
 }
 
+}  // namespace
+
 ProgramTransport::ProgramTransport(const RemoteUrl& url, const TransportOptions& options)
     : options_(options),
       command_(program_for(url, options)),
@@ -105,17 +82,12 @@ ProgramTransport::~ProgramTransport() {
   stop();
 }
 
-/// The environment of the program: ssh, this program, or usually a fossil that opens the file.
-std::vector<std::string> ProgramTransport::environment() const {
-  return is_fossil_ ? base::fossil_environment(environ) : base::own_environment();
-}
-
 Result<void> ProgramTransport::start() {
   stop();
   // Standard input is a socket: writing to a broken pipe would raise SIGPIPE.
   std::array<int, 2> input{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input.data()) != 0) {
-    return base::fail_errno("socketpair");
+    return base::fail_errno("cannot create a socket pair");
   }
   to_.reset(input[0]);
   const base::Fd its_input(input[1]);
@@ -127,7 +99,8 @@ Result<void> ProgramTransport::start() {
   // In our process group, so that ssh can ask for a password on the terminal.
   QUARRY_TRY_ASSIGN(pid_,
                     base::spawn({.words = command_,
-                                 .environment = environment(),
+                                 .environment = is_fossil_ ? base::fossil_environment(environ)
+                                                           : base::own_environment(),
                                  .descriptors = {its_input.get(), output.writing.get(), errors},
                                  .folder = {},
                                  .has_own_group = false}));
@@ -183,7 +156,8 @@ Result<std::size_t> ProgramTransport::read_more() {
   } while (count <= 0 && std::chrono::steady_clock::now() < until);
   if (count <= 0) {
     ::kill(pid_, SIGTERM);
-    return fail(ErrorCode::kIo, fmt::format("{} says nothing", command_[0]));
+    return fail(ErrorCode::kIo, fmt::format("{} sent nothing for {}", command_[0],
+                                            base::in_words(options_.idle_timeout)));
   }
   std::array<char, 65536> buffer{};
   ssize_t size = 0;
@@ -196,19 +170,21 @@ Result<std::size_t> ProgramTransport::read_more() {
   return static_cast<std::size_t>(size);
 }
 
-/// Reads the lines before the body, including the empty one.
-Result<std::string> ProgramTransport::read_head() {
+/// Reads the header of an HTTP response or, as from fossil over ssh, of a CGI response.
+Result<http::ReplyHeader> ProgramTransport::read_header() {
   while (true) {
-    for (const std::string_view end : {"\r\n\r\n", "\n\n"}) {
-      const std::size_t at = received_.find(end);
-      if (at == std::string::npos) continue;
-      std::string head = received_.substr(0, at + end.size());
-      received_.erase(0, at + end.size());
-      return head;
+    if (const std::size_t size = http::header_block_size(received_); size != std::string::npos) {
+      std::string block = received_.substr(0, size);
+      received_.erase(0, size);
+      constexpr std::string_view kVersion = "HTTP/1.x";
+      if (block.starts_with("HTTP/1.")) block.replace(0, kVersion.size(), "Status:");
+      auto header = http::parse_reply_header(block);
+      if (header && block.starts_with("Status:")) return header;
+      return fail(ErrorCode::kInvalid, "the reply is not HTTP");
     }
-    if (received_.size() > kMaxHead) return fail(ErrorCode::kInvalid, "the reply is no HTTP");
+    if (received_.size() > kMaxHead) return fail(ErrorCode::kInvalid, "the reply is not HTTP");
     QUARRY_TRY_ASSIGN(const std::size_t size, read_more());
-    if (size == 0) return std::unexpected(ended("before it answered"));
+    if (size == 0) return std::unexpected(ended("before it replied"));
   }
 }
 
@@ -216,34 +192,39 @@ Result<TransportReply> ProgramTransport::attempt(const std::string& request) {
   answered_ = !received_.empty();
   // If this fails, the program may have sent the reason.
   (void)send(request);
-  QUARRY_TRY_ASSIGN(const std::string head, read_head());
-  const std::string status = status_in(head);
-  if (status.empty()) return fail(ErrorCode::kInvalid, "the reply is no HTTP");
-  auto reply = read_body(head);
-  if (status == "200") return reply;
-  const ErrorCode code = status == "404" ? ErrorCode::kNotFound : ErrorCode::kIo;
+  QUARRY_TRY_ASSIGN(const http::ReplyHeader header, read_header());
+  auto reply = read_body(header);
+  if (header.status == 200) return reply;
+  const ErrorCode code = header.status == 404 ? ErrorCode::kNotFound : ErrorCode::kIo;
   if (reply && reply->content_type.starts_with("text/plain")) {
     const std::string why =
         base::printable(std::string_view(reply->body).substr(0, reply->body.find('\n')), kMaxWhy);
     if (!why.empty()) return fail(code, is_own_ ? why : fmt::format("{}: {}", path_, why));
   }
-  return fail(code, fmt::format("{}: {} answers with HTTP status {}", path_, command_[0], status));
+  return fail(code,
+              fmt::format("{}: {} replied with HTTP status {}", path_, command_[0], header.status));
 }
 
-Result<TransportReply> ProgramTransport::read_body(const std::string& head) {
-  const auto size = base::parse_number<std::size_t>(header(head, "Content-Length"));
-  if (!size) return fail(ErrorCode::kInvalid, "the reply does not say how long it is");
-  if (*size > options_.max_reply) {
-    return fail(ErrorCode::kLimit, fmt::format("a reply of {} bytes", *size));
+Result<TransportReply> ProgramTransport::read_body(const http::ReplyHeader& header) {
+  if (!header.content_length) {
+    return fail(ErrorCode::kInvalid, "the reply has no Content-Length");
   }
-  while (received_.size() < *size) {
+  const std::size_t size = *header.content_length;
+  if (size > options_.max_reply) {
+    return fail(ErrorCode::kLimit,
+                fmt::format("the reply is larger than {} bytes", options_.max_reply));
+  }
+  while (received_.size() < size) {
     QUARRY_TRY_ASSIGN(const std::size_t more, read_more());
     if (more == 0) return std::unexpected(ended("in the middle of its reply"));
   }
   TransportReply reply;
-  reply.content_type = header(head, "Content-Type");
-  reply.body = received_.substr(0, *size);
-  received_.erase(0, *size);
+  const auto type = std::ranges::find_if(header.fields, [](const auto& field) {
+    return http::same_name(field.first, "Content-Type");
+  });
+  if (type != header.fields.end()) reply.content_type = type->second;
+  reply.body = received_.substr(0, size);
+  received_.erase(0, size);
   return reply;
 }
 

@@ -13,13 +13,11 @@
 #include <vector>
 
 #include "quarry/base/fd.h"
+#include "quarry/http/reply_header.h"
 #include "quarry/transport/remote_url.h"
 #include "quarry/transport/transport.h"
 
 namespace quarry::transport {
-
-/// The program and its arguments for URL, which has the scheme ssh or file.
-std::vector<std::string> program_for(const RemoteUrl& url, const TransportOptions& options);
 
 class ProgramTransport : public Transport {
  public:
@@ -31,12 +29,11 @@ class ProgramTransport : public Transport {
 
  private:
   base::Result<void> start();
-  std::vector<std::string> environment() const;
   void stop();
   bool send(std::string_view bytes);
   base::Result<TransportReply> attempt(const std::string& request);
-  base::Result<std::string> read_head();
-  base::Result<TransportReply> read_body(const std::string& head);
+  base::Result<http::ReplyHeader> read_header();
+  base::Result<TransportReply> read_body(const http::ReplyHeader& header);
   base::Result<std::size_t> read_more();
   base::Error ended(const char* when);
   bool is_interrupted() const { return options_.is_interrupted && options_.is_interrupted(); }

@@ -1,5 +1,5 @@
-// One HTTP request and its reply, with libcurl, for requests other than syncs. Redirects are not
-// followed, because a request may be signed for its path and for one server.
+// HTTP requests with libcurl. Redirects are not followed, because a request may be signed for its
+// path, and its login is for one server only.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,32 @@ struct HttpRequest {
 struct HttpReply {
   long status = 0;
   std::string content_type;
+  std::string location;  // where a redirect leads; empty if there is none
+  std::string address;   // the server's
   std::string body;
 };
 
-/// Errors: kIo (cannot connect, or the connection broke), kDenied (untrusted certificate), kLimit
-/// (the reply is longer than OPTIONS allow).
-base::Result<HttpReply> exchange(const HttpRequest& request, const TransportOptions& options);
+/// Keeps its connection open between requests.
+class HttpClient {
+ public:
+  explicit HttpClient(TransportOptions options);
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  /// Errors: kIo (cannot connect, the connection broke, or is_interrupted), kDenied (untrusted
+  /// certificate), kLimit (the reply is longer than the options allow).
+  base::Result<HttpReply> exchange(const HttpRequest& request);
+
+ private:
+  TransportOptions options_;
+  void* curl_;
+};
+
+/// A single request.
+inline base::Result<HttpReply> exchange(const HttpRequest& request,
+                                        const TransportOptions& options) {
+  return HttpClient(options).exchange(request);
+}
 
 }  // namespace quarry::transport

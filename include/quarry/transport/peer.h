@@ -20,7 +20,6 @@
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/client_session.h"
-#include "quarry/transport/connect.h"
 #include "quarry/transport/remote_url.h"
 #include "quarry/transport/retry.h"
 #include "quarry/transport/transport.h"

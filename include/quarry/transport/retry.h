@@ -1,6 +1,7 @@
 // Whether and when to retry after a server could not be reached.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 #include "quarry/base/result.h"
@@ -17,10 +18,18 @@ struct RetryOptions {
 };
 
 /// The delay before retry TRY_NUMBER (from 1 on). RANDOM is in [0, 1).
-std::chrono::milliseconds delay_before(int try_number, const RetryOptions& options, double random);
+inline std::chrono::milliseconds delay_before(int try_number, const RetryOptions& options,
+                                              double random) {
+  auto delay = options.first;
+  for (int i = 1; i < try_number && delay < options.longest; ++i) delay *= 2;
+  delay = std::min(delay, options.longest);
+  return delay - std::chrono::duration_cast<std::chrono::milliseconds>(delay * (random / 4));
+}
 
 /// Whether ERROR is temporary: the server is unreachable, the connection broke, or the file is
 /// busy.
-bool may_pass(const base::Error& error);
+inline bool may_pass(const base::Error& error) {
+  return error.code == base::ErrorCode::kIo || error.code == base::ErrorCode::kBusy;
+}
 
 }  // namespace quarry::transport

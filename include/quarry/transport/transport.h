@@ -10,12 +10,14 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "quarry/base/result.h"
-#include "quarry/sync/client_options.h"
+#include "quarry/sync/client_session.h"
+#include "quarry/transport/remote_url.h"
 
 namespace quarry::transport {
 
@@ -58,5 +60,9 @@ class Transport {
   /// Where the repository has permanently moved to, if the server said so.
   virtual std::optional<std::string> moved_to() const { return std::nullopt; }
 };
+
+/// The transport for URL's scheme. Errors: kInvalid.
+base::Result<std::unique_ptr<Transport>> connect(const RemoteUrl& url,
+                                                 const TransportOptions& options);
 
 }  // namespace quarry::transport

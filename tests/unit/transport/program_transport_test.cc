@@ -5,8 +5,8 @@
 #include <chrono>
 #include <fstream>
 
-#include "quarry/transport/connect.h"
 #include "quarry/transport/remote_url.h"
+#include "quarry/transport/transport.h"
 #include "temporary_folder.h"
 
 using namespace quarry::transport;
