@@ -25,9 +25,9 @@ std::string address_of(const FailedRequest& request) {
 // are escaped, and the name is short enough to fit into one line with the rest, whatever log_limit
 // is.
 void log_failed_login(const FailedRequest& request) {
-  constexpr std::size_t kLongestName = 64;
+  constexpr std::size_t kMaxNameSize = 64;
   std::string name;
-  base::append_printable(name, request.failed_login, kLongestName, "\"");
+  base::append_printable(name, request.failed_login, kMaxNameSize, "\"");
   base::log(LogLevel::kNotice, "client {}: {} for \"{}\": {} \"{}\"", address_of(request),
             printable(request.error), name, printable(request.method),
             printable(base::without_secrets(request.uri)));
@@ -36,6 +36,7 @@ void log_failed_login(const FailedRequest& request) {
 }  // namespace
 
 void log_failed_request(const FailedRequest& request) {
+  if (request.error.empty() && request.status < 400) return;
   if (!request.failed_login.empty()) return log_failed_login(request);
   base::log(level_of(request), "client {}: {} \"{}\": {} {}", address_of(request),
             printable(request.method), printable(base::without_secrets(request.uri)),

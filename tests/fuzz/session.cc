@@ -91,11 +91,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     repository = make_repository();
   }
-  quarry::sync::ServerSession session(*repository, options);
   const quarry::sync::Reply reply =
-      session.answer({.content_type = "application/x-fossil-debug",
-                      .body = {reinterpret_cast<const char*>(data), size},
-                      .remote_address = "192.0.2.7"});
+      quarry::sync::answer(*repository, options,
+                           {.content_type = "application/x-fossil-debug",
+                            .body = {reinterpret_cast<const char*>(data), size},
+                            .remote_address = "192.0.2.7"});
   REQUIRE(reply.status == 200);
   REQUIRE(reply.body.find("# timestamp ") != std::string::npos);
   REQUIRE(reply.body.ends_with(reply.figures.error.empty() ? "errors 0\n" : "errors 1\n"));

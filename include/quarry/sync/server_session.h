@@ -18,21 +18,13 @@
 
 namespace quarry::sync {
 
-class ServerSession {
- public:
-  /// Neither is owned; both must outlive the session.
-  ServerSession(repository::Repository& repository, const SessionOptions& options);
+/// Answers REQUEST. Bad input never throws: it results in an `error` card or a 4xx status.
+Reply answer(repository::Repository& repository, const SessionOptions& options,
+             const Request& request);
 
-  /// A reply to a request of CONTENT_TYPE that is refused unprocessed, with WHY as both a message
-  /// and an error.
-  Reply refusal_reply(std::string_view content_type, const std::string& why) const;
-
-  /// Answers REQUEST. Bad input never throws: it results in an `error` card or a 4xx status.
-  Reply answer(const Request& request);
-
- private:
-  repository::Repository& repository_;
-  const SessionOptions& options_;
-};
+/// The reply to a request of CONTENT_TYPE that is refused unprocessed, with WHY as both a message
+/// and an error.
+Reply refusal_reply(repository::Repository& repository, std::string_view content_type,
+                    const std::string& why);
 
 }  // namespace quarry::sync

@@ -1,4 +1,4 @@
-// Logs a request that failed.
+// Logs a request that failed. Used by the workers of a pool and by `quarry http`.
 #pragma once
 
 #include <string_view>
@@ -18,6 +18,7 @@ struct FailedRequest {
   std::string_view failed_login;
 };
 
+/// Does nothing if REQUEST has neither an error nor a status of 400 or more.
 void log_failed_request(const FailedRequest& request);
 
 }  // namespace quarry::worker

@@ -109,24 +109,28 @@ class Service {
                      worker::description(request.is_https, request.host, name) + "\n");
   }
 
+  /// OUTCOME: the figures of a sync, or a reply of the queue.
+  template <typename Outcome>
+  static void log_if_failed(const WebRequest& request, int status, const Outcome& outcome) {
+    worker::log_failed_request({.address = request.remote_address,
+                                .method = request.method,
+                                .uri = request.uri,
+                                .status = status,
+                                .is_fault = outcome.is_fault,
+                                .error = outcome.error,
+                                .failed_login = outcome.failed_login});
+  }
+
   std::string answer_sync(const WebRequest& request, repository::Repository& repository) const {
     const sync::Reply reply =
-        sync::ServerSession(repository, options_)
-            .answer({.content_type = request.content_type,
-                     .body = request.body,
-                     .remote_address = request.remote_address,
-                     .remote_user = request.remote_user,
-                     .cookie = request.cookie,
-                     .has_left = [] { return base::has_peer_left(STDOUT_FILENO); }});
-    if (!reply.figures.error.empty() || reply.status >= 400) {
-      worker::log_failed_request({.address = request.remote_address,
-                                  .method = request.method,
-                                  .uri = request.uri,
-                                  .status = reply.status,
-                                  .is_fault = reply.figures.is_fault,
-                                  .error = reply.figures.error,
-                                  .failed_login = reply.figures.failed_login});
-    }
+        sync::answer(repository, options_,
+                     {.content_type = request.content_type,
+                      .body = request.body,
+                      .remote_address = request.remote_address,
+                      .remote_user = request.remote_user,
+                      .cookie = request.cookie,
+                      .has_left = [] { return base::has_peer_left(STDOUT_FILENO); }});
+    log_if_failed(request, reply.status, reply.figures);
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
 
@@ -160,15 +164,7 @@ class Service {
                      .read_body = [&request](const auto& sink,
                                              std::size_t) { return sink(request.body); },
                      .trusted_user = user});
-    if (!reply.error.empty()) {
-      worker::log_failed_request({.address = request.remote_address,
-                                  .method = request.method,
-                                  .uri = request.uri,
-                                  .status = reply.status,
-                                  .is_fault = reply.is_fault,
-                                  .error = reply.error,
-                                  .failed_login = reply.failed_login});
-    }
+    log_if_failed(request, reply.status, reply);
     return web_reply(request, reply.status, reply.content_type, reply.body, reply.headers);
   }
 

@@ -1,21 +1,20 @@
 #include "body.h"
 
 #include <fmt/core.h>
-#include <strings.h>
+
+#include <array>
 
 #include "quarry/artifact/blob.h"
+#include "quarry/base/blanks.h"
+#include "quarry/http/syntax.h"
 #include "quarry/sync/request.h"
 
 namespace quarry::sync {
 namespace {
 
-constexpr std::string_view kCompressed = "application/x-fossil";
-constexpr std::string_view kPlain = "application/x-fossil-debug";
-constexpr std::string_view kPlainClone = "application/x-fossil-uncompressed";
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
+// By BodyFormat.
+constexpr std::array<std::string_view, 3> kContentTypes = {
+    "application/x-fossil", "application/x-fossil-debug", "application/x-fossil-uncompressed"};
 
 base::Error too_large(std::string_view what, std::size_t max_size) {
   return {base::ErrorCode::kLimit, fmt::format("the {} is larger than {} bytes", what, max_size)};
@@ -23,25 +22,16 @@ base::Error too_large(std::string_view what, std::size_t max_size) {
 
 }  // namespace
 
-std::optional<BodyFormat> request_format(std::string_view content_type) {
-  std::string_view type = content_type.substr(0, content_type.find(';'));
-  while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.remove_suffix(1);
-  while (!type.empty() && (type.front() == ' ' || type.front() == '\t')) type.remove_prefix(1);
-  if (equal_ignoring_case(type, kCompressed)) return BodyFormat::kCompressed;
-  if (equal_ignoring_case(type, kPlain)) return BodyFormat::kPlain;
-  return std::nullopt;
+std::string_view content_type_of(BodyFormat format) {
+  return kContentTypes[static_cast<std::size_t>(format)];
 }
 
-std::string_view content_type_of(BodyFormat format) {
-  switch (format) {
-    case BodyFormat::kCompressed:
-      return kCompressed;
-    case BodyFormat::kPlainClone:
-      return kPlainClone;
-    case BodyFormat::kPlain:
-      break;
+std::optional<BodyFormat> request_format(std::string_view content_type) {
+  const std::string_view type = base::trim_blanks(content_type.substr(0, content_type.find(';')));
+  for (const BodyFormat format : {BodyFormat::kCompressed, BodyFormat::kPlain}) {
+    if (http::same_name(type, content_type_of(format))) return format;
   }
-  return kPlain;
+  return std::nullopt;
 }
 
 bool is_sync_content_type(std::string_view content_type) {
@@ -62,8 +52,8 @@ base::Result<std::string_view> decode_body(BodyFormat format, std::string_view b
   if (!expanded) {
     if (expanded.error().code == base::ErrorCode::kLimit)
       return std::unexpected(too_large(what, max_size));
-    return base::fail(base::ErrorCode::kInvalid, fmt::format("the {} cannot be uncompressed: {}",
-                                                             what, expanded.error().message));
+    return base::fail(base::ErrorCode::kInvalid,
+                      fmt::format("cannot decompress the {}: {}", what, expanded.error().message));
   }
   storage = std::move(*expanded);
   return storage;

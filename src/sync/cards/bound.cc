@@ -42,7 +42,7 @@ base::Result<void> Bound::check() {
 }
 
 base::Error Bound::error() const {
-  if (state_ == State::kLeft) return {base::ErrorCode::kLimit, "the client has left"};
+  if (state_ == State::kLeft) return {base::ErrorCode::kLimit, "the client disconnected"};
   return {base::ErrorCode::kLimit, fmt::format("the request takes longer than {}: send it in parts",
                                                base::in_words(options_.max_time))};
 }

@@ -21,60 +21,40 @@ constexpr std::size_t kEchoLimit = 200;
 
 constexpr std::string_view kTimestamp = "# timestamp ";
 
-// Flags of a uvfile card without content.
-constexpr std::uint64_t kUvDeleted = 1;
-constexpr std::uint64_t kUvContentOmitted = 4;
+enum Senders : std::uint8_t { kClients = 1, kServers = 2, kBoth = 3 };
 
 struct CardShape {
   std::string_view name;
   CardType type;
+  Senders senders;
   std::uint8_t min_words;
   std::uint8_t max_words;
 };
 
 constexpr std::uint8_t kAny = CardReader::kMaxWords;
 
-// Ordered by frequency.
-constexpr std::array kRequestShapes = {
-    CardShape{"igot", CardType::kIgot, 2, kAny},
-    CardShape{"file", CardType::kFile, 3, 4},
-    CardShape{"gimme", CardType::kGimme, 2, 2},
-    CardShape{"pragma", CardType::kPragma, 2, kAny},
-    CardShape{"pull", CardType::kPull, 3, 3},
-    CardShape{"push", CardType::kPush, 3, 3},
-    CardShape{"login", CardType::kLogin, 4, 4},
-    CardShape{"clone", CardType::kClone, 1, kAny},
-    CardShape{"cookie", CardType::kCookie, 2, 2},
-    CardShape{"private", CardType::kPrivate, 1, kAny},
-    CardShape{"cfile", CardType::kCfile, 4, 5},
-    CardShape{"reqconfig", CardType::kReqconfig, 2, 2},
-    CardShape{"config", CardType::kConfig, 3, 3},
-    CardShape{"uvfile", CardType::kUvfile, 6, 6},
-    CardShape{"uvgimme", CardType::kUvgimme, 2, 2},
-};
-
-constexpr std::array kReplyShapes = {
-    CardShape{"igot", CardType::kIgot, 2, kAny},
-    CardShape{"cfile", CardType::kCfile, 4, 5},
-    CardShape{"file", CardType::kFile, 3, 4},
-    CardShape{"gimme", CardType::kGimme, 2, 2},
-    CardShape{"private", CardType::kPrivate, 1, kAny},
-    CardShape{"pragma", CardType::kPragma, 2, kAny},
-    CardShape{"push", CardType::kPush, 3, 3},
-    CardShape{"clone_seqno", CardType::kCloneSeqno, 2, 2},
-    CardShape{"cookie", CardType::kCookie, 2, 2},
-    CardShape{"config", CardType::kConfig, 3, 3},
-    CardShape{"uvigot", CardType::kUvigot, 5, 5},
-    CardShape{"uvfile", CardType::kUvfile, 6, 6},
-    CardShape{"message", CardType::kMessage, 2, 2},
-    CardShape{"error", CardType::kError, 2, 2},
-};
-
-template <std::size_t Count>
-const CardShape* find_shape(const std::array<CardShape, Count>& shapes, std::string_view name) {
-  const auto found = std::ranges::find(shapes, name, &CardShape::name);
-  return found != shapes.end() ? &*found : nullptr;
-}
+// The most frequent ones first.
+constexpr auto kShapes = std::to_array<CardShape>({
+    {"igot", CardType::kIgot, kBoth, 2, kAny},
+    {"file", CardType::kFile, kBoth, 3, 4},
+    {"gimme", CardType::kGimme, kBoth, 2, 2},
+    {"cfile", CardType::kCfile, kBoth, 4, 5},
+    {"pragma", CardType::kPragma, kBoth, 2, kAny},
+    {"push", CardType::kPush, kBoth, 3, 3},
+    {"cookie", CardType::kCookie, kBoth, 2, 2},
+    {"private", CardType::kPrivate, kBoth, 1, kAny},
+    {"config", CardType::kConfig, kBoth, 3, 3},
+    {"uvfile", CardType::kUvfile, kBoth, 6, 6},
+    {"pull", CardType::kPull, kClients, 3, 3},
+    {"login", CardType::kLogin, kClients, 4, 4},
+    {"clone", CardType::kClone, kClients, 1, kAny},
+    {"reqconfig", CardType::kReqconfig, kClients, 2, 2},
+    {"uvgimme", CardType::kUvgimme, kClients, 2, 2},
+    {"clone_seqno", CardType::kCloneSeqno, kServers, 2, 2},
+    {"uvigot", CardType::kUvigot, kServers, 5, 5},
+    {"message", CardType::kMessage, kServers, 2, 2},
+    {"error", CardType::kError, kServers, 2, 2},
+});
 
 constexpr bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
@@ -88,11 +68,15 @@ std::string_view trim(std::string_view text) {
 
 }  // namespace
 
+std::string_view name_of(CardType type) {
+  return std::ranges::find(kShapes, type, &CardShape::type)->name;
+}
+
 CardReader::CardReader(std::string_view body, const CardLimits& limits, Speaker speaker)
     : body_(body), limits_(limits), speaker_(speaker) {}
 
 Result<bool> CardReader::next() {
-  payload_ = {};
+  payload_.reset();
   while (position_ < body_.size()) {
     const std::size_t newline = body_.find('\n', position_);
     const std::size_t end = newline == std::string_view::npos ? body_.size() : newline;
@@ -139,10 +123,11 @@ Result<void> CardReader::split() {
 }
 
 Result<void> CardReader::classify() {
-  const CardShape* const shape = speaker_ == Speaker::kClient
-                                     ? find_shape(kRequestShapes, words_[0])
-                                     : find_shape(kReplyShapes, words_[0]);
-  if (shape == nullptr) return std::unexpected(bad_command());
+  const auto* const shape = std::ranges::find(kShapes, words_[0], &CardShape::name);
+  const Senders sender = speaker_ == Speaker::kClient ? kClients : kServers;
+  if (shape == kShapes.end() || (shape->senders & sender) == 0) {
+    return std::unexpected(bad_command());
+  }
   type_ = shape->type;
   if (word_count_ < shape->min_words || word_count_ > shape->max_words) {
     return std::unexpected(misshapen());
@@ -155,7 +140,7 @@ Result<void> CardReader::classify() {
     case CardType::kUvfile: {
       const auto flags = base::parse_number<std::uint64_t>(words_[5]);
       if (!flags) return std::unexpected(misshapen());
-      if ((*flags & (kUvDeleted | kUvContentOmitted)) != 0) return {};
+      if ((*flags & (kUvFlagDeleted | kUvFlagContentOmitted)) != 0) return {};
       return take_payload(words_[4]);
     }
     default:
@@ -173,7 +158,7 @@ Result<void> CardReader::take_payload(std::string_view size_word) {
                             words_[0], *size, left));
   }
   payload_ = body_.substr(position_, static_cast<std::size_t>(*size));
-  position_ += payload_.size();
+  position_ += payload_->size();
   return {};
 }
 

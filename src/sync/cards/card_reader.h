@@ -49,8 +49,15 @@ enum class CardType : std::uint8_t {
   kUvigot,
 };
 
+/// The operator of TYPE: "igot".
+std::string_view name_of(CardType type);
+
 /// Whether the cards are a client's or a server's. Each may send cards that the other may not.
 enum class Speaker : std::uint8_t { kClient, kServer };
+
+/// Flags of a uvfile card without content: the file was deleted, or the other side has the content.
+inline constexpr std::uint64_t kUvFlagDeleted = 1;
+inline constexpr std::uint64_t kUvFlagContentOmitted = 4;
 
 struct CardLimits {
   std::size_t max_cards = 1000000;
@@ -81,7 +88,8 @@ class CardReader {
   std::string_view operator[](std::size_t i) const {
     return i < word_count_ ? words_[i] : std::string_view{};
   }
-  std::string_view payload() const { return payload_; }
+  std::string_view payload() const { return payload_.value_or(std::string_view()); }
+  bool has_payload() const { return payload_.has_value(); }
   /// Everything after the card's newline, including its payload: the bytes that a login signs.
   std::string_view rest() const { return body_.substr(line_end_); }
   /// The error if the card's words are invalid: "malformed file line" or "bad command: …".
@@ -107,7 +115,7 @@ class CardReader {
   std::string_view line_;
   std::array<std::string_view, kMaxWords> words_;
   std::size_t word_count_ = 0;
-  std::string_view payload_;
+  std::optional<std::string_view> payload_;
   CardType type_ = CardType::kPragma;
   std::string_view timestamp_;
 };

@@ -11,44 +11,6 @@ namespace {
 constexpr std::uint64_t kReportInterval = 1024;
 constexpr std::uint64_t kReportIntervalOnChange = 32;
 
-constexpr std::string_view name_of(CardType type) {
-  switch (type) {
-    case CardType::kClone:
-      return "clone";
-    case CardType::kCfile:
-      return "cfile";
-    case CardType::kConfig:
-      return "config";
-    case CardType::kCookie:
-      return "cookie";
-    case CardType::kFile:
-      return "file";
-    case CardType::kGimme:
-      return "gimme";
-    case CardType::kIgot:
-      return "igot";
-    case CardType::kLogin:
-      return "login";
-    case CardType::kPragma:
-      return "pragma";
-    case CardType::kPrivate:
-      return "private";
-    case CardType::kPull:
-      return "pull";
-    case CardType::kPush:
-      return "push";
-    case CardType::kReqconfig:
-      return "reqconfig";
-    case CardType::kUvfile:
-      return "uvfile";
-    case CardType::kUvgimme:
-      return "uvgimme";
-    default:  // only in replies
-      break;
-  }
-  return "unknown";
-}
-
 }  // namespace
 
 bool CardTally::card(CardType type) {

@@ -1,10 +1,11 @@
-// Writes the cards of a reply into one string.
+// Writes the cards of a reply or request into one string.
 //
 // Text for users is fossilized here (space becomes \s and so on); names and codes are written
-// unchanged. Used by ServerSession.
+// unchanged. Used by ServerSession and ClientSession.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -14,20 +15,25 @@ namespace quarry::sync {
 
 class CardWriter {
  public:
-  /// Size of the reply so far in bytes.
+  /// Size of the text so far in bytes.
   std::size_t size() const { return text_.size(); }
   std::string take() { return std::move(text_); }
+  /// Reserves memory for SIZE bytes.
+  void reserve(std::size_t size) { text_.reserve(size); }
 
+  /// A card of WORDS, which are written unchanged; empty ones are left out.
+  void card(std::initializer_list<std::string_view> words);
   /// `pragma server-version …`: the version whose protocol this server speaks.
   void server_version();
-  void igot(std::string_view name);
-  /// `igot H 1`.
-  void private_igot(std::string_view name);
-  void gimme(std::string_view name);
-  void push(std::string_view server_code, std::string_view project_code);
-  void clone_seqno(std::int64_t next);
+  void igot(std::string_view name, bool is_private = false) {
+    card({"igot", name, is_private ? "1" : ""});
+  }
+  void gimme(std::string_view name) { card({"gimme", name}); }
+  void push(std::string_view server_code, std::string_view project_code) {
+    card({"push", server_code, project_code});
+  }
   /// Marks the next file as private.
-  void private_next();
+  void private_next() { card({"private"}); }
   /// `file`; SOURCE is empty, or the source if BYTES is a delta.
   void file(std::string_view name, std::string_view source, std::string_view bytes);
   /// The line of a `cfile` card; the caller appends the CSIZE bytes to payload(), then calls
@@ -35,11 +41,7 @@ class CardWriter {
   void cfile(std::string_view name, std::string_view source, std::uint64_t usize,
              std::uint64_t csize);
   std::string& payload() { return text_; }
-  /// Reserves memory for SIZE bytes of reply.
-  void reserve(std::size_t size) { text_.reserve(size); }
   void end_cfile();
-  /// `pragma NAME` with WORDS unchanged.
-  void pragma(std::string_view name, std::string_view words = {});
   /// `uvigot`: HASH is "-" if the file was deleted.
   void uvigot(std::string_view name, std::int64_t mtime, std::string_view hash, std::int64_t size);
   void uvfile(std::string_view name, std::int64_t mtime, std::string_view hash,
@@ -53,8 +55,6 @@ class CardWriter {
   void timestamp(base::UnixMillis now, int errors);
 
  private:
-  void number(std::uint64_t value);
-
   std::string text_;
 };
 

@@ -1,16 +1,38 @@
-// Converts a file or cfile card for the repository:
+// Converts cards with content for the repository:
 //
-//   file  NAME [SOURCE] SIZE            content, or a delta on SOURCE
-//   cfile NAME [SOURCE] SIZE SIZE'      the same in blob format; SIZE is the expanded size
+//   file   NAME [SOURCE] SIZE             an artifact: its content, or a delta on SOURCE
+//   cfile  NAME [SOURCE] SIZE SIZE'       the same in blob format; SIZE is the expanded size
+//   uvfile NAME MTIME HASH SIZE FLAGS     an unversioned file
+//
+// Used by server and client.
 #pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "card_reader.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/receipt.h"
+#include "quarry/repository/unversioned.h"
 
 namespace quarry::sync {
 
-/// From the current card of CARD, whose payload it refers to. Error: invalid name or size.
+/// From the current card of CARD, whose payload it refers to. Error: kInvalid (malformed).
 base::Result<repository::Arrival> arrival_of(const CardReader& card, bool is_private);
+/// The same of a `uvfile` card.
+base::Result<repository::UnversionedArrival> unversioned_arrival_of(const CardReader& card);
+
+/// Stands for the hash of a deleted file.
+inline constexpr std::string_view kDeletedHash = "-";
+
+/// Whether NAME, from a card, is valid: a relative path in UTF-8 without "..", backslashes or empty
+/// parts.
+bool is_unversioned_name(std::string_view name);
+
+/// WORD as an mtime in seconds.
+std::optional<std::int64_t> unversioned_time(std::string_view word);
+/// Whether WORD is a hash, or kDeletedHash.
+bool is_unversioned_hash(std::string_view word);
 
 }  // namespace quarry::sync

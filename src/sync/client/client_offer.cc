@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "max_upload.h"
-
 namespace quarry::sync {
 namespace {
 
@@ -15,15 +13,9 @@ constexpr std::size_t kNamesAtOnce = 20000;
 // A server that keeps requesting the same artifact cannot use it.
 constexpr int kMaxTimes = 2;
 // A longer delta chain must be a cycle.
-constexpr std::size_t kLongestChain = 200000;
+constexpr std::size_t kMaxChain = 200000;
 
 }  // namespace
-
-ClientOffer::ClientOffer(repository::Repository& repository, bool with_private, bool catalogue)
-    : repository_(repository),
-      with_private_(with_private),
-      catalogue_(catalogue),
-      max_upload_(max_upload(repository)) {}
 
 void ClientOffer::asked_for(const HashName& name) {
   remote_has_.erase(name);
@@ -66,9 +58,9 @@ Result<void> ClientOffer::find_chain(const HashName& name) {
   if (!chain_.empty() && chain_.front() == name) return {};
   chain_.assign(1, name);
   while (const auto source = source_to_send(chain_.back())) {
-    if (chain_.size() == kLongestChain) {
+    if (chain_.size() == kMaxChain) {
       return base::fail(base::ErrorCode::kCorrupt,
-                        "the delta chain of artifact " + std::string(name.str()) + " has no end");
+                        "artifact " + std::string(name.str()) + ": its delta chain is a cycle");
     }
     chain_.push_back(*source);
   }
@@ -151,7 +143,7 @@ void ClientOffer::name_unclustered(CardWriter& writer) {
   }
   if (!with_private_) return;
   for (const HashName& name : repository_.names().private_names()) {
-    if (should_name(name)) writer.private_igot(name.str());
+    if (should_name(name)) writer.igot(name.str(), true);
   }
 }
 
@@ -161,7 +153,7 @@ Result<void> ClientOffer::name_all(CardWriter& writer) {
         repository_.names().visit_names([this](const HashName& name) { all_.push_back(name); }));
     if (with_private_) {
       for (const HashName& name : repository_.names().private_names())
-        writer.private_igot(name.str());
+        writer.igot(name.str(), true);
     }
   }
   for (std::size_t named = 0; named < kNamesAtOnce && !all_.empty(); ++named) {

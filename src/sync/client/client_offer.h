@@ -20,11 +20,15 @@ namespace quarry::sync {
 class ClientOffer {
  public:
   /// Nothing is owned. WITH_PRIVATE: also names and sends private artifacts. CATALOGUE: names all
-  /// artifacts, not only unclustered ones.
-  ClientOffer(repository::Repository& repository, bool with_private, bool catalogue);
+  /// artifacts, not only unclustered ones. A request gets no more artifacts after MAX_UPLOAD bytes.
+  ClientOffer(repository::Repository& repository, bool with_private, bool catalogue,
+              std::size_t max_upload)
+      : repository_(repository),
+        with_private_(with_private),
+        catalogue_(catalogue),
+        max_upload_(max_upload) {}
 
-  /// Writes `file` and `igot` cards into a request, up to about `max-upload` bytes. Needs an open
-  /// Snapshot.
+  /// Writes `file` and `igot` cards into a request. Needs an open Snapshot.
   base::Result<void> write(CardWriter& writer);
   /// Whether there is more to write: artifacts to send, or names of the catalogue.
   bool has_more();

@@ -10,6 +10,7 @@
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"
+#include "quarry/http/syntax.h"
 
 namespace quarry::sync {
 namespace {
@@ -29,10 +30,7 @@ std::string printable_text(std::string_view token) {
 
 /// Whether TEXT is acceptable as this project's code: Fossil makes 40 hex digits.
 bool is_project_code(std::string_view text) {
-  const auto is_plain = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '_';
-  };
+  const auto is_plain = [](char c) { return http::is_letter_or_digit(c) || c == '-' || c == '_'; };
   return text.size() >= 4 && text.size() <= 100 && std::ranges::all_of(text, is_plain);
 }
 
@@ -45,7 +43,7 @@ Result<void> ClientReply::read(std::string_view cards) {
     if (!more) break;
     if (reader_.type() == CardType::kError) {
       error_ = printable_text(reader_[1]);
-      // A refused clone tells the client the project code.
+      // A refused clone includes the project code.
       if (!received_project_code_) receipt_.reset();
       break;
     }
@@ -150,10 +148,10 @@ Result<void> ClientReply::push() {
   const std::string_view code = reader_[2];
   if (c_.repository.settings().project_code() == code) return {};
   if (!c_.repository.settings().project_code().empty()) {
-    return fail(ErrorCode::kInvalid, "the server is of another project");
+    return fail(ErrorCode::kInvalid, "wrong project: the server has another project code");
   }
   if (!c_.options.clone || !is_project_code(code)) {
-    return fail(ErrorCode::kInvalid, "the server tells a project code that is none");
+    return fail(ErrorCode::kInvalid, "the server sent an invalid project code");
   }
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
   QUARRY_TRY(receipt->set_config("project-code", code));

@@ -14,7 +14,7 @@
 #include "client_wants.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
-#include "quarry/sync/client_options.h"
+#include "quarry/sync/client_session.h"
 
 namespace quarry::sync {
 

@@ -1,20 +1,25 @@
 #include "quarry/sync/client_session.h"
 
 #include <fmt/core.h>
+#include <openssl/rand.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <iterator>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "cards/body.h"
 #include "cards/card_writer.h"
-#include "client_cards.h"
+#include "cards/login_card.h"
 #include "client_offer.h"
 #include "client_reply.h"
 #include "client_unversioned.h"
 #include "client_wants.h"
+#include "quarry/artifact/digest.h"
+#include "quarry/base/hex.h"
 
 namespace quarry::sync {
 
@@ -26,6 +31,13 @@ namespace {
 
 // A reply to a clone card contains an artifact, however low the server's limit is.
 constexpr int kMaxEmptyReplies = 100;
+constexpr std::int64_t kDefaultMaxUpload = 250000;
+
+/// Limit on one request in bytes (the setting max-upload); the rest waits for the next one.
+std::size_t max_upload(repository::Repository& repository) {
+  const std::int64_t bytes = repository.settings().get_int("max-upload", kDefaultMaxUpload);
+  return static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+}
 
 }  // namespace
 
@@ -34,14 +46,16 @@ struct ClientSession::State {
       : repository(file),
         options(std::move(choices)),
         wants(file, options.with_private),
-        offer(file, options.with_private, options.verily),
+        offer(file, options.with_private, options.verily, max_upload(file)),
         may_push(options.push),
         clone_next(options.clone ? 1 : 0),
         wants_settings(options.clone),
         is_probing(options.clone && options.with_private && !options.user.empty()),
-        unversioned(file, {.asks = options.with_unversioned,
-                           .pulls = options.clone || (options.with_unversioned && options.pull),
-                           .pushes = options.with_unversioned && options.push}),
+        unversioned(file,
+                    {.asks = options.with_unversioned,
+                     .pulls = options.clone || (options.with_unversioned && options.pull),
+                     .pushes = options.with_unversioned && options.push},
+                    max_upload(file)),
         sender{.uid = options.uid, .login_nonce = {}, .address = {}} {}
 
   Result<std::string> cards();
@@ -90,6 +104,21 @@ std::optional<BodyFormat> reply_format(std::string_view content_type) {
   return request_format(content_type);
 }
 
+/// Whether PASSWORD is the hash that the server stores, and not a clear password.
+bool is_stored_secret(std::string_view password) {
+  return password.size() == 40 &&
+         password.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+/// A comment unique to this request, which makes the nonce of a login unique.
+void write_salt(CardWriter& writer) {
+  std::array<unsigned char, 20> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
+    throw std::runtime_error("OpenSSL has no random numbers");
+  }
+  writer.card({"#", base::to_hex(bytes)});
+}
+
 }  // namespace
 
 /// The next request's cards without the login.
@@ -97,32 +126,32 @@ Result<std::string> ClientSession::State::cards() {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   QUARRY_TRY(repository.check_schema());
   CardWriter writer;
-  write_client_version(writer);
+  writer.card({"pragma", "client-version", "22100", "20230226", "192424"});
   if (const auto cookie = repository.settings().get("cookie"); cookie && !cookie->empty()) {
-    write_card(writer, {"cookie", *cookie});
+    writer.card({"cookie", *cookie});
   }
   if (is_probing) {
-    write_card(writer, {"clone", "3", kBeyondTheEnd});
+    writer.card({"clone", "3", kBeyondTheEnd});
     write_salt(writer);
     return writer.take();
   }
-  if (options.with_private) write_card(writer, {"pragma", "send-private"});
+  if (options.with_private) writer.card({"pragma", "send-private"});
   const std::string_view server = repository.settings().server_code();
   const std::string_view project = repository.settings().project_code();
   if (clone_next != 0) {
-    write_card(writer, {"clone", "3", std::to_string(clone_next)});
+    writer.card({"clone", "3", std::to_string(clone_next)});
   } else if (has_to_pull()) {
-    write_card(writer, {"pull", server, project});
+    writer.card({"pull", server, project});
     if (options.verily && figures.round_trips == 0) {
-      write_card(writer, {"pragma", "send-catalog"});
-      write_card(writer, {"pragma", "req-clusters"});
+      writer.card({"pragma", "send-catalog"});
+      writer.card({"pragma", "req-clusters"});
     }
     wants.ask(writer);
   }
   asked_settings = wants_settings && clone_next == 0;
-  if (asked_settings) write_card(writer, {"reqconfig", "/all"});
+  if (asked_settings) writer.card({"reqconfig", "/all"});
   if (may_push) {
-    write_card(writer, {"push", server, project});
+    writer.card({"push", server, project});
     QUARRY_TRY(offer.write(writer));
   }
   if (clone_next == 0) QUARRY_TRY(unversioned.write(writer));
@@ -149,14 +178,16 @@ Result<void> ClientSession::State::continue_clone(const ClientReply& reply) {
     if (empty_replies <= kMaxEmptyReplies) return {};
     return fail(
         ErrorCode::kInvalid,
-        fmt::format("the server has sent nothing in {} replies, and says that there is more",
+        fmt::format("the server sent {} replies without an artifact, but says that there are more",
                     empty_replies));
   }
   if (!reply.clone_next() && repository.settings().project_code().empty()) {
-    return fail(ErrorCode::kInvalid, "the server does not answer a clone as Fossil does");
+    return fail(ErrorCode::kInvalid,
+                "the reply to the clone has no clone_seqno card: not a Fossil server");
   }
   if (reply.clone_next().value_or(0) != 0) {
-    return fail(ErrorCode::kInvalid, "the server repeats itself: the clone does not get on");
+    return fail(ErrorCode::kInvalid,
+                "the clone makes no progress: the server repeats a clone_seqno");
   }
   clone_next = 0;
   return complete_clone();
@@ -174,7 +205,7 @@ Result<void> ClientSession::State::read(std::string_view content_type, std::stri
   const auto format = reply_format(content_type);
   if (!format) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("the reply is no sync reply: its content type is \"{}\"",
+                fmt::format("the reply is not a sync reply: its content type is \"{}\"",
                             content_type.substr(0, 100)));
   }
   std::string storage;
@@ -209,7 +240,7 @@ Result<void> ClientSession::State::read(std::string_view content_type, std::stri
   if (is_done && options.clone && repository.has_waiting()) {
     return fail(
         ErrorCode::kInvalid,
-        "the clone is incomplete: the server does not send what some artifacts are made from");
+        "the clone is incomplete: the server did not send the delta sources of some artifacts");
   }
   return {};
 }
@@ -226,7 +257,12 @@ ClientRequest ClientSession::State::request() {
   const std::string& project = repository.settings().project_code();
   logged_in = !options.user.empty() && !project.empty();
   std::string cards;
-  if (logged_in) cards = login_card(options.user, options.password, project, last_cards);
+  if (logged_in) {
+    const std::string secret = is_stored_secret(options.password)
+                                   ? options.password
+                                   : stored_secret(project, options.user, options.password);
+    cards = login_card(options.user, secret, artifact::sha1_hex(last_cards)) + "\n";
+  }
   cards += last_cards;
   ClientRequest made{.content_type = std::string(content_type_of(BodyFormat::kCompressed)),
                      .body = encode_body(BodyFormat::kCompressed, std::move(cards))};

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,13 @@ class ClientUnversioned {
     bool pulls = false;
     bool pushes = false;
   };
-  /// REPOSITORY is not owned.
-  ClientUnversioned(repository::Repository& repository, Choices choices);
+  /// REPOSITORY is not owned. A request gets no more files after MAX_UPLOAD bytes.
+  ClientUnversioned(repository::Repository& repository, Choices choices, std::size_t max_upload)
+      : repository_(repository),
+        pulls_(choices.pulls),
+        pushes_(choices.pushes),
+        has_asked_(!choices.asks),
+        max_upload_(max_upload) {}
 
   bool has_more() const { return !has_asked_ || !wanted_.empty() || !to_send_.empty(); }
   /// Writes its part of a request. Needs an open Snapshot.
@@ -60,8 +66,8 @@ class ClientUnversioned {
     friend auto operator<=>(const Version&, const Version&) = default;
   };
   base::Result<void> compare(const Writing& receipt);
-  base::Result<void> compare_one(const std::string& name, const Version& there,
-                                 const std::optional<Version>& here, const Writing& receipt);
+  base::Result<void> compare_one(const std::string& name, const Version& there, const Version* here,
+                                 const Writing& receipt);
   base::Result<void> send(CardWriter& writer, const std::string& name);
 
   repository::Repository& repository_;
@@ -77,7 +83,7 @@ class ClientUnversioned {
   std::map<std::string, Version> there_;
   std::vector<std::string> wanted_;
   std::vector<std::string> to_send_;  // last first
-  std::map<std::string, Version> same_content_there_;
+  std::set<std::string> same_content_there_;
 };
 
 }  // namespace quarry::sync

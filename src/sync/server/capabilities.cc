@@ -1,43 +1,30 @@
 #include "capabilities.h"
 
-#include <initializer_list>
+#include <array>
+#include <utility>
 
 namespace quarry::sync {
+namespace {
+
+constexpr auto kGrants = std::to_array<std::pair<char, Capabilities>>({
+    {'g', {Right::kClone}},
+    {'o', {Right::kRead}},
+    {'i', {Right::kWrite, Right::kRead}},
+    {'x', {Right::kPrivate}},
+    {'y', {Right::kWriteUnversioned}},
+    {'e', {Right::kReadAddresses}},
+    {'a', {Right::kAdmin, Right::kClone, Right::kRead, Right::kWrite, Right::kReadAddresses}},
+    {'s',
+     {Right::kSetup, Right::kAdmin, Right::kClone, Right::kRead, Right::kWrite,
+      Right::kReadAddresses}},
+});
+
+}  // namespace
 
 Capabilities Capabilities::of_letters(std::string_view letters) {
   Capabilities out;
-  const auto grant = [&out](std::initializer_list<Right> rights) {
-    for (const Right right : rights) out.grant(right);
-  };
-  for (const char letter : letters) {
-    switch (letter) {
-      case 's':
-        grant({Right::kSetup});
-        [[fallthrough]];
-      case 'a':
-        grant({Right::kAdmin, Right::kClone, Right::kRead, Right::kWrite, Right::kReadAddresses});
-        break;
-      case 'g':
-        grant({Right::kClone});
-        break;
-      case 'o':
-        grant({Right::kRead});
-        break;
-      case 'i':
-        grant({Right::kWrite, Right::kRead});
-        break;
-      case 'x':
-        grant({Right::kPrivate});
-        break;
-      case 'y':
-        grant({Right::kWriteUnversioned});
-        break;
-      case 'e':
-        grant({Right::kReadAddresses});
-        break;
-      default:
-        break;
-    }
+  for (const auto& [letter, rights] : kGrants) {
+    if (letters.contains(letter)) out |= rights;
   }
   return out;
 }

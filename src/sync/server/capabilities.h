@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 namespace quarry::sync {
@@ -25,12 +26,14 @@ enum class Right : std::uint8_t {
 
 class Capabilities {
  public:
-  Capabilities() = default;
+  constexpr Capabilities() = default;
+  constexpr Capabilities(std::initializer_list<Right> rights) {
+    for (const Right right : rights) bits_ |= static_cast<std::uint8_t>(right);
+  }
   /// The rights that LETTERS grant, without inheritance.
   static Capabilities of_letters(std::string_view letters);
 
   bool may(Right right) const { return (bits_ & static_cast<std::uint8_t>(right)) != 0; }
-  void grant(Right right) { bits_ |= static_cast<std::uint8_t>(right); }
   Capabilities& operator|=(Capabilities other) {
     bits_ |= other.bits_;
     return *this;

@@ -12,10 +12,6 @@ using repository::ConfigAreas;
 
 }  // namespace
 
-Configuration::Configuration(repository::Repository& repository, const SyncUser& sync_user,
-                             Intake& intake, CardWriter& writer)
-    : repository_(repository), sync_user_(sync_user), intake_(intake), writer_(writer) {}
-
 ConfigAreas Configuration::allowed(ConfigAreas areas) const {
   if (!sync_user_.may(Right::kRead)) return 0;
   if (!sync_user_.may(Right::kAdmin)) {
@@ -56,16 +52,13 @@ Result<void> Configuration::receive(const CardReader& card) {
   settings_.clear();
   if (!name.starts_with('/')) {
     if (repository::areas_of_setting(name) == 0) return {};
-    repository::Receipt* const receipt = intake_.receipt();
-    return receipt != nullptr ? receipt->set_config(name, card.payload()) : Result<void>{};
+    return intake_.store(
+        [&](repository::Receipt& receipt) { return receipt.set_config(name, card.payload()); });
   }
   const auto record = repository::parse_config_record(name, card.payload());
   if (!record) return {};
   if (record->table == "config" && repository::areas_of_setting(record->key) == 0) return {};
-  repository::Receipt* const receipt = intake_.receipt();
-  if (receipt == nullptr) return {};
-  QUARRY_TRY(receipt->merge_config(*record));
-  return {};
+  return intake_.store([&](repository::Receipt& receipt) { return receipt.merge_config(*record); });
 }
 
 }  // namespace quarry::sync

@@ -29,7 +29,8 @@ class Configuration {
  public:
   /// Nothing is owned; all must outlive this.
   Configuration(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
-                CardWriter& writer);
+                CardWriter& writer)
+      : repository_(repository), sync_user_(sync_user), intake_(intake), writer_(writer) {}
 
   /// Processes a reqconfig card.
   void request(const CardReader& card);

@@ -1,5 +1,6 @@
 #include "early_login.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,19 +16,8 @@ using artifact::BlobReader;
 using artifact::RunningDigest;
 using base::Result;
 
-/// Reads a plain body in pieces, like BlobReader.
-class PlainReader {
- public:
-  explicit PlainReader(std::string_view body) : left_(body) {}
-  Result<std::string_view> next() {
-    const std::string_view piece = left_.substr(0, BlobReader::kPiece);
-    left_.remove_prefix(piece.size());
-    return piece;
-  }
-
- private:
-  std::string_view left_;
-};
+/// The next piece of a decoded body; empty at its end.
+using NextPiece = std::function<Result<std::string_view>()>;
 
 std::optional<RunningDigest> digest_for(std::string_view nonce) {
   if (nonce.size() == 40) return RunningDigest::sha1();
@@ -35,37 +25,33 @@ std::optional<RunningDigest> digest_for(std::string_view nonce) {
   return std::nullopt;
 }
 
-/// Whether NONCE is the hash of FIRST and the rest of READER.
-template <typename Reader>
-Result<bool> is_hash_of_rest(std::string_view nonce, std::string_view first, Reader& reader,
+/// Whether NONCE is the hash of FIRST and all further pieces.
+Result<bool> is_hash_of_rest(std::string_view nonce, std::string_view first, const NextPiece& next,
                              Bound& bound) {
   auto digest = digest_for(nonce);
   if (!digest) return false;
   digest->add(first);
   while (true) {
-    QUARRY_TRY_ASSIGN(const std::string_view piece, reader.next());
+    QUARRY_TRY_ASSIGN(const std::string_view piece, next());
     if (piece.empty()) return digest->hex() == nonce;
     QUARRY_TRY(bound.check());
     digest->add(piece);
   }
 }
 
-template <typename Reader>
-Result<bool> check_login(SyncUser& sync_user, std::string_view cookie, Reader& reader,
+Result<bool> check_login(SyncUser& sync_user, std::string_view cookie, const NextPiece& next,
                          Bound& bound) {
-  QUARRY_TRY_ASSIGN(const std::string_view first, reader.next());
-  const auto card = SyncUser::login_in(cookie);
+  QUARRY_TRY_ASSIGN(const std::string_view first, next());
+  const auto card = LoginCard::in_cookie(cookie);
   if (card) {
-    return sync_user.proves(*card, [&](std::string_view nonce) {
-      return is_hash_of_rest(nonce, first, reader, bound);
-    });
+    return sync_user.proves(
+        *card, [&](std::string_view nonce) { return is_hash_of_rest(nonce, first, next, bound); });
   }
   CardReader cards(first);
   const auto read = cards.next();
   if (!read || !*read || cards.type() != CardType::kLogin) return false;
-  const LoginCard login{std::string(cards[1]), std::string(cards[2]), std::string(cards[3])};
-  return sync_user.proves(login, [&](std::string_view nonce) {
-    return is_hash_of_rest(nonce, cards.rest(), reader, bound);
+  return sync_user.proves(LoginCard::of(cards), [&](std::string_view nonce) {
+    return is_hash_of_rest(nonce, cards.rest(), next, bound);
   });
 }
 
@@ -76,11 +62,17 @@ Result<bool> is_from_user(SyncUser& sync_user, const Request& request, BodyForma
   sync_user.remote_user(request.remote_user);
   if (sync_user.login_name()) return true;
   if (format != BodyFormat::kCompressed) {
-    PlainReader reader(request.body);
-    return check_login(sync_user, request.cookie, reader, bound);
+    std::string_view left = request.body;
+    const auto next = [&left]() -> Result<std::string_view> {
+      const std::string_view piece = left.substr(0, BlobReader::kPiece);
+      left.remove_prefix(piece.size());
+      return piece;
+    };
+    return check_login(sync_user, request.cookie, next, bound);
   }
   QUARRY_TRY_ASSIGN(BlobReader reader, BlobReader::open(request.body, max_body));
-  return check_login(sync_user, request.cookie, reader, bound);
+  return check_login(
+      sync_user, request.cookie, [&reader] { return reader.next(); }, bound);
 }
 
 }  // namespace quarry::sync

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "quarry/base/number.h"
@@ -16,6 +17,7 @@ using base::Result;
 
 /// From this many unclustered artifacts on, making a cluster saves work for everybody.
 constexpr std::size_t kClusterThreshold = 100;
+constexpr std::int64_t kHookEmbargoSeconds = 60;
 // Cards without an artifact between two readings of the clock.
 constexpr std::size_t kCardsBetweenClockReads = 64;
 
@@ -86,14 +88,6 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
   return Outcome::kDone;
 }
 
-Result<void> Exchange::count_artifact() {
-  if (++artifacts_ > options_.max_artifacts) {
-    return fail(ErrorCode::kLimit,
-                fmt::format("more than {} artifacts in one request", options_.max_artifacts));
-  }
-  return bound_.check();
-}
-
 Result<void> Exchange::handle() {
   switch (reader_.type()) {
     case CardType::kIgot:
@@ -111,7 +105,7 @@ Result<void> Exchange::handle() {
       return push();
     case CardType::kLogin:
       QUARRY_TRY(bound_.check());  // a login hashes everything after it
-      return sync_user_.login(reader_[1], reader_[2], reader_[3], reader_.rest());
+      return sync_user_.login(LoginCard::of(reader_), reader_.rest());
     case CardType::kClone:
       return clone();
     case CardType::kPrivate:
@@ -121,19 +115,13 @@ Result<void> Exchange::handle() {
     case CardType::kReqconfig:
       configuration_.request(reader_);
       return {};
-    case CardType::kCookie:  // our own cookies have no meaning, and others' are not for us
-      return {};
     case CardType::kUvfile:
       return unversioned_.file(reader_);
     case CardType::kUvgimme:
       return unversioned_.gimme(reader_);
-    case CardType::kCloneSeqno:  // the reader rejects these from a client
-    case CardType::kError:
-    case CardType::kMessage:
-    case CardType::kUvigot:
+    default:  // cookies, which this server never sends
       return {};
   }
-  return {};
 }
 
 Result<void> Exchange::clone() {
@@ -192,7 +180,11 @@ Result<void> Exchange::push() {
 
 Result<void> Exchange::file() {
   if (!may_push_) return denied("write");
-  QUARRY_TRY(count_artifact());
+  if (++artifacts_ > options_.max_artifacts) {
+    return fail(ErrorCode::kLimit,
+                fmt::format("more than {} artifacts in one request", options_.max_artifacts));
+  }
+  QUARRY_TRY(bound_.check());
   const bool is_private = std::exchange(next_is_private_, false);
   client_has_.add(reader_[1], kMentionKnown);
   return intake_.file(reader_, is_private);
@@ -245,30 +237,35 @@ bool Exchange::calls_for_clusters() {
 }
 
 Result<void> Exchange::finish_push() {
-  // The client cannot have what it requests itself in the same request.
   std::size_t room = options_.max_gimme;
+  bool asks_for_more = false;
+  const auto ask = [&](const HashName& name) {
+    if (room == 0) return;
+    writer_.gimme(name.str());
+    asks_for_more = true;
+    --room;
+  };
   for (const HashName& name :
        repository_.names().phantoms(room + supply_.wanted(), private_session_)) {
-    if (room == 0) break;
-    if (supply_.was_wanted(name.str())) continue;
-    writer_.gimme(name.str());
-    asked_for_more_ = true;
-    --room;
+    // The client cannot have what it requests itself in the same request.
+    if (!supply_.was_wanted(name.str())) ask(name);
   }
-  for (const HashName& name : intake_.to_be_proven()) {
-    if (room == 0) break;
-    writer_.gimme(name.str());
-    asked_for_more_ = true;
-    --room;
-  }
+  std::ranges::for_each(intake_.to_be_proven(), ask);
+  const bool has_embargo = repository_.settings().get("hook-embargo").has_value();
   if (receipt_ == nullptr) {
-    leaves_embargo_ = !asked_for_more_ && repository_.settings().get("hook-embargo").has_value();
+    leaves_embargo_ = !asks_for_more && has_embargo;
     return {};
   }
-  QUARRY_TRY(intake_.set_hook_embargo(asked_for_more_));
+  repository::Receipt& receipt = *intake_.receipt();
+  if (asks_for_more) {
+    // The hooks wait while the push continues.
+    const std::int64_t now = repository_.options().clock->now().value / 1000;
+    return receipt.set_config("hook-embargo", std::to_string(now + kHookEmbargoSeconds));
+  }
+  if (has_embargo) QUARRY_TRY(receipt.set_config("hook-embargo", std::nullopt));
   // Clusters of an incomplete push would be poor.
-  if (asked_for_more_ || !calls_for_clusters()) return {};
-  return intake_.make_clusters();
+  if (calls_for_clusters()) QUARRY_TRY(receipt.make_clusters());
+  return {};
 }
 
 std::string_view Exchange::operation() const {

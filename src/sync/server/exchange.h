@@ -62,7 +62,6 @@ class Exchange {
   SessionFigures figures() const;
 
  private:
-  base::Result<void> count_artifact();
   base::Result<void> handle();
   base::Result<void> clone();
   base::Result<void> pull();
@@ -106,7 +105,6 @@ class Exchange {
   bool next_is_private_ = false;
   bool wants_catalogue_ = false;
   bool wants_clusters_ = false;
-  bool asked_for_more_ = false;
   bool leaves_embargo_ = false;
   ClientVersion client_;
   NameList client_has_;

@@ -10,39 +10,34 @@ namespace {
 using artifact::HashName;
 using base::Result;
 
-constexpr std::int64_t kHookEmbargoSeconds = 60;
-
 // How many unclustered artifacts are read for each name that a client mentions; looking up one name
 // costs about as much as reading two of them.
 constexpr std::size_t kReadPerMention = 2;
 
 }  // namespace
 
-Intake::Intake(repository::Repository& repository, repository::Receipt* receipt,
-               const SyncUser& sync_user, std::string_view address)
-    : repository_(repository), receipt_(receipt), sync_user_(sync_user), address_(address) {}
-
 repository::Sender Intake::sender() const {
   return {
       .uid = sync_user_.uid(), .login_nonce = sync_user_.nonce(), .address = std::string(address_)};
 }
 
-bool Intake::writable() {
+repository::Receipt* Intake::receipt() {
   if (receipt_ == nullptr) {
     needs_receipt_ = true;
-    return false;
+  } else if (!has_set_sender_) {
+    // Only now, because logins precede what they allow.
+    receipt_->set_sender(sender());
+    has_set_sender_ = true;
   }
-  // Only now, because logins precede what they allow.
-  if (!has_set_sender_) receipt_->set_sender(sender());
-  has_set_sender_ = true;
-  return true;
+  return receipt_;
 }
 
 Result<void> Intake::file(const CardReader& card, bool is_private) {
-  if (!writable()) return {};
+  repository::Receipt* const into = receipt();
+  if (into == nullptr) return {};
   QUARRY_TRY_ASSIGN(const repository::Arrival arrival, arrival_of(card, is_private));
   if (repository_.settings().shuns_hash_of(arrival.name)) return {};
-  QUARRY_TRY_ASSIGN(const bool is_new, receipt_->store(arrival));
+  QUARRY_TRY_ASSIGN(const bool is_new, into->store(arrival));
   if (is_new) {
     ++stored_;
     return {};
@@ -92,26 +87,10 @@ Result<void> Intake::mention_one(const HashName& name, bool is_private) {
       to_be_proven_.push_back(name);
       return {};
     }
-    return writable() ? receipt_->set_private(name, is_private) : Result<void>{};
+    return store([&](repository::Receipt& into) { return into.set_private(name, is_private); });
   }
   if (repository_.settings().shuns_hash_of(name) || repository_.is_shunned(name)) return {};
-  return writable() ? receipt_->add_phantom(name, is_private) : Result<void>{};
-}
-
-Result<void> Intake::make_clusters() {
-  if (!writable()) return {};
-  QUARRY_TRY(receipt_->make_clusters());
-  return {};
-}
-
-Result<void> Intake::set_hook_embargo(bool more_to_come) {
-  if (!writable()) return {};
-  if (!more_to_come) {
-    if (!repository_.settings().get("hook-embargo")) return {};
-    return receipt_->set_config("hook-embargo", std::nullopt);
-  }
-  const std::int64_t now = repository_.options().clock->now().value / 1000;
-  return receipt_->set_config("hook-embargo", std::to_string(now + kHookEmbargoSeconds));
+  return store([&](repository::Receipt& into) { return into.add_phantom(name, is_private); });
 }
 
 }  // namespace quarry::sync

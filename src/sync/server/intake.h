@@ -25,11 +25,18 @@ class Intake {
   /// Nothing is owned; all must outlive this. RECEIPT is null in the first pass. ADDRESS is the
   /// client's.
   Intake(repository::Repository& repository, repository::Receipt* receipt,
-         const SyncUser& sync_user, std::string_view address);
+         const SyncUser& sync_user, std::string_view address)
+      : repository_(repository), receipt_(receipt), sync_user_(sync_user), address_(address) {}
 
   bool needs_receipt() const { return needs_receipt_; }
   /// The receipt to store into; null in the first pass, which then restarts with one.
-  repository::Receipt* receipt() { return writable() ? receipt_ : nullptr; }
+  repository::Receipt* receipt();
+  /// Calls WORK with the receipt, if there is one. Errors: those of WORK.
+  template <typename Work>
+  base::Result<void> store(Work work) {
+    if (repository::Receipt* const into = receipt()) QUARRY_TRY(work(*into));
+    return {};
+  }
   /// Private artifacts that the client named as public: sending them makes them public.
   const std::vector<artifact::HashName>& to_be_proven() const { return to_be_proven_; }
   /// Number of artifacts stored.
@@ -41,17 +48,11 @@ class Intake {
   /// Makes phantoms of unknown names in MENTIONED (sealed); a private artifact that is public at
   /// the client becomes public.
   base::Result<void> mention(NameList& mentioned);
-  /// Makes clusters of all unclustered artifacts. Only with a receipt.
-  base::Result<void> make_clusters();
-  /// Delays the hooks while a push continues, or ends the delay. Only with a receipt.
-  base::Result<void> set_hook_embargo(bool more_to_come);
 
   /// The sender for a receipt, as far as known yet.
   repository::Sender sender() const;
 
  private:
-  /// Whether there is a receipt; if not, requests one.
-  bool writable();
   base::Result<void> mention_one(const artifact::HashName& name, bool is_private);
 
   repository::Repository& repository_;

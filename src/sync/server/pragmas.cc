@@ -1,7 +1,5 @@
 #include "pragmas.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -22,14 +20,6 @@ constexpr std::size_t kMaxClientId = 200;
 
 }  // namespace
 
-Pragmas::Pragmas(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
-                 CardWriter& writer, std::string_view own_url)
-    : repository_(repository),
-      sync_user_(sync_user),
-      intake_(intake),
-      writer_(writer),
-      own_url_(own_url) {}
-
 Result<void> Pragmas::read(const CardReader& card) {
   const std::string_view name = card[1];
   if (name == "ci-lock" && card.size() == 4) return lock(card);
@@ -49,26 +39,27 @@ Result<void> Pragmas::lock(const CardReader& card) {
   if (held) {
     // Without a name the client would not recognize the answer.
     const std::string login = held->login.empty() ? "nobody" : fossilize(held->login);
-    writer_.pragma("ci-lock-fail", fmt::format("{} {}", login, held->since));
+    writer_.card({"pragma", "ci-lock-fail", login, std::to_string(held->since)});
   }
   if (repository_.settings().get_bool("forbid-delta-manifests", false)) {
-    writer_.pragma("avoid-delta-manifests");
+    writer_.card({"pragma", "avoid-delta-manifests"});
   }
   return {};
 }
 
 Result<void> Pragmas::unlock(std::string_view client) {
   if (!sync_user_.may(Right::kWrite)) return {};
-  repository::Receipt* const receipt = intake_.receipt();
-  return receipt != nullptr ? receipt->unlock_check_ins(client) : Result<void>{};
+  return intake_.store(
+      [&](repository::Receipt& receipt) { return receipt.unlock_check_ins(client); });
 }
 
 Result<void> Pragmas::client_url(std::string_view url) {
   if (!sync_user_.may(Right::kWrite)) return {};
   const std::string known_as = public_url(url);
   if (known_as.empty()) return {};
-  repository::Receipt* const receipt = intake_.receipt();
-  return receipt != nullptr ? receipt->set_config("syncfrom:" + known_as, "{}") : Result<void>{};
+  return intake_.store([&](repository::Receipt& receipt) {
+    return receipt.set_config("syncfrom:" + known_as, "{}");
+  });
 }
 
 void Pragmas::finish() {
@@ -82,8 +73,8 @@ void Pragmas::finish() {
     mtime = std::max(mtime, link.mtime);
   }
   for (const auto& [link, mtime] : latest) {
-    writer_.pragma("link",
-                   fmt::format("{} {} {}", fossilize(link.first), fossilize(link.second), mtime));
+    writer_.card(
+        {"pragma", "link", fossilize(link.first), fossilize(link.second), std::to_string(mtime)});
   }
 }
 

@@ -28,7 +28,12 @@ class Pragmas {
  public:
   /// Nothing is owned; all must outlive this. OWN_URL is this repository's, or empty.
   Pragmas(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
-          CardWriter& writer, std::string_view own_url);
+          CardWriter& writer, std::string_view own_url)
+      : repository_(repository),
+        sync_user_(sync_user),
+        intake_(intake),
+        writer_(writer),
+        own_url_(own_url) {}
 
   /// Processes a pragma card; unknown ones are ignored. Error: those of storing.
   base::Result<void> read(const CardReader& card);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "quarry/base/ascii.h"
+#include "quarry/http/syntax.h"
 
 namespace quarry::sync {
 namespace {
@@ -19,12 +20,8 @@ struct Scheme {
 constexpr std::array kSchemes = {Scheme{"http://", "80"}, Scheme{"https://", "443"},
                                  Scheme{"ssh://", "22"}};
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_of_name(char c) {
-  return is_digit(c) || (base::ascii_lower(c) >= 'a' && base::ascii_lower(c) <= 'z') || c == '.' ||
-         c == '-' || c == '_';
+  return http::is_letter_or_digit(c) || c == '.' || c == '-' || c == '_';
 }
 
 bool is_host(std::string_view host) {
@@ -47,7 +44,8 @@ std::optional<std::string_view> public_authority(std::string_view authority,
   const bool has_port = colon != std::string_view::npos && !authority.ends_with(']');
   const std::string_view host = authority.substr(0, has_port ? colon : authority.size());
   const std::string_view port = has_port ? authority.substr(colon + 1) : std::string_view();
-  if (!is_host(host) || !std::ranges::all_of(port, is_digit)) return std::nullopt;
+  if (!is_host(host) || port.find_first_not_of("0123456789") != std::string_view::npos)
+    return std::nullopt;
   return port.empty() || port == default_port ? host : authority;
 }
 

@@ -42,26 +42,32 @@ std::string client_message(const base::Error& error) {
       return "the server's disk is full";
     case ErrorCode::kIo:
     case ErrorCode::kCorrupt:
-      return "the server cannot read or write the repository: its log says why";
+      return "the server cannot read or write the repository: see its log";
     default:
       return error.message;
   }
 }
 
 Reply http_error(int status, std::string text) {
-  Reply reply;
-  reply.status = status;
-  reply.content_type = "text/plain; charset=utf-8";
-  reply.body = text + "\n";
+  Reply reply{.status = status,
+              .content_type = "text/plain; charset=utf-8",
+              .body = text + "\n",
+              .figures = {}};
   reply.figures.error = std::move(text);
   return reply;
 }
 
+Reply make_reply(BodyFormat format, std::string&& cards, SessionFigures&& figures) {
+  return {.content_type = std::string(content_type_of(format)),
+          .body = encode_body(format, std::move(cards)),
+          .figures = std::move(figures)};
+}
+
 /// Runs the passes over one request, each in its own transaction, until one completes the reply.
-class SessionRun {
+class ServerSession {
  public:
-  SessionRun(Repository& repository, const SessionOptions& options, const Request& request,
-             BodyFormat format)
+  ServerSession(Repository& repository, const SessionOptions& options, const Request& request,
+                BodyFormat format)
       : repository_(repository),
         options_(options),
         request_(request),
@@ -69,9 +75,9 @@ class SessionRun {
         bound_(options, request.has_left) {
     repository_.bound_by([this] { return bound_.is_over(); });
   }
-  ~SessionRun() { repository_.bound_by({}); }
-  SessionRun(const SessionRun&) = delete;
-  SessionRun& operator=(const SessionRun&) = delete;
+  ~ServerSession() { repository_.bound_by({}); }
+  ServerSession(const ServerSession&) = delete;
+  ServerSession& operator=(const ServerSession&) = delete;
 
   /// The refusal of a request that is too large for its user; checked before decompression.
   std::optional<Reply> refuse_too_large() {
@@ -110,16 +116,15 @@ class SessionRun {
       return reply;
     }
     if (*is_users) return std::nullopt;
-    return http_error(413, fmt::format("the request is larger than {} bytes: without a login "
-                                       "it may not be",
-                                       max_size));
+    return http_error(413,
+                      fmt::format("the request is larger than {} bytes: log in first", max_size));
   }
 
   /// A repository that cannot be read.
   Reply refuse_failure(const std::exception& failure) {
     if (bound_.is_over()) return refuse(bound_.error());
     base::log(base::LogLevel::kError, "{}: {}", repository_.path().string(), failure.what());
-    return refuse({ErrorCode::kIo, "the repository cannot be used now: see the server's log"});
+    return refuse({ErrorCode::kIo, "the server cannot read the repository: see its log"});
   }
 
   Reply converse() {
@@ -199,14 +204,6 @@ class SessionRun {
     return make_reply(format_, writer.take(), std::move(figures));
   }
 
-  static Reply make_reply(BodyFormat format, std::string&& cards, SessionFigures&& figures) {
-    Reply reply;
-    reply.content_type = content_type_of(format);
-    reply.body = encode_body(format, std::move(cards));
-    reply.figures = std::move(figures);
-    return reply;
-  }
-
   base::UnixMillis now() const { return repository_.options().clock->now(); }
 
   Repository& repository_;
@@ -221,30 +218,25 @@ class SessionRun {
 
 }  // namespace
 
-ServerSession::ServerSession(repository::Repository& repository, const SessionOptions& options)
-    : repository_(repository), options_(options) {}
-
-Reply ServerSession::refusal_reply(std::string_view content_type, const std::string& why) const {
+Reply refusal_reply(Repository& repository, std::string_view content_type, const std::string& why) {
   const auto format = request_format(content_type);
   if (!format) return http_error(415, "not a sync request");
   CardWriter writer;
   writer.message(why);
   writer.error(why);
-  writer.timestamp(repository_.options().clock->now(), 1);
-  Reply reply;
-  reply.content_type = content_type_of(*format);
-  reply.body = encode_body(*format, writer.take());
-  reply.figures.error = why;
-  return reply;
+  writer.timestamp(repository.options().clock->now(), 1);
+  SessionFigures figures;
+  figures.error = why;
+  return make_reply(*format, writer.take(), std::move(figures));
 }
 
-Reply ServerSession::answer(const Request& request) {
+Reply answer(Repository& repository, const SessionOptions& options, const Request& request) {
   const auto format = request_format(request.content_type);
   if (!format) return http_error(415, "not a sync request");
-  SessionRun session(repository_, options_, request, *format);
+  ServerSession session(repository, options, request, *format);
   if (auto refused = session.refuse_too_large()) return *std::move(refused);
   std::string storage;
-  const auto cards = decode_body(*format, request.body, options_.max_body, storage);
+  const auto cards = decode_body(*format, request.body, options.max_body, storage);
   if (!cards) {
     const bool too_large = cards.error().code == ErrorCode::kLimit;
     return http_error(too_large ? 413 : 400, cards.error().message);

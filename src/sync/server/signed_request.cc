@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "quarry/artifact/digest.h"
-#include "quarry/artifact/fossilize.h"
 #include "quarry/artifact/running_digest.h"
+#include "quarry/http/syntax.h"
 #include "sync_user.h"
 
 namespace quarry::sync {
@@ -23,23 +23,6 @@ std::string sorted_letters(std::string letters) {
   const auto rest = std::ranges::unique(letters);
   letters.erase(rest.begin(), rest.end());
   return letters;
-}
-
-/// TEXT for a cookie: everything but letters, digits and hyphens is percent-encoded.
-std::string form_encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool is_plain =
-        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
-    if (is_plain) {
-      out += c;
-    } else if (c == ' ') {
-      out += '+';
-    } else {
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return out;
 }
 
 /// DATE, with an optional final Z: all dates are UTC.
@@ -80,7 +63,7 @@ Result<void> SignedRequest::begin(const SignedHead& head, base::UnixMillis now) 
 }
 
 Result<void> SignedRequest::claim(const SignedHead& head, base::UnixMillis now) {
-  const auto card = SyncUser::login_in(head.cookie);
+  const auto card = LoginCard::in_cookie(head.cookie);
   if (!card) return {};
   const auto date = parse_date(head.date);
   if (!date) {
@@ -127,12 +110,9 @@ std::string signed_text(std::string_view method, std::string_view target, std::s
 
 std::string sign_request(std::string_view project_code, std::string_view user,
                          std::string_view password, std::string_view signed_text) {
-  const std::string nonce = artifact::sha3_256_hex(signed_text);
-  const std::string secret =
-      artifact::sha1_hex(fmt::format("{}/{}/{}", project_code, user, password));
-  const std::string card = fmt::format("login {} {} {}", artifact::fossilize(user), nonce,
-                                       artifact::sha1_hex(nonce + secret));
-  return "x-f-l-c=" + form_encoded(card);
+  const std::string card = login_card(user, stored_secret(project_code, user, password),
+                                      artifact::sha3_256_hex(signed_text));
+  return "x-f-l-c=" + http::percent_encode(card, "-", "+");
 }
 
 }  // namespace quarry::sync

@@ -30,14 +30,6 @@ constexpr std::uint64_t kClockInterval = 16;
 
 }  // namespace
 
-Supply::Supply(repository::Repository& repository, const Bound& bound, CardWriter& writer)
-    : repository_(repository), bound_(bound), writer_(writer) {}
-
-void Supply::set_client(const ClientVersion& client, bool private_session) {
-  client_ = client;
-  private_session_ = private_session;
-}
-
 bool Supply::is_full() {
   // Every request must make progress, however low the limits are.
   if (sent_ == 0) return false;
@@ -109,8 +101,14 @@ Result<void> Supply::clone(std::uint64_t version, Rid first) {
   if (next_hidden != hidden.end() && (next == 0 || next_hidden->rid < next)) {
     next = next_hidden->rid;
   }
-  writer_.clone_seqno(next);
+  writer_.card({"clone_seqno", std::to_string(next)});
   writer_.push(repository_.settings().server_code(), repository_.settings().project_code());
+  return {};
+}
+
+Result<void> Supply::send_whole(Rid rid, std::string_view name) {
+  QUARRY_TRY_ASSIGN(const std::string content, repository_.content(rid));
+  writer_.file(name, {}, content);
   return {};
 }
 
@@ -123,9 +121,7 @@ Result<void> Supply::send_private(const Found& found) {
     writer_.file(found.name.str(), delta->first.str(), delta->second);
     return {};
   }
-  QUARRY_TRY_ASSIGN(const std::string content, repository_.content(found.rid));
-  writer_.file(found.name.str(), {}, content);
-  return {};
+  return send_whole(found.rid, found.name.str());
 }
 
 /// A compaction between two requests of a clone can reverse deltas. An artifact that was sent as a
@@ -152,11 +148,7 @@ Result<void> Supply::send_stored(const StoredArtifact& stored, bool compressed) 
   ++sent_;
   const std::string_view name = stored.name.str();
   const bool as_delta = stored.delta_source && is_cloned_source(*stored.delta_source);
-  if (stored.delta_source && !as_delta) {
-    QUARRY_TRY_ASSIGN(const std::string content, repository_.content(stored.rid));
-    writer_.file(name, {}, content);
-    return {};
-  }
+  if (stored.delta_source && !as_delta) return send_whole(stored.rid, name);
   const std::string_view source = as_delta ? stored.delta_source->str() : std::string_view{};
   if (compressed) {
     writer_.cfile(name, source, static_cast<std::uint64_t>(stored.size),
@@ -176,9 +168,7 @@ Result<void> Supply::send_stored(const StoredArtifact& stored, bool compressed) 
       return {};
     }
   }
-  QUARRY_TRY_ASSIGN(const std::string content, repository_.content(stored.rid));
-  writer_.file(name, {}, content);
-  return {};
+  return send_whole(stored.rid, name);
 }
 
 Result<void> Supply::answer_wanted(NameList& client_has) {
@@ -204,12 +194,12 @@ Result<void> Supply::answer(const Found& found, NameList::Entry& wanted, NameLis
   const std::string_view name = found.name.str();
   if (found.is_private && !private_session_) {
     // Otherwise the client would keep requesting it if a public check-in refers to it.
-    if (client_.understands_private_igot()) writer_.private_igot(name);
+    if (client_.understands_private_igot()) writer_.igot(name, true);
     return {};
   }
   wanted.flags |= kAnswered;
   if (is_full()) {
-    found.is_private ? writer_.private_igot(name) : writer_.igot(name);
+    writer_.igot(name, found.is_private);
     return {};
   }
   QUARRY_TRY(send(found, client_has));
@@ -231,9 +221,7 @@ Result<void> Supply::send(const Found& found, NameList& client_has) {
       return {};
     }
   }
-  QUARRY_TRY_ASSIGN(const std::string content, repository_.content(found.rid));
-  writer_.file(name, {}, content);
-  return {};
+  return send_whole(found.rid, name);
 }
 
 void Supply::announce(NameList& client_has) {
@@ -261,7 +249,7 @@ void Supply::announce(const HashName& name, bool is_private, NameList& client_ha
   if (client_has.find(name.str()) != nullptr) return;
   const NameList::Entry* const wanted = wanted_.find(name.str());
   if (wanted != nullptr && (wanted->flags & kAnswered) != 0) return;
-  is_private ? writer_.private_igot(name.str()) : writer_.igot(name.str());
+  writer_.igot(name.str(), is_private);
 }
 
 }  // namespace quarry::sync

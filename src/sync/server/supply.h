@@ -31,10 +31,14 @@ struct ClientVersion {
 class Supply {
  public:
   /// Nothing is owned; all must outlive the supply.
-  Supply(repository::Repository& repository, const Bound& bound, CardWriter& writer);
+  Supply(repository::Repository& repository, const Bound& bound, CardWriter& writer)
+      : repository_(repository), bound_(bound), writer_(writer) {}
 
   /// Call before anything else.
-  void set_client(const ClientVersion& client, bool private_session);
+  void set_client(const ClientVersion& client, bool private_session) {
+    client_ = client;
+    private_session_ = private_session;
+  }
 
   /// `clone` without arguments: this server's codes, and the names of all artifacts.
   base::Result<void> clone_by_name();
@@ -78,6 +82,7 @@ class Supply {
   void announce(const artifact::HashName& name, bool is_private, NameList& client_has);
   base::Result<void> send_stored(const repository::StoredArtifact& stored, bool compressed);
   base::Result<void> send_private(const Found& found);
+  base::Result<void> send_whole(repository::Rid rid, std::string_view name);
   /// The private artifacts with content from row id FIRST on, in a private session.
   std::vector<Found> private_from(repository::Rid first);
   /// Whether a cloning client has, or will get, SOURCE and may use it as a delta source.

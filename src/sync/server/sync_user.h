@@ -20,18 +20,12 @@
 #include <string_view>
 
 #include "capabilities.h"
+#include "cards/login_card.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/request.h"
 
 namespace quarry::sync {
-
-/// The arguments of a login card.
-struct LoginCard {
-  std::string user;  // fossilized
-  std::string nonce;
-  std::string signature;
-};
 
 class SyncUser {
  public:
@@ -39,16 +33,11 @@ class SyncUser {
   /// LOGINS is not owned and may be null.
   SyncUser(repository::Repository& repository, bool single_login, LoginGuard* logins);
 
-  /// Processes a login card: its arguments as received, and the bytes that it signs. Error:
-  /// kDenied.
-  base::Result<void> login(std::string_view user, std::string_view nonce,
-                           std::string_view signature, std::string_view signed_bytes);
-  /// Processes the request's Cookie header: ignored unless it has an x-f-l-c cookie with a
-  /// form-encoded login card, which signs the whole BODY. After that a login card is an error.
-  /// Error: kDenied.
+  /// Processes a login card, which signs SIGNED_BYTES. Error: kDenied.
+  base::Result<void> login(const LoginCard& card, std::string_view signed_bytes);
+  /// Processes the request's Cookie header: ignored unless it has an x-f-l-c cookie with a login
+  /// card, which signs the whole BODY. After that a login card is an error. Error: kDenied.
   base::Result<void> login_cookie(std::string_view cookie, std::string_view body);
-  /// The login in a Cookie header, if there is one.
-  static std::optional<LoginCard> login_in(std::string_view cookie);
   /// Whether CARD proves that a user with a password has sent it; grants no rights yet. SIGNS says
   /// whether a nonce is the hash of the signed bytes; it is called only if the signature is
   /// correct. Error: kDenied, or those of SIGNS.
@@ -83,16 +72,12 @@ class SyncUser {
   const std::optional<std::string>& nonce() const { return nonce_; }
 
  private:
-  base::Result<void> check(std::string_view user, std::string_view nonce,
-                           std::string_view signature, std::string_view signed_bytes);
-  /// The user LOGIN, if SIGNATURE is correct for NONCE and the login is not delayed. The caller
-  /// records success with the guard.
-  base::Result<repository::User> find(const std::string& login, std::string_view nonce,
-                                      std::string_view signature);
-  base::Result<void> log_in(const std::string& login, std::string_view nonce,
-                            std::string_view signature, std::string_view signed_bytes);
-  bool is_secret_of(const repository::User& user, std::string_view nonce,
-                    std::string_view signature);
+  base::Result<void> check(const LoginCard& card, std::string_view signed_bytes);
+  /// The user of CARD, if the signature is correct and the login is not delayed. The caller records
+  /// success.
+  base::Result<repository::User> find(const LoginCard& card);
+  void record_success(std::string_view nonce);
+  bool is_signed_by(const repository::User& user, const LoginCard& card);
   /// USER's letters, including inherited ones.
   std::string letters_of(const repository::User& user);
   void become(const repository::User& user);

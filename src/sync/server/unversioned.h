@@ -30,7 +30,12 @@ class Unversioned {
  public:
   /// Nothing is owned; all must outlive this.
   Unversioned(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
-              Supply& supply, CardWriter& writer);
+              Supply& supply, CardWriter& writer)
+      : repository_(repository),
+        sync_user_(sync_user),
+        intake_(intake),
+        supply_(supply),
+        writer_(writer) {}
 
   /// Processes a uvfile card. Errors: kDenied, kInvalid (malformed; the content does not match its
   /// hash), kLimit.

@@ -48,6 +48,24 @@ Reply reply_of(QueueReply answer, const repository::Repository& repository) {
   return reply;
 }
 
+Reply reply_of(sync::Reply answer, const repository::Repository& repository,
+               std::size_t body_size) {
+  Reply reply;
+  reply.repository = repository.path().string();
+  reply.status = answer.status;
+  reply.content_type = std::move(answer.content_type);
+  reply.body = std::move(answer.body);
+  reply.user = std::move(answer.figures.user);
+  reply.operation = std::move(answer.figures.operation);
+  reply.failed_login = std::move(answer.figures.failed_login);
+  reply.error = std::move(answer.figures.error);
+  reply.is_fault = answer.figures.is_fault;
+  reply.artifacts_in = answer.figures.artifacts_in;
+  reply.artifacts_out = answer.figures.artifacts_out;
+  reply.synced_in = body_size;
+  return reply;
+}
+
 /// The URL of the served folder or repository, without a trailing slash.
 std::string base_of(const Request& request) {
   // If the web server does not split the two, SCRIPT_NAME is the whole path.
@@ -122,10 +140,9 @@ Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& s
   slot_ = &slot;
   if (const auto served = check_method(request.method); !served) return refuse(served.error());
   if (auto page = status_.answer(request, slot)) return std::move(*page);
-  if (is_for_index(request)) return show_index(request);
   const auto target = resolve(request.path());
   if (!target) {
-    if (auto index = show_subfolder(request)) return std::move(*index);
+    if (auto index = show_index(request)) return std::move(*index);
     return not_found_reply(target.error());
   }
   slot.executing(target->name ? target->name->str() : "");
@@ -150,7 +167,7 @@ Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& s
 Reply Site::answer_sync(const Request& request, const Target& target, BodyReader& reader,
                         scoreboard::Slot& slot) {
   const auto size = base::parse_number<std::uint64_t>(request.content_length);
-  if (!size) return text_reply(400, "Content-Length is missing or no number");
+  if (!size) return text_reply(400, "Content-Length is missing or not a number");
   if (*size > options_.max_body) {
     return text_reply(413, fmt::format("the request is larger than {} bytes", options_.max_body));
   }
@@ -163,27 +180,28 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
   const std::string own_url =
       fmt::format("{}://{}{}{}", request.is_https ? "https" : "http", request.host,
                   target.name ? "/" : "", target.name ? target.name->str() : "");
-  sync::ServerSession session(**repository, options_.session);
   Admission admission(options_.admission, board_, slot, (*repository)->path(),
                       request.remote_address);
   if (const auto refused = admission.begin()) {
-    return reply_of(session.refusal_reply(request.content_type, *refused), **repository,
+    return reply_of(sync::refusal_reply(**repository, request.content_type, *refused), **repository,
                     body->size());
   }
-  sync::Reply answer = session.answer({
-      .content_type = request.content_type,
-      .body = *body,
-      .remote_address = request.remote_address,
-      .remote_user = options_.trust_remote_user ? request.remote_user : std::string_view(),
-      .cookie = request.cookie,
-      .logins = &admission,
-      .own_url = own_url,
-      .on_progress =
-          [&slot](const sync::SessionProgress& now) {
-            slot.doing(now.user, now.operation, now.what);
-          },
-      .has_left = request.has_left,
-  });
+  sync::Reply answer = sync::answer(
+      **repository, options_.session,
+      {
+          .content_type = request.content_type,
+          .body = *body,
+          .remote_address = request.remote_address,
+          .remote_user = options_.trust_remote_user ? request.remote_user : std::string_view(),
+          .cookie = request.cookie,
+          .logins = &admission,
+          .own_url = own_url,
+          .on_progress =
+              [&slot](const sync::SessionProgress& now) {
+                slot.doing(now.user, now.operation, now.what);
+              },
+          .has_left = request.has_left,
+      });
   has_brought_ = answer.figures.artifacts_in > 0;
   return reply_of(std::move(answer), **repository, body->size());
 }
@@ -220,25 +238,7 @@ Reply Site::answer_queue(const Request& request, const Target& target, BodyReade
                    .logins = &admission,
                    .on_progress = [&slot](auto user, auto operation,
                                           auto what) { slot.doing(user, operation, what); }});
-  return worker::reply_of(std::move(answer), **repository);
-}
-
-Reply Site::reply_of(sync::Reply answer, const repository::Repository& repository,
-                     std::size_t body_size) {
-  Reply reply;
-  reply.repository = repository.path().string();
-  reply.status = answer.status;
-  reply.content_type = std::move(answer.content_type);
-  reply.body = std::move(answer.body);
-  reply.user = std::move(answer.figures.user);
-  reply.operation = std::move(answer.figures.operation);
-  reply.failed_login = std::move(answer.figures.failed_login);
-  reply.error = std::move(answer.figures.error);
-  reply.is_fault = answer.figures.is_fault;
-  reply.artifacts_in = answer.figures.artifacts_in;
-  reply.artifacts_out = answer.figures.artifacts_out;
-  reply.synced_in = body_size;
-  return reply;
+  return reply_of(std::move(answer), **repository);
 }
 
 void Site::work_after_reply() {
@@ -271,33 +271,18 @@ Reply Site::describe(const Request& request, const Target& target) {
   return reply;
 }
 
-bool Site::is_for_index(const Request& request) const {
-  return options_.has_index && !options_.repositories.empty() && request.method != "POST" &&
-         request.path().find_first_not_of('/') == std::string_view::npos;
-}
-
-std::optional<Reply> Site::show_subfolder(const Request& request) {
-  std::string_view path = request.path();
+std::optional<Reply> Site::show_index(const Request& request) {
+  const std::string_view path = request.path();
+  const bool is_top = path.find_first_not_of('/') == std::string_view::npos;
   if (!options_.has_index || options_.repositories.empty() || request.method == "POST" ||
-      !path.starts_with('/') || !path.ends_with('/')) {
+      (!is_top && (!path.starts_with('/') || !path.ends_with('/')))) {
     return std::nullopt;
   }
-  path.remove_prefix(1);
-  path.remove_suffix(path.empty() ? 0 : 1);
+  const std::string_view below = is_top ? "" : path.substr(1, path.size() - 2);
   slot_->executing("");
+  const pages::RepositoryList list = index_.list(below);
   // A folder with nothing visible looks to the client as if it did not exist.
-  const pages::RepositoryList list = index_.list(path);
-  if (list.repositories.empty()) return std::nullopt;
-  return reply_of_index(request, list, path);
-}
-
-Reply Site::show_index(const Request& request) {
-  slot_->executing("");
-  return reply_of_index(request, index_.list(), "");
-}
-
-Reply Site::reply_of_index(const Request& request, const pages::RepositoryList& list,
-                           std::string_view below) const {
+  if (!is_top && list.repositories.empty()) return std::nullopt;
   const std::string base = base_of(request);
   if (http::prefers_html(request.variable("HTTP_ACCEPT"))) {
     return page_reply(pages::index_page(list, base, below, options_.open.clock->now()));

@@ -44,18 +44,12 @@ class Site : public Handler {
   repository::OpenOptions open_options();
   Reply answer_sync(const Request& request, const Target& target, BodyReader& reader,
                     scoreboard::Slot& slot);
-  static Reply reply_of(sync::Reply answer, const repository::Repository& repository,
-                        std::size_t body_size);
   Reply answer_queue(const Request& request, const Target& target, BodyReader& body,
                      scoreboard::Slot& slot);
   Reply describe(const Request& request, const Target& target);
-  /// Whether REQUEST is for the served folder itself.
-  bool is_for_index(const Request& request) const;
-  Reply show_index(const Request& request);
-  /// The list of a subfolder, if REQUEST is for one with repositories that everybody may see.
-  std::optional<Reply> show_subfolder(const Request& request);
-  Reply reply_of_index(const Request& request, const pages::RepositoryList& list,
-                       std::string_view below) const;
+  /// The list of the served folder, if it has one, or of a subfolder with repositories that
+  /// everybody may see.
+  std::optional<Reply> show_index(const Request& request);
 
   const WorkerOptions& options_;
   const scoreboard::Board& board_;

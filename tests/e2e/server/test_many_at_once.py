@@ -109,7 +109,7 @@ def test_a_client_that_leaves_ends_its_request(launch, fresh, peer_of):
         client = unfinished_request(server, body, len(body), wire.COMPRESSED)
         process.wait_until(lambda: process.sockets(worker) > idle, "the worker to have the request")
         client.close()
-        process.wait_until(lambda: "the client has left" in server.log(), "the worker to notice, although it waits")
+        process.wait_until(lambda: "the client disconnected" in server.log(), "the worker to notice, although it waits")
         connection.execute("ROLLBACK")
     assert not peer.push(wire.file_card(b"after")).errors()
     assert not repofile.artifacts(fresh) & {wire.sha3(each) for each in files}

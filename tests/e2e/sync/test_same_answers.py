@@ -1,27 +1,29 @@
-"""The same requests to the program (`fossil http`, with the rights that each request has) and to Quarry, on copies of
-one repository: the same cards come back, and the same stands in the tables afterwards.
+"""Compares Quarry with `fossil http`: on copies of one repository, each request must get the same cards in reply and leave
+the same tables.
 
-Requests are made from seeds; the test's output names the seed and the request that were answered differently.
-QUARRY_REQUESTS=5000 makes as many of them.
+Requests are generated from seeds; the output of a failed test contains the seed and the request. QUARRY_REQUESTS=5000
+generates that many.
 
-Where the two differ on purpose:
+Intended differences:
 
-- A request that fails changes nothing here. The program commits what came before some errors, and goes on after
-  others; after an error its copy is made anew from ours, and what else it replied is not compared.
-- Artifact names in capitals are none here.
-- Of a card that is wrong in two ways, one or the other is told; sometimes more is told here.
-- Which version the server is. How an artifact travels: whole, or as which delta; it is compared by its content.
-- When clusters are made: copies are renewed before there are a hundred unclustered artifacts.
-- White space before a comment or a blank card: the document lets it count for nothing, the program does not.
-- `hook-embargo` is lifted by the next push that asks for no more, not by whoever reads in between.
-- Rows of `rcvfrom` of requests that stored nothing; the row `uv-hash` of `config`, a cache that a reader here does
-  not write.
+- A failed request changes nothing here. fossil commits what came before some errors, and continues after others. After
+  an error fossil's copy is made again from ours, and the rest of its reply is not compared.
+- Artifact names in upper case are invalid here.
+- Of a card that is wrong in two ways, either error may be reported; some of our errors have more details.
+- The server's version. Whether an artifact is sent whole or as a delta, and on which source: its content is compared.
+- When clusters are made: the copies are renewed before a hundred artifacts are unclustered.
+- Artifacts that become private leave `unclustered` here; fossil keeps and skips them.
+- White space before a comment or on a blank line: ignored here, as documented, but not by fossil.
+- `hook-embargo` is deleted by the next push that requests nothing, not by any reader.
+- Rows of `rcvfrom` of requests that stored nothing, and the row `uv-hash` of `config`, a cache that readers do not write
+  here.
 
-These holes of the program (and crashes) are not asked about here; tests of their own show what Quarry does:
-unversioned files for who may not read (test_unversioned.py), check-in locks and links for who may not write or read,
-compressed files, whose content the program does not look at (test_bad_cards.py), SHA3 names for clients that did not say their version, content of unversioned files that is left out and was never
-there, deltas whose source is not there yet (test_deltas_and_phantoms.py), an empty unversioned file with a wrong hash (unit/sync/server/unversioned_test.cc, pragmas_test.cc), settings by their names alone,
-rows as SQL, and words of SQL in a value, which the program hands to SQLite (unit/sync/server/configuration_test.cc), private artifacts named as public ones (test_private_and_shunned.py).
+Where fossil has a security hole or crashes, no requests are generated; other tests show what Quarry does. They are in
+tests/unit/sync/server: unversioned files without the right to read, empty ones with a wrong hash, and omitted content that
+was never there (unversioned_test.cc); check-in locks and links without rights (pragmas_test.cc); settings requested by
+name, rows as SQL text, and SQL words in values (configuration_test.cc); private artifacts named as public (push_test.cc);
+SHA3 names for clients that did not send their version (pull_test.cc). Compressed files, whose content fossil does not
+check, are in test_bad_cards.py, and deltas before their sources in test_deltas_and_phantoms.py.
 """
 
 import os
@@ -40,7 +42,7 @@ from support.servers import disable_backoffice
 from support.made_requests import USERS, Maker, Material
 
 REQUESTS = int(os.environ.get("QUARRY_REQUESTS", "250"))
-#: From one renewal of the copies to the next.
+#: Number of requests between two renewals of the copies.
 ROUND = 25
 SEED = int(os.environ.get("QUARRY_SEED", "1"))
 
@@ -48,16 +50,16 @@ COMPARED = {
     "artifacts": "SELECT uuid, size, rcvid>0 FROM blob",
     "phantoms": "SELECT uuid FROM phantom JOIN blob USING(rid)",
     "private": "SELECT uuid FROM private JOIN blob USING(rid)",
-    "unclustered": "SELECT uuid FROM unclustered JOIN blob USING(rid)",
+    "unclustered": "SELECT uuid FROM unclustered JOIN blob USING(rid) WHERE rid NOT IN (SELECT rid FROM private)",
     "receipts": "SELECT DISTINCT uuid, uid, nonce, ipaddr FROM blob JOIN rcvfrom USING(rcvid)",
     "settings": "SELECT name, value, CASE WHEN name GLOB 'ci-lock-*' OR name GLOB 'sync*' OR name='hash-policy' THEN 0 "
                 "ELSE mtime END FROM config WHERE name NOT IN ('uv-hash','hook-embargo') AND name NOT GLOB 'baseurl:*'",
-    "people": "SELECT login, pw, cap, info, photo, jx, mtime FROM user",
+    "users": "SELECT login, pw, cap, info, photo, jx, mtime FROM user",
     "reports": "SELECT title, owner, cols, sqlcode, jx, mtime FROM reportfmt",
     "shunned": "SELECT uuid, scom, mtime FROM shun",
     "addresses": "SELECT hash, content, mtime FROM concealed",
 }
-#: Tables that are made when they are needed: no table is as good as an empty one.
+#: Tables that are created when needed: a missing table is like an empty one.
 COMPARED_IF_THERE = {
     "unversioned": "SELECT name, mtime, hash, sz, encoding, content FROM unversioned",
     "subscribers": "SELECT semail, suname, sdigest, sdonotcall, ssub, sctime, smip, mtime, sverified FROM subscriber",
@@ -66,7 +68,7 @@ COMPARED_IF_THERE = {
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory, fossil):
-    """A history of a few check-ins, private and shunned artifacts, settings, people, unversioned files."""
+    """A few check-ins, private and shunned artifacts, settings, users and unversioned files."""
     folder = tmp_path_factory.mktemp("original")
     path = folder / "original.fossil"
     fossil.new(path, "--date-override", "2020-01-01T00:00:00")
@@ -97,7 +99,7 @@ def original(tmp_path_factory, fossil):
 
 @dataclass
 class Program:
-    """`fossil http`, one process a request."""
+    """`fossil http`, one process per request."""
 
     path: Path
     environment: dict[str, str]
@@ -108,12 +110,12 @@ class Program:
         done = subprocess.run(["fossil", "http", self.path, "--ipaddr", "127.0.0.1", "--nojail"], input=head + body,
                               env=self.environment, capture_output=True, timeout=60, check=False)
         header, _, raw = done.stdout.partition(b"\r\n\r\n")
-        assert header.startswith(b"HTTP/1.0 200 OK"), f"the program failed: {done.stdout[:2000]!r} {done.stderr!r}"
+        assert header.startswith(b"HTTP/1.0 200 OK"), f"fossil failed: {done.stdout[:2000]!r} {done.stderr!r}"
         return wire.Answer(200, {}, raw, cards=wire.parse(raw))
 
 
 def error_text(answer: wire.Answer) -> str | None:
-    """The first error, whichever way its spaces were coded."""
+    """The first error, however its spaces are encoded."""
     for card in answer.of("error"):
         text = card.text().rstrip("\n")
         return urllib.parse.unquote_plus(text) if "+" in text and " " not in text else text
@@ -122,18 +124,18 @@ def error_text(answer: wire.Answer) -> str | None:
 
 def is_same_error(ours: str | None, theirs: str | None) -> bool:
     if ours == "not authorized to write unversioned files":
-        return True  # the program passes the file over, or looks at its hash first
+        return True  # fossil ignores the file, or checks its hash first
     if ours is None or theirs is None:
         return ours == theirs
     wrong_in_two_ways = ours.startswith("malformed ") and theirs == "not authorized to write"
-    # After these the program reads on, and tells the last of several errors.
+    # After these fossil continues, and reports the last of several errors.
     reads_on = ours == "not authorized to write" or ours.startswith("bad command: ")
-    # After a colon, ours says more.
+    # Ours may have details after a colon.
     return ours == theirs or wrong_in_two_ways or reads_on or (": " in ours and ours.partition(": ")[0] == theirs)
 
 
 def comparable(answer: wire.Answer, contents: dict[str, bytes]) -> list[tuple]:
-    """The cards in an order of their own, artifacts by what they are. What is asked for twice fossil sends twice, of the configuration."""
+    """The cards, sorted, with artifacts by their names. fossil sends configuration twice if it is requested twice."""
     cards = []
     configured = set()
     private = False
@@ -170,12 +172,12 @@ def tables(path: Path) -> dict[str, list]:
 
 def differences(ours: dict[str, list], theirs: dict[str, list]) -> list[str]:
     return [f"{name}: {sign} {row[:300]}" for name in ours
-            for sign, rows in (("ours alone", set(ours[name]) - set(theirs[name])),
-                               ("theirs alone", set(theirs[name]) - set(ours[name]))) for row in sorted(rows)]
+            for sign, rows in (("only ours", set(ours[name]) - set(theirs[name])),
+                               ("only theirs", set(theirs[name]) - set(ours[name]))) for row in sorted(rows)]
 
 
 class Pair:
-    """Two copies of a repository, one served by Quarry, one for the program."""
+    """Two copies of a repository, one served by Quarry, one for fossil."""
 
     def __init__(self, server, original: Path, folder: Path, number: int, program_folder: Path, environment):
         self.ours = repofile.copy(original, folder / f"round-{number}.fossil")
@@ -195,7 +197,7 @@ class Pair:
         assert mine.status == 200
         assert is_same_error(error_text(mine), error_text(programs)), f"{error_text(mine)} / {error_text(programs)}"
         if error_text(mine) is not None:
-            assert repofile.everything(self.ours) == before, "a request that failed changes nothing"
+            assert repofile.everything(self.ours) == before, "a failed request changes nothing"
             self.renew_theirs()
             return
         contents = {**self.contents, **brought}
@@ -210,12 +212,12 @@ def served_folder(launch, tmp_path):
     return launch(folder, workers=1), folder
 
 
-def test_the_same_request_gets_the_same_answer_and_leaves_the_same_tables(served_folder, original, fossil, tmp_path):
+def test_generated_requests(served_folder, original, fossil, tmp_path):
     server, folder = served_folder
     programs = tmp_path / "programs"
     programs.mkdir()
     material = Material.of(original)
-    # Each kind of server has its share of them.
+    # Each kind of server gets a part of them.
     kinds = ("gateway", "nginx", "fossil")
     for number in range(kinds.index(server.kind), (REQUESTS + ROUND - 1) // ROUND, 2):
         seed = SEED * 1000 + number
@@ -228,3 +230,46 @@ def test_the_same_request_gets_the_same_answer_and_leaves_the_same_tables(served
         for path in (pair.ours, pair.theirs):
             path.unlink()
     shutil.rmtree(programs)
+
+
+PULL, PUSH = f"pull {wire.SERVER_CODE} CODE", f"push {wire.SERVER_CODE} CODE"
+HIDDEN, OPEN = wire.file_card(b"hidden"), wire.file_card(b"open")
+NAME, OTHER = wire.sha3(b"hidden"), wire.sha3(b"other")
+#: What generated requests rarely contain: a change of the repository, and requests, each of a user ("": nobody).
+SCENARIOS = {
+    "no rights": ("", [("", card) for card in ("clone 3 1", "clone", PULL, PUSH, "private", "pragma send-private")]),
+    "the right to clone alone": ("UPDATE user SET cap='g' WHERE login='nobody'", [
+        ("", f"gimme {NAME}"), ("", ("clone 2 1", f"gimme {NAME}")), ("", "pragma send-catalog"), ("", "reqconfig /all"),
+        ("", f"igot {NAME}"), ("", PULL), ("", PUSH), ("", OPEN)]),
+    "inherited rights": ("UPDATE user SET cap='o' WHERE login='reader'; UPDATE user SET cap='u' WHERE login='o'", [
+        ("o", PULL), ("o", (PULL, PUSH)), ("v", (PUSH, PULL))]),
+    "private artifacts": ("", [
+        ("x", (PUSH, "private", HIDDEN, OPEN)), ("x", ("pragma send-private", PULL)), ("o", (PULL, f"gimme {NAME}")),
+        ("x", (PULL, f"gimme {NAME}")), ("i", (PUSH, f"igot {OTHER} 1")), ("x", (PUSH, f"igot {OTHER} 1")),
+        ("i", (PUSH, f"igot {wire.sha3(b'new')}")), ("i", (PUSH, f"igot {wire.sha3(b'new')} 1")), ("g", "clone"),
+        ("g", "clone 2 1")]),
+    **{f"hash policy {policy}": (f"REPLACE INTO config(name,value) VALUES('hash-policy',{policy})", [
+        ("i", (PUSH, wire.file_card(b"old", wire.sha1(b"old")), f"igot {wire.sha1(b'other')}")), ("i", (PUSH, OPEN))])
+       for policy in range(5)},
+    **{f"schema {schema}": (f"UPDATE config SET value='{schema}' WHERE name='aux-schema'", [
+        ("", "# nothing"), ("o", PULL), ("g", "clone 3 1")]) for schema in ("2015-01-25", "2026-01-01 12:00", "9")},
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_scenario(served_folder, original, fossil, tmp_path, name):
+    server, folder = served_folder
+    sql, requests = SCENARIOS[name]
+    changed = repofile.copy(original, tmp_path / "changed.fossil")
+    with repofile.database(changed, write=True) as connection:
+        connection.executescript(sql)
+    (tmp_path / "programs").mkdir()
+    pair = Pair(server, changed, folder, 0, tmp_path / "programs", fossil.environment)
+    code = repofile.project_code(changed)
+    for user, cards in requests:
+        cards = (cards,) if isinstance(cards, (str, bytes)) else cards
+        body = wire.body(wire.CLIENT_VERSION, *cards).replace(b"CODE", code.encode())
+        print(f"{user or 'nobody'}:\n{body.decode(errors='backslashreplace')}\n")
+        if user:
+            body = wire.signed(body, user, wire.shared_secret(code, user, "word"))
+        pair.compare(body, {NAME: b"hidden", wire.sha3(b"open"): b"open", wire.sha1(b"old"): b"old"})

@@ -45,8 +45,8 @@ class LocalTransport final : public Transport {
     if (fault == Fault::kNoServer) return quarry::base::fail(ErrorCode::kIo, "no server");
     if (fault == Fault::kDenied) return quarry::base::fail(ErrorCode::kDenied, "not believed");
     const quarry::sync::SessionOptions options;
-    auto reply = quarry::sync::ServerSession(network_.server, options)
-                     .answer({.content_type = request.content_type, .body = request.body});
+    auto reply = quarry::sync::answer(network_.server, options,
+                                      {.content_type = request.content_type, .body = request.body});
     if (fault == Fault::kCutOff) return quarry::base::fail(ErrorCode::kIo, "cut off");
     return TransportReply{.content_type = reply.content_type, .body = reply.body};
   }

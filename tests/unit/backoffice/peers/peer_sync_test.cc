@@ -40,8 +40,8 @@ class LocalTransport final : public Transport {
     if (meanwhile_) meanwhile_();
     if (error_) return std::unexpected(*error_);
     const quarry::sync::SessionOptions options;
-    auto reply = quarry::sync::ServerSession(server_, options)
-                     .answer({.content_type = request.content_type, .body = request.body});
+    auto reply = quarry::sync::answer(server_, options,
+                                      {.content_type = request.content_type, .body = request.body});
     return TransportReply{.content_type = reply.content_type, .body = reply.body};
   }
   std::string remote_address() const override { return "192.0.2.7"; }

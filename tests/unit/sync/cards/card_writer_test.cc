@@ -19,10 +19,10 @@ TEST_CASE("names and codes are written unchanged") {
   CardWriter writer;
   writer.server_version();
   writer.igot("aa");
-  writer.private_igot("bb");
+  writer.igot("bb", true);
   writer.gimme("cc");
   writer.push("server", "project");
-  writer.clone_seqno(42);
+  writer.card({"clone_seqno", "42", ""});
   writer.private_next();
   writer.timestamp({1000}, 1);
   CHECK(writer.take() ==

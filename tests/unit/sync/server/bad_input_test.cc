@@ -24,79 +24,15 @@ TEST_CASE("an artifact that does not match its hash fails the whole request") {
             .contains(sha1("other")));
 }
 
-TEST_CASE("a compressed file that is broken or declares a wrong size fails the whole request") {
-  World world;
-  const std::string text(1000, 't');
-  const std::string blob = quarry::artifact::blob_compress(text);
-  const auto card = [&](std::string_view bytes, std::size_t usize) {
-    return fmt::format("cfile {} {} {}\n{}\n", sha3(text), usize, bytes.size(), bytes);
-  };
-  error_after_good(world, card("abc", 3));
-  error_after_good(world, card(blob.substr(0, blob.size() - 4), text.size()));
-  error_after_good(world, card(blob, text.size() + 1));
-  error_after_good(world, card(blob, 0));
-  std::string bomb = blob;
-  bomb[0] = bomb[1] = bomb[2] = bomb[3] = '\xff';
-  error_after_good(world, card(bomb, 4294967295));
-  CHECK(world.say_as("i", kPushCard + card(blob, text.size())).empty());
-}
-
-TEST_CASE("a broken delta fails the whole request") {
-  World world;
-  const auto card = [](std::string_view delta) {
-    return file("source") +
-           fmt::format("file {} {} {}\n{}", sha3("target"), sha3("source"), delta.size(), delta);
-  };
-  error_after_good(world, card(""));
-  error_after_good(world, card("abc"));
-  error_after_good(world, card("6\n6@0,0;"));
-  error_after_good(world, card("6\n6@9,0;"));
-  error_after_good(world, card("~~~~~\n6@0,0;"));
-}
-
-TEST_CASE("malformed cards are quoted in the error and change nothing") {
+TEST_CASE("a malformed card is quoted in the error, as printable text") {
   World world;
   const std::string name(40, 'a');
-  for (const std::string& card : std::vector<std::string>{
-           "file", "file x 3", "file " + name, "file " + name + " x", "file " + name + " -1",
-           "file " + name + " 99999", "file " + name + " 99999999999999999999",
-           "file x " + name + " 0", "file " + name + " x 0", "file " + name + "a 0",
-           "cfile " + name + " 3", "cfile x 0 0", "cfile " + name + " x 0",
-           "cfile " + name + " 0 0", "file " + name + " " + name + " 0 0"}) {
+  for (const std::string& card :
+       {std::string("igot x"), "igot " + name + "a", "igot " + std::string(40, 'A'),
+        "gimme " + std::string(64, 'g'), std::string("\xff\xfe\xfd"), "igot\x01" + name}) {
     CAPTURE(card);
-    error_after_good(world, card + "\n");
+    CHECK(error_after_good(world, card + "\n").starts_with("bad command: "));
   }
-  for (const std::string& card : std::vector<std::string>{"igot",
-                                                          "igot x",
-                                                          "igot " + name + "a",
-                                                          "igot " + std::string(40, 'A'),
-                                                          "igot " + std::string(64, 'g'),
-                                                          "gimme",
-                                                          "gimme x",
-                                                          "gimme " + name + " 1",
-                                                          "pull",
-                                                          "push a",
-                                                          "bogus",
-                                                          "error x",
-                                                          "message x",
-                                                          "uvigot x",
-                                                          "clone_seqno 1",
-                                                          "cookie",
-                                                          "pragma",
-                                                          "reqconfig",
-                                                          "uvgimme",
-                                                          "login",
-                                                          "\xff\xfe\xfd",
-                                                          "igot\x01" + name}) {
-    CAPTURE(card);
-    const std::string error = error_after_good(world, card + "\n");
-    CHECK(error.starts_with("bad command: "));
-    CHECK(error.size() < 400);
-  }
-}
-
-TEST_CASE("the answer to bad bytes is printable text") {
-  World world;
   const Reply reply = world.ask({.body = "bogus \x1b[31m \xff\r\n"});
   for (const char c : reply.body) CHECK(((c >= ' ' && c <= '~') || c == '\n'));
 }
@@ -185,11 +121,11 @@ TEST_CASE("a body over the limit is refused before it is decompressed") {
 TEST_CASE("a file of an unknown schema is neither read nor written") {
   World world;
   world.sql("UPDATE config SET value='2031-01-01' WHERE name='aux-schema'");
-  const std::string told = "database schema is out-of-date on the server.";
+  const std::string expected = "database schema is out-of-date on the server.";
   for (const std::string& body :
        {std::string(), "clone 3 1\n" + kPullCard, kPushCard + file("one")}) {
     CAPTURE(body);
-    CHECK(world.refusal_as("s", body) == told);
+    CHECK(world.refusal_as("s", body) == expected);
     CHECK(world.figures().is_fault);
     CHECK(world.figures().error.find("its aux-schema is \"2031-01-01\"") != std::string::npos);
   }

@@ -66,7 +66,7 @@ TEST_CASE("a clone continues where the previous reply stopped") {
   }
 }
 
-TEST_CASE("clone 2 sends files, as deltas if they are stored as such") {
+TEST_CASE("deltas are sent as they are stored, by clone 3 with the size of the whole") {
   World world;
   const std::string base(500, 'x');
   world.say_as("i", kPushCard + file(base) + file_delta(base + "y", base));
@@ -74,15 +74,9 @@ TEST_CASE("clone 2 sends files, as deltas if they are stored as such") {
   CHECK(reply.content_type == "application/x-fossil-debug");
   CHECK(reply.body.starts_with(kServerVersion + file(base) + file_delta(base + "y", base) +
                                "clone_seqno 0\n" + kCodes + "# timestamp"));
-}
-
-TEST_CASE("clone 3 names the source of a delta and the size of the whole") {
-  World world;
-  const std::string base(500, 'x');
-  world.say_as("i", kPushCard + file(base) + file_delta(base + "y", base));
-  const Reply reply = clone(world, "g", "clone 3 3\n");
-  CHECK(reply.body.starts_with(
-      fmt::format("{}cfile {} {} 501 ", kServerVersion, sha3(base + "y"), sha3(base))));
+  CHECK(clone(world, "g", "clone 3 3\n")
+            .body.starts_with(
+                fmt::format("{}cfile {} {} 501 ", kServerVersion, sha3(base + "y"), sha3(base))));
 }
 
 TEST_CASE("an artifact whose source may not be sent is sent as full content") {
@@ -131,15 +125,12 @@ TEST_CASE("a delta that was reversed between two requests of a clone makes no cy
   }
 }
 
-TEST_CASE("a first number of 0 and one beyond the end are accepted") {
+TEST_CASE("a first number of 0 and one beyond the end are accepted, malformed ones are not") {
   World world;
-  CHECK(clone(world, "g", "clone 3 0\n").body == clone(world, "g", "clone 3 1\n").body);
+  const std::string whole = clone(world, "g", "clone 3 1\n").body;
+  CHECK(clone(world, "g", "clone 3 0\n").body == whole);
+  CHECK(clone(world, "g", "clone 9 1\n").body == whole);
   CHECK(clone(world, "g", "clone 3 99\n").body.starts_with(kServerVersion + "clone_seqno 0\n"));
-  CHECK(clone(world, "g", "clone 9 1\n").body == clone(world, "g", "clone 3 1\n").body);
-}
-
-TEST_CASE("a malformed clone card is an error") {
-  World world;
   for (const char* words : {"x 1", "3 x", "-3 1", "3 -1", "3 99999999999999999999", "3 1.5"}) {
     CAPTURE(words);
     CHECK(world.error_as("g", fmt::format("clone {}\n", words)) ==
@@ -168,6 +159,10 @@ TEST_CASE("a refused clone gets the project code, so that the client can log in"
     CHECK(world.figures().operation == "clone");
   }
   CHECK(world.ask({.body = "clone 3 1\n"}).content_type == "application/x-fossil-debug");
+  // A user without the right to private artifacts is refused in the same way.
+  world.sql("UPDATE user SET cap='g' WHERE login='nobody'");
+  CHECK(world.say("pragma send-private\n" + kVersion + "clone 3 1\n") ==
+        kCodes + "error not\\sauthorized\\sto\\ssync\\sprivate\\scontent\n");
 }
 
 TEST_CASE("private artifacts are sent in order to a clone that asks for them") {
@@ -191,14 +186,6 @@ TEST_CASE("private artifacts are sent in order to a clone that asks for them") {
     next = next_of(part);
   }
   CHECK(order == "cpcp");
-}
-
-TEST_CASE(
-    "a clone that asks for private artifacts without a login is refused as one without rights is") {
-  World world;
-  world.sql("UPDATE user SET cap='g' WHERE login='nobody'");
-  CHECK(world.say("pragma send-private\n" + kVersion + "clone 3 1\n") ==
-        kCodes + "error not\\sauthorized\\sto\\ssync\\sprivate\\scontent\n");
 }
 
 TEST_CASE("a client from before SHA3 gets an error when it clones") {

@@ -13,8 +13,7 @@ using namespace quarry::sync;
 namespace {
 
 const std::string kFailedLogin = "error login\\sfailed\n";
-const std::string kTooLarge =
-    "the request is larger than 1000 bytes: without a login it may not be\n";
+const std::string kTooLarge = "the request is larger than 1000 bytes: log in first\n";
 
 /// A pull with so many bytes after it that it is too large without a login.
 std::string large(std::size_t size = 100'000) {

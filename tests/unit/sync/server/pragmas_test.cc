@@ -35,7 +35,7 @@ std::string failed(std::string_view login, int since = kNow) {
 
 }  // namespace
 
-TEST_CASE("the second client that is about to commit on a check-in is told about the first") {
+TEST_CASE("the second client that is about to commit on a check-in gets the name of the first") {
   World world;
   CHECK(world.say_as("i", lock(world.initial(), "one")).empty());
   CHECK(locks(world) == clients_lock(world, "i", "one"));
@@ -127,7 +127,7 @@ TEST_CASE("the holder of a lock without a login is called nobody") {
   CHECK(world.say(lock(world.initial(), "two")) == failed("nobody"));
 }
 
-TEST_CASE("if delta manifests are forbidden, a client about to commit is told so") {
+TEST_CASE("if delta manifests are forbidden, a client about to commit gets a pragma") {
   World world;
   world.sql("INSERT INTO config(name,value,mtime) VALUES('forbid-delta-manifests','on',1)");
   CHECK(world.say_as("i", lock(world.initial(), "one")) == "pragma avoid-delta-manifests\n");
@@ -309,18 +309,4 @@ TEST_CASE("artifacts that await moderation are neither named nor sent, even with
   }
   world.sql("DELETE FROM modreq");
   CHECK(world.say_as("ix", ask).find(sha3("held")) != std::string::npos);
-}
-
-TEST_CASE("a user authenticated by the web server needs no signature if the repository agrees") {
-  World world;
-  const std::string nonce = sha1(kPullCard);
-  const std::string body = "login o " + nonce + " " + std::string(40, '0') + "\n" + kPullCard;
-  const auto answers = [&](std::string_view user) {
-    return world.ask({.body = body, .remote_user = user}).body;
-  };
-  CHECK(answers("o").starts_with("error login\\sfailed"));
-  world.sql("INSERT INTO config(name,value,mtime) VALUES('remote_user_ok','1',1)");
-  CHECK(answers("o").starts_with("igot "));
-  CHECK(answers("g").starts_with("error login\\sfailed"));
-  CHECK(answers("").starts_with("error login\\sfailed"));
 }

@@ -27,18 +27,14 @@ std::chrono::steady_clock::time_point advancing() {
 
 }  // namespace
 
-TEST_CASE("an empty request is answered with the time alone") {
+TEST_CASE("an empty request is answered with the time, and with the version if it has one") {
   World world;
-  CHECK(world.say("").empty());
-  CHECK(world.say("# nothing\n\npragma unknown thing\ncookie whatever\n").empty());
-  CHECK(world.figures().operation.empty());
-}
-
-TEST_CASE("only a client that sends its version, date and time gets the server's") {
-  World world;
+  for (const char* body : {"", "# nothing\n\npragma unknown thing\ncookie whatever\n",
+                           "pragma client-version 22100\n", "pragma client-version\n"}) {
+    CHECK(world.say(body).empty());
+    CHECK(world.figures().operation.empty());
+  }
   CHECK(world.say(kVersion) == kServerVersion);
-  CHECK(world.say("pragma client-version 22100\n").empty());
-  CHECK(world.say("pragma client-version\n").empty());
 }
 
 TEST_CASE("a pull gets the names of unclustered artifacts") {
@@ -129,34 +125,26 @@ TEST_CASE("if the reply is full, the rest is named so that the client asks again
   CHECK(count_cards(world.say_as("o", kVersion + kPullCard + asking), "file") == 1);
 }
 
-TEST_CASE("the time limit ends a reply as the size limit does") {
-  World world;
-  world.say_as("i", kPushCard + file(kOne) + file(kTwo));
-  world.sql("INSERT INTO config(name,value) VALUES('max-download-time','5')");
-  const std::string asking = login("o", secret_of("o", "pw"),
-                                   kVersion + kPullCard + gimme(sha3(kOne)) + gimme(sha3(kTwo)));
-  CHECK(count_cards(world.ask({.body = asking}).body, "file") == 2);
-  world.options.now = advancing<6000>;
-  world.options.max_time = std::chrono::hours(24);
-  CHECK(count_cards(world.ask({.body = asking}).body, "file") == 1);
-}
-
-TEST_CASE("a time limit of zero or less means a second, whatever the wall clock does") {
+TEST_CASE("the time limit ends a reply as the size limit does; 0 or less means a second") {
   World world;
   world.say_as("i", kPushCard + file(kOne) + file(kTwo));
   world.options.max_time = std::chrono::hours(24);
+  // The wall clock does not matter.
   world.clock().step = 3'600'000;
-  for (const char* seconds : {"0", "-1", "-9223372036854775808", "1"}) {
-    CAPTURE(seconds);
+  const std::string body = login("o", secret_of("o", "pw"),
+                                 kVersion + kPullCard + gimme(sha3(kOne)) + gimme(sha3(kTwo)));
+  const auto sent = [&](const char* limit, std::chrono::steady_clock::time_point (*now)()) {
     world.sql(
-        fmt::format("REPLACE INTO config(name,value) VALUES('max-download-time','{}')", seconds));
-    for (const auto& [now, sent] : {std::pair(&advancing<1>, 2), std::pair(&advancing<1000>, 1)}) {
-      world.options.now = now;
-      const Reply reply =
-          world.ask({.body = login("o", secret_of("o", "pw"),
-                                   kVersion + kPullCard + gimme(sha3(kOne)) + gimme(sha3(kTwo)))});
-      CHECK(count_cards(reply.body, "file") == sent);
-    }
+        fmt::format("REPLACE INTO config(name,value) VALUES('max-download-time','{}')", limit));
+    world.options.now = now;
+    return count_cards(world.ask({.body = body}).body, "file");
+  };
+  CHECK(sent("5", &advancing<1>) == 2);
+  CHECK(sent("5", &advancing<6000>) == 1);
+  for (const char* limit : {"0", "-1", "-9223372036854775808", "1"}) {
+    CAPTURE(limit);
+    CHECK(sent(limit, &advancing<1>) == 2);
+    CHECK(sent(limit, &advancing<1000>) == 1);
   }
 }
 

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include "cards/unversioned_name.h"
+#include "cards/file_card.h"
 #include "world.h"
 
 using namespace quarry::sync;
@@ -55,18 +55,12 @@ TEST_CASE("an unversioned file is stored, listed and sent") {
   CHECK(world.value("SELECT ipaddr FROM rcvfrom JOIN unversioned USING(rcvid)") == "192.0.2.7");
 }
 
-TEST_CASE("content that compresses well is stored compressed") {
+TEST_CASE("content that compresses well is stored compressed, and a file may be empty") {
   UvWorld world;
   const std::string content(5000, 'c');
-  world.say_as("oy", uvfile("c", 1, content));
-  CHECK(world.value("SELECT encoding FROM unversioned") == "1");
-  CHECK(world.value("SELECT length(content)<100 AND sz=5000 FROM unversioned") == "1");
+  world.say_as("oy", uvfile("c", 1, content) + uvfile("e", 1, ""));
+  CHECK(world.value("SELECT encoding||(length(content)<100)||sz FROM unversioned") == "115000");
   CHECK(world.say_as("o", "uvgimme c\n").ends_with(content));
-}
-
-TEST_CASE("a file may be empty") {
-  UvWorld world;
-  world.say_as("oy", uvfile("e", 1, ""));
   CHECK(world.say_as("o", "uvgimme e\n") == "uvfile e 1 " + kNothing + " 0 0\n");
 }
 
@@ -191,22 +185,15 @@ TEST_CASE("an old client gets the error that it is too old for an unversioned fi
   CHECK(world.say_as("o", kVersion + "uvgimme a\n").ends_with("\naaa"));
 }
 
-TEST_CASE("a name whose content never arrived is listed but cannot be sent") {
+TEST_CASE("a file without content is not sent, and a name of several words is not listed") {
   UvWorld world;
   world.say_as("oy", uvfile("a", 1, "aaa"));
   world.sql("INSERT INTO unversioned(name,mtime,hash,sz,encoding) VALUES('b',1,'" + sha1("bbb") +
-            "',0,0)");
+            "',0,0),('b c',1,'x',0,0),('d'||char(10)||'error e',1,'x',0,0)");
   CHECK(world.say_as("o", "uvgimme b\n").empty());
-}
-
-TEST_CASE("a name that is more than one word in a card is not listed") {
-  UvWorld world;
-  world.say_as("oy", uvfile("a", 1, "aaa"));
-  world.sql(
-      "INSERT INTO unversioned(name,mtime,hash,sz,encoding) VALUES"
-      "('b c',1,'x',0,0),('d'||char(10)||'error e',1,'x',0,0)");
   CHECK(world.say_as("o", ask_catalogue(kOther)) ==
-        fmt::format("pragma uv-pull-only\nuvigot a 1 {} 3\n", sha1("aaa")));
+        fmt::format("pragma uv-pull-only\nuvigot a 1 {} 3\nuvigot b 1 {} 0\n", sha1("aaa"),
+                    sha1("bbb")));
 }
 
 TEST_CASE("invalid unversioned files are refused and change nothing") {
