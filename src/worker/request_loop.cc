@@ -1,14 +1,19 @@
 #include "request_loop.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <ctime>
 #include <exception>
 #include <utility>
 
-#include "access_recorder.h"
 #include "fastcgi/fastcgi_exchange.h"
 #include "fastcgi/stop_signal.h"
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"
+#include "quarry/base/split.h"
 #include "quarry/base/url.h"
+#include "quarry/http/parameters.h"
 #include "quarry/worker/failed_request.h"
 
 namespace quarry::worker {
@@ -32,7 +37,8 @@ bool reopen_logs(base::AccessLog* access_log) {
   auto done = base::reopen_log(base::Reopening::kWantsFile);
   if (done && access_log != nullptr) done = access_log->reopen(base::Reopening::kWantsFile);
   if (done) return true;
-  base::log(LogLevel::kNotice, "{}: ending, for a child that inherits it", done.error().message);
+  base::log(LogLevel::kNotice, "{}: exiting, so that a new child inherits the log",
+            done.error().message);
   return false;
 }
 
@@ -41,7 +47,7 @@ void log_bad_connection(const base::Fd& fd, const base::Error& error) {
   if (error.code == base::ErrorCode::kNotFound) return;
   // libfcgi may have closed it already.
   const std::string peer = fd ? peer_of(fd.get()) : "a client";
-  base::log(LogLevel::kNotice, "connection of {} closed: {}", peer, error.message);
+  base::log(LogLevel::kNotice, "connection from {} closed: {}", peer, error.message);
 }
 
 bool is_failure(const Reply& reply) {
@@ -65,7 +71,7 @@ scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
 scoreboard::Refusal refusal_record_of(const Request& request, const Reply& reply) {
   scoreboard::Refusal refusal;
   refusal.status = static_cast<std::uint32_t>(reply.status);
-  refusal.of_request(request.method, request.uri.empty() ? request.path() : request.uri);
+  refusal.of_request(request.method, request.uri_or_path());
   const std::string_view text = reply.status < 400 ? reply.error : reply.body;
   const bool is_text = reply.status < 400 || reply.content_type.starts_with("text/plain");
   const bool names_file = !reply.repository.empty() && text.contains(reply.repository);
@@ -81,6 +87,70 @@ scoreboard::Refusal refusal_record_of(const Request& request, const Reply& reply
 bool is_shown_on_status_page(const Reply& reply) {
   return is_failure(reply) && (reply.is_fault || reply.status != 404);
 }
+
+std::int64_t micros(const timeval& time) {
+  return std::int64_t{time.tv_sec} * 1000000 + time.tv_usec;
+}
+
+std::int64_t wall_micros() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return std::int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
+}
+
+/// Collects the access log's record of each request while it is answered.
+class AccessRecorder {
+ public:
+  /// If LOG is null, nothing is collected or written. Both must outlive it.
+  AccessRecorder(base::AccessLog* log, std::string_view pool)
+      : log_(log), pool_(pool), parent_(::getppid()) {}
+  /// Call when a request begins.
+  void begin() {
+    if (log_ != nullptr && log_->format().wants_usage()) ::getrusage(RUSAGE_SELF, &before_);
+  }
+  /// Writes the record of an answered request. STATE is the slot's state after the request.
+  void end(const Request& request, const Reply& reply, const scoreboard::SlotState& state) {
+    if (log_ == nullptr) return;
+    std::string_view query = request.uri_or_path();
+    base::AccessRecord record;
+    record.pool = pool_;
+    record.pid = static_cast<pid_t>(state.pid);
+    record.parent = parent_;
+    record.written = wall_micros();
+    record.received = record.written - (scoreboard::monotonic_micros() - state.request_started);
+    record.duration = state.request_duration;
+    record.remote_address = request.remote_address;
+    record.user = reply.user;
+    record.method = request.method;
+    record.path = base::take_until(query, '?');
+    record.query = query;
+    if (record.query.empty()) record.query = request.variable(http::parameter::kQueryString);
+    record.content_length = state.content_length;
+    record.status = reply.status;
+    record.reply_size = reply.body.size();
+    record.repository = reply.repository;
+    record.operation = reply.operation;
+    record.variables = request.variables;
+    if (log_->format().wants_usage()) add_usage(record);
+    std::string header;
+    if (log_->format().wants_reply_header()) record.reply_header = header = header_of(reply);
+    log_->write(record);
+  }
+
+ private:
+  void add_usage(base::AccessRecord& record) const {
+    rusage after{};
+    ::getrusage(RUSAGE_SELF, &after);
+    record.cpu_user = micros(after.ru_utime) - micros(before_.ru_utime);
+    record.cpu_system = micros(after.ru_stime) - micros(before_.ru_stime);
+    record.memory_peak = static_cast<std::uint64_t>(after.ru_maxrss) << 10;
+  }
+
+  base::AccessLog* log_;
+  std::string_view pool_;
+  pid_t parent_;
+  rusage before_{};
+};
 
 void schedule_idle_work(Acceptor& acceptor, Handler& handler) {
   if (!handler.has_idle_work()) return;
@@ -128,8 +198,7 @@ class Server {
   bool pass_on(const FastCgiExchange& exchange) {
     return exchange.is_passed_on([this](const Request& request, int connection) {
       if (!handler_.pass_on(request, connection)) return false;
-      slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,
-                  base::parse_number<std::uint64_t>(request.content_length).value_or(0)});
+      show(request);
       slot_.end({.user = {}, .operation = "page"});
       slot_.finished();
       ++served_;
@@ -137,10 +206,14 @@ class Server {
     });
   }
 
+  void show(const Request& request) {
+    slot_.info({request.method, request.uri_or_path(),
+                base::parse_number<std::uint64_t>(request.content_length).value_or(0)});
+  }
+
   void answer(FastCgiExchange& exchange) {
     const Request& request = exchange.request();
-    slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,
-                base::parse_number<std::uint64_t>(request.content_length).value_or(0)});
+    show(request);
     exchange.watch_body([this](std::size_t size) { slot_.received(size); });
     Reply answered = answer_safely(handler_, exchange, slot_);
     if (is_shown_on_status_page(answered)) slot_.refused(refusal_record_of(request, answered));
@@ -149,16 +222,15 @@ class Server {
     const bool is_sent = exchange.send(reply);
     slot_.finished();
     ++served_;
-    if (is_failure(reply)) {
-      log_failed_request({.address = request.remote_address,
-                          .method = request.method,
-                          .uri = request.uri,
-                          .status = reply.status,
-                          .is_fault = reply.is_fault,
-                          .error = reply.error,
-                          .failed_login = reply.failed_login});
-    } else if (!is_sent) {
-      base::log(LogLevel::kNotice, "client {}: {} \"{}\": the web server did not take the reply",
+    log_failed_request({.address = request.remote_address,
+                        .method = request.method,
+                        .uri = request.uri,
+                        .status = reply.status,
+                        .is_fault = reply.is_fault,
+                        .error = reply.error,
+                        .failed_login = reply.failed_login});
+    if (!is_sent && !is_failure(reply)) {
+      base::log(LogLevel::kNotice, "client {}: {} \"{}\": the web server did not read the reply",
                 printable(request.remote_address), printable(request.method),
                 printable(base::without_secrets(request.uri)));
     }

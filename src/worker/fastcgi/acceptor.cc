@@ -43,11 +43,11 @@ base::Result<Acceptor> Acceptor::create(int listener, int stop, int master,
   sockaddr_storage local{};
   socklen_t size = sizeof local;
   if (::getsockname(listener, reinterpret_cast<sockaddr*>(&local), &size) != 0) {
-    return base::fail_errno("the listening socket is none");
+    return base::fail_errno("cannot get the address of the listening socket");
   }
   acceptor.is_tcp_ = local.ss_family != AF_UNIX;
   acceptor.epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
-  if (!acceptor.epoll_) return base::fail_errno("cannot make an epoll descriptor");
+  if (!acceptor.epoll_) return base::fail_errno("cannot create an epoll descriptor");
   // With EPOLLEXCLUSIVE one connection wakes one worker, not all.
   QUARRY_TRY(acceptor.watch(listener, EPOLLIN | EPOLLEXCLUSIVE));
   QUARRY_TRY(acceptor.watch(stop, EPOLLIN));
@@ -104,9 +104,9 @@ std::optional<Connection> Acceptor::last_kept() {
 std::optional<Connection> Acceptor::last_new(bool was_busy) {
   is_ending_ = true;
   if (stop_now_requested() || has_ended_) return std::nullopt;
-  const auto heard = std::span(events_).first(events_left_);
+  const auto pending = std::span(events_).first(events_left_);
   const auto is_of_new = [this](const epoll_event& event) { return event.data.fd == listener_; };
-  if (was_busy && std::ranges::none_of(heard, is_of_new)) return std::nullopt;
+  if (was_busy && std::ranges::none_of(pending, is_of_new)) return std::nullopt;
   return accept_one();
 }
 
@@ -140,7 +140,7 @@ std::optional<Connection> Acceptor::accept_one() {
   if (!connection.fd) {
     errno = error;
     if (is_shortage(error)) {
-      base::log(base::LogLevel::kError, "cannot take a connection: {}",
+      base::log(base::LogLevel::kError, "cannot accept a connection: {}",
                 base::fail_errno("accept").error().message);
       pause_briefly();
     }

@@ -12,7 +12,6 @@
 #include <cstring>
 
 #include "head_check.h"
-#include "management.h"
 #include "quarry/base/duration.h"
 #include "quarry/base/socket.h"
 #include "quarry/http/fastcgi.h"
@@ -38,10 +37,18 @@ constexpr std::size_t kBodyPiece = std::size_t{1} << 20;
 constexpr milliseconds kDrainTime{2000};
 constexpr milliseconds kFirstByteTime{1000};
 // Maximum time between two peeks at a head that arrives in pieces.
-constexpr milliseconds kLongestPause{80};
+constexpr milliseconds kMaxPause{80};
 // A web server sends its request right after connecting. Polling this often takes some tens of
 // microseconds, which is less than going to sleep and being woken.
 constexpr int kPeeksBeforeSleep = 50;
+
+// The answers to GET_VALUES (FastCGI 1.0, section 4) of a single process, since a connection is
+// always to a single one.
+constexpr auto kValues = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {FCGI_MAX_CONNS, "1"},
+    {FCGI_MAX_REQS, "1"},
+    {FCGI_MPXS_CONNS, "0"},
+});
 
 struct Variable {
   std::string_view name;
@@ -69,6 +76,21 @@ void put(Request& request, std::string_view name, std::string_view value) {
   }
 }
 
+/// The answer to NAMES, the content of a GET_VALUES record: the known ones with their values.
+std::string get_values_result(std::string_view names) {
+  std::string content;
+  while (const auto asked = http::take_pair(names)) {
+    for (const auto& [known, value] : kValues) {
+      if (known == asked->name && !content.contains(known)) {
+        http::append_pair(content, known, value);
+      }
+    }
+  }
+  std::string record;
+  http::append_record(record, FCGI_GET_VALUES_RESULT, FCGI_NULL_REQUEST_ID, content);
+  return record;
+}
+
 bool put(FCGX_Stream* stream, std::string_view bytes) {
   constexpr std::size_t kMaxWrite = std::size_t{1} << 30;
   for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kMaxWrite))) {
@@ -82,7 +104,7 @@ bool put(FCGX_Stream* stream, std::string_view bytes) {
 
 base::Result<void> start_fastcgi() {
   if (FCGX_Init() == 0) return {};
-  return fail(ErrorCode::kIo, "libfcgi cannot start");
+  return fail(ErrorCode::kIo, "cannot initialize libfcgi");
 }
 
 FastCgiExchange::FastCgiExchange(base::Fd& fd, const ExchangeTimeouts& timeouts)
@@ -94,10 +116,10 @@ FastCgiExchange::~FastCgiExchange() {
 
 base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time_point deadline) {
   if (steady_clock::now() >= deadline) {
-    return fail(ErrorCode::kBusy,
-                fmt::format("{} within {}",
-                            has_some ? "its request was not all there" : "it sent no request",
-                            base::in_words(timeouts_.head)));
+    return fail(
+        ErrorCode::kBusy,
+        fmt::format("{} {}", has_some ? "the request was incomplete after" : "no request within",
+                    base::in_words(timeouts_.head)));
   }
   // Data that was only peeked keeps the socket readable, so poll(2) cannot say when more has
   // arrived: peek again after a pause. That is rare, since web servers send the head in one piece.
@@ -105,7 +127,7 @@ base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time
   auto wait = std::max(milliseconds(1), left);
   if (has_some) {
     wait = std::min(wait, pause_);
-    pause_ = std::min(pause_ * 2, kLongestPause);
+    pause_ = std::min(pause_ * 2, kMaxPause);
   }
   std::array<pollfd, 2> descriptors{
       {{fd_, static_cast<short>(has_some ? POLLRDHUP : POLLIN | POLLRDHUP), 0},
@@ -117,10 +139,10 @@ base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time
   const int ready =
       ::poll(descriptors.data(), has_some || is_ending ? 1 : 2, static_cast<int>(wait.count()));
   if (stop_now_requested() || (ready == 0 && !has_some && is_ending)) {
-    return fail(ErrorCode::kNotFound, "told to end");
+    return fail(ErrorCode::kNotFound, "the worker is stopping");
   }
   if (has_some && (descriptors[0].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
-    return fail(ErrorCode::kInvalid, "the connection ended inside a request");
+    return fail(ErrorCode::kInvalid, "the connection ended in the middle of a request");
   }
   return {};
 }
@@ -156,7 +178,7 @@ base::Result<void> FastCgiExchange::await_head() {
         QUARRY_TRY(answer_get_values(check.size, check.content));
         continue;
       case HeadVerdict::kMalformed:
-        return fail(ErrorCode::kInvalid, "no FastCGI request");
+        return fail(ErrorCode::kInvalid, "not a FastCGI request");
       case HeadVerdict::kTooLarge:
         return fail(ErrorCode::kLimit, "too many or too long parameters");
       case HeadVerdict::kIncomplete:
@@ -180,7 +202,7 @@ base::Result<void> FastCgiExchange::answer_get_values(std::size_t size, std::str
           static_cast<ssize_t>(answer.size())) {
     return {};
   }
-  return fail(ErrorCode::kInvalid, "it did not take the answer to its question");
+  return fail(ErrorCode::kInvalid, "it did not read the reply to GET_VALUES");
 }
 
 void FastCgiExchange::set_timeout(int option) {
@@ -206,7 +228,7 @@ base::Result<void> FastCgiExchange::read_head() {
   fcgx_.keepConnection = 1;
   if (FCGX_Accept_r(&fcgx_) != 0) {
     if (fcgx_.ipcFd < 0) owner_.release();
-    return fail(ErrorCode::kInvalid, "no FastCGI request");
+    return fail(ErrorCode::kInvalid, "not a FastCGI request");
   }
   is_begun_ = true;
   is_kept_ = fcgx_.keepConnection != 0;
@@ -342,7 +364,7 @@ std::string peer_of(int fd) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
   auto* address = reinterpret_cast<sockaddr*>(&storage);
-  if (::getpeername(fd, address, &size) != 0) return "somebody who is gone";
+  if (::getpeername(fd, address, &size) != 0) return "a disconnected client";
   const auto known = base::SocketAddress::of(address, size);
   if (known && !known->is_unix()) return known->ip();
   ucred process{};

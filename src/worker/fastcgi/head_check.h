@@ -19,7 +19,7 @@ namespace quarry::worker {
 enum class HeadVerdict {
   kIncomplete,  // valid so far
   kComplete,    // all parameters have arrived
-  kGetValues,   // not a request but a query, see management.h
+  kGetValues,   // not a request but a query: a GET_VALUES record
   kMalformed,   // not a request that a web server would send
   kTooLarge,    // more parameters, or more bytes of them, than allowed
 };

@@ -18,7 +18,7 @@ struct Request {
   std::string_view method{};
   std::string_view script_name{};
   std::string_view path_info{};
-  std::string_view uri{};    // as the client sent it, for logs
+  std::string_view uri{};    // as the client sent it; may be empty
   std::string_view query{};  // without the question mark
   std::string_view content_type{};
   std::string_view content_length{};
@@ -35,6 +35,8 @@ struct Request {
   /// The path below the pool's URL in the web server: PATH_INFO, or SCRIPT_NAME if the web server
   /// does not split the two.
   std::string_view path() const { return path_info.empty() ? script_name : path_info; }
+  /// What the client sent, for logs.
+  std::string_view uri_or_path() const { return uri.empty() ? path() : uri; }
   /// The CGI variable NAME; "" if unset.
   std::string_view variable(std::string_view name) const;
 };

@@ -36,10 +36,10 @@ std::optional<std::string> Admission::begin() {
     return max > 0 && count >= max;
   };
   if (is_full(of_repository, options_.max_concurrent)) {
-    return "too many are using this repository now: try again in 5 seconds";
+    return "too many concurrent requests for this repository: try again in 5 seconds";
   }
   if (is_full(of_address, options_.max_concurrent_per_address)) {
-    return "too many requests from your address at the same time: try again in 5 seconds";
+    return "too many concurrent requests from your address: try again in 5 seconds";
   }
   return std::nullopt;
 }

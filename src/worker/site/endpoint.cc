@@ -51,12 +51,12 @@ std::expected<Endpoint, http::Refusal> endpoint_of(std::string_view method,
   if (method == "POST") {
     if (sync::is_sync_content_type(content_type)) return Endpoint::kSync;
     if (queue_path_of(target) && is_queue_content_type(content_type)) return Endpoint::kQueue;
-    return refuse(415, "only sync requests (application/x-fossil) are taken here");
+    return refuse(415, "only sync requests (application/x-fossil) are accepted");
   }
   if (queue_path_of(target)) return Endpoint::kQueue;
   const bool is_base = target.rest.empty() || target.rest == "index" || target.endpoint == "xfer";
   if (is_base) return Endpoint::kDescription;
-  return refuse(404, "no such page: this server speaks the sync protocol only");
+  return refuse(404, "no such page: only the sync protocol is served here");
 }
 
 bool is_page(std::string_view method, std::string_view content_type, const Target& target) {
@@ -77,7 +77,7 @@ http::Refusal refusal_of(const base::Error& error) {
 }
 
 std::string description(bool is_https, std::string_view host, const std::string& name) {
-  return fmt::format("A Fossil repository. To have it:  fossil clone {}://{}/{}",
+  return fmt::format("A Fossil repository. To clone it:  fossil clone {}://{}/{}",
                      is_https ? "https" : "http", base::printable(host), name);
 }
 

@@ -39,7 +39,7 @@ def test_browsers_get_error_pages_from_workers_and_other_clients_text(launch, fr
     for accept in ("*/*", "application/json", "text/plain"):
         page = visitor.get("/none", Accept=accept)
         assert page.status == 404 and page.headers["content-type"] == "text/plain; charset=utf-8"
-        assert page.text == "no such page: this server speaks the sync protocol only\n"
+        assert page.text == "no such page: only the sync protocol is served here\n"
     page = visitor.ask("POST", "/none", b"a=b", Content_Type="application/x-www-form-urlencoded", Accept=HTML)
     assert is_page_of(page, 415)
     head = visitor.ask("HEAD", "/none", Accept=HTML)
@@ -164,7 +164,7 @@ def test_a_repository_has_our_own_page_without_fossils(launch, folder):
     assert f"fossil clone {server.url}deep/two two.fossil" in page.text
     assert "Latest check-ins" in page.text and "<strong>trunk</strong>" in page.text
     assert Browser(server.port).get("/deep/two").text == (
-        f"A Fossil repository. To have it:  fossil clone {server.url}deep/two\n")
+        f"A Fossil repository. To clone it:  fossil clone {server.url}deep/two\n")
     repofile.set_capabilities(folder / "deep" / "two.fossil", "nobody", "g")
     page = Browser(server.port).get("/deep/two", Accept=HTML)
     assert page.status == 200 and "called" not in page.text and "trunk" not in page.text

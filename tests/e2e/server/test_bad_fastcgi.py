@@ -83,7 +83,7 @@ def test_garbage_is_closed_with_a_line_in_the_log_and_the_worker_goes_on(server)
         with fastcgi.connect(server.socket) as connection:
             send(connection, data)
             assert is_closed(connection), what
-        complaint = f"connection of process {os.getpid()} of user {os.geteuid()} closed: "
+        complaint = f"connection from process {os.getpid()} of user {os.geteuid()} closed: "
         wait_until(lambda: server.log().count(complaint) == number, f"a line about {what}")  # noqa: B023
     assert pings(server.socket)
     assert server.children() == [worker]
@@ -99,7 +99,7 @@ def test_request_that_breaks_off_anywhere_harms_nobody(server):
             connection.shutdown(socket.SHUT_WR)
             assert is_closed(connection), end
     assert pings(server.socket) and server.children() == [worker]
-    assert "closed: the connection ended inside a request" in server.log()
+    assert "closed: the connection ended in the middle of a request" in server.log()
 
 
 def test_request_that_comes_in_crumbs_is_answered(server):
@@ -115,11 +115,11 @@ def test_port_tells_the_address_of_who_sends_garbage(start):
     with fastcgi.connect(port) as connection:
         send(connection, b"garbage")
         assert is_closed(connection)
-    server.wait_for_log("connection of 127.0.0.1 closed: no FastCGI request")
+    server.wait_for_log("connection from 127.0.0.1 closed: not a FastCGI request")
 
 
-@pytest.mark.parametrize("sent, complaint", [(b"", "closed: it sent no request within 1 s"),
-                                             (GOOD[:30], "closed: its request was not all there within 1 s")],
+@pytest.mark.parametrize("sent, complaint", [(b"", "closed: no request within 1 s"),
+                                             (GOOD[:30], "closed: the request was incomplete after 1 s")],
                          ids=["nothing", "half of it"])
 def test_client_that_says_nothing_or_half_of_it_keeps_its_worker_for_params_timeout(start, sent, complaint):
     server = start({**PING, "params_timeout": "1s"})

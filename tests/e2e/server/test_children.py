@@ -312,7 +312,7 @@ def test_log_on_standard_error_is_not_what_workers_print(start):
     fastcgi.connect(server.socket).close()
     with fastcgi.connect(server.socket) as connection:
         connection.sendall(b"garbage that is no record at all")
-    server.wait_for_log("notice: [pool www] connection of process ")
+    server.wait_for_log("notice: [pool www] connection from process ")
 
 
 # --- without root ------------------------------------------------------------------------------------

@@ -477,7 +477,7 @@ def test_a_worker_that_may_not_open_its_log_is_replaced_by_one_that_inherits_it(
             wait_until(lambda: server.workers() not in ([], first), "another worker")
             server.ask(path="/after")
             assert lines(access) == ["/before", "/after"]
-            assert "ending, for a child that inherits it" in server.main.output()
+            assert "exiting, so that a new child inherits the log" in server.main.output()
             assert "cannot open the access log" in server.main.output()
         finally:
             server.stop()

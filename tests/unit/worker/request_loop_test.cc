@@ -107,11 +107,16 @@ class Server {
 
   const SocketAddress& address() const { return address_; }
   quarry::scoreboard::SlotState state() const { return board_.read(0).state; }
-  std::string ask(std::string_view path, std::string_view body = {}) const {
+  /// A connection on which BYTES were sent.
+  Client sent(std::string_view bytes) const {
     Client client(address_);
-    client.send(request(post(path, body), body));
-    return client.reply();
+    client.send(bytes);
+    return client;
   }
+  std::string ask(std::string_view path, std::string_view body = {}) const {
+    return sent(request(post(path, body), body)).reply();
+  }
+  bool is_alive() const { return ask("/after").contains("/after 0 -"); }
   void signal(int number) const { ::kill(pid_, number); }
   /// Waits for the end of the process, sending NUMBER (0: nothing) all the while; its exit status.
   int wait_for_end(int number = 0) {
@@ -199,46 +204,35 @@ TEST_CASE("garbage and false lengths close the connection and do not affect the 
   for (const std::string& bytes :
        {std::string("GET / HTTP/1.0\r\n\r\n"), lie, quarry::http::begin_content(),
         std::string(100000, '\1'), std::string(70000, '\0')}) {
-    Client client(server.address());
-    client.send(bytes);
-    CHECK(client.is_closed());
-    CHECK(has(server.ask("/after"), "/after 0 -"));
+    CHECK(server.sent(bytes).is_closed());
+    CHECK(server.is_alive());
   }
 }
 
 TEST_CASE("a connection that ends inside its request is closed") {
   const Server server;
   const std::string bytes = request(post("/cut", "body"), "body");
-  for (const std::size_t size : {std::size_t{0}, std::size_t{5}, std::size_t{60}}) {
-    Client client(server.address());
-    client.send(std::string_view(bytes).substr(0, size));
+  const auto cut = [&](std::size_t size) {
+    Client client = server.sent(std::string_view(bytes).substr(0, size));
     client.end_sending();
-    CHECK(client.is_closed());
+    return client;
+  };
+  for (const std::size_t size : {std::size_t{0}, std::size_t{5}, std::size_t{60}}) {
+    CHECK(cut(size).is_closed());
   }
-  Client client(server.address());
-  client.send(std::string_view(bytes).substr(0, bytes.size() - 10));
-  client.end_sending();
-  CHECK(has(client.reply(), "Status: 400 Bad Request"));
-  CHECK(has(server.ask("/after"), "/after 0 -"));
+  CHECK(has(cut(bytes.size() - 10).reply(), "Status: 400 Bad Request"));
+  CHECK(server.is_alive());
 }
 
 TEST_CASE("a body whose length differs from the declared one is a bad request") {
   const Server server;
-  Client shorter(server.address());
-  shorter.send(request(post("/x", "1234"), "123"));
-  CHECK(has(shorter.reply(), "Status: 400"));
-  Client longer(server.address());
-  longer.send(request(post("/x", "1234"), "12345"));
-  CHECK(has(longer.reply(), "Status: 400"));
-}
-
-TEST_CASE("a declared size that never arrives allocates no memory") {
-  const Server server;
+  CHECK(has(server.sent(request(post("/x", "1234"), "123")).reply(), "Status: 400"));
+  CHECK(has(server.sent(request(post("/x", "1234"), "12345")).reply(), "Status: 400"));
+  // A declared size that never arrives allocates no memory.
   auto params = post("/x", "");
   params[4].second = "400000000000";
-  Client client(server.address());
-  client.send(request(params, std::string(1000, 'x')));
-  CHECK(has(client.reply(), "the body ended after 1000 of 400000000000 bytes"));
+  CHECK(has(server.sent(request(params, std::string(1000, 'x'))).reply(),
+            "the body ended after 1000 of 400000000000 bytes"));
 }
 
 TEST_CASE("a body read in pieces is complete, and never in memory as a whole") {
@@ -249,16 +243,15 @@ TEST_CASE("a body read in pieces is complete, and never in memory as a whole") {
   }
   auto params = post("/pieces", std::string(1000, 'x'));
   params[4].second = "2000000";
-  Client client(server.address());
-  client.send(request(params, std::string(1000, 'x')));
-  CHECK(has(client.reply(), "the body ended after 1000 of 2000000 bytes"));
-  CHECK(has(server.ask("/after"), "/after 0 -"));
+  CHECK(has(server.sent(request(params, std::string(1000, 'x'))).reply(),
+            "the body ended after 1000 of 2000000 bytes"));
+  CHECK(server.is_alive());
 }
 
 TEST_CASE("a reply reaches a web server that is still sending an unread body") {
   const Server server;
   CHECK(has(server.ask("/unread", std::string(1000000, 'x')), "Status: 413 Content Too Large"));
-  CHECK(has(server.ask("/after"), "/after 0 -"));
+  CHECK(server.is_alive());
 }
 
 TEST_CASE("an exception in a handler results in a 500, and the worker continues") {
@@ -266,7 +259,7 @@ TEST_CASE("an exception in a handler results in a 500, and the worker continues"
   const std::string reply = server.ask("/throw");
   CHECK(has(reply, "Status: 500"));
   CHECK_FALSE(has(reply, "on purpose"));
-  CHECK(has(server.ask("/after"), "/after 0 -"));
+  CHECK(server.is_alive());
 }
 
 TEST_CASE("a silent web server is disconnected after the timeout") {
@@ -274,12 +267,9 @@ TEST_CASE("a silent web server is disconnected after the timeout") {
   options.timeouts = {1s, 1s};
   const Server server(options);
   const std::string bytes = request(post("/x", "body"), "body");
-  Client in_head(server.address());
-  in_head.send(std::string_view(bytes).substr(0, 40));
-  CHECK(in_head.is_closed());
-  Client in_body(server.address());
-  in_body.send(std::string_view(bytes).substr(0, bytes.size() - 10));
-  CHECK(has(in_body.reply(), "Status: 400"));
+  CHECK(server.sent(std::string_view(bytes).substr(0, 40)).is_closed());
+  CHECK(has(server.sent(std::string_view(bytes).substr(0, bytes.size() - 10)).reply(),
+            "Status: 400"));
 }
 
 TEST_CASE(
@@ -291,19 +281,17 @@ TEST_CASE(
       return eventually([&] { return server.state().repository.view() == what; });
     };
     {
-      Client client(server.address());
-      client.send(request(post("/wait", "body"), "body"));
+      Client client = server.sent(request(post("/wait", "body"), "body"));
       REQUIRE(is_at("still at work"));
     }
     CHECK(is_at("left"));
-    CHECK(has(server.ask("/after"), "/after 0 -"));
+    CHECK(server.is_alive());
   }
 }
 
 TEST_CASE("a handler learns that its request was aborted, and the connection can be reused") {
   const Server server;
-  Client client(server.address());
-  client.send(request(post("/wait", "body"), "body", true));
+  Client client = server.sent(request(post("/wait", "body"), "body", true));
   REQUIRE(eventually([&] { return server.state().repository.view() == "still at work"; }));
   client.send(record(FCGI_ABORT_REQUEST, ""));
   CHECK(has(client.reply(), "\r\n\r\nleft"));
@@ -313,8 +301,8 @@ TEST_CASE("a handler learns that its request was aborted, and the connection can
 
 TEST_CASE("neither half-closing nor another request's abort counts as disconnecting") {
   const Server server;
-  Client client(server.address());
-  client.send(request(post("/moment", "body"), "body") + record(FCGI_ABORT_REQUEST, "", 0, 7));
+  Client client =
+      server.sent(request(post("/moment", "body"), "body") + record(FCGI_ABORT_REQUEST, "", 0, 7));
   client.end_sending();
   CHECK(has(client.reply(), "nobody left"));
 }
@@ -331,8 +319,7 @@ TEST_CASE("on SIGQUIT the in-flight request is still received and answered") {
   Server server;
   const std::string body(2000000, 'x');
   const std::string bytes = request(post("/slow", body), body);
-  Client client(server.address());
-  client.send(std::string_view(bytes).substr(0, 1000000));
+  Client client = server.sent(std::string_view(bytes).substr(0, 1000000));
   REQUIRE(eventually([&] { return server.state().stage == RequestStage::kExecuting; }));
   server.signal(SIGQUIT);
   client.send(std::string_view(bytes).substr(1000000));
@@ -346,8 +333,7 @@ TEST_CASE("SIGTERM ends a worker that waits for a connection or for the rest of 
     CAPTURE(come);
     Server server;
     CHECK(has(server.ask("/a"), "/a 0 -"));
-    Client client(server.address());
-    client.send(std::string_view(bytes).substr(0, come));
+    Client client = server.sent(std::string_view(bytes).substr(0, come));
     const RequestStage stage =
         come == 60 ? RequestStage::kReadingHeaders : RequestStage::kExecuting;
     REQUIRE(eventually([&] { return come == 0 || server.state().stage == stage; }));
@@ -357,8 +343,7 @@ TEST_CASE("SIGTERM ends a worker that waits for a connection or for the rest of 
 
 TEST_CASE("SIGTERM ends a worker whose reply is not read") {
   Server server;
-  Client client(server.address());
-  client.send(request(post("/large", "")));
+  Client client = server.sent(request(post("/large", "")));
   REQUIRE(eventually([&] { return server.state().stage == RequestStage::kEnd; }));
   // One signal just before the worker begins to wait would be missed; the master then kills it.
   CHECK(server.wait_for_end(SIGTERM) == 0);
@@ -368,15 +353,9 @@ TEST_CASE("a TCP pool accepts connections from its own machine, or from the conf
   const Server loopback({}, {}, true);
   CHECK(has(loopback.ask("/a"), "/a 0 -"));
   const Server others({}, {*SocketAddress::parse_ip("192.0.2.1")}, true);
-  Client client(others.address());
-  client.send(request(post("/a", "")));
-  CHECK(client.is_closed());
-}
-
-TEST_CASE("a client that is not allowed to connect never makes the worker busy") {
-  const Server server({}, {*SocketAddress::parse_ip("192.0.2.1")}, true);
-  Client client(server.address());
-  CHECK(client.is_closed());
-  CHECK(server.state().stage == RequestStage::kAccepting);
-  CHECK(server.state().counters.accepted == 0);
+  CHECK(others.sent(request(post("/a", ""))).is_closed());
+  CHECK(Client(others.address()).is_closed());
+  // Never makes the worker busy.
+  CHECK(others.state().stage == RequestStage::kAccepting);
+  CHECK(others.state().counters.accepted == 0);
 }
