@@ -1,4 +1,4 @@
-"""Bounds on what one client may have: tries of a password, sessions at the same time, artifacts in a request."""
+"""Limits for one client: password guesses, concurrent sessions, artifacts in a request."""
 
 import pytest
 
@@ -10,8 +10,8 @@ HOME, ELSEWHERE = "192.0.2.1", "192.0.2.2"
 TOO_MANY = "too many failed logins: try again in "
 
 
-class Visitor:
-    """Talks to a pool as a client with ADDRESS would through a web server."""
+class RemoteClient:
+    """A client with ADDRESS, as a pool sees it behind a web server."""
 
     def __init__(self, server, repository, address: str = HOME, login: str = "writer", password: str = "pen"):
         self.server = server
@@ -36,53 +36,53 @@ class Visitor:
         return fastcgi.ask(self.server.socket, "/status", "full&json").body
 
     def error(self) -> str:
-        """What a pull is answered with; nothing where it is granted."""
+        """The error of a pull, or an empty string."""
         errors = [card.text() for card in self.ask(f"pull {wire.SERVER_CODE} {self.code}") if card.operator == "error"]
         return errors[0] if errors else ""
 
 
 @pytest.fixture
 def served(start, fresh):
-    """Makes a pool of four workers with LIMITS, and clients of it."""
+    """Starts a pool of four workers with LIMITS; returns a function that makes clients."""
     repofile.add_user(fresh, "writer", "pen", "gio")
     repofile.add_user(fresh, "other", "ink", "gio")
 
     def make(**limits: object):
         server = start({"pm.max_children": 4, "pm.status_path": "/status", **{name.replace("__", "."): value for name, value in limits.items()}})
-        return lambda **who: Visitor(server, fresh, **who)
+        return lambda **options: RemoteClient(server, fresh, **options)
     return make
 
 
-def fail(visitor: Visitor, times: int) -> None:
+def fail(visitor: RemoteClient, times: int) -> None:
     for _ in range(times):
         assert visitor.error() == "login failed"
 
 
-def test_failed_logins_are_slowed_whichever_worker_sees_them(served):
+def test_failed_logins_are_delayed_by_all_workers(served):
     client = served(sync__login_failures=3)
     wrong, right = client(password="wrong"), client()
     fail(wrong, 3)
     refused = wrong.error()
     assert refused.startswith(TOO_MANY)
-    assert right.error().startswith(TOO_MANY), "the right password is not looked at either"
+    assert right.error().startswith(TOO_MANY), "also with the right password"
     wait_until(lambda: right.error() == "", "the end of the wait")
-    # Whoever has been let in begins anew.
+    # A successful login resets the count.
     fail(wrong, 3)
     assert wrong.error().startswith(TOO_MANY)
 
 
-def test_failures_of_one_lock_nobody_else_out(served):
+def test_failures_do_not_lock_out_other_users_or_addresses(served):
     client = served(sync__login_failures=2)
     assert client().error() == ""
     assert client(login="other", password="ink").error() == ""
     fail(client(login="other", password="wrong"), 2)
     for number in range(100, 106):
         fail(client(address=f"192.0.2.{number}", password="wrong"), 1)
-    assert client().error() == "", "he gets in where he was before"
-    assert client(login="other", password="ink", address=ELSEWHERE).error() == "", "and somebody else wherever he is"
+    assert client().error() == "", "the user can log in from a known address"
+    assert client(login="other", password="ink", address=ELSEWHERE).error() == "", "and other users from anywhere"
 
 
-def test_whole_network_of_ipv6_is_one_address(served):
+def test_an_ipv6_network_counts_as_one_address(served):
     client = served(sync__login_failures=2)
     for number in (1, 2):
         fail(client(address=f"2001:db8::{number}", password="wrong"), 1)
@@ -90,10 +90,10 @@ def test_whole_network_of_ipv6_is_one_address(served):
     assert client(address="2001:db8:0:1::3").error() == ""
     for number in (1, 2):
         fail(client(address=f"::ffff:192.0.2.{number}", password="wrong"), 1)
-    assert client(address="::ffff:192.0.2.3").error() == "", "these are of IPv4"
+    assert client(address="::ffff:192.0.2.3").error() == "", "IPv4 addresses are counted one by one"
 
 
-def test_no_login_is_slowed_where_that_is_off(served):
+def test_logins_are_not_delayed_if_that_is_off(served):
     fail(served(sync__login_failures=0)(password="wrong"), 20)
 
 
@@ -102,8 +102,8 @@ def test_no_login_is_slowed_where_that_is_off(served):
     ("sync__max_concurrent_per_address", HOME, HOME),
     ("sync__max_concurrent_per_address", "2001:db8::1", "2001:db8::2"),
 ])
-def test_more_sessions_than_allowed_are_told_to_come_again(served, fresh, limit, home, address):
-    """One session waits for the write lock; what would be the second is turned away."""
+def test_more_sessions_than_allowed_are_refused(served, fresh, limit, home, address):
+    """While a session waits for the write lock, a second one is refused."""
     client = served(**{limit: 1, "repository__busy_timeout": "60s"})
     first = client(address=home)
     push = f"push {wire.SERVER_CODE} {first.code}"
@@ -114,11 +114,11 @@ def test_more_sessions_than_allowed_are_told_to_come_again(served, fresh, limit,
         waiting = first.send(push, wire.file_card(b"waits"))
         wait_until(lambda: b"\"push\"" in first.page(), "the first session")
 
-        def told() -> list[str]:
+        def refusal() -> list[str]:
             return [f"{card.operator} {card.text()}" for card in client(address=address).ask(pull)
                     if card.operator in ("message", "error")]
-        wait_until(lambda: told() != [], "the refusal")
-        message, error = told()
+        wait_until(lambda: refusal() != [], "the refusal")
+        message, error = refusal()
         assert message.startswith("message ") and message.endswith("try again in 5 seconds")
         assert error == message.replace("message", "error", 1)
         if limit.endswith("address"):
@@ -126,7 +126,7 @@ def test_more_sessions_than_allowed_are_told_to_come_again(served, fresh, limit,
         lock.execute("ROLLBACK")
     with waiting:
         assert "error" not in [card.operator for card in wire.parse(fastcgi.read_page(waiting).body)]
-    assert told() == []
+    assert refusal() == []
     assert wire.sha3(b"waits") in repofile.artifacts(fresh)
 
 

@@ -1,4 +1,4 @@
-"""What a small request may make of itself in a worker's memory before anybody has logged in."""
+"""The memory that a small compressed request can take in a worker before its login is checked."""
 
 import struct
 import urllib.parse
@@ -10,7 +10,7 @@ from support import process, repofile, wire
 from support.daemon import user
 
 MIB = 1 << 20
-CONTENT = b"\0" * (100 * MIB)  # it travels as 100 KiB
+CONTENT = b"\0" * (100 * MIB)  # compressed: 100 KiB
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def served(start, fresh):
 
 @pytest.fixture(scope="module")
 def compressed():
-    """Makes what travels of a login and CONTENT, which takes a while to compress."""
+    """A function that returns the compressed body of a login and CONTENT, which is compressed only once."""
     packer = zlib.compressobj(wbits=-15)
     rest = packer.compress(CONTENT) + packer.flush()
 
@@ -48,7 +48,7 @@ def cookie_of(card: bytes) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_nobody_gets_half_a_gigabyte(served, compressed):
+def test_a_request_without_a_valid_login_takes_little_memory(served, compressed):
     peer, peak = served
     before = peak()
     code = peer.project_code
@@ -56,20 +56,20 @@ def test_nobody_gets_half_a_gigabyte(served, compressed):
 
     assert peer.post(compressed(), wire.COMPRESSED).status == 413
     wrong = login_of(CONTENT, code, "wrong")
-    # A login that was right for something else.
+    # A valid login for another body.
     other = login_of(b"something else\n", code, "pen")
     for card in (wrong, other):
         assert peer.post(compressed(card), wire.COMPRESSED).errors() == ["login failed"]
         assert peer.post(compressed(), wire.COMPRESSED, cookie_of(card)).errors() == ["login failed"]
-    assert peak() - before < 16, "MiB more than a small request takes"
+    assert peak() - before < 16, "MiB more than for a small request"
 
     right = login_of(CONTENT, code, "pen")
     assert peer.post(compressed(right), wire.COMPRESSED).errors() == ["a card is longer than 65536 bytes"]
-    assert peak() - before > len(CONTENT) // MIB, "whoever has logged in may send that much"
+    assert peak() - before > len(CONTENT) // MIB, "a user may send that much"
 
 
-def test_words_of_the_limit(start, fresh):
-    """Without a login, so much and no more; a push of a user's goes beyond it."""
+def test_the_limit_can_be_configured(start, fresh):
+    """It applies without a login; a user's push may be larger."""
     repofile.set_capabilities(fresh, "nobody", "oi")
     port = process.free_port()
     start({"sync.max_body_without_login": "1M"}, http={"listen": f"127.0.0.1:{port}", **user()})

@@ -1,16 +1,16 @@
-"""Two people about to commit on one check-in: the second is warned while the first still writes the comment."""
+"""Two users about to commit on one check-in: the second is warned while the first is still writing the comment."""
 
 import subprocess
 
 import pytest
 
-from support import repofile, wire
+from support import repofile
 from support.fossil import Checkout
 from support.process import wait_until
 
 WARNING = 'Might fork due to a check-in race with user "anna"'
 
-#: Says that it was started, waits for leave to go on, writes a comment.
+#: Creates `started`, waits for `go`, writes a comment.
 EDITOR = """#!/bin/sh
 touch started
 while ! test -e go; do sleep 0.05; done
@@ -39,7 +39,7 @@ def locks(path):
 
 
 def begin_commit(checkout, fossil, tmp_path):
-    """Starts a commit whose editor stays open until there is a file `go`."""
+    """Starts a commit whose editor stays open until the file `go` exists."""
     editor = tmp_path / "editor"
     editor.write_text(EDITOR)
     editor.chmod(0o755)
@@ -64,14 +64,14 @@ def test_second_of_two_commits_is_warned(checkouts, fresh, fossil, tmp_path):
         (anna.folder / "go").touch()
         output = commit.communicate(timeout=60)[0].decode()
     assert commit.returncode == 0, output
-    assert locks(fresh) == [], "given up with the commit"
+    assert locks(fresh) == [], "released after the commit"
     bert("update")
     output = bert.commit("after hers")
     assert WARNING not in output
     assert repofile.value(fresh, "SELECT count(*) FROM leaf") == 1
 
 
-def test_lock_that_is_too_old_warns_nobody(checkouts, fresh, fossil, tmp_path):
+def test_an_expired_lock_causes_no_warning(checkouts, fresh, fossil, tmp_path):
     anna, bert = checkouts
     commit = begin_commit(anna, fossil, tmp_path)
     try:
@@ -81,13 +81,3 @@ def test_lock_that_is_too_old_warns_nobody(checkouts, fresh, fossil, tmp_path):
         commit.terminate()
         (anna.folder / "go").touch()
         commit.communicate(timeout=60)
-
-
-def test_delta_manifests_are_avoided_where_they_are_forbidden(launch, fresh, fossil, tmp_path, peer_of):
-    server = launch(fresh)
-    peer = peer_of(server)
-    head = repofile.value(fresh, "SELECT uuid FROM blob WHERE rid=1")
-    ask = wire.body(wire.CLIENT_VERSION, f"pragma ci-lock {head} me")
-    assert not peer.ask(ask).of("pragma")
-    fossil("settings", "forbid-delta-manifests", "on", "-R", fresh)
-    assert [card.arguments for card in peer.ask(ask).of("pragma")] == [["avoid-delta-manifests"]]

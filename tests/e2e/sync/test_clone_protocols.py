@@ -1,4 +1,4 @@
-"""The three kinds of clone, asked for by hand-written requests."""
+"""The three kinds of clone, with hand-written requests."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from support import repofile, wire
 
 
 def follow_clone(peer, version, first=1, content_type=wire.PLAIN, limit=10000):
-    """Asks on from each clone_seqno until it is 0. Returns the artifacts and all answers."""
+    """Continues from each clone_seqno until it is 0. Returns the artifacts and all answers."""
     received = wire.ClonedArtifacts()
     answers = []
     sequence = first
@@ -23,7 +23,7 @@ def follow_clone(peer, version, first=1, content_type=wire.PLAIN, limit=10000):
 
 
 def assert_complete(received, repository):
-    """All that is public, once, and every name proved by its content."""
+    """Every public artifact arrived once, with the content of its name."""
     assert received.names() == repofile.public_artifacts(repository)
     assert received.repeated == 0
     assert received.expand() == {name: data for name, data in repofile.contents(repository).items()
@@ -50,7 +50,7 @@ def test_clone_3_continues_over_many_replies(launch, small, peer_of):
     for answer in answers:
         operators = [card.operator for card in answer.cards]
         assert operators.count("clone_seqno") == 1 and operators.count("push") == 1
-        # The client goes on when it reads `push`: what it goes on with has to stand before.
+        # The client continues when it reads `push`, so the position must come before it.
         assert operators.index("clone_seqno") < operators.index("push")
 
 
@@ -65,25 +65,8 @@ def test_clone_2_with_a_small_max_download(launch, small, peer_of):
     assert all(len(answer.raw) < 200000 for answer in answers)
 
 
-@pytest.mark.parametrize("version", [2, 3])
-def test_old_clients_begin_with_sequence_number_0(launch, small, peer_of, version):
-    received, _ = follow_clone(peer_of(launch(small), login=""), version, first=0)
-    assert_complete(received, small)
-
-
-def test_a_sequence_number_beyond_the_end_ends_the_clone(launch, small, peer_of):
-    answer = peer_of(launch(small), login="").clone(3, 99999999)
-    assert answer.clone_sequence() == 0 and not answer.of("cfile")
-
-
-def test_push_card_of_a_clone_tells_the_codes(launch, small, peer_of):
-    answer = peer_of(launch(small), login="").clone(3, 1)
-    server_code = repofile.value(small, "SELECT value FROM config WHERE name='server-code'")
-    assert answer.of("push")[0].arguments == [server_code, repofile.project_code(small)]
-
-
 def test_legacy_clone(launch, small, peer_of):
-    """No numbers: an igot for everything, and the client asks for each."""
+    """Without numbers: an igot for every artifact, which the client then requests."""
     repofile.set_config(small, "max-download", 30000)
     peer = peer_of(launch(small), login="")
     first = peer.ask(wire.body(wire.CLIENT_VERSION, "clone"))
@@ -106,29 +89,6 @@ def test_legacy_clone(launch, small, peer_of):
     assert rounds > 1, "the reply is limited by max-download"
     contents = received.expand()
     assert set(contents) >= offered
-
-
-def test_what_does_not_fit_is_offered_instead(launch, small, peer_of):
-    repofile.set_config(small, "max-download", 5000)
-    peer = peer_of(launch(small), login="")
-    wanted = sorted(repofile.public_artifacts(small))
-    answer = peer.pull(*[f"gimme {name}" for name in wanted])
-    sent, offered = set(answer.names("file")), set(answer.names("igot"))
-    assert sent and set(wanted) <= sent | offered
-
-
-def test_a_phantom_is_left_out(launch, small, peer_of):
-    peer = peer_of(launch(small))
-    peer.push("igot " + "ab" * 32)
-    received, _ = follow_clone(peer, 3)
-    assert "ab" * 32 not in received.names()
-    assert_complete(received, small)
-
-
-def test_a_client_too_old_for_sha3_is_told_so(launch, small, peer_of):
-    peer = peer_of(launch(small), login="")
-    answer = peer.ask("pragma client-version 10037\nclone 3 1\n")
-    assert answer.errors()
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""People at work: commits in several clones, pushes, pulls, a merge; all sides end up equal."""
+"""Commits in several clones, pushes, pulls and a merge; in the end all repositories are equal."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from support.fossil import Checkout
 
 
 def two_checkouts(server, fossil, tmp_path, login="writer", password="pen"):
-    """Two clones of what SERVER serves, each with a checkout."""
+    """Two clones from SERVER, each with a checkout."""
     checkouts = []
     for name in ("left", "right"):
         clone = tmp_path / f"{name}.fossil"
@@ -18,13 +18,13 @@ def two_checkouts(server, fossil, tmp_path, login="writer", password="pen"):
 
 
 def assert_all_equal(*repositories):
-    """Everybody has the same artifacts; clusters made on a server's last pull may not have travelled."""
+    """All have the same artifacts."""
     first, *others = [repofile.artifacts(path) for path in repositories]
     assert all(first == other for other in others)
     assert not any(repofile.phantoms(path) for path in repositories)
 
 
-def test_two_clones_meet_in_a_merge(launch, fresh, fossil, tmp_path):
+def test_two_clones_are_merged(launch, fresh, fossil, tmp_path):
     server = launch(fresh)
     left, right = two_checkouts(server, fossil, tmp_path)
     left.commit_file("shared.txt", "one\ntwo\nthree\nfour\nfive\n", "the beginning")
@@ -52,7 +52,7 @@ def test_two_clones_meet_in_a_merge(launch, fresh, fossil, tmp_path):
     proof.check(fresh, fossil)
 
 
-def test_tags_and_edits_travel(launch, fresh, fossil, tmp_path):
+def test_tags_and_edits_are_synced(launch, fresh, fossil, tmp_path):
     server = launch(fresh)
     left, right = two_checkouts(server, fossil, tmp_path)
     left.commit_file("a.txt", "a\n", "with a tpyo")
@@ -72,7 +72,7 @@ def test_tags_and_edits_travel(launch, fresh, fossil, tmp_path):
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one push", "after its check-in"])
-def test_a_check_in_with_another_parent_travels(launch, fresh, fossil, tmp_path, together):
+def test_a_new_parent_of_a_check_in_is_synced(launch, fresh, fossil, tmp_path, together):
     server = launch(fresh)
     left, right = two_checkouts(server, fossil, tmp_path)
     heads = []
@@ -98,7 +98,7 @@ def test_a_check_in_with_another_parent_travels(launch, fresh, fossil, tmp_path,
     proof.check(fresh, fossil)
 
 
-def test_delta_manifests_travel(launch, fresh, fossil, tmp_path):
+def test_delta_manifests_are_synced(launch, fresh, fossil, tmp_path):
     server = launch(fresh)
     left, right = two_checkouts(server, fossil, tmp_path)
     for index in range(12):
@@ -117,7 +117,7 @@ def test_delta_manifests_travel(launch, fresh, fossil, tmp_path):
 
 
 def test_autosync_commit(launch, fresh, fossil, tmp_path):
-    """Pull before and push after, as everybody works who never changed a setting."""
+    """Pull before and push after each commit, which is the default."""
     server = launch(fresh)
     left, right = two_checkouts(server, fossil, tmp_path)
     for checkout in (left, right):
@@ -132,8 +132,8 @@ def test_autosync_commit(launch, fresh, fossil, tmp_path):
     proof.check(fresh, fossil)
 
 
-def test_the_whole_file_is_still_right_for_fossil_itself(launch, fresh, fossil, tmp_path):
-    """fossil commits into the served file between two syncs, and finds everything."""
+def test_fossil_commits_into_the_served_file(launch, fresh, fossil, tmp_path):
+    """Between two syncs."""
     server = launch(fresh)
     left, _ = two_checkouts(server, fossil, tmp_path)
     left.commit_file("a.txt", "a\n", "over the wire")
@@ -149,8 +149,8 @@ def test_the_whole_file_is_still_right_for_fossil_itself(launch, fresh, fossil, 
     proof.check(fresh, fossil)
 
 
-def test_who_sent_it_is_remembered(launch, fresh, fossil, tmp_path):
-    """rcvfrom: one row for the request that stored something, with user and address."""
+def test_sender_is_recorded(launch, fresh, fossil, tmp_path):
+    """One row of rcvfrom for a request that stored something, with user and address."""
     server = launch(fresh)
     left, _ = two_checkouts(server, fossil, tmp_path)
     before = repofile.value(fresh, "SELECT max(rcvid) FROM rcvfrom")
@@ -163,8 +163,8 @@ def test_who_sent_it_is_remembered(launch, fresh, fossil, tmp_path):
     assert repofile.value(fresh, "SELECT max(rcvid) FROM rcvfrom") == before + 1
 
 
-def test_pushed_clusters_and_their_members(launch, fresh, fossil, tmp_path):
-    """Where 100 or more artifacts are unclustered, a pull makes a cluster of them."""
+def test_a_pull_makes_a_cluster(launch, fresh, fossil, tmp_path):
+    """If 100 or more artifacts are unclustered."""
     server = launch(fresh)
     left, right = two_checkouts(server, fossil, tmp_path)
     for index in range(110):

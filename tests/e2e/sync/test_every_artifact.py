@@ -1,4 +1,4 @@
-"""Artifacts of every kind, from the stock client and by hand: what the server's file shows is what fossil would."""
+"""Artifacts of every kind, from the stock client and hand-written: the derived tables are those that fossil makes."""
 
 import random
 import subprocess
@@ -26,14 +26,14 @@ def client(served, fossil, tmp_path):
     return path
 
 
-def assert_right(path, fossil):
+def assert_correct(path, fossil):
     proof.check(path, fossil)
     done = quarry("verify", path)
     assert done.returncode == 0, done.stdout
 
 
 def write_documents(fossil, client, folder):
-    """What a person does with each kind of document."""
+    """Creates and changes a document of each kind."""
     page = folder / "page.txt"
     page.write_text("The [abcd1234|first] text.\n")
     fossil("wiki", "create", "A Page", page, "-R", client)
@@ -55,7 +55,7 @@ def write_documents(fossil, client, folder):
 def test_from_client_to_client(served, client, fossil, tmp_path):
     write_documents(fossil, client, tmp_path)
     fossil("push", "-R", client)
-    assert_right(served.target, fossil)
+    assert_correct(served.target, fossil)
     assert {kind for kind, in repofile.query(served.target, "SELECT DISTINCT type FROM event")} >= {"ci", "w", "e", "t"}
     assert not fossil.timeline_differences(served.target, client)
 
@@ -69,13 +69,13 @@ def test_from_client_to_client(served, client, fossil, tmp_path):
     fossil("ticket", "change", ticket, "status", "Closed", "-R", other)
     fossil("sync", "-R", other)
     fossil("sync", "-R", client)
-    assert_right(served.target, fossil)
+    assert_correct(served.target, fossil)
     assert repofile.value(client, "SELECT status FROM ticket") == "Closed"
     assert repofile.value(served.target, "SELECT status FROM ticket") == "Closed"
 
 
 def in_requests(peer, made, seed):
-    """Pushes MADE in an order and a split that SEED chooses."""
+    """Pushes MADE, shuffled and split by SEED."""
     chance = random.Random(seed)
     chance.shuffle(made)
     while made:
@@ -89,14 +89,14 @@ def in_requests(peer, made, seed):
 def test_documents_in_any_order(launch, fresh, fossil, peer_of, seed):
     server = launch(fresh)
     in_requests(peer_of(server), documents.of_every_kind(), seed)
-    assert_right(fresh, fossil)
+    assert_correct(fresh, fossil)
     assert repofile.value(fresh, "SELECT count(DISTINCT type) FROM event") == 6
     assert repofile.value(fresh, "SELECT title||status||comment FROM ticket") == \
         "it <breaks> badlyFixedsince [cafe1234] and more"
 
 
 @pytest.mark.parametrize("definition", [
-    # No ticketchng at all, no tkt_ctime, no status, a column that fills itself, one of a name that SQL knows.
+    # Without ticketchng, tkt_ctime and status, with a generated column and an SQL keyword as a name.
     "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, title, \"order\", comment,"
     " words AS (length(comment)));",
     "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, tkt_ctime DATE, status, title,"
@@ -109,10 +109,10 @@ def test_tickets_as_the_project_defines_them(launch, fresh, fossil, peer_of, def
     fossil("rebuild", fresh)
     server = launch(fresh)
     in_requests(peer_of(server), documents.of_every_kind(), 1)
-    assert_right(fresh, fossil)
+    assert_correct(fresh, fossil)
 
 
-def test_a_ticket_table_that_takes_no_change_is_no_reason_to_refuse_a_push(launch, fresh, peer_of):
+def test_a_push_succeeds_although_the_ticket_table_rejects_a_change(launch, fresh, peer_of):
     repofile.execute(fresh, "DROP TABLE ticket")
     repofile.execute(fresh, "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT, tkt_mtime CHECK(tkt_mtime<0), title)")
     server = launch(fresh)
@@ -124,54 +124,54 @@ def test_a_ticket_table_that_takes_no_change_is_no_reason_to_refuse_a_push(launc
 
 
 ODD = {
-    "a change with fields that the table lacks":
+    "a change with fields that are missing in the table":
         lambda: [documents.ticket_change(documents.identifier("t"), "2026-01-01T00:00:00", {"unheard-of": "x", "+tkt_id": "7"})],
-    "a delta manifest whose baseline never comes":
+    "a delta manifest whose baseline is missing":
         lambda: [artifacts.manifest("c", "2026-01-01T00:00:00", "u", {}, baseline=wire.sha3(b"never"))],
-    "a delta manifest whose baseline is no manifest":
+    "a delta manifest whose baseline is not a manifest":
         lambda: [b"some text", artifacts.manifest("c", "2026-01-01T00:00:00", "u", {}, baseline=wire.sha3(b"some text"))],
-    "a reply whose parent never comes":
+    "a reply whose parent is missing":
         lambda: [documents.post("2026-01-01T00:00:00", "re", root=wire.sha3(b"never"), reply_to=wire.sha3(b"never"))],
-    "a reply to what is no post":
+    "a reply to an artifact that is not a post":
         lambda: [documents.wiki_page("W", "2026-01-01T00:00:00", "w"),
                  documents.post("2026-01-02T00:00:00", "re", root=wire.sha3(documents.wiki_page("W", "2026-01-01T00:00:00", "w")),
                                 reply_to=wire.sha3(b"never"))],
-    "a page whose version before never comes":
+    "a page whose previous version is missing":
         lambda: [documents.wiki_page("W", "2026-01-01T00:00:00", "w", prior=wire.sha3(b"never"))],
-    "tags on an artifact that is not there":
+    "tags on a missing artifact":
         lambda: [artifacts.control("2026-01-01T00:00:00", "u", [f"+bgcolor {wire.sha3(b'never')} #fff",
                                                                 f"+comment {wire.sha3(b'never')} see\\s[abcd1234]",
                                                                 f"+sym-x {wire.sha3(b'never')}"])],
     "an attachment to nothing": lambda: [documents.attachment("a", "nothing", "2026-01-01T00:00:00", wire.sha3(b"never"))],
     "a page with an empty title": lambda: [documents.wiki_page("", "2026-01-01T00:00:00", "w")],
     "a text with a NUL in it": lambda: [documents.wiki_page("W", "2026-01-01T00:00:00", "w [abcd1234]\0[beef1234]")],
-    "two notes of one id that do not know of each other":
+    "two independent notes with one id":
         lambda: [documents.technote(documents.identifier("n"), f"2026-01-0{day}T00:00:00", f"{day}", "text") for day in (1, 2)],
-    "changes of one moment":
+    "changes with the same time":
         lambda: [documents.ticket_change(documents.identifier("t"), "2026-01-01T00:00:00", {"title": title}) for title in "abc"],
 }
 
 
 @pytest.mark.parametrize("which", ODD)
-def test_what_is_odd_but_well_formed_is_stored(launch, fresh, fossil, peer_of, which):
+def test_odd_but_well_formed_artifacts_are_stored(launch, fresh, fossil, peer_of, which):
     made = ODD[which]()
     peer = peer_of(launch(fresh))
     for artifact in made:
         answer = peer.push(wire.file_card(artifact))
         assert answer.status == 200 and not answer.errors(), answer.raw[:300]
     assert {wire.sha3(artifact) for artifact in made} <= repofile.artifacts(fresh)
-    assert_right(fresh, fossil)
+    assert_correct(fresh, fossil)
 
 
-def test_new_events_wait_for_the_next_mail_once(launch, fresh, peer_of):
+def test_new_events_enter_pending_alert_once(launch, fresh, peer_of):
     repofile.execute(fresh, ALERTS)
     peer = peer_of(launch(fresh))
     for artifact in documents.of_every_kind():
         peer.push(wire.file_card(artifact))
     events = {f"{kind[0]}{rid}" for kind, rid in repofile.query(fresh, "SELECT type, objid FROM event")}
     waiting = {event for event, in repofile.query(fresh, "SELECT eventid FROM pending_alert")}
-    # The first check-in was there before; the first version of the technote has lost its event to the second, and what
-    # was attached before it was known to what is waiting under the letter of a wiki page.
+    # The first check-in existed before; the technote's first version lost its event to the second; an attachment whose
+    # target was unknown has the letter of a wiki page.
     assert {event[1:] for event in events - {"c1"}} <= {event[1:] for event in waiting}
     repofile.execute(fresh, "DELETE FROM pending_alert")
     later = documents.ticket_change(documents.identifier("ticket"), "2026-09-01T00:00:00", {"status": "Closed"})
@@ -183,13 +183,13 @@ def test_new_events_wait_for_the_next_mail_once(launch, fresh, peer_of):
 
 
 def search(fossil, path, word):
-    """The page with the results, as somebody with all rights sees it."""
+    """The page with the results, for a user with all rights."""
     request = f"GET /search?s={word}&y=all HTTP/1.0\r\n\r\n"
     return subprocess.run(["fossil", "test-http", path], input=request, capture_output=True, text=True,
                           env=fossil.environment, check=True, timeout=60).stdout
 
 
-def test_fossils_next_search_finds_what_came(launch, fresh, fossil, peer_of):
+def test_fossils_search_finds_pushed_artifacts(launch, fresh, fossil, peer_of):
     fossil("fts-config", "enable", "cdtwef", "-R", fresh)
     fossil("fts-config", "index", "on", "-R", fresh)
     peer = peer_of(launch(fresh))
@@ -203,12 +203,12 @@ def test_fossils_next_search_finds_what_came(launch, fresh, fossil, peer_of):
     assert "Zoo" not in search(fossil, fresh, "aardvark")
 
 
-def test_a_push_of_many_changes_of_one_ticket_takes_no_long(launch, fresh, fossil, peer_of):
-    """Every change makes the ticket anew: once for a request, not for each change."""
+def test_a_push_of_many_changes_of_one_ticket_is_fast(launch, fresh, fossil, peer_of):
+    """The ticket is rebuilt once per request, not for each change."""
     peer = peer_of(launch(fresh))
     ticket = documents.identifier("t")
     made = [documents.ticket_change(ticket, f"2026-01-01T{i // 60 % 24:02d}:{i % 60:02d}:{i // 1440:02d}",
                                     {"+comment": f"change {i}\n"}) for i in range(3000)]
     assert not peer.push(*[wire.file_card(change) for change in made]).errors()
     assert repofile.value(fresh, "SELECT count(*) FROM ticketchng") == 3000
-    assert_right(fresh, fossil)
+    assert_correct(fresh, fossil)

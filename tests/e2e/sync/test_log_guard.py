@@ -1,8 +1,8 @@
-"""The write-ahead log beside a served repository: nothing in it is lost, it stays short, and a fossil that we start
-keeps its rules. What the rules are says src/repository/store/wal_lock_rules.h; the race that they prevent is replayed in
+"""The write-ahead log of a served repository: no commit is lost, it stays short, and a fossil that we start keeps the
+rules of src/repository/store/wal_lock_rules.h. The race that they prevent is replayed in
 tests/unit/repository/store/wal_guard_vfs_test.cc.
 
-    QUARRY_STRESS_SECONDS   how long the crowd works (6; with --full 180)
+    QUARRY_STRESS_SECONDS   duration of the stress test (6; with --full 180)
 """
 
 import contextlib
@@ -43,19 +43,19 @@ def index_of(repository: Path) -> Path:
 
 
 def contents(repository: Path) -> str:
-    """Seen by another process: one that closes a file gives up all that its SQLite has locked of it."""
+    """Read by another process, because a process that closes a file loses SQLite's locks on it."""
     return subprocess.run(["sha256sum", repository], capture_output=True, text=True, check=True).stdout
 
 
 def generation(repository: Path) -> bytes:
-    """What changes in the log's header when it is begun anew: the number of that, and two salts."""
+    """The part of the log's header that changes when it is restarted: a counter and two salts."""
     with log_of(repository).open("rb") as log:
         return log.read(24)[12:]
 
 
 @pytest.fixture
 def with_log(fresh):
-    """A repository in write-ahead-log mode, and a connection that keeps it open and copies nothing by itself."""
+    """A repository in WAL mode, and a connection that keeps it open without checkpoints."""
     with repofile.database(fresh, write=True) as connection:
         connection.isolation_level = None
         connection.execute("PRAGMA journal_mode=WAL")
@@ -72,7 +72,7 @@ def run_sql(fossil, repository: Path, sql: str, guarded: bool) -> str:
 
 
 @pytest.mark.parametrize("guarded", [False, True])
-def test_a_guarded_fossil_copies_nothing_while_another_writes(with_log, fossil, guarded):
+def test_a_guarded_fossil_does_not_checkpoint_while_another_process_writes(with_log, fossil, guarded):
     repository, connection = with_log
     connection.execute("BEGIN IMMEDIATE")
     before = contents(repository)
@@ -85,7 +85,7 @@ def test_a_guarded_fossil_copies_nothing_while_another_writes(with_log, fossil, 
 
 
 @pytest.mark.parametrize("guarded", [False, True])
-def test_a_guarded_fossil_begins_no_log_anew_while_another_checkpoints(with_log, fossil, guarded):
+def test_a_guarded_fossil_does_not_restart_the_log_during_a_checkpoint(with_log, fossil, guarded):
     repository, connection = with_log
     connection.execute("PRAGMA wal_checkpoint(FULL)")
     before = generation(repository)
@@ -101,8 +101,8 @@ def test_a_guarded_fossil_begins_no_log_anew_while_another_checkpoints(with_log,
     assert generation(repository) != before
 
 
-def test_a_program_that_is_not_sqlite_gets_its_locks_as_ever(tmp_path):
-    """With the library: bytes 120 to 127 of a file of another kind, in an order that the rules would refuse."""
+def test_the_library_does_not_affect_other_programs(tmp_path):
+    """Locks on bytes 120 to 127 of another file, in an order that the rules would refuse."""
     (tmp_path / "file").write_bytes(b"")
     done = subprocess.run([sys.executable, "-c", """
 import fcntl, sys, os
@@ -124,8 +124,8 @@ with open(sys.argv[1], "r+b") as file:
     assert done.returncode == 0
 
 
-def test_a_fossil_that_we_start_has_the_library(quarry, fresh, tmp_path):
-    """`quarry clone file:…?fossil=…` starts the program that it names, on a file that others may be using."""
+def test_a_fossil_that_we_start_preloads_the_library(quarry, fresh, tmp_path):
+    """`quarry clone file:…?fossil=…` starts that program, on a file that others may be using."""
     program = tmp_path / "noting-fossil"
     program.write_text(f"#!/bin/sh\nprintf %s \"$LD_PRELOAD\" > {tmp_path}/preloaded\nexec fossil \"$@\"\n")
     program.chmod(0o755)
@@ -137,8 +137,7 @@ def test_a_fossil_that_we_start_has_the_library(quarry, fresh, tmp_path):
 
 @pytest.mark.slow
 def test_the_log_stays_short_while_requests_overlap(launch_gateway, generated, peer_of):
-    """Clones over and over, while others push: what is done after a reply keeps the log near its bound. (That it does so
-    whoever reads is shown, without luck, in tests/unit/repository/store/write_ahead_log_test.cc.)"""
+    """Workers checkpoint after replies. (Deterministic: tests/unit/repository/store/write_ahead_log_test.cc.)"""
     server = launch_gateway(generated, workers=4, settings={"repository.wal_size": "64K"})
     crowd = Crowd(server, generated, peer_of)
     for _ in range(2):
@@ -146,12 +145,12 @@ def test_the_log_stays_short_while_requests_overlap(launch_gateway, generated, p
         crowd.begin(crowd.read)
     crowd.work(6, until=lambda: len(crowd.logs) > 3)
     assert crowd.acknowledged and crowd.reads
-    # Begun anew again and again. Without any of it it is never, while requests overlap.
+    # It was restarted; without checkpoints after replies it never is while requests overlap.
     assert len(crowd.logs) > 3
 
 
 class Crowd:
-    """Threads that do something with a served repository over and over, and what they were told of it."""
+    """Threads that use a served repository in a loop, and what was acknowledged."""
 
     def __init__(self, server, repository: Path, peer_of):
         self.server = server
@@ -163,7 +162,7 @@ class Crowd:
         self.failures = []
         self.acknowledged = set()
         self.rows = set()
-        self.copies_of_fossil = 0
+        self.runs_of_fossil = 0
         self.reads = 0
         self.kills = 0
         self.longest_log = 0
@@ -174,13 +173,13 @@ class Crowd:
             try:
                 while not self.stop.is_set():
                     work(*arguments)
-            except BaseException as error:  # whatever it is, the test has to hear of it
+            except BaseException as error:  # of any kind: fails the test
                 self.failures.append(error)
                 self.stop.set()
         self.threads.append(threading.Thread(target=repeat))
 
     def work(self, seconds: float, until=lambda: True) -> None:
-        """At least so long, and then for a minute at most until something is so."""
+        """Runs for SECONDS, and then for up to a minute until UNTIL is true."""
         for thread in self.threads:
             thread.start()
         self.stop.wait(seconds)
@@ -195,7 +194,7 @@ class Crowd:
 
     def push(self) -> None:
         data = self.random.randbytes(self.random.randrange(1, 40 * KIB))
-        # Of a killed worker nothing comes, or not all.
+        # A killed worker sends no reply, or only a part.
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             answer = self.random.choice(self.peers).push(wire.file_card(data))
             if answer.status == 200 and not answer.errors():
@@ -211,7 +210,7 @@ class Crowd:
             self.reads += 1
 
     def run_fossil(self, environment: dict[str, str], is_killed: bool) -> None:
-        """Writes a row, reads and copies, as one of several commands; IS_KILLED: now and then ended in the middle."""
+        """Writes a row, reads and checkpoints; IS_KILLED: it is sometimes killed."""
         name = f"row-{self.random.getrandbits(60):x}"
         mode = self.random.choice(["PASSIVE", "FULL", "RESTART", "TRUNCATE"])
         sql = f"INSERT INTO config VALUES('{name}','x',1); PRAGMA wal_checkpoint({mode}); SELECT count(*) FROM blob;"
@@ -223,7 +222,7 @@ class Crowd:
             _, errors = started.communicate(timeout=60)
         if started.returncode == 0 and not errors:
             self.rows.add(name)
-        self.copies_of_fossil += 1
+        self.runs_of_fossil += 1
 
     def kill_a_worker(self) -> None:
         self.stop.wait(self.random.random())
@@ -239,8 +238,8 @@ def stress_seconds(config: pytest.Config) -> float:
 
 
 def test_nothing_is_lost_beside_a_fossil_while_workers_are_killed(launch_gateway, fresh, fossil, peer_of, request):
-    """Pushes and reads, one fossil at a time that knows nothing of us, another one that has the library, and SIGKILL for
-    workers and fossils: all that was acknowledged is there, the file is sound, and the log was short all the time."""
+    """Pushes and reads, a fossil without and one with the library, and SIGKILL for workers and fossils: everything
+    acknowledged is stored, the file is intact, and the log stayed short."""
     server = launch_gateway(fresh, workers=4, settings={"repository.wal_size": "128K"})
     crowd = Crowd(server, fresh, peer_of)
     for _ in range(3):
@@ -250,7 +249,7 @@ def test_nothing_is_lost_beside_a_fossil_while_workers_are_killed(launch_gateway
     crowd.begin(crowd.run_fossil, {**fossil.environment, "LD_PRELOAD": str(places.log_guard())}, True)
     crowd.begin(crowd.kill_a_worker)
     crowd.work(stress_seconds(request.config))
-    print(f"{len(crowd.acknowledged)} pushes, {len(crowd.rows)} rows by {crowd.copies_of_fossil} fossils, {crowd.reads} reads,"
+    print(f"{len(crowd.acknowledged)} pushes, {len(crowd.rows)} rows by {crowd.runs_of_fossil} fossils, {crowd.reads} reads,"
           f" {crowd.kills} workers killed, the log {crowd.longest_log // KIB} KiB at most")
     assert crowd.acknowledged and crowd.rows and crowd.kills
 

@@ -1,5 +1,5 @@
-"""Clients of 2.27 and later send their login in a header. They are played by the stock client behind a proxy that
-takes the login card out of each request's body and puts it into the header: what it signs is the same."""
+"""Clients from 2.27 on send their login in a header. They are simulated by the stock client with a proxy that moves the
+login card of each request from the body to the header; it signs the same bytes."""
 
 import http.client
 import http.server
@@ -16,31 +16,31 @@ from support.fossil import Checkout
 
 pytestmark = pytest.mark.ours("2.21 does not know the header")
 
-#: From which a new client sends the header: number, and date and time of the server's version.
+#: A client sends the header to servers of this version and date or later.
 FROM_NUMBER, FROM_TIME = 22700, (20250727, 110500)
 
 
 @dataclass
-class Newer:
+class HeaderProxy:
     """The proxy in front of the server at PORT."""
 
     port: int
-    sent: list[str] = field(default_factory=list)  # the users who logged in by the header
-    does_so: bool = False  # once a reply has said that the server is new enough
+    sent: list[str] = field(default_factory=list)  # users that logged in with the header
+    uses_header: bool = False  # after a reply with a version that is new enough
     address: str = ""
 
     def cards_and_cookie(self, cards: bytes) -> tuple[bytes, str]:
         line, _, rest = cards.partition(b"\n")
-        if not self.does_so or not line.startswith(b"login "):
+        if not self.uses_header or not line.startswith(b"login "):
             return cards, ""
         self.sent.append(line.split()[1].decode())
-        # As the program codes a cookie's value.
+        # As fossil encodes a cookie's value.
         return rest, "x-f-l-c=" + urllib.parse.quote(line.decode(), safe="")
 
     def look_at(self, cards: bytes) -> None:
-        told = re.search(rb"^pragma server-version (\d+) (\d+) (\d+)$", cards, re.MULTILINE)
-        if told:
-            self.does_so = int(told[1]) >= FROM_NUMBER and (int(told[2]), int(told[3])) >= FROM_TIME
+        version = re.search(rb"^pragma server-version (\d+) (\d+) (\d+)$", cards, re.MULTILINE)
+        if version:
+            self.uses_header = int(version[1]) >= FROM_NUMBER and (int(version[2]), int(version[3])) >= FROM_TIME
 
     def pass_on(self, path: str, content_type: str, body: bytes) -> tuple[int, str, bytes]:
         is_compressed = content_type == wire.COMPRESSED
@@ -58,10 +58,10 @@ class Newer:
 
 
 @pytest.fixture
-def newer(launch, fresh) -> Iterator[Newer]:
-    """`fresh` is served, and nobody may do anything without a login."""
+def newer(launch, fresh) -> Iterator[HeaderProxy]:
+    """A proxy for `fresh`, in which nothing is allowed without a login."""
     repofile.set_capabilities(fresh, "nobody", "")
-    between = Newer(launch(fresh).port)
+    between = HeaderProxy(launch(fresh).port)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
@@ -86,7 +86,7 @@ def newer(launch, fresh) -> Iterator[Newer]:
 def test_new_clients_clone_commit_and_sync_with_their_login_in_a_header(newer, fresh, fossil, tmp_path):
     clone = tmp_path / "clone.fossil"
     fossil.clone(f"http://writer:pen@{newer.address}/", clone)
-    assert newer.does_so and set(newer.sent) == {"writer"}
+    assert newer.uses_header and set(newer.sent) == {"writer"}
     assert repofile.artifacts(clone) == repofile.artifacts(fresh)
     checkout = Checkout(fossil, clone, tmp_path / "work")
     for number in range(3):
@@ -94,8 +94,8 @@ def test_new_clients_clone_commit_and_sync_with_their_login_in_a_header(newer, f
         checkout("add", "new.txt") if number == 0 else None
         checkout.commit(f"commit {number}")
         newer.sent.clear()
-        # The client of the next command is a new process, which learns the server's version anew.
-        newer.does_so = number == 2
+        # The next command is a new process, which does not know the server's version.
+        newer.uses_header = number == 2
         fossil("sync" if number != 1 else "push", "-R", clone)
         if number == 2:
             assert set(newer.sent) == {"writer"}
@@ -104,8 +104,8 @@ def test_new_clients_clone_commit_and_sync_with_their_login_in_a_header(newer, f
     assert not fossil.integrity(fresh)
 
 
-def test_wrong_password_in_a_header_is_a_login_that_failed(newer, fresh, fossil, tmp_path):
-    newer.does_so = True
+def test_wrong_password_in_a_header(newer, fresh, fossil, tmp_path):
+    newer.uses_header = True
     clone = tmp_path / "clone.fossil"
     with repofile.unchanged(fresh):
         status, output = fossil.attempt("clone", "--no-open", f"http://writer:wrong@{newer.address}/", clone)
@@ -113,7 +113,7 @@ def test_wrong_password_in_a_header_is_a_login_that_failed(newer, fresh, fossil,
     assert newer.sent
 
 
-def test_quarrys_client_may_log_in_by_header(newer, fresh, quarry, tmp_path):
+def test_our_client_with_a_login_in_a_header(newer, fresh, quarry, tmp_path):
     clone = tmp_path / "clone.fossil"
     quarry("clone", f"http://writer@{newer.address}/", clone, "--password-file", quarry.password("pen"))
     assert repofile.artifacts(clone) == repofile.artifacts(fresh) and newer.sent

@@ -1,5 +1,4 @@
-"""Repositories that old versions of fossil made, and that nobody has rebuilt since: what they lack is no reason to refuse
-them."""
+"""Repositories made by old versions of fossil and never rebuilt work although tables, columns or indexes are missing."""
 
 import os
 import shutil
@@ -10,7 +9,7 @@ import proof
 from support import process, repofile
 from support.fossil import ADMIN, Checkout
 
-#: What such a repository lacks.
+#: What is missing.
 LACKS = {
     "cherrypick": "DROP TABLE cherrypick",
     "backlink": "DROP TABLE backlink",
@@ -38,7 +37,7 @@ def make_old(path, lacks):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lacks", LACKS)
-def test_it_is_cloned_pulled_and_pushed_to(launch, fresh, fossil, tmp_path, lacks):
+def test_clone_sync_and_rebuild(launch, fresh, fossil, tmp_path, lacks):
     repofile.add_user(fresh, "boss", "word", "agio")
     there = Checkout(fossil, fresh, tmp_path / "there")
     there.commit_file("old.txt", "old\n", "an old check-in")
@@ -60,7 +59,7 @@ def test_it_is_cloned_pulled_and_pushed_to(launch, fresh, fossil, tmp_path, lack
 
 
 @pytest.mark.parametrize("lacks", LACKS)
-def test_it_is_synced_and_checked(quarry, fresh, fossil, tmp_path, lacks):
+def test_verify_and_sync_by_our_client(quarry, fresh, fossil, tmp_path, lacks):
     old = repofile.copy(fresh, tmp_path / "old.fossil")
     make_old(old, lacks)
     before = repofile.everything(old)
@@ -72,16 +71,16 @@ def test_it_is_synced_and_checked(quarry, fresh, fossil, tmp_path, lacks):
     proof.check(old, fossil)
 
 
-def test_a_view_lacks_no_column(quarry, fresh):
+def test_a_view_is_not_given_missing_columns(quarry, fresh):
     with repofile.database(fresh, write=True) as connection:
         connection.executescript("ALTER TABLE reportfmt RENAME TO formats; CREATE VIEW reportfmt AS SELECT rn, title FROM formats")
     quarry("lease", fresh)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")
-@pytest.mark.ours("it runs as who started it")
+@pytest.mark.ours("it runs as the user that started it")
 @pytest.mark.parametrize("lacks", ["more than one thing", "indexes"])
-def test_where_it_cannot_be_written_it_is_read_if_that_can_be(launch, fresh, open_folder, fossil, tmp_path, lacks):
+def test_read_only_file_is_served_if_it_can_be_read(launch, fresh, open_folder, fossil, tmp_path, lacks):
     make_old(fresh, lacks)
     kept = shutil.copy(fresh, open_folder / "kept.fossil")
     kept.chmod(0o644)
@@ -91,7 +90,7 @@ def test_where_it_cannot_be_written_it_is_read_if_that_can_be(launch, fresh, ope
     if lacks == "indexes":
         assert fossil.attempt("clone", "--no-open", server.url, clone)[0] != 0
         process.wait_until(lambda: "lacks index" in server.log() and "`fossil rebuild`" in server.log(), "the reason")
-        assert "it can be cloned" not in server.log(), "it cannot"
+        assert "it can be cloned" not in server.log()
         return
     fossil.clone(server.url_for("writer", "pen"), clone, "--admin-user", ADMIN)
     fossil("pull", "-R", clone)

@@ -1,5 +1,4 @@
-"""What must not travel: private branches without the right to them, and shunned artifacts."""
-
+"""Artifacts that are not sent: private branches without the right `x`, and shunned ones."""
 
 import pytest
 
@@ -15,14 +14,14 @@ def private_names(path):
 
 @pytest.fixture
 def with_private(small):
-    """A repository with a private branch, and two users of whom one has `x`."""
+    """A repository with a private branch, a user with the right `x`, and one without."""
     assert private_names(small)
     repofile.add_user(small, "trusted", "word", "giox")
     repofile.add_user(small, "plain", "word", "gio")
     return small
 
 
-def test_private_branch_stays_from_a_user_without_x(launch, with_private, fossil, tmp_path):
+def test_private_branch_is_not_sent_to_a_user_without_x(launch, with_private, fossil, tmp_path):
     server = launch(with_private)
     clone = tmp_path / "clone.fossil"
     fossil.clone(server.url_for("plain", "word"), clone)
@@ -32,27 +31,27 @@ def test_private_branch_stays_from_a_user_without_x(launch, with_private, fossil
     assert not repofile.phantoms(clone), "not even the names"
 
 
-def test_asking_for_private_branches_without_x_is_refused(launch, with_private, fossil, tmp_path):
+def test_requesting_private_branches_without_x_is_refused(launch, with_private, fossil, tmp_path):
     server = launch(with_private)
     status, output = fossil.attempt("clone", "--no-open", "--private", server.url_for("plain", "word"), tmp_path / "clone.fossil")
     assert status != 0 and "not authorized to sync private content" in output
     assert not (tmp_path / "clone.fossil").exists()
 
 
-def test_private_branch_travels_with_x(launch, with_private, fossil, tmp_path):
+def test_private_branch_is_sent_to_a_user_with_x(launch, with_private, fossil, tmp_path):
     server = launch(with_private)
     clone = tmp_path / "clone.fossil"
     fossil.clone(server.url_for("trusted", "word"), clone, "--private")
-    # Clone replies never hold them; what follows a clone may.
+    # A clone's replies never contain them; the requests after it may.
     fossil("pull", "--private", "-R", clone)
     assert repofile.artifacts(with_private) - repofile.artifacts(clone) == set()
-    assert private_names(clone) == private_names(with_private), "and stays private there"
+    assert private_names(clone) == private_names(with_private), "it stays private there"
 
 
 @pytest.mark.parametrize("version", ["", 2, 3])
 @pytest.mark.parametrize("capabilities", ["gio", "giox"])
-def test_no_clone_holds_what_is_private(launch, with_private, peer_of, version, capabilities):
-    """Not by an artifact, not by a name, not as the source of a delta, whoever asks; `pragma send-private` aside."""
+def test_no_clone_contains_private_artifacts(launch, with_private, peer_of, version, capabilities):
+    """Neither the artifact nor its name, also not as the source of a delta, unless requested with `pragma send-private`."""
     hidden = private_names(with_private)
     peer = peer_of(launch(with_private), "hand", capabilities)
     answer = peer.clone(version, 1) if version else peer.ask(wire.body(wire.CLIENT_VERSION, "clone"))
@@ -67,7 +66,7 @@ def test_private_branch_pushed_with_x_is_private_here(launch, fresh, fossil, tmp
     clone, checkout = clone_and_open(fossil, server.url_for("writer", "pen"), tmp_path)
     checkout.commit_file("secret.txt", "secret\n", "hidden", "--private")
     checkout("sync")
-    assert not private_names(fresh), "an ordinary sync leaves it at home"
+    assert not private_names(fresh), "an ordinary sync does not send it"
     checkout("sync", "--private")
     assert private_names(fresh) == private_names(clone) != set()
     proof.check(fresh, fossil)
@@ -76,7 +75,7 @@ def test_private_branch_pushed_with_x_is_private_here(launch, fresh, fossil, tmp
     assert not repofile.artifacts(visitor) & private_names(fresh)
 
 
-@pytest.mark.ours("it leaves the file private and the check-in out of `unclustered`: a rebuild mends both")
+@pytest.mark.ours("it leaves the file private and the check-in out of `unclustered`; a rebuild corrects both")
 def test_private_branch_that_becomes_public(launch, fresh, fossil, tmp_path):
     server = launch(fresh)
     _, checkout = clone_and_open(fossil, server.url_for("writer", "pen"), tmp_path)
@@ -91,32 +90,8 @@ def test_private_branch_that_becomes_public(launch, fresh, fossil, tmp_path):
     proof.check(fresh, fossil)
 
 
-def test_gimme_of_a_private_artifact(launch, with_private, peer_of):
-    wanted = sorted(private_names(with_private))
-    server = launch(with_private)
-    plain = peer_of(server, "hand", "gio")
-    answer = plain.pull(*[f"gimme {name}" for name in wanted])
-    assert not set(answer.names("file")) & set(wanted)
-    assert not set(answer.names("igot")) & set(wanted)
-    # With the right, and having said that it understands private artifacts.
-    trusted = peer_of(server, "trusted-hand", "giox")
-    answer = trusted.pull("pragma send-private", *[f"gimme {name}" for name in wanted])
-    assert set(answer.names("file")) >= set(wanted)
-    assert answer.of("private"), "each is announced as private"
-
-
-@pytest.mark.ours("it answers with an error and keeps the artifact")
-def test_private_card_needs_x(launch, fresh, peer_of):
-    server = launch(fresh)
-    plain = peer_of(server, "hand", "gio")
-    before = repofile.artifacts(fresh)
-    answer = plain.push("private", wire.file_card(b"secret"))
-    assert answer.errors()
-    assert repofile.artifacts(fresh) == before
-
-
 @pytest.mark.ours("it lets a writer make a public artifact private")
-def test_igot_cannot_hide_what_is_public(launch, fresh, peer_of, fossil):
+def test_igot_cannot_make_a_public_artifact_private(launch, fresh, peer_of, fossil):
     server = launch(fresh)
     public = b"public\n"
     peer_of(server).push(wire.file_card(public))
@@ -124,12 +99,6 @@ def test_igot_cannot_hide_what_is_public(launch, fresh, peer_of, fossil):
         peer_of(server, login, capabilities).push(f"igot {wire.sha3(public)} 1")
         assert wire.sha3(public) not in private_names(fresh)
     proof.check(fresh, fossil)
-
-
-def test_private_igot_from_a_user_without_x_leaves_no_trace(launch, fresh, peer_of):
-    server = launch(fresh)
-    peer_of(server, "hand", "gio").push(f"igot {'ab' * 32} 1")
-    assert not repofile.phantoms(fresh)
 
 
 def test_private_igot_with_x_is_a_private_phantom(launch, fresh, peer_of, fossil):
@@ -141,7 +110,7 @@ def test_private_igot_with_x_is_a_private_phantom(launch, fresh, peer_of, fossil
     proof.check(fresh, fossil)
 
 
-def test_file_of_a_private_check_in_stays_private_when_others_come(launch, fresh, peer_of, fossil):
+def test_private_check_in_stays_private_when_its_file_becomes_public(launch, fresh, peer_of, fossil):
     server = launch(fresh)
     peer = peer_of(server)
     hidden = artifacts.manifest("hidden", "2026-01-01T00:00:00.000", "hand", {"s.txt": b"s\n"},
@@ -155,7 +124,7 @@ def test_file_of_a_private_check_in_stays_private_when_others_come(launch, fresh
 
 
 def test_tag_that_makes_the_source_of_a_delta_private(launch, fresh, fossil, peer_of):
-    """What is stored as a delta on it stays public, and whole."""
+    """The artifact stored as a delta on it stays public and complete."""
     server = launch(fresh)
     peer = peer_of(server)
     source = b"".join(b"line %d of a text\n" % number for number in range(200))
@@ -175,12 +144,12 @@ def test_tag_that_makes_the_source_of_a_delta_private(launch, fresh, fossil, pee
 
 
 def some_file(path):
-    """The name of a file's content that nothing else is stored as a delta on."""
+    """The name of a file's content that is not the source of any delta."""
     return repofile.value(path, "SELECT uuid FROM blob WHERE rid IN (SELECT fid FROM mlink)"
                                 " AND rid NOT IN (SELECT srcid FROM delta) ORDER BY rid DESC LIMIT 1")
 
 
-def test_shunned_artifact_never_leaves(launch, small, fossil, tmp_path, peer_of):
+def test_shunned_artifact_is_never_sent(launch, small, fossil, tmp_path, peer_of):
     name = some_file(small)
     repofile.shun(small, name)
     server = launch(small)
@@ -197,7 +166,7 @@ def test_shunned_artifact_never_leaves(launch, small, fossil, tmp_path, peer_of)
 
 
 def test_shunned_source_of_deltas(launch, small, fossil, tmp_path, peer_of):
-    """What was stored as a delta on it still travels, whole."""
+    """An artifact stored as a delta on it is sent as full content."""
     name, dependent = repofile.query(small, "SELECT source.uuid, target.uuid FROM delta JOIN blob source ON source.rid=srcid"
                                             " JOIN blob target ON target.rid=delta.rid ORDER BY srcid LIMIT 1")[0]
     repofile.shun(small, name)
@@ -214,10 +183,10 @@ def test_shunned_source_of_deltas(launch, small, fossil, tmp_path, peer_of):
         assert name not in received.names()
 
 
-@pytest.mark.parametrize("what", ["a file", "a parent", "a parent's parent", "what a tag is on", "a baseline"])
+@pytest.mark.parametrize("what", ["a file", "a parent", "a grandparent", "a tagged check-in", "a baseline"])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_history_that_refers_to_what_is_shunned(launch, fresh, fossil, peer_of, what, when):
-    """Nobody waits for it, and the rest is as fossil has it, whether it was there once or never came."""
+def test_history_that_refers_to_a_shunned_artifact(launch, fresh, fossil, peer_of, what, when):
+    """It is not requested, and the rest is as in fossil, whether it was stored once or never."""
     secret = b"secret key\n"
     date = "2026-01-0{}T00:00:00"
     first = artifacts.manifest("one", date.format(1), "hand", {"a": secret}, tags=["*branch * trunk", "*sym-trunk *"])
@@ -227,24 +196,24 @@ def test_history_that_refers_to_what_is_shunned(launch, fresh, fossil, peer_of, 
     based = artifacts.with_checksum([f"B {wire.sha3(first)}", "C four", f"D {date.format(5)}",
                                      f"F c {wire.sha3(b'a' + bytes([10]))}", f"P {wire.sha3(third)}", "U hand"])
     everything = [secret, b"a\n", b"b\n", first, second, third, tag, based]
-    gone = {"a file": secret, "a parent": second, "a parent's parent": first, "what a tag is on": second,
+    shunned = {"a file": secret, "a parent": second, "a grandparent": first, "a tagged check-in": second,
             "a baseline": first}[what]
     peer = peer_of(launch(fresh))
     if when == "before":
-        repofile.shun(fresh, wire.sha3(gone))
+        repofile.shun(fresh, wire.sha3(shunned))
     for each in everything:
         assert not peer.push(wire.file_card(each)).errors()
     if when == "after":
-        repofile.shun(fresh, wire.sha3(gone))
+        repofile.shun(fresh, wire.sha3(shunned))
         fossil("rebuild", fresh)
-    assert wire.sha3(gone) not in repofile.artifacts(fresh)
-    assert wire.sha3(gone) not in peer.pull().names("gimme") + peer.push().names("gimme")
+    assert wire.sha3(shunned) not in repofile.artifacts(fresh)
+    assert wire.sha3(shunned) not in peer.pull().names("gimme") + peer.push().names("gimme")
     proof.check(fresh, fossil)
     done = quarry("verify", fresh)
     assert done.returncode == 0, done.stdout
 
 
-def test_shunned_artifact_never_comes_back(launch, fresh, fossil, peer_of):
+def test_shunned_artifact_is_not_accepted(launch, fresh, fossil, peer_of):
     data = b"never again\n"
     name = wire.sha3(data)
     repofile.shun(fresh, name)
@@ -258,8 +227,8 @@ def test_shunned_artifact_never_comes_back(launch, fresh, fossil, peer_of):
     proof.check(fresh, fossil)
 
 
-def test_shunned_while_clients_still_have_it(launch, small, fossil, tmp_path):
-    """The client offers it at every sync; it is neither taken nor asked for."""
+def test_artifact_shunned_while_clients_still_have_it(launch, small, fossil, tmp_path):
+    """The client offers it in every sync; it is neither accepted nor requested."""
     repofile.add_user(small, "writer", "pen", "gio")
     server = launch(small)
     clone = tmp_path / "clone.fossil"

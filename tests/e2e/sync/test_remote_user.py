@@ -1,4 +1,4 @@
-"""Who the web server let in: believed where both the pool and the repository say so."""
+"""REMOTE_USER is trusted if both the pool and the repository allow it."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def ask(server, path, body: bytes, remote_user: str) -> wire.Answer:
 
 @pytest.mark.parametrize("pool_trusts", [True, False])
 @pytest.mark.parametrize("repository_trusts", [True, False])
-def test_remote_user_counts_where_pool_and_repository_agree(start, fresh, pool_trusts, repository_trusts):
+def test_remote_user(start, fresh, pool_trusts, repository_trusts):
     repofile.set_config(fresh, "remote_user_ok", int(repository_trusts))
     server = start({"trust_remote_user": "yes" if pool_trusts else "no"})
     push = wire.body(f"push {wire.SERVER_CODE} {repofile.project_code(fresh)}", wire.file_card(b"by the web server's word"))
@@ -26,7 +26,7 @@ def test_remote_user_counts_where_pool_and_repository_agree(start, fresh, pool_t
     assert bool(answer.errors()) != stored
     if stored:
         assert repofile.value(fresh, "SELECT login FROM rcvfrom JOIN user USING(uid) ORDER BY rcvid DESC") == "writer"
-        # A client that has a password says so, too. Its signature is the web server's business.
+        # A login card of the same user needs no valid signature.
         unsigned = wire.signed(wire.body("pragma x"), "writer", "whatever")
         assert not ask(server, "/", unsigned, "writer").errors()
         assert ask(server, "/", unsigned, "nobody-of-that-name").errors() == ["login failed"]

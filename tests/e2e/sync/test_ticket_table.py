@@ -1,4 +1,4 @@
-"""The setting ticket-table: what its SQL may do is what fossil lets it do, statement by statement."""
+"""The SQL of the setting ticket-table: the statements that fossil allows are allowed, all others refused."""
 
 import subprocess
 import sys
@@ -15,8 +15,8 @@ TICKET = ("CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE,
           " extra DEFAULT 'more');")
 TENS = "t(x) AS (VALUES(0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
 
-#: Behind the table `ticket`, statements that fossil (2.21) carries out ...
-TAKEN = """
+#: Statements after the table `ticket` that fossil (2.21) executes ...
+ALLOWED = """
 CREATE VIEW ticket_open AS SELECT * FROM ticket WHERE status='Open'
 CREATE VIEW TICKET_open AS SELECT * FROM ticket
 CREATE VIEW fx_v AS SELECT title FROM ticket
@@ -94,13 +94,13 @@ def rebuild(path) -> subprocess.CompletedProcess:
 
 
 def schema(path):
-    """What the setting may make."""
+    """The tables, views and indexes that the setting may create."""
     return repofile.query(path, "SELECT type, name FROM sqlite_schema WHERE sql IS NOT NULL AND (name LIKE 'fx%'"
                                 " OR name LIKE 'ticket%' OR tbl_name LIKE 'ticket%') ORDER BY 2")
 
 
-@pytest.mark.parametrize("statement", TAKEN)
-def test_what_fossil_obeys_is_obeyed(with_tickets, fossil, tmp_path, statement):
+@pytest.mark.parametrize("statement", ALLOWED)
+def test_allowed_statement(with_tickets, fossil, tmp_path, statement):
     theirs, ours = (repofile.copy(with_tickets, tmp_path / name) for name in ("theirs.fossil", "ours.fossil"))
     for path in (theirs, ours):
         set_table(path, TICKET + statement)
@@ -113,7 +113,7 @@ def test_what_fossil_obeys_is_obeyed(with_tickets, fossil, tmp_path, statement):
 
 
 @pytest.mark.parametrize("statement", REFUSED)
-def test_what_fossil_refuses_is_refused(with_tickets, fossil, tmp_path, statement):
+def test_refused_statement(with_tickets, fossil, tmp_path, statement):
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     set_table(path, TICKET + statement)
     with repofile.unchanged(path):
@@ -134,7 +134,7 @@ def test_a_table_that_cannot_hold_tickets_is_refused(with_tickets, fossil, tmp_p
 
 
 @pytest.mark.slow
-def test_what_takes_too_long_is_given_up(with_tickets, tmp_path):
+def test_statement_that_takes_too_long_is_aborted(with_tickets, tmp_path):
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     set_table(path, f"{TICKET} WITH {TENS} SELECT count(*) FROM {', '.join(f't AS t{n}' for n in range(15))}")
     with repofile.unchanged(path):
@@ -147,8 +147,8 @@ def crossed(count: int) -> str:
     return f"FROM {', '.join(f't AS t{number}' for number in range(count))}"
 
 
-#: Statements that fossil would obey, and that took minutes or gigabytes: many steps, one long step, a long text, a
-#: sorter, a statement that is long to prepare, and what a table computes with each of its rows.
+#: Statements that fossil would execute, in minutes or with gigabytes: many steps, one long step, a long text, a sorter,
+#: a statement that is slow to prepare, and generated columns.
 GREEDY = {
     "steps": f"WITH {TENS} SELECT sum(instr(hex(zeroblob(16000+t0.x)), hex(zeroblob(8000))||'1')) {crossed(6)}",
     "rows": f"WITH {TENS} SELECT randomblob(30000) AS r {crossed(7)} ORDER BY r",
@@ -171,8 +171,8 @@ GREEDY = {
 }
 
 
-# Runs a command, and tells its largest memory in KiB. A process of its own, and small: what is started takes over
-# that of who starts it.
+# Runs a command and prints its peak memory in KiB. A small process of its own, because a child inherits the peak of its
+# parent.
 MEASURE = """
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], check=False).returncode
@@ -183,8 +183,8 @@ sys.exit(code)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GREEDY)
-def test_what_takes_too_much_is_given_up(with_tickets, tmp_path, name):
-    """Whatever a statement is greedy of, it has seconds and some megabytes, and leaves the file as it was."""
+def test_statement_that_takes_too_much_is_aborted(with_tickets, tmp_path, name):
+    """A statement has a few seconds and some megabytes, and leaves the file unchanged."""
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     set_table(path, TICKET + GREEDY[name])
     with repofile.unchanged(path):
@@ -194,8 +194,8 @@ def test_what_takes_too_much_is_given_up(with_tickets, tmp_path, name):
     assert places.is_sanitized() or int(done.stdout) < 150 << 10
 
 
-def test_what_a_table_computes_is_bounded_with_each_value(with_tickets, fossil, tmp_path):
-    """Fossil has made a table of which one ticket takes gigabytes, and another one nothing."""
+def test_generated_columns_are_limited_for_each_value(with_tickets, fossil, tmp_path):
+    """A table made by fossil in which one ticket takes gigabytes."""
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     set_table(path, TICKET.replace("extra DEFAULT 'more'",
                                    "mimetype AS (CASE title WHEN 'one' THEN hex(zeroblob(400000000)) END)"))
@@ -205,8 +205,8 @@ def test_what_a_table_computes_is_bounded_with_each_value(with_tickets, fossil, 
     assert "the tables of the setting ticket-table: ticket " in done.stderr and "too big" in done.stderr
 
 
-def test_long_values_are_no_greed(with_tickets, fossil, tmp_path):
-    """A ticket may be longer than what a statement may compute from nothing."""
+def test_long_values_are_allowed(with_tickets, fossil, tmp_path):
+    """A ticket may be longer than what a statement may compute."""
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     words = "words " * 15000
     for _ in range(3):
@@ -216,7 +216,7 @@ def test_long_values_are_no_greed(with_tickets, fossil, tmp_path):
     assert repofile.value(path, "SELECT max(length(comment)) FROM ticket") >= len(words)
 
 
-def test_views_are_made_again_by_the_next_rebuild(with_tickets, tmp_path):
+def test_views_are_created_again_by_the_next_rebuild(with_tickets, tmp_path):
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     for condition in ("status='Open'", "status='Closed'"):
         set_table(path, f"{TICKET} CREATE TABLE ticket_x(a); CREATE VIEW ticket_v AS SELECT * FROM ticket WHERE {condition}")
@@ -225,7 +225,7 @@ def test_views_are_made_again_by_the_next_rebuild(with_tickets, tmp_path):
     assert repofile.value(path, "SELECT count(*) FROM ticket_v") == 0
 
 
-def test_clone_of_a_project_with_views_and_tables_of_its_own(serve, quarry, with_tickets, fossil, tmp_path):
+def test_clone_of_a_project_with_its_own_views_and_tables(serve, quarry, with_tickets, fossil, tmp_path):
     original = repofile.copy(with_tickets, tmp_path / "original.fossil")
     set_table(original, f"{TICKET} CREATE TABLE fx_t(a); CREATE VIEW ticket_open AS SELECT * FROM ticket WHERE status='Open'")
     server = serve(original)
@@ -233,12 +233,12 @@ def test_clone_of_a_project_with_views_and_tables_of_its_own(serve, quarry, with
     output = quarry("clone", server.url_for("boss", "word"), clone)
     assert "warning: the" not in output
     assert repofile.query(clone, "SELECT title, extra FROM ticket_open ORDER BY 1") == [("one", "more"), ("two", "more")]
-    repofile.execute(clone, "DROP VIEW ticket_open")  # fossil cannot make them again
+    repofile.execute(clone, "DROP VIEW ticket_open")  # fossil cannot create them again
     repofile.execute(clone, "DROP TABLE fx_t")
     proof.check(repofile.copy(clone, tmp_path / "copy.fossil"), fossil)
 
 
-def test_pushed_setting_is_obeyed_as_often_as_it_comes(launch, with_tickets, fossil, tmp_path):
+def test_pushed_setting_is_executed_every_time(launch, with_tickets, fossil, tmp_path):
     served = repofile.copy(with_tickets, tmp_path / "served.fossil")
     server = launch(served)
     clone = tmp_path / "clone.fossil"

@@ -1,15 +1,13 @@
-"""Unversioned files between clones, by `fossil uv`."""
+"""`fossil uv` between clones."""
 
 import pytest
 
-from support import repofile, wire
-
-ABSENT = "0" * 40
+from support import repofile
 
 
 @pytest.fixture
 def clones(launch, fresh, fossil, tmp_path):
-    """The served repository and two clones of it, all of whose owner may write unversioned files."""
+    """The server and two clones, of a user who may write unversioned files."""
     repofile.add_user(fresh, "keeper", "word", "gioy")
     server = launch(fresh)
     one, other = tmp_path / "one.fossil", tmp_path / "other.fossil"
@@ -33,12 +31,12 @@ def live(path):
 
 
 def later(path):
-    """Makes what was changed in PATH seem to have been changed long after everything else."""
+    """Makes the changes in PATH the latest."""
     repofile.execute(path, "UPDATE unversioned SET mtime=mtime+1000")
     repofile.execute(path, "DELETE FROM config WHERE name='uv-hash'")
 
 
-def test_files_travel_both_ways_and_end_everywhere(clones, fresh, fossil, tmp_path):
+def test_files_are_synced_both_ways_and_deleted_everywhere(clones, fresh, fossil, tmp_path):
     _, one, other = clones
     add(fossil, tmp_path, one, "text.txt", b"some text\n" * 1000)
     add(fossil, tmp_path, one, "folder/random.bin", bytes(range(256)) * 8)
@@ -60,10 +58,10 @@ def test_files_travel_both_ways_and_end_everywhere(clones, fresh, fossil, tmp_pa
     assert listed(fossil, one) == ["folder/random.bin", "small", "theirs"]
     assert live(one) == live(other) == live(fresh)
     assert repofile.value(fresh, "SELECT count(*) FROM unversioned WHERE hash IS NULL") == 1
-    assert fossil("uv", "sync", "-v", "-R", one).count("uvigot") == 0, "all are the same: no catalogue"
+    assert fossil("uv", "sync", "-v", "-R", one).count("uvigot") == 0, "no differences: no catalogue"
 
 
-def test_new_content_replaces_old_and_revert_takes_the_servers(clones, fresh, fossil, tmp_path):
+def test_new_content_replaces_old_and_revert_restores_the_servers(clones, fresh, fossil, tmp_path):
     _, one, other = clones
     add(fossil, tmp_path, one, "a", b"first")
     fossil("uv", "sync", "-R", one)
@@ -78,7 +76,7 @@ def test_new_content_replaces_old_and_revert_takes_the_servers(clones, fresh, fo
     assert live(one) == live(fresh)
 
 
-def test_same_content_with_a_later_time_travels_without_the_content(clones, fresh, fossil, tmp_path):
+def test_a_later_time_of_the_same_content_is_sent_without_the_content(clones, fresh, fossil, tmp_path):
     _, one, other = clones
     add(fossil, tmp_path, one, "a", b"x" * 100000)
     fossil("uv", "sync", "-R", one)
@@ -89,7 +87,7 @@ def test_same_content_with_a_later_time_travels_without_the_content(clones, fres
     assert repofile.value(fresh, "SELECT rcvid FROM unversioned") == received
 
 
-def test_clone_brings_them_where_uv_sync_is_on(clones, fresh, fossil, tmp_path):
+def test_clone_includes_them_if_uv_sync_is_on(clones, fresh, fossil, tmp_path):
     server, one, _ = clones
     add(fossil, tmp_path, one, "a", b"content of a" * 100)
     fossil("uv", "sync", "-R", one)
@@ -101,7 +99,7 @@ def test_clone_brings_them_where_uv_sync_is_on(clones, fresh, fossil, tmp_path):
     assert live(tmp_path / "with.fossil") == live(fresh)
 
 
-def test_who_may_only_read_gets_them_and_changes_nothing(clones, fresh, fossil, tmp_path):
+def test_user_who_may_only_read_gets_them_and_changes_nothing(clones, fresh, fossil, tmp_path):
     server, one, _ = clones
     add(fossil, tmp_path, one, "a", b"content of a")
     fossil("uv", "sync", "-R", one)
@@ -116,16 +114,3 @@ def test_who_may_only_read_gets_them_and_changes_nothing(clones, fresh, fossil, 
     later(visitor)
     fossil("uv", "sync", "-R", visitor)
     assert repofile.query(fresh, "SELECT * FROM unversioned") == before
-
-
-@pytest.mark.ours("it gives a file to whoever asks")
-def test_catalogue_and_files_need_the_right_to_read(clones, fresh, fossil, tmp_path, peer_of):
-    server, one, _ = clones
-    add(fossil, tmp_path, one, "a", b"content of a")
-    fossil("uv", "sync", "-R", one)
-    fossil("user", "capabilities", "nobody", "", "-R", fresh)
-    peer = peer_of(server, "blind", "y")
-    answer = peer.ask(wire.body(wire.CLIENT_VERSION, f"pragma uv-hash {ABSENT}", "uvgimme a"))
-    assert not answer.errors()
-    assert not answer.of("uvigot") and not answer.of("uvfile") and not answer.of("pragma")
-    assert wire.Peer(server.port).ask(wire.body("uvgimme a")).of("uvfile") == []

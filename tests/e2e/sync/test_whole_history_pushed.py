@@ -1,4 +1,4 @@
-"""A whole history arrives by push in an empty repository of the same project."""
+"""Whole histories are pushed into an empty repository of the same project."""
 
 import random
 
@@ -10,7 +10,7 @@ from support import delta, repofile, wire
 
 
 def assert_has_all(path, names):
-    """Exactly these artifacts, and clusters of them that were made on arrival."""
+    """PATH has exactly the artifacts NAMES, and clusters of them."""
     there = repofile.artifacts(path)
     assert not names - there
     assert not there - names - repofile.clusters(path)
@@ -23,11 +23,17 @@ def without_private(fossil, path, tmp_path):
     return scrubbed
 
 
-def push_everything(launch, fossil, original, tmp_path):
-    """Pushes all of ORIGINAL into a new empty repository. Returns that, proved."""
+def empty_like(fossil, original, tmp_path):
+    """A new empty repository of the same project as ORIGINAL."""
     empty = tmp_path / "empty.fossil"
     fossil.new(empty)
     repofile.make_empty(empty, repofile.project_code(original))
+    return empty
+
+
+def push_everything(launch, fossil, original, tmp_path):
+    """Pushes all of ORIGINAL into a new empty repository. Returns that, checked."""
+    empty = empty_like(fossil, original, tmp_path)
     repofile.add_user(empty, "writer", "pen", "gio")
     server = launch(empty)
     client = repofile.copy(original, tmp_path / "client.fossil")
@@ -50,7 +56,7 @@ def test_real_history(launch, hiredis, fossil, tmp_path):
     assert not fossil.timeline_differences(empty, hiredis)
 
 
-def test_what_was_pushed_can_be_cloned(launch, small, fossil, tmp_path):
+def test_a_pushed_history_can_be_cloned(launch, small, fossil, tmp_path):
     received = push_everything(launch, fossil, small, tmp_path)
     server = launch(received)
     clone = tmp_path / "clone.fossil"
@@ -64,11 +70,8 @@ def test_what_was_pushed_can_be_cloned(launch, small, fossil, tmp_path):
                                    *[pytest.param(f"shuffled {seed}", marks=pytest.mark.slow) for seed in range(3, 20)]])
 def test_in_any_order_and_split(launch, small, fossil, tmp_path, peer_of, order):
     """Children before parents, tags before what they tag, over many small requests."""
-    empty = tmp_path / "empty.fossil"
-    fossil.new(empty)
-    repofile.make_empty(empty, repofile.project_code(small))
-    server = launch(empty)
-    peer = peer_of(server)
+    empty = empty_like(fossil, small, tmp_path)
+    peer = peer_of(launch(empty))
     public = repofile.public_artifacts(small)
     names = [name for name, in repofile.query(small, "SELECT uuid FROM blob ORDER BY rid DESC") if name in public]
     sizes = [40]
@@ -89,16 +92,14 @@ def test_in_any_order_and_split(launch, small, fossil, tmp_path, peer_of, order)
 
 @pytest.mark.ours("its mlink.pid of some merges depends on the order of arrival")
 @pytest.mark.parametrize("seed", [1, *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12)]])
-def test_as_deltas_on_what_may_not_have_come(launch, small, fossil, tmp_path, peer_of, seed):
+def test_as_deltas_on_artifacts_that_may_not_have_arrived(launch, small, fossil, tmp_path, peer_of, seed):
     """In any order, each artifact whole, compressed, or as a delta on any other."""
     chance = random.Random(seed)
-    empty = tmp_path / "empty.fossil"
-    fossil.new(empty)
-    repofile.make_empty(empty, repofile.project_code(small))
+    empty = empty_like(fossil, small, tmp_path)
     peer = peer_of(launch(empty))
     contents = repofile.contents(small)
     names = sorted(repofile.public_artifacts(small))
-    # A delta's source comes before it in one order; they travel in another. So no circles.
+    # A delta's source precedes it in this order, so that there are no cycles. They are sent in another order.
     rank = names.copy()
     chance.shuffle(rank)
     cards = []
@@ -123,10 +124,9 @@ def test_as_deltas_on_what_may_not_have_come(launch, small, fossil, tmp_path, pe
 def test_other_histories(launch, fossil, tmp_path, peer_of, seed):
     """Histories of other seeds, shuffled over many requests."""
     chance = random.Random(seed)
-    original, empty = tmp_path / "original.fossil", tmp_path / "empty.fossil"
+    original = tmp_path / "original.fossil"
     generator.build(original, fossil, check_ins=400, seed=seed, binary_size=0)
-    fossil.new(empty)
-    repofile.make_empty(empty, repofile.project_code(original))
+    empty = empty_like(fossil, original, tmp_path)
     peer = peer_of(launch(empty))
     contents = repofile.contents(original)
     names = sorted(repofile.public_artifacts(original))
