@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <ctime>
 #include <exception>
 #include <utility>
 
@@ -92,12 +91,6 @@ std::int64_t micros(const timeval& time) {
   return std::int64_t{time.tv_sec} * 1000000 + time.tv_usec;
 }
 
-std::int64_t wall_micros() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
-}
-
 /// Collects the access log's record of each request while it is answered.
 class AccessRecorder {
  public:
@@ -116,7 +109,7 @@ class AccessRecorder {
     record.pool = pool_;
     record.pid = static_cast<pid_t>(state.pid);
     record.parent = parent_;
-    record.written = wall_micros();
+    record.written = scoreboard::wall_micros();
     record.received = record.written - (scoreboard::monotonic_micros() - state.request_started);
     record.duration = state.request_duration;
     record.remote_address = request.remote_address;

@@ -32,7 +32,7 @@ namespace parameter = http::parameter;
 constexpr std::size_t kFirstPeek = std::size_t{8} << 10;
 // A reply up to this size fits into any socket's send buffer, so that sending it never blocks.
 constexpr std::size_t kAlwaysFits = std::size_t{64} << 10;
-// Minimum piece in which a body is read, whatever size was declared.
+// Maximum piece in which a body is read, whatever size was declared.
 constexpr std::size_t kBodyPiece = std::size_t{1} << 20;
 constexpr milliseconds kDrainTime{2000};
 constexpr milliseconds kFirstByteTime{1000};
@@ -282,20 +282,13 @@ base::Result<void> FastCgiExchange::end_of_body(std::size_t came, std::size_t wa
 }
 
 base::Result<std::string> FastCgiExchange::read(std::size_t size) {
-  std::optional<GracefulStopHeld> held;
-  if (!is_whole_) held.emplace();
   std::string body;
-  for (bool has_ended = false; body.size() < size && !has_ended;) {
-    const std::size_t before = body.size();
-    // At most doubles what has arrived: a declared size alone allocates nothing.
-    const std::size_t piece = std::min(size - before, std::max(kBodyPiece, before));
-    body.resize_and_overwrite(before + piece, [&](char* bytes, std::size_t) {
-      return before + take_body(bytes + before, piece);
-    });
-    on_body_(body.size());
-    has_ended = body.size() < before + piece;
-  }
-  QUARRY_TRY(end_of_body(body.size(), size));
+  // Grows as bytes arrive: a declared size alone allocates nothing.
+  const auto append = [&body](std::string_view bytes) -> base::Result<void> {
+    body += bytes;
+    return {};
+  };
+  QUARRY_TRY(read_into(append, size));
   return body;
 }
 
