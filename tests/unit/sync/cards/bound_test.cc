@@ -59,7 +59,7 @@ Reply ask_watched(World& world, const char* user, const std::string& cards,
 
 }  // namespace
 
-TEST_CASE("any request ends when its time is up, and then has changed nothing") {
+TEST_CASE("a request that exceeds the time limit ends and changes nothing") {
   SlowWorld world(std::chrono::milliseconds(0));
   REQUIRE(world.say_as("i", kPushCard + files(3000)).empty());
   world.say_as("i", kPushCard + igots(20000));

@@ -129,7 +129,7 @@ TEST_CASE("an invalid or false size is an error") {
   }
 }
 
-TEST_CASE("exceeding the number or length of cards is an error of its own") {
+TEST_CASE("too many or too long cards are an error") {
   CardLimits limits;
   limits.max_cards = 2;
   limits.max_line = 20;

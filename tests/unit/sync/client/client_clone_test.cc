@@ -143,7 +143,7 @@ TEST_CASE("artifacts that do not match their hashes fail the clone") {
     wrong = cfile_of(sha3(other), sha3(good), third.size(),
                      quarry::artifact::delta_create(good, third));
   }
-  SUBCASE("a size that is not its own") {
+  SUBCASE("a wrong size") {
     wrong = cfile_of(sha3(other), "", other.size() + 1, other);
     expected += ": it has";
   }
@@ -154,32 +154,32 @@ TEST_CASE("artifacts that do not match their hashes fail the clone") {
   SUBCASE("a broken delta") {
     wrong = cfile_of(sha3(other), sha3(good), other.size(), delta.substr(0, delta.size() - 4));
   }
-  SUBCASE("a delta on another one than it was made from") {
+  SUBCASE("a delta with a wrong source") {
     wrong = cfile(third) + cfile_of(sha3(other), sha3(third), other.size(), delta);
   }
-  SUBCASE("two that are made from each other") {
+  SUBCASE("two deltas on each other") {
     wrong = cfile_delta(other, third) + cfile_delta(third, other);
   }
-  SUBCASE("one that is made from itself") {
+  SUBCASE("a delta on itself") {
     wrong = cfile_of(sha3(other), sha3(other), other.size(), delta);
   }
-  SUBCASE("less than a size") {
+  SUBCASE("fewer bytes than the size field has") {
     wrong = fmt::format("cfile {} {} 2\nab\n", sha3(other), other.size());
   }
-  SUBCASE("more than is accepted") {
+  SUBCASE("more than the limit") {
     wrong = fmt::format("cfile {} 99999999999 8\n{}\n", sha3(other),
                         std::string("\xff\xff\xff\xff"
                                     "abcd",
                                     8));
     code = ErrorCode::kLimit;
   }
-  SUBCASE("a tag at which every rebuild of fossil's crashes") {
+  SUBCASE("a tag that crashes every rebuild by fossil") {
     const std::string harm =
         with_checksum(fmt::format("D 2020-01-01T00:00:00\nT +parent {}\nU me\n", sha3(good)));
     wrong = cfile(harm);
     expected = sha3(harm) + ": its tag `parent`";
   }
-  SUBCASE("the same, written otherwise") {
+  SUBCASE("the same tag, escaped") {
     const std::string harm =
         with_checksum(fmt::format("D 2020-01-01T00:00:00\nT +\\parent {}\nU me\n", sha3(good)));
     wrong = cfile(harm);
@@ -199,17 +199,17 @@ TEST_CASE("missing delta sources of a clone's artifacts are requested") {
   Clone clone;
   REQUIRE(clone.take(cfile_delta(made, source) + kEnd).has_value());
   REQUIRE_FALSE(clone.session->is_done());
-  SUBCASE("and comes") {
+  SUBCASE("which arrives") {
     REQUIRE(clone.take(file(source)).has_value());
     CHECK(clone.requests[1].contains("gimme " + sha3(source) + "\n"));
     CHECK(clone.session->is_done());
     CHECK(clone.count() == 2);
     CHECK(clone.faults() == "");
   }
-  SUBCASE("and comes wrong") {
+  SUBCASE("which arrives with other content") {
     CHECK_FALSE(clone.take("file " + sha3(source) + " 5\nwrong").has_value());
   }
-  SUBCASE("and does not come") {
+  SUBCASE("which does not arrive") {
     const auto done = clone.take("");
     REQUIRE_FALSE(done.has_value());
     CHECK(done.error().message.starts_with("the clone is incomplete"));
@@ -255,7 +255,7 @@ TEST_CASE("a clone reports its progress, and can be stopped") {
     clone.take_all(cards);
     CHECK(last == 50);
   }
-  SUBCASE("not to its end") {
+  SUBCASE("stopped") {
     options.watch.is_interrupted = [&] { return last == 20; };
     Clone clone(options);
     const auto done = clone.take(cards + kEnd);

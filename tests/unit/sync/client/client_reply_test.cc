@@ -59,7 +59,7 @@ TEST_CASE("an invalid reply leaves the file as it was") {
   SUBCASE("a card that only clients send") {
     body = good + "login a b c\n";
   }
-  SUBCASE("the end is missing") {
+  SUBCASE("a truncated reply") {
     body = good + "file " + sha3("more\n") + " 5\nmo";
   }
   SUBCASE("an invalid name") {

@@ -72,14 +72,14 @@ TEST_CASE("a server that never sends an unversioned file that it lists is not as
 }
 
 TEST_CASE(
-    "a clone takes the unversioned files of a catalogue that comes unasked, each of them once") {
+    "a clone requests the unversioned files of a catalogue that it did not request, each once") {
   World client;
   ClientOptions options;
   options.clone = true;
-  SUBCASE("it would have asked") {
+  SUBCASE("with the option to sync them") {
     options.with_unversioned = true;
   }
-  SUBCASE("it would not") {}
+  SUBCASE("without that option") {}
   ClientSession session(client.repository(), options);
   REQUIRE(session.next_request().has_value());
   const std::string catalogue = "pragma uv-pull-only\nuvigot a 100 " + sha3("one\n") + " 4\n";

@@ -181,7 +181,8 @@ TEST_CASE("naming a private artifact does not publish it: it has to be sent") {
   CHECK(world.value("SELECT count(*) FROM private") == "0");
 }
 
-TEST_CASE("an artifact that is private at the client and unknown here is remembered as private") {
+TEST_CASE(
+    "an artifact that is private at the client and a phantom here becomes a private phantom") {
   for (const char* user : {"i", "ix"}) {
     CAPTURE(user);
     World world;
@@ -316,7 +317,7 @@ TEST_CASE("an unknown private artifact becomes a private phantom for users who m
   CHECK(world.say_as("ix", "pragma send-private\n" + kPushCard) == gimme(kPhantom));
 }
 
-TEST_CASE("a shunned artifact never comes back") {
+TEST_CASE("a shunned artifact is not accepted") {
   World world;
   world.sql("INSERT INTO shun(uuid) VALUES('" + sha3("one") + "')");
   const std::string before = world.dump();
@@ -324,8 +325,7 @@ TEST_CASE("a shunned artifact never comes back") {
   CHECK(world.dump() == before);
 }
 
-TEST_CASE(
-    "a hash policy that shuns SHA1 refuses it, and one that waits for SHA3 notes its arrival") {
+TEST_CASE("hash policy 4 refuses SHA1 names, and policy 1 becomes 2 with the first SHA3 name") {
   World world;
   const std::string old = fmt::format("file {} 3\nold", sha1("old"));
   world.sql("REPLACE INTO config(name,value) VALUES('hash-policy',4)");
