@@ -8,8 +8,6 @@
 #include <new>
 #include <stdexcept>
 
-#include "blob_prefix.h"
-
 namespace quarry::artifact {
 namespace {
 
@@ -53,10 +51,10 @@ std::string compress(std::string_view content, libdeflate_compressor* with) {
   }
   const std::size_t bound = libdeflate_zlib_compress_bound(with, content.size());
   std::string blob;
-  blob.resize_and_overwrite(kPrefixSize + bound, [&](char* out, std::size_t) {
+  blob.resize_and_overwrite(kBlobPrefixSize + bound, [&](char* out, std::size_t) {
     write_prefix(out, content.size());
-    return kPrefixSize +
-           libdeflate_zlib_compress(with, content.data(), content.size(), out + kPrefixSize, bound);
+    return kBlobPrefixSize + libdeflate_zlib_compress(with, content.data(), content.size(),
+                                                      out + kBlobPrefixSize, bound);
   });
   return blob;
 }
@@ -72,11 +70,11 @@ std::string blob_compress_well(std::string_view content) {
 }
 
 base::Result<std::uint32_t> blob_declared_size(std::string_view blob) {
-  if (blob.size() < kPrefixSize) {
+  if (blob.size() < kBlobPrefixSize) {
     return fail(ErrorCode::kInvalid, "compressed bytes end within their size prefix");
   }
   std::uint32_t size = 0;
-  for (std::size_t i = 0; i < kPrefixSize; ++i) {
+  for (std::size_t i = 0; i < kBlobPrefixSize; ++i) {
     size = size << 8 | static_cast<unsigned char>(blob[i]);
   }
   return size;
@@ -89,7 +87,7 @@ base::Result<std::string> blob_expand(std::string_view blob, std::size_t max_siz
                 fmt::format("compressed bytes declare a size of {}, more than the limit of {}",
                             declared, max_size));
   }
-  const std::string_view stream = blob.substr(kPrefixSize);
+  const std::string_view stream = blob.substr(kBlobPrefixSize);
   libdeflate_decompressor* const with = decompressor();
   std::size_t read = 0;
   std::size_t made = 0;

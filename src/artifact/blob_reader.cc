@@ -6,16 +6,12 @@
 #include <array>
 #include <new>
 
-#include "blob_prefix.h"
 #include "quarry/artifact/blob.h"
 
 namespace quarry::artifact {
-namespace {
 
 using base::ErrorCode;
 using base::fail;
-
-}  // namespace
 
 // Uses zlib, because libdeflate, which blob.cc uses, cannot expand in pieces.
 struct BlobReader::State {
@@ -44,7 +40,7 @@ base::Result<BlobReader> BlobReader::open(std::string_view blob, std::size_t max
                 fmt::format("compressed bytes declare a size of {}, more than the limit of {}",
                             declared, max_size));
   }
-  blob.remove_prefix(kPrefixSize);
+  blob.remove_prefix(kBlobPrefixSize);
   if (blob.size() > UINT_MAX) {
     return fail(ErrorCode::kLimit, fmt::format("{} compressed bytes", blob.size()));
   }
