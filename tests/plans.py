@@ -250,16 +250,17 @@ def split(script: str) -> list[str]:
 
 
 def arguments(text: str) -> list[tuple[int, str]]:
-    """What stands in the parentheses of each call that takes SQL, with its line."""
+    """The first argument of each call that takes SQL, with its line."""
     found = []
-    for call in re.finditer(r"\b(?:query|query_once|execute|would_scan|end_transaction)\(", text):
+    for call in re.finditer(r"\b(?:query|query_once|execute|has_row|first_integer|first_text|integers|prepared|would_scan|"
+                            r"end_transaction)\(", text):
         depth, end = 1, call.end()
         for token in TOKEN.finditer(text, call.end()):
-            depth += {"(": 1, ")": -1}.get(token[0], 0)
-            end = token.end()
-            if depth == 0:
+            depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(token[0], 0)
+            end = token.start()
+            if depth == 0 or (depth == 1 and token[0] == ","):
                 break
-        found.append((text.count("\n", 0, call.start()) + 1, text[call.end():end - 1]))
+        found.append((text.count("\n", 0, call.start()) + 1, text[call.end():end]))
     return found
 
 

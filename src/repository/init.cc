@@ -39,8 +39,8 @@ std::string random_code() {
 
 void add_user(Database& database, std::string_view login, std::string_view secret,
               std::string_view capabilities, std::string_view info, std::int64_t seconds) {
-  Query insert = database.query("INSERT INTO user(login,pw,cap,info,mtime) VALUES(?1,?2,?3,?4,?5)");
-  insert.bind(1, login).bind(2, secret).bind(3, capabilities).bind(4, info).bind(5, seconds).run();
+  database.execute("INSERT INTO user(login,pw,cap,info,mtime) VALUES(?1,?2,?3,?4,?5)", login,
+                   secret, capabilities, info, seconds);
 }
 
 /// Adds the first user and the standard users. SECRET is the stored form of the first user's
@@ -60,11 +60,7 @@ using InitialSetting = std::pair<const char*, std::string_view>;
 void add_settings(Database& database, std::initializer_list<InitialSetting> more,
                   std::int64_t now) {
   const auto set = [&](std::string_view name, std::string_view value) {
-    database.query("INSERT INTO config(name,value,mtime) VALUES(?1,?2,?3)")
-        .bind(1, name)
-        .bind(2, value)
-        .bind(3, now)
-        .run();
+    database.execute("INSERT INTO config(name,value,mtime) VALUES(?1,?2,?3)", name, value, now);
   };
   set("content-schema", "2");
   set("aux-schema", kAuxSchema);
@@ -128,7 +124,7 @@ base::Result<void> check_new(const std::filesystem::path& path, std::string_view
 /// Creates the file with all tables; FILL adds the initial rows.
 base::Result<void> make_file(const std::filesystem::path& path,
                              const std::function<void(Database&)>& fill) {
-  const auto made = guarded(path, [&]() -> base::Result<void> {
+  const auto made = guarded(path, [&] {
     Database database(path, Database::Mode::kCreate, OpenOptions().busy_timeout);
     database.execute(fmt::format("PRAGMA application_id={}; BEGIN", kApplicationId));
     for (const char* schema : {kTruthSchema, kDerivedSchema, kTicketSchema}) {
@@ -138,7 +134,6 @@ base::Result<void> make_file(const std::filesystem::path& path,
     add_ticket_report(database);
     fill(database);
     database.execute("COMMIT");
-    return {};
   });
   if (!made) ::unlink(path.c_str());
   return made;

@@ -30,9 +30,7 @@ constexpr const char* kCountLogins = "SELECT count(*) FROM accesslog WHERE mtime
 constexpr const char* kRemoveLogins = "DELETE FROM accesslog WHERE mtime<?1";
 
 bool has_any(Database& database, const Pruned& pruned) {
-  Query query = database.query(pruned.count);
-  query.bind(1, pruned.oldest);
-  return query.step() && query.integer(0) > 0;
+  return database.first_integer(pruned.count, pruned.oldest) > 0;
 }
 
 struct CheckedRow {
@@ -49,22 +47,20 @@ struct Rows {
 /// Rows from FIRST on. Each is looked up by its id: if the statistics say that the table is tiny,
 /// SQLite would scan all of it to find the first one.
 Rows rows_from(Database& database, Rid first) {
-  Query end = database.query("SELECT max(rid) FROM blob");
-  const Rid last = end.step() ? end.integer(0) : 0;
+  const Rid last = database.first_integer("SELECT max(rid) FROM blob");
   Rows found{.rows = {}, .next = first};
   Query row = database.query("SELECT uuid FROM blob WHERE rid=?1 AND size>=0");
   const Rid up_to = std::min(last, first + static_cast<Rid>(kRowsAtOnce) - 1);
   for (; found.next <= up_to; ++found.next) {
     row.rewind();
-    if (!row.bind(1, found.next).step()) continue;
+    if (!row.bind(found.next).step()) continue;
     found.rows.push_back({found.next, artifact::HashName::parse(row.text(0))});
   }
   if (found.next > last) {
     found.next = 0;
   } else if (found.rows.empty()) {
     // Skip a possibly wide gap.
-    Query next = database.query("SELECT min(rid) FROM blob WHERE rid>?1");
-    if (next.bind(1, up_to).step()) found.next = next.integer(0);
+    found.next = database.first_integer("SELECT min(rid) FROM blob WHERE rid>?1", up_to);
   }
   return found;
 }
@@ -101,7 +97,7 @@ base::Result<std::size_t> Maintenance::prune(std::chrono::hours access_log_kept)
   QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
   std::size_t gone = 0;
   for (const Pruned& pruned : all) {
-    r.database.query(pruned.remove).bind(1, pruned.oldest).run();
+    r.database.execute(pruned.remove, pruned.oldest);
     gone += static_cast<std::size_t>(r.database.changes());
   }
   QUARRY_TRY(receipt.commit());
@@ -109,12 +105,10 @@ base::Result<std::size_t> Maintenance::prune(std::chrono::hours access_log_kept)
 }
 
 base::Result<void> Maintenance::optimize() {
-  Repository::State& r = repository_.internals();
-  return guarded(r.path, [&]() -> base::Result<void> {
+  return guarded(repository_.internals(), [&](RepositoryState& r) {
     r.wait_for_checkpoint();
     r.database.execute(kAnalysisLimit);
     r.database.execute("PRAGMA optimize");
-    return {};
   });
 }
 

@@ -66,11 +66,8 @@ void Rebuild::make_tables() {
 /// when the artifacts are read.
 void Rebuild::empty_search_index() {
   if (!r_.database.has_table("ftsdocs")) return;
-  std::string definition;
-  {
-    Query query = r_.database.query("SELECT sql FROM sqlite_schema WHERE name='ftsidx'");
-    if (query.step()) definition = query.text(0);
-  }
+  const std::string definition =
+      r_.database.first_text("SELECT sql FROM sqlite_schema WHERE name='ftsidx'");
   r_.database.execute("SAVEPOINT search");
   try {
     r_.database.execute("DELETE FROM ftsdocs; DROP TABLE IF EXISTS ftsidx;" + definition);
@@ -83,12 +80,7 @@ void Rebuild::empty_search_index() {
 
 /// Stores the artifacts that WHICH, a SELECT of row ids, returns as whole contents.
 void Rebuild::store_whole(const char* which) {
-  std::vector<Rid> deltas;
-  {
-    Query query = r_.database.query(which);
-    while (query.step()) deltas.push_back(query.integer(0));
-  }
-  for (const Rid rid : deltas) r_.contents.store_whole(rid);
+  for (const Rid rid : r_.database.integers(which)) r_.contents.store_whole(rid);
 }
 
 void Rebuild::remove_shunned() {
@@ -136,10 +128,7 @@ void Rebuild::read(const Progress& progress, const std::function<bool()>& is_int
                   if (progress) progress(done, total);
                 }});
   for (const auto& [rid, size] : wrong_sizes) {
-    r_.database.query("UPDATE blob SET size=?1 WHERE rid=?2")
-        .bind(1, static_cast<std::int64_t>(size))
-        .bind(2, rid)
-        .run();
+    r_.database.execute("UPDATE blob SET size=?1 WHERE rid=?2", size, rid);
   }
   for (auto& [rid, what] : unreadable) rebuilt_.unreadable.push_back(std::move(what));
   r_.derivation.expect_everything();

@@ -210,7 +210,7 @@ bool Verification::is_same(const DerivedRows& comparison) {
   {
     Query query = r_.database.query("SELECT 1 FROM pragma_table_info(?1)");
     const std::string table = fmt::format("before_{}", comparison.table);
-    query.bind(1, table);
+    query.bind(table);
     while (query.step()) {
       ++columns;
       order += fmt::format("{}{}", columns == 1 ? "" : ",", columns);

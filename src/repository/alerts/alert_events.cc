@@ -59,15 +59,15 @@ base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, R
   Database& database = repository.internals().database;
   Query query = database.query(
       "SELECT substr(comment,1,?2), substr(coalesce(euser,user),1,?3) FROM event"
-      " WHERE objid=?1 AND EXISTS(SELECT 1 FROM forumpost WHERE fpid=?1)");
-  query.bind(1, rid).bind(2, kLongestTitle).bind(3, kLongestName);
+      " WHERE objid=?1 AND EXISTS(SELECT 1 FROM forumpost WHERE fpid=?1)",
+      rid, kLongestTitle, kLongestName);
   if (!query.step()) return Found{};
   AlertPost post;
   if (!query.text(0).empty()) post.title = title_of(query.text(0));
   post.author = query.text(1);
-  Query user = database.query("SELECT substr(info,1,?2) FROM user WHERE login=?1");
-  if (user.bind(1, std::string_view(post.author)).bind(2, kLongestName).step())
-    post.sender = display_name(user.text(0));
+  Query user = database.query("SELECT substr(info,1,?2) FROM user WHERE login=?1", post.author,
+                              kLongestName);
+  if (user.step()) post.sender = display_name(user.text(0));
   if (post.sender.empty()) post.sender = post.author;
   post.reply_to = answered_post(database, rid);
   post.is_too_long = size > kLongestPost;
@@ -93,9 +93,8 @@ std::string joined_tags(Database& database, Rid rid) {
 
 /// The id of the ticket whose changes have the tag TAG.
 std::string ticket_of_tag(Database& database, std::int64_t tag) {
-  Query query =
-      database.query("SELECT substr(tagname,5) FROM tag WHERE tagid=?1 AND tagname GLOB 'tkt-*'");
-  return query.bind(1, tag).step() ? std::string(query.text(0)) : std::string();
+  return database.first_text(
+      "SELECT substr(tagname,5) FROM tag WHERE tagid=?1 AND tagname GLOB 'tkt-*'", tag);
 }
 
 }  // namespace
@@ -103,15 +102,13 @@ std::string ticket_of_tag(Database& database, std::int64_t tag) {
 base::Result<std::optional<AlertEvent>> Alerts::event(const AlertReference& reference,
                                                       bool as_post) {
   using Found = std::optional<AlertEvent>;
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<Found> {
-    Query blob = state.database.query("SELECT uuid, size FROM blob WHERE rid=?1");
-    blob.bind(1, reference.rid);
+  return guarded(repository_.internals(), [&](RepositoryState& state) -> base::Result<Found> {
+    Query blob = state.database.query("SELECT uuid, size FROM blob WHERE rid=?1", reference.rid);
     if (!blob.step() || !blob.text(0).starts_with(reference.hash)) return Found{};
     Query query = state.database.query(
         "SELECT datetime(mtime), substr(coalesce(ecomment,comment,''),1,?2),"
-        " substr(coalesce(euser,user,''),1,?3), type, tagid FROM event WHERE objid=?1");
-    query.bind(1, reference.rid).bind(2, kLongestComment).bind(3, kLongestName);
+        " substr(coalesce(euser,user,''),1,?3), type, tagid FROM event WHERE objid=?1",
+        reference.rid, kLongestComment, kLongestName);
     if (!query.step()) return Found{};
     AlertEvent event{.reference = reference,
                      .name = std::string(blob.text(0)),

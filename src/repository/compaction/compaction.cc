@@ -75,8 +75,7 @@ base::Result<void> CompactionRun::begin() {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
   QUARRY_TRY(repository_.check_schema());
   progress_ = noted_ = CompactionProgress::read(r_.database);
-  Query query = r_.database.query("SELECT max(rid) FROM blob");
-  const Rid last = query.step() ? query.integer(0) : 0;
+  const Rid last = r_.database.first_integer("SELECT max(rid) FROM blob");
   progress_.begin(last, phantoms_up_to(r_.database, progress_.done), options_.is_whole);
   return {};
 }
@@ -95,7 +94,7 @@ void CompactionRun::drop_former_tables() {
 /// Plans the changes for RID. A damaged artifact is reported and left unchanged. Returns whether
 /// the row exists.
 bool CompactionRun::process(Rid rid) {
-  if (!r_.database.query("SELECT 1 FROM blob WHERE rid=?1").bind(1, rid).step()) return false;
+  if (!r_.database.has_row("SELECT 1 FROM blob WHERE rid=?1", rid)) return false;
   ++slice_.examined;
   auto planned = deltification_.plan(rid);
   if (!planned) {
@@ -118,8 +117,7 @@ void CompactionRun::step_below(Rid rid, bool has_row) {
   missing_ = has_row ? 0 : missing_ + 1;
   if (missing_ < kWideGap) return;
   missing_ = 0;
-  Query query = r_.database.query("SELECT max(rid) FROM blob WHERE rid<?1");
-  progress_.next = query.bind(1, rid).step() ? query.integer(0) : 0;
+  progress_.next = r_.database.first_integer("SELECT max(rid) FROM blob WHERE rid<?1", rid);
 }
 
 /// Continues the pass until there is enough to write.
@@ -265,23 +263,19 @@ bool Compaction::has_reversed_deltas() {
 }
 
 base::Result<void> Compaction::vacuum() {
-  Repository::State& r = repository_.internals();
-  return guarded(r.path, [&]() -> base::Result<void> {
+  return guarded(repository_.internals(), [&](RepositoryState& r) {
     r.wait_for_checkpoint();
     r.database.execute("VACUUM");
     r.forget();
     r.wants_checkpoint = true;
     repository_.checkpoint();
-    return {};
   });
 }
 
 base::Result<std::int64_t> Compaction::free_space() {
-  Repository::State& r = repository_.internals();
-  return guarded(r.path, [&]() -> base::Result<std::int64_t> {
-    Query pages = r.database.query("PRAGMA freelist_count");
-    Query size = r.database.query("PRAGMA page_size");
-    return pages.step() && size.step() ? pages.integer(0) * size.integer(0) : 0;
+  return guarded(repository_.internals(), [&](RepositoryState& r) {
+    return r.database.first_integer("PRAGMA freelist_count") *
+           r.database.first_integer("PRAGMA page_size");
   });
 }
 

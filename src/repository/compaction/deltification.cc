@@ -35,8 +35,9 @@ constexpr std::size_t kExpandedAtOnce = std::size_t{4} << 20;
 std::optional<Deltification::Row> Deltification::row_of(Rid rid) {
   Query query = r_.database.query(
       "SELECT uuid, size, length(content), (SELECT srcid FROM delta WHERE rid=blob.rid),"
-      " EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid) FROM blob WHERE rid=?1");
-  if (!query.bind(1, rid).step()) return std::nullopt;
+      " EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid) FROM blob WHERE rid=?1",
+      rid);
+  if (!query.step()) return std::nullopt;
   return Row{std::string(query.text(0)), query.integer(1), query.integer(2), query.integer(3),
              query.integer(4) != 0};
 }
@@ -199,8 +200,8 @@ std::optional<std::vector<Rid>> Deltification::longest_chain_on(Rid rid) {
   for (std::size_t level = 0; level < found.size() && height < kLongestChain; ++height) {
     const std::size_t end = found.size();
     for (; level < end; ++level) {
-      Query query = r_.database.query("SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1");
-      query.bind(1, found[level].first);
+      Query query = r_.database.query("SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1",
+                                      found[level].first);
       while (query.step()) found.emplace_back(query.integer(0), level);
       if (found.size() > kMostDependents) return std::nullopt;
     }
@@ -235,17 +236,11 @@ bool Deltification::is_still_right(const Rewriting& rewriting) {
 }
 
 void Deltification::write(Rid rid, std::string_view stored, Rid source) {
-  r_.database.query("UPDATE blob SET content=?1 WHERE rid=?2")
-      .bind_blob(1, stored)
-      .bind(2, rid)
-      .run();
+  r_.database.execute("UPDATE blob SET content=?1 WHERE rid=?2", Blob{stored}, rid);
   if (source != 0) {
-    r_.database.query("INSERT OR REPLACE INTO delta(rid,srcid) VALUES(?1,?2)")
-        .bind(1, rid)
-        .bind(2, source)
-        .run();
+    r_.database.execute("INSERT OR REPLACE INTO delta(rid,srcid) VALUES(?1,?2)", rid, source);
   } else {
-    r_.database.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
+    r_.database.execute("DELETE FROM delta WHERE rid=?1", rid);
   }
 }
 
@@ -259,8 +254,8 @@ base::Result<void> Deltification::read_back(Rid rid, const std::string& name,
         fmt::format("{}: it was to be stored as a delta, and {}; nothing was changed", name, why));
   };
   {
-    Query query = r_.database.query("SELECT size, content FROM blob WHERE rid=?1");
-    if (!query.bind(1, rid).step() || query.blob(1) != stored) {
+    Query query = r_.database.query("SELECT size, content FROM blob WHERE rid=?1", rid);
+    if (!query.step() || query.blob(1) != stored) {
       return wrong("its bytes do not read back");
     }
     if (query.integer(0) > static_cast<std::int64_t>(kExpandedAtOnce)) return {};

@@ -11,8 +11,7 @@ std::optional<std::string> Settings::get(std::string_view name) {
     return found->second;
   }
   std::optional<std::string> value;
-  Query query = state_->database.query("SELECT value FROM config WHERE name=?1");
-  query.bind(1, name);
+  Query query = state_->database.query("SELECT value FROM config WHERE name=?1", name);
   if (query.step() && !query.is_null(0)) value = std::string(query.text(0));
   return state_->settings.emplace(std::string(name), std::move(value)).first->second;
 }
@@ -23,7 +22,7 @@ std::vector<std::string> Settings::names_with(std::string_view prefix) {
   Query query =
       state_->database.query("SELECT name FROM config WHERE name>=?1 AND name<?2 ORDER BY name");
   const std::string end = std::string(prefix) + "\xff";
-  query.bind(1, prefix).bind(2, end);
+  query.bind(prefix, end);
   while (query.step()) names.emplace_back(query.text(0));
   return names;
 }
@@ -68,8 +67,7 @@ std::optional<User> Settings::find_user(std::string_view login) {
     return found->second;
   }
   Query query = state_->database.query(
-      "SELECT uid, login, pw, cap FROM user WHERE login=?1 AND length(login)>0");
-  query.bind(1, login);
+      "SELECT uid, login, pw, cap FROM user WHERE login=?1 AND length(login)>0", login);
   if (!query.step()) return std::nullopt;
   User user{query.integer(0), std::string(query.text(1)), std::string(query.text(2)),
             std::string(query.text(3))};

@@ -24,8 +24,8 @@ std::vector<SyncLink> Settings::sync_links(std::string_view own_url) {
       " UNION ALL SELECT substr(name,9), '{\"type\":\"git\"}', mtime FROM config"
       "  WHERE name GLOB 'gitpush:*')"
       " SELECT url, json_insert(about,'$.src',?1), max(mtime) FROM known WHERE mtime>?2"
-      " GROUP BY url");
-  query.bind(1, own_url).bind(2, state_->options.clock->now().value / 1000 - kMonthSeconds);
+      " GROUP BY url",
+      own_url, state_->options.clock->now().value / 1000 - kMonthSeconds);
   std::vector<SyncLink> links;
   while (query.step()) {
     links.push_back({std::string(query.text(0)), std::string(query.text(1)), query.integer(2)});

@@ -153,9 +153,9 @@ std::vector<Rid> DerivationRun::run() {
 
 void Derivation::arrived(Rid rid, std::optional<StructuralType> type) {
   if (type != StructuralType::kCheckIn && !pending_.is_everything) {
-    Query children = context_.database.query(
-        "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
-    if (children.bind(1, rid).step()) pending_.non_check_ins.push_back(rid);
+    const bool has_children = context_.database.has_row(
+        "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1", rid);
+    if (has_children) pending_.non_check_ins.push_back(rid);
   }
   if (!type) return;
   if (*type == StructuralType::kCluster) {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kOpenRequests = 100;
 
 bool has_index(Database& database) {
-  return database.query("SELECT 1 FROM sqlite_schema WHERE name='fx_quarry_received'").step();
+  return database.has_row("SELECT 1 FROM sqlite_schema WHERE name='fx_quarry_received'");
 }
 
 void read_rows(Query& query, std::vector<ReceivedRow>& rows) {
@@ -33,16 +33,15 @@ std::vector<ReceivedRow> rows_after(Database& database, const ArrivalMark& mark,
   if (mark.receipt > 0) {
     Query same = database.query(
         "SELECT rcvid, rid, uuid, size FROM blob INDEXED BY fx_quarry_received"
-        " WHERE rcvid=?1 AND rid>?2 ORDER BY rid LIMIT ?3");
-    same.bind(1, mark.receipt).bind(2, mark.artifact).bind(3, static_cast<std::int64_t>(limit));
+        " WHERE rcvid=?1 AND rid>?2 ORDER BY rid LIMIT ?3",
+        mark.receipt, mark.artifact, limit);
     read_rows(same, rows);
   }
   if (rows.size() >= limit) return rows;
   Query later = database.query(
       "SELECT rcvid, rid, uuid, size FROM blob INDEXED BY fx_quarry_received"
-      " WHERE rcvid>?1 ORDER BY rcvid, rid LIMIT ?2");
-  later.bind(1, std::max<std::int64_t>(mark.receipt, 0))
-      .bind(2, static_cast<std::int64_t>(limit - rows.size()));
+      " WHERE rcvid>?1 ORDER BY rcvid, rid LIMIT ?2",
+      std::max<std::int64_t>(mark.receipt, 0), limit - rows.size());
   read_rows(later, rows);
   return rows;
 }
@@ -55,7 +54,7 @@ void add_late_rows(Database& database, const ArrivalMark& mark, std::vector<Rid>
   const std::int64_t first = std::max<std::int64_t>(mark.receipt - kOpenRequests, 1);
   for (std::int64_t receipt = first; receipt <= mark.receipt; ++receipt) {
     query.rewind();
-    query.bind(1, receipt).bind(2, mark.seen);
+    query.bind(receipt, mark.seen);
     while (query.step()) {
       const ArrivalMark position{receipt, query.integer(0)};
       if (!is_after(position, mark)) to.push_back(position.artifact);
@@ -65,8 +64,7 @@ void add_late_rows(Database& database, const ArrivalMark& mark, std::vector<Rid>
 
 /// The highest rid.
 Rid last_row(Database& database) {
-  Query query = database.query("SELECT max(rid) FROM blob");
-  return query.step() ? query.integer(0) : 0;
+  return database.first_integer("SELECT max(rid) FROM blob");
 }
 
 void add(Repository::State& state, const ReceivedRow& row, ArrivalBatch& batch) {
@@ -83,50 +81,46 @@ void add(Repository::State& state, const ReceivedRow& row, ArrivalBatch& batch) 
 }  // namespace
 
 base::Result<void> Arrivals::prepare() {
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<void> {
-    if (has_index(state.database)) return {};
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
+    if (has_index(state.database)) return;
     state.wait_for_checkpoint();
     Transaction transaction(state.database, Transaction::Kind::kWrite);
     state.database.execute("CREATE INDEX IF NOT EXISTS fx_quarry_received ON blob(rcvid)");
     transaction.commit();
-    return {};
   });
 }
 
 base::Result<ArrivalMark> Arrivals::end() {
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<ArrivalMark> {
-    Query query = state.database.query("SELECT max(rcvid) FROM rcvfrom");
-    const std::int64_t last = query.step() ? query.integer(0) : 0;
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
+    const std::int64_t last = state.database.first_integer("SELECT max(rcvid) FROM rcvfrom");
     // A completed request brings no more artifacts.
     return ArrivalMark{last, std::numeric_limits<std::int64_t>::max(), last_row(state.database)};
   });
 }
 
 base::Result<ArrivalBatch> Arrivals::after(const ArrivalMark& mark, std::size_t limit) {
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<ArrivalBatch> {
-    if (!has_index(state.database)) {
-      return base::fail(base::ErrorCode::kInvalid, "what came has no index yet");
-    }
-    if (state.derivation.has_pending()) state.derivation.run();
-    limit = std::max<std::size_t>(limit, 1);
-    const std::vector<ReceivedRow> rows = rows_after(state.database, mark, limit);
-    ArrivalBatch batch;
-    batch.mark = mark;
-    batch.is_at_end = rows.size() < limit;
-    const Rid last = last_row(state.database);
-    if (rows.empty() && last == mark.seen) return batch;
-    add_late_rows(state.database, mark, batch.deferred);
-    add_phantoms(state.database, batch.deferred);
-    for (const ReceivedRow& row : rows) {
-      add(state, row, batch);
-      batch.mark = {row.receipt, row.rid};
-    }
-    batch.mark.seen = last;
-    return batch;
-  });
+  return guarded(repository_.internals(),
+                 [&](RepositoryState& state) -> base::Result<ArrivalBatch> {
+                   if (!has_index(state.database)) {
+                     return base::fail(base::ErrorCode::kInvalid, "what came has no index yet");
+                   }
+                   if (state.derivation.has_pending()) state.derivation.run();
+                   limit = std::max<std::size_t>(limit, 1);
+                   const std::vector<ReceivedRow> rows = rows_after(state.database, mark, limit);
+                   ArrivalBatch batch;
+                   batch.mark = mark;
+                   batch.is_at_end = rows.size() < limit;
+                   const Rid last = last_row(state.database);
+                   if (rows.empty() && last == mark.seen) return batch;
+                   add_late_rows(state.database, mark, batch.deferred);
+                   add_phantoms(state.database, batch.deferred);
+                   for (const ReceivedRow& row : rows) {
+                     add(state, row, batch);
+                     batch.mark = {row.receipt, row.rid};
+                   }
+                   batch.mark.seen = last;
+                   return batch;
+                 });
 }
 
 }  // namespace quarry::repository

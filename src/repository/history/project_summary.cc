@@ -65,8 +65,7 @@ bool ProjectSummary::may_be_cloned() const {
 }
 
 base::Result<ProjectSummary> summary_of(Repository& repository) {
-  Repository::State& state = repository.internals();
-  return guarded(state.path, [&]() -> base::Result<ProjectSummary> { return summary(state); });
+  return guarded(repository.internals(), [&](RepositoryState& state) { return summary(state); });
 }
 
 base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
@@ -76,7 +75,7 @@ base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
     return base::fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
                       base::fail_errno(path.string()).error().message);
   }
-  return guarded(path, [&]() -> base::Result<ProjectSummary> {
+  return guarded(path, [&] {
     Repository::State state(path, options);
     // So that the destructor notices if the file is replaced, and leaves the new file's log alone.
     state.device = status.st_dev;

@@ -16,11 +16,11 @@ constexpr std::size_t kMostReceivedTags = 100;
 
 /// Whether the check-in RID waits for its baseline.
 bool is_orphan(Database& database, Rid rid) {
-  return database.query("SELECT 1 FROM orphan WHERE rid=?1").bind(1, rid).step();
+  return database.has_row("SELECT 1 FROM orphan WHERE rid=?1", rid);
 }
 
 bool is_shunned(Database& database, std::string_view hash) {
-  return database.query("SELECT 1 FROM shun WHERE uuid=?1").bind(1, hash).step();
+  return database.has_row("SELECT 1 FROM shun WHERE uuid=?1", hash);
 }
 
 /// The sender and time of RECEIPT.
@@ -28,8 +28,9 @@ Received sender_of(Database& database, std::int64_t receipt) {
   Received received{.receipt = receipt, .login = {}, .time = {}, .address = {}, .artifacts = {}};
   Query query = database.query(
       "SELECT mtime, ipaddr, (SELECT login FROM user WHERE uid=rcvfrom.uid) FROM rcvfrom"
-      " WHERE rcvid=?1");
-  if (!query.bind(1, receipt).step()) return received;
+      " WHERE rcvid=?1",
+      receipt);
+  if (!query.step()) return received;
   received.time = base::from_julian_day(query.real(0));
   received.address = query.text(1);
   received.login = query.text(2);

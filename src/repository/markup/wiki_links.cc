@@ -22,10 +22,6 @@ constexpr auto kElements = std::to_array<std::string_view>(
      "td",      "tfoot",   "th",      "thead", "title",   "tr",       "tt",         "u",
      "ul",      "var",     "verbatim"});
 
-bool is_alnum(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 // Maximum number of bytes per text that are searched for the end of markup. After that the rest
 // counts as text, so that a text full of unclosed markup is parsed quickly.
 constexpr std::size_t kMostSearched = 20'000'000;
@@ -36,7 +32,7 @@ bool is_attribute(std::string_view text, std::size_t at, std::string_view name) 
   for (const char c : name) {
     if (at >= text.size() || base::ascii_lower(text[at++]) != c) return false;
   }
-  return at >= text.size() || !(is_alnum(text[at]) || text[at] == '-');
+  return at >= text.size() || !(base::is_ascii_alphanumeric(text[at]) || text[at] == '-');
 }
 
 struct HtmlTag {
@@ -54,7 +50,8 @@ HtmlTag tag_at(std::string_view text, std::size_t& searched) {
     markup.is_end = true;
     ++at;
   }
-  while (at < text.size() && is_alnum(text[at])) markup.element += base::ascii_lower(text[at++]);
+  while (at < text.size() && base::is_ascii_alphanumeric(text[at]))
+    markup.element += base::ascii_lower(text[at++]);
   if (!std::binary_search(kElements.begin(), kElements.end(), markup.element)) return {};
   if (at < text.size() && text[at] != '>' && text[at] != ' ' && text[at] != '\n' &&
       text[at] != '\t' && text[at] != '/' && text[at] != '\r') {

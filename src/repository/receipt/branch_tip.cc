@@ -11,8 +11,7 @@ using artifact::HashName;
 using base::ErrorCode;
 
 base::Result<void> Receipt::require_tip(std::string_view branch, const HashName& tip) {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<void> {
+  return guarded(state_->r, [&](RepositoryState& r) -> base::Result<void> {
     if (r.derivation.has_pending()) r.derivation.run();
     bool is_there = false;
     for (const Leaf& leaf : leaves_of(r, branch)) {

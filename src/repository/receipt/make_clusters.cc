@@ -27,8 +27,7 @@ base::Result<Rid> Receipt::State::make_cluster(std::vector<HashName> members) {
 }
 
 base::Result<int> Receipt::make_clusters() {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<int> {
+  return guarded(state_->r, [&](RepositoryState& r) -> base::Result<int> {
     if (r.derivation.has_pending()) r.derivation.run();
     std::vector<HashName> names;
     {

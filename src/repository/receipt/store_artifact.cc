@@ -75,8 +75,7 @@ base::Result<bool> Receipt::State::Storing::run() {
 }
 
 void Receipt::State::Storing::find_row() {
-  Query query = r_.database.query("SELECT rid, size FROM blob WHERE uuid=?1");
-  query.bind(1, arrival_.name.str());
+  Query query = r_.database.query("SELECT rid, size FROM blob WHERE uuid=?1", arrival_.name.str());
   if (!query.step()) return;
   rid_ = query.integer(0);
   is_present_ = query.integer(1) >= 0;
@@ -184,8 +183,7 @@ void Receipt::State::Storing::keep() {
 }
 
 base::Result<bool> Receipt::store(const Arrival& arrival) {
-  return guarded(state_->r.path,
-                 [&]() -> base::Result<bool> { return State::Storing(*state_, arrival).run(); });
+  return guarded(state_->r.path, [&] { return State::Storing(*state_, arrival).run(); });
 }
 
 }  // namespace quarry::repository

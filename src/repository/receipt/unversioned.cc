@@ -42,8 +42,8 @@ UnversionedFile file_of(const Query& row) {
 
 std::optional<UnversionedFile> find_row(Database& database, std::string_view name) {
   if (!database.has_table(kTable)) return std::nullopt;
-  Query query = database.query("SELECT name, mtime, hash, sz FROM unversioned WHERE name=?1");
-  if (!query.bind(1, name).step()) return std::nullopt;
+  Query query = database.query("SELECT name, mtime, hash, sz FROM unversioned WHERE name=?1", name);
+  if (!query.step()) return std::nullopt;
   return file_of(query);
 }
 
@@ -102,16 +102,16 @@ base::Result<std::string> UnversionedFiles::content(std::string_view name) {
         "SELECT encoding, content, sz FROM unversioned WHERE name=?1 AND hash IS NOT NULL"
         // Fossil stores a name whose content never arrived with size 0.
         " AND (content IS NOT NULL OR hash IN ('da39a3ee5e6b4b0d3255bfef95601890afd80709',"
-        "'a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a'))");
-    if (!query.bind(1, name).step()) return none();
+        "'a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a'))",
+        name);
+    if (!query.step()) return none();
     if (query.integer(0) == kPlain) return std::string(query.blob(1));
     return artifact::blob_expand(query.blob(1), state_->options.max_artifact_size);
   });
 }
 
 base::Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival) {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<bool> {
+  return guarded(state_->r, [&](RepositoryState& r) -> base::Result<bool> {
     const bool deleted = arrival.hash == kDeleted;
     if (arrival.content && arrival.content->size() > r.options.max_artifact_size) {
       return base::fail(ErrorCode::kLimit, fmt::format("the unversioned file {} has {} bytes; at "
@@ -145,22 +145,15 @@ base::Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival)
 }
 
 void Receipt::State::touch_unversioned(const UnversionedArrival& arrival) {
-  r.database.query("UPDATE unversioned SET mtime=?2 WHERE name=?1")
-      .bind(1, arrival.name)
-      .bind(2, arrival.mtime)
-      .run();
+  r.database.execute("UPDATE unversioned SET mtime=?2 WHERE name=?1", arrival.name, arrival.mtime);
 }
 
 void Receipt::State::delete_unversioned(const UnversionedArrival& arrival) {
   const Rid row = receipt_id();
-  r.database
-      .query(
-          "UPDATE unversioned SET rcvid=?2, mtime=?3, hash=NULL, sz=0, encoding=0, content=NULL"
-          " WHERE name=?1")
-      .bind(1, arrival.name)
-      .bind(2, row)
-      .bind(3, arrival.mtime)
-      .run();
+  r.database.execute(
+      "UPDATE unversioned SET rcvid=?2, mtime=?3, hash=NULL, sz=0, encoding=0, content=NULL"
+      " WHERE name=?1",
+      arrival.name, row, arrival.mtime);
 }
 
 void Receipt::State::write_unversioned(const UnversionedArrival& arrival) {
@@ -169,18 +162,12 @@ void Receipt::State::write_unversioned(const UnversionedArrival& arrival) {
   const std::string_view content = *arrival.content;
   const std::string compressed = artifact::blob_compress(content);
   const bool smaller = compressed.size() * 5 < content.size() * 4;
-  Query query = r.database.query(
+  const Blob stored{smaller ? std::string_view(compressed) : content};
+  r.database.execute(
       "REPLACE INTO unversioned(name,rcvid,mtime,hash,sz,encoding,content)"
-      " VALUES(?1,?2,?3,?4,?5,?6,?7)");
-  query.bind(1, arrival.name).bind(2, row).bind(3, arrival.mtime).bind(4, arrival.hash);
-  query.bind(5, static_cast<std::int64_t>(content.size()));
-  query.bind(6, smaller ? kCompressed : kPlain);
-  if (content.empty()) {
-    query.bind_null(7);
-  } else {
-    query.bind_blob(7, smaller ? std::string_view(compressed) : content);
-  }
-  query.run();
+      " VALUES(?1,?2,?3,?4,?5,?6,?7)",
+      arrival.name, row, arrival.mtime, arrival.hash, content.size(),
+      smaller ? kCompressed : kPlain, content.empty() ? std::nullopt : std::optional(stored));
 }
 
 }  // namespace quarry::repository

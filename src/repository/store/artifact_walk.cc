@@ -215,7 +215,7 @@ base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& 
   bool is_there = false;
   {
     Query query = database_.query("SELECT size, uuid, content FROM blob WHERE rid=?1");
-    is_there = query.bind(1, rid).step();
+    is_there = query.bind(rid).step();
     if (is_there) {
       artifact.size = query.integer(0);
       artifact.name = query.text(1);

@@ -74,36 +74,27 @@ void Query::check(int code) const {
   if (code != SQLITE_OK) database_->raise(code);
 }
 
-Query& Query::bind(int index, std::int64_t value) {
+void Query::set(int index, std::int64_t value) {
   check(sqlite3_bind_int64(statement_, index, value));
-  return *this;
 }
 
-Query& Query::bind(int index, double value) {
+void Query::set(int index, double value) {
   check(sqlite3_bind_double(statement_, index, value));
-  return *this;
 }
 
-Query& Query::bind(int index, std::string_view text) {
+void Query::set(int index, std::string_view text) {
   // A null pointer would bind NULL; an empty text is not NULL.
   const char* bytes = text.data() == nullptr ? "" : text.data();
   check(sqlite3_bind_text64(statement_, index, bytes, text.size(), SQLITE_STATIC, SQLITE_UTF8));
-  return *this;
 }
 
-Query& Query::bind_blob(int index, std::string_view bytes) {
-  const char* start = bytes.data() == nullptr ? "" : bytes.data();
-  check(sqlite3_bind_blob64(statement_, index, start, bytes.size(), SQLITE_STATIC));
-  return *this;
+void Query::set(int index, Blob blob) {
+  const char* bytes = blob.bytes.data() == nullptr ? "" : blob.bytes.data();
+  check(sqlite3_bind_blob64(statement_, index, bytes, blob.bytes.size(), SQLITE_STATIC));
 }
 
-Query& Query::bind_null(int index) {
+void Query::set(int index, std::nullptr_t) {
   check(sqlite3_bind_null(statement_, index));
-  return *this;
-}
-
-Query& Query::bind_optional(int index, const std::optional<std::string>& text) {
-  return text ? bind(index, std::string_view(*text)) : bind_null(index);
 }
 
 bool Query::step() {
@@ -202,7 +193,7 @@ sqlite3_stmt* Database::prepare(std::string_view sql, bool persistent) {
   return statement;
 }
 
-Query Database::query(std::string_view sql) {
+Query Database::prepared(std::string_view sql) {
   auto found = statements_.find(sql);
   if (found == statements_.end()) {
     auto entry = std::make_unique<Entry>(Entry{std::string(sql), prepare(sql, true), false});
@@ -214,10 +205,6 @@ Query Database::query(std::string_view sql) {
   return Query(this, entry.statement, &entry.in_use);
 }
 
-Query Database::query_once(std::string_view sql) {
-  return Query(this, prepare(sql, false), nullptr);
-}
-
 void Database::execute(const std::string& sql) {
   running_ = nullptr;
   const int code = sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr);
@@ -225,7 +212,7 @@ void Database::execute(const std::string& sql) {
 }
 
 bool Database::has_table(std::string_view name) {
-  return query("SELECT 1 FROM sqlite_schema WHERE type='table' AND name=?1").bind(1, name).step();
+  return has_row("SELECT 1 FROM sqlite_schema WHERE type='table' AND name=?1", name);
 }
 
 bool Database::has_column(const char* table, const char* name) {

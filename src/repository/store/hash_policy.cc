@@ -13,8 +13,8 @@ constexpr std::int64_t kSha3 = 2;
 }  // namespace
 
 std::int64_t HashPolicy::read() {
-  Query query = database_.query("SELECT CAST(value AS INTEGER) FROM config WHERE name=?1");
-  query.bind(1, kHashPolicySetting);
+  Query query = database_.query("SELECT CAST(value AS INTEGER) FROM config WHERE name=?1",
+                                kHashPolicySetting);
   return query.step() ? query.integer(0) : kAuto;
 }
 
@@ -28,11 +28,8 @@ base::Result<bool> HashPolicy::admit(const artifact::HashName& name, std::int64_
                                   name.str()));
   }
   if (policy != kAuto) return false;
-  database_.query("INSERT OR REPLACE INTO config(name,value,mtime) VALUES(?1,?2,?3)")
-      .bind(1, kHashPolicySetting)
-      .bind(2, kSha3)
-      .bind(3, now)
-      .run();
+  database_.execute("INSERT OR REPLACE INTO config(name,value,mtime) VALUES(?1,?2,?3)",
+                    kHashPolicySetting, kSha3, now);
   return true;
 }
 

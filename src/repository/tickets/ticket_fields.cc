@@ -11,9 +11,7 @@ constexpr std::string_view kOwnColumn = "tkt_";
 constexpr std::string_view kBaseline = "baseline for ";
 
 bool has_made_column(Database& database, const char* table) {
-  return database.query("SELECT 1 FROM pragma_table_xinfo(?1) WHERE name='mimetype'")
-      .bind(1, table)
-      .step();
+  return database.has_row("SELECT 1 FROM pragma_table_xinfo(?1) WHERE name='mimetype'", table);
 }
 
 }  // namespace

@@ -169,8 +169,8 @@ class TicketTableSetting {
     if (name.empty()) return false;
     {
       Query query = database_.query(
-          "SELECT 1 FROM sqlite_schema WHERE type='view' AND name=?1 COLLATE nocase");
-      if (!query.bind(1, std::string_view(name)).step()) return false;
+          "SELECT 1 FROM sqlite_schema WHERE type='view' AND name=?1 COLLATE nocase", name);
+      if (!query.step()) return false;
     }
     database_.execute("DROP VIEW " + sql_name(name));
     return true;
@@ -207,8 +207,9 @@ void make_ticket_tables(Database& database) {
   {
     Query setting = database.query(
         "SELECT length(value), CASE WHEN length(value)<=?1 THEN value END FROM config"
-        " WHERE name='ticket-table' AND value IS NOT NULL");
-    const bool is_set = setting.bind(1, kMostTicketTable).step();
+        " WHERE name='ticket-table' AND value IS NOT NULL",
+        kMostTicketTable);
+    const bool is_set = setting.step();
     if (is_set && setting.integer(0) > kMostTicketTable) {
       throw SqliteError(
           SQLITE_ABORT,

@@ -105,15 +105,14 @@ class MlinkRows {
 
 void MlinkRows::write(Database& database, Rid mid, bool is_none) const {
   if (!is_none) {
-    database.query("DELETE FROM mlink INDEXED BY mlink_i1 WHERE mid=?1").bind(1, mid).run();
+    database.execute("DELETE FROM mlink INDEXED BY mlink_i1 WHERE mid=?1", mid);
   }
   Query insert = database.query(
       "INSERT INTO mlink(mid,fid,pmid,pid,fnid,pfnid,mperm,isaux)"
       " VALUES(?1,?2,?3,?4,?5,?6,?7,?8)");
   for (const MlinkRow& row : rows_) {
-    insert.bind(1, mid).bind(2, row.fid).bind(3, row.pmid).bind(4, row.pid).bind(5, row.fnid);
-    insert.bind(6, row.pfnid).bind(7, row.permission).bind(8, row.is_aux ? 1 : 0);
-    insert.run();
+    insert.bind(mid, row.fid, row.pmid, row.pid, row.fnid, row.pfnid, row.permission, row.is_aux)
+        .run();
   }
 }
 

@@ -10,24 +10,17 @@ namespace quarry::repository {
 
 void Tags::inherit_tags(Rid rid, Rid parent) {
   if (work_.tags.is_held()) return;  // spread() does it for all artifacts at once
-  work_.database
-      .query(
-          "INSERT OR IGNORE INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)"
-          " SELECT tagid,2,0,origid,value,mtime,?1 FROM tagxref INDEXED BY "
-          "sqlite_autoindex_tagxref_1 WHERE rid=?2 AND tagtype=2")
-      .bind(1, rid)
-      .bind(2, parent)
-      .run();
+  work_.database.execute(
+      "INSERT OR IGNORE INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)"
+      " SELECT tagid,2,0,origid,value,mtime,?1 FROM tagxref INDEXED BY "
+      "sqlite_autoindex_tagxref_1 WHERE rid=?2 AND tagtype=2",
+      rid, parent);
   if (work_.database.changes() == 0) return;
   const bool has_children =
       std::ranges::any_of(work_.lineage.children(rid), &Lineage::Child::is_primary);
-  std::vector<std::int64_t> inherited;
-  {
-    Query query = work_.database.query(
-        "SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND srcid=0");
-    query.bind(1, rid);
-    while (query.step()) inherited.push_back(query.integer(0));
-  }
+  const std::vector<Rid> inherited = work_.database.integers(
+      "SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND srcid=0",
+      rid);
   for (const std::int64_t tag : inherited) {
     work_.pending.note_tag_change(tag, rid);
     if (has_children) spread_tag(tag, rid);
@@ -36,15 +29,11 @@ void Tags::inherit_tags(Rid rid, Rid parent) {
 
 void Tags::inherit_anew(Rid rid) {
   const Rid parent = work_.lineage.primary_parent(rid);
-  std::vector<std::int64_t> concerned;
-  {
-    Query query = work_.database.query(
-        "SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND srcid=0"
-        " UNION SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
-        " WHERE rid=?2 AND tagtype=2");
-    query.bind(1, rid).bind(2, parent);
-    while (query.step()) concerned.push_back(query.integer(0));
-  }
+  const std::vector<Rid> concerned = work_.database.integers(
+      "SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND srcid=0"
+      " UNION SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      " WHERE rid=?2 AND tagtype=2",
+      rid, parent);
   for (const std::int64_t tag : concerned) spread_tag(tag, parent);
 }
 

@@ -43,11 +43,11 @@ void Tags::set_tag(std::int64_t tag, int type, std::optional<std::string_view> v
   const auto text = value ? std::optional(std::string(*value)) : std::nullopt;
   work_.tags.put(tag, target, TagEntry{type, source, target, text, day});
   if (tag == kTagPrivate) {
-    work_.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, target).run();
+    work_.database.execute("INSERT OR IGNORE INTO private(rid) VALUES(?1)", target);
     if (work_.database.changes() > 0) work_.pending.hidden.push_back(target);
     // A rebuild fills this table before it processes tags.
     if (!work_.is_quiet) {
-      work_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, target).run();
+      work_.database.execute("DELETE FROM unclustered WHERE rid=?1", target);
     }
   }
   if (tag == kTagParent && reparenting_.reparent(target)) inherit_anew(target);
