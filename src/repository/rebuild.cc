@@ -10,10 +10,10 @@
 #include <map>
 #include <mutex>
 
-#include "newer_schema.h"
 #include "quarry/base/log.h"
 #include "quarry/repository/whole_file.h"
 #include "repository_state.h"
+#include "schema_version.h"
 #include "store/artifact_walk.h"
 #include "store/schema.h"
 #include "tickets/ticket_schema.h"
@@ -172,13 +172,10 @@ base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptio
       return base::fail(ErrorCode::kInvalid,
                         fmt::format("{}: not a Fossil repository", path.string()));
     }
-    if (auto known = check_aux_schema(state.database); !known) {
-      return base::fail(known.error().code,
-                        fmt::format("{}: {}", path.string(), known.error().message));
-    }
+    QUARRY_TRY(check_aux_schema(path, state.database));
     state.database.execute("PRAGMA synchronous=FULL");
     state.database.interrupt_when(is_interrupted);
-    Transaction transaction(state.database, Transaction::Kind::kWrite);
+    Transaction transaction(state.database);
     Rebuild rebuild(state);
     rebuild.make_tables();
     rebuild.remove_shunned();

@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "older_schema.h"
 #include "quarry/artifact/blob.h"
 #include "quarry/base/log.h"
 #include "repository_state.h"
+#include "schema_version.h"
 
 namespace quarry::repository {
 

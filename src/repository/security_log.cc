@@ -144,23 +144,20 @@ base::Result<SecurityMark> SecurityLog::end() {
 }
 
 base::Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::size_t limit) {
-  return guarded(repository_.internals(),
-                 [&](RepositoryState& state) -> base::Result<SecurityNews> {
-                   SecurityNews news{
-                       .failed = {}, .actions = {}, .users = {}, .mark = mark, .is_at_end = true};
-                   // Rows were deleted, and their ids may be reused.
-                   QUARRY_TRY_ASSIGN(const SecurityMark last, end());
-                   news.mark.access = std::min(news.mark.access, last.access);
-                   news.mark.admin = std::min(news.mark.admin, last.admin);
-                   if (last.access > news.mark.access) {
-                     read_failed_logins(state.database, last.access, limit, news);
-                   }
-                   if (last.admin > news.mark.admin)
-                     read_actions(state.database, last.admin, limit, news);
-                   if (has_users(state.database)) read_users(state.database, news);
-                   news.is_at_end = news.mark == last;
-                   return news;
-                 });
+  return guarded(repository_.internals(), [&](auto& state) -> base::Result<SecurityNews> {
+    SecurityNews news{.failed = {}, .actions = {}, .users = {}, .mark = mark, .is_at_end = true};
+    // Rows were deleted, and their ids may be reused.
+    QUARRY_TRY_ASSIGN(const SecurityMark last, end());
+    news.mark.access = std::min(news.mark.access, last.access);
+    news.mark.admin = std::min(news.mark.admin, last.admin);
+    if (last.access > news.mark.access) {
+      read_failed_logins(state.database, last.access, limit, news);
+    }
+    if (last.admin > news.mark.admin) read_actions(state.database, last.admin, limit, news);
+    if (has_users(state.database)) read_users(state.database, news);
+    news.is_at_end = news.mark == last;
+    return news;
+  });
 }
 
 base::Result<void> SecurityLog::note_users() {

@@ -15,10 +15,9 @@
 
 #include "derived/derived_rows.h"
 #include "derived/order_dependence.h"
-#include "newer_schema.h"
-#include "older_schema.h"
 #include "quarry/repository/whole_file.h"
 #include "repository_state.h"
+#include "schema_version.h"
 #include "store/artifact_walk.h"
 #include "store/temporary_files.h"
 
@@ -348,10 +347,7 @@ base::Result<Verified> verify(const std::filesystem::path& path,
         return base::fail(ErrorCode::kInvalid,
                           fmt::format("{}: not a Fossil repository", path.string()));
       }
-      if (auto known = check_aux_schema(*original); !known) {
-        return base::fail(known.error().code,
-                          fmt::format("{}: {}", path.string(), known.error().message));
-      }
+      QUARRY_TRY(check_aux_schema(path, *original));
       Database target(copy.path(), Database::Mode::kReadWrite, OpenOptions().busy_timeout);
       writing_copy([&] { copy_database(*original, target); });
     }

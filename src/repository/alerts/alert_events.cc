@@ -7,7 +7,6 @@
 #include "quarry/repository/alerts.h"
 #include "quarry/repository/repository.h"
 #include "repository_state.h"
-#include "symbolic_tags.h"
 
 namespace quarry::repository {
 namespace {
@@ -35,12 +34,12 @@ std::string display_name(std::string_view info) {
 }
 
 /// The hash of the first version of the post that the post RID answers.
-std::string answered_post(Database& database, Rid rid) {
-  Rid post = links_of_post(database, rid).answered;
+std::string answered_post(RepositoryState& state, Rid rid) {
+  Rid post = links_of_post(state.database, rid).answered;
   for (int versions = 0; versions < kMaxThread; ++versions) {
-    const PostLinks links = links_of_post(database, post);
+    const PostLinks links = links_of_post(state.database, post);
     if (!links.is_there) return {};
-    if (links.earlier == 0) return name_of(database, post);
+    if (links.earlier == 0) return state.names.hash_of(post);
     post = links.earlier;
   }
   return {};
@@ -69,7 +68,7 @@ base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, R
                               kLongestName);
   if (user.step()) post.sender = display_name(user.text(0));
   if (post.sender.empty()) post.sender = post.author;
-  post.reply_to = answered_post(database, rid);
+  post.reply_to = answered_post(repository.internals(), rid);
   post.is_too_long = size > kLongestPost;
   if (post.is_too_long) return post;
   QUARRY_TRY_ASSIGN(const std::string content, repository.content(rid));
@@ -81,9 +80,9 @@ base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, R
 }
 
 /// The symbolic tags of the artifact RID, separated by commas.
-std::string joined_tags(Database& database, Rid rid) {
+std::string joined_tags(Names& names, Rid rid) {
   std::string joined;
-  for (const std::string& tag : symbolic_tags(database, rid, kMostTags)) {
+  for (const std::string& tag : names.symbolic_tags(rid, kMostTags)) {
     if (joined.size() >= kMostTagText) break;
     if (!joined.empty()) joined += ", ";
     joined += tag;
@@ -102,7 +101,7 @@ std::string ticket_of_tag(Database& database, std::int64_t tag) {
 base::Result<std::optional<AlertEvent>> Alerts::event(const AlertReference& reference,
                                                       bool as_post) {
   using Found = std::optional<AlertEvent>;
-  return guarded(repository_.internals(), [&](RepositoryState& state) -> base::Result<Found> {
+  return guarded(repository_.internals(), [&](auto& state) -> base::Result<Found> {
     Query blob = state.database.query("SELECT uuid, size FROM blob WHERE rid=?1", reference.rid);
     if (!blob.step() || !blob.text(0).starts_with(reference.hash)) return Found{};
     Query query = state.database.query(
@@ -115,7 +114,7 @@ base::Result<std::optional<AlertEvent>> Alerts::event(const AlertReference& refe
                      .time = std::string(query.text(0)),
                      .comment = std::string(query.text(1)),
                      .user = std::string(query.text(2)),
-                     .tags = joined_tags(state.database, reference.rid),
+                     .tags = joined_tags(state.names, reference.rid),
                      .post = std::nullopt};
     if (query.text(3) == "t") event.name = ticket_of_tag(state.database, query.integer(4));
     if (!as_post) return event;

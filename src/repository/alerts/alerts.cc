@@ -1,12 +1,15 @@
 // Pending alerts and subscribers. alert_events.cc has the details of events.
 #include "quarry/repository/alerts.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "lent_capabilities.h"
 #include "post_links.h"
+#include "quarry/base/hex.h"
+#include "quarry/base/number.h"
 #include "quarry/repository/repository.h"
 #include "repository_state.h"
 
@@ -68,6 +71,25 @@ std::int64_t cutoff(Database& database) {
 
 }  // namespace
 
+std::string AlertReference::text() const {
+  return fmt::format("{}{}:{}{}", type, rid, hash, needs_moderator ? "!" : "");
+}
+
+std::optional<AlertReference> AlertReference::parse(std::string_view text) {
+  AlertReference reference;
+  if (text.empty()) return std::nullopt;
+  reference.type = text.front();
+  text.remove_prefix(1);
+  reference.rid = base::take_number<Rid>(text).value_or(0);
+  if (reference.rid <= 0 || !text.starts_with(':')) return std::nullopt;
+  text.remove_prefix(1);
+  reference.needs_moderator = text.ends_with('!');
+  if (reference.needs_moderator) text.remove_suffix(1);
+  if (text.empty() || !base::is_hex(text)) return std::nullopt;
+  reference.hash = text;
+  return reference;
+}
+
 base::Result<bool> Alerts::are_set_up() {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     return state.database.has_table("subscriber") && state.database.has_table("pending_alert");
@@ -112,7 +134,7 @@ base::Result<std::vector<PendingAlert>> Alerts::pending(AlertTiming timing, std:
         PendingAlert& alert = alerts.emplace_back();
         alert.id = query.text(0);
         const Rid rid = query.integer(1);
-        const std::string hash = name_of(state.database, rid).substr(0, kHashStart);
+        const std::string hash = state.names.hash_of(rid).substr(0, kHashStart);
         if (alert.id.empty() || hash.empty()) continue;
         alert.reference = AlertReference{.type = alert.id.front(),
                                          .rid = rid,

@@ -8,8 +8,4 @@ PostLinks links_of_post(Database& database, Rid rid) {
   return {.is_there = true, .earlier = query.integer(0), .answered = query.integer(1)};
 }
 
-std::string name_of(Database& database, Rid rid) {
-  return database.first_text("SELECT uuid FROM blob WHERE rid=?1", rid);
-}
-
 }  // namespace quarry::repository

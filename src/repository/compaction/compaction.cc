@@ -85,7 +85,7 @@ void CompactionRun::drop_former_tables() {
   for (const char* table : {"fx_quarry_overruled", "fx_quarry_tied"}) {
     if (!r_.database.has_table(table)) continue;
     r_.wait_for_checkpoint();
-    Transaction transaction(r_.database, Transaction::Kind::kWrite);
+    Transaction transaction(r_.database);
     r_.database.execute(fmt::format("DROP TABLE IF EXISTS {}", table));
     commit(transaction);
   }
@@ -157,7 +157,7 @@ void CompactionRun::count(const Rewriting& rewriting) {
 /// continue.
 base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   r_.wait_for_checkpoint();
-  Transaction transaction(r_.database, Transaction::Kind::kWrite);
+  Transaction transaction(r_.database);
   const auto begin = steady_clock::now();
   // Clear the caches if another connection has written.
   r_.refresh();
@@ -202,7 +202,7 @@ base::Result<void> CompactionRun::apply() {
 base::Result<void> CompactionRun::note() {
   if (progress_ == noted_) return {};
   r_.wait_for_checkpoint();
-  Transaction transaction(r_.database, Transaction::Kind::kWrite);
+  Transaction transaction(r_.database);
   r_.refresh();
   progress_.write(r_.database, now());
   commit(transaction);

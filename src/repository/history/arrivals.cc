@@ -2,16 +2,94 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
-#include "deferred_arrivals.h"
-#include "received_rows.h"
+#include "repository_state.h"
+#include "timeline_rows.h"
 
 namespace quarry::repository {
+
+using artifact::HashName;
 
 namespace {
 
 // This many requests before the last reported one may still bring artifacts.
 constexpr std::int64_t kOpenRequests = 100;
+// Maximum number of tags reported for a check-in.
+constexpr std::size_t kMaxReceivedTags = 100;
+
+struct ReceivedRow {
+  std::int64_t receipt;
+  Rid rid;
+  std::string hash;
+  std::int64_t size;  // negative for a phantom
+};
+
+enum class Readiness {
+  kReady,
+  kNotYet,  // incomplete or private
+  kNever    // shunned, or not an artifact
+};
+
+/// Whether the check-in RID waits for its baseline.
+bool is_orphan(Database& database, Rid rid) {
+  return database.has_row("SELECT 1 FROM orphan WHERE rid=?1", rid);
+}
+
+bool is_shunned(Database& database, std::string_view hash) {
+  return database.has_row("SELECT 1 FROM shun WHERE uuid=?1", hash);
+}
+
+/// The sender and time of RECEIPT.
+Received sender_of(Database& database, std::int64_t receipt) {
+  Received received{.receipt = receipt, .login = {}, .time = {}, .address = {}, .artifacts = {}};
+  Query query = database.query(
+      "SELECT mtime, ipaddr, (SELECT login FROM user WHERE uid=rcvfrom.uid) FROM rcvfrom"
+      " WHERE rcvid=?1",
+      receipt);
+  if (!query.step()) return received;
+  received.time = base::from_julian_day(query.real(0));
+  received.address = query.text(1);
+  received.login = query.text(2);
+  return received;
+}
+
+ReceivedArtifact describe(Repository::State& state, Rid rid, const HashName& name,
+                          std::int64_t size) {
+  std::optional<TimelineEntry> entry = timeline_entry(state, rid, name);
+  const ArtifactKind kind = kind_of(state, rid, entry);
+  if (entry) entry->kind = kind;
+  std::vector<std::string> tags;
+  if (kind == ArtifactKind::kCheckIn) tags = state.names.symbolic_tags(rid, kMaxReceivedTags);
+  return {
+      .name = name, .size = size, .kind = kind, .entry = std::move(entry), .tags = std::move(tags)};
+}
+
+/// Whether POSITION comes after MARK.
+bool is_after(const ArrivalMark& position, const ArrivalMark& mark) {
+  return std::tie(position.receipt, position.artifact) > std::tie(mark.receipt, mark.artifact);
+}
+
+Readiness readiness_of(Repository::State& state, const ReceivedRow& row) {
+  if (!HashName::parse(row.hash) || is_shunned(state.database, row.hash)) return Readiness::kNever;
+  const bool lacks_something =
+      row.size < 0 || state.waiting_ones().contains(row.rid) || is_orphan(state.database, row.rid);
+  if (lacks_something || state.privacy.is_private(row.rid)) return Readiness::kNotYet;
+  return Readiness::kReady;
+}
+
+/// Adds ROW, which is ready, to the last element of RECEIVED if it is the same request, or to a new
+/// one.
+void add_received(Repository::State& state, const ReceivedRow& row, std::vector<Received>& received,
+                  std::vector<Rid>& reported) {
+  const auto name = HashName::parse(row.hash);
+  if (!name) return;
+  if (received.empty() || received.back().receipt != row.receipt) {
+    received.push_back(sender_of(state.database, row.receipt));
+  }
+  received.back().artifacts.push_back(describe(state, row.rid, *name, row.size));
+  reported.push_back(row.rid);
+}
 
 bool has_index(Database& database) {
   return database.has_row("SELECT 1 FROM sqlite_schema WHERE name='fx_quarry_received'");
@@ -78,13 +156,46 @@ void add(Repository::State& state, const ReceivedRow& row, ArrivalBatch& batch) 
   }
 }
 
+bool has_deferred(Database& database) {
+  return database.has_table("fx_quarry_untold");
+}
+
+void remove(Database& database, const std::vector<Rid>& rows) {
+  Query query = database.query("DELETE FROM fx_quarry_untold WHERE rid=?1");
+  for (const Rid rid : rows) query.bind(rid).run();
+}
+
+/// The rows of the table, except those that are still private or phantoms, which may be many.
+std::vector<Rid> read_deferred(Database& database) {
+  return database.integers(
+      "SELECT u.rid FROM fx_quarry_untold AS u"
+      " WHERE NOT EXISTS(SELECT 1 FROM private WHERE rid=u.rid)"
+      " AND NOT EXISTS(SELECT 1 FROM phantom WHERE rid=u.rid)");
+}
+
+/// The hash is empty if the row no longer exists in `blob`.
+ReceivedRow read_row(Database& database, Rid rid) {
+  Query query = database.query("SELECT rcvid, uuid, size FROM blob WHERE rid=?1", rid);
+  if (!query.step()) return {.receipt = 0, .rid = rid, .hash = {}, .size = 0};
+  return {query.integer(0), rid, std::string(query.text(1)), query.integer(2)};
+}
+
+/// Adds phantoms that are not deferred yet to TO.
+void add_phantoms(Database& database, std::vector<Rid>& to) {
+  Query query = has_deferred(database) ? database.query(
+                                             "SELECT p.rid FROM phantom AS p WHERE NOT EXISTS"
+                                             "(SELECT 1 FROM fx_quarry_untold WHERE rid=p.rid)")
+                                       : database.query("SELECT p.rid FROM phantom AS p");
+  while (query.step()) to.push_back(query.integer(0));
+}
+
 }  // namespace
 
 base::Result<void> Arrivals::prepare() {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     if (has_index(state.database)) return;
     state.wait_for_checkpoint();
-    Transaction transaction(state.database, Transaction::Kind::kWrite);
+    Transaction transaction(state.database);
     state.database.execute("CREATE INDEX IF NOT EXISTS fx_quarry_received ON blob(rcvid)");
     transaction.commit();
   });
@@ -99,28 +210,68 @@ base::Result<ArrivalMark> Arrivals::end() {
 }
 
 base::Result<ArrivalBatch> Arrivals::after(const ArrivalMark& mark, std::size_t limit) {
-  return guarded(repository_.internals(),
-                 [&](RepositoryState& state) -> base::Result<ArrivalBatch> {
-                   if (!has_index(state.database)) {
-                     return base::fail(base::ErrorCode::kInvalid, "what came has no index yet");
-                   }
-                   if (state.derivation.has_pending()) state.derivation.run();
-                   limit = std::max<std::size_t>(limit, 1);
-                   const std::vector<ReceivedRow> rows = rows_after(state.database, mark, limit);
-                   ArrivalBatch batch;
-                   batch.mark = mark;
-                   batch.is_at_end = rows.size() < limit;
-                   const Rid last = last_row(state.database);
-                   if (rows.empty() && last == mark.seen) return batch;
-                   add_late_rows(state.database, mark, batch.deferred);
-                   add_phantoms(state.database, batch.deferred);
-                   for (const ReceivedRow& row : rows) {
-                     add(state, row, batch);
-                     batch.mark = {row.receipt, row.rid};
-                   }
-                   batch.mark.seen = last;
-                   return batch;
-                 });
+  return guarded(repository_.internals(), [&](auto& state) -> base::Result<ArrivalBatch> {
+    if (!has_index(state.database)) {
+      return base::fail(base::ErrorCode::kInvalid, "the index of received artifacts is missing");
+    }
+    if (state.derivation.has_pending()) state.derivation.run();
+    limit = std::max<std::size_t>(limit, 1);
+    const std::vector<ReceivedRow> rows = rows_after(state.database, mark, limit);
+    ArrivalBatch batch;
+    batch.mark = mark;
+    batch.is_at_end = rows.size() < limit;
+    const Rid last = last_row(state.database);
+    if (rows.empty() && last == mark.seen) return batch;
+    add_late_rows(state.database, mark, batch.deferred);
+    add_phantoms(state.database, batch.deferred);
+    for (const ReceivedRow& row : rows) {
+      add(state, row, batch);
+      batch.mark = {row.receipt, row.rid};
+    }
+    batch.mark.seen = last;
+    return batch;
+  });
+}
+
+base::Result<ReadyArrivals> Arrivals::ready(const ArrivalMark& mark, std::size_t limit) {
+  return guarded(repository_.internals(), [&](auto& state) -> base::Result<ReadyArrivals> {
+    ReadyArrivals ready;
+    if (!has_deferred(state.database)) return ready;
+    if (state.derivation.has_pending()) state.derivation.run();
+    std::vector<ReceivedRow> rows;
+    for (const Rid rid : read_deferred(state.database)) {
+      ReceivedRow row = read_row(state.database, rid);
+      // Artifacts after the mark will be reported with their request.
+      if (is_after({row.receipt, row.rid}, mark)) continue;
+      const Readiness readiness = readiness_of(state, row);
+      if (readiness == Readiness::kNever) ready.finished.push_back(row.rid);
+      if (readiness == Readiness::kReady) rows.push_back(std::move(row));
+      if (rows.size() >= limit) break;
+    }
+    std::ranges::sort(rows, {},
+                      [](const ReceivedRow& row) { return std::tuple(row.receipt, row.rid); });
+    for (const ReceivedRow& row : rows) add_received(state, row, ready.received, ready.finished);
+    return ready;
+  });
+}
+
+base::Result<void> Arrivals::defer(const ArrivalBatch& batch) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    if (!batch.deferred.empty()) {
+      database.execute("CREATE TABLE IF NOT EXISTS fx_quarry_untold(rid INTEGER PRIMARY KEY)");
+    }
+    if (!has_deferred(database)) return;
+    // A reported artifact may have been deferred as a phantom.
+    remove(database, batch.reported);
+    Query query = database.query("INSERT OR IGNORE INTO fx_quarry_untold(rid) VALUES(?1)");
+    for (const Rid rid : batch.deferred) query.bind(rid).run();
+  });
+}
+
+base::Result<void> Arrivals::forget(const ReadyArrivals& ready) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    if (has_deferred(database)) remove(database, ready.finished);
+  });
 }
 
 }  // namespace quarry::repository

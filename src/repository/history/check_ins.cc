@@ -21,41 +21,40 @@ namespace {
 constexpr std::size_t kShortestPrefix = 6;
 constexpr std::size_t kLongestPrefix = 64;
 
-bool is_check_in(Repository::State& state, Rid rid) {
-  return state.database.has_row("SELECT 1 FROM event WHERE objid=?1 AND type='ci'", rid);
-}
-
-/// At most two check-ins whose hashes begin with DIGITS.
-std::vector<HashName> beginning_with(Repository::State& state, std::string_view digits) {
-  const std::string first = lower_hash(digits);
-  const std::string beyond = first + 'g';  // sorts after all digits
+/// The first LIMIT check-ins among ROWS (of rid and hash).
+std::vector<HashName> check_ins_in(RepositoryState& state, Query rows, std::size_t limit) {
   std::vector<HashName> found;
-  Query rows = state.database.query(
-      "SELECT rid, uuid FROM blob INDEXED BY sqlite_autoindex_blob_1"
-      " WHERE uuid>=?1 AND uuid<?2 AND size>=0 ORDER BY uuid",
-      first, beyond);
-  while (found.size() < 2 && rows.step()) {
+  while (found.size() < limit && rows.step()) {
+    const Rid rid = rows.integer(0);
     const auto name = HashName::parse(rows.text(1));
-    if (!name || !is_check_in(state, rows.integer(0))) continue;
-    if (is_shown(state, rows.integer(0), name->str())) found.push_back(*name);
+    const bool is_check_in =
+        state.database.has_row("SELECT 1 FROM event WHERE objid=?1 AND type='ci'", rid);
+    if (name && is_check_in && is_shown(state, rid, name->str())) found.push_back(*name);
   }
   return found;
 }
 
-/// The last check-in with the symbolic tag TAG.
-std::optional<HashName> last_called(Repository::State& state, std::string_view tag) {
-  const std::int64_t number = state.names.find_tag("sym-" + std::string(tag));
-  if (number == 0) return std::nullopt;
-  Query rows = state.database.query(
-      "SELECT rid, (SELECT uuid FROM blob WHERE rid=tagxref.rid)"
-      " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype>0 ORDER BY mtime DESC",
-      number);
-  while (rows.step()) {
-    const auto name = HashName::parse(rows.text(1));
-    if (!name || !is_check_in(state, rows.integer(0))) continue;
-    if (is_shown(state, rows.integer(0), name->str())) return name;
-  }
-  return std::nullopt;
+/// At most two check-ins whose hashes begin with DIGITS.
+std::vector<HashName> beginning_with(RepositoryState& state, std::string_view digits) {
+  const std::string first = lower_hash(digits);
+  const std::string beyond = first + 'g';  // sorts after all digits
+  return check_ins_in(
+      state,
+      state.database.query("SELECT rid, uuid FROM blob INDEXED BY sqlite_autoindex_blob_1"
+                           " WHERE uuid>=?1 AND uuid<?2 AND size>=0 ORDER BY uuid",
+                           first, beyond),
+      2);
+}
+
+/// The last check-in with the symbolic tag TAG; empty if there is none.
+std::vector<HashName> last_called(RepositoryState& state, std::string_view tag) {
+  return check_ins_in(
+      state,
+      state.database.query(
+          "SELECT rid, (SELECT uuid FROM blob WHERE rid=tagxref.rid)"
+          " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype>0 ORDER BY mtime DESC",
+          state.names.find_tag(fmt::format("sym-{}", tag))),
+      1);
 }
 
 /// Whether the artifact RID was pushed by the user BY or by an administrator. Artifacts of unknown
@@ -83,40 +82,22 @@ bool puts_on_itself(Repository::State& state, Rid rid, std::string_view tag) {
 }  // namespace
 
 base::Result<BranchTip> CheckIns::tip(std::string_view branch) {
-  return guarded(repository_.internals(), [&](RepositoryState& state) -> base::Result<BranchTip> {
-    std::optional<BranchTip> tip;
-    bool is_there = false;
-    for (const Leaf& leaf : leaves_of(state, branch)) {
-      const auto shown = show(state, leaf);
-      is_there |= shown.has_value();
-      if (!shown || shown->is_closed) continue;
-      if (tip) {
-        ++tip->open_leaves;
-      } else {
-        tip = BranchTip{shown->name, base::from_julian_day(leaf.day), 1};
-      }
-    }
-    if (tip) return *tip;
-    if (is_there) {
-      return base::fail(ErrorCode::kConflict, fmt::format("the branch {} is closed", branch));
-    }
-    return base::fail(ErrorCode::kNotFound, fmt::format("there is no branch {}", branch));
-  });
+  return guarded(repository_.internals(),
+                 [&](RepositoryState& state) { return tip_of(state, branch); });
 }
 
 base::Result<HashName> CheckIns::named(std::string_view name) {
-  return guarded(repository_.internals(), [&](RepositoryState& state) -> base::Result<HashName> {
+  return guarded(repository_.internals(), [&](auto& state) -> base::Result<HashName> {
     if (name.size() >= kShortestPrefix && name.size() <= kLongestPrefix && base::is_hex(name)) {
       const std::vector<HashName> found = beginning_with(state, name);
       if (found.size() == 1) return found.front();
       if (found.size() > 1) {
-        return base::fail(ErrorCode::kInvalid,
-                          fmt::format("{} is the beginning of several check-ins' names: more "
-                                      "digits are needed",
-                                      name));
+        return base::fail(
+            ErrorCode::kInvalid,
+            fmt::format("{} is an ambiguous prefix of check-in hashes: give more digits", name));
       }
     }
-    if (const auto called = last_called(state, name)) return *called;
+    if (const auto called = last_called(state, name); !called.empty()) return called.front();
     return base::fail(ErrorCode::kNotFound, fmt::format("there is no check-in {}", name));
   });
 }

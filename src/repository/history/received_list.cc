@@ -138,7 +138,7 @@ base::Result<std::int64_t> ReceivedList::last_receipt() {
 }
 
 base::Result<std::int64_t> ReceivedList::first_to_report(std::int64_t after) {
-  return guarded(repository_.internals(), [&](RepositoryState& r) -> base::Result<std::int64_t> {
+  return guarded(repository_.internals(), [&](auto& r) -> base::Result<std::int64_t> {
     QUARRY_TRY_ASSIGN(const std::int64_t last, last_receipt());
     Query row = r.database.query("SELECT mtime FROM rcvfrom WHERE rcvid=?1", last);
     if (!row.step()) return after;
@@ -155,7 +155,7 @@ base::Result<std::int64_t> ReceivedList::first_to_report(std::int64_t after) {
 
 base::Result<std::string> ReceivedList::lines(std::int64_t after, std::int64_t up_to,
                                               std::size_t max_bytes) {
-  return guarded(repository_.internals(), [&](RepositoryState& r) -> base::Result<std::string> {
+  return guarded(repository_.internals(), [&](auto& r) -> base::Result<std::string> {
     std::string lines;
     Query query = r.database.query(
         "SELECT rid, uuid FROM blob INDEXED BY fx_quarry_received WHERE rcvid>?1 AND rcvid<=?2"

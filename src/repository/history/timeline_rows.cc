@@ -1,5 +1,7 @@
 #include "timeline_rows.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace quarry::repository {
@@ -98,6 +100,26 @@ std::optional<ShownLeaf> show(Repository::State& state, const Leaf& leaf) {
   const auto name = HashName::parse(state.names.hash_of(leaf.rid));
   if (!name || !is_shown(state, leaf.rid, name->str())) return std::nullopt;
   return ShownLeaf{*name, has_tag(state.database, leaf.rid, kTagClosed)};
+}
+
+base::Result<BranchTip> tip_of(RepositoryState& state, std::string_view branch) {
+  std::optional<BranchTip> tip;
+  bool is_there = false;
+  for (const Leaf& leaf : leaves_of(state, branch)) {
+    const auto shown = show(state, leaf);
+    is_there |= shown.has_value();
+    if (!shown || shown->is_closed) continue;
+    if (tip) {
+      ++tip->open_leaves;
+    } else {
+      tip = BranchTip{shown->name, base::from_julian_day(leaf.day), 1};
+    }
+  }
+  if (tip) return *tip;
+  if (is_there) {
+    return base::fail(base::ErrorCode::kConflict, fmt::format("the branch {} is closed", branch));
+  }
+  return base::fail(base::ErrorCode::kNotFound, fmt::format("there is no branch {}", branch));
 }
 
 }  // namespace quarry::repository

@@ -1,11 +1,8 @@
-#include "wiki_links.h"
-
 #include <algorithm>
 #include <array>
 
-#include "text_links.h"
-
 #include "quarry/base/ascii.h"
+#include "text_links.h"
 
 namespace quarry::repository {
 namespace {

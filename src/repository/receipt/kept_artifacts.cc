@@ -68,7 +68,7 @@ void Receipt::State::note_source(Rid rid, const HashName& source) {
 }
 
 base::Result<bool> Receipt::keep(const Arrival& arrival) {
-  return guarded(state_->r, [&](RepositoryState& r) -> base::Result<bool> {
+  return guarded(state_->r, [&](auto& r) -> base::Result<bool> {
     if (state_->is_shunned(arrival.name.str())) return false;
     if (state_->kept_algorithm != arrival.name.algorithm()) {
       QUARRY_TRY(state_->admit(arrival.name));
@@ -176,7 +176,7 @@ base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
 }
 
 base::Result<void> Receipt::complete(const CompletionWatch& watch) {
-  return guarded(state_->r, [&](RepositoryState& r) -> base::Result<void> {
+  return guarded(state_->r, [&](auto& r) -> base::Result<void> {
     if (!state_->connect_kept()) return {};
     if (watch.is_interrupted) r.database.interrupt_when(watch.is_interrupted);
     struct Restore {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "history/timeline_rows.h"
 #include "quarry/artifact/blob.h"
+#include "quarry/artifact/digest.h"
 #include "quarry/artifact/structural.h"
 #include "quarry/base/log.h"
 #include "receipt_state.h"
@@ -51,7 +53,7 @@ Rid Receipt::State::receipt_id() {
 
 base::Result<void> Receipt::State::admit(const HashName& name) {
   QUARRY_TRY_ASSIGN(const bool has_changed,
-                    HashPolicy(r.database).admit(name, r.options.clock->now().value / 1000));
+                    admit_hash(r.database, name, r.options.clock->now().value / 1000));
   if (has_changed) r.settings.clear();
   return {};
 }
@@ -205,6 +207,42 @@ base::Result<void> Receipt::set_config(std::string_view name,
     }
     r.settings.erase(std::string(name));
     r.derivation.setting_changed(name);
+  });
+}
+
+/// For landing: a check-in is stored only if its parent is still the tip of the branch.
+base::Result<void> Receipt::require_tip(std::string_view branch, const HashName& tip) {
+  return guarded(state_->r, [&](auto& r) -> base::Result<void> {
+    if (r.derivation.has_pending()) r.derivation.run();
+    QUARRY_TRY_ASSIGN(const BranchTip found, tip_of(r, branch));
+    if (found.name == tip) return {};
+    return base::fail(
+        base::ErrorCode::kConflict,
+        fmt::format("the tip of the branch {} is {}, not {}", branch, found.name.str(), tip.str()));
+  });
+}
+
+base::Result<void> Receipt::forget_unsent(const std::vector<HashName>& names) {
+  return guarded(state_->r, [&](RepositoryState& r) {
+    for (const HashName& name : names) {
+      r.database.execute("DELETE FROM unsent WHERE rid=(SELECT rid FROM blob WHERE uuid=?1)",
+                         name.str());
+    }
+  });
+}
+
+base::Result<void> Receipt::set_password(std::string_view login, std::string_view password) {
+  return guarded(state_->r, [&](auto& r) -> base::Result<void> {
+    const std::string code =
+        r.database.first_text("SELECT value FROM config WHERE name='project-code'");
+    r.database.execute("UPDATE user SET pw=?2, mtime=?3 WHERE login=?1", login,
+                       artifact::sha1_hex(fmt::format("{}/{}/{}", code, login, password)),
+                       r.options.clock->now().value / 1000);
+    r.users.clear();
+    if (r.database.changes() == 0) {
+      return base::fail(base::ErrorCode::kNotFound, fmt::format("there is no user {}", login));
+    }
+    return {};
   });
 }
 

@@ -60,6 +60,19 @@ Verdict compare(const UnversionedArrival& arrival, const std::optional<Unversion
   return arrival.hash > known_hash ? Verdict::kNewer : Verdict::kKnown;
 }
 
+void write(Database& database, const UnversionedArrival& arrival, Rid receipt) {
+  if (!database.has_table(kTable)) database.execute(kSchema);
+  const std::string_view content = *arrival.content;
+  const std::string compressed = artifact::blob_compress(content);
+  const bool smaller = compressed.size() * 5 < content.size() * 4;
+  const Blob stored{smaller ? std::string_view(compressed) : content};
+  database.execute(
+      "REPLACE INTO unversioned(name,rcvid,mtime,hash,sz,encoding,content)"
+      " VALUES(?1,?2,?3,?4,?5,?6,?7)",
+      arrival.name, receipt, arrival.mtime, arrival.hash, content.size(),
+      smaller ? kCompressed : kPlain, content.empty() ? std::nullopt : std::optional(stored));
+}
+
 }  // namespace
 
 std::vector<UnversionedFile> UnversionedFiles::all() {
@@ -111,7 +124,7 @@ base::Result<std::string> UnversionedFiles::content(std::string_view name) {
 }
 
 base::Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival) {
-  return guarded(state_->r, [&](RepositoryState& r) -> base::Result<bool> {
+  return guarded(state_->r, [&](auto& r) -> base::Result<bool> {
     const bool deleted = arrival.hash == kDeleted;
     if (arrival.content && arrival.content->size() > r.options.max_artifact_size) {
       return base::fail(ErrorCode::kLimit, fmt::format("the unversioned file {} has {} bytes; at "
@@ -129,45 +142,23 @@ base::Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival)
     const Verdict verdict = compare(arrival, known);
     if (verdict == Verdict::kKnown) return false;
     if (verdict == Verdict::kSameContentLater && !deleted) {
-      state_->touch_unversioned(arrival);
+      r.database.execute("UPDATE unversioned SET mtime=?2 WHERE name=?1", arrival.name,
+                         arrival.mtime);
     } else if (deleted) {
       // A deletion of an unknown file need not be stored.
       if (!known) return false;
-      state_->delete_unversioned(arrival);
+      r.database.execute(
+          "UPDATE unversioned SET rcvid=?2, mtime=?3, hash=NULL, sz=0, encoding=0, content=NULL"
+          " WHERE name=?1",
+          arrival.name, state_->receipt_id(), arrival.mtime);
     } else {
       if (!arrival.content) return false;
-      state_->write_unversioned(arrival);
+      write(r.database, arrival, state_->receipt_id());
     }
     r.unversioned_hash.reset();
     QUARRY_TRY(set_config(kHashSetting, std::nullopt));
     return true;
   });
-}
-
-void Receipt::State::touch_unversioned(const UnversionedArrival& arrival) {
-  r.database.execute("UPDATE unversioned SET mtime=?2 WHERE name=?1", arrival.name, arrival.mtime);
-}
-
-void Receipt::State::delete_unversioned(const UnversionedArrival& arrival) {
-  const Rid row = receipt_id();
-  r.database.execute(
-      "UPDATE unversioned SET rcvid=?2, mtime=?3, hash=NULL, sz=0, encoding=0, content=NULL"
-      " WHERE name=?1",
-      arrival.name, row, arrival.mtime);
-}
-
-void Receipt::State::write_unversioned(const UnversionedArrival& arrival) {
-  if (!r.database.has_table(kTable)) r.database.execute(kSchema);
-  const Rid row = receipt_id();
-  const std::string_view content = *arrival.content;
-  const std::string compressed = artifact::blob_compress(content);
-  const bool smaller = compressed.size() * 5 < content.size() * 4;
-  const Blob stored{smaller ? std::string_view(compressed) : content};
-  r.database.execute(
-      "REPLACE INTO unversioned(name,rcvid,mtime,hash,sz,encoding,content)"
-      " VALUES(?1,?2,?3,?4,?5,?6,?7)",
-      arrival.name, row, arrival.mtime, arrival.hash, content.size(),
-      smaller ? kCompressed : kPlain, content.empty() ? std::nullopt : std::optional(stored));
 }
 
 }  // namespace quarry::repository

@@ -302,8 +302,8 @@ int Database::on_progress(void* self) {
   return is_late || is_interrupted ? 1 : 0;
 }
 
-Transaction::Transaction(Database& database, Kind kind) : database_(database) {
-  database.query(kind == Kind::kRead ? "BEGIN" : "BEGIN IMMEDIATE").run();
+Transaction::Transaction(Database& database) : database_(database) {
+  database.query("BEGIN IMMEDIATE").run();
 }
 
 Transaction::~Transaction() {

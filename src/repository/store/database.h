@@ -220,11 +220,11 @@ class Database {
   std::unordered_map<std::string_view, std::unique_ptr<Entry>> statements_;
 };
 
-/// BEGIN on construction, ROLLBACK on destruction unless commit() was called.
+/// A write transaction: BEGIN IMMEDIATE on construction, ROLLBACK on destruction unless commit() was
+/// called.
 class Transaction {
  public:
-  enum class Kind { kRead, kWrite };
-  Transaction(Database& database, Kind kind);
+  explicit Transaction(Database& database);
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;

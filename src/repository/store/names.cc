@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "quarry/base/ascii.h"
+
 namespace quarry::repository {
 
 std::string lower_hash(std::string_view hash) {
   std::string lower(hash);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-  }
+  std::ranges::transform(lower, lower.begin(), base::ascii_lower);
   return lower;
 }
 
@@ -56,29 +56,38 @@ std::string Names::hash_of(Rid rid) {
 }
 
 std::int64_t Names::file_name(std::string_view name) {
-  auto [found, is_new] = file_names_.try_emplace(std::string(name), 0);
-  if (!is_new) return found->second;
-  {
-    Query query = database_.query("SELECT fnid FROM filename WHERE name=?1", name);
-    if (query.step()) return found->second = query.integer(0);
-  }
+  std::int64_t& number = file_names_[std::string(name)];
+  if (number != 0) return number;
+  number = database_.first_integer("SELECT fnid FROM filename WHERE name=?1", name);
+  if (number != 0) return number;
   database_.execute("INSERT INTO filename(name) VALUES(?1)", name);
-  return found->second = database_.last_insert_rowid();
+  return number = database_.last_insert_rowid();
 }
 
 std::int64_t Names::tag(std::string_view name) {
-  auto [found, is_new] = tags_.try_emplace(std::string(name), 0);
-  if (!is_new) return found->second;
-  {
-    Query query = database_.query("SELECT tagid FROM tag WHERE tagname=?1", name);
-    if (query.step()) return found->second = query.integer(0);
-  }
+  std::int64_t& number = tags_[std::string(name)];
+  if (number == 0) number = find_tag(name);
+  if (number != 0) return number;
   database_.execute("INSERT INTO tag(tagname) VALUES(?1)", name);
-  return found->second = database_.last_insert_rowid();
+  return number = database_.last_insert_rowid();
 }
 
 std::int64_t Names::find_tag(std::string_view name) {
   return database_.first_integer("SELECT tagid FROM tag WHERE tagname=?1", name);
+}
+
+std::vector<std::string> Names::symbolic_tags(Rid rid, std::size_t limit) {
+  constexpr std::string_view kPrefix = "sym-";
+  Query query = database_.query(
+      "SELECT (SELECT tagname FROM tag WHERE tag.tagid=tagxref.tagid)"
+      " FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagtype>0",
+      rid);
+  std::vector<std::string> tags;
+  while (tags.size() < limit && query.step()) {
+    if (!query.text(0).starts_with(kPrefix)) continue;
+    tags.emplace_back(query.text(0).substr(kPrefix.size()));
+  }
+  return tags;
 }
 
 void Names::hold() {

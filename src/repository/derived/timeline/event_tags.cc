@@ -23,34 +23,22 @@ struct Seen {
   std::optional<std::string> value;
 };
 
-class SeenTags {
- public:
-  SeenTags(Database& database, ArtifactOrder& order, Rid rid, bool is_technote)
-      : database_(database), order_(order), rid_(rid), is_technote_(is_technote) {}
-
-  Seen look(PredefinedTag tag) {
-    Query query = database_.query(
-        "SELECT tagtype, coalesce(nullif(srcid,0),(SELECT o.srcid FROM tagxref AS o"
-        "   WHERE o.rid=t.origid AND o.tagid=t.tagid)), value, srcid"
-        " FROM tagxref AS t INDEXED BY sqlite_autoindex_tagxref_1 WHERE t.rid=?1 AND t.tagid=?2",
-        rid_, tag);
-    if (!query.step()) return {};
-    const bool is_inherited = query.integer(3) == 0;
-    if (is_inherited && tag != kTagBgcolor) return {};
-    const Rid source = query.integer(1);
-    const bool comes_later = is_inherited ? order_.before(rid_, source) : source != rid_;
-    if (!comes_later && !(is_technote_ && tag == kTagBgcolor)) return {};
-    const bool is_cancelled = comes_later && query.integer(0) == 0;
-    if (is_cancelled || query.is_null(2)) return {true, std::nullopt};
-    return {true, std::string(query.text(2))};
-  }
-
- private:
-  Database& database_;
-  ArtifactOrder& order_;
-  Rid rid_;
-  bool is_technote_;
-};
+Seen seen_tag(Work& work, Rid rid, bool is_technote, PredefinedTag tag) {
+  Query query = work.database.query(
+      "SELECT tagtype, coalesce(nullif(srcid,0),(SELECT o.srcid FROM tagxref AS o"
+      "   WHERE o.rid=t.origid AND o.tagid=t.tagid)), value, srcid"
+      " FROM tagxref AS t INDEXED BY sqlite_autoindex_tagxref_1 WHERE t.rid=?1 AND t.tagid=?2",
+      rid, tag);
+  if (!query.step()) return {};
+  const bool is_inherited = query.integer(3) == 0;
+  if (is_inherited && tag != kTagBgcolor) return {};
+  const Rid source = query.integer(1);
+  const bool comes_later = is_inherited ? work.order.before(rid, source) : source != rid;
+  if (!comes_later && !(is_technote && tag == kTagBgcolor)) return {};
+  const bool is_cancelled = comes_later && query.integer(0) == 0;
+  if (is_cancelled || query.is_null(2)) return {true, std::nullopt};
+  return {true, std::string(query.text(2))};
+}
 
 }  // namespace
 
@@ -74,14 +62,16 @@ void EventTags::refresh_event(Rid rid) {
   if (!has_row || (type == 't' && !query.is_null(1))) return;
   event_times_.forget_moved_time(rid);
 
-  SeenTags tags(work_.database, work_.order, rid, type == 'e' && !query.is_null(1));
-  const Seen date = tags.look(kTagDate);
+  const auto seen = [&](PredefinedTag tag) {
+    return seen_tag(work_, rid, type == 'e' && !query.is_null(1), tag);
+  };
+  const Seen date = seen(kTagDate);
   work_.database.execute(
       "UPDATE event SET bgcolor=?2, ecomment=?3, euser=?4,"
       " mtime=CASE WHEN ?5 THEN julianday(?6) ELSE coalesce(omtime,mtime) END,"
       " omtime=CASE WHEN ?5 THEN coalesce(omtime,mtime) END WHERE objid=?1",
-      rid, tags.look(kTagBgcolor).value, tags.look(kTagComment).value, tags.look(kTagUser).value,
-      date.is_seen, date.value);
+      rid, seen(kTagBgcolor).value, seen(kTagComment).value, seen(kTagUser).value, date.is_seen,
+      date.value);
 }
 
 std::optional<OwnTag> own_tag(Work& work, Rid rid, PredefinedTag tag) {

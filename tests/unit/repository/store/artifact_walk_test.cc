@@ -31,7 +31,7 @@ void fill(World& world) {
     for (const std::string& each : artifacts) REQUIRE(receipt.store(whole(each)));
   });
   Database database(world.file(), Database::Mode::kReadWrite, std::chrono::seconds(5));
-  Transaction transaction(database, Transaction::Kind::kWrite);
+  Transaction transaction(database);
   std::mt19937 random(1);
   for (std::size_t at = 1; at < artifacts.size(); ++at) {
     const std::string& source = artifacts[random() % at];

@@ -68,7 +68,7 @@ TEST_CASE("the end of a transaction is not interrupted") {
   // As often as there are looks, at whichever step they come.
   for (int i = 0; i < 600; ++i) {
     database.interrupt_when({});
-    Transaction transaction(database, Transaction::Kind::kWrite);
+    Transaction transaction(database);
     database.query("DELETE FROM t").run();
     database.query("INSERT INTO t VALUES(1)").run();
     database.interrupt_when([] { return true; });
@@ -76,7 +76,7 @@ TEST_CASE("the end of a transaction is not interrupted") {
     database.interrupt_when({});
     CHECK(rows() == 1);
     {
-      Transaction undone(database, Transaction::Kind::kWrite);
+      Transaction undone(database);
       database.query("DELETE FROM t").run();
       database.interrupt_when([] { return true; });
     }
