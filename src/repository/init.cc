@@ -32,7 +32,7 @@ constexpr const char* kEmptyChecksum = "d41d8cd98f00b204e9800998ecf8427e";
 std::string random_code() {
   std::array<unsigned char, 20> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
-    throw SqliteError(SQLITE_ERROR, "no random numbers to be had");
+    throw SqliteError(SQLITE_ERROR, "cannot generate random numbers");
   }
   return base::to_hex(bytes);
 }
@@ -105,18 +105,18 @@ FROM ticket'))sql");
 
 /// Checks that USER is a valid login, and that a repository can be created at PATH.
 base::Result<void> check_new(const std::filesystem::path& path, std::string_view user) {
-  if (user.empty()) return base::fail(ErrorCode::kInvalid, "a repository needs a user");
+  if (user.empty()) return base::fail(ErrorCode::kInvalid, "the name of the first user is missing");
   for (const char* reserved : {"anonymous", "nobody", "developer", "reader"}) {
     if (user != reserved) continue;
-    return base::fail(ErrorCode::kInvalid,
-                      fmt::format("every repository has a user \"{}\" of its own: the "
-                                  "administrator needs another name",
-                                  reserved));
+    return base::fail(
+        ErrorCode::kInvalid,
+        fmt::format("the user \"{}\" exists in every repository: choose another name for the "
+                    "administrator",
+                    reserved));
   }
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {
-    return base::fail(ErrorCode::kInvalid,
-                      fmt::format("{}: exists already; nothing was changed", path.string()));
+    return base::fail(ErrorCode::kInvalid, fmt::format("{}: already exists", path.string()));
   }
   return {};
 }

@@ -67,13 +67,13 @@ Rows rows_from(Database& database, Rid first) {
 
 /// Returns an empty text if the artifact is fine.
 std::string what_is_wrong(Repository& repository, const CheckedRow& row) {
-  if (!row.name) return fmt::format("artifact {}: its name is no hash", row.rid);
+  if (!row.name) return fmt::format("artifact {}: its name is not a hash", row.rid);
   const auto content = repository.content(row.rid);
   // A delta that arrived before its source is not damaged.
   if (!content && repository.internals().waiting_ones().contains(row.rid)) return {};
   if (!content) return fmt::format("{}: {}", row.name->str(), content.error().message);
   if (row.name->names(*content)) return {};
-  return fmt::format("{}: its content has another hash", row.name->str());
+  return fmt::format("{}: its content does not match its hash", row.name->str());
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ void Rebuild::empty_search_index() {
   try {
     r_.database.execute("DELETE FROM ftsdocs; DROP TABLE IF EXISTS ftsidx;" + definition);
   } catch (const SqliteError& error) {
-    base::log(base::LogLevel::kWarning, "the search index is left as it is: {}", error.what());
+    base::log(base::LogLevel::kWarning, "cannot empty the search index: {}", error.what());
     r_.database.execute("ROLLBACK TO search");
   }
   r_.database.execute("RELEASE search");

@@ -26,9 +26,8 @@ void check_indexes(Database& database) {
     if (database.has_row("SELECT 1 FROM sqlite_schema WHERE type='index' AND name=?1", index)) {
       continue;
     }
-    throw SqliteError(SQLITE_NOTADB, fmt::format("the index '{}' is not there (`fossil rebuild` "
-                                                 "makes it again)",
-                                                 index));
+    throw SqliteError(SQLITE_NOTADB,
+                      fmt::format("the index '{}' is missing (run `fossil rebuild`)", index));
   }
 }
 
@@ -38,8 +37,8 @@ void check_tables(Database& database) {
         "tag", "tagxref", "filename", "phantom", "unclustered"}) {
     if (!database.has_table(table)) {
       throw SqliteError(SQLITE_NOTADB,
-                        fmt::format("not a Fossil repository: it has no table '{}' (a very old "
-                                    "one is brought up to date by `fossil rebuild`)",
+                        fmt::format("not a Fossil repository: the table '{}' is missing (upgrade "
+                                    "very old ones with `fossil rebuild`)",
                                     table));
     }
   }
@@ -60,8 +59,8 @@ std::string use_write_ahead_log(Repository::State& state) {
     return fmt::format("journal mode is {}, not wal: readers and writers will wait for each other",
                        mode);
   } catch (const SqliteError& error) {
-    if (error.is_busy()) return "in use by a program that keeps it from WAL mode";
-    if (error.is_read_only()) return "read-only: it can be cloned and pulled from, not pushed to";
+    if (error.is_busy()) return "cannot switch to WAL mode: in use by another program";
+    if (error.is_read_only()) return "read-only: clients can clone and pull, but not push";
     throw;
   }
 }
@@ -83,7 +82,7 @@ Snapshot::~Snapshot() {
     database_->end_transaction("COMMIT");
   } catch (const SqliteError& error) {
     // Nothing was written. The next BEGIN will report what is wrong with the connection.
-    base::log(base::LogLevel::kWarning, "ending a snapshot: {}", error.what());
+    base::log(base::LogLevel::kWarning, "cannot end a read transaction: {}", error.what());
   }
 }
 
@@ -124,7 +123,7 @@ void RepositoryState::keep_log_short() {
       options.checkpoint_barrier != nullptr ? *options.checkpoint_barrier : single_process_barrier;
   const auto done = guarded(path, [&] { log.keep_short(barrier, number()); });
   database.set_busy_timeout(options.busy_timeout);
-  if (!done) base::log(base::LogLevel::kWarning, "checkpoint: {}", done.error().message);
+  if (!done) base::log(base::LogLevel::kWarning, "checkpoint failed: {}", done.error().message);
 }
 
 void RepositoryState::wait_for_checkpoint() {
@@ -202,8 +201,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
     }
     if (const std::string made = complete_schema(state->database); !made.empty()) {
       base::log(base::LogLevel::kWarning,
-                "{}: an old repository, to which was added what it lacked, empty: {} (`fossil "
-                "rebuild` fills it)",
+                "{}: added what the old schema lacked, empty: {} (`fossil rebuild` fills it)",
                 path.string(), made);
     }
     // Not before complete_schema(), which fails for a file that cannot be read at all.
@@ -243,8 +241,8 @@ void Repository::remove_leftovers() {
   for (const auto& [path, inode] : state_->companions) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0 || status.st_ino != inode) continue;
-    base::log(base::LogLevel::kNotice, "{}: removed, since it was of the file that was replaced",
-              path.string());
+    base::log(base::LogLevel::kNotice,
+              "{}: removed, because it belongs to the file that was replaced", path.string());
     ::unlink(path.c_str());
   }
 }
@@ -262,7 +260,7 @@ void Repository::checkpoint() {
   const auto done =
       guarded(state_->path, [&] { state_->wants_checkpoint = !state_->log.truncate(); });
   state_->database.set_busy_timeout(state_->options.busy_timeout);
-  if (!done) base::log(base::LogLevel::kWarning, "checkpoint: {}", done.error().message);
+  if (!done) base::log(base::LogLevel::kWarning, "checkpoint failed: {}", done.error().message);
 }
 
 void Repository::bound_by(std::function<bool()> is_over) {
@@ -339,7 +337,7 @@ base::Result<std::optional<std::pair<HashName, std::string>>> Repository::stored
         rid);
     if (!query.step()) return Delta{};
     const auto source = HashName::parse(query.text(0));
-    if (!source) return base::fail(ErrorCode::kCorrupt, "a delta's source has no proper name");
+    if (!source) return base::fail(ErrorCode::kCorrupt, "the name of a delta source is not a hash");
     QUARRY_TRY_ASSIGN(std::string delta,
                       artifact::blob_expand(query.blob(1), state_->options.max_artifact_size));
     state_->database.count_work(delta.size());

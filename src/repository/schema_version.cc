@@ -139,8 +139,7 @@ std::string complete_schema(Database& database) {
     if (read_schema(database).contains(kDeltaIndex)) return {};
     throw SqliteError(
         error.code(),
-        fmt::format("an old repository that lacks {}, and is read-only (run `fossil rebuild`)",
-                    added));
+        fmt::format("its old schema lacks {}, and it is read-only (run `fossil rebuild`)", added));
   }
   return added;
 }

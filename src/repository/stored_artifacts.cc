@@ -158,7 +158,8 @@ base::Result<Rid> Repository::visit_stored(
       if (!waiting.empty() && waiting.contains(rid)) continue;
       const auto name = HashName::parse(query.text(1));
       if (!name) {
-        return base::fail(ErrorCode::kCorrupt, fmt::format("artifact {} has no name", rid));
+        return base::fail(ErrorCode::kCorrupt,
+                          fmt::format("artifact {}: its name is not a hash", rid));
       }
       payload.moved_to(rid, query.blob(5));
       const StoredArtifact stored{.rid = rid,

@@ -52,11 +52,11 @@ base::Result<Content> Deltification::sound_content(Rid rid, const Row& row) {
   r_.database.count_work(content->size());
   if (!name || !name->names(*content)) {
     return base::fail(ErrorCode::kCorrupt,
-                      fmt::format("{}: its content has another hash", row.name));
+                      fmt::format("{}: its content does not match its hash", row.name));
   }
   if (static_cast<std::int64_t>(content->size()) != row.size) {
     return base::fail(ErrorCode::kCorrupt,
-                      fmt::format("{}: it has {} bytes, not the {} noted of it", row.name,
+                      fmt::format("{}: its content has {} bytes, but blob.size is {}", row.name,
                                   content->size(), row.size));
   }
   sound_.insert(rid);
@@ -251,19 +251,19 @@ base::Result<void> Deltification::read_back(Rid rid, const std::string& name,
   const auto wrong = [&](std::string_view why) {
     return base::fail(
         ErrorCode::kCorrupt,
-        fmt::format("{}: it was to be stored as a delta, and {}; nothing was changed", name, why));
+        fmt::format("{}: cannot be stored as a delta: {}; nothing was changed", name, why));
   };
   {
     Query query = r_.database.query("SELECT size, content FROM blob WHERE rid=?1", rid);
     if (!query.step() || query.blob(1) != stored) {
-      return wrong("its bytes do not read back");
+      return wrong("the written bytes differ when read");
     }
     if (query.integer(0) > static_cast<std::int64_t>(kExpandedAtOnce)) return {};
   }
   const auto content = r_.contents.get(rid);
   if (!content) return wrong(content.error().message);
   const auto hash = artifact::HashName::parse(name);
-  if (!hash || !hash->names(**content)) return wrong("then has another hash");
+  if (!hash || !hash->names(**content)) return wrong("its content no longer matches its hash");
   return {};
 }
 

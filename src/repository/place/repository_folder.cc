@@ -56,12 +56,12 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
   if (!file) {
     if (errno == EXDEV) {
       return fail(ErrorCode::kDenied,
-                  fmt::format("{} leads out of {}", name.file(), folder.string()));
+                  fmt::format("{} is outside of {}", name.file(), folder.string()));
     }
     if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG) {
       return fail(ErrorCode::kNotFound, "no such repository");
     }
-    return fail_looking(fmt::format("cannot look at {} in {}", name.file(), folder.string()));
+    return fail_looking(fmt::format("cannot access {} in {}", name.file(), folder.string()));
   }
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {

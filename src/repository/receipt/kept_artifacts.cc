@@ -56,7 +56,7 @@ base::Result<std::int64_t> Receipt::State::size_of_kept(const Arrival& arrival) 
   }
   if (std::max(size, payload_size) > r.options.max_artifact_size) {
     return base::fail(ErrorCode::kLimit,
-                      fmt::format("it has {} bytes; at most {} are accepted",
+                      fmt::format("it has {} bytes, more than the limit of {}",
                                   std::max(size, payload_size), r.options.max_artifact_size));
   }
   return static_cast<std::int64_t>(size);
@@ -130,12 +130,12 @@ base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
   const auto look = [&](const WalkedArtifact& row, const std::string& content) {
     const auto name = HashName::parse(row.name);
     if (!name || !name->names(content)) {
-      return found.is_wrong(row, ErrorCode::kInvalid, "its content does not have that hash");
+      return found.is_wrong(row, ErrorCode::kInvalid, "its content does not match its hash");
     }
     if (static_cast<std::int64_t>(content.size()) != row.size) {
       return found.is_wrong(
           row, ErrorCode::kInvalid,
-          fmt::format("it has {} bytes, not the {} that its card says", content.size(), row.size));
+          fmt::format("it has {} bytes, but its card says {}", content.size(), row.size));
     }
     const auto type = r.manifests.add(row.rid, content);
     const std::scoped_lock lock(found.mutex);

@@ -125,11 +125,10 @@ std::optional<std::string_view> Receipt::State::harm_of(std::string_view content
   if (!parsed) return std::nullopt;
   for (const artifact::TagCard& tag : parsed->tags) {
     if (tag.kind != '-' && tag.name == "parent" && tag.value.empty()) {
-      return "its tag `parent` has no value: fossil crashes at it";
+      return "its tag `parent` has no value, which makes fossil crash";
     }
     if (is_change_of_other(tag)) {
-      return "its tag gives a ticket the change of another one: fossil could not clone this any "
-             "more";
+      return "its tag moves a change to another ticket, which makes every clone with fossil fail";
     }
   }
   return std::nullopt;
@@ -164,8 +163,8 @@ void Receipt::State::resolve_waiting(Rid rid) {
       const auto content = r.contents.get(delta_rid);
       if (!name || !content || !name->names(**content) || harm_of(**content)) {
         base::log(base::LogLevel::kWarning,
-                  "{}: the delta received for {} does not make it, or not what can be kept; "
-                  "waiting for it again",
+                  "{}: the delta received for {} has a wrong or unacceptable result; it is a "
+                  "phantom again",
                   r.path.string(), text);
         back_to_phantom(delta_rid);
         continue;

@@ -221,9 +221,8 @@ base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& 
       artifact.name = query.text(1);
     }
     if (!is_there) {
-      content =
-          base::fail(base::ErrorCode::kCorrupt,
-                     fmt::format("artifact {}, which others are made from, is not there", rid));
+      content = base::fail(base::ErrorCode::kCorrupt,
+                           fmt::format("artifact {}, the source of deltas, is missing", rid));
     } else if (artifact.size < 0) {
       content =
           base::fail(base::ErrorCode::kNotFound, fmt::format("artifact {} has no content", rid));
@@ -283,7 +282,7 @@ void ArtifactWalk::visit_cycles() {
   std::ranges::sort(left);
   for (const Rid rid : left) {
     visit(rid, base::fail(base::ErrorCode::kCorrupt,
-                          fmt::format("the delta chain of artifact {} has no end", rid)));
+                          fmt::format("the delta chain of artifact {} is a cycle", rid)));
   }
 }
 

@@ -77,7 +77,7 @@ base::Result<Content> ContentExpansion::get(Rid rid) {
     deltas.push_back(at);
     if (deltas.size() > kMaxChain) {
       return base::fail(base::ErrorCode::kCorrupt,
-                        fmt::format("the delta chain of artifact {} has no end", rid));
+                        fmt::format("the delta chain of artifact {} is a cycle", rid));
     }
     at = source;
     content = find_cached(at);

@@ -37,7 +37,8 @@ base::Error SqliteError::to_error(const std::filesystem::path& path) const {
       return {base::ErrorCode::kCorrupt, message};
     case SQLITE_READONLY:
       return {base::ErrorCode::kReadOnly,
-              fmt::format("{}: no right to write it, or its folder ({})", path.string(), what())};
+              fmt::format("{}: no permission to write the file or its folder ({})", path.string(),
+                          what())};
     case SQLITE_FULL:
       return {base::ErrorCode::kNoSpace, message};
     case SQLITE_TOOBIG:

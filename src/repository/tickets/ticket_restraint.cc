@@ -26,7 +26,8 @@ void TicketRestraint::allow(std::size_t size) {
 std::string TicketRestraint::what_was_too_much(int code) const {
   switch (code & 0xFF) {
     case SQLITE_INTERRUPT:
-      return is_late() ? fmt::format("longer than {} s", kMostTime.count()) : std::string();
+      return is_late() ? fmt::format("it takes longer than {} s", kMostTime.count())
+                       : std::string();
     case SQLITE_NOMEM:
       return "it takes too much memory";
     default:

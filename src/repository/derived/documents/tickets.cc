@@ -83,7 +83,7 @@ void remake_tickets(Database& database) {
   } catch (const SqliteError& error) {
     // Some errors roll back the whole transaction, and an interruption ends the whole request.
     if (!database.in_transaction() || error.is_interrupt()) throw;
-    base::log(base::LogLevel::kWarning, "the ticket tables stay as they are: {}", error.what());
+    base::log(base::LogLevel::kWarning, "the ticket tables are unchanged: {}", error.what());
     database.execute("ROLLBACK TO tickets");
   }
   database.execute("RELEASE tickets");

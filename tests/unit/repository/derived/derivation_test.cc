@@ -279,7 +279,7 @@ TEST_CASE("verify finds a flipped byte, a wrong hash and a wrong derived row") {
   SUBCASE("wrong name") {
     world.sql("UPDATE blob SET uuid='1'||substr(uuid,2) WHERE rid=2");
     world.sql("UPDATE blob SET uuid='2'||substr(uuid,2) WHERE rid=2");
-    CHECK(faults(world.file()).find("does not have that hash") != std::string::npos);
+    CHECK(faults(world.file()).find("does not match its hash") != std::string::npos);
   }
   SUBCASE("wrong size") {
     world.sql("UPDATE blob SET size=size+1 WHERE rid=2");
@@ -287,14 +287,14 @@ TEST_CASE("verify finds a flipped byte, a wrong hash and a wrong derived row") {
   }
   SUBCASE("derived row too many") {
     world.sql("INSERT INTO plink(pid,cid,isprim,mtime) VALUES(1,2,1,0.0)");
-    CHECK(faults(world.file()).find("plink: is there but should not be") != std::string::npos);
+    CHECK(faults(world.file()).find("plink: unexpected row") != std::string::npos);
   }
   SUBCASE("derived row missing") {
     world.sql("DELETE FROM leaf");
-    CHECK(faults(world.file()).find("leaf: should be there but is not") != std::string::npos);
+    CHECK(faults(world.file()).find("leaf: missing row") != std::string::npos);
   }
   SUBCASE("unclustered row missing") {
     world.sql("DELETE FROM unclustered WHERE rid=2");
-    CHECK(faults(world.file()).find("unclustered: should be there") != std::string::npos);
+    CHECK(faults(world.file()).find("unclustered: missing row") != std::string::npos);
   }
 }

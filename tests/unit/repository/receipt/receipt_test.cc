@@ -48,7 +48,7 @@ TEST_CASE("init does not overwrite an existing file") {
   const std::string before = world.sql("SELECT value FROM config WHERE name='project-code'");
   const auto again = init(world.file(), {.project_name = "", .user = "bob", .password = "x"});
   REQUIRE_FALSE(again);
-  CHECK(again.error().message.find("exists already") != std::string::npos);
+  CHECK(again.error().message.find("already exists") != std::string::npos);
   CHECK(world.sql("SELECT value FROM config WHERE name='project-code'") == before);
 }
 

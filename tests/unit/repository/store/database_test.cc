@@ -101,5 +101,6 @@ TEST_CASE("an error that a client sees does not contain the file's path") {
   CHECK(error(SQLITE_TOOBIG).code == ErrorCode::kLimit);
   CHECK(error(SQLITE_TOOBIG).message == "what");
   CHECK(error(SQLITE_READONLY).code == ErrorCode::kReadOnly);
-  CHECK(error(SQLITE_READONLY).message == "/secret/x: no right to write it, or its folder (what)");
+  CHECK(error(SQLITE_READONLY).message ==
+        "/secret/x: no permission to write the file or its folder (what)");
 }

@@ -37,8 +37,9 @@ TEST_CASE("a repository of a later Fossil is refused with a reason, and unchange
       "PRAGMA wal_checkpoint(TRUNCATE)");
   const std::string before = bytes_of(path);
   const std::string why = fmt::format(
-      "{}: a later Fossil has changed its tables: its aux-schema is \"2027-05-01\", and "
-      "\"2015-01-24\" is the last that is known here",
+      "{}: upgraded by a later Fossil: its aux-schema is \"2027-05-01\", and the latest supported "
+      "one "
+      "is \"2015-01-24\"",
       path.string());
   {
     const auto opened = Repository::open(path);
