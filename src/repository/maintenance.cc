@@ -11,7 +11,7 @@
 namespace quarry::repository {
 namespace {
 
-constexpr std::size_t kMostReportedDamage = 100;
+constexpr std::size_t kMaxReportedDamage = 100;
 // Rows sampled per index: enough for a plan, and fast.
 constexpr const char* kAnalysisLimit = "PRAGMA analysis_limit=1000";
 // Row ids per step. Other connections can write between two steps.
@@ -116,7 +116,7 @@ base::Result<VerifiedSlice> Maintenance::verify(Rid first, const std::function<b
   Repository::State& r = repository_.internals();
   VerifiedSlice slice{.next = first, .artifacts = 0, .damage = {}};
   const auto complain = [&slice](std::string what) {
-    if (slice.damage.size() < kMostReportedDamage) slice.damage.push_back(std::move(what));
+    if (slice.damage.size() < kMaxReportedDamage) slice.damage.push_back(std::move(what));
   };
   while (!is_over()) {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());

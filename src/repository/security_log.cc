@@ -12,7 +12,7 @@ namespace quarry::repository {
 namespace {
 
 // Bytes per text from the logs, which users can write to.
-constexpr std::int64_t kMostLoggedText = 1000;
+constexpr std::int64_t kMaxLoggedText = 1000;
 
 bool has_users(Database& database) {
   return database.has_table("fx_quarry_users");
@@ -57,7 +57,7 @@ void read_failed_logins(Database& database, std::int64_t last, std::size_t limit
   Query query = database.query(
       "SELECT substr(uname,1,?2), substr(ipaddr,1,?2), success, mtime FROM accesslog"
       " WHERE rowid=?1");
-  query.set(2, kMostLoggedText);
+  query.set(2, kMaxLoggedText);
   LogRows rows(std::move(query), news.mark.access, last, limit);
   while (rows.step()) {
     const Query& row = rows.row();
@@ -81,7 +81,7 @@ void read_failed_logins(Database& database, std::int64_t last, std::size_t limit
 void read_actions(Database& database, std::int64_t last, std::size_t limit, SecurityNews& news) {
   Query query =
       database.query("SELECT time, substr(who,1,?2), substr(what,1,?2) FROM admin_log WHERE id=?1");
-  query.set(2, kMostLoggedText);
+  query.set(2, kMaxLoggedText);
   LogRows rows(std::move(query), news.mark.admin, last, limit);
   while (rows.step()) {
     const Query& row = rows.row();

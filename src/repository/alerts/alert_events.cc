@@ -17,9 +17,9 @@ constexpr std::int64_t kLongestPost = 1 << 20;
 constexpr std::int64_t kLongestComment = 100'000;
 constexpr std::int64_t kLongestTitle = 1000;
 constexpr std::int64_t kLongestName = 300;
-constexpr std::size_t kMostTags = 1000;
+constexpr std::size_t kMaxTags = 1000;
 // Bytes.
-constexpr std::size_t kMostTagText = 10'000;
+constexpr std::size_t kMaxTagText = 10'000;
 
 /// The display name in INFO (user.info): the text before an address in angle brackets on the first
 /// line.
@@ -82,8 +82,8 @@ base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, R
 /// The symbolic tags of the artifact RID, separated by commas.
 std::string joined_tags(Names& names, Rid rid) {
   std::string joined;
-  for (const std::string& tag : names.symbolic_tags(rid, kMostTags)) {
-    if (joined.size() >= kMostTagText) break;
+  for (const std::string& tag : names.symbolic_tags(rid, kMaxTags)) {
+    if (joined.size() >= kMaxTagText) break;
     if (!joined.empty()) joined += ", ";
     joined += tag;
   }

@@ -12,8 +12,8 @@
 namespace quarry::repository {
 namespace {
 
-constexpr std::size_t kMostAddress = 254;  // RFC 5321, 4.5.3.1.3
-constexpr std::size_t kMostLocalPart = 64;
+constexpr std::size_t kMaxAddress = 254;  // RFC 5321, 4.5.3.1.3
+constexpr std::size_t kMaxLocalPart = 64;
 
 bool is_of_name(char c) {
   return base::is_ascii_alphanumeric(c) ||
@@ -51,7 +51,7 @@ bool may_read(std::string_view own, const LentCapabilities& lent) {
 
 bool is_mail_address(std::string_view text) {
   const std::size_t at = text.find('@');
-  if (at == text.npos || text.size() > kMostAddress || at > kMostLocalPart) return false;
+  if (at == text.npos || text.size() > kMaxAddress || at > kMaxLocalPart) return false;
   const std::string_view name = text.substr(0, at), domain = text.substr(at + 1);
   return !name.empty() && std::ranges::all_of(name, is_of_name) && is_dotted(name) &&
          !name.starts_with('-') && domain.find('.') != domain.npos &&

@@ -18,11 +18,11 @@ namespace {
 
 // Size of the content cache in bytes: an artifact is usually a delta on a recent one.
 constexpr std::size_t kCacheSize = std::size_t{32} << 20;
-constexpr std::size_t kMostDamage = 100;
+constexpr std::size_t kMaxDamage = 100;
 // Limits of one plan: number of artifacts, bytes (including contents, which are held in memory),
 // and time.
-constexpr std::size_t kMostPlanned = 200;
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxPlanned = 200;
+constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 constexpr std::chrono::milliseconds kPlanningTime{200};
 // With more consecutive unused row ids than this, one scan of all rows is cheaper.
 constexpr int kWideGap = 10000;
@@ -99,7 +99,7 @@ bool CompactionRun::process(Rid rid) {
   auto planned = deltification_.plan(rid);
   if (!planned) {
     ++slice_.damaged;
-    if (slice_.damage.size() < kMostDamage) slice_.damage.push_back(planned.error().message);
+    if (slice_.damage.size() < kMaxDamage) slice_.damage.push_back(planned.error().message);
     return true;
   }
   for (Rewriting& rewriting : *planned) {
@@ -133,7 +133,7 @@ base::Result<void> CompactionRun::plan() {
       }
     }
     step_below(rid, has_row);
-    if (planned_.size() >= kMostPlanned || planned_bytes_ >= kMostBytes ||
+    if (planned_.size() >= kMaxPlanned || planned_bytes_ >= kMaxBytes ||
         steady_clock::now() >= end || is_over()) {
       break;
     }

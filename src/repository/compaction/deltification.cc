@@ -26,7 +26,7 @@ constexpr std::size_t kEndless = 200000;
 constexpr std::int64_t kSmallestDelta = 50;
 // An artifact with more dependent deltas is left unchanged, because all of them are visited while
 // the lock is held. So one in this many versions stays whole.
-constexpr std::size_t kMostDependents = 1000;
+constexpr std::size_t kMaxDependents = 1000;
 // Larger artifacts are not expanded while the lock is held; only their stored bytes are checked.
 constexpr std::size_t kExpandedAtOnce = std::size_t{4} << 20;
 
@@ -203,7 +203,7 @@ std::optional<std::vector<Rid>> Deltification::longest_chain_on(Rid rid) {
       Query query = r_.database.query("SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1",
                                       found[level].first);
       while (query.step()) found.emplace_back(query.integer(0), level);
-      if (found.size() > kMostDependents) return std::nullopt;
+      if (found.size() > kMaxDependents) return std::nullopt;
     }
   }
   std::vector<Rid> chain;

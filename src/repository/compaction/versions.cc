@@ -6,11 +6,11 @@ namespace quarry::repository {
 namespace {
 
 // Compare at most this many successors: many branches may change a file at once.
-constexpr int kMostSuccessors = 4;
+constexpr int kMaxSuccessors = 4;
 // Compare at most this many next versions.
-constexpr int kMostNext = 5;
+constexpr int kMaxNext = 5;
 // Search them among this many events.
-constexpr int kMostEvents = 50;
+constexpr int kMaxEvents = 50;
 
 }  // namespace
 
@@ -70,7 +70,7 @@ std::vector<Rid> Versions::next_of_name(Rid rid, const SortKey& key) {
       " FROM mlink AS m INDEXED BY mlink_i2"
       " WHERE fnid=(SELECT fnid FROM mlink INDEXED BY mlink_i3 WHERE fid=?1 LIMIT 1)"
       " AND fid>0 AND time>=?2 ORDER BY time LIMIT ?3",
-      rid, key.time, kMostNext);
+      rid, key.time, kMaxNext);
 }
 
 std::vector<Rid> Versions::after(Rid rid) {
@@ -81,14 +81,14 @@ std::vector<Rid> Versions::after(Rid rid) {
         rid, *key,
         database_.integers(
             "SELECT cid FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1 LIMIT ?2", rid,
-            kMostSuccessors));
+            kMaxSuccessors));
   }
   if (key->kind == Kind::kFile) {
     std::vector<Rid> found = later_ones(
         rid, *key,
         database_.integers(
             "SELECT DISTINCT fid FROM mlink INDEXED BY mlink_i4 WHERE pid=?1 AND fid>0 LIMIT ?2",
-            rid, kMostSuccessors));
+            rid, kMaxSuccessors));
     if (!found.empty()) return found;
     return later_ones(rid, *key, next_of_name(rid, *key));
   }
@@ -106,14 +106,14 @@ std::vector<Rid> Versions::next_in_project(Rid rid) {
   std::vector<Rid> found = database_.integers(
       "SELECT objid FROM event INDEXED BY event_i1 WHERE mtime=?1 AND objid>?2 AND type='ci'"
       " ORDER BY objid LIMIT ?3",
-      key->time, rid, kMostNext);
+      key->time, rid, kMaxNext);
   std::ranges::copy(
       database_.integers("SELECT objid FROM (SELECT objid, type FROM event INDEXED BY event_i1"
                          " WHERE mtime>?1 ORDER BY mtime LIMIT ?2) WHERE type='ci' LIMIT ?3",
-                         key->time, kMostEvents, kMostNext),
+                         key->time, kMaxEvents, kMaxNext),
       std::back_inserter(found));
   found = later_ones(rid, *key, found);
-  if (found.size() > kMostNext) found.resize(kMostNext);
+  if (found.size() > kMaxNext) found.resize(kMaxNext);
   return found;
 }
 

@@ -16,13 +16,13 @@ using base::ErrorCode;
 namespace {
 
 // At most this many rows of the timeline are searched for a check-in.
-constexpr int kMostRows = 10'000;
+constexpr int kMaxRows = 10'000;
 
 std::optional<base::UnixMillis> last_check_in(Repository::State& state) {
   Query rows = state.database.query(
       "SELECT objid, type, mtime, (SELECT uuid FROM blob WHERE rid=objid)"
       " FROM event INDEXED BY event_i1 ORDER BY mtime DESC");
-  for (int row = 0; row < kMostRows && rows.step(); ++row) {
+  for (int row = 0; row < kMaxRows && rows.step(); ++row) {
     if (rows.text(1) != "ci" || !is_shown(state, rows.integer(0), rows.text(3))) continue;
     return base::from_julian_day(rows.real(2));
   }

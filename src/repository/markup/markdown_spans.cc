@@ -9,7 +9,7 @@
 namespace quarry::repository {
 namespace {
 
-constexpr std::size_t kMostSpanSteps = 20'000'000;
+constexpr std::size_t kMaxSpanSteps = 20'000'000;
 
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -179,7 +179,7 @@ const std::string* MarkdownNames::find(std::string_view name) const {
 
 bool MarkdownSpans::may_go_on(std::size_t steps) {
   steps_ += steps;
-  return steps_ < kMostSpanSteps;
+  return steps_ < kMaxSpanSteps;
 }
 
 std::size_t MarkdownSpans::after_code_span(std::string_view text, std::size_t at) {

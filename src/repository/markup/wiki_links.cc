@@ -21,7 +21,7 @@ constexpr auto kElements = std::to_array<std::string_view>(
 
 // Maximum number of bytes per text that are searched for the end of markup. After that the rest
 // counts as text, so that a text full of unclosed markup is parsed quickly.
-constexpr std::size_t kMostSearched = 20'000'000;
+constexpr std::size_t kMaxSearched = 20'000'000;
 
 /// Whether TEXT has the attribute NAME at AT.
 bool is_attribute(std::string_view text, std::size_t at, std::string_view name) {
@@ -55,7 +55,7 @@ HtmlTag tag_at(std::string_view text, std::size_t& searched) {
     return {};
   }
   char quote = 0;
-  for (; at < text.size() && searched < kMostSearched; ++at, ++searched) {
+  for (; at < text.size() && searched < kMaxSearched; ++at, ++searched) {
     const char c = text[at];
     if (quote != 0) {
       if (c == quote) quote = 0;

@@ -73,12 +73,12 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
 std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t limit) {
   constexpr std::string_view kSuffix = ".fossil";
   // Maximum number of entries read, of any kind, in case the folder is a whole disk.
-  constexpr int kMostEntries = 1'000'000;
+  constexpr int kMaxEntries = 1'000'000;
   std::vector<RepositoryName> names;
   std::error_code error;
   using Walk = std::filesystem::recursive_directory_iterator;
   Walk entry(folder, std::filesystem::directory_options::skip_permission_denied, error);
-  for (int seen = 0; !error && entry != Walk() && seen < kMostEntries; ++seen) {
+  for (int seen = 0; !error && entry != Walk() && seen < kMaxEntries; ++seen) {
     const std::string path = entry->path().lexically_relative(folder).string();
     if (path.ends_with(kSuffix) && names.size() < limit) {
       auto name = RepositoryName::parse(path.substr(0, path.size() - kSuffix.size()));

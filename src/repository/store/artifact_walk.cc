@@ -12,15 +12,15 @@
 namespace quarry::repository {
 namespace {
 
-constexpr unsigned kMostHelpers = 3;
+constexpr unsigned kMaxHelpers = 3;
 // Contents that wait to be inspected, in bytes: per batch, and in total.
 constexpr std::size_t kBatch = std::size_t{256} << 10;
-constexpr std::size_t kMostWaiting = std::size_t{24} << 20;
-constexpr std::size_t kMostPerBatch = 256;  // artifacts
+constexpr std::size_t kMaxWaiting = std::size_t{24} << 20;
+constexpr std::size_t kMaxPerBatch = 256;  // artifacts
 
 unsigned spare_processors() {
   const unsigned processors = std::thread::hardware_concurrency();
-  return std::min(processors > 1 ? processors - 1 : 0, kMostHelpers);
+  return std::min(processors > 1 ? processors - 1 : 0, kMaxHelpers);
 }
 
 struct Job {
@@ -56,7 +56,7 @@ class ArtifactWalk::Inspectors {
   void add(Artifact artifact, Content content) {
     size_ += content->size();
     batch_.push_back({std::move(artifact), std::move(content)});
-    if (size_ >= kBatch || batch_.size() >= kMostPerBatch) dispatch();
+    if (size_ >= kBatch || batch_.size() >= kMaxPerBatch) dispatch();
   }
   /// Waits until everything was inspected. Rethrows an exception of a thread.
   void finish() {
@@ -80,7 +80,7 @@ class ArtifactWalk::Inspectors {
       if (thrown_) std::rethrow_exception(thrown_);
       waiting_ += size_;
       batches_.push_back({std::move(batch_), size_});
-      is_backlogged = waiting_ > kMostWaiting || threads_.empty();
+      is_backlogged = waiting_ > kMaxWaiting || threads_.empty();
     }
     batch_.clear();
     size_ = 0;

@@ -14,8 +14,8 @@ using artifact::Structural;
 namespace {
 
 constexpr std::size_t kShownDigits = 10;  // unless `hash-digits` says otherwise
-constexpr std::size_t kFewestShownDigits = 6;
-constexpr std::size_t kMostShownDigits = 40;
+constexpr std::size_t kMinShownDigits = 6;
+constexpr std::size_t kMaxShownDigits = 40;
 constexpr std::size_t kMoreInLinks = 6;
 
 }  // namespace
@@ -49,11 +49,11 @@ std::size_t Events::shown_digits() {
       work_.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='hash-digits'");
   if (!query.step()) return kShownDigits;
   return static_cast<std::size_t>(
-      std::clamp<std::int64_t>(query.integer(0), kFewestShownDigits, kMostShownDigits));
+      std::clamp<std::int64_t>(query.integer(0), kMinShownDigits, kMaxShownDigits));
 }
 
 std::string Events::linked(std::string_view hash) {
-  return std::string(hash.substr(0, std::min(shown_digits() + kMoreInLinks, kMostShownDigits)));
+  return std::string(hash.substr(0, std::min(shown_digits() + kMoreInLinks, kMaxShownDigits)));
 }
 
 void Events::put_event(Rid rid, const Structural& artifact, const EventRow& event) {
