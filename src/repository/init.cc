@@ -159,18 +159,15 @@ base::Result<void> init(const std::filesystem::path& path, const InitOptions& op
 
   QUARRY_TRY_ASSIGN(const auto repository, Repository::open(path, {.clock = options.clock}));
   QUARRY_TRY_ASSIGN(Receipt receipt, repository->receive());
-  receipt.set_sender({.uid = 1, .login_nonce = {}, .address = ""});
+  receipt.set_sender({.uid = 1});
   const std::string check_in =
       artifact::format_check_in({.comment = "initial empty check-in",
                                  .date = options.clock->now(),
                                  .user = options.user,
-                                 .files = {},
-                                 .parents = {},
                                  .repository_checksum = kEmptyChecksum,
                                  .tags = {{'*', "branch", "trunk"}, {'*', "sym-trunk", ""}}});
   const auto name = artifact::HashName::of(artifact::HashAlgorithm::kSha3_256, check_in);
-  QUARRY_TRY(
-      receipt.store({.name = name, .payload = check_in, .delta_source = {}, .declared_size = {}}));
+  QUARRY_TRY(receipt.store({.name = name, .payload = check_in}));
   return receipt.commit();
 }
 

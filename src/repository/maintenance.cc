@@ -114,7 +114,7 @@ base::Result<void> Maintenance::optimize() {
 
 base::Result<VerifiedSlice> Maintenance::verify(Rid first, const std::function<bool()>& is_over) {
   Repository::State& r = repository_.internals();
-  VerifiedSlice slice{.next = first, .artifacts = 0, .damage = {}};
+  VerifiedSlice slice{.next = first};
   const auto complain = [&slice](std::string what) {
     if (slice.damage.size() < kMaxReportedDamage) slice.damage.push_back(std::move(what));
   };

@@ -18,8 +18,8 @@
 
 namespace quarry::repository {
 
-/// Error: kInvalid if AUX_SCHEMA (empty if the row is missing) is later than the one in schema.h. The
-/// message names PATH.
+/// Error: kInvalid if AUX_SCHEMA (empty if the row is missing) is later than the one in schema.h.
+/// The message names PATH.
 base::Result<void> check_aux_schema(const std::filesystem::path& path,
                                     const std::optional<std::string>& aux_schema);
 /// The same for DATABASE. Succeeds if it has no table `config`.

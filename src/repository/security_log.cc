@@ -65,11 +65,8 @@ void read_failed_logins(Database& database, std::int64_t last, std::size_t limit
     const bool goes_on = !news.failed.empty() && news.failed.back().user == row.text(0) &&
                          news.failed.back().address == row.text(1);
     if (!goes_on) {
-      news.failed.push_back({.user = std::string(row.text(0)),
-                             .address = std::string(row.text(1)),
-                             .count = 0,
-                             .last_row = 0,
-                             .last = {}});
+      news.failed.push_back(
+          {.user = std::string(row.text(0)), .address = std::string(row.text(1))});
     }
     FailedLogins& failed = news.failed.back();
     ++failed.count;
@@ -145,7 +142,7 @@ base::Result<SecurityMark> SecurityLog::end() {
 
 base::Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::size_t limit) {
   return guarded(repository_.internals(), [&](auto& state) -> base::Result<SecurityNews> {
-    SecurityNews news{.failed = {}, .actions = {}, .users = {}, .mark = mark, .is_at_end = true};
+    SecurityNews news{.mark = mark, .is_at_end = true};
     // Rows were deleted, and their ids may be reused.
     QUARRY_TRY_ASSIGN(const SecurityMark last, end());
     news.mark.access = std::min(news.mark.access, last.access);

@@ -202,8 +202,7 @@ base::Result<void> Alerts::visit_expiring(
       QUARRY_TRY(visit({.code = std::string(query.text(0)),
                         .address = std::string(query.text(1)),
                         .letters = std::string(query.text(2)),
-                        .user = std::string(query.text(3)),
-                        .capabilities = {}}));
+                        .user = std::string(query.text(3))}));
     }
     return {};
   });

@@ -172,7 +172,6 @@ std::optional<Rewriting> Deltification::on(Rid source, Rid rid, const Row& row,
                       .former_size = row.stored_size,
                       .stored = artifact::blob_compress_well(delta),
                       .content = content,
-                      .whole_source = {},
                       .former_source_size = source_row->stored_size};
   if (!is_worth_it(rewriting, delta.size())) return std::nullopt;
   const auto made = artifact::delta_apply(**source_content, delta, content->size());

@@ -52,7 +52,7 @@ class Reader {
   }
 
   std::optional<SqlLiteral> quoted() {
-    SqlLiteral literal{.kind = SqlLiteral::Kind::kText, .integer = 0, .bytes = {}};
+    SqlLiteral literal{.kind = SqlLiteral::Kind::kText};
     for (std::size_t i = 1; i < text_.size(); ++i) {
       if (text_[i] == '\0') return std::nullopt;
       if (text_[i] == '\'') {
@@ -70,7 +70,7 @@ class Reader {
   static std::optional<SqlLiteral> blob(std::optional<SqlLiteral> digits) {
     auto bytes = digits ? base::from_hex(digits->bytes) : std::nullopt;
     if (!bytes) return std::nullopt;
-    return SqlLiteral{.kind = SqlLiteral::Kind::kBlob, .integer = 0, .bytes = std::move(*bytes)};
+    return SqlLiteral{.kind = SqlLiteral::Kind::kBlob, .bytes = std::move(*bytes)};
   }
 
   static std::optional<SqlLiteral> number_or_null(std::string_view word) {
@@ -79,7 +79,7 @@ class Reader {
     }
     const auto number = number_in(word);
     if (!number) return std::nullopt;
-    return SqlLiteral{.kind = SqlLiteral::Kind::kInteger, .integer = *number, .bytes = {}};
+    return SqlLiteral{.kind = SqlLiteral::Kind::kInteger, .integer = *number};
   }
 
   std::string_view text_;
@@ -92,7 +92,7 @@ std::optional<ConfigRecord> parse_config_record(std::string_view name, std::stri
   const auto table = std::ranges::find(kConfigTables, name.substr(1), &ConfigTable::name);
   if (table == kConfigTables.end()) return std::nullopt;
   Reader reader(content);
-  ConfigRecord record{.table = std::string(table->name), .mtime = 0, .key = {}, .columns = {}};
+  ConfigRecord record{.table = std::string(table->name)};
   const auto mtime = number_in(reader.word());
   if (!mtime) return std::nullopt;
   record.mtime = *mtime;

@@ -105,10 +105,6 @@ std::string DerivedRows::select_columns() const {
                      condition);
 }
 
-std::string DerivedRows::select_text(std::string_view source) const {
-  return fmt::format("SELECT {} AS line FROM {} AS {}", text, source, table);
-}
-
 std::vector<DerivedRows> derived_rows(Database& database) {
   std::vector<DerivedRows> found;
   for (const DerivedRows& each : kComparisons) {

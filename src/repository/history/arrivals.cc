@@ -19,10 +19,10 @@ constexpr std::int64_t kOpenRequests = 100;
 constexpr std::size_t kMaxReceivedTags = 100;
 
 struct ReceivedRow {
-  std::int64_t receipt;
-  Rid rid;
-  std::string hash;
-  std::int64_t size;  // negative for a phantom
+  std::int64_t receipt = 0;
+  Rid rid = 0;
+  std::string hash = {};
+  std::int64_t size = 0;  // negative for a phantom
 };
 
 enum class Readiness {
@@ -42,7 +42,7 @@ bool is_shunned(Database& database, std::string_view hash) {
 
 /// The sender and time of RECEIPT.
 Received sender_of(Database& database, std::int64_t receipt) {
-  Received received{.receipt = receipt, .login = {}, .time = {}, .address = {}, .artifacts = {}};
+  Received received{.receipt = receipt};
   Query query = database.query(
       "SELECT mtime, ipaddr, (SELECT login FROM user WHERE uid=rcvfrom.uid) FROM rcvfrom"
       " WHERE rcvid=?1",
@@ -176,7 +176,7 @@ std::vector<Rid> read_deferred(Database& database) {
 /// The hash is empty if the row no longer exists in `blob`.
 ReceivedRow read_row(Database& database, Rid rid) {
   Query query = database.query("SELECT rcvid, uuid, size FROM blob WHERE rid=?1", rid);
-  if (!query.step()) return {.receipt = 0, .rid = rid, .hash = {}, .size = 0};
+  if (!query.step()) return {.receipt = 0, .rid = rid, .size = 0};
   return {query.integer(0), rid, std::string(query.text(1)), query.integer(2)};
 }
 

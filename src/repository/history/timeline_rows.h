@@ -37,8 +37,8 @@ struct Leaf {
 std::vector<Leaf> leaves_of(Repository::State& state,
                             std::optional<std::string_view> branch = std::nullopt);
 
-/// The newest open leaf of BRANCH that is public. Errors: kNotFound, kConflict (the branch is closed).
-/// Throws SqliteError.
+/// The newest open leaf of BRANCH that is public. Errors: kNotFound, kConflict (the branch is
+/// closed). Throws SqliteError.
 base::Result<BranchTip> tip_of(RepositoryState& state, std::string_view branch);
 
 struct ShownLeaf {

@@ -22,9 +22,10 @@ std::vector<std::string> text_links(std::string_view text, Markup markup);
 std::vector<std::string> wiki_links(std::string_view text);
 
 /// The links in a Markdown text. Only those in brackets count: [text](target), [text][name], and
-/// [name] if a line "[name]: target" defines it. Code, images and HTML blocks contain no links. Where
-/// Markdown is ambiguous (how emphasis nests, what ends a list), this follows Fossil, whose rows for the
-/// same text must be the same. A text that was made to be slow to parse is parsed only in part.
+/// [name] if a line "[name]: target" defines it. Code, images and HTML blocks contain no links.
+/// Where Markdown is ambiguous (how emphasis nests, what ends a list), this follows Fossil, whose
+/// rows for the same text must be the same. A text that was made to be slow to parse is parsed only
+/// in part.
 std::vector<std::string> markdown_links(std::string_view text);
 
 /// Adds the link target TARGET, in lower case, to LINKS if it may be an artifact name, with or

@@ -21,7 +21,7 @@ base::Result<Rid> Receipt::State::make_cluster(std::vector<HashName> members) {
   const std::string text = artifact::format_cluster(std::move(members));
   const HashName name = HashName::of(hash_for_own(r.database), text);
   const Rid known = r.names.find(name.str());
-  const Arrival arrival{.name = name, .payload = text, .delta_source = {}, .declared_size = {}};
+  const Arrival arrival{.name = name, .payload = text};
   return store_content(known, arrival, std::make_shared<const std::string>(text),
                        artifact::blob_compress(text), 0);
 }

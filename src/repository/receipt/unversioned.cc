@@ -32,10 +32,8 @@ constexpr const char* kSchema =
     "hash TEXT,sz INTEGER,encoding INT,content BLOB)";
 
 UnversionedFile file_of(const Query& row) {
-  UnversionedFile file{.name = std::string(row.text(0)),
-                       .mtime = row.integer(1),
-                       .hash = std::nullopt,
-                       .size = row.integer(3)};
+  UnversionedFile file{
+      .name = std::string(row.text(0)), .mtime = row.integer(1), .size = row.integer(3)};
   if (!row.is_null(2)) file.hash = std::string(row.text(2));
   return file;
 }

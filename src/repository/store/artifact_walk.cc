@@ -210,7 +210,7 @@ void ArtifactWalk::sort_children(const std::vector<Rid>& roots) {
 /// Expands RID. SOURCE is the content of its delta source, or null if it is stored whole.
 base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& source) {
   if (const auto node = nodes_.find(rid); node != nodes_.end()) node->second.is_visited = true;
-  Artifact artifact{.rid = rid, .name = {}};
+  Artifact artifact{.rid = rid};
   base::Result<Content> content = source;
   bool is_there = false;
   {

@@ -220,8 +220,8 @@ class Database {
   std::unordered_map<std::string_view, std::unique_ptr<Entry>> statements_;
 };
 
-/// A write transaction: BEGIN IMMEDIATE on construction, ROLLBACK on destruction unless commit() was
-/// called.
+/// A write transaction: BEGIN IMMEDIATE on construction, ROLLBACK on destruction unless commit()
+/// was called.
 class Transaction {
  public:
   explicit Transaction(Database& database);
@@ -244,8 +244,8 @@ struct AsResult<base::Result<Value>> {
   using Type = base::Result<Value>;
 };
 
-/// Calls FUNCTION, and returns its Result, or its value as one. Converts a SqliteError that it throws
-/// into an Error.
+/// Calls FUNCTION, and returns its Result, or its value as one. Converts a SqliteError that it
+/// throws into an Error.
 template <typename Function>
 auto guarded(const std::filesystem::path& path, Function&& function) {
   using Returned = decltype(function());

@@ -24,8 +24,8 @@ inline bool is_shun_sha1(std::int64_t value) {
 
 // Both throw SqliteError.
 
-/// Checks whether NAME, which arrived at NOW (seconds since 1970), is allowed. Returns whether that has
-/// changed the setting. Error: kDenied (rejected).
+/// Checks whether NAME, which arrived at NOW (seconds since 1970), is allowed. Returns whether that
+/// has changed the setting. Error: kDenied (rejected).
 base::Result<bool> admit_hash(Database& database, const artifact::HashName& name, std::int64_t now);
 /// The algorithm for new artifacts.
 artifact::HashAlgorithm hash_for_own(Database& database);

@@ -31,7 +31,7 @@ TicketFields::TicketFields(Database& database) {
     if (name.find(' ') != std::string_view::npos) return;
     auto at = std::find_if(fields.begin(), fields.end(),
                            [&](const TicketField& field) { return field.name == name; });
-    if (at == fields.end()) at = fields.insert(at, {.name = std::string(name), .baseline = {}});
+    if (at == fields.end()) at = fields.insert(at, {.name = std::string(name)});
     (is_in_ticket ? at->is_in_ticket : at->is_in_change) = true;
   };
   {

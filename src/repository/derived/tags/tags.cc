@@ -1,7 +1,7 @@
 // Tags that T cards set on an artifact (`tagxref` with srcid != 0); the latest card counts.
 //
-// Inheritance (srcid == 0): descendants along primary parents inherit from the check-in with the card
-// (origid), as long as each check-in between them has a propagating entry (tagtype 2).
+// Inheritance (srcid == 0): descendants along primary parents inherit from the check-in with the
+// card (origid), as long as each check-in between them has a propagating entry (tagtype 2).
 //
 // An artifact's own entry takes precedence over an inherited one, whatever their dates, so that
 // nothing depends on the order of arrival.

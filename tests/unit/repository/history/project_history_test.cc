@@ -1,4 +1,4 @@
-// What pages show of a history is what fossil tells of it.
+// The history on pages is the same as in fossil.
 
 #include "quarry/repository/project_history.h"
 
@@ -89,20 +89,6 @@ void receive_history(World& world, std::uint32_t seed) {
   });
 }
 
-/// A check-in of ann's at MINUTE with TAGS ("*branch"), and CONTENT for its file.
-std::string history_check_in(const std::vector<HashName>& parents, int minute,
-                             const std::string& content,
-                             const std::vector<artifact::CheckInText::Tag>& tags = {}) {
-  return artifact::format_check_in(
-      {.comment = "work of minute " + std::to_string(minute),
-       .date = {HeldClock().now().value + std::int64_t{60000} * minute},
-       .user = "ann",
-       .files = {{.name = "a.txt", .hash = name_of(content), .permission = 0, .prior = ""}},
-       .parents = parents,
-       .repository_checksum = "",
-       .tags = tags});
-}
-
 }  // namespace
 
 TEST_CASE("the check-ins of the timeline are the same as fossil's") {
@@ -118,15 +104,11 @@ TEST_CASE("the check-ins of the timeline are the same as fossil's") {
 
 TEST_CASE("an entry of the timeline shows amendments") {
   World world;
-  const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
-  const HashName made = world.put(history_check_in({root}, 1, "one"));
-  world.repository.reset();
+  const HashName root = world.root();
+  const HashName made = world.put(check_in_on({root}, 1));
   REQUIRE(world.fossil("amend " + std::string(made.str()) +
                        " -m 'a better comment' --author bob --date '2020-02-02 02:02:02' -R " +
                        world.file().string()));
-  auto opened = Repository::open(world.file());
-  REQUIRE(opened);
-  world.repository = std::move(*opened);
   const auto snapshot = world.repository->snapshot();
   const auto entries = ProjectHistory(*world.repository).check_ins(10);
   REQUIRE(entries);
@@ -170,9 +152,9 @@ TEST_CASE("open and closed branches and their tips are the same as fossil's") {
 
 TEST_CASE("the tip of a forked branch is its newest leaf, open or closed") {
   World world;
-  const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
-  world.put(history_check_in({root}, 1, "one"));
-  const HashName second = world.put(history_check_in({root}, 2, "two"));
+  const HashName root = world.root();
+  world.put(check_in_on({root}, 1));
+  const HashName second = world.put(check_in_on({root}, 2));
   const std::string on = " -R " + world.file().string();
   const auto trunk = [&] {
     const std::vector<Branch> branches = branches_of(world);
@@ -193,9 +175,9 @@ TEST_CASE("the tip of a forked branch is its newest leaf, open or closed") {
 
 TEST_CASE("tags are the same as fossil's, with their targets") {
   World world;
-  const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
-  const HashName one = world.put(history_check_in({root}, 1, "one"));
-  const HashName two = world.put(history_check_in({one}, 2, "two"));
+  const HashName root = world.root();
+  const HashName one = world.put(check_in_on({root}, 1));
+  const HashName two = world.put(check_in_on({one}, 2));
   const std::string on = " -R " + world.file().string();
   REQUIRE(world.fossil("tag add v1 " + std::string(one.str()) + on));
   REQUIRE(world.fossil("tag add v2 " + std::string(one.str()) + on));
@@ -218,16 +200,11 @@ TEST_CASE("tags are the same as fossil's, with their targets") {
 
 TEST_CASE("private artifacts are not on any page") {
   World world;
-  const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
+  const HashName root = world.root();
   const std::string hidden =
-      history_check_in({root}, 5, "secret", {{.kind = '*', .name = "branch", .value = "dark"}});
-  world.receive([&](Receipt& receipt) {
-    for (const std::string_view content : {std::string_view("secret"), std::string_view(hidden)}) {
-      Arrival arrival = whole(content);
-      arrival.is_private = true;
-      REQUIRE(receipt.store(arrival));
-    }
-  });
+      check_in_on({root}, 5, {{.kind = '*', .name = "branch", .value = "dark"}}, "secret");
+  world.put_private("secret");
+  world.put_private(hidden);
   REQUIRE(world.sql("SELECT count(*) FROM event WHERE type='ci'") == "2");
   CHECK(our_check_ins(world, 10).size() == 1);
   for (const Branch& branch : branches_of(world)) CHECK(branch.name != "dark");

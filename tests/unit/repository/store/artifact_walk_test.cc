@@ -1,4 +1,4 @@
-// Looking at every artifact with little memory, as it is for a file of many gigabytes.
+// Reading every artifact with little memory, as for a file of many gigabytes.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <pthread.h>
