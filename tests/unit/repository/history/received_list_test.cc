@@ -49,23 +49,6 @@ std::string hash_of(const std::string& content) {
 
 }  // namespace
 
-TEST_CASE("each artifact has a line with its kind, in order of arrival") {
-  ListWorld world;
-  const std::int64_t before = world.last();
-  const std::string made = check_in_on({world.root()}, 0, {}, "content", "bob");
-  world.receive([&](Receipt& receipt) {
-    REQUIRE(receipt.store(whole("content")));
-    REQUIRE(receipt.store(whole(made)));
-    REQUIRE(receipt.store(whole("nobody's")));
-  });
-  CHECK(world.last() == before + 1);
-  CHECK(world.lines(before, before + 1) ==
-        fmt::format("{} file a.txt\n{} check-in to trunk by bob on 2023-11-14 22:13\n{} unknown\n",
-                    hash_of("content"), hash_of(made), hash_of("nobody's")));
-  CHECK(world.lines(before + 1, before + 1).empty());
-  CHECK(world.lines(before + 1, before + 99).empty());
-}
-
 TEST_CASE("exactly the requested range of requests is listed") {
   ListWorld world;
   const std::int64_t before = world.last();
