@@ -8,8 +8,6 @@
 #include <new>
 #include <stdexcept>
 
-#include "blob_prefix.h"
-
 namespace quarry::artifact {
 namespace {
 
@@ -49,14 +47,14 @@ void write_prefix(char* out, std::size_t size) {
 
 std::string compress(std::string_view content, libdeflate_compressor* with) {
   if (content.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw std::length_error("an artifact of 4 GiB or more has no compressed form");
+    throw std::length_error("cannot compress an artifact of 4 GiB or more");
   }
   const std::size_t bound = libdeflate_zlib_compress_bound(with, content.size());
   std::string blob;
-  blob.resize_and_overwrite(kPrefixSize + bound, [&](char* out, std::size_t) {
+  blob.resize_and_overwrite(kBlobPrefixSize + bound, [&](char* out, std::size_t) {
     write_prefix(out, content.size());
-    return kPrefixSize +
-           libdeflate_zlib_compress(with, content.data(), content.size(), out + kPrefixSize, bound);
+    return kBlobPrefixSize + libdeflate_zlib_compress(with, content.data(), content.size(),
+                                                      out + kBlobPrefixSize, bound);
   });
   return blob;
 }
@@ -72,11 +70,11 @@ std::string blob_compress_well(std::string_view content) {
 }
 
 base::Result<std::uint32_t> blob_declared_size(std::string_view blob) {
-  if (blob.size() < kPrefixSize) {
-    return fail(ErrorCode::kInvalid, "compressed bytes end within their size prefix");
+  if (blob.size() < kBlobPrefixSize) {
+    return fail(ErrorCode::kInvalid, "compressed content ends within its size prefix");
   }
   std::uint32_t size = 0;
-  for (std::size_t i = 0; i < kPrefixSize; ++i) {
+  for (std::size_t i = 0; i < kBlobPrefixSize; ++i) {
     size = size << 8 | static_cast<unsigned char>(blob[i]);
   }
   return size;
@@ -86,10 +84,10 @@ base::Result<std::string> blob_expand(std::string_view blob, std::size_t max_siz
   QUARRY_TRY_ASSIGN(const std::uint32_t declared, blob_declared_size(blob));
   if (declared > max_size) {
     return fail(ErrorCode::kLimit,
-                fmt::format("compressed bytes declare a size of {}, more than the limit of {}",
+                fmt::format("compressed content declares a size of {}, more than the limit of {}",
                             declared, max_size));
   }
-  const std::string_view stream = blob.substr(kPrefixSize);
+  const std::string_view stream = blob.substr(kBlobPrefixSize);
   libdeflate_decompressor* const with = decompressor();
   std::size_t read = 0;
   std::size_t made = 0;
@@ -106,10 +104,10 @@ base::Result<std::string> blob_expand(std::string_view blob, std::size_t max_siz
       (result == LIBDEFLATE_SUCCESS && made < declared)) {
     return fail(
         ErrorCode::kInvalid,
-        fmt::format("compressed bytes do not make the {} bytes that they declare", declared));
+        fmt::format("compressed content does not expand to the declared {} bytes", declared));
   }
   if (result != LIBDEFLATE_SUCCESS) {
-    return fail(ErrorCode::kInvalid, "compressed bytes are not a whole zlib stream");
+    return fail(ErrorCode::kInvalid, "compressed content is not a complete zlib stream");
   }
   if (read != stream.size()) {
     return fail(ErrorCode::kInvalid,

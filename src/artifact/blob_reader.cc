@@ -6,16 +6,12 @@
 #include <array>
 #include <new>
 
-#include "blob_prefix.h"
 #include "quarry/artifact/blob.h"
 
 namespace quarry::artifact {
-namespace {
 
 using base::ErrorCode;
 using base::fail;
-
-}  // namespace
 
 // Uses zlib, because libdeflate, which blob.cc uses, cannot expand in pieces.
 struct BlobReader::State {
@@ -41,12 +37,13 @@ base::Result<BlobReader> BlobReader::open(std::string_view blob, std::size_t max
   QUARRY_TRY_ASSIGN(const std::uint32_t declared, blob_declared_size(blob));
   if (declared > max_size) {
     return fail(ErrorCode::kLimit,
-                fmt::format("compressed bytes declare a size of {}, more than the limit of {}",
+                fmt::format("compressed content declares a size of {}, more than the limit of {}",
                             declared, max_size));
   }
-  blob.remove_prefix(kPrefixSize);
+  blob.remove_prefix(kBlobPrefixSize);
   if (blob.size() > UINT_MAX) {
-    return fail(ErrorCode::kLimit, fmt::format("{} compressed bytes", blob.size()));
+    return fail(ErrorCode::kLimit,
+                fmt::format("compressed content has {} bytes, more than zlib takes", blob.size()));
   }
   auto state = std::make_unique<State>();
   state->left = declared;
@@ -68,10 +65,10 @@ base::Result<std::string_view> BlobReader::next() {
   const bool has_ended = result == Z_STREAM_END;
   if (made > state.left || (has_ended && made < state.left)) {
     state.is_over = true;
-    return fail(ErrorCode::kInvalid, "compressed bytes do not make as many as they declare");
+    return fail(ErrorCode::kInvalid, "compressed content does not expand to the declared size");
   }
   if ((result != Z_OK && !has_ended) || (state.is_over && !has_ended)) {
-    return fail(ErrorCode::kInvalid, "compressed bytes are not a whole zlib stream");
+    return fail(ErrorCode::kInvalid, "compressed content is not a complete zlib stream");
   }
   if (has_ended && stream.avail_in > 0) {
     return fail(ErrorCode::kInvalid,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "quarry/artifact/structural.h"
+#include "quarry/base/ascii.h"
 #include "quarry/base/hex.h"
 
 namespace quarry::artifact {
@@ -12,8 +13,7 @@ constexpr std::size_t kMaxWikiTitle = 100;
 
 /// Whether TEXT in lower case is LOWER.
 bool equals_lower(std::string_view text, std::string_view lower) {
-  return std::ranges::equal(text, lower, {},
-                            [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+  return std::ranges::equal(text, lower, {}, base::ascii_lower);
 }
 
 }  // namespace

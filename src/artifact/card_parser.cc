@@ -83,35 +83,55 @@ bool CardParser::may_follow(char previous, char letter) const {
 }
 
 bool CardParser::parse_card(char letter) {
-  using Function = bool (CardParser::*)();
-  static constexpr std::array<Function, 26> kFunctions = {&CardParser::attachment,
-                                                          &CardParser::baseline,
-                                                          &CardParser::comment,
-                                                          &CardParser::date,
-                                                          &CardParser::technote,
-                                                          &CardParser::file,
-                                                          &CardParser::thread_root,
-                                                          &CardParser::thread_title,
-                                                          &CardParser::in_reply_to,
-                                                          &CardParser::ticket_field,
-                                                          &CardParser::ticket,
-                                                          &CardParser::wiki_title,
-                                                          &CardParser::member,
-                                                          &CardParser::mimetype,
-                                                          nullptr,
-                                                          &CardParser::parents,
-                                                          &CardParser::cherrypick,
-                                                          &CardParser::checksum,
-                                                          nullptr,
-                                                          &CardParser::tag,
-                                                          &CardParser::user,
-                                                          nullptr,
-                                                          &CardParser::text,
-                                                          nullptr,
-                                                          nullptr,
-                                                          &CardParser::end_checksum};
-  const Function function = kFunctions[static_cast<std::size_t>(letter - 'A')];
-  return function != nullptr && (this->*function)();
+  switch (letter) {
+    case 'A':
+      return attachment();
+    case 'B':
+      return one_hash(out_.baseline);
+    case 'C':
+      out_.has_comment = true;
+      return one_text(out_.comment);
+    case 'D':
+      return date();
+    case 'E':
+      return technote();
+    case 'F':
+      return file();
+    case 'G':
+      return one_hash(out_.thread_root);
+    case 'H':
+      return one_text(out_.thread_title);
+    case 'I':
+      return one_hash(out_.in_reply_to);
+    case 'J':
+      return ticket_field();
+    case 'K':
+      return ticket();
+    case 'L':
+      return one_text(out_.wiki_title) && is_wiki_title(out_.wiki_title);
+    case 'M':
+      return member();
+    case 'N':
+      return one_text(out_.mimetype);
+    case 'P':
+      return parents();
+    case 'Q':
+      return cherrypick();
+    case 'R':
+      return one_md5(out_.repository_checksum);
+    case 'T':
+      return tag();
+    case 'U':
+      return user();
+    case 'W':
+      return text();
+    case 'Z': {
+      std::string_view checked_before;
+      return one_md5(checked_before);
+    }
+    default:
+      return false;
+  }
 }
 
 bool CardParser::attachment() {
@@ -128,15 +148,6 @@ bool CardParser::attachment() {
   if (source && !accept_hash(*source, card.source)) return false;
   out_.attachment = card;
   return true;
-}
-
-bool CardParser::baseline() {
-  return one_hash(out_.baseline);
-}
-
-bool CardParser::comment() {
-  out_.has_comment = true;
-  return one_text(out_.comment);
 }
 
 bool CardParser::date() {
@@ -187,18 +198,6 @@ bool CardParser::read_file(FileCard& card) {
   return true;
 }
 
-bool CardParser::thread_root() {
-  return one_hash(out_.thread_root);
-}
-
-bool CardParser::thread_title() {
-  return one_text(out_.thread_title);
-}
-
-bool CardParser::in_reply_to() {
-  return one_hash(out_.in_reply_to);
-}
-
 bool CardParser::ticket_field() {
   const auto name = text_.next_argument();
   const auto value = text_.next_argument();
@@ -225,20 +224,12 @@ bool CardParser::ticket() {
   return true;
 }
 
-bool CardParser::wiki_title() {
-  return one_text(out_.wiki_title) && is_wiki_title(out_.wiki_title);
-}
-
 bool CardParser::member() {
   std::string_view hash;
   if (!one_hash(hash)) return false;
   if (!out_.members.empty() && out_.members.back() >= hash) return false;
   out_.members.push_back(hash);
   return true;
-}
-
-bool CardParser::mimetype() {
-  return one_text(out_.mimetype);
 }
 
 bool CardParser::parents() {
@@ -258,13 +249,6 @@ bool CardParser::cherrypick() {
   if (!accept_hash(target->subspan(1), card.target)) return false;
   if (baseline && !accept_hash(*baseline, card.baseline)) return false;
   out_.cherrypicks.push_back(card);
-  return true;
-}
-
-bool CardParser::checksum() {
-  const auto argument = text_.next_argument();
-  if (!argument || argument->size() != 32 || !base::is_hex(view(*argument))) return false;
-  out_.repository_checksum = view(*argument);
   return true;
 }
 
@@ -328,14 +312,16 @@ bool CardParser::text() {
   return true;
 }
 
-bool CardParser::end_checksum() {
-  const auto argument = text_.next_argument();
-  return argument && argument->size() == 32 && base::is_hex(view(*argument));
-}
-
 bool CardParser::one_hash(std::string_view& field) {
   const auto argument = text_.next_argument();
   return argument && accept_hash(*argument, field);
+}
+
+bool CardParser::one_md5(std::string_view& field) {
+  const auto argument = text_.next_argument();
+  if (!argument || argument->size() != 32 || !base::is_hex(view(*argument))) return false;
+  field = view(*argument);
+  return true;
 }
 
 bool CardParser::one_text(std::string_view& field) {

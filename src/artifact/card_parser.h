@@ -1,4 +1,4 @@
-// Parses the cards of one structural artifact into a Structural, with one function per card.
+// Parses the cards of one structural artifact into a Structural.
 #pragma once
 
 #include <cstdint>
@@ -24,29 +24,21 @@ class CardParser {
   bool parse_card(char letter);
 
   bool attachment();    // A
-  bool baseline();      // B
-  bool comment();       // C
   bool date();          // D
   bool technote();      // E
   bool file();          // F
-  bool thread_root();   // G
-  bool thread_title();  // H
-  bool in_reply_to();   // I
   bool ticket_field();  // J
   bool ticket();        // K
-  bool wiki_title();    // L
   bool member();        // M
-  bool mimetype();      // N
   bool parents();       // P
   bool cherrypick();    // Q
-  bool checksum();      // R
   bool tag();           // T
   bool user();          // U
   bool text();          // W
-  bool end_checksum();  // Z
 
   bool read_file(FileCard& card);
   bool one_hash(std::string_view& field);
+  bool one_md5(std::string_view& field);
   bool one_text(std::string_view& field);
   bool accept_hash(Argument argument, std::string_view& field);
   bool tags_ascend() const;

@@ -23,7 +23,7 @@ bool take_character(std::string_view& rest, char c) {
 
 base::Result<std::size_t> take_output_size(std::string_view& rest) {
   const auto size = take_delta_number(rest);
-  if (!size || !take_character(rest, '\n')) return malformed("no size of the target");
+  if (!size || !take_character(rest, '\n')) return malformed("no target size");
   return *size;
 }
 
@@ -36,7 +36,7 @@ class Application {
   base::Result<void> run() {
     while (true) {
       const auto number = take_delta_number(rest_);
-      if (!number) return malformed("a number is missing");
+      if (!number) return malformed("missing number");
       if (take_character(rest_, '@')) {
         QUARRY_TRY(copy(*number));
       } else if (take_character(rest_, ':')) {
@@ -44,7 +44,7 @@ class Application {
       } else if (take_character(rest_, ';')) {
         return finish(*number);
       } else {
-        return malformed("an unknown command");
+        return malformed("unknown command");
       }
     }
   }
@@ -52,15 +52,15 @@ class Application {
  private:
   base::Result<void> copy(std::size_t count) {
     const auto offset = take_delta_number(rest_);
-    if (!offset || !take_character(rest_, ',')) return malformed("a copy without an offset");
+    if (!offset || !take_character(rest_, ',')) return malformed("copy without an offset");
     if (*offset > source_.size() || count > source_.size() - *offset) {
-      return malformed("a copy reaches beyond the source");
+      return malformed("copy beyond the end of the source");
     }
     return emit(source_.substr(*offset, count));
   }
 
   base::Result<void> insert(std::size_t count) {
-    if (count > rest_.size()) return malformed("an insertion reaches beyond the delta");
+    if (count > rest_.size()) return malformed("insertion beyond the end of the delta");
     QUARRY_TRY(emit(rest_.substr(0, count)));
     rest_.remove_prefix(count);
     return {};
@@ -68,7 +68,7 @@ class Application {
 
   base::Result<void> emit(std::string_view bytes) {
     if (bytes.size() > static_cast<std::size_t>(end_ - out_)) {
-      return malformed("makes more bytes than it declares");
+      return malformed("target longer than declared");
     }
     if (bytes.empty()) return {};  // memcpy does not accept a null pointer, even for size 0
     std::memcpy(out_, bytes.data(), bytes.size());
@@ -77,8 +77,8 @@ class Application {
   }
 
   base::Result<void> finish(std::uint32_t checksum) const {
-    if (!rest_.empty()) return malformed("bytes after its checksum");
-    if (out_ != end_) return malformed("makes fewer bytes than it declares");
+    if (!rest_.empty()) return malformed("bytes after the checksum");
+    if (out_ != end_) return malformed("target shorter than declared");
     const std::string_view target(begin_, static_cast<std::size_t>(end_ - begin_));
     if (delta_checksum(target) != checksum) return malformed("wrong checksum");
     return {};
@@ -102,7 +102,7 @@ base::Result<std::string> delta_apply(std::string_view source, std::string_view 
   QUARRY_TRY_ASSIGN(const std::size_t declared, take_output_size(delta));
   if (declared > max_size) {
     return fail(ErrorCode::kLimit,
-                fmt::format("a delta declares a target of {} bytes, more than the limit of {}",
+                fmt::format("delta declares a target of {} bytes, more than the limit of {}",
                             declared, max_size));
   }
   base::Result<void> done;

@@ -3,33 +3,31 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <stdexcept>
 
-#include "evp.h"
+#include "hex_digest.h"
 
 namespace quarry::artifact {
 namespace {
-
-struct FreeMd {
-  void operator()(EVP_MD* md) const { EVP_MD_free(md); }
-};
 
 // OpenSSL 3 looks up an algorithm by name under locks, which is slower than hashing a small
 // artifact. So each algorithm is fetched once per process, and each thread keeps a context for it.
 class Algorithm {
  public:
-  explicit Algorithm(const char* name) : md_(EVP_MD_fetch(nullptr, name, nullptr)) {
+  explicit Algorithm(const char* name) : md_(EVP_MD_fetch(nullptr, name, nullptr), EVP_MD_free) {
     if (!md_) throw std::runtime_error(std::string("OpenSSL has no ") + name);
   }
   const EVP_MD* get() const { return md_.get(); }
 
  private:
-  std::unique_ptr<EVP_MD, FreeMd> md_;
+  std::unique_ptr<EVP_MD, void (*)(EVP_MD*)> md_;
 };
 
 class Hasher {
  public:
-  explicit Hasher(DigestKind kind) : algorithm_(algorithm_of(kind)), context_(EVP_MD_CTX_new()) {
+  explicit Hasher(DigestKind kind)
+      : algorithm_(algorithm_of(kind)), context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
     if (!context_) throw std::bad_alloc();
   }
 
@@ -46,23 +44,8 @@ class Hasher {
 
  private:
   const EVP_MD* algorithm_;
-  MdContext context_;
+  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
 };
-
-Hasher& hasher_for(DigestKind kind) {
-  thread_local Hasher md5_hasher(DigestKind::kMd5);
-  thread_local Hasher sha1_hasher(DigestKind::kSha1);
-  thread_local Hasher sha3_256_hasher(DigestKind::kSha3_256);
-  switch (kind) {
-    case DigestKind::kMd5:
-      return md5_hasher;
-    case DigestKind::kSha1:
-      return sha1_hasher;
-    case DigestKind::kSha3_256:
-      break;
-  }
-  return sha3_256_hasher;
-}
 
 std::string hex_string(DigestKind kind, std::string_view bytes) {
   std::string text(hex_length(kind), '\0');
@@ -73,18 +56,8 @@ std::string hex_string(DigestKind kind, std::string_view bytes) {
 }  // namespace
 
 const EVP_MD* algorithm_of(DigestKind kind) {
-  static const Algorithm md5("MD5");
-  static const Algorithm sha1("SHA1");
-  static const Algorithm sha3_256("SHA3-256");
-  switch (kind) {
-    case DigestKind::kMd5:
-      return md5.get();
-    case DigestKind::kSha1:
-      return sha1.get();
-    case DigestKind::kSha3_256:
-      break;
-  }
-  return sha3_256.get();
+  static const std::array kAlgorithms{Algorithm("MD5"), Algorithm("SHA1"), Algorithm("SHA3-256")};
+  return kAlgorithms[static_cast<std::size_t>(kind)].get();
 }
 
 /// Writes to the caller's buffer, because this is done for every artifact (otherwise use
@@ -98,8 +71,10 @@ void write_hex(std::basic_string_view<unsigned char> bytes, char* out) {
 }
 
 void hex_digest(DigestKind kind, std::string_view bytes, char* out) {
+  thread_local std::array hashers{Hasher(DigestKind::kMd5), Hasher(DigestKind::kSha1),
+                                  Hasher(DigestKind::kSha3_256)};
   std::array<unsigned char, EVP_MAX_MD_SIZE> raw;
-  const std::size_t size = hasher_for(kind)(bytes, raw.data());
+  const std::size_t size = hashers[static_cast<std::size_t>(kind)](bytes, raw.data());
   write_hex({raw.data(), size}, out);
 }
 

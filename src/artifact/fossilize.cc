@@ -3,50 +3,9 @@
 namespace quarry::artifact {
 namespace {
 
-/// The letter after the backslash that stands for C, or NUL if C is not escaped.
-constexpr char escape_letter(char c) {
-  switch (c) {
-    case ' ':
-      return 's';
-    case '\t':
-      return 't';
-    case '\n':
-      return 'n';
-    case '\r':
-      return 'r';
-    case '\f':
-      return 'f';
-    case '\v':
-      return 'v';
-    case '\0':
-      return '0';
-    case '\\':
-      return '\\';
-    default:
-      return '\0';
-  }
-}
-
-constexpr char escaped_character(char letter) {
-  switch (letter) {
-    case 's':
-      return ' ';
-    case 't':
-      return '\t';
-    case 'n':
-      return '\n';
-    case 'r':
-      return '\r';
-    case 'f':
-      return '\f';
-    case 'v':
-      return '\v';
-    case '0':
-      return '\0';
-    default:
-      return letter;
-  }
-}
+// The escaped characters, and the letters after the backslash that stand for them.
+constexpr std::string_view kCharacters(" \t\n\r\f\v\0\\", 8);
+constexpr std::string_view kLetters("stnrfv0\\", 8);
 
 }  // namespace
 
@@ -54,12 +13,9 @@ std::string fossilize(std::string_view text) {
   std::string token;
   token.reserve(text.size() + text.size() / 4);
   for (const char c : text) {
-    if (const char letter = escape_letter(c)) {
-      token += '\\';
-      token += letter;
-    } else {
-      token += c;
-    }
+    const std::size_t escaped = kCharacters.find(c);
+    if (escaped != kCharacters.npos) token += '\\';
+    token += escaped != kCharacters.npos ? kLetters[escaped] : c;
   }
   return token;
 }
@@ -71,7 +27,12 @@ std::size_t defossilize_in_place(char* token, std::size_t size) {
   for (std::size_t from = first; from < size; ++from) {
     char c = token[from];
     // A backslash at the end of the token stays.
-    if (c == '\\' && from + 1 < size) c = escaped_character(token[++from]);
+    if (c == '\\' && from + 1 < size) {
+      c = token[++from];
+      if (const std::size_t letter = kLetters.find(c); letter != kLetters.npos) {
+        c = kCharacters[letter];
+      }
+    }
     token[to++] = c;
   }
   return to;

@@ -1,26 +1,28 @@
-// Digests written to the caller's memory, for digest.h and HashName, so that a push with many small
-// artifacts does not allocate a string for each.
+// Digests by kind, for digest.h, RunningDigest and HashName.
 #pragma once
 
+#include <openssl/evp.h>
+
+#include <array>
+#include <cstddef>
 #include <string_view>
+
+#include "quarry/artifact/running_digest.h"
 
 namespace quarry::artifact {
 
-enum class DigestKind { kMd5, kSha1, kSha3_256 };
-
-/// Writes the digest of BYTES as lower-case hex to OUT, which has room for hex_length(KIND) digits.
+/// Writes the digest of BYTES as lower-case hex to OUT, which has room for hex_length(KIND) digits,
+/// so that a push with many small artifacts does not allocate a string for each.
 void hex_digest(DigestKind kind, std::string_view bytes, char* out);
 
 constexpr std::size_t hex_length(DigestKind kind) {
-  switch (kind) {
-    case DigestKind::kMd5:
-      return 32;
-    case DigestKind::kSha1:
-      return 40;
-    case DigestKind::kSha3_256:
-      break;
-  }
-  return 64;
+  return std::array<std::size_t, 3>{32, 40, 64}[static_cast<std::size_t>(kind)];
 }
+
+/// Lives as long as the process. Throws std::runtime_error if OpenSSL does not support it.
+const EVP_MD* algorithm_of(DigestKind kind);
+
+/// Writes BYTES as lower-case hex to OUT, which has room for twice as many.
+void write_hex(std::basic_string_view<unsigned char> bytes, char* out);
 
 }  // namespace quarry::artifact

@@ -94,7 +94,8 @@ std::string text_without_files(std::string_view content, const Structural& artif
 Structural parse_without_files(std::string_view text, StructuralType type) {
   Structural artifact;
   CardParser parser(copy_to(artifact, text), artifact);
-  if (!parser.parse_cards()) throw std::logic_error("no text of an artifact without its files");
+  if (!parser.parse_cards())
+    throw std::logic_error("not the text of an artifact without its files");
   artifact.type = type;
   return artifact;
 }

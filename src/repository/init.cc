@@ -32,15 +32,15 @@ constexpr const char* kEmptyChecksum = "d41d8cd98f00b204e9800998ecf8427e";
 std::string random_code() {
   std::array<unsigned char, 20> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
-    throw SqliteError(SQLITE_ERROR, "no random numbers to be had");
+    throw SqliteError(SQLITE_ERROR, "cannot generate random numbers");
   }
   return base::to_hex(bytes);
 }
 
 void add_user(Database& database, std::string_view login, std::string_view secret,
               std::string_view capabilities, std::string_view info, std::int64_t seconds) {
-  Query insert = database.query("INSERT INTO user(login,pw,cap,info,mtime) VALUES(?1,?2,?3,?4,?5)");
-  insert.bind(1, login).bind(2, secret).bind(3, capabilities).bind(4, info).bind(5, seconds).run();
+  database.execute("INSERT INTO user(login,pw,cap,info,mtime) VALUES(?1,?2,?3,?4,?5)", login,
+                   secret, capabilities, info, seconds);
 }
 
 /// Adds the first user and the standard users. SECRET is the stored form of the first user's
@@ -60,11 +60,7 @@ using InitialSetting = std::pair<const char*, std::string_view>;
 void add_settings(Database& database, std::initializer_list<InitialSetting> more,
                   std::int64_t now) {
   const auto set = [&](std::string_view name, std::string_view value) {
-    database.query("INSERT INTO config(name,value,mtime) VALUES(?1,?2,?3)")
-        .bind(1, name)
-        .bind(2, value)
-        .bind(3, now)
-        .run();
+    database.execute("INSERT INTO config(name,value,mtime) VALUES(?1,?2,?3)", name, value, now);
   };
   set("content-schema", "2");
   set("aux-schema", kAuxSchema);
@@ -109,18 +105,18 @@ FROM ticket'))sql");
 
 /// Checks that USER is a valid login, and that a repository can be created at PATH.
 base::Result<void> check_new(const std::filesystem::path& path, std::string_view user) {
-  if (user.empty()) return base::fail(ErrorCode::kInvalid, "a repository needs a user");
+  if (user.empty()) return base::fail(ErrorCode::kInvalid, "the name of the first user is missing");
   for (const char* reserved : {"anonymous", "nobody", "developer", "reader"}) {
     if (user != reserved) continue;
-    return base::fail(ErrorCode::kInvalid,
-                      fmt::format("every repository has a user \"{}\" of its own: the "
-                                  "administrator needs another name",
-                                  reserved));
+    return base::fail(
+        ErrorCode::kInvalid,
+        fmt::format("the user \"{}\" exists in every repository: choose another name for the "
+                    "administrator",
+                    reserved));
   }
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {
-    return base::fail(ErrorCode::kInvalid,
-                      fmt::format("{}: exists already; nothing was changed", path.string()));
+    return base::fail(ErrorCode::kInvalid, fmt::format("{}: already exists", path.string()));
   }
   return {};
 }
@@ -128,7 +124,7 @@ base::Result<void> check_new(const std::filesystem::path& path, std::string_view
 /// Creates the file with all tables; FILL adds the initial rows.
 base::Result<void> make_file(const std::filesystem::path& path,
                              const std::function<void(Database&)>& fill) {
-  const auto made = guarded(path, [&]() -> base::Result<void> {
+  const auto made = guarded(path, [&] {
     Database database(path, Database::Mode::kCreate, OpenOptions().busy_timeout);
     database.execute(fmt::format("PRAGMA application_id={}; BEGIN", kApplicationId));
     for (const char* schema : {kTruthSchema, kDerivedSchema, kTicketSchema}) {
@@ -138,7 +134,6 @@ base::Result<void> make_file(const std::filesystem::path& path,
     add_ticket_report(database);
     fill(database);
     database.execute("COMMIT");
-    return {};
   });
   if (!made) ::unlink(path.c_str());
   return made;
@@ -164,18 +159,15 @@ base::Result<void> init(const std::filesystem::path& path, const InitOptions& op
 
   QUARRY_TRY_ASSIGN(const auto repository, Repository::open(path, {.clock = options.clock}));
   QUARRY_TRY_ASSIGN(Receipt receipt, repository->receive());
-  receipt.set_sender({.uid = 1, .login_nonce = {}, .address = ""});
+  receipt.set_sender({.uid = 1});
   const std::string check_in =
       artifact::format_check_in({.comment = "initial empty check-in",
                                  .date = options.clock->now(),
                                  .user = options.user,
-                                 .files = {},
-                                 .parents = {},
                                  .repository_checksum = kEmptyChecksum,
                                  .tags = {{'*', "branch", "trunk"}, {'*', "sym-trunk", ""}}});
   const auto name = artifact::HashName::of(artifact::HashAlgorithm::kSha3_256, check_in);
-  QUARRY_TRY(
-      receipt.store({.name = name, .payload = check_in, .delta_source = {}, .declared_size = {}}));
+  QUARRY_TRY(receipt.store({.name = name, .payload = check_in}));
   return receipt.commit();
 }
 

@@ -11,7 +11,7 @@
 namespace quarry::repository {
 namespace {
 
-constexpr std::size_t kMostReportedDamage = 100;
+constexpr std::size_t kMaxReportedDamage = 100;
 // Rows sampled per index: enough for a plan, and fast.
 constexpr const char* kAnalysisLimit = "PRAGMA analysis_limit=1000";
 // Row ids per step. Other connections can write between two steps.
@@ -30,9 +30,7 @@ constexpr const char* kCountLogins = "SELECT count(*) FROM accesslog WHERE mtime
 constexpr const char* kRemoveLogins = "DELETE FROM accesslog WHERE mtime<?1";
 
 bool has_any(Database& database, const Pruned& pruned) {
-  Query query = database.query(pruned.count);
-  query.bind(1, pruned.oldest);
-  return query.step() && query.integer(0) > 0;
+  return database.first_integer(pruned.count, pruned.oldest) > 0;
 }
 
 struct CheckedRow {
@@ -49,35 +47,33 @@ struct Rows {
 /// Rows from FIRST on. Each is looked up by its id: if the statistics say that the table is tiny,
 /// SQLite would scan all of it to find the first one.
 Rows rows_from(Database& database, Rid first) {
-  Query end = database.query("SELECT max(rid) FROM blob");
-  const Rid last = end.step() ? end.integer(0) : 0;
+  const Rid last = database.first_integer("SELECT max(rid) FROM blob");
   Rows found{.rows = {}, .next = first};
   Query row = database.query("SELECT uuid FROM blob WHERE rid=?1 AND size>=0");
   const Rid up_to = std::min(last, first + static_cast<Rid>(kRowsAtOnce) - 1);
   for (; found.next <= up_to; ++found.next) {
     row.rewind();
-    if (!row.bind(1, found.next).step()) continue;
+    if (!row.bind(found.next).step()) continue;
     found.rows.push_back({found.next, artifact::HashName::parse(row.text(0))});
   }
   if (found.next > last) {
     found.next = 0;
   } else if (found.rows.empty()) {
     // Skip a possibly wide gap.
-    Query next = database.query("SELECT min(rid) FROM blob WHERE rid>?1");
-    if (next.bind(1, up_to).step()) found.next = next.integer(0);
+    found.next = database.first_integer("SELECT min(rid) FROM blob WHERE rid>?1", up_to);
   }
   return found;
 }
 
 /// Returns an empty text if the artifact is fine.
 std::string what_is_wrong(Repository& repository, const CheckedRow& row) {
-  if (!row.name) return fmt::format("artifact {}: its name is no hash", row.rid);
+  if (!row.name) return fmt::format("artifact {}: its name is not a hash", row.rid);
   const auto content = repository.content(row.rid);
   // A delta that arrived before its source is not damaged.
   if (!content && repository.internals().waiting_ones().contains(row.rid)) return {};
   if (!content) return fmt::format("{}: {}", row.name->str(), content.error().message);
   if (row.name->names(*content)) return {};
-  return fmt::format("{}: its content has another hash", row.name->str());
+  return fmt::format("{}: its content does not match its hash", row.name->str());
 }
 
 }  // namespace
@@ -101,7 +97,7 @@ base::Result<std::size_t> Maintenance::prune(std::chrono::hours access_log_kept)
   QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
   std::size_t gone = 0;
   for (const Pruned& pruned : all) {
-    r.database.query(pruned.remove).bind(1, pruned.oldest).run();
+    r.database.execute(pruned.remove, pruned.oldest);
     gone += static_cast<std::size_t>(r.database.changes());
   }
   QUARRY_TRY(receipt.commit());
@@ -109,20 +105,18 @@ base::Result<std::size_t> Maintenance::prune(std::chrono::hours access_log_kept)
 }
 
 base::Result<void> Maintenance::optimize() {
-  Repository::State& r = repository_.internals();
-  return guarded(r.path, [&]() -> base::Result<void> {
+  return guarded(repository_.internals(), [&](RepositoryState& r) {
     r.wait_for_checkpoint();
     r.database.execute(kAnalysisLimit);
     r.database.execute("PRAGMA optimize");
-    return {};
   });
 }
 
 base::Result<VerifiedSlice> Maintenance::verify(Rid first, const std::function<bool()>& is_over) {
   Repository::State& r = repository_.internals();
-  VerifiedSlice slice{.next = first, .artifacts = 0, .damage = {}};
+  VerifiedSlice slice{.next = first};
   const auto complain = [&slice](std::string what) {
-    if (slice.damage.size() < kMostReportedDamage) slice.damage.push_back(std::move(what));
+    if (slice.damage.size() < kMaxReportedDamage) slice.damage.push_back(std::move(what));
   };
   while (!is_over()) {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());

@@ -26,12 +26,11 @@ std::vector<HashName> names_from(Query query, State& state,
 }  // namespace
 
 base::Result<void> NameLists::visit_names(const std::function<void(const HashName&)>& visit) {
-  return guarded(state_->path, [&]() -> base::Result<void> {
+  return guarded(state_->path, [&] {
     Query query = state_->database.query(
         "SELECT uuid, rid FROM blob WHERE size>=0 AND uuid NOT IN (SELECT uuid FROM shun)"
         " AND rid NOT IN (SELECT rid FROM private) ORDER BY rid");
     for (const HashName& name : names_from(std::move(query), *state_)) visit(name);
-    return {};
   });
 }
 
@@ -51,8 +50,8 @@ std::vector<HashName> NameLists::clusters() {
       "  AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
       "  AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"
       "  AND NOT EXISTS(SELECT 1 FROM unclustered WHERE rid=blob.rid)), rid"
-      " FROM tagxref AS t INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype>0");
-  query.bind(1, kTagCluster);
+      " FROM tagxref AS t INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype>0",
+      kTagCluster);
   return names_from(std::move(query), *state_);
 }
 
@@ -86,9 +85,9 @@ const std::vector<HashName>& NameLists::unclustered() {
 const std::vector<HashName>* NameLists::unclustered_within(std::size_t limit) {
   if (state_->derivation.has_pending()) state_->derivation.run();
   if (!state_->unclustered) {
-    Query one_more = state_->database.query("SELECT 1 FROM unclustered LIMIT 1 OFFSET ?1");
-    one_more.bind(1, static_cast<std::int64_t>(limit));
-    if (one_more.step()) return nullptr;
+    if (state_->database.has_row("SELECT 1 FROM unclustered LIMIT 1 OFFSET ?1", limit)) {
+      return nullptr;
+    }
   }
   return &unclustered();
 }
@@ -98,8 +97,8 @@ std::vector<HashName> NameLists::phantoms(std::size_t limit, bool include_privat
   Query query = state_->database.query(
       "SELECT (SELECT uuid FROM blob WHERE rid=p.rid"
       "  AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
-      "  AND (?1 OR NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid))), rid FROM phantom AS p");
-  query.bind(1, include_private ? 1 : 0);
+      "  AND (?1 OR NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid))), rid FROM phantom AS p",
+      include_private);
   return names_from(std::move(query), *state_, limit);
 }
 

@@ -10,10 +10,10 @@
 #include <map>
 #include <mutex>
 
-#include "newer_schema.h"
 #include "quarry/base/log.h"
 #include "quarry/repository/whole_file.h"
 #include "repository_state.h"
+#include "schema_version.h"
 #include "store/artifact_walk.h"
 #include "store/schema.h"
 #include "tickets/ticket_schema.h"
@@ -66,16 +66,13 @@ void Rebuild::make_tables() {
 /// when the artifacts are read.
 void Rebuild::empty_search_index() {
   if (!r_.database.has_table("ftsdocs")) return;
-  std::string definition;
-  {
-    Query query = r_.database.query("SELECT sql FROM sqlite_schema WHERE name='ftsidx'");
-    if (query.step()) definition = query.text(0);
-  }
+  const std::string definition =
+      r_.database.first_text("SELECT sql FROM sqlite_schema WHERE name='ftsidx'");
   r_.database.execute("SAVEPOINT search");
   try {
     r_.database.execute("DELETE FROM ftsdocs; DROP TABLE IF EXISTS ftsidx;" + definition);
   } catch (const SqliteError& error) {
-    base::log(base::LogLevel::kWarning, "the search index is left as it is: {}", error.what());
+    base::log(base::LogLevel::kWarning, "cannot empty the search index: {}", error.what());
     r_.database.execute("ROLLBACK TO search");
   }
   r_.database.execute("RELEASE search");
@@ -83,12 +80,7 @@ void Rebuild::empty_search_index() {
 
 /// Stores the artifacts that WHICH, a SELECT of row ids, returns as whole contents.
 void Rebuild::store_whole(const char* which) {
-  std::vector<Rid> deltas;
-  {
-    Query query = r_.database.query(which);
-    while (query.step()) deltas.push_back(query.integer(0));
-  }
-  for (const Rid rid : deltas) r_.contents.store_whole(rid);
+  for (const Rid rid : r_.database.integers(which)) r_.contents.store_whole(rid);
 }
 
 void Rebuild::remove_shunned() {
@@ -136,10 +128,7 @@ void Rebuild::read(const Progress& progress, const std::function<bool()>& is_int
                   if (progress) progress(done, total);
                 }});
   for (const auto& [rid, size] : wrong_sizes) {
-    r_.database.query("UPDATE blob SET size=?1 WHERE rid=?2")
-        .bind(1, static_cast<std::int64_t>(size))
-        .bind(2, rid)
-        .run();
+    r_.database.execute("UPDATE blob SET size=?1 WHERE rid=?2", size, rid);
   }
   for (auto& [rid, what] : unreadable) rebuilt_.unreadable.push_back(std::move(what));
   r_.derivation.expect_everything();
@@ -183,13 +172,10 @@ base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptio
       return base::fail(ErrorCode::kInvalid,
                         fmt::format("{}: not a Fossil repository", path.string()));
     }
-    if (auto known = check_aux_schema(state.database); !known) {
-      return base::fail(known.error().code,
-                        fmt::format("{}: {}", path.string(), known.error().message));
-    }
+    QUARRY_TRY(check_aux_schema(path, state.database));
     state.database.execute("PRAGMA synchronous=FULL");
     state.database.interrupt_when(is_interrupted);
-    Transaction transaction(state.database, Transaction::Kind::kWrite);
+    Transaction transaction(state.database);
     Rebuild rebuild(state);
     rebuild.make_tables();
     rebuild.remove_shunned();

@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "older_schema.h"
 #include "quarry/artifact/blob.h"
 #include "quarry/base/log.h"
 #include "repository_state.h"
+#include "schema_version.h"
 
 namespace quarry::repository {
 
@@ -23,11 +23,11 @@ namespace {
 // they cannot be created if they are missing.
 void check_indexes(Database& database) {
   for (const char* index : {"sqlite_autoindex_tagxref_1", "sqlite_autoindex_plink_1"}) {
-    Query query = database.query("SELECT 1 FROM sqlite_schema WHERE type='index' AND name=?1");
-    if (query.bind(1, index).step()) continue;
-    throw SqliteError(SQLITE_NOTADB, fmt::format("the index '{}' is not there (`fossil rebuild` "
-                                                 "makes it again)",
-                                                 index));
+    if (database.has_row("SELECT 1 FROM sqlite_schema WHERE type='index' AND name=?1", index)) {
+      continue;
+    }
+    throw SqliteError(SQLITE_NOTADB,
+                      fmt::format("the index '{}' is missing (run `fossil rebuild`)", index));
   }
 }
 
@@ -37,8 +37,8 @@ void check_tables(Database& database) {
         "tag", "tagxref", "filename", "phantom", "unclustered"}) {
     if (!database.has_table(table)) {
       throw SqliteError(SQLITE_NOTADB,
-                        fmt::format("not a Fossil repository: it has no table '{}' (a very old "
-                                    "one is brought up to date by `fossil rebuild`)",
+                        fmt::format("not a Fossil repository: the table '{}' is missing (upgrade "
+                                    "very old ones with `fossil rebuild`)",
                                     table));
     }
   }
@@ -52,18 +52,15 @@ std::string use_write_ahead_log(Repository::State& state) {
   database.execute(
       fmt::format("PRAGMA synchronous=FULL; PRAGMA cache_size=-4096; PRAGMA journal_size_limit={}",
                   state.log.hard_limit()));
-  const auto read_mode = [&] {
-    Query mode = database.query("PRAGMA journal_mode=WAL");
-    return mode.step() ? std::string(mode.text(0)) : std::string();
-  };
+  const auto read_mode = [&] { return database.first_text("PRAGMA journal_mode=WAL"); };
   try {
     const std::string mode = read_mode();
     if (mode == "wal") return {};
     return fmt::format("journal mode is {}, not wal: readers and writers will wait for each other",
                        mode);
   } catch (const SqliteError& error) {
-    if (error.is_busy()) return "in use by a program that keeps it from WAL mode";
-    if (error.is_read_only()) return "read-only: it can be cloned and pulled from, not pushed to";
+    if (error.is_busy()) return "cannot switch to WAL mode: in use by another program";
+    if (error.is_read_only()) return "read-only: clients can clone and pull, but not push";
     throw;
   }
 }
@@ -85,7 +82,7 @@ Snapshot::~Snapshot() {
     database_->end_transaction("COMMIT");
   } catch (const SqliteError& error) {
     // Nothing was written. The next BEGIN will report what is wrong with the connection.
-    base::log(base::LogLevel::kWarning, "ending a snapshot: {}", error.what());
+    base::log(base::LogLevel::kWarning, "cannot end a read transaction: {}", error.what());
   }
 }
 
@@ -124,12 +121,9 @@ std::uint64_t RepositoryState::number() const {
 void RepositoryState::keep_log_short() {
   CheckpointBarrier& barrier =
       options.checkpoint_barrier != nullptr ? *options.checkpoint_barrier : single_process_barrier;
-  const auto done = guarded(path, [&]() -> base::Result<void> {
-    log.keep_short(barrier, number());
-    return {};
-  });
+  const auto done = guarded(path, [&] { log.keep_short(barrier, number()); });
   database.set_busy_timeout(options.busy_timeout);
-  if (!done) base::log(base::LogLevel::kWarning, "checkpoint: {}", done.error().message);
+  if (!done) base::log(base::LogLevel::kWarning, "checkpoint failed: {}", done.error().message);
 }
 
 void RepositoryState::wait_for_checkpoint() {
@@ -171,8 +165,7 @@ const std::unordered_set<Rid>& RepositoryState::waiting_ones() {
 }
 
 void RepositoryState::refresh() {
-  Query query = database.query("PRAGMA data_version");
-  const std::int64_t version = query.step() ? query.integer(0) : 0;
+  const std::int64_t version = database.first_integer("PRAGMA data_version");
   if (version == data_version) return;
   data_version = version;
   forget();
@@ -193,7 +186,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
   if (!S_ISREG(status.st_mode)) {
     return base::fail(ErrorCode::kInvalid, fmt::format("{}: not a regular file", path.string()));
   }
-  return guarded(path, [&]() -> base::Result<std::unique_ptr<Repository>> {
+  return guarded(path, [&] {
     auto state = std::make_unique<State>(path, options);
     state->device = status.st_dev;
     state->inode = status.st_ino;
@@ -208,8 +201,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
     }
     if (const std::string made = complete_schema(state->database); !made.empty()) {
       base::log(base::LogLevel::kWarning,
-                "{}: an old repository, to which was added what it lacked, empty: {} (`fossil "
-                "rebuild` fills it)",
+                "{}: added what the old schema lacked, empty: {} (`fossil rebuild` fills it)",
                 path.string(), made);
     }
     // Not before complete_schema(), which fails for a file that cannot be read at all.
@@ -227,11 +219,10 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
 }
 
 base::Result<void> Repository::make_durable() {
-  return guarded(state_->path, [&]() -> base::Result<void> {
+  return guarded(state_->path, [&] {
     state_->options.is_unfinished = false;
     // Changing the mode writes a page, and syncs the file with everything written before.
     warn(state_->path, use_write_ahead_log(*state_));
-    return {};
   });
 }
 
@@ -250,8 +241,8 @@ void Repository::remove_leftovers() {
   for (const auto& [path, inode] : state_->companions) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0 || status.st_ino != inode) continue;
-    base::log(base::LogLevel::kNotice, "{}: removed, since it was of the file that was replaced",
-              path.string());
+    base::log(base::LogLevel::kNotice,
+              "{}: removed, because it belongs to the file that was replaced", path.string());
     ::unlink(path.c_str());
   }
 }
@@ -266,12 +257,10 @@ void Repository::keep_log_short() {
 
 void Repository::checkpoint() {
   state_->wants_checkpoint = false;
-  const auto done = guarded(state_->path, [&]() -> base::Result<void> {
-    state_->wants_checkpoint = !state_->log.truncate();
-    return {};
-  });
+  const auto done =
+      guarded(state_->path, [&] { state_->wants_checkpoint = !state_->log.truncate(); });
   state_->database.set_busy_timeout(state_->options.busy_timeout);
-  if (!done) base::log(base::LogLevel::kWarning, "checkpoint: {}", done.error().message);
+  if (!done) base::log(base::LogLevel::kWarning, "checkpoint failed: {}", done.error().message);
 }
 
 void Repository::bound_by(std::function<bool()> is_over) {
@@ -280,7 +269,7 @@ void Repository::bound_by(std::function<bool()> is_over) {
 
 base::Result<Snapshot> Repository::snapshot() {
   state_->wait_for_checkpoint();
-  return guarded(state_->path, [&]() -> base::Result<Snapshot> {
+  return guarded(state_->path, [&] {
     state_->database.query("BEGIN").run();
     Snapshot snapshot(&state_->database);
     // The snapshot begins with the first read.
@@ -296,8 +285,7 @@ std::uint64_t Repository::state() {
 // --- artifacts --------------------------------------------------------------------------------
 
 std::optional<ArtifactInfo> Repository::find(const HashName& name) {
-  Query query = state_->database.query("SELECT rid, size FROM blob WHERE uuid=?1");
-  query.bind(1, name.str());
+  Query query = state_->database.query("SELECT rid, size FROM blob WHERE uuid=?1", name.str());
   if (!query.step()) return std::nullopt;
   return ArtifactInfo{query.integer(0), query.integer(1)};
 }
@@ -316,15 +304,14 @@ bool Repository::has_waiting() {
 
 bool Repository::has_any_shunned() {
   if (!state_->has_shunned) {
-    state_->has_shunned = state_->database.query("SELECT 1 FROM shun LIMIT 1").step();
+    state_->has_shunned = state_->database.has_row("SELECT 1 FROM shun LIMIT 1");
   }
   return *state_->has_shunned;
 }
 
 bool Repository::is_shunned(const HashName& name) {
   if (!has_any_shunned()) return false;
-  Query query = state_->database.query("SELECT 1 FROM shun WHERE uuid=?1");
-  return query.bind(1, name.str()).step();
+  return state_->database.has_row("SELECT 1 FROM shun WHERE uuid=?1", name.str());
 }
 
 base::Result<std::string> Repository::content(Rid rid) {
@@ -336,8 +323,8 @@ base::Result<std::string> Repository::content(Rid rid) {
 
 std::optional<HashName> Repository::delta_source(Rid rid) {
   Query query = state_->database.query(
-      "SELECT (SELECT uuid FROM blob WHERE rid=srcid) FROM delta WHERE rid=?1");
-  if (!query.bind(1, rid).step()) return std::nullopt;
+      "SELECT (SELECT uuid FROM blob WHERE rid=srcid) FROM delta WHERE rid=?1", rid);
+  if (!query.step()) return std::nullopt;
   return HashName::parse(query.text(0));
 }
 
@@ -346,11 +333,11 @@ base::Result<std::optional<std::pair<HashName, std::string>>> Repository::stored
   return guarded(state_->path, [&]() -> base::Result<Delta> {
     Query query = state_->database.query(
         "SELECT (SELECT uuid FROM blob WHERE rid=srcid),"
-        " (SELECT content FROM blob WHERE rid=delta.rid) FROM delta WHERE rid=?1");
-    query.bind(1, rid);
+        " (SELECT content FROM blob WHERE rid=delta.rid) FROM delta WHERE rid=?1",
+        rid);
     if (!query.step()) return Delta{};
     const auto source = HashName::parse(query.text(0));
-    if (!source) return base::fail(ErrorCode::kCorrupt, "a delta's source has no proper name");
+    if (!source) return base::fail(ErrorCode::kCorrupt, "the name of a delta source is not a hash");
     QUARRY_TRY_ASSIGN(std::string delta,
                       artifact::blob_expand(query.blob(1), state_->options.max_artifact_size));
     state_->database.count_work(delta.size());

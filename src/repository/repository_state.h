@@ -74,4 +74,17 @@ struct RepositoryState {
   std::string server_code;
 };
 
+/// Calls FUNCTION with STATE, or its database, and converts a SqliteError that it throws into an
+/// Error (see database.h).
+template <typename Function>
+auto guarded(RepositoryState& state, Function&& function) {
+  return guarded(state.path, [&] {
+    if constexpr (std::is_invocable_v<Function, RepositoryState&>) {
+      return function(state);
+    } else {
+      return function(state.database);
+    }
+  });
+}
+
 }  // namespace quarry::repository

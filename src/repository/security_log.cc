@@ -12,15 +12,10 @@ namespace quarry::repository {
 namespace {
 
 // Bytes per text from the logs, which users can write to.
-constexpr std::int64_t kMostLoggedText = 1000;
+constexpr std::int64_t kMaxLoggedText = 1000;
 
 bool has_users(Database& database) {
   return database.has_table("fx_quarry_users");
-}
-
-/// The first number that QUERY returns, or 0.
-std::int64_t number_of(Query query) {
-  return query.step() ? query.integer(0) : 0;
 }
 
 /// A fingerprint that shows that a password has changed, and reveals nothing else.
@@ -45,7 +40,7 @@ class LogRows {
   bool step() {
     while (position_ < end_) {
       row_.rewind();
-      if (row_.bind(1, ++position_).step()) return true;
+      if (row_.bind(++position_).step()) return true;
     }
     return false;
   }
@@ -62,7 +57,7 @@ void read_failed_logins(Database& database, std::int64_t last, std::size_t limit
   Query query = database.query(
       "SELECT substr(uname,1,?2), substr(ipaddr,1,?2), success, mtime FROM accesslog"
       " WHERE rowid=?1");
-  query.bind(2, kMostLoggedText);
+  query.set(2, kMaxLoggedText);
   LogRows rows(std::move(query), news.mark.access, last, limit);
   while (rows.step()) {
     const Query& row = rows.row();
@@ -70,11 +65,8 @@ void read_failed_logins(Database& database, std::int64_t last, std::size_t limit
     const bool goes_on = !news.failed.empty() && news.failed.back().user == row.text(0) &&
                          news.failed.back().address == row.text(1);
     if (!goes_on) {
-      news.failed.push_back({.user = std::string(row.text(0)),
-                             .address = std::string(row.text(1)),
-                             .count = 0,
-                             .last_row = 0,
-                             .last = {}});
+      news.failed.push_back(
+          {.user = std::string(row.text(0)), .address = std::string(row.text(1))});
     }
     FailedLogins& failed = news.failed.back();
     ++failed.count;
@@ -86,7 +78,7 @@ void read_failed_logins(Database& database, std::int64_t last, std::size_t limit
 void read_actions(Database& database, std::int64_t last, std::size_t limit, SecurityNews& news) {
   Query query =
       database.query("SELECT time, substr(who,1,?2), substr(what,1,?2) FROM admin_log WHERE id=?1");
-  query.bind(2, kMostLoggedText);
+  query.set(2, kMaxLoggedText);
   LogRows rows(std::move(query), news.mark.admin, last, limit);
   while (rows.step()) {
     const Query& row = rows.row();
@@ -135,24 +127,22 @@ bool SecurityLog::knows_users() {
 }
 
 base::Result<SecurityMark> SecurityLog::end() {
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<SecurityMark> {
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
     SecurityMark mark;
     Database& database = state.database;
     if (database.has_table("accesslog")) {
-      mark.access = number_of(database.query("SELECT max(rowid) FROM accesslog"));
+      mark.access = database.first_integer("SELECT max(rowid) FROM accesslog");
     }
     if (database.has_table("admin_log")) {
-      mark.admin = number_of(database.query("SELECT max(id) FROM admin_log"));
+      mark.admin = database.first_integer("SELECT max(id) FROM admin_log");
     }
     return mark;
   });
 }
 
 base::Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::size_t limit) {
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<SecurityNews> {
-    SecurityNews news{.failed = {}, .actions = {}, .users = {}, .mark = mark, .is_at_end = true};
+  return guarded(repository_.internals(), [&](auto& state) -> base::Result<SecurityNews> {
+    SecurityNews news{.mark = mark, .is_at_end = true};
     // Rows were deleted, and their ids may be reused.
     QUARRY_TRY_ASSIGN(const SecurityMark last, end());
     news.mark.access = std::min(news.mark.access, last.access);
@@ -168,8 +158,7 @@ base::Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::siz
 }
 
 base::Result<void> SecurityLog::note_users() {
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<void> {
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
     Database& database = state.database;
     if (!has_users(database)) {
       database.execute(
@@ -182,9 +171,8 @@ base::Result<void> SecurityLog::note_users() {
     Query known = database.query("INSERT OR IGNORE INTO fx_quarry_users VALUES(?1,?2,?3)");
     while (users.step()) {
       const std::string trace = trace_of(users.text(0), users.text(2));
-      known.bind(1, users.text(0)).bind(2, users.text(1)).bind(3, trace).run();
+      known.bind(users.text(0), users.text(1), trace).run();
     }
-    return {};
   });
 }
 

@@ -41,7 +41,7 @@ class StoredRows {
   StoredRows(Database& database, Rid first, bool has_hidden)
       : database_(database), row_(rows(database, has_hidden)), next_(first) {
     if (!is_sought_) {
-      row_.bind(1, first);
+      row_.bind(first);
       return;
     }
     Query query = database.query("SELECT max(rid) FROM blob");
@@ -64,7 +64,7 @@ class StoredRows {
   bool seek() {
     for (int missing = 0; next_ <= last_; ++next_) {
       row_.rewind();
-      if (row_.bind(1, next_).step()) {
+      if (row_.bind(next_).step()) {
         missing = 0;
         if (row_.integer(6) == 0) continue;
         ++next_;
@@ -72,8 +72,8 @@ class StoredRows {
       }
       if (++missing < kWideGap) continue;
       missing = 0;
-      Query query = database_.query("SELECT min(rid) FROM blob WHERE rid>?1");
-      if (query.bind(1, next_).step()) next_ = query.integer(0) - 1;
+      Query query = database_.query("SELECT min(rid) FROM blob WHERE rid>?1", next_);
+      if (query.step()) next_ = query.integer(0) - 1;
     }
     return false;
   }
@@ -111,10 +111,7 @@ class StoredPayload {
       out += in_row_;
       return {};
     }
-    return guarded(path_, [&]() -> base::Result<void> {
-      append_large(out);
-      return {};
-    });
+    return guarded(path_, [&] { append_large(out); });
   }
 
  private:
@@ -161,7 +158,8 @@ base::Result<Rid> Repository::visit_stored(
       if (!waiting.empty() && waiting.contains(rid)) continue;
       const auto name = HashName::parse(query.text(1));
       if (!name) {
-        return base::fail(ErrorCode::kCorrupt, fmt::format("artifact {} has no name", rid));
+        return base::fail(ErrorCode::kCorrupt,
+                          fmt::format("artifact {}: its name is not a hash", rid));
       }
       payload.moved_to(rid, query.blob(5));
       const StoredArtifact stored{.rid = rid,

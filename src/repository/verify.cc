@@ -15,10 +15,9 @@
 
 #include "derived/derived_rows.h"
 #include "derived/order_dependence.h"
-#include "newer_schema.h"
-#include "older_schema.h"
 #include "quarry/repository/whole_file.h"
 #include "repository_state.h"
+#include "schema_version.h"
 #include "store/artifact_walk.h"
 #include "store/temporary_files.h"
 
@@ -134,10 +133,10 @@ void Verification::check_artifact(const ArtifactWalk::Artifact& artifact,
                                   const std::string& content) {
   const auto name = HashName::parse(artifact.name);
   if (!name) return report(artifact, "its name is not 40 or 64 lower-case hex digits");
-  if (!name->names(content)) return report(artifact, "its content does not have that hash");
+  if (!name->names(content)) return report(artifact, "its content does not match its hash");
   if (static_cast<std::int64_t>(content.size()) != artifact.size) {
-    report(artifact,
-           fmt::format("blob.size says {} bytes, it has {}", artifact.size, content.size()));
+    report(artifact, fmt::format("blob.size is {}, but its content has {} bytes", artifact.size,
+                                 content.size()));
   }
   const auto type = r_.manifests.add(artifact.rid, content);
   if (!type) return;
@@ -152,9 +151,8 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
         "SELECT rid, srcid FROM delta WHERE NOT EXISTS(SELECT 1 FROM blob WHERE rid=srcid)"
         " OR NOT EXISTS(SELECT 1 FROM blob WHERE rid=delta.rid)");
     while (lost.step()) {
-      verified_.faults.push_back(
-          fmt::format("delta: the row {} -> {} names an artifact that is not there",
-                      lost.integer(0), lost.integer(1)));
+      verified_.faults.push_back(fmt::format("delta: the row {} -> {} refers to a missing artifact",
+                                             lost.integer(0), lost.integer(1)));
     }
   }
   {
@@ -164,7 +162,7 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
         " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=d.rid)");
     while (hidden.step()) {
       verified_.faults.push_back(
-          fmt::format("delta: {} is public and made from {}, which is private", hidden.text(0),
+          fmt::format("delta: {} is public, but a delta on {}, which is private", hidden.text(0),
                       hidden.text(1)));
     }
   }
@@ -210,7 +208,7 @@ bool Verification::is_same(const DerivedRows& comparison) {
   {
     Query query = r_.database.query("SELECT 1 FROM pragma_table_info(?1)");
     const std::string table = fmt::format("before_{}", comparison.table);
-    query.bind(1, table);
+    query.bind(table);
     while (query.step()) {
       ++columns;
       order += fmt::format("{}{}", columns == 1 ? "" : ",", columns);
@@ -288,8 +286,8 @@ void Verification::compare(const DerivedRows& comparison) {
     for (const UnmatchedRow& row : old_rows) extra.push_back(row.text);
     for (const UnmatchedRow& row : new_rows) missing.push_back(row.text);
   }
-  report_rows(comparison, "is there but should not be", extra);
-  report_rows(comparison, "should be there but is not", missing);
+  report_rows(comparison, "unexpected row", extra);
+  report_rows(comparison, "missing row", missing);
 }
 
 void Verification::report_rows(const DerivedRows& comparison, std::string_view verdict,
@@ -298,7 +296,7 @@ void Verification::report_rows(const DerivedRows& comparison, std::string_view v
     verified_.faults.push_back(fmt::format("{}: {}: {}", comparison.table, verdict, rows[i]));
   }
   if (rows.size() > kMaxFindingsPerTable) {
-    verified_.faults.push_back(fmt::format("{}: {}: {} rows more", comparison.table, verdict,
+    verified_.faults.push_back(fmt::format("{}: {}: {} more rows", comparison.table, verdict,
                                            rows.size() - kMaxFindingsPerTable));
   }
 }
@@ -348,10 +346,7 @@ base::Result<Verified> verify(const std::filesystem::path& path,
         return base::fail(ErrorCode::kInvalid,
                           fmt::format("{}: not a Fossil repository", path.string()));
       }
-      if (auto known = check_aux_schema(*original); !known) {
-        return base::fail(known.error().code,
-                          fmt::format("{}: {}", path.string(), known.error().message));
-      }
+      QUARRY_TRY(check_aux_schema(path, *original));
       Database target(copy.path(), Database::Mode::kReadWrite, OpenOptions().busy_timeout);
       writing_copy([&] { copy_database(*original, target); });
     }

@@ -12,6 +12,9 @@
 
 namespace quarry::artifact {
 
+/// Size of the prefix.
+inline constexpr std::size_t kBlobPrefixSize = 4;
+
 /// Compresses CONTENT (up to 2^32 - 1 bytes).
 std::string blob_compress(std::string_view content);
 /// Compresses as well as possible, in ten times the time, for content that is kept for good.

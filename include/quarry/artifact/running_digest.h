@@ -2,22 +2,22 @@
 // faster.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
+struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
+
 namespace quarry::artifact {
 
-enum class DigestKind;
+enum class DigestKind : std::uint8_t { kMd5, kSha1, kSha3_256 };
 
 class RunningDigest {
  public:
-  static RunningDigest sha1();
-  static RunningDigest sha3_256();
-  static RunningDigest md5();
-  RunningDigest(RunningDigest&& other) noexcept;
-  RunningDigest& operator=(RunningDigest&& other) noexcept;
-  ~RunningDigest();
+  static RunningDigest sha1() { return RunningDigest(DigestKind::kSha1); }
+  static RunningDigest sha3_256() { return RunningDigest(DigestKind::kSha3_256); }
+  static RunningDigest md5() { return RunningDigest(DigestKind::kMd5); }
 
   void add(std::string_view bytes);
   /// A copy of the current state, to which other data can be added.
@@ -27,8 +27,10 @@ class RunningDigest {
 
  private:
   explicit RunningDigest(DigestKind kind);
-  struct State;
-  std::unique_ptr<State> state_;
+  struct Free {
+    void operator()(evp_md_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
 
 }  // namespace quarry::artifact

@@ -46,6 +46,7 @@ struct FileCard {
   std::string_view hash;
   std::string_view prior;
   char permission = 0;
+  bool operator==(const FileCard&) const = default;
 };
 
 /// T card. `target` is empty for "*", the artifact itself.
@@ -55,6 +56,7 @@ struct TagCard {
   std::string_view target;
   std::string_view value;
   bool has_value = false;
+  bool operator==(const TagCard&) const = default;
 };
 
 /// Q card.
@@ -62,6 +64,7 @@ struct CherrypickCard {
   bool is_backout;
   std::string_view target;
   std::string_view baseline;  // may be empty
+  bool operator==(const CherrypickCard&) const = default;
 };
 
 /// J card of a ticket change. `appends` is true if the name began with '+'. The name is not
@@ -70,6 +73,7 @@ struct TicketField {
   std::string_view name;
   std::string_view value;
   bool appends = false;
+  bool operator==(const TicketField&) const = default;
 };
 
 /// A card. `name` is the file's name without folders; `target` is the title of a wiki page, or the
@@ -141,29 +145,29 @@ std::string format_cluster(std::vector<HashName> members);
 /// The fields of a new check-in manifest. Used for the initial check-in and by the change-set
 /// queue. Dates must be in the years 0000 to 9999, and no text may contain a NUL.
 struct CheckInText {
-  std::string comment;
+  std::string comment = {};
   base::UnixMillis date;
-  std::string user;
+  std::string user = {};
   struct File {
     std::string name;
     HashName hash;
     char permission = 0;
-    std::string prior;  // may be empty
+    std::string prior = {};  // may be empty
   };
-  std::vector<File> files;        // distinct names; sorted here
-  std::vector<HashName> parents;  // primary first
+  std::vector<File> files = {};        // distinct names; sorted here
+  std::vector<HashName> parents = {};  // primary first
   struct Cherrypick {
     bool is_backout;
     HashName target;
   };
   std::vector<Cherrypick> cherrypicks = {};  // sorted here
-  std::string repository_checksum;           // R card; may be empty
+  std::string repository_checksum = {};      // R card; may be empty
   struct Tag {
     char kind;
     std::string name;
-    std::string value;  // may be empty
+    std::string value = {};  // may be empty
   };
-  std::vector<Tag> tags;  // of the check-in itself; sorted here
+  std::vector<Tag> tags = {};  // of the check-in itself; sorted here
 };
 /// The manifest's text, including the Z card.
 std::string format_check_in(CheckInText text);
@@ -176,7 +180,7 @@ struct ControlText {
     char kind;
     std::string name;
     HashName target;
-    std::string value;  // may be empty
+    std::string value = {};  // may be empty
   };
   std::vector<Tag> tags;  // sorted here
 };

@@ -1,7 +1,11 @@
-// ASCII letters, independent of the locale.
+// ASCII letters and digits, independent of the locale.
 #pragma once
 
 namespace quarry::base {
+
+constexpr bool is_ascii_alphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 /// C in lower case.
 constexpr char ascii_lower(char c) {

@@ -64,13 +64,13 @@ struct AlertMarks {
 
 /// A subscriber who receives mail: confirmed, and neither opted out nor expired.
 struct Subscriber {
-  std::string code;     // upper-case hex; anyone who knows it may change the subscription
-  std::string address;  // as entered
-  std::string letters;  // wanted kinds of events: subscriber.ssub
-  std::string user;     // login; may be empty
+  std::string code = {};     // upper-case hex; anyone who knows it may change the subscription
+  std::string address = {};  // as entered
+  std::string letters = {};  // wanted kinds of events: subscriber.ssub
+  std::string user = {};     // login; may be empty
   /// All capabilities of the user, including those inherited from `developer`, `reader`, `nobody`
   /// and `anonymous`.
-  std::string capabilities;
+  std::string capabilities = {};
 };
 
 /// Details of a forum post that its timeline entry does not have.

@@ -54,10 +54,10 @@ struct ReceivedArtifact {
 /// The artifacts of one request, or some of them if there are too many for one call.
 struct Received {
   std::int64_t receipt = 0;
-  std::string login;  // of the sender; empty if the user no longer exists
-  base::UnixMillis time;
-  std::string address;  // of the sender; may be empty
-  std::vector<ReceivedArtifact> artifacts;
+  std::string login = {};  // of the sender; empty if the user no longer exists
+  base::UnixMillis time = {};
+  std::string address = {};  // of the sender; may be empty
+  std::vector<ReceivedArtifact> artifacts = {};
 };
 
 struct ArrivalBatch {

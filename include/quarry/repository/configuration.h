@@ -43,14 +43,14 @@ struct SqlLiteral {
   enum class Kind : std::uint8_t { kNull, kInteger, kText, kBlob };
   Kind kind = Kind::kNull;
   std::int64_t integer = 0;
-  std::string bytes;  // of text and blobs
+  std::string bytes = {};  // of text and blobs
 };
 
 struct ConfigRecord {
-  std::string table;  // without the slash
+  std::string table = {};  // without the slash
   std::int64_t mtime = 0;
-  std::string key;
-  std::vector<std::pair<std::string, SqlLiteral>> columns;
+  std::string key = {};
+  std::vector<std::pair<std::string, SqlLiteral>> columns = {};
 };
 
 /// Parses CONTENT of the card `config NAME` (with the slash). Returns nothing if either is

@@ -17,7 +17,7 @@ class Repository;
 struct VerifiedSlice {
   Rid next = 0;  // where to continue; 0 at the end
   std::size_t artifacts = 0;
-  std::vector<std::string> damage;  // "HASH: problem"; at most 100
+  std::vector<std::string> damage = {};  // "HASH: problem"; at most 100
 };
 
 class Maintenance {

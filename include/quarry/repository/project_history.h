@@ -1,4 +1,4 @@
-// A project's history for pages: timeline, branches, tags, and the files of a check-in.
+// A project's history for pages: check-ins, branches and tags.
 //
 // It is read from indexes of the derived tables, up to the limit that the caller sets. Private and
 // shunned artifacts are left out, and those that await a moderator.
@@ -49,9 +49,6 @@ struct Branch {
   artifact::HashName tip;    // the newest leaf
   base::UnixMillis changed;  // the time of the tip
   bool is_closed = false;    // the tip is closed, as in fossil's list of branches
-  /// The newest leaf that is not closed, which is the tip for Receipt::require_tip(). Empty if all
-  /// leaves are closed.
-  std::optional<artifact::HashName> open_tip;
 };
 
 /// A symbolic tag that descendants do not inherit, for example a release.
@@ -60,35 +57,21 @@ struct Tag {
   artifact::HashName target;  // the artifact that was tagged last
 };
 
-struct CheckInFile {
-  std::string name;
-  enum class Permission { kNormal, kExecutable, kLink } permission = Permission::kNormal;
-  artifact::HashName hash;
-  std::optional<std::int64_t> size;  // bytes; empty if the content is missing
-};
-
-/// All functions except files() take a few microseconds per row. Use inside a Snapshot or a
-/// Receipt.
+/// All functions take a few microseconds per row. Use inside a Snapshot or a Receipt.
 class ProjectHistory {
  public:
   /// REPOSITORY is not owned.
   explicit ProjectHistory(Repository& repository) : repository_(repository) {}
 
-  enum class Which { kEverything, kCheckIns };
-
   // Errors of all: kIo, kCorrupt.
 
-  /// The newest LIMIT entries, newest first. Returns fewer if it would have to skip more than
-  /// 100,000 others.
-  base::Result<std::vector<TimelineEntry>> timeline(std::size_t limit, Which which);
+  /// The newest LIMIT check-ins of the timeline, newest first. Returns fewer if it would have to
+  /// skip more than 100,000 other entries.
+  base::Result<std::vector<TimelineEntry>> check_ins(std::size_t limit);
   /// At most LIMIT branches, last changed first. Reads one row per leaf.
   base::Result<std::vector<Branch>> branches(std::size_t limit);
-  /// At most LIMIT tags, sorted by name, starting after AFTER.
-  base::Result<std::vector<Tag>> tags(std::size_t limit, std::string_view after = {});
-  /// At most LIMIT files of CHECK_IN, sorted by name, starting after AFTER. Expands the manifest
-  /// and its baseline. Error: kNotFound (not a check-in, or private).
-  base::Result<std::vector<CheckInFile>> files(const artifact::HashName& check_in,
-                                               std::size_t limit, std::string_view after = {});
+  /// At most LIMIT tags, sorted by name.
+  base::Result<std::vector<Tag>> tags(std::size_t limit);
 
  private:
   Repository& repository_;

@@ -24,11 +24,11 @@ class Repository;
 struct Arrival {
   artifact::HashName name;
   std::string_view payload;  // content, or a delta when delta_source is set
-  std::optional<artifact::HashName> delta_source;
+  std::optional<artifact::HashName> delta_source = {};
   /// The payload is in blob format (a cfile card) rather than plain (a file card).
   bool is_compressed = false;
   /// For cfile cards: the declared uncompressed size of the whole artifact. Checked when set.
-  std::optional<std::uint64_t> declared_size;
+  std::optional<std::uint64_t> declared_size = {};
   bool is_private = false;
 };
 
@@ -44,8 +44,8 @@ inline constexpr std::int64_t kCheckInLockSeconds = 60;
 /// The sender of the stored artifacts. Becomes a row of `rcvfrom` only if something is stored.
 struct Sender {
   std::int64_t uid = 0;
-  std::optional<std::string> login_nonce;
-  std::string address;
+  std::optional<std::string> login_nonce = {};
+  std::string address = {};
 };
 
 /// Callbacks of Receipt::complete(). Either may be empty.

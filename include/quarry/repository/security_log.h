@@ -31,11 +31,11 @@ struct SecurityMark {
 
 /// Consecutive failed logins of one user from one address.
 struct FailedLogins {
-  std::string user;
-  std::string address;
+  std::string user = {};
+  std::string address = {};
   std::uint64_t count = 0;
   std::int64_t last_row = 0;
-  base::UnixMillis last;
+  base::UnixMillis last = {};
 };
 
 struct AdminAction {
@@ -53,10 +53,10 @@ struct UserChange {
 };
 
 struct SecurityNews {
-  std::vector<FailedLogins> failed;
-  std::vector<AdminAction> actions;
-  std::vector<UserChange> users;
-  SecurityMark mark;       // where to continue
+  std::vector<FailedLogins> failed = {};
+  std::vector<AdminAction> actions = {};
+  std::vector<UserChange> users = {};
+  SecurityMark mark = {};  // where to continue
   bool is_at_end = false;  // nothing follows the mark
 };
 

@@ -17,10 +17,10 @@ namespace quarry::repository {
 struct RepositoryState;
 
 struct UnversionedFile {
-  std::string name;
+  std::string name = {};
   std::int64_t mtime = 0;  // seconds since 1970, by the clock of the machine that changed it
-  std::optional<std::string> hash;  // empty if deleted
-  std::int64_t size = 0;            // bytes, uncompressed
+  std::optional<std::string> hash = {};  // empty if deleted
+  std::int64_t size = 0;                 // bytes, uncompressed
 };
 
 /// A received unversioned file, or only its metadata.

@@ -17,9 +17,9 @@
 namespace quarry::repository {
 
 struct InitOptions {
-  std::string project_name;
-  std::string user;
-  std::string password;
+  std::string project_name = {};
+  std::string user = {};
+  std::string password = {};
   const base::Clock* clock = &base::system_clock();
 };
 /// Creates a repository at PATH, which must not exist, with the initial empty check-in.

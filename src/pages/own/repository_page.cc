@@ -97,8 +97,7 @@ void put_list(Values& page, const std::string& name, const Entries& entries, std
 base::Result<void> put_history(Values& page, repository::Repository& repository,
                                base::UnixMillis now) {
   ProjectHistory history(repository);
-  QUARRY_TRY_ASSIGN(const auto check_ins,
-                    history.timeline(kMaxCheckIns, ProjectHistory::Which::kCheckIns));
+  QUARRY_TRY_ASSIGN(const auto check_ins, history.check_ins(kMaxCheckIns));
   put_list(page, "check_ins", check_ins, kMaxCheckIns, [now](Values& row, const auto& entry) {
     row.set("comment", beginning_of(entry.comment));
     put_text(row, "user", entry.user);

@@ -7,7 +7,6 @@
 #include "quarry/repository/alerts.h"
 #include "quarry/repository/repository.h"
 #include "repository_state.h"
-#include "symbolic_tags.h"
 
 namespace quarry::repository {
 namespace {
@@ -18,9 +17,9 @@ constexpr std::int64_t kLongestPost = 1 << 20;
 constexpr std::int64_t kLongestComment = 100'000;
 constexpr std::int64_t kLongestTitle = 1000;
 constexpr std::int64_t kLongestName = 300;
-constexpr std::size_t kMostTags = 1000;
+constexpr std::size_t kMaxTags = 1000;
 // Bytes.
-constexpr std::size_t kMostTagText = 10'000;
+constexpr std::size_t kMaxTagText = 10'000;
 
 /// The display name in INFO (user.info): the text before an address in angle brackets on the first
 /// line.
@@ -35,12 +34,12 @@ std::string display_name(std::string_view info) {
 }
 
 /// The hash of the first version of the post that the post RID answers.
-std::string answered_post(Database& database, Rid rid) {
-  Rid post = links_of_post(database, rid).answered;
+std::string answered_post(RepositoryState& state, Rid rid) {
+  Rid post = links_of_post(state.database, rid).answered;
   for (int versions = 0; versions < kMaxThread; ++versions) {
-    const PostLinks links = links_of_post(database, post);
+    const PostLinks links = links_of_post(state.database, post);
     if (!links.is_there) return {};
-    if (links.earlier == 0) return name_of(database, post);
+    if (links.earlier == 0) return state.names.hash_of(post);
     post = links.earlier;
   }
   return {};
@@ -59,17 +58,17 @@ base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, R
   Database& database = repository.internals().database;
   Query query = database.query(
       "SELECT substr(comment,1,?2), substr(coalesce(euser,user),1,?3) FROM event"
-      " WHERE objid=?1 AND EXISTS(SELECT 1 FROM forumpost WHERE fpid=?1)");
-  query.bind(1, rid).bind(2, kLongestTitle).bind(3, kLongestName);
+      " WHERE objid=?1 AND EXISTS(SELECT 1 FROM forumpost WHERE fpid=?1)",
+      rid, kLongestTitle, kLongestName);
   if (!query.step()) return Found{};
   AlertPost post;
   if (!query.text(0).empty()) post.title = title_of(query.text(0));
   post.author = query.text(1);
-  Query user = database.query("SELECT substr(info,1,?2) FROM user WHERE login=?1");
-  if (user.bind(1, std::string_view(post.author)).bind(2, kLongestName).step())
-    post.sender = display_name(user.text(0));
+  Query user = database.query("SELECT substr(info,1,?2) FROM user WHERE login=?1", post.author,
+                              kLongestName);
+  if (user.step()) post.sender = display_name(user.text(0));
   if (post.sender.empty()) post.sender = post.author;
-  post.reply_to = answered_post(database, rid);
+  post.reply_to = answered_post(repository.internals(), rid);
   post.is_too_long = size > kLongestPost;
   if (post.is_too_long) return post;
   QUARRY_TRY_ASSIGN(const std::string content, repository.content(rid));
@@ -81,10 +80,10 @@ base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, R
 }
 
 /// The symbolic tags of the artifact RID, separated by commas.
-std::string joined_tags(Database& database, Rid rid) {
+std::string joined_tags(Names& names, Rid rid) {
   std::string joined;
-  for (const std::string& tag : symbolic_tags(database, rid, kMostTags)) {
-    if (joined.size() >= kMostTagText) break;
+  for (const std::string& tag : names.symbolic_tags(rid, kMaxTags)) {
+    if (joined.size() >= kMaxTagText) break;
     if (!joined.empty()) joined += ", ";
     joined += tag;
   }
@@ -93,9 +92,8 @@ std::string joined_tags(Database& database, Rid rid) {
 
 /// The id of the ticket whose changes have the tag TAG.
 std::string ticket_of_tag(Database& database, std::int64_t tag) {
-  Query query =
-      database.query("SELECT substr(tagname,5) FROM tag WHERE tagid=?1 AND tagname GLOB 'tkt-*'");
-  return query.bind(1, tag).step() ? std::string(query.text(0)) : std::string();
+  return database.first_text(
+      "SELECT substr(tagname,5) FROM tag WHERE tagid=?1 AND tagname GLOB 'tkt-*'", tag);
 }
 
 }  // namespace
@@ -103,22 +101,20 @@ std::string ticket_of_tag(Database& database, std::int64_t tag) {
 base::Result<std::optional<AlertEvent>> Alerts::event(const AlertReference& reference,
                                                       bool as_post) {
   using Found = std::optional<AlertEvent>;
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<Found> {
-    Query blob = state.database.query("SELECT uuid, size FROM blob WHERE rid=?1");
-    blob.bind(1, reference.rid);
+  return guarded(repository_.internals(), [&](auto& state) -> base::Result<Found> {
+    Query blob = state.database.query("SELECT uuid, size FROM blob WHERE rid=?1", reference.rid);
     if (!blob.step() || !blob.text(0).starts_with(reference.hash)) return Found{};
     Query query = state.database.query(
         "SELECT datetime(mtime), substr(coalesce(ecomment,comment,''),1,?2),"
-        " substr(coalesce(euser,user,''),1,?3), type, tagid FROM event WHERE objid=?1");
-    query.bind(1, reference.rid).bind(2, kLongestComment).bind(3, kLongestName);
+        " substr(coalesce(euser,user,''),1,?3), type, tagid FROM event WHERE objid=?1",
+        reference.rid, kLongestComment, kLongestName);
     if (!query.step()) return Found{};
     AlertEvent event{.reference = reference,
                      .name = std::string(blob.text(0)),
                      .time = std::string(query.text(0)),
                      .comment = std::string(query.text(1)),
                      .user = std::string(query.text(2)),
-                     .tags = joined_tags(state.database, reference.rid),
+                     .tags = joined_tags(state.names, reference.rid),
                      .post = std::nullopt};
     if (query.text(3) == "t") event.name = ticket_of_tag(state.database, query.integer(4));
     if (!as_post) return event;

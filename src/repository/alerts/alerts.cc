@@ -1,12 +1,15 @@
 // Pending alerts and subscribers. alert_events.cc has the details of events.
 #include "quarry/repository/alerts.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "lent_capabilities.h"
 #include "post_links.h"
+#include "quarry/base/hex.h"
+#include "quarry/base/number.h"
 #include "quarry/repository/repository.h"
 #include "repository_state.h"
 
@@ -17,10 +20,8 @@ namespace {
 constexpr std::size_t kHashStart = 16;
 
 bool has_column(Database& database, std::string_view table, std::string_view column) {
-  return database.query("SELECT 1 FROM pragma_table_info(?1) WHERE name=?2 COLLATE nocase")
-      .bind(1, table)
-      .bind(2, column)
-      .step();
+  return database.has_row("SELECT 1 FROM pragma_table_info(?1) WHERE name=?2 COLLATE nocase", table,
+                          column);
 }
 
 /// Whether the tables have the columns of current fossil versions.
@@ -53,8 +54,9 @@ void read_post(Database& database, PendingAlert& alert) {
   alert.is_edit = links.earlier != 0;
   alert.is_answer = links.answered != 0;
   for (int depth = 0; depth < kMaxThread && links.answered != 0; ++depth) {
-    Query query = database.query("SELECT coalesce(euser,user,'') FROM event WHERE objid=?1");
-    if (query.bind(1, links.answered).step()) alert.answered.emplace_back(query.text(0));
+    Query query =
+        database.query("SELECT coalesce(euser,user,'') FROM event WHERE objid=?1", links.answered);
+    if (query.step()) alert.answered.emplace_back(query.text(0));
     links = links_of_post(database, links.answered);
   }
   std::ranges::sort(alert.answered);
@@ -63,23 +65,39 @@ void read_post(Database& database, PendingAlert& alert) {
 }
 
 std::int64_t cutoff(Database& database) {
-  Query query =
-      database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='email-renew-cutoff'");
-  return query.step() ? query.integer(0) : 0;
+  return database.first_integer(
+      "SELECT CAST(value AS INTEGER) FROM config WHERE name='email-renew-cutoff'");
 }
 
 }  // namespace
 
+std::string AlertReference::text() const {
+  return fmt::format("{}{}:{}{}", type, rid, hash, needs_moderator ? "!" : "");
+}
+
+std::optional<AlertReference> AlertReference::parse(std::string_view text) {
+  AlertReference reference;
+  if (text.empty()) return std::nullopt;
+  reference.type = text.front();
+  text.remove_prefix(1);
+  reference.rid = base::take_number<Rid>(text).value_or(0);
+  if (reference.rid <= 0 || !text.starts_with(':')) return std::nullopt;
+  text.remove_prefix(1);
+  reference.needs_moderator = text.ends_with('!');
+  if (reference.needs_moderator) text.remove_suffix(1);
+  if (text.empty() || !base::is_hex(text)) return std::nullopt;
+  reference.hash = text;
+  return reference;
+}
+
 base::Result<bool> Alerts::are_set_up() {
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<bool> {
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
     return state.database.has_table("subscriber") && state.database.has_table("pending_alert");
   });
 }
 
 base::Result<void> Alerts::upgrade_tables() {
-  Database& database = repository_.internals().database;
-  return guarded(repository_.path(), [&]() -> base::Result<void> {
+  return guarded(repository_.internals(), [&](Database& database) {
     if (!has_column(database, "pending_alert", "sentMod")) {
       database.execute("ALTER TABLE pending_alert ADD COLUMN sentMod BOOLEAN DEFAULT false");
     }
@@ -88,43 +106,35 @@ base::Result<void> Alerts::upgrade_tables() {
           "ALTER TABLE subscriber ADD COLUMN lastContact INT;"
           "UPDATE subscriber SET lastContact=mtime/86400");
     }
-    return {};
   });
 }
 
 base::Result<bool> Alerts::has_pending(AlertTiming timing) {
-  Database& database = repository_.internals().database;
-  return guarded(repository_.path(), [&]() -> base::Result<bool> {
-    if (!are_up_to_date(database)) return database.query("SELECT 1 FROM pending_alert").step();
+  return guarded(repository_.internals(), [&](Database& database) {
+    if (!are_up_to_date(database)) return database.has_row("SELECT 1 FROM pending_alert");
     if (timing == AlertTiming::kDigest) {
-      return database
-          .query(
-              "SELECT 1 FROM pending_alert WHERE sentDigest IS FALSE"
-              " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=substr(eventid,2)) LIMIT 1")
-          .step();
+      return database.has_row(
+          "SELECT 1 FROM pending_alert WHERE sentDigest IS FALSE"
+          " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=substr(eventid,2)) LIMIT 1");
     }
-    return database
-        .query(
-            "SELECT 1 FROM pending_alert WHERE sentSep IS FALSE AND NOT (sentMod IS TRUE"
-            " AND EXISTS(SELECT 1 FROM private WHERE rid=substr(eventid,2))) LIMIT 1")
-        .step();
+    return database.has_row(
+        "SELECT 1 FROM pending_alert WHERE sentSep IS FALSE AND NOT (sentMod IS TRUE"
+        " AND EXISTS(SELECT 1 FROM private WHERE rid=substr(eventid,2))) LIMIT 1");
   });
 }
 
 base::Result<std::vector<PendingAlert>> Alerts::pending(AlertTiming timing, std::size_t limit) {
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<std::vector<PendingAlert>> {
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
     if (state.derivation.has_pending()) state.derivation.run();
     std::vector<PendingAlert> alerts;
     {
-      Query query =
-          state.database.query(timing == AlertTiming::kDigest ? kPendingDigest : kPendingAtOnce);
-      query.bind(1, static_cast<std::int64_t>(limit));
+      Query query = state.database.query(
+          timing == AlertTiming::kDigest ? kPendingDigest : kPendingAtOnce, limit);
       while (query.step()) {
         PendingAlert& alert = alerts.emplace_back();
         alert.id = query.text(0);
         const Rid rid = query.integer(1);
-        const std::string hash = name_of(state.database, rid).substr(0, kHashStart);
+        const std::string hash = state.names.hash_of(rid).substr(0, kHashStart);
         if (alert.id.empty() || hash.empty()) continue;
         alert.reference = AlertReference{.type = alert.id.front(),
                                          .rid = rid,
@@ -147,20 +157,17 @@ base::Result<std::vector<PendingAlert>> Alerts::pending(AlertTiming timing, std:
 }
 
 base::Result<std::size_t> Alerts::count_subscribers(AlertTiming timing) {
-  Database& database = repository_.internals().database;
-  return guarded(repository_.path(), [&]() -> base::Result<std::size_t> {
-    Query query = database.query(
-        "SELECT count(*) FROM subscriber WHERE sverified AND NOT sdonotcall"
-        " AND (CASE WHEN ?1 THEN sdigest IS TRUE ELSE sdigest IS FALSE END)");
-    query.bind(1, timing == AlertTiming::kDigest ? 1 : 0).step();
-    return static_cast<std::size_t>(query.integer(0));
+  return guarded(repository_.internals(), [&](Database& database) {
+    return static_cast<std::size_t>(
+        database.first_integer("SELECT count(*) FROM subscriber WHERE sverified AND NOT sdonotcall"
+                               " AND (CASE WHEN ?1 THEN sdigest IS TRUE ELSE sdigest IS FALSE END)",
+                               timing == AlertTiming::kDigest));
   });
 }
 
 base::Result<void> Alerts::visit_subscribers(
     AlertTiming timing, const std::function<base::Result<void>(const Subscriber&)>& visit) {
-  Database& database = repository_.internals().database;
-  return guarded(repository_.path(), [&]() -> base::Result<void> {
+  return guarded(repository_.internals(), [&](Database& database) -> base::Result<void> {
     const LentCapabilities lent = lent_capabilities(database);
     // Compares as fossil does: a subscriber who never had contact does not expire.
     Query query = database.query(
@@ -169,8 +176,8 @@ base::Result<void> Alerts::visit_subscribers(
         " WHERE sverified AND NOT sdonotcall"
         " AND (CASE WHEN ?1 THEN sdigest IS TRUE ELSE sdigest IS FALSE END)"
         " AND coalesce(subscriber.lastContact, subscriber.mtime)>=?2"
-        " ORDER BY subscriberId");
-    query.bind(1, timing == AlertTiming::kDigest ? 1 : 0).bind(2, cutoff(database));
+        " ORDER BY subscriberId",
+        timing == AlertTiming::kDigest, cutoff(database));
     while (query.step()) {
       QUARRY_TRY(visit({.code = std::string(query.text(0)),
                         .address = std::string(query.text(1)),
@@ -185,35 +192,32 @@ base::Result<void> Alerts::visit_subscribers(
 base::Result<void> Alerts::visit_expiring(
     std::int64_t after, std::int64_t until,
     const std::function<base::Result<void>(const Subscriber&)>& visit) {
-  Database& database = repository_.internals().database;
-  return guarded(repository_.path(), [&]() -> base::Result<void> {
+  return guarded(repository_.internals(), [&](Database& database) -> base::Result<void> {
     Query query = database.query(
         "SELECT hex(subscriberCode), semail, ssub, suname FROM subscriber"
         " WHERE lastContact<=?2 AND lastContact>?1 AND NOT sdonotcall AND length(sdigest)>0"
-        " ORDER BY subscriberId");
-    query.bind(1, after).bind(2, until);
+        " ORDER BY subscriberId",
+        after, until);
     while (query.step()) {
       QUARRY_TRY(visit({.code = std::string(query.text(0)),
                         .address = std::string(query.text(1)),
                         .letters = std::string(query.text(2)),
-                        .user = std::string(query.text(3)),
-                        .capabilities = {}}));
+                        .user = std::string(query.text(3))}));
     }
     return {};
   });
 }
 
 base::Result<std::vector<AlertMarks>> Alerts::marks(std::size_t limit, std::string_view after) {
-  Database& database = repository_.internals().database;
-  return guarded(repository_.path(), [&]() -> base::Result<std::vector<AlertMarks>> {
+  return guarded(repository_.internals(), [&](Database& database) {
     std::vector<AlertMarks> all;
     const bool knows_moderators = has_column(database, "pending_alert", "sentMod");
     Query query = database.query(
         knows_moderators ? "SELECT eventid, sentSep IS TRUE, sentDigest IS TRUE, sentMod IS TRUE"
                            " FROM pending_alert WHERE eventid>?1 ORDER BY eventid LIMIT ?2"
                          : "SELECT eventid, sentSep IS TRUE, sentDigest IS TRUE, 0"
-                           " FROM pending_alert WHERE eventid>?1 ORDER BY eventid LIMIT ?2");
-    query.bind(1, after).bind(2, static_cast<std::int64_t>(limit));
+                           " FROM pending_alert WHERE eventid>?1 ORDER BY eventid LIMIT ?2",
+        after, limit);
     while (query.step()) {
       all.push_back({std::string(query.text(0)), query.integer(1) != 0, query.integer(2) != 0,
                      query.integer(3) != 0});
@@ -223,21 +227,18 @@ base::Result<std::vector<AlertMarks>> Alerts::marks(std::size_t limit, std::stri
 }
 
 base::Result<void> Alerts::mark_sent(AlertTiming timing, const std::vector<PendingAlert>& alerts) {
-  Database& database = repository_.internals().database;
-  return guarded(repository_.path(), [&]() -> base::Result<void> {
+  return guarded(repository_.internals(), [&](Database& database) {
     for (const PendingAlert& alert : alerts) {
       const bool was_for_moderators = alert.reference && alert.reference->needs_moderator;
-      Query mark = database.query(timing == AlertTiming::kDigest
-                                      ? "UPDATE pending_alert SET sentDigest=true WHERE eventid=?1"
-                                  : was_for_moderators
-                                      ? "UPDATE pending_alert SET sentMod=true WHERE eventid=?1"
-                                      : "UPDATE pending_alert SET sentSep=true WHERE eventid=?1");
-      mark.bind(1, std::string_view(alert.id)).run();
-      database.query("DELETE FROM pending_alert WHERE eventid=?1 AND sentDigest AND sentSep")
-          .bind(1, std::string_view(alert.id))
-          .run();
+      database.execute(timing == AlertTiming::kDigest
+                           ? "UPDATE pending_alert SET sentDigest=true WHERE eventid=?1"
+                       : was_for_moderators
+                           ? "UPDATE pending_alert SET sentMod=true WHERE eventid=?1"
+                           : "UPDATE pending_alert SET sentSep=true WHERE eventid=?1",
+                       alert.id);
+      database.execute("DELETE FROM pending_alert WHERE eventid=?1 AND sentDigest AND sentSep",
+                       alert.id);
     }
-    return {};
   });
 }
 

@@ -10,7 +10,7 @@ MailDatabase::MailDatabase(std::filesystem::path path, std::unique_ptr<Database>
 MailDatabase::~MailDatabase() = default;
 
 base::Result<std::unique_ptr<MailDatabase>> MailDatabase::open(const std::filesystem::path& path) {
-  return guarded(path, [&]() -> base::Result<std::unique_ptr<MailDatabase>> {
+  return guarded(path, [&] {
     auto database =
         std::make_unique<Database>(path, Database::Mode::kCreate, std::chrono::seconds(10));
     database->execute("CREATE TABLE IF NOT EXISTS email(emailid INTEGER PRIMARY KEY, msg TEXT)");
@@ -19,10 +19,7 @@ base::Result<std::unique_ptr<MailDatabase>> MailDatabase::open(const std::filesy
 }
 
 base::Result<void> MailDatabase::add(std::string_view message) {
-  return guarded(path_, [&]() -> base::Result<void> {
-    database_->query("INSERT INTO email(msg) VALUES(?1)").bind(1, message).run();
-    return {};
-  });
+  return guarded(path_, [&] { database_->execute("INSERT INTO email(msg) VALUES(?1)", message); });
 }
 
 }  // namespace quarry::repository

@@ -56,25 +56,25 @@ MailKind kind_of(std::string_view name) {
 
 /// The id of the first due mail, or 0.
 std::int64_t first_due(Database& database, MailTime now) {
-  Query query = database.query(
+  return database.first_integer(
       "SELECT coalesce((SELECT id FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due WHERE due<=?1"
       "  ORDER BY due, id LIMIT 1),"
-      " (SELECT id FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due WHERE due>?2 LIMIT 1), 0)");
-  query.bind(1, now.count()).bind(2, (now + kLongestDelay).count());
-  return query.step() ? query.integer(0) : 0;
+      " (SELECT id FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due WHERE due>?2 LIMIT 1), 0)",
+      now.count(), (now + kLongestDelay).count());
 }
 
 /// Returns nothing if the subscriber has opted out.
 std::optional<OutgoingMail> read_mail(Database& database, std::int64_t id) {
   Query row = database.query(
-      "SELECT kind, code, about, token, made, attempts FROM fx_quarry_mail WHERE id=?1");
-  if (!row.bind(1, id).step()) return std::nullopt;
+      "SELECT kind, code, about, token, made, attempts FROM fx_quarry_mail WHERE id=?1", id);
+  if (!row.step()) return std::nullopt;
   const std::string code(row.blob(1));
   Query subscriber = database.query(
       "SELECT hex(subscriberCode), semail, ssub, user.cap"
       " FROM subscriber LEFT JOIN user INDEXED BY sqlite_autoindex_user_1 ON login=suname"
-      " WHERE subscriberCode=?1 AND NOT coalesce(sdonotcall,0)");
-  if (!subscriber.bind_blob(1, code).step()) return std::nullopt;
+      " WHERE subscriberCode=?1 AND NOT coalesce(sdonotcall,0)",
+      Blob{code});
+  if (!subscriber.step()) return std::nullopt;
   const LentCapabilities lent = lent_capabilities(database);
   return OutgoingMail{.id = id,
                       .kind = kind_of(row.text(0)),
@@ -91,88 +91,69 @@ std::optional<OutgoingMail> read_mail(Database& database, std::int64_t id) {
 }  // namespace
 
 base::Result<bool> MailOutbox::has_due(MailTime now) {
-  Database& database = repository_.internals().database;
-  return guarded(repository_.path(), [&]() -> base::Result<bool> {
+  return guarded(repository_.internals(), [&](Database& database) {
     if (!has_outbox(database)) return false;
     return first_due(database, now) != 0;
   });
 }
 
 base::Result<std::size_t> MailOutbox::size() {
-  Database& database = repository_.internals().database;
-  return guarded(repository_.path(), [&]() -> base::Result<std::size_t> {
+  return guarded(repository_.internals(), [&](Database& database) -> base::Result<std::size_t> {
     if (!has_outbox(database)) return std::size_t{0};
-    Query query = database.query("SELECT count(*) FROM fx_quarry_mail");
-    return query.step() ? static_cast<std::size_t>(query.integer(0)) : std::size_t{0};
+    return static_cast<std::size_t>(database.first_integer("SELECT count(*) FROM fx_quarry_mail"));
   });
 }
 
 base::Result<void> MailOutbox::add(MailKind kind, const std::string& code,
                                    const std::vector<AlertReference>& about, MailTime now) {
-  Database& database = repository_.internals().database;
-  return guarded(repository_.path(), [&]() -> base::Result<void> {
+  return guarded(repository_.internals(), [&](Database& database) -> base::Result<void> {
     const auto bytes = base::from_hex(code);
-    if (!bytes) return base::fail(base::ErrorCode::kInvalid, "a subscriber's code is no number");
+    if (!bytes)
+      return base::fail(base::ErrorCode::kInvalid, "a subscriber code is not hexadecimal");
     make_outbox(database);
     std::string text;
     for (const AlertReference& reference : about) {
       if (!text.empty()) text += ' ';
       text += reference.text();
     }
-    database
-        .query(
-            "INSERT INTO fx_quarry_mail(kind,code,about,token,made,due)"
-            " VALUES(?1,?2,?3,printf('%x',?4)||'q'||lower(hex(randomblob(8))),?4,?4)")
-        .bind(1, kKinds[static_cast<std::size_t>(kind)])
-        .bind_blob(2, *bytes)
-        .bind(3, std::string_view(text))
-        .bind(4, now.count())
-        .run();
+    database.execute(
+        "INSERT INTO fx_quarry_mail(kind,code,about,token,made,due)"
+        " VALUES(?1,?2,?3,printf('%x',?4)||'q'||lower(hex(randomblob(8))),?4,?4)",
+        kKinds[static_cast<std::size_t>(kind)], Blob{*bytes}, text, now.count());
     return {};
   });
 }
 
 base::Result<std::optional<OutgoingMail>> MailOutbox::claim(MailTime now, MailTime until) {
-  Database& database = repository_.internals().database;
-  return guarded(repository_.path(), [&]() -> base::Result<std::optional<OutgoingMail>> {
-    while (has_outbox(database)) {
-      const std::int64_t id = first_due(database, now);
-      if (id == 0) break;
-      auto mail = read_mail(database, id);
-      if (!mail) {
-        database.query("DELETE FROM fx_quarry_mail WHERE id=?1").bind(1, id).run();
-        continue;
-      }
-      database.query("UPDATE fx_quarry_mail SET due=?2 WHERE id=?1")
-          .bind(1, id)
-          .bind(2, until.count())
-          .run();
-      return mail;
-    }
-    return std::nullopt;
-  });
+  return guarded(repository_.internals(),
+                 [&](Database& database) -> base::Result<std::optional<OutgoingMail>> {
+                   while (has_outbox(database)) {
+                     const std::int64_t id = first_due(database, now);
+                     if (id == 0) break;
+                     auto mail = read_mail(database, id);
+                     if (!mail) {
+                       database.execute("DELETE FROM fx_quarry_mail WHERE id=?1", id);
+                       continue;
+                     }
+                     database.execute("UPDATE fx_quarry_mail SET due=?2 WHERE id=?1", id,
+                                      until.count());
+                     return mail;
+                   }
+                   return std::nullopt;
+                 });
 }
 
 base::Result<void> MailOutbox::remove(const OutgoingMail& mail) {
-  Database& database = repository_.internals().database;
-  return guarded(repository_.path(), [&]() -> base::Result<void> {
-    database.query("DELETE FROM fx_quarry_mail WHERE id=?1 AND token=?2")
-        .bind(1, mail.id)
-        .bind(2, std::string_view(mail.token))
-        .run();
-    return {};
+  return guarded(repository_.internals(), [&](Database& database) {
+    database.execute("DELETE FROM fx_quarry_mail WHERE id=?1 AND token=?2", mail.id, mail.token);
   });
 }
 
 base::Result<void> MailOutbox::defer(const OutgoingMail& mail, MailTime due) {
-  Database& database = repository_.internals().database;
-  return guarded(repository_.path(), [&]() -> base::Result<void> {
-    database.query("UPDATE fx_quarry_mail SET due=?3, attempts=attempts+1 WHERE id=?1 AND token=?2")
-        .bind(1, mail.id)
-        .bind(2, std::string_view(mail.token))
-        .bind(3, due.count())
-        .run();
-    return {};
+  return guarded(repository_.internals(), [&](Database& database) {
+    database.execute(
+        "UPDATE fx_quarry_mail SET due=?3, attempts=attempts+1 WHERE id=?1 AND token=?2", mail.id,
+        mail.token, due.count());
   });
 }
 

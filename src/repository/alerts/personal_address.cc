@@ -5,23 +5,22 @@
 #include <optional>
 
 #include "lent_capabilities.h"
+#include "quarry/base/ascii.h"
 #include "quarry/repository/repository.h"
 #include "repository_state.h"
 
 namespace quarry::repository {
 namespace {
 
-constexpr std::size_t kMostAddress = 254;  // RFC 5321, 4.5.3.1.3
-constexpr std::size_t kMostLocalPart = 64;
+constexpr std::size_t kMaxAddress = 254;  // RFC 5321, 4.5.3.1.3
+constexpr std::size_t kMaxLocalPart = 64;
 
-bool is_alphanumeric(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 bool is_of_name(char c) {
-  return is_alphanumeric(c) || std::string_view(".+_-=").find(c) != std::string_view::npos;
+  return base::is_ascii_alphanumeric(c) ||
+         std::string_view(".+_-=").find(c) != std::string_view::npos;
 }
 bool is_of_domain(char c) {
-  return is_alphanumeric(c) || c == '.' || c == '-';
+  return base::is_ascii_alphanumeric(c) || c == '.' || c == '-';
 }
 bool is_dotted(std::string_view text) {
   return !text.starts_with('.') && !text.ends_with('.') && text.find("..") == text.npos;
@@ -33,8 +32,8 @@ std::optional<std::string> subscribed(Database& database, std::string_view login
   if (!database.has_table("subscriber")) return std::nullopt;
   Query query = database.query(
       "SELECT semail, sverified IS TRUE AND sdonotcall IS NOT TRUE FROM subscriber"
-      " WHERE suname=?1 ORDER BY subscriberId");
-  query.bind(1, login);
+      " WHERE suname=?1 ORDER BY subscriberId",
+      login);
   bool is_there = false;
   while (query.step()) {
     is_there = true;
@@ -52,7 +51,7 @@ bool may_read(std::string_view own, const LentCapabilities& lent) {
 
 bool is_mail_address(std::string_view text) {
   const std::size_t at = text.find('@');
-  if (at == text.npos || text.size() > kMostAddress || at > kMostLocalPart) return false;
+  if (at == text.npos || text.size() > kMaxAddress || at > kMaxLocalPart) return false;
   const std::string_view name = text.substr(0, at), domain = text.substr(at + 1);
   return !name.empty() && std::ranges::all_of(name, is_of_name) && is_dotted(name) &&
          !name.starts_with('-') && domain.find('.') != domain.npos &&
@@ -74,10 +73,9 @@ std::string mail_address_in(std::string_view text) {
 }
 
 base::Result<std::string> personal_address(Repository& repository, std::string_view login) {
-  Database& database = repository.internals().database;
-  return guarded(repository.path(), [&]() -> base::Result<std::string> {
-    Query user = database.query("SELECT cap, info FROM user WHERE login=?1");
-    if (!user.bind(1, login).step()) return std::string();
+  return guarded(repository.internals(), [&](Database& database) -> base::Result<std::string> {
+    Query user = database.query("SELECT cap, info FROM user WHERE login=?1", login);
+    if (!user.step()) return std::string();
     const std::string own(user.text(0)), info(user.text(1));
     if (!may_read(own, lent_capabilities(database))) return std::string();
     const auto address = subscribed(database, login);

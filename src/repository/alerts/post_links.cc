@@ -3,14 +3,9 @@
 namespace quarry::repository {
 
 PostLinks links_of_post(Database& database, Rid rid) {
-  Query query = database.query("SELECT fprev, firt FROM forumpost WHERE fpid=?1");
-  if (rid == 0 || !query.bind(1, rid).step()) return {};
+  Query query = database.query("SELECT fprev, firt FROM forumpost WHERE fpid=?1", rid);
+  if (rid == 0 || !query.step()) return {};
   return {.is_there = true, .earlier = query.integer(0), .answered = query.integer(1)};
-}
-
-std::string name_of(Database& database, Rid rid) {
-  Query query = database.query("SELECT uuid FROM blob WHERE rid=?1");
-  return query.bind(1, rid).step() ? std::string(query.text(0)) : std::string();
 }
 
 }  // namespace quarry::repository

@@ -1,8 +1,6 @@
 // Links between posts: which post a post answers, and of which one it is a new version.
 #pragma once
 
-#include <string>
-
 #include "quarry/repository/rid.h"
 #include "store/database.h"
 
@@ -18,8 +16,5 @@ struct PostLinks {
 };
 
 PostLinks links_of_post(Database& database, Rid rid);
-
-/// The hash of the artifact RID, or empty.
-std::string name_of(Database& database, Rid rid);
 
 }  // namespace quarry::repository

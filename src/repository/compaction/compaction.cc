@@ -18,11 +18,11 @@ namespace {
 
 // Size of the content cache in bytes: an artifact is usually a delta on a recent one.
 constexpr std::size_t kCacheSize = std::size_t{32} << 20;
-constexpr std::size_t kMostDamage = 100;
+constexpr std::size_t kMaxDamage = 100;
 // Limits of one plan: number of artifacts, bytes (including contents, which are held in memory),
 // and time.
-constexpr std::size_t kMostPlanned = 200;
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxPlanned = 200;
+constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 constexpr std::chrono::milliseconds kPlanningTime{200};
 // With more consecutive unused row ids than this, one scan of all rows is cheaper.
 constexpr int kWideGap = 10000;
@@ -75,8 +75,7 @@ base::Result<void> CompactionRun::begin() {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
   QUARRY_TRY(repository_.check_schema());
   progress_ = noted_ = CompactionProgress::read(r_.database);
-  Query query = r_.database.query("SELECT max(rid) FROM blob");
-  const Rid last = query.step() ? query.integer(0) : 0;
+  const Rid last = r_.database.first_integer("SELECT max(rid) FROM blob");
   progress_.begin(last, phantoms_up_to(r_.database, progress_.done), options_.is_whole);
   return {};
 }
@@ -86,7 +85,7 @@ void CompactionRun::drop_former_tables() {
   for (const char* table : {"fx_quarry_overruled", "fx_quarry_tied"}) {
     if (!r_.database.has_table(table)) continue;
     r_.wait_for_checkpoint();
-    Transaction transaction(r_.database, Transaction::Kind::kWrite);
+    Transaction transaction(r_.database);
     r_.database.execute(fmt::format("DROP TABLE IF EXISTS {}", table));
     commit(transaction);
   }
@@ -95,12 +94,12 @@ void CompactionRun::drop_former_tables() {
 /// Plans the changes for RID. A damaged artifact is reported and left unchanged. Returns whether
 /// the row exists.
 bool CompactionRun::process(Rid rid) {
-  if (!r_.database.query("SELECT 1 FROM blob WHERE rid=?1").bind(1, rid).step()) return false;
+  if (!r_.database.has_row("SELECT 1 FROM blob WHERE rid=?1", rid)) return false;
   ++slice_.examined;
   auto planned = deltification_.plan(rid);
   if (!planned) {
     ++slice_.damaged;
-    if (slice_.damage.size() < kMostDamage) slice_.damage.push_back(planned.error().message);
+    if (slice_.damage.size() < kMaxDamage) slice_.damage.push_back(planned.error().message);
     return true;
   }
   for (Rewriting& rewriting : *planned) {
@@ -118,8 +117,7 @@ void CompactionRun::step_below(Rid rid, bool has_row) {
   missing_ = has_row ? 0 : missing_ + 1;
   if (missing_ < kWideGap) return;
   missing_ = 0;
-  Query query = r_.database.query("SELECT max(rid) FROM blob WHERE rid<?1");
-  progress_.next = query.bind(1, rid).step() ? query.integer(0) : 0;
+  progress_.next = r_.database.first_integer("SELECT max(rid) FROM blob WHERE rid<?1", rid);
 }
 
 /// Continues the pass until there is enough to write.
@@ -135,7 +133,7 @@ base::Result<void> CompactionRun::plan() {
       }
     }
     step_below(rid, has_row);
-    if (planned_.size() >= kMostPlanned || planned_bytes_ >= kMostBytes ||
+    if (planned_.size() >= kMaxPlanned || planned_bytes_ >= kMaxBytes ||
         steady_clock::now() >= end || is_over()) {
       break;
     }
@@ -159,7 +157,7 @@ void CompactionRun::count(const Rewriting& rewriting) {
 /// continue.
 base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   r_.wait_for_checkpoint();
-  Transaction transaction(r_.database, Transaction::Kind::kWrite);
+  Transaction transaction(r_.database);
   const auto begin = steady_clock::now();
   // Clear the caches if another connection has written.
   r_.refresh();
@@ -204,7 +202,7 @@ base::Result<void> CompactionRun::apply() {
 base::Result<void> CompactionRun::note() {
   if (progress_ == noted_) return {};
   r_.wait_for_checkpoint();
-  Transaction transaction(r_.database, Transaction::Kind::kWrite);
+  Transaction transaction(r_.database);
   r_.refresh();
   progress_.write(r_.database, now());
   commit(transaction);
@@ -265,23 +263,19 @@ bool Compaction::has_reversed_deltas() {
 }
 
 base::Result<void> Compaction::vacuum() {
-  Repository::State& r = repository_.internals();
-  return guarded(r.path, [&]() -> base::Result<void> {
+  return guarded(repository_.internals(), [&](RepositoryState& r) {
     r.wait_for_checkpoint();
     r.database.execute("VACUUM");
     r.forget();
     r.wants_checkpoint = true;
     repository_.checkpoint();
-    return {};
   });
 }
 
 base::Result<std::int64_t> Compaction::free_space() {
-  Repository::State& r = repository_.internals();
-  return guarded(r.path, [&]() -> base::Result<std::int64_t> {
-    Query pages = r.database.query("PRAGMA freelist_count");
-    Query size = r.database.query("PRAGMA page_size");
-    return pages.step() && size.step() ? pages.integer(0) * size.integer(0) : 0;
+  return guarded(repository_.internals(), [&](RepositoryState& r) {
+    return r.database.first_integer("PRAGMA freelist_count") *
+           r.database.first_integer("PRAGMA page_size");
   });
 }
 

@@ -23,17 +23,12 @@ std::string CompactionProgress::text() const {
 }
 
 CompactionProgress CompactionProgress::read(Database& database) {
-  Query query = database.query("SELECT value FROM config WHERE name=?1");
-  return parse(query.bind(1, kRow).step() ? query.text(0) : std::string_view());
+  return parse(database.first_text("SELECT value FROM config WHERE name=?1", kRow));
 }
 
 void CompactionProgress::write(Database& database, std::int64_t now) const {
-  const std::string value = text();
-  database.query("INSERT OR REPLACE INTO config(name,value,mtime) VALUES(?1,?2,?3)")
-      .bind(1, kRow)
-      .bind(2, std::string_view(value))
-      .bind(3, now)
-      .run();
+  database.execute("INSERT OR REPLACE INTO config(name,value,mtime) VALUES(?1,?2,?3)", kRow, text(),
+                   now);
 }
 
 void CompactionProgress::begin(Rid last, std::int64_t phantoms_now, bool is_whole) {
@@ -56,8 +51,7 @@ void CompactionProgress::end(std::int64_t phantoms_now) {
 }
 
 std::int64_t phantoms_up_to(Database& database, Rid last) {
-  Query query = database.query("SELECT count(*) FROM phantom AS p WHERE p.rid<=?1");
-  return query.bind(1, last).step() ? query.integer(0) : 0;
+  return database.first_integer("SELECT count(*) FROM phantom AS p WHERE p.rid<=?1", last);
 }
 
 }  // namespace quarry::repository

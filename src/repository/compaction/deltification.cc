@@ -26,7 +26,7 @@ constexpr std::size_t kEndless = 200000;
 constexpr std::int64_t kSmallestDelta = 50;
 // An artifact with more dependent deltas is left unchanged, because all of them are visited while
 // the lock is held. So one in this many versions stays whole.
-constexpr std::size_t kMostDependents = 1000;
+constexpr std::size_t kMaxDependents = 1000;
 // Larger artifacts are not expanded while the lock is held; only their stored bytes are checked.
 constexpr std::size_t kExpandedAtOnce = std::size_t{4} << 20;
 
@@ -35,8 +35,9 @@ constexpr std::size_t kExpandedAtOnce = std::size_t{4} << 20;
 std::optional<Deltification::Row> Deltification::row_of(Rid rid) {
   Query query = r_.database.query(
       "SELECT uuid, size, length(content), (SELECT srcid FROM delta WHERE rid=blob.rid),"
-      " EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid) FROM blob WHERE rid=?1");
-  if (!query.bind(1, rid).step()) return std::nullopt;
+      " EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid) FROM blob WHERE rid=?1",
+      rid);
+  if (!query.step()) return std::nullopt;
   return Row{std::string(query.text(0)), query.integer(1), query.integer(2), query.integer(3),
              query.integer(4) != 0};
 }
@@ -51,11 +52,11 @@ base::Result<Content> Deltification::sound_content(Rid rid, const Row& row) {
   r_.database.count_work(content->size());
   if (!name || !name->names(*content)) {
     return base::fail(ErrorCode::kCorrupt,
-                      fmt::format("{}: its content has another hash", row.name));
+                      fmt::format("{}: its content does not match its hash", row.name));
   }
   if (static_cast<std::int64_t>(content->size()) != row.size) {
     return base::fail(ErrorCode::kCorrupt,
-                      fmt::format("{}: it has {} bytes, not the {} noted of it", row.name,
+                      fmt::format("{}: its content has {} bytes, but blob.size is {}", row.name,
                                   content->size(), row.size));
   }
   sound_.insert(rid);
@@ -171,7 +172,6 @@ std::optional<Rewriting> Deltification::on(Rid source, Rid rid, const Row& row,
                       .former_size = row.stored_size,
                       .stored = artifact::blob_compress_well(delta),
                       .content = content,
-                      .whole_source = {},
                       .former_source_size = source_row->stored_size};
   if (!is_worth_it(rewriting, delta.size())) return std::nullopt;
   const auto made = artifact::delta_apply(**source_content, delta, content->size());
@@ -199,10 +199,10 @@ std::optional<std::vector<Rid>> Deltification::longest_chain_on(Rid rid) {
   for (std::size_t level = 0; level < found.size() && height < kLongestChain; ++height) {
     const std::size_t end = found.size();
     for (; level < end; ++level) {
-      Query query = r_.database.query("SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1");
-      query.bind(1, found[level].first);
+      Query query = r_.database.query("SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1",
+                                      found[level].first);
       while (query.step()) found.emplace_back(query.integer(0), level);
-      if (found.size() > kMostDependents) return std::nullopt;
+      if (found.size() > kMaxDependents) return std::nullopt;
     }
   }
   std::vector<Rid> chain;
@@ -235,17 +235,11 @@ bool Deltification::is_still_right(const Rewriting& rewriting) {
 }
 
 void Deltification::write(Rid rid, std::string_view stored, Rid source) {
-  r_.database.query("UPDATE blob SET content=?1 WHERE rid=?2")
-      .bind_blob(1, stored)
-      .bind(2, rid)
-      .run();
+  r_.database.execute("UPDATE blob SET content=?1 WHERE rid=?2", Blob{stored}, rid);
   if (source != 0) {
-    r_.database.query("INSERT OR REPLACE INTO delta(rid,srcid) VALUES(?1,?2)")
-        .bind(1, rid)
-        .bind(2, source)
-        .run();
+    r_.database.execute("INSERT OR REPLACE INTO delta(rid,srcid) VALUES(?1,?2)", rid, source);
   } else {
-    r_.database.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
+    r_.database.execute("DELETE FROM delta WHERE rid=?1", rid);
   }
 }
 
@@ -256,19 +250,19 @@ base::Result<void> Deltification::read_back(Rid rid, const std::string& name,
   const auto wrong = [&](std::string_view why) {
     return base::fail(
         ErrorCode::kCorrupt,
-        fmt::format("{}: it was to be stored as a delta, and {}; nothing was changed", name, why));
+        fmt::format("{}: cannot be stored as a delta: {}; nothing was changed", name, why));
   };
   {
-    Query query = r_.database.query("SELECT size, content FROM blob WHERE rid=?1");
-    if (!query.bind(1, rid).step() || query.blob(1) != stored) {
-      return wrong("its bytes do not read back");
+    Query query = r_.database.query("SELECT size, content FROM blob WHERE rid=?1", rid);
+    if (!query.step() || query.blob(1) != stored) {
+      return wrong("the written bytes differ when read");
     }
     if (query.integer(0) > static_cast<std::int64_t>(kExpandedAtOnce)) return {};
   }
   const auto content = r_.contents.get(rid);
   if (!content) return wrong(content.error().message);
   const auto hash = artifact::HashName::parse(name);
-  if (!hash || !hash->names(**content)) return wrong("then has another hash");
+  if (!hash || !hash->names(**content)) return wrong("its content no longer matches its hash");
   return {};
 }
 

@@ -41,7 +41,7 @@ struct Rewriting {
   std::string stored;  // the new bytes of RID's row
   Content content;     // RID's
   // The new bytes of SOURCE's row, if SOURCE is a delta on RID and must be stored whole first.
-  std::optional<std::string> whole_source;
+  std::optional<std::string> whole_source = {};
   std::int64_t former_source_size = 0;
 };
 

@@ -52,8 +52,6 @@ class Versions {
   static bool is_before(const SortKey& key, Rid rid, const SortKey& other, Rid other_rid);
   std::vector<Rid> later_ones(Rid rid, const SortKey& key, const std::vector<Rid>& found);
   std::vector<Rid> next_of_name(Rid rid, const SortKey& key);
-  /// The first column of all rows of QUERY.
-  static std::vector<Rid> rows(Query query);
 
   Database& database_;
 };

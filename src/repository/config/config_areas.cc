@@ -1,6 +1,7 @@
 // The settings in each area of the configuration. Settings that are not listed here are never
 // exchanged.
 
+#include <algorithm>
 #include <array>
 
 #include "exported_config.h"
@@ -30,85 +31,67 @@ constexpr std::array kAreas = {
     Area{"all", kConfigAll},
 };
 
+constexpr std::array<std::string_view, 1> kCss{"css"};
+constexpr std::array<std::string_view, 29> kSkin{"header",
+                                                 "mainmenu",
+                                                 "footer",
+                                                 "details",
+                                                 "js",
+                                                 "default-skin",
+                                                 "logo-mimetype",
+                                                 "logo-image",
+                                                 "background-mimetype",
+                                                 "background-image",
+                                                 "icon-mimetype",
+                                                 "icon-image",
+                                                 "timeline-block-markup",
+                                                 "timeline-date-format",
+                                                 "timeline-default-style",
+                                                 "timeline-dwelltime",
+                                                 "timeline-closetime",
+                                                 "timeline-hard-newlines",
+                                                 "timeline-max-comment",
+                                                 "timeline-plaintext",
+                                                 "timeline-truncate-at-blank",
+                                                 "timeline-tslink-info",
+                                                 "timeline-utc",
+                                                 "adunit",
+                                                 "adunit-omit-if-admin",
+                                                 "adunit-omit-if-user",
+                                                 "default-csp",
+                                                 "sitemap-extra",
+                                                 "safe-html"};
 // Without th1-docs, th1-setup, tcl and tcl-setup, which fossil 2.21 exchanges: a server executes
 // their values. Fossil does not exchange them either since 2.25.
-constexpr ConfigAreas kScripts = kConfigSkin | kConfigTicket | kConfigXfer;
+constexpr std::array<std::string_view, 2> kScripts{"th1-hooks", "th1-uri-regexp"};
+constexpr std::array<std::string_view, 21> kProject{
+    "project-name",     "short-project-name", "project-description", "index-page",
+    "manifest",         "binary-glob",        "clean-glob",          "ignore-glob",
+    "keep-glob",        "crlf-glob",          "crnl-glob",           "encoding-glob",
+    "empty-dirs",       "dotfiles",           "parent-project-code", "parent-project-name",
+    kHashPolicySetting, "comment-format",     "mimetypes",           "forbid-delta-manifests",
+    "mv-rm-files"};
+constexpr std::array<std::string_view, 11> kTicket{
+    "ticket-table",        "ticket-common",     "ticket-change",     "ticket-newpage",
+    "ticket-viewpage",     "ticket-editpage",   "ticket-reportlist", "ticket-report-template",
+    "ticket-key-template", "ticket-title-expr", "ticket-closed-expr"};
+constexpr std::array<std::string_view, 1> kUser{"user-color-map"};
+constexpr std::array<std::string_view, 4> kXfer{"xfer-common-script", "xfer-push-script",
+                                                "xfer-commit-script", "xfer-ticket-script"};
 
 constexpr std::array kSettings = {
-    ExportedSetting{"css", kConfigCss},
-    ExportedSetting{"header", kConfigSkin},
-    ExportedSetting{"mainmenu", kConfigSkin},
-    ExportedSetting{"footer", kConfigSkin},
-    ExportedSetting{"details", kConfigSkin},
-    ExportedSetting{"js", kConfigSkin},
-    ExportedSetting{"default-skin", kConfigSkin},
-    ExportedSetting{"logo-mimetype", kConfigSkin},
-    ExportedSetting{"logo-image", kConfigSkin},
-    ExportedSetting{"background-mimetype", kConfigSkin},
-    ExportedSetting{"background-image", kConfigSkin},
-    ExportedSetting{"icon-mimetype", kConfigSkin},
-    ExportedSetting{"icon-image", kConfigSkin},
-    ExportedSetting{"timeline-block-markup", kConfigSkin},
-    ExportedSetting{"timeline-date-format", kConfigSkin},
-    ExportedSetting{"timeline-default-style", kConfigSkin},
-    ExportedSetting{"timeline-dwelltime", kConfigSkin},
-    ExportedSetting{"timeline-closetime", kConfigSkin},
-    ExportedSetting{"timeline-hard-newlines", kConfigSkin},
-    ExportedSetting{"timeline-max-comment", kConfigSkin},
-    ExportedSetting{"timeline-plaintext", kConfigSkin},
-    ExportedSetting{"timeline-truncate-at-blank", kConfigSkin},
-    ExportedSetting{"timeline-tslink-info", kConfigSkin},
-    ExportedSetting{"timeline-utc", kConfigSkin},
-    ExportedSetting{"adunit", kConfigSkin},
-    ExportedSetting{"adunit-omit-if-admin", kConfigSkin},
-    ExportedSetting{"adunit-omit-if-user", kConfigSkin},
-    ExportedSetting{"default-csp", kConfigSkin},
-    ExportedSetting{"sitemap-extra", kConfigSkin},
-    ExportedSetting{"safe-html", kConfigSkin},
-    ExportedSetting{"th1-hooks", kScripts},
-    ExportedSetting{"th1-uri-regexp", kScripts},
-    ExportedSetting{"project-name", kConfigProject},
-    ExportedSetting{"short-project-name", kConfigProject},
-    ExportedSetting{"project-description", kConfigProject},
-    ExportedSetting{"index-page", kConfigProject},
-    ExportedSetting{"manifest", kConfigProject},
-    ExportedSetting{"binary-glob", kConfigProject},
-    ExportedSetting{"clean-glob", kConfigProject},
-    ExportedSetting{"ignore-glob", kConfigProject},
-    ExportedSetting{"keep-glob", kConfigProject},
-    ExportedSetting{"crlf-glob", kConfigProject},
-    ExportedSetting{"crnl-glob", kConfigProject},
-    ExportedSetting{"encoding-glob", kConfigProject},
-    ExportedSetting{"empty-dirs", kConfigProject},
-    ExportedSetting{"dotfiles", kConfigProject},
-    ExportedSetting{"parent-project-code", kConfigProject},
-    ExportedSetting{"parent-project-name", kConfigProject},
-    ExportedSetting{kHashPolicySetting, kConfigProject},
-    ExportedSetting{"comment-format", kConfigProject},
-    ExportedSetting{"mimetypes", kConfigProject},
-    ExportedSetting{"forbid-delta-manifests", kConfigProject},
-    ExportedSetting{"mv-rm-files", kConfigProject},
-    ExportedSetting{"ticket-table", kConfigTicket},
-    ExportedSetting{"ticket-common", kConfigTicket},
-    ExportedSetting{"ticket-change", kConfigTicket},
-    ExportedSetting{"ticket-newpage", kConfigTicket},
-    ExportedSetting{"ticket-viewpage", kConfigTicket},
-    ExportedSetting{"ticket-editpage", kConfigTicket},
-    ExportedSetting{"ticket-reportlist", kConfigTicket},
-    ExportedSetting{"ticket-report-template", kConfigTicket},
-    ExportedSetting{"ticket-key-template", kConfigTicket},
-    ExportedSetting{"ticket-title-expr", kConfigTicket},
-    ExportedSetting{"ticket-closed-expr", kConfigTicket},
-    ExportedSetting{"user-color-map", kConfigUser},
-    ExportedSetting{"xfer-common-script", kConfigXfer},
-    ExportedSetting{"xfer-push-script", kConfigXfer},
-    ExportedSetting{"xfer-commit-script", kConfigXfer},
-    ExportedSetting{"xfer-ticket-script", kConfigXfer},
+    SettingGroup{kConfigCss, kCss},
+    SettingGroup{kConfigSkin, kSkin},
+    SettingGroup{kConfigSkin | kConfigTicket | kConfigXfer, kScripts},
+    SettingGroup{kConfigProject, kProject},
+    SettingGroup{kConfigTicket, kTicket},
+    SettingGroup{kConfigUser, kUser},
+    SettingGroup{kConfigXfer, kXfer},
 };
 
 }  // namespace
 
-std::span<const ExportedSetting> exported_settings() {
+std::span<const SettingGroup> exported_settings() {
   return kSettings;
 }
 
@@ -120,8 +103,8 @@ ConfigAreas config_areas(std::string_view name) {
 }
 
 ConfigAreas areas_of_setting(std::string_view name) {
-  for (const ExportedSetting& setting : kSettings) {
-    if (setting.name == name) return setting.areas;
+  for (const SettingGroup& group : kSettings) {
+    if (std::ranges::find(group.names, name) != group.names.end()) return group.areas;
   }
   if (name.starts_with("walias:/")) return kConfigAlias;
   if (name.starts_with("interwiki:")) return kConfigInterwiki;

@@ -1,8 +1,9 @@
 // Parses the content of a `config` card.
 
 #include <algorithm>
-#include <array>
 
+#include "exported_config.h"
+#include "quarry/base/ascii.h"
 #include "quarry/base/hex.h"
 #include "quarry/base/number.h"
 #include "quarry/repository/configuration.h"
@@ -10,25 +11,7 @@
 namespace quarry::repository {
 namespace {
 
-struct Table {
-  std::string_view name;
-  std::array<std::string_view, 6> columns;
-};
-
-constexpr std::array kTables = {
-    Table{"config", {"value"}},
-    Table{"user", {"pw", "cap", "info", "photo", "jx"}},
-    Table{"shun", {"scom"}},
-    Table{"reportfmt", {"owner", "cols", "sqlcode", "jx"}},
-    Table{"concealed", {"content"}},
-    Table{"subscriber", {"suname", "sdigest", "sdonotcall", "ssub", "sctime", "smip"}},
-};
-
 constexpr std::string_view kSpace = " \t\n\v\f\r";
-
-bool is_column_character(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 /// An unsigned number.
 std::optional<std::int64_t> number_in(std::string_view word) {
@@ -69,7 +52,7 @@ class Reader {
   }
 
   std::optional<SqlLiteral> quoted() {
-    SqlLiteral literal{.kind = SqlLiteral::Kind::kText, .integer = 0, .bytes = {}};
+    SqlLiteral literal{.kind = SqlLiteral::Kind::kText};
     for (std::size_t i = 1; i < text_.size(); ++i) {
       if (text_[i] == '\0') return std::nullopt;
       if (text_[i] == '\'') {
@@ -87,17 +70,16 @@ class Reader {
   static std::optional<SqlLiteral> blob(std::optional<SqlLiteral> digits) {
     auto bytes = digits ? base::from_hex(digits->bytes) : std::nullopt;
     if (!bytes) return std::nullopt;
-    return SqlLiteral{.kind = SqlLiteral::Kind::kBlob, .integer = 0, .bytes = std::move(*bytes)};
+    return SqlLiteral{.kind = SqlLiteral::Kind::kBlob, .bytes = std::move(*bytes)};
   }
 
   static std::optional<SqlLiteral> number_or_null(std::string_view word) {
-    if (word.size() == 4 && (word[0] | 32) == 'n' && (word[1] | 32) == 'u' &&
-        (word[2] | 32) == 'l' && (word[3] | 32) == 'l') {
+    if (std::ranges::equal(word, std::string_view("null"), {}, base::ascii_lower)) {
       return SqlLiteral{};
     }
     const auto number = number_in(word);
     if (!number) return std::nullopt;
-    return SqlLiteral{.kind = SqlLiteral::Kind::kInteger, .integer = *number, .bytes = {}};
+    return SqlLiteral{.kind = SqlLiteral::Kind::kInteger, .integer = *number};
   }
 
   std::string_view text_;
@@ -107,10 +89,10 @@ class Reader {
 
 std::optional<ConfigRecord> parse_config_record(std::string_view name, std::string_view content) {
   if (!name.starts_with('/')) return std::nullopt;
-  const auto table = std::ranges::find(kTables, name.substr(1), &Table::name);
-  if (table == kTables.end()) return std::nullopt;
+  const auto table = std::ranges::find(kConfigTables, name.substr(1), &ConfigTable::name);
+  if (table == kConfigTables.end()) return std::nullopt;
   Reader reader(content);
-  ConfigRecord record{.table = std::string(table->name), .mtime = 0, .key = {}, .columns = {}};
+  ConfigRecord record{.table = std::string(table->name)};
   const auto mtime = number_in(reader.word());
   if (!mtime) return std::nullopt;
   record.mtime = *mtime;
@@ -120,7 +102,7 @@ std::optional<ConfigRecord> parse_config_record(std::string_view name, std::stri
   for (std::string_view column = reader.word(); !column.empty(); column = reader.word()) {
     // A last column without a value is ignored.
     if (reader.at_end()) break;
-    if (!std::ranges::all_of(column, is_column_character)) return std::nullopt;
+    if (!std::ranges::all_of(column, base::is_ascii_alphanumeric)) return std::nullopt;
     auto value = reader.literal();
     if (!value) return std::nullopt;
     if (std::ranges::find(table->columns, column) == table->columns.end()) continue;

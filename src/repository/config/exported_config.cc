@@ -2,150 +2,36 @@
 
 #include "exported_config.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "receipt/receipt_state.h"
 
 namespace quarry::repository {
 namespace {
 
-// --- sending ----------------------------------------------------------------------------------
-
-/// A table, or a part of one. The query returns the time, the quoted key and quoted values.
+/// Rows of a table to send.
 struct Source {
   ConfigAreas area;
-  const char* table;
-  std::string_view card;
-  std::array<std::string_view, 6> columns;
-  bool leaves_out_null;  // otherwise it is sent as NULL
-  const char* query;
+  std::string_view table;
+  const char* rows;
+  bool leaves_out_null = false;  // otherwise it is sent as NULL
 };
 
 // In the order in which Fossil sends them.
 constexpr std::array kSources = {
-    Source{kConfigShun,
-           "shun",
-           "/shun",
-           {"scom"},
-           false,
-           "SELECT mtime, quote(uuid), quote(scom) FROM shun WHERE mtime>=0"},
-    Source{kConfigUser,
-           "user",
-           "/user",
-           {"pw", "cap", "info", "photo", "jx"},
-           true,
-           "SELECT mtime, quote(login), quote(pw), quote(cap), quote(info), quote(photo), quote(jx)"
-           " FROM user WHERE mtime>=0"},
-    Source{kConfigTicket,
-           "reportfmt",
-           "/reportfmt",
-           {"owner", "cols", "sqlcode", "jx"},
-           true,
-           "SELECT mtime, quote(title), quote(owner), quote(cols), quote(sqlcode), quote(jx)"
-           " FROM reportfmt WHERE mtime>=0"},
-    Source{kConfigEmail,
-           "concealed",
-           "/concealed",
-           {"content"},
-           false,
-           "SELECT mtime, quote(hash), quote(content) FROM concealed WHERE mtime>=0"},
-    Source{kConfigAlias,
-           "config",
-           "/config",
-           {"value"},
-           false,
-           "SELECT mtime, quote(name), quote(value) FROM config INDEXED BY"
-           " sqlite_autoindex_config_1 WHERE name GLOB 'walias:/*' AND mtime>=0"},
-    Source{kConfigInterwiki,
-           "config",
-           "/config",
-           {"value"},
-           false,
-           "SELECT mtime, quote(name), quote(value) FROM config INDEXED BY"
-           " sqlite_autoindex_config_1 WHERE name GLOB 'interwiki:*' AND mtime>=0"},
-    Source{kConfigSubscriber,
-           "subscriber",
-           "/subscriber",
-           {"suname", "sdigest", "sdonotcall", "ssub", "sctime", "smip"},
-           false,
-           "SELECT mtime, quote(semail), quote(suname), quote(sdigest), quote(sdonotcall),"
-           " quote(ssub), quote(sctime), quote(smip) FROM subscriber"
-           " WHERE sverified AND mtime>=0"},
-};
-
-std::string content_of(const Query& row, const Source& source) {
-  std::string content(row.text(0));
-  content += ' ';
-  content += row.text(1);
-  int column = 2;
-  for (const std::string_view name : source.columns) {
-    if (name.empty()) break;
-    const std::string_view value = row.text(column++);
-    if (source.leaves_out_null && value == "NULL") continue;
-    content.append(" ").append(name).append(" ").append(value);
-  }
-  return content;
-}
-
-// --- receiving --------------------------------------------------------------------------------
-
-/// The destination of a record: how to find, insert and update its row.
-struct Target {
-  std::string_view table;
-  const char* find;
-  const char* insert;
-  const char* set_mtime;
-  struct Column {
-    std::string_view name;
-    const char* set;
-  };
-  std::array<Column, 6> columns;
-};
-
-constexpr std::array kTargets = {
-    Target{"config",
-           "SELECT mtime FROM config WHERE name=?1",
-           "INSERT OR IGNORE INTO config(name,mtime) VALUES(?1,?2)",
-           "UPDATE config SET mtime=?2 WHERE name=?1",
-           {{{"value", "UPDATE config SET value=?2 WHERE name=?1"}}}},
-    Target{"user",
-           "SELECT mtime FROM user WHERE login=?1",
-           "INSERT OR IGNORE INTO user(login,mtime) VALUES(?1,?2)",
-           "UPDATE user SET mtime=?2 WHERE login=?1",
-           {{{"pw", "UPDATE user SET pw=?2 WHERE login=?1"},
-             {"cap", "UPDATE user SET cap=?2 WHERE login=?1"},
-             {"info", "UPDATE user SET info=?2 WHERE login=?1"},
-             {"photo", "UPDATE user SET photo=?2 WHERE login=?1"},
-             {"jx", "UPDATE user SET jx=?2 WHERE login=?1"}}}},
-    Target{"shun",
-           "SELECT mtime FROM shun WHERE uuid=?1",
-           "INSERT OR IGNORE INTO shun(uuid,mtime) VALUES(?1,?2)",
-           "UPDATE shun SET mtime=?2 WHERE uuid=?1",
-           {{{"scom", "UPDATE shun SET scom=?2 WHERE uuid=?1"}}}},
-    Target{"reportfmt",
-           "SELECT mtime FROM reportfmt WHERE title=?1",
-           "INSERT OR IGNORE INTO reportfmt(title,mtime) VALUES(?1,?2)",
-           "UPDATE reportfmt SET mtime=?2 WHERE title=?1",
-           {{{"owner", "UPDATE reportfmt SET owner=?2 WHERE title=?1"},
-             {"cols", "UPDATE reportfmt SET cols=?2 WHERE title=?1"},
-             {"sqlcode", "UPDATE reportfmt SET sqlcode=?2 WHERE title=?1"},
-             {"jx", "UPDATE reportfmt SET jx=?2 WHERE title=?1"}}}},
-    Target{"concealed",
-           "SELECT mtime FROM concealed WHERE hash=?1",
-           "INSERT OR IGNORE INTO concealed(hash,mtime) VALUES(?1,?2)",
-           "UPDATE concealed SET mtime=?2 WHERE hash=?1",
-           {{{"content", "UPDATE concealed SET content=?2 WHERE hash=?1"}}}},
-    Target{"subscriber",
-           "SELECT mtime FROM subscriber WHERE semail=?1",
-           "INSERT OR IGNORE INTO subscriber(semail,mtime) VALUES(?1,?2)",
-           "UPDATE subscriber SET mtime=?2 WHERE semail=?1",
-           {{{"suname", "UPDATE subscriber SET suname=?2 WHERE semail=?1"},
-             {"sdigest", "UPDATE subscriber SET sdigest=?2 WHERE semail=?1"},
-             {"sdonotcall", "UPDATE subscriber SET sdonotcall=?2 WHERE semail=?1"},
-             {"ssub", "UPDATE subscriber SET ssub=?2 WHERE semail=?1"},
-             {"sctime", "UPDATE subscriber SET sctime=?2 WHERE semail=?1"},
-             {"smip", "UPDATE subscriber SET smip=?2 WHERE semail=?1"}}}},
+    Source{kConfigShun, "shun", "shun WHERE"},
+    Source{kConfigUser, "user", "user WHERE", true},
+    Source{kConfigTicket, "reportfmt", "reportfmt WHERE", true},
+    Source{kConfigEmail, "concealed", "concealed WHERE"},
+    Source{kConfigAlias, "config",
+           "config INDEXED BY sqlite_autoindex_config_1 WHERE name GLOB 'walias:/*' AND"},
+    Source{kConfigInterwiki, "config",
+           "config INDEXED BY sqlite_autoindex_config_1 WHERE name GLOB 'interwiki:*' AND"},
+    Source{kConfigSubscriber, "subscriber", "subscriber WHERE sverified AND"},
 };
 
 // Created when mail is first used, or when a subscriber arrives before that.
@@ -163,53 +49,82 @@ constexpr const char* kMailSchema =
 void bind(Query& query, int index, const SqlLiteral& value) {
   switch (value.kind) {
     case SqlLiteral::Kind::kNull:
-      query.bind_null(index);
-      break;
+      return query.set(index, nullptr);
     case SqlLiteral::Kind::kInteger:
-      query.bind(index, value.integer);
-      break;
+      return query.set(index, value.integer);
     case SqlLiteral::Kind::kText:
-      query.bind(index, std::string_view(value.bytes));
-      break;
+      return query.set(index, value.bytes);
     case SqlLiteral::Kind::kBlob:
-      query.bind_blob(index, value.bytes);
-      break;
+      return query.set(index, Blob{value.bytes});
   }
 }
 
 /// Old repositories lack the column `jx` of users and reports.
 bool has_jx(Database& database, std::string_view table) {
-  return database.query("SELECT 1 FROM pragma_table_info(?1) WHERE name='jx'")
-      .bind(1, table)
-      .step();
+  return database.has_row("SELECT 1 FROM pragma_table_info(?1) WHERE name='jx'", table);
 }
 
 void complete_schema(Database& database, std::string_view table) {
   if (table == "subscriber" && !database.has_table(table)) database.execute(kMailSchema);
-  if (table == "user" && !has_jx(database, table)) {
-    database.execute("ALTER TABLE user ADD COLUMN jx TEXT DEFAULT '{}'");
-  }
-  if (table == "reportfmt" && !has_jx(database, table)) {
-    database.execute("ALTER TABLE reportfmt ADD COLUMN jx TEXT DEFAULT '{}'");
+  if ((table == "user" || table == "reportfmt") && !has_jx(database, table)) {
+    database.execute(fmt::format("ALTER TABLE {} ADD COLUMN jx TEXT DEFAULT '{{}}'", table));
   }
 }
 
-/// Inserts or updates RECORD's row. Returns false if the existing row is not older.
-bool write(Database& database, const Target& target, const ConfigRecord& record) {
+const ConfigTable* table_named(std::string_view name) {
+  const auto found = std::ranges::find(kConfigTables, name, &ConfigTable::name);
+  return found == kConfigTables.end() ? nullptr : found;
+}
+
+/// Calls VISIT for each row of SOURCE.
+void visit_rows(Database& database, const Source& source, const ConfigVisitor& visit) {
+  const ConfigTable& table = *table_named(source.table);
+  std::vector<std::string_view> columns;
+  std::string values = fmt::format("quote({})", table.key);
+  for (const std::string_view column : table.columns) {
+    if (column.empty() || (column == "jx" && !has_jx(database, table.name))) continue;
+    columns.push_back(column);
+    values += fmt::format(", quote({})", column);
+  }
+  const std::string card = fmt::format("/{}", table.name);
+  Query row =
+      database.query_once(fmt::format("SELECT mtime, {} FROM {} mtime>=0", values, source.rows));
+  while (row.step()) {
+    std::string content = fmt::format("{} {}", row.text(0), row.text(1));
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const std::string_view value = row.text(static_cast<int>(i) + 2);
+      if (source.leaves_out_null && value == "NULL") continue;
+      content += fmt::format(" {} {}", columns[i], value);
+    }
+    visit(card, content);
+  }
+}
+
+/// Inserts or updates RECORD's row in TABLE. Returns false if the existing row is not older.
+bool write(Database& database, const ConfigTable& table, const ConfigRecord& record) {
+  const auto set = [&](std::string_view column) {
+    return database.query(
+        fmt::format("UPDATE {} SET {}=?2 WHERE {}=?1", table.name, column, table.key), record.key);
+  };
   {
-    Query find = database.query(target.find);
-    const bool is_there = find.bind(1, record.key).step();
+    Query find = database.query(
+        fmt::format("SELECT mtime FROM {} WHERE {}=?1", table.name, table.key), record.key);
+    const bool is_there = find.step();
     // Rows without a time are local, and never overwritten.
     if (is_there && (find.is_null(0) || find.integer(0) >= record.mtime)) return false;
-    const char* const row = is_there ? target.set_mtime : target.insert;
-    database.query(row).bind(1, record.key).bind(2, record.mtime).run();
+    if (is_there) {
+      set("mtime").bind(record.key, record.mtime).run();
+    } else {
+      database.execute(
+          fmt::format("INSERT OR IGNORE INTO {}({},mtime) VALUES(?1,?2)", table.name, table.key),
+          record.key, record.mtime);
+    }
   }
   for (const auto& [name, value] : record.columns) {
-    const auto column = std::ranges::find(target.columns, name, &Target::Column::name);
-    if (column == target.columns.end() || column->set == nullptr) continue;
-    Query set = database.query(column->set);
-    bind(set.bind(1, record.key), 2, value);
-    set.run();
+    if (name.empty() || std::ranges::find(table.columns, name) == table.columns.end()) continue;
+    Query update = set(name);
+    bind(update, 2, value);
+    update.run();
   }
   return true;
 }
@@ -219,33 +134,28 @@ bool write(Database& database, const Target& target, const ConfigRecord& record)
 void Settings::visit_configuration(ConfigAreas areas, const ConfigVisitor& visit) {
   Database& database = state_->database;
   for (const Source& source : kSources) {
-    if ((areas & source.area) == 0 || !database.has_table(source.table)) continue;
-    std::string sql = source.query;
-    const bool wants_jx = sql.find("quote(jx)") != std::string::npos;
-    if (wants_jx && !has_jx(database, source.table)) {
-      sql.replace(sql.find("quote(jx)"), 9, "'NULL'");
+    if ((areas & source.area) != 0 && database.has_table(source.table)) {
+      visit_rows(database, source, visit);
     }
-    Query query = database.query(sql);
-    while (query.step()) visit(source.card, content_of(query, source));
   }
-  for (const ExportedSetting& setting : exported_settings()) {
-    if ((areas & setting.areas) == 0) continue;
-    Query query = database.query(
-        "SELECT mtime, quote(name), quote(value) FROM config WHERE name=?1 AND mtime>=0");
-    if (!query.bind(1, setting.name).step()) continue;
-    visit("/config", std::string(query.text(0)) + " " + std::string(query.text(1)) + " value " +
-                         std::string(query.text(2)));
+  for (const auto& [group_areas, names] : exported_settings()) {
+    if ((areas & group_areas) == 0) continue;
+    for (const std::string_view name : names) {
+      Query row = database.query(
+          "SELECT mtime, quote(name), quote(value) FROM config WHERE name=?1 AND mtime>=0", name);
+      if (!row.step()) continue;
+      visit("/config", fmt::format("{} {} value {}", row.text(0), row.text(1), row.text(2)));
+    }
   }
 }
 
 base::Result<bool> Receipt::merge_config(const ConfigRecord& record) {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<bool> {
-    const auto target = std::ranges::find(kTargets, record.table, &Target::table);
-    if (target == kTargets.end() || record.key.empty()) return false;
+  return guarded(state_->r, [&](RepositoryState& r) {
+    const ConfigTable* const table = table_named(record.table);
+    if (table == nullptr || record.key.empty()) return false;
     if (record.table == "config" && areas_of_setting(record.key) == 0) return false;
     complete_schema(r.database, record.table);
-    if (!write(r.database, *target, record)) return false;
+    if (!write(r.database, *table, record)) return false;
     if (record.table == "config") r.derivation.setting_changed(record.key);
     r.settings.clear();
     r.users.clear();

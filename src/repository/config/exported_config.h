@@ -1,6 +1,7 @@
-// The settings that are exchanged, for sending.
+// The settings and tables that are exchanged.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string_view>
 
@@ -8,12 +9,30 @@
 
 namespace quarry::repository {
 
-struct ExportedSetting {
-  std::string_view name;
+/// Settings of the same areas.
+struct SettingGroup {
   ConfigAreas areas;
+  std::span<const std::string_view> names;
 };
 
 /// In the order in which Fossil sends them.
-std::span<const ExportedSetting> exported_settings();
+std::span<const SettingGroup> exported_settings();
+
+/// A table, its column with the KEY of a card, and the other columns of cards.
+struct ConfigTable {
+  std::string_view name;
+  std::string_view key;
+  std::array<std::string_view, 6> columns;
+};
+
+inline constexpr std::array kConfigTables = {
+    ConfigTable{"config", "name", {"value"}},
+    ConfigTable{"user", "login", {"pw", "cap", "info", "photo", "jx"}},
+    ConfigTable{"shun", "uuid", {"scom"}},
+    ConfigTable{"reportfmt", "title", {"owner", "cols", "sqlcode", "jx"}},
+    ConfigTable{"concealed", "hash", {"content"}},
+    ConfigTable{
+        "subscriber", "semail", {"suname", "sdigest", "sdonotcall", "ssub", "sctime", "smip"}},
+};
 
 }  // namespace quarry::repository

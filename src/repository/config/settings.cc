@@ -5,14 +5,18 @@
 #include "store/hash_policy.h"
 
 namespace quarry::repository {
+namespace {
+
+constexpr std::int64_t kMonthSeconds = std::int64_t{31} * 24 * 3600;
+
+}  // namespace
 
 std::optional<std::string> Settings::get(std::string_view name) {
   if (const auto found = state_->settings.find(name); found != state_->settings.end()) {
     return found->second;
   }
   std::optional<std::string> value;
-  Query query = state_->database.query("SELECT value FROM config WHERE name=?1");
-  query.bind(1, name);
+  Query query = state_->database.query("SELECT value FROM config WHERE name=?1", name);
   if (query.step() && !query.is_null(0)) value = std::string(query.text(0));
   return state_->settings.emplace(std::string(name), std::move(value)).first->second;
 }
@@ -23,7 +27,7 @@ std::vector<std::string> Settings::names_with(std::string_view prefix) {
   Query query =
       state_->database.query("SELECT name FROM config WHERE name>=?1 AND name<?2 ORDER BY name");
   const std::string end = std::string(prefix) + "\xff";
-  query.bind(1, prefix).bind(2, end);
+  query.bind(prefix, end);
   while (query.step()) names.emplace_back(query.text(0));
   return names;
 }
@@ -49,7 +53,7 @@ bool Settings::shuns_hash_of(const artifact::HashName& name) {
 }
 
 artifact::HashAlgorithm Settings::hash_of_own() {
-  return HashPolicy(state_->database).for_own();
+  return hash_for_own(state_->database);
 }
 
 const std::string& Settings::project_code() {
@@ -68,12 +72,33 @@ std::optional<User> Settings::find_user(std::string_view login) {
     return found->second;
   }
   Query query = state_->database.query(
-      "SELECT uid, login, pw, cap FROM user WHERE login=?1 AND length(login)>0");
-  query.bind(1, login);
+      "SELECT uid, login, pw, cap FROM user WHERE login=?1 AND length(login)>0", login);
   if (!query.step()) return std::nullopt;
   User user{query.integer(0), std::string(query.text(1)), std::string(query.text(2)),
             std::string(query.text(3))};
   return state_->users.emplace(std::string(login), std::move(user)).first->second;
+}
+
+//   config   `syncwith:URL`   this repository synced with it
+//            `syncfrom:URL`   it synced with this repository, and sent its URL
+//            `gitpush:URL`    a git mirror
+//
+// mtime is the time of the last sync.
+std::vector<SyncLink> Settings::sync_links(std::string_view own_url) {
+  Query query = state_->database.query(
+      "WITH known(url, about, mtime) AS ("
+      " SELECT substr(name,10), '{}', mtime FROM config WHERE name GLOB 'syncwith:http*'"
+      " UNION ALL SELECT substr(name,10), '{}', mtime FROM config WHERE name GLOB 'syncfrom:http*'"
+      " UNION ALL SELECT substr(name,9), '{\"type\":\"git\"}', mtime FROM config"
+      "  WHERE name GLOB 'gitpush:*')"
+      " SELECT url, json_insert(about,'$.src',?1), max(mtime) FROM known WHERE mtime>?2"
+      " GROUP BY url",
+      own_url, state_->options.clock->now().value / 1000 - kMonthSeconds);
+  std::vector<SyncLink> links;
+  while (query.step()) {
+    links.push_back({std::string(query.text(0)), std::string(query.text(1)), query.integer(2)});
+  }
+  return links;
 }
 
 }  // namespace quarry::repository

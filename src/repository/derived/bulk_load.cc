@@ -17,12 +17,10 @@ void BulkLoad::begin() {
 }
 
 void BulkLoad::drop_index(const char* name) {
-  {
-    Query query =
-        work_.database.query("SELECT sql FROM sqlite_schema WHERE type='index' AND name=?1");
-    if (!query.bind(1, name).step()) return;
-    dropped_indexes_[name] = query.text(0);
-  }
+  const std::string sql = work_.database.first_text(
+      "SELECT sql FROM sqlite_schema WHERE type='index' AND name=?1", name);
+  if (sql.empty()) return;
+  dropped_indexes_[name] = sql;
   work_.database.execute(fmt::format("DROP INDEX {}", name));
 }
 

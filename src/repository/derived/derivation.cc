@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "bulk_load.h"
-#include "clusters.h"
 #include "derived/checkins/checkin_links.h"
 #include "derived/checkins/file_links.h"
 #include "derived/checkins/leaves.h"
@@ -39,6 +38,7 @@ class DerivationRun {
   std::vector<Rid> run();
 
  private:
+  void add_cluster(Rid rid, const artifact::Structural& cluster);
   void add_other(Rid rid, const artifact::Structural& artifact, double day);
   void refresh_others();
   void add_check_ins();
@@ -56,13 +56,22 @@ class DerivationRun {
   Timeline timeline_{work_, events_};
   Leaves leaves_{work_};
   Tags tags_{work_, reparenting_};
-  Clusters clusters_{work_, tags_};
   DocumentLinks document_links_{work_, checkin_links_, tags_};
   Pages pages_{work_, events_, tags_, document_links_};
   Attachments attachments_{work_, events_};
   Tickets tickets_{work_, events_, tags_};
   Forum forum_{work_, events_, document_links_};
 };
+
+/// Gives the cluster a tag, and removes its members from `unclustered`: a sync session need not
+/// announce them one by one.
+void DerivationRun::add_cluster(Rid rid, const Structural& cluster) {
+  // A cluster has no date: fossil uses the time of processing for the tag.
+  tags_.set_tag(kTagCluster, 1, std::nullopt, rid, base::julian_day(work_.clock.now()), rid);
+  for (const std::string_view member : cluster.members) {
+    work_.database.execute("DELETE FROM unclustered WHERE rid=?1", work_.names.need(member));
+  }
+}
 
 void DerivationRun::add_other(Rid rid, const Structural& artifact, double day) {
   switch (artifact.type) {
@@ -136,7 +145,7 @@ void DerivationRun::refresh_stale() {
 std::vector<Rid> DerivationRun::run() {
   if (work_.pending.is_everything && !work_.pending.has_parent_tags) bulk_load_.begin();
   for (const Rid rid : work_.pending.clusters) {
-    if (const Manifest cluster = work_.manifests.get(rid)) clusters_.apply_cluster(rid, *cluster);
+    if (const Manifest cluster = work_.manifests.get(rid)) add_cluster(rid, *cluster);
   }
   add_check_ins();
   for (const Rid rid : work_.pending.non_check_ins) checkin_links_.collect_children(rid);
@@ -153,9 +162,9 @@ std::vector<Rid> DerivationRun::run() {
 
 void Derivation::arrived(Rid rid, std::optional<StructuralType> type) {
   if (type != StructuralType::kCheckIn && !pending_.is_everything) {
-    Query children = context_.database.query(
-        "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
-    if (children.bind(1, rid).step()) pending_.non_check_ins.push_back(rid);
+    const bool has_children = context_.database.has_row(
+        "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1", rid);
+    if (has_children) pending_.non_check_ins.push_back(rid);
   }
   if (!type) return;
   if (*type == StructuralType::kCluster) {

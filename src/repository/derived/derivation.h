@@ -19,7 +19,6 @@
 //   tickets         ticket, ticketchng, and the events and backlinks of ticket changes
 //   forum           forumpost, and the events and backlinks of posts
 //   leaves          leaf
-//   clusters        the cluster tag, and removal from unclustered
 //
 // New artifacts are collected in a Pending. A run takes it, passes each artifact to the parts, and
 // then lets them recompute the rows that they have marked in it (derivation.cc has the order).

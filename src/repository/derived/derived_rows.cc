@@ -78,8 +78,7 @@ const auto kComparisons = std::to_array<DerivedRows>({
 /// changes the ids of tickets.
 DerivedRows ticket_rows(Database& database, const char* table) {
   std::string rows;
-  Query columns = database.query("SELECT name FROM pragma_table_info(?1)");
-  columns.bind(1, table);
+  Query columns = database.query("SELECT name FROM pragma_table_info(?1)", table);
   while (columns.step()) {
     const std::string_view name = columns.text(0);
     if (name == "tkt_id" && table == std::string_view("ticket")) continue;
@@ -104,10 +103,6 @@ DerivedRows ticket_rows(Database& database, const char* table) {
 std::string DerivedRows::select_columns() const {
   return fmt::format("SELECT {} FROM {}{}{}", columns, table, condition.empty() ? "" : " WHERE ",
                      condition);
-}
-
-std::string DerivedRows::select_text(std::string_view source) const {
-  return fmt::format("SELECT {} AS line FROM {} AS {}", text, source, table);
 }
 
 std::vector<DerivedRows> derived_rows(Database& database) {

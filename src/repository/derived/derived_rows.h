@@ -22,9 +22,6 @@ struct DerivedRows {
 
   /// A SELECT of the columns of the rows to compare.
   std::string select_columns() const;
-  /// A SELECT of the text of the rows in SOURCE, which is a table or a SELECT in parentheses with
-  /// the columns of select_columns().
-  std::string select_text(std::string_view source) const;
 };
 
 /// The derived tables of DATABASE. Throws SqliteError.

@@ -32,7 +32,7 @@ constexpr std::string_view kUnusualParents = "parents of another kind";
 }  // namespace
 
 bool OrderDependence::has(const char* sql, std::int64_t key) {
-  return database_.query(sql).bind(1, key).step();
+  return database_.has_row(sql, key);
 }
 
 /// Whether two versions of the same thing, which have TAG, have the same time.
@@ -69,11 +69,9 @@ void OrderDependence::read_cards() {
     const auto [known, is_new] = cards[tagged].try_emplace(day, source);
     if (!is_new && known->second != source) tied_->insert(tagged);
   };
-  std::vector<Rid> sources;
-  Query query = database_.query(
+  const std::vector<Rid> sources = database_.integers(
       "SELECT objid FROM event WHERE type='g'"
       " UNION SELECT srcid FROM tagxref NOT INDEXED WHERE srcid<>0 AND srcid<>rid");
-  while (query.step()) sources.push_back(query.integer(0));
   for (const Rid source : sources) {
     const Manifest control = manifests_.get(source);
     if (!control || !control->date) continue;
@@ -161,9 +159,8 @@ OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid) {
   if (!entry) return std::nullopt;
   if (entry->source == 0 || entry->type == kCancelTag) return kEdits;
   if (tag != kTagDate) return std::nullopt;
-  Query query = database_.query("SELECT julianday(?1) IS NULL");
-  query.bind_optional(1, entry->value);
-  return query.step() && query.integer(0) != 0 ? OrderClass(kEdits) : std::nullopt;
+  const bool is_date = database_.first_integer("SELECT julianday(?1) IS NOT NULL", entry->value);
+  return is_date ? std::nullopt : OrderClass(kEdits);
 }
 
 std::vector<Rid> OrderDependence::close_children(Rid rid) {
@@ -223,11 +220,8 @@ OrderClass OrderDependence::of_document_column(const std::string& column, Rid ri
 /// is not a reply in another thread, or if no version of the root exists.
 OrderClass OrderDependence::of_title(Rid rid, const Structural& post) {
   const Rid root = post.thread_root.empty() ? rid : names_.find(post.thread_root);
-  std::vector<Rid> versions;
-  Query query = database_.query(
-      "SELECT fpid FROM forumpost INDEXED BY forumthread WHERE froot=?1 AND firt IS NULL");
-  query.bind(1, root);
-  while (query.step()) versions.push_back(query.integer(0));
+  const std::vector<Rid> versions = database_.integers(
+      "SELECT fpid FROM forumpost INDEXED BY forumthread WHERE froot=?1 AND firt IS NULL", root);
   const bool is_reply = has("SELECT 1 FROM forumpost WHERE fpid=?1 AND froot<>fpid", root);
   const bool is_lost = versions.empty() && !has("SELECT 1 FROM event WHERE objid=?1", root);
   const bool is_clear = !is_reply && (is_lost || versions == std::vector{root});

@@ -2,19 +2,97 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
-#include "deferred_arrivals.h"
-#include "received_rows.h"
+#include "repository_state.h"
+#include "timeline_rows.h"
 
 namespace quarry::repository {
+
+using artifact::HashName;
 
 namespace {
 
 // This many requests before the last reported one may still bring artifacts.
 constexpr std::int64_t kOpenRequests = 100;
+// Maximum number of tags reported for a check-in.
+constexpr std::size_t kMaxReceivedTags = 100;
+
+struct ReceivedRow {
+  std::int64_t receipt = 0;
+  Rid rid = 0;
+  std::string hash = {};
+  std::int64_t size = 0;  // negative for a phantom
+};
+
+enum class Readiness {
+  kReady,
+  kNotYet,  // incomplete or private
+  kNever    // shunned, or not an artifact
+};
+
+/// Whether the check-in RID waits for its baseline.
+bool is_orphan(Database& database, Rid rid) {
+  return database.has_row("SELECT 1 FROM orphan WHERE rid=?1", rid);
+}
+
+bool is_shunned(Database& database, std::string_view hash) {
+  return database.has_row("SELECT 1 FROM shun WHERE uuid=?1", hash);
+}
+
+/// The sender and time of RECEIPT.
+Received sender_of(Database& database, std::int64_t receipt) {
+  Received received{.receipt = receipt};
+  Query query = database.query(
+      "SELECT mtime, ipaddr, (SELECT login FROM user WHERE uid=rcvfrom.uid) FROM rcvfrom"
+      " WHERE rcvid=?1",
+      receipt);
+  if (!query.step()) return received;
+  received.time = base::from_julian_day(query.real(0));
+  received.address = query.text(1);
+  received.login = query.text(2);
+  return received;
+}
+
+ReceivedArtifact describe(Repository::State& state, Rid rid, const HashName& name,
+                          std::int64_t size) {
+  std::optional<TimelineEntry> entry = timeline_entry(state, rid, name);
+  const ArtifactKind kind = kind_of(state, rid, entry);
+  if (entry) entry->kind = kind;
+  std::vector<std::string> tags;
+  if (kind == ArtifactKind::kCheckIn) tags = state.names.symbolic_tags(rid, kMaxReceivedTags);
+  return {
+      .name = name, .size = size, .kind = kind, .entry = std::move(entry), .tags = std::move(tags)};
+}
+
+/// Whether POSITION comes after MARK.
+bool is_after(const ArrivalMark& position, const ArrivalMark& mark) {
+  return std::tie(position.receipt, position.artifact) > std::tie(mark.receipt, mark.artifact);
+}
+
+Readiness readiness_of(Repository::State& state, const ReceivedRow& row) {
+  if (!HashName::parse(row.hash) || is_shunned(state.database, row.hash)) return Readiness::kNever;
+  const bool lacks_something =
+      row.size < 0 || state.waiting_ones().contains(row.rid) || is_orphan(state.database, row.rid);
+  if (lacks_something || state.privacy.is_private(row.rid)) return Readiness::kNotYet;
+  return Readiness::kReady;
+}
+
+/// Adds ROW, which is ready, to the last element of RECEIVED if it is the same request, or to a new
+/// one.
+void add_received(Repository::State& state, const ReceivedRow& row, std::vector<Received>& received,
+                  std::vector<Rid>& reported) {
+  const auto name = HashName::parse(row.hash);
+  if (!name) return;
+  if (received.empty() || received.back().receipt != row.receipt) {
+    received.push_back(sender_of(state.database, row.receipt));
+  }
+  received.back().artifacts.push_back(describe(state, row.rid, *name, row.size));
+  reported.push_back(row.rid);
+}
 
 bool has_index(Database& database) {
-  return database.query("SELECT 1 FROM sqlite_schema WHERE name='fx_quarry_received'").step();
+  return database.has_row("SELECT 1 FROM sqlite_schema WHERE name='fx_quarry_received'");
 }
 
 void read_rows(Query& query, std::vector<ReceivedRow>& rows) {
@@ -33,16 +111,15 @@ std::vector<ReceivedRow> rows_after(Database& database, const ArrivalMark& mark,
   if (mark.receipt > 0) {
     Query same = database.query(
         "SELECT rcvid, rid, uuid, size FROM blob INDEXED BY fx_quarry_received"
-        " WHERE rcvid=?1 AND rid>?2 ORDER BY rid LIMIT ?3");
-    same.bind(1, mark.receipt).bind(2, mark.artifact).bind(3, static_cast<std::int64_t>(limit));
+        " WHERE rcvid=?1 AND rid>?2 ORDER BY rid LIMIT ?3",
+        mark.receipt, mark.artifact, limit);
     read_rows(same, rows);
   }
   if (rows.size() >= limit) return rows;
   Query later = database.query(
       "SELECT rcvid, rid, uuid, size FROM blob INDEXED BY fx_quarry_received"
-      " WHERE rcvid>?1 ORDER BY rcvid, rid LIMIT ?2");
-  later.bind(1, std::max<std::int64_t>(mark.receipt, 0))
-      .bind(2, static_cast<std::int64_t>(limit - rows.size()));
+      " WHERE rcvid>?1 ORDER BY rcvid, rid LIMIT ?2",
+      std::max<std::int64_t>(mark.receipt, 0), limit - rows.size());
   read_rows(later, rows);
   return rows;
 }
@@ -55,7 +132,7 @@ void add_late_rows(Database& database, const ArrivalMark& mark, std::vector<Rid>
   const std::int64_t first = std::max<std::int64_t>(mark.receipt - kOpenRequests, 1);
   for (std::int64_t receipt = first; receipt <= mark.receipt; ++receipt) {
     query.rewind();
-    query.bind(1, receipt).bind(2, mark.seen);
+    query.bind(receipt, mark.seen);
     while (query.step()) {
       const ArrivalMark position{receipt, query.integer(0)};
       if (!is_after(position, mark)) to.push_back(position.artifact);
@@ -65,8 +142,7 @@ void add_late_rows(Database& database, const ArrivalMark& mark, std::vector<Rid>
 
 /// The highest rid.
 Rid last_row(Database& database) {
-  Query query = database.query("SELECT max(rid) FROM blob");
-  return query.step() ? query.integer(0) : 0;
+  return database.first_integer("SELECT max(rid) FROM blob");
 }
 
 void add(Repository::State& state, const ReceivedRow& row, ArrivalBatch& batch) {
@@ -80,35 +156,63 @@ void add(Repository::State& state, const ReceivedRow& row, ArrivalBatch& batch) 
   }
 }
 
+bool has_deferred(Database& database) {
+  return database.has_table("fx_quarry_untold");
+}
+
+void remove(Database& database, const std::vector<Rid>& rows) {
+  Query query = database.query("DELETE FROM fx_quarry_untold WHERE rid=?1");
+  for (const Rid rid : rows) query.bind(rid).run();
+}
+
+/// The rows of the table, except those that are still private or phantoms, which may be many.
+std::vector<Rid> read_deferred(Database& database) {
+  return database.integers(
+      "SELECT u.rid FROM fx_quarry_untold AS u"
+      " WHERE NOT EXISTS(SELECT 1 FROM private WHERE rid=u.rid)"
+      " AND NOT EXISTS(SELECT 1 FROM phantom WHERE rid=u.rid)");
+}
+
+/// The hash is empty if the row no longer exists in `blob`.
+ReceivedRow read_row(Database& database, Rid rid) {
+  Query query = database.query("SELECT rcvid, uuid, size FROM blob WHERE rid=?1", rid);
+  if (!query.step()) return {.receipt = 0, .rid = rid, .size = 0};
+  return {query.integer(0), rid, std::string(query.text(1)), query.integer(2)};
+}
+
+/// Adds phantoms that are not deferred yet to TO.
+void add_phantoms(Database& database, std::vector<Rid>& to) {
+  Query query = has_deferred(database) ? database.query(
+                                             "SELECT p.rid FROM phantom AS p WHERE NOT EXISTS"
+                                             "(SELECT 1 FROM fx_quarry_untold WHERE rid=p.rid)")
+                                       : database.query("SELECT p.rid FROM phantom AS p");
+  while (query.step()) to.push_back(query.integer(0));
+}
+
 }  // namespace
 
 base::Result<void> Arrivals::prepare() {
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<void> {
-    if (has_index(state.database)) return {};
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
+    if (has_index(state.database)) return;
     state.wait_for_checkpoint();
-    Transaction transaction(state.database, Transaction::Kind::kWrite);
+    Transaction transaction(state.database);
     state.database.execute("CREATE INDEX IF NOT EXISTS fx_quarry_received ON blob(rcvid)");
     transaction.commit();
-    return {};
   });
 }
 
 base::Result<ArrivalMark> Arrivals::end() {
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<ArrivalMark> {
-    Query query = state.database.query("SELECT max(rcvid) FROM rcvfrom");
-    const std::int64_t last = query.step() ? query.integer(0) : 0;
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
+    const std::int64_t last = state.database.first_integer("SELECT max(rcvid) FROM rcvfrom");
     // A completed request brings no more artifacts.
     return ArrivalMark{last, std::numeric_limits<std::int64_t>::max(), last_row(state.database)};
   });
 }
 
 base::Result<ArrivalBatch> Arrivals::after(const ArrivalMark& mark, std::size_t limit) {
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<ArrivalBatch> {
+  return guarded(repository_.internals(), [&](auto& state) -> base::Result<ArrivalBatch> {
     if (!has_index(state.database)) {
-      return base::fail(base::ErrorCode::kInvalid, "what came has no index yet");
+      return base::fail(base::ErrorCode::kInvalid, "the index of received artifacts is missing");
     }
     if (state.derivation.has_pending()) state.derivation.run();
     limit = std::max<std::size_t>(limit, 1);
@@ -126,6 +230,47 @@ base::Result<ArrivalBatch> Arrivals::after(const ArrivalMark& mark, std::size_t 
     }
     batch.mark.seen = last;
     return batch;
+  });
+}
+
+base::Result<ReadyArrivals> Arrivals::ready(const ArrivalMark& mark, std::size_t limit) {
+  return guarded(repository_.internals(), [&](auto& state) -> base::Result<ReadyArrivals> {
+    ReadyArrivals ready;
+    if (!has_deferred(state.database)) return ready;
+    if (state.derivation.has_pending()) state.derivation.run();
+    std::vector<ReceivedRow> rows;
+    for (const Rid rid : read_deferred(state.database)) {
+      ReceivedRow row = read_row(state.database, rid);
+      // Artifacts after the mark will be reported with their request.
+      if (is_after({row.receipt, row.rid}, mark)) continue;
+      const Readiness readiness = readiness_of(state, row);
+      if (readiness == Readiness::kNever) ready.finished.push_back(row.rid);
+      if (readiness == Readiness::kReady) rows.push_back(std::move(row));
+      if (rows.size() >= limit) break;
+    }
+    std::ranges::sort(rows, {},
+                      [](const ReceivedRow& row) { return std::tuple(row.receipt, row.rid); });
+    for (const ReceivedRow& row : rows) add_received(state, row, ready.received, ready.finished);
+    return ready;
+  });
+}
+
+base::Result<void> Arrivals::defer(const ArrivalBatch& batch) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    if (!batch.deferred.empty()) {
+      database.execute("CREATE TABLE IF NOT EXISTS fx_quarry_untold(rid INTEGER PRIMARY KEY)");
+    }
+    if (!has_deferred(database)) return;
+    // A reported artifact may have been deferred as a phantom.
+    remove(database, batch.reported);
+    Query query = database.query("INSERT OR IGNORE INTO fx_quarry_untold(rid) VALUES(?1)");
+    for (const Rid rid : batch.deferred) query.bind(rid).run();
+  });
+}
+
+base::Result<void> Arrivals::forget(const ReadyArrivals& ready) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    if (has_deferred(database)) remove(database, ready.finished);
   });
 }
 

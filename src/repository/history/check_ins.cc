@@ -21,42 +21,40 @@ namespace {
 constexpr std::size_t kShortestPrefix = 6;
 constexpr std::size_t kLongestPrefix = 64;
 
-bool is_check_in(Repository::State& state, Rid rid) {
-  Query query = state.database.query("SELECT 1 FROM event WHERE objid=?1 AND type='ci'");
-  return query.bind(1, rid).step();
-}
-
-/// At most two check-ins whose hashes begin with DIGITS.
-std::vector<HashName> beginning_with(Repository::State& state, std::string_view digits) {
-  const std::string first = lower_hash(digits);
-  const std::string beyond = first + 'g';  // sorts after all digits
+/// The first LIMIT check-ins among ROWS (of rid and hash).
+std::vector<HashName> check_ins_in(RepositoryState& state, Query rows, std::size_t limit) {
   std::vector<HashName> found;
-  Query rows = state.database.query(
-      "SELECT rid, uuid FROM blob INDEXED BY sqlite_autoindex_blob_1"
-      " WHERE uuid>=?1 AND uuid<?2 AND size>=0 ORDER BY uuid");
-  rows.bind(1, std::string_view(first)).bind(2, std::string_view(beyond));
-  while (found.size() < 2 && rows.step()) {
+  while (found.size() < limit && rows.step()) {
+    const Rid rid = rows.integer(0);
     const auto name = HashName::parse(rows.text(1));
-    if (!name || !is_check_in(state, rows.integer(0))) continue;
-    if (is_shown(state, rows.integer(0), name->str())) found.push_back(*name);
+    const bool is_check_in =
+        state.database.has_row("SELECT 1 FROM event WHERE objid=?1 AND type='ci'", rid);
+    if (name && is_check_in && is_shown(state, rid, name->str())) found.push_back(*name);
   }
   return found;
 }
 
-/// The last check-in with the symbolic tag TAG.
-std::optional<HashName> last_called(Repository::State& state, std::string_view tag) {
-  const std::int64_t number = state.names.find_tag("sym-" + std::string(tag));
-  if (number == 0) return std::nullopt;
-  Query rows = state.database.query(
-      "SELECT rid, (SELECT uuid FROM blob WHERE rid=tagxref.rid)"
-      " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype>0 ORDER BY mtime DESC");
-  rows.bind(1, number);
-  while (rows.step()) {
-    const auto name = HashName::parse(rows.text(1));
-    if (!name || !is_check_in(state, rows.integer(0))) continue;
-    if (is_shown(state, rows.integer(0), name->str())) return name;
-  }
-  return std::nullopt;
+/// At most two check-ins whose hashes begin with DIGITS.
+std::vector<HashName> beginning_with(RepositoryState& state, std::string_view digits) {
+  const std::string first = lower_hash(digits);
+  const std::string beyond = first + 'g';  // sorts after all digits
+  return check_ins_in(
+      state,
+      state.database.query("SELECT rid, uuid FROM blob INDEXED BY sqlite_autoindex_blob_1"
+                           " WHERE uuid>=?1 AND uuid<?2 AND size>=0 ORDER BY uuid",
+                           first, beyond),
+      2);
+}
+
+/// The last check-in with the symbolic tag TAG; empty if there is none.
+std::vector<HashName> last_called(RepositoryState& state, std::string_view tag) {
+  return check_ins_in(
+      state,
+      state.database.query(
+          "SELECT rid, (SELECT uuid FROM blob WHERE rid=tagxref.rid)"
+          " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype>0 ORDER BY mtime DESC",
+          state.names.find_tag(fmt::format("sym-{}", tag))),
+      1);
 }
 
 /// Whether the artifact RID was pushed by the user BY or by an administrator. Artifacts of unknown
@@ -64,13 +62,12 @@ std::optional<HashName> last_called(Repository::State& state, std::string_view t
 bool was_brought_by(Repository::State& state, std::int64_t rid, std::string_view by) {
   Query sender = state.database.query(
       "SELECT login, cap FROM user WHERE uid=(SELECT uid FROM rcvfrom WHERE rcvid="
-      "(SELECT rcvid FROM blob WHERE rid=?1))");
-  sender.bind(1, rid);
+      "(SELECT rcvid FROM blob WHERE rid=?1))",
+      rid);
   if (sender.step()) {
     return sender.text(0) == by || sender.text(1).find_first_of("as") != std::string_view::npos;
   }
-  Query known = state.database.query("SELECT 1 FROM user WHERE login=?1");
-  return !known.bind(1, by).step();
+  return !state.database.has_row("SELECT 1 FROM user WHERE login=?1", by);
 }
 
 /// Whether the manifest RID sets TAG on itself.
@@ -85,42 +82,22 @@ bool puts_on_itself(Repository::State& state, Rid rid, std::string_view tag) {
 }  // namespace
 
 base::Result<BranchTip> CheckIns::tip(std::string_view branch) {
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<BranchTip> {
-    std::optional<BranchTip> tip;
-    bool is_there = false;
-    for (const Leaf& leaf : leaves_of(state, branch)) {
-      const auto shown = show(state, leaf);
-      is_there |= shown.has_value();
-      if (!shown || shown->is_closed) continue;
-      if (tip) {
-        ++tip->open_leaves;
-      } else {
-        tip = BranchTip{shown->name, base::from_julian_day(leaf.day), 1};
-      }
-    }
-    if (tip) return *tip;
-    if (is_there) {
-      return base::fail(ErrorCode::kConflict, fmt::format("the branch {} is closed", branch));
-    }
-    return base::fail(ErrorCode::kNotFound, fmt::format("there is no branch {}", branch));
-  });
+  return guarded(repository_.internals(),
+                 [&](RepositoryState& state) { return tip_of(state, branch); });
 }
 
 base::Result<HashName> CheckIns::named(std::string_view name) {
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<HashName> {
+  return guarded(repository_.internals(), [&](auto& state) -> base::Result<HashName> {
     if (name.size() >= kShortestPrefix && name.size() <= kLongestPrefix && base::is_hex(name)) {
       const std::vector<HashName> found = beginning_with(state, name);
       if (found.size() == 1) return found.front();
       if (found.size() > 1) {
-        return base::fail(ErrorCode::kInvalid,
-                          fmt::format("{} is the beginning of several check-ins' names: more "
-                                      "digits are needed",
-                                      name));
+        return base::fail(
+            ErrorCode::kInvalid,
+            fmt::format("{} is an ambiguous prefix of check-in hashes: give more digits", name));
       }
     }
-    if (const auto called = last_called(state, name)) return *called;
+    if (const auto called = last_called(state, name); !called.empty()) return called.front();
     return base::fail(ErrorCode::kNotFound, fmt::format("there is no check-in {}", name));
   });
 }
@@ -128,15 +105,14 @@ base::Result<HashName> CheckIns::named(std::string_view name) {
 base::Result<std::vector<HashName>> CheckIns::with_tag(std::string_view tag, std::string_view by,
                                                        std::size_t limit) {
   using Found = std::vector<HashName>;
-  Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<Found> {
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
     Found found;
     const std::int64_t number = state.names.find_tag(tag);
     if (number == 0) return found;
     Query rows = state.database.query(
         "SELECT rid, (SELECT uuid FROM blob WHERE rid=tagxref.rid)"
-        " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 ORDER BY mtime DESC");
-    rows.bind(1, number);
+        " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 ORDER BY mtime DESC",
+        number);
     for (std::size_t seen = 0; seen < limit && rows.step(); ++seen) {
       const auto name = HashName::parse(rows.text(1));
       if (!name || !is_shown(state, rows.integer(0), name->str())) continue;

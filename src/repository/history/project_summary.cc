@@ -16,13 +16,13 @@ using base::ErrorCode;
 namespace {
 
 // At most this many rows of the timeline are searched for a check-in.
-constexpr int kMostRows = 10'000;
+constexpr int kMaxRows = 10'000;
 
 std::optional<base::UnixMillis> last_check_in(Repository::State& state) {
   Query rows = state.database.query(
       "SELECT objid, type, mtime, (SELECT uuid FROM blob WHERE rid=objid)"
       " FROM event INDEXED BY event_i1 ORDER BY mtime DESC");
-  for (int row = 0; row < kMostRows && rows.step(); ++row) {
+  for (int row = 0; row < kMaxRows && rows.step(); ++row) {
     if (rows.text(1) != "ci" || !is_shown(state, rows.integer(0), rows.text(3))) continue;
     return base::from_julian_day(rows.real(2));
   }
@@ -65,8 +65,7 @@ bool ProjectSummary::may_be_cloned() const {
 }
 
 base::Result<ProjectSummary> summary_of(Repository& repository) {
-  Repository::State& state = repository.internals();
-  return guarded(state.path, [&]() -> base::Result<ProjectSummary> { return summary(state); });
+  return guarded(repository.internals(), [&](RepositoryState& state) { return summary(state); });
 }
 
 base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
@@ -76,7 +75,7 @@ base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
     return base::fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
                       base::fail_errno(path.string()).error().message);
   }
-  return guarded(path, [&]() -> base::Result<ProjectSummary> {
+  return guarded(path, [&] {
     Repository::State state(path, options);
     // So that the destructor notices if the file is replaced, and leaves the new file's log alone.
     state.device = status.st_dev;

@@ -25,8 +25,9 @@ Description as_check_in(Database& database, const ArrivedBlob& row) {
       "SELECT coalesce((SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       "   WHERE rid=event.objid AND tagid=8 AND tagtype>0),'trunk'),"
       " coalesce(euser,user), strftime('%Y-%m-%d %H:%M',mtime)"
-      " FROM event WHERE objid=?1 AND type='ci'");
-  if (!query.bind(1, row.rid).step()) return std::nullopt;
+      " FROM event WHERE objid=?1 AND type='ci'",
+      row.rid);
+  if (!query.step()) return std::nullopt;
   return fmt::format("check-in to {} by {} on {}", query.text(0), query.text(1), query.text(2));
 }
 
@@ -34,16 +35,18 @@ Description as_file(Database& database, const ArrivedBlob& row) {
   Query query = database.query(
       "SELECT (SELECT name FROM filename WHERE fnid=mlink.fnid) FROM mlink"
       " WHERE fid=?1 AND EXISTS(SELECT 1 FROM event WHERE objid=mlink.mid)"
-      " ORDER BY rowid LIMIT 1");
-  if (!query.bind(1, row.rid).step()) return std::nullopt;
+      " ORDER BY rowid LIMIT 1",
+      row.rid);
+  if (!query.step()) return std::nullopt;
   return fmt::format("file {}", query.text(0));
 }
 
 /// A description of an artifact that has set tags that still exist.
 Description as_tag(Repository& repository, const ArrivedBlob& row) {
   Database& database = repository.internals().database;
-  Query is_control = database.query("SELECT 1 FROM event WHERE objid=?1 AND type='g'");
-  if (!is_control.bind(1, row.rid).step()) return std::nullopt;
+  if (!database.has_row("SELECT 1 FROM event WHERE objid=?1 AND type='g'", row.rid)) {
+    return std::nullopt;
+  }
   const auto content = repository.content(row.rid);
   if (!content) return std::nullopt;
   const auto control = artifact::parse_structural(*content);
@@ -52,8 +55,9 @@ Description as_tag(Repository& repository, const ArrivedBlob& row) {
     Query query = database.query(
         "SELECT substr(uuid,1,16) FROM blob WHERE uuid=?1 AND rid<>?2"
         " AND EXISTS(SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
-        "  WHERE tagxref.rid=blob.rid AND srcid=?2)");
-    if (query.bind(1, tag.target).bind(2, row.rid).step()) {
+        "  WHERE tagxref.rid=blob.rid AND srcid=?2)",
+        tag.target, row.rid);
+    if (query.step()) {
       return fmt::format("tag {}", query.text(0));
     }
   }
@@ -73,8 +77,8 @@ int rank_of(std::string_view tag) {
 Description as_document(Database& database, const ArrivedBlob& row) {
   Query query = database.query(
       "SELECT (SELECT tagname FROM tag WHERE tag.tagid=tagxref.tagid)"
-      " FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1");
-  query.bind(1, row.rid);
+      " FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1",
+      row.rid);
   std::string tag;
   while (query.step()) {
     if (rank_of(query.text(0)) < rank_of(tag)) tag = query.text(0);
@@ -94,13 +98,13 @@ Description as_document(Database& database, const ArrivedBlob& row) {
 }
 
 Description as_attachment(Database& database, const ArrivedBlob& row) {
-  Query control = database.query("SELECT filename FROM attachment WHERE attachid=?1");
-  if (control.bind(1, row.rid).step()) {
+  Query control = database.query("SELECT filename FROM attachment WHERE attachid=?1", row.rid);
+  if (control.step()) {
     return fmt::format("attachment-control for {}", control.text(0));
   }
-  Query content =
-      database.query("SELECT filename FROM attachment WHERE src=?1 ORDER BY attachid LIMIT 1");
-  if (!content.bind(1, row.hash).step()) return std::nullopt;
+  Query content = database.query(
+      "SELECT filename FROM attachment WHERE src=?1 ORDER BY attachid LIMIT 1", row.hash);
+  if (!content.step()) return std::nullopt;
   return fmt::format("attachment {}", content.text(0));
 }
 
@@ -108,8 +112,9 @@ Description as_post(Database& database, const ArrivedBlob& row) {
   if (!database.has_table("forumpost")) return std::nullopt;
   Query query = database.query(
       "SELECT fpid=froot, substr((SELECT uuid FROM blob WHERE rid=froot),1,14) FROM forumpost"
-      " WHERE fpid=?1");
-  if (!query.bind(1, row.rid).step()) return std::nullopt;
+      " WHERE fpid=?1",
+      row.rid);
+  if (!query.step()) return std::nullopt;
   return fmt::format("{}{}", query.integer(0) != 0 ? "forum-post " : "forum-reply-to ",
                      query.text(1));
 }
@@ -127,25 +132,22 @@ std::string describe(Repository& repository, const ArrivedBlob& row) {
 }  // namespace
 
 base::Result<std::int64_t> ReceivedList::last_receipt() {
-  Repository::State& r = repository_.internals();
-  return guarded(r.path, [&]() -> base::Result<std::int64_t> {
-    Query query = r.database.query("SELECT max(rcvid) FROM rcvfrom");
-    return query.step() ? query.integer(0) : 0;
+  return guarded(repository_.internals(), [&](RepositoryState& r) {
+    return r.database.first_integer("SELECT max(rcvid) FROM rcvfrom");
   });
 }
 
 base::Result<std::int64_t> ReceivedList::first_to_report(std::int64_t after) {
-  Repository::State& r = repository_.internals();
-  return guarded(r.path, [&]() -> base::Result<std::int64_t> {
+  return guarded(repository_.internals(), [&](auto& r) -> base::Result<std::int64_t> {
     QUARRY_TRY_ASSIGN(const std::int64_t last, last_receipt());
-    Query row = r.database.query("SELECT mtime FROM rcvfrom WHERE rcvid=?1");
-    if (!row.bind(1, last).step()) return after;
+    Query row = r.database.query("SELECT mtime FROM rcvfrom WHERE rcvid=?1", last);
+    if (!row.step()) return after;
     const double newest = row.real(0);
     // Ends at the last request at the latest.
     std::int64_t oldest = std::max<std::int64_t>(after, 0);
     for (; oldest < last; ++oldest) {
       row.rewind();
-      if (row.bind(1, oldest).step() && row.real(0) >= newest - 1.0) break;
+      if (row.bind(oldest).step() && row.real(0) >= newest - 1.0) break;
     }
     return after == 0 || oldest == after ? oldest : oldest - 1;
   });
@@ -153,13 +155,12 @@ base::Result<std::int64_t> ReceivedList::first_to_report(std::int64_t after) {
 
 base::Result<std::string> ReceivedList::lines(std::int64_t after, std::int64_t up_to,
                                               std::size_t max_bytes) {
-  Repository::State& r = repository_.internals();
-  return guarded(r.path, [&]() -> base::Result<std::string> {
+  return guarded(repository_.internals(), [&](auto& r) -> base::Result<std::string> {
     std::string lines;
     Query query = r.database.query(
         "SELECT rid, uuid FROM blob INDEXED BY fx_quarry_received WHERE rcvid>?1 AND rcvid<=?2"
-        " ORDER BY rid");
-    query.bind(1, after).bind(2, up_to);
+        " ORDER BY rid",
+        after, up_to);
     while (query.step()) {
       const ArrivedBlob row{query.integer(0), query.text(1)};
       const std::string line = fmt::format("{} {}\n", row.hash, describe(repository_, row));

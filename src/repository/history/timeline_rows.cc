@@ -1,5 +1,7 @@
 #include "timeline_rows.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace quarry::repository {
@@ -18,26 +20,26 @@ ArtifactKind kind_of_type(std::string_view type) {
 }
 
 bool has_tag(Database& database, Rid rid, PredefinedTag tag) {
-  Query query = database.query(
+  return database.has_row(
       "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
-      " WHERE rid=?1 AND tagid=?2 AND tagtype>0");
-  return query.bind(1, rid).bind(2, tag).step();
+      " WHERE rid=?1 AND tagid=?2 AND tagtype>0",
+      rid, tag);
 }
 
 /// Earlier versions of a technote are not in the timeline.
 bool is_technote(Database& database, Rid rid) {
-  Query query = database.query(
+  return database.has_row(
       "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       " WHERE tagxref.rid=?1 AND srcid=?1 AND EXISTS(SELECT 1 FROM tag"
-      "  WHERE tagid=tagxref.tagid AND tagname GLOB 'event-*')");
-  return query.bind(1, rid).step();
+      "  WHERE tagid=tagxref.tagid AND tagname GLOB 'event-*')",
+      rid);
 }
 
 }  // namespace
 
 bool is_public(Repository::State& state, Rid rid, std::string_view hash) {
   return !state.privacy.is_private(rid) &&
-         !state.database.query("SELECT 1 FROM shun WHERE uuid=?1").bind(1, hash).step();
+         !state.database.has_row("SELECT 1 FROM shun WHERE uuid=?1", hash);
 }
 
 bool is_shown(Repository::State& state, Rid rid, std::string_view hash) {
@@ -51,8 +53,9 @@ std::optional<TimelineEntry> timeline_entry(Repository::State& state, Rid rid,
       "SELECT type, mtime, coalesce(euser,user), coalesce(ecomment,comment),"
       " (SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       "   WHERE rid=objid AND tagid=8 AND tagtype>0)"
-      " FROM event WHERE objid=?1");
-  if (!query.bind(1, rid).step()) return std::nullopt;
+      " FROM event WHERE objid=?1",
+      rid);
+  if (!query.step()) return std::nullopt;
   return TimelineEntry{.name = name,
                        .kind = kind_of_type(query.text(0)),
                        .time = base::from_julian_day(query.real(1)),
@@ -66,7 +69,7 @@ ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<Time
   if (entry && (entry->kind == ArtifactKind::kCheckIn || entry->kind == ArtifactKind::kForum)) {
     return entry->kind;
   }
-  if (state.database.query("SELECT 1 FROM attachment WHERE attachid=?1").bind(1, rid).step()) {
+  if (state.database.has_row("SELECT 1 FROM attachment WHERE attachid=?1", rid)) {
     return ArtifactKind::kAttachment;
   }
   if (entry) return entry->kind;
@@ -83,8 +86,8 @@ std::vector<Leaf> leaves_of(Repository::State& state, std::optional<std::string_
     // As in fossil, a check-in without a branch belongs to trunk.
     const std::string_view its_branch = rows.is_null(1) ? "trunk" : rows.text(1);
     if (branch && its_branch != *branch) continue;
-    Query shown = state.database.query("SELECT mtime FROM event WHERE objid=?1");
-    if (!shown.bind(1, rows.integer(0)).step() || shown.is_null(0)) continue;
+    Query shown = state.database.query("SELECT mtime FROM event WHERE objid=?1", rows.integer(0));
+    if (!shown.step() || shown.is_null(0)) continue;
     leaves.push_back({rows.integer(0), std::string(its_branch), shown.real(0)});
   }
   std::ranges::sort(leaves, [](const Leaf& a, const Leaf& b) {
@@ -97,6 +100,26 @@ std::optional<ShownLeaf> show(Repository::State& state, const Leaf& leaf) {
   const auto name = HashName::parse(state.names.hash_of(leaf.rid));
   if (!name || !is_shown(state, leaf.rid, name->str())) return std::nullopt;
   return ShownLeaf{*name, has_tag(state.database, leaf.rid, kTagClosed)};
+}
+
+base::Result<BranchTip> tip_of(RepositoryState& state, std::string_view branch) {
+  std::optional<BranchTip> tip;
+  bool is_there = false;
+  for (const Leaf& leaf : leaves_of(state, branch)) {
+    const auto shown = show(state, leaf);
+    is_there |= shown.has_value();
+    if (!shown || shown->is_closed) continue;
+    if (tip) {
+      ++tip->open_leaves;
+    } else {
+      tip = BranchTip{shown->name, base::from_julian_day(leaf.day), 1};
+    }
+  }
+  if (tip) return *tip;
+  if (is_there) {
+    return base::fail(base::ErrorCode::kConflict, fmt::format("the branch {} is closed", branch));
+  }
+  return base::fail(base::ErrorCode::kNotFound, fmt::format("there is no branch {}", branch));
 }
 
 }  // namespace quarry::repository

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quarry/repository/check_ins.h"
 #include "quarry/repository/project_history.h"
 #include "repository_state.h"
 
@@ -35,6 +36,10 @@ struct Leaf {
 /// The leaves on BRANCH, or all leaves, newest first, including private ones. Throws SqliteError.
 std::vector<Leaf> leaves_of(Repository::State& state,
                             std::optional<std::string_view> branch = std::nullopt);
+
+/// The newest open leaf of BRANCH that is public. Errors: kNotFound, kConflict (the branch is
+/// closed). Throws SqliteError.
+base::Result<BranchTip> tip_of(RepositoryState& state, std::string_view branch);
 
 struct ShownLeaf {
   artifact::HashName name;

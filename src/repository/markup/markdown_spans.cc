@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "quarry/base/ascii.h"
 #include "text_links.h"
 
 namespace quarry::repository {
 namespace {
 
-constexpr std::size_t kMostSpanSteps = 20'000'000;
+constexpr std::size_t kMaxSpanSteps = 20'000'000;
 
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -16,13 +17,8 @@ bool is_letter(char c) {
 
 bool starts_with_nocase(std::string_view text, std::string_view prefix) {
   if (text.size() < prefix.size()) return false;
-  return std::equal(prefix.begin(), prefix.end(), text.begin(), [](char a, char b) {
-    return a == (is_letter(b) ? static_cast<char>(b | 0x20) : b);
-  });
-}
-
-bool is_letter_or_digit(char c) {
-  return is_letter(c) || (c >= '0' && c <= '9');
+  return std::equal(prefix.begin(), prefix.end(), text.begin(),
+                    [](char a, char b) { return a == base::ascii_lower(b); });
 }
 
 bool is_space(char c) {
@@ -32,8 +28,9 @@ bool is_space(char c) {
 /// Whether a run of MARK between BEFORE and AFTER may open an emphasis.
 bool may_open(char mark, char before, char after) {
   if (is_space(after)) return false;
-  if (is_letter_or_digit(after)) return mark != '_' || !is_letter_or_digit(before);
-  return !is_letter_or_digit(before);
+  if (base::is_ascii_alphanumeric(after))
+    return mark != '_' || !base::is_ascii_alphanumeric(before);
+  return !base::is_ascii_alphanumeric(before);
 }
 
 /// Whether it may close one: the mirrored rule.
@@ -65,7 +62,7 @@ std::size_t code_span(std::string_view text) {
 
 std::size_t mail_address(std::string_view text) {
   std::size_t at = 0, signs = 0;
-  while (at < text.size() && (is_letter(text[at]) || (text[at] >= '0' && text[at] <= '9') ||
+  while (at < text.size() && (base::is_ascii_alphanumeric(text[at]) ||
                               std::string_view("-._@").find(text[at]) != std::string_view::npos)) {
     if (text[at++] == '@') ++signs;
   }
@@ -158,7 +155,7 @@ std::string markdown_name(std::string_view text) {
     if (is_blank_or_newline(c)) {
       if (name.back() != ' ') name += ' ';
     } else {
-      name += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+      name += base::ascii_lower(c);
     }
   }
   return name;
@@ -182,7 +179,7 @@ const std::string* MarkdownNames::find(std::string_view name) const {
 
 bool MarkdownSpans::may_go_on(std::size_t steps) {
   steps_ += steps;
-  return steps_ < kMostSpanSteps;
+  return steps_ < kMaxSpanSteps;
 }
 
 std::size_t MarkdownSpans::after_code_span(std::string_view text, std::size_t at) {

@@ -1,7 +1,10 @@
 #include "text_links.h"
 
-#include "markdown_links.h"
-#include "wiki_links.h"
+#include <algorithm>
+#include <iterator>
+
+#include "quarry/base/ascii.h"
+#include "quarry/base/hex.h"
 
 namespace quarry::repository {
 namespace {
@@ -36,13 +39,8 @@ void add_link(std::string_view target, std::vector<std::string>& links) {
     target.remove_prefix(kInfo.size());
   }
   if (target.size() < kShortestTarget || target.size() > kLongestTarget) return;
-  std::string name;
-  for (char c : target) {
-    if (c >= 'A' && c <= 'F') c = static_cast<char>(c + ('a' - 'A'));
-    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) return;
-    name += c;
-  }
-  links.push_back(std::move(name));
+  if (!base::is_hex(target)) return;
+  std::ranges::transform(target, std::back_inserter(links.emplace_back()), base::ascii_lower);
 }
 
 }  // namespace quarry::repository

@@ -17,6 +17,17 @@ Markup markup_of(std::optional<std::string_view> mimetype);
 /// for markup without links.
 std::vector<std::string> text_links(std::string_view text, Markup markup);
 
+/// The links in Fossil wiki text (for example a check-in comment): "see [d5c54f0b]" or
+/// "[/info/d5c54f0b|the fix]". Parses only as much of the markup as is needed to find them.
+std::vector<std::string> wiki_links(std::string_view text);
+
+/// The links in a Markdown text. Only those in brackets count: [text](target), [text][name], and
+/// [name] if a line "[name]: target" defines it. Code, images and HTML blocks contain no links.
+/// Where Markdown is ambiguous (how emphasis nests, what ends a list), this follows Fossil, whose
+/// rows for the same text must be the same. A text that was made to be slow to parse is parsed only
+/// in part.
+std::vector<std::string> markdown_links(std::string_view text);
+
 /// Adds the link target TARGET, in lower case, to LINKS if it may be an artifact name, with or
 /// without "/info/" before it.
 void add_link(std::string_view target, std::vector<std::string>& links);

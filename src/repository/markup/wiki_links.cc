@@ -1,11 +1,8 @@
-#include "wiki_links.h"
-
 #include <algorithm>
 #include <array>
 
-#include "text_links.h"
-
 #include "quarry/base/ascii.h"
+#include "text_links.h"
 
 namespace quarry::repository {
 namespace {
@@ -22,13 +19,9 @@ constexpr auto kElements = std::to_array<std::string_view>(
      "td",      "tfoot",   "th",      "thead", "title",   "tr",       "tt",         "u",
      "ul",      "var",     "verbatim"});
 
-bool is_alnum(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 // Maximum number of bytes per text that are searched for the end of markup. After that the rest
 // counts as text, so that a text full of unclosed markup is parsed quickly.
-constexpr std::size_t kMostSearched = 20'000'000;
+constexpr std::size_t kMaxSearched = 20'000'000;
 
 /// Whether TEXT has the attribute NAME at AT.
 bool is_attribute(std::string_view text, std::size_t at, std::string_view name) {
@@ -36,7 +29,7 @@ bool is_attribute(std::string_view text, std::size_t at, std::string_view name) 
   for (const char c : name) {
     if (at >= text.size() || base::ascii_lower(text[at++]) != c) return false;
   }
-  return at >= text.size() || !(is_alnum(text[at]) || text[at] == '-');
+  return at >= text.size() || !(base::is_ascii_alphanumeric(text[at]) || text[at] == '-');
 }
 
 struct HtmlTag {
@@ -54,14 +47,15 @@ HtmlTag tag_at(std::string_view text, std::size_t& searched) {
     markup.is_end = true;
     ++at;
   }
-  while (at < text.size() && is_alnum(text[at])) markup.element += base::ascii_lower(text[at++]);
+  while (at < text.size() && base::is_ascii_alphanumeric(text[at]))
+    markup.element += base::ascii_lower(text[at++]);
   if (!std::binary_search(kElements.begin(), kElements.end(), markup.element)) return {};
   if (at < text.size() && text[at] != '>' && text[at] != ' ' && text[at] != '\n' &&
       text[at] != '\t' && text[at] != '/' && text[at] != '\r') {
     return {};
   }
   char quote = 0;
-  for (; at < text.size() && searched < kMostSearched; ++at, ++searched) {
+  for (; at < text.size() && searched < kMaxSearched; ++at, ++searched) {
     const char c = text[at];
     if (quote != 0) {
       if (c == quote) quote = 0;

@@ -56,12 +56,12 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
   if (!file) {
     if (errno == EXDEV) {
       return fail(ErrorCode::kDenied,
-                  fmt::format("{} leads out of {}", name.file(), folder.string()));
+                  fmt::format("{} is outside of {}", name.file(), folder.string()));
     }
     if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG) {
       return fail(ErrorCode::kNotFound, "no such repository");
     }
-    return fail_looking(fmt::format("cannot look at {} in {}", name.file(), folder.string()));
+    return fail_looking(fmt::format("cannot access {} in {}", name.file(), folder.string()));
   }
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -73,12 +73,12 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
 std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t limit) {
   constexpr std::string_view kSuffix = ".fossil";
   // Maximum number of entries read, of any kind, in case the folder is a whole disk.
-  constexpr int kMostEntries = 1'000'000;
+  constexpr int kMaxEntries = 1'000'000;
   std::vector<RepositoryName> names;
   std::error_code error;
   using Walk = std::filesystem::recursive_directory_iterator;
   Walk entry(folder, std::filesystem::directory_options::skip_permission_denied, error);
-  for (int seen = 0; !error && entry != Walk() && seen < kMostEntries; ++seen) {
+  for (int seen = 0; !error && entry != Walk() && seen < kMaxEntries; ++seen) {
     const std::string path = entry->path().lexically_relative(folder).string();
     if (path.ends_with(kSuffix) && names.size() < limit) {
       auto name = RepositoryName::parse(path.substr(0, path.size() - kSuffix.size()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "quarry/base/ascii.h"
 #include "quarry/base/split.h"
 
 namespace quarry::repository {
@@ -11,18 +12,14 @@ namespace {
 constexpr std::size_t kMaxLength = 200;
 constexpr std::size_t kMaxDepth = 16;
 
-bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 bool is_segment(std::string_view segment) {
   if (segment.empty() || segment.front() == '-') return false;
   for (std::size_t i = 0; i < segment.size(); ++i) {
     const char c = segment[i];
-    if (is_name_character(c) || c == '_' || c == '-') continue;
+    if (base::is_ascii_alphanumeric(c) || c == '_' || c == '-') continue;
     const bool is_inner_dot = c == '.' && i > 0 && i + 1 < segment.size() &&
-                              is_name_character(segment[i - 1]) &&
-                              is_name_character(segment[i + 1]);
+                              base::is_ascii_alphanumeric(segment[i - 1]) &&
+                              base::is_ascii_alphanumeric(segment[i + 1]);
     if (!is_inner_dot) return false;
   }
   return true;

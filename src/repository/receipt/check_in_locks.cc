@@ -49,8 +49,7 @@ std::vector<LockRow> read_locks(Database& database) {
 base::Result<std::optional<CheckInLock>> Receipt::lock_check_in(
     const HashName& check_in, const std::optional<std::string>& login, std::string_view client) {
   using Answer = std::optional<CheckInLock>;
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<Answer> {
+  return guarded(state_->r, [&](RepositoryState& r) {
     if (r.derivation.has_pending()) r.derivation.run();
     std::int64_t timeout = kCheckInLockSeconds;
     {
@@ -64,37 +63,28 @@ base::Result<std::optional<CheckInLock>> Receipt::lock_check_in(
     bool is_taken = false;
     for (const LockRow& row : read_locks(r.database)) {
       if (row.since <= now - timeout || !row.is_leaf) {
-        r.database.query("DELETE FROM config WHERE name=?1").bind(1, row.name).run();
+        r.database.execute("DELETE FROM config WHERE name=?1", row.name);
       } else if (row.name == wanted) {
         is_taken = true;
         if (row.client != client) held = {.login = row.login, .since = row.since};
       }
     }
     if (!is_taken) {
-      r.database
-          .query(
-              "REPLACE INTO config(name,value,mtime)"
-              " VALUES(?1,json_object('login',?2,'clientid',?3),?4)")
-          .bind(1, wanted)
-          .bind_optional(2, login)
-          .bind(3, client)
-          .bind(4, now)
-          .run();
+      r.database.execute(
+          "REPLACE INTO config(name,value,mtime)"
+          " VALUES(?1,json_object('login',?2,'clientid',?3),?4)",
+          wanted, login, client, now);
     }
     return held;
   });
 }
 
 base::Result<void> Receipt::unlock_check_ins(std::string_view client) {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<void> {
-    r.database
-        .query(
-            "DELETE FROM config INDEXED BY sqlite_autoindex_config_1 WHERE name GLOB 'ci-lock-*'"
-            " AND (NOT json_valid(value) OR json_extract(value,'$.clientid')=?1)")
-        .bind(1, client)
-        .run();
-    return {};
+  return guarded(state_->r, [&](RepositoryState& r) {
+    r.database.execute(
+        "DELETE FROM config INDEXED BY sqlite_autoindex_config_1 WHERE name GLOB 'ci-lock-*'"
+        " AND (NOT json_valid(value) OR json_extract(value,'$.clientid')=?1)",
+        client);
   });
 }
 

@@ -56,22 +56,19 @@ base::Result<std::int64_t> Receipt::State::size_of_kept(const Arrival& arrival) 
   }
   if (std::max(size, payload_size) > r.options.max_artifact_size) {
     return base::fail(ErrorCode::kLimit,
-                      fmt::format("it has {} bytes; at most {} are accepted",
+                      fmt::format("it has {} bytes, more than the limit of {}",
                                   std::max(size, payload_size), r.options.max_artifact_size));
   }
   return static_cast<std::int64_t>(size);
 }
 
 void Receipt::State::note_source(Rid rid, const HashName& source) {
-  r.database.query("INSERT OR REPLACE INTO temp.kept_delta(rid,source) VALUES(?1,?2)")
-      .bind(1, rid)
-      .bind(2, source.str())
-      .run();
+  r.database.execute("INSERT OR REPLACE INTO temp.kept_delta(rid,source) VALUES(?1,?2)", rid,
+                     source.str());
 }
 
 base::Result<bool> Receipt::keep(const Arrival& arrival) {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<bool> {
+  return guarded(state_->r, [&](auto& r) -> base::Result<bool> {
     if (state_->is_shunned(arrival.name.str())) return false;
     if (state_->kept_algorithm != arrival.name.algorithm()) {
       QUARRY_TRY(state_->admit(arrival.name));
@@ -88,20 +85,15 @@ base::Result<bool> Receipt::keep(const Arrival& arrival) {
     if (!arrival.is_compressed) compressed = artifact::blob_compress(arrival.payload);
     const std::string_view stored = arrival.is_compressed ? arrival.payload : compressed;
 
-    r.database.query("INSERT OR IGNORE INTO blob(rcvid,size,uuid,content) VALUES(?1,?2,?3,?4)")
-        .bind(1, state_->receipt_id())
-        .bind(2, *size)
-        .bind(3, arrival.name.str())
-        .bind_blob(4, stored)
-        .run();
+    r.database.execute("INSERT OR IGNORE INTO blob(rcvid,size,uuid,content) VALUES(?1,?2,?3,?4)",
+                       state_->receipt_id(), *size, arrival.name.str(), Blob{stored});
     Rid rid = r.database.last_insert_rowid();
     if (r.database.changes() == 0) {
       const Rid known = r.names.find(arrival.name.str());
-      Query phantom = r.database.query("SELECT 1 FROM blob WHERE rid=?1 AND size<0");
-      if (!phantom.bind(1, known).step()) return false;
+      if (!r.database.has_row("SELECT 1 FROM blob WHERE rid=?1 AND size<0", known)) return false;
       rid = state_->write_row(known, arrival.name, *size, stored, 0, arrival.is_private);
     } else if (arrival.is_private) {
-      r.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, rid).run();
+      r.database.execute("INSERT OR IGNORE INTO private(rid) VALUES(?1)", rid);
     }
     if (arrival.delta_source) state_->note_source(rid, *arrival.delta_source);
     return true;
@@ -110,7 +102,7 @@ base::Result<bool> Receipt::keep(const Arrival& arrival) {
 
 /// Fills `delta` from the temporary table. Returns false if nothing was kept.
 bool Receipt::State::connect_kept() {
-  if (!r.database.query("SELECT 1 FROM sqlite_temp_schema WHERE name='kept_delta'").step()) {
+  if (!r.database.has_row("SELECT 1 FROM sqlite_temp_schema WHERE name='kept_delta'")) {
     return false;
   }
   std::vector<std::pair<std::string, bool>> missing;
@@ -138,12 +130,12 @@ base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
   const auto look = [&](const WalkedArtifact& row, const std::string& content) {
     const auto name = HashName::parse(row.name);
     if (!name || !name->names(content)) {
-      return found.is_wrong(row, ErrorCode::kInvalid, "its content does not have that hash");
+      return found.is_wrong(row, ErrorCode::kInvalid, "its content does not match its hash");
     }
     if (static_cast<std::int64_t>(content.size()) != row.size) {
       return found.is_wrong(
           row, ErrorCode::kInvalid,
-          fmt::format("it has {} bytes, not the {} that its card says", content.size(), row.size));
+          fmt::format("it has {} bytes, but its card says {}", content.size(), row.size));
     }
     const auto type = r.manifests.add(row.rid, content);
     const std::scoped_lock lock(found.mutex);
@@ -176,16 +168,15 @@ base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
   }
   if (found.wrong) return std::unexpected(std::move(found.wrong->second));
   std::ranges::sort(found.structural);
-  const bool is_first = !r.database.query("SELECT 1 FROM event LIMIT 1").step() &&
-                        !r.database.query("SELECT 1 FROM tagxref LIMIT 1").step();
+  const bool is_first = !r.database.has_row("SELECT 1 FROM event LIMIT 1") &&
+                        !r.database.has_row("SELECT 1 FROM tagxref LIMIT 1");
   if (is_first) r.derivation.expect_everything();
   for (const auto& [rid, type] : found.structural) r.derivation.arrived(rid, type);
   return {};
 }
 
 base::Result<void> Receipt::complete(const CompletionWatch& watch) {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<void> {
+  return guarded(state_->r, [&](auto& r) -> base::Result<void> {
     if (!state_->connect_kept()) return {};
     if (watch.is_interrupted) r.database.interrupt_when(watch.is_interrupted);
     struct Restore {
@@ -196,12 +187,8 @@ base::Result<void> Receipt::complete(const CompletionWatch& watch) {
       }
     } restore{r};
     QUARRY_TRY(state_->verify_all(watch));
-    std::vector<Rid> hidden;
-    {
-      Query query = r.database.query("SELECT rid FROM private");
-      while (query.step()) hidden.push_back(query.integer(0));
-    }
-    for (const Rid rid : hidden) r.privacy.store_dependents_whole(rid);
+    for (const Rid rid : r.database.integers("SELECT rid FROM private"))
+      r.privacy.store_dependents_whole(rid);
     r.derivation.run();
     return {};
   });

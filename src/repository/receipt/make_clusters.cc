@@ -19,16 +19,15 @@ constexpr std::size_t kClusterSize = 800;  // names per cluster, if more would r
 
 base::Result<Rid> Receipt::State::make_cluster(std::vector<HashName> members) {
   const std::string text = artifact::format_cluster(std::move(members));
-  const HashName name = HashName::of(HashPolicy(r.database).for_own(), text);
+  const HashName name = HashName::of(hash_for_own(r.database), text);
   const Rid known = r.names.find(name.str());
-  const Arrival arrival{.name = name, .payload = text, .delta_source = {}, .declared_size = {}};
+  const Arrival arrival{.name = name, .payload = text};
   return store_content(known, arrival, std::make_shared<const std::string>(text),
                        artifact::blob_compress(text), 0);
 }
 
 base::Result<int> Receipt::make_clusters() {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<int> {
+  return guarded(state_->r, [&](auto& r) -> base::Result<int> {
     if (r.derivation.has_pending()) r.derivation.run();
     std::vector<HashName> names;
     {

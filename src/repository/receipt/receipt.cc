@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "history/timeline_rows.h"
 #include "quarry/artifact/blob.h"
+#include "quarry/artifact/digest.h"
 #include "quarry/artifact/structural.h"
 #include "quarry/base/log.h"
 #include "receipt_state.h"
@@ -21,7 +23,7 @@ Receipt::~Receipt() = default;
 
 base::Result<Receipt> Repository::receive(std::optional<std::chrono::milliseconds> wait) {
   state_->wait_for_checkpoint();
-  return guarded(state_->path, [&]() -> base::Result<Receipt> {
+  return guarded(state_->path, [&] {
     if (wait) state_->database.set_busy_timeout(*wait);
     struct Restore {
       State& state;
@@ -40,23 +42,18 @@ void Receipt::set_sender(Sender sender) {
 Rid Receipt::State::receipt_id() {
   if (receipt != 0) return receipt;
   // The column is unique, and a repeated request has the same nonce.
-  if (sender.login_nonce && r.database.query("SELECT 1 FROM rcvfrom WHERE nonce=?1")
-                                .bind(1, std::string_view(*sender.login_nonce))
-                                .step()) {
+  if (sender.login_nonce &&
+      r.database.has_row("SELECT 1 FROM rcvfrom WHERE nonce=?1", *sender.login_nonce)) {
     sender.login_nonce.reset();
   }
-  r.database.query("INSERT INTO rcvfrom(uid,mtime,nonce,ipaddr) VALUES(?1,?2,?3,?4)")
-      .bind(1, sender.uid)
-      .bind(2, base::julian_day(r.options.clock->now()))
-      .bind_optional(3, sender.login_nonce)
-      .bind(4, std::string_view(sender.address))
-      .run();
+  r.database.execute("INSERT INTO rcvfrom(uid,mtime,nonce,ipaddr) VALUES(?1,?2,?3,?4)", sender.uid,
+                     base::julian_day(r.options.clock->now()), sender.login_nonce, sender.address);
   return receipt = r.database.last_insert_rowid();
 }
 
 base::Result<void> Receipt::State::admit(const HashName& name) {
   QUARRY_TRY_ASSIGN(const bool has_changed,
-                    HashPolicy(r.database).admit(name, r.options.clock->now().value / 1000));
+                    admit_hash(r.database, name, r.options.clock->now().value / 1000));
   if (has_changed) r.settings.clear();
   return {};
 }
@@ -66,45 +63,32 @@ Rid Receipt::State::write_row(Rid rid, const HashName& name, std::int64_t size,
                               std::string_view stored_bytes, Rid source, bool is_private) {
   const Rid receipt_row = receipt_id();
   if (rid == 0) {
-    r.database.query("INSERT INTO blob(rcvid,size,uuid,content) VALUES(?1,?2,?3,?4)")
-        .bind(1, receipt_row)
-        .bind(2, size)
-        .bind(3, name.str())
-        .bind_blob(4, stored_bytes)
-        .run();
+    r.database.execute("INSERT INTO blob(rcvid,size,uuid,content) VALUES(?1,?2,?3,?4)", receipt_row,
+                       size, name.str(), Blob{stored_bytes});
     rid = r.database.last_insert_rowid();
     if (!is_private) {
-      r.database.query("INSERT OR IGNORE INTO unclustered(rid) VALUES(?1)").bind(1, rid).run();
+      r.database.execute("INSERT OR IGNORE INTO unclustered(rid) VALUES(?1)", rid);
     }
   } else {
-    r.database.query("UPDATE blob SET rcvid=?1, size=?2, content=?3 WHERE rid=?4")
-        .bind(1, receipt_row)
-        .bind(2, size)
-        .bind_blob(3, stored_bytes)
-        .bind(4, rid)
-        .run();
-    r.database.query("DELETE FROM phantom WHERE rid=?1").bind(1, rid).run();
+    r.database.execute("UPDATE blob SET rcvid=?1, size=?2, content=?3 WHERE rid=?4", receipt_row,
+                       size, Blob{stored_bytes}, rid);
+    r.database.execute("DELETE FROM phantom WHERE rid=?1", rid);
     if (!is_private) publish(rid);
   }
   if (is_private) r.privacy.hide(rid);
   if (source != 0) {
-    r.database.query("INSERT OR REPLACE INTO delta(rid,srcid) VALUES(?1,?2)")
-        .bind(1, rid)
-        .bind(2, source)
-        .run();
+    r.database.execute("INSERT OR REPLACE INTO delta(rid,srcid) VALUES(?1,?2)", rid, source);
   } else {
-    r.database.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
+    r.database.execute("DELETE FROM delta WHERE rid=?1", rid);
   }
   return rid;
 }
 
 void Receipt::State::back_to_phantom(Rid rid) {
   if (r.waiting) r.waiting->erase(rid);
-  r.database.query("UPDATE blob SET size=-1, content=NULL, rcvid=0 WHERE rid=?1")
-      .bind(1, rid)
-      .run();
-  r.database.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
-  r.database.query("INSERT OR IGNORE INTO phantom(rid) VALUES(?1)").bind(1, rid).run();
+  r.database.execute("UPDATE blob SET size=-1, content=NULL, rcvid=0 WHERE rid=?1", rid);
+  r.database.execute("DELETE FROM delta WHERE rid=?1", rid);
+  r.database.execute("INSERT OR IGNORE INTO phantom(rid) VALUES(?1)", rid);
   r.contents.forget(rid);
 }
 
@@ -141,18 +125,17 @@ std::optional<std::string_view> Receipt::State::harm_of(std::string_view content
   if (!parsed) return std::nullopt;
   for (const artifact::TagCard& tag : parsed->tags) {
     if (tag.kind != '-' && tag.name == "parent" && tag.value.empty()) {
-      return "its tag `parent` has no value: fossil crashes at it";
+      return "its tag `parent` has no value, which makes fossil crash";
     }
     if (is_change_of_other(tag)) {
-      return "its tag gives a ticket the change of another one: fossil could not clone this any "
-             "more";
+      return "its tag moves a change to another ticket, which makes every clone with fossil fail";
     }
   }
   return std::nullopt;
 }
 
 bool Receipt::State::is_shunned(std::string_view name) {
-  return r.database.query("SELECT 1 FROM shun WHERE uuid=?1").bind(1, name).step();
+  return r.database.has_row("SELECT 1 FROM shun WHERE uuid=?1", name);
 }
 
 void Receipt::State::became_available(Rid rid, const Content& content) {
@@ -171,8 +154,8 @@ void Receipt::State::resolve_waiting(Rid rid) {
     {
       Query query = r.database.query(
           "SELECT rid, (SELECT uuid FROM blob WHERE rid=delta.rid) FROM delta INDEXED BY delta_i1"
-          " WHERE srcid=?1 AND EXISTS(SELECT 1 FROM blob WHERE rid=delta.rid AND size>=0)");
-      query.bind(1, source);
+          " WHERE srcid=?1 AND EXISTS(SELECT 1 FROM blob WHERE rid=delta.rid AND size>=0)",
+          source);
       while (query.step()) waiting.emplace_back(query.integer(0), query.text(1));
     }
     for (const auto& [delta_rid, text] : waiting) {
@@ -180,8 +163,8 @@ void Receipt::State::resolve_waiting(Rid rid) {
       const auto content = r.contents.get(delta_rid);
       if (!name || !content || !name->names(**content) || harm_of(**content)) {
         base::log(base::LogLevel::kWarning,
-                  "{}: the delta received for {} does not make it, or not what can be kept; "
-                  "waiting for it again",
+                  "{}: the delta received for {} has a wrong or unacceptable result; it is a "
+                  "phantom again",
                   r.path.string(), text);
         back_to_phantom(delta_rid);
         continue;
@@ -207,35 +190,63 @@ Rid Receipt::State::store_content(Rid rid, const Arrival& arrival, Content conte
 }
 
 base::Result<void> Receipt::add_phantom(const HashName& name, bool is_private) {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<void> {
+  return guarded(state_->r, [&](RepositoryState& r) {
     if (r.names.find(name.str()) == 0) r.names.make_phantom(name.str(), is_private);
-    return {};
   });
 }
 
 base::Result<void> Receipt::set_config(std::string_view name,
                                        std::optional<std::string_view> value) {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<void> {
+  return guarded(state_->r, [&](RepositoryState& r) {
     if (value) {
-      r.database.query("INSERT OR REPLACE INTO config(name,value,mtime) VALUES(?1,?2,?3)")
-          .bind(1, name)
-          .bind(2, *value)
-          .bind(3, r.options.clock->now().value / 1000)
-          .run();
+      r.database.execute("INSERT OR REPLACE INTO config(name,value,mtime) VALUES(?1,?2,?3)", name,
+                         *value, r.options.clock->now().value / 1000);
     } else {
-      r.database.query("DELETE FROM config WHERE name=?1").bind(1, name).run();
+      r.database.execute("DELETE FROM config WHERE name=?1", name);
     }
     r.settings.erase(std::string(name));
     r.derivation.setting_changed(name);
+  });
+}
+
+/// For landing: a check-in is stored only if its parent is still the tip of the branch.
+base::Result<void> Receipt::require_tip(std::string_view branch, const HashName& tip) {
+  return guarded(state_->r, [&](auto& r) -> base::Result<void> {
+    if (r.derivation.has_pending()) r.derivation.run();
+    QUARRY_TRY_ASSIGN(const BranchTip found, tip_of(r, branch));
+    if (found.name == tip) return {};
+    return base::fail(
+        base::ErrorCode::kConflict,
+        fmt::format("the tip of the branch {} is {}, not {}", branch, found.name.str(), tip.str()));
+  });
+}
+
+base::Result<void> Receipt::forget_unsent(const std::vector<HashName>& names) {
+  return guarded(state_->r, [&](RepositoryState& r) {
+    for (const HashName& name : names) {
+      r.database.execute("DELETE FROM unsent WHERE rid=(SELECT rid FROM blob WHERE uuid=?1)",
+                         name.str());
+    }
+  });
+}
+
+base::Result<void> Receipt::set_password(std::string_view login, std::string_view password) {
+  return guarded(state_->r, [&](auto& r) -> base::Result<void> {
+    const std::string code =
+        r.database.first_text("SELECT value FROM config WHERE name='project-code'");
+    r.database.execute("UPDATE user SET pw=?2, mtime=?3 WHERE login=?1", login,
+                       artifact::sha1_hex(fmt::format("{}/{}/{}", code, login, password)),
+                       r.options.clock->now().value / 1000);
+    r.users.clear();
+    if (r.database.changes() == 0) {
+      return base::fail(base::ErrorCode::kNotFound, fmt::format("there is no user {}", login));
+    }
     return {};
   });
 }
 
 base::Result<void> Receipt::commit() {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<void> {
+  return guarded(state_->r, [&](RepositoryState& r) {
     if (r.derivation.has_pending()) r.derivation.run();
     for (const Rid hidden : r.derivation.take_hidden()) r.privacy.store_dependents_whole(hidden);
     state_->transaction.commit();
@@ -243,7 +254,6 @@ base::Result<void> Receipt::commit() {
     ++r.epoch;
     r.unclustered.reset();
     r.wants_checkpoint = true;
-    return {};
   });
 }
 

@@ -10,12 +10,10 @@ using artifact::HashName;
 
 void Receipt::State::publish(Rid rid) {
   if (!r.privacy.make_public(rid)) return;
-  std::vector<Rid> files;
-  Query query =
-      r.database.query("SELECT fid FROM mlink INDEXED BY mlink_i1 WHERE mid=?1 AND fid>0");
-  query.bind(1, rid);
-  while (query.step()) files.push_back(query.integer(0));
-  for (const Rid file : files) r.privacy.make_public(file);
+  for (const Rid file : r.database.integers(
+           "SELECT fid FROM mlink INDEXED BY mlink_i1 WHERE mid=?1 AND fid>0", rid)) {
+    r.privacy.make_public(file);
+  }
 }
 
 /// RID is private, and arrives as a public artifact. The sender must prove that it has the content:
@@ -37,18 +35,14 @@ base::Result<void> Receipt::State::publish_if_proven(Rid rid, const Arrival& arr
 }
 
 base::Result<void> Receipt::set_private(const HashName& name, bool is_private) {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<void> {
+  return guarded(state_->r, [&](RepositoryState& r) {
     const Rid rid = r.names.find(name.str());
-    if (rid == 0) return {};
+    if (rid == 0) return;
     if (!is_private) {
       state_->publish(rid);
-      return {};
+      return;
     }
-    Query phantom = r.database.query("SELECT 1 FROM blob WHERE rid=?1 AND size<0");
-    if (!phantom.bind(1, rid).step()) return {};
-    r.privacy.hide(rid);
-    return {};
+    if (r.database.has_row("SELECT 1 FROM blob WHERE rid=?1 AND size<0", rid)) r.privacy.hide(rid);
   });
 }
 

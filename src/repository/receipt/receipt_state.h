@@ -12,8 +12,7 @@ struct Receipt::State {
   // recent artifact.
   static constexpr std::size_t kCacheSize = std::size_t{64} << 20;
 
-  explicit State(Repository::State& repository)
-      : r(repository), transaction(repository.database, Transaction::Kind::kWrite) {
+  explicit State(Repository::State& repository) : r(repository), transaction(repository.database) {
     r.refresh();
     r.contents.set_cache_size(kCacheSize);
   }
@@ -57,10 +56,6 @@ struct Receipt::State {
   void note_source(Rid rid, const artifact::HashName& source);
   bool connect_kept();
   base::Result<void> verify_all(const CompletionWatch& watch);
-
-  void touch_unversioned(const UnversionedArrival& arrival);
-  void delete_unversioned(const UnversionedArrival& arrival);
-  void write_unversioned(const UnversionedArrival& arrival);
 
   Repository::State& r;
   Transaction transaction;

@@ -75,8 +75,7 @@ base::Result<bool> Receipt::State::Storing::run() {
 }
 
 void Receipt::State::Storing::find_row() {
-  Query query = r_.database.query("SELECT rid, size FROM blob WHERE uuid=?1");
-  query.bind(1, arrival_.name.str());
+  Query query = r_.database.query("SELECT rid, size FROM blob WHERE uuid=?1", arrival_.name.str());
   if (!query.step()) return;
   rid_ = query.integer(0);
   is_present_ = query.integer(1) >= 0;
@@ -84,7 +83,7 @@ void Receipt::State::Storing::find_row() {
 
 /// An artifact that is already stored becomes public if it arrives as a public one.
 base::Result<bool> Receipt::State::Storing::is_wanted() {
-  if (arrival_.delta_source == arrival_.name) return wrong("its delta is made from itself");
+  if (arrival_.delta_source == arrival_.name) return wrong("its delta is based on itself");
   if (state_.is_shunned(arrival_.name.str())) return false;
   QUARRY_TRY(state_.admit(arrival_.name));
   find_row();
@@ -107,7 +106,7 @@ base::Result<void> Receipt::State::Storing::unpack() {
   }
   if (payload_.size() <= limit) return {};
   return base::fail(ErrorCode::kLimit,
-                    fmt::format("artifact {} has {} bytes; at most {} are accepted",
+                    fmt::format("artifact {} has {} bytes, more than the limit of {}",
                                 arrival_.name.str(), payload_.size(), limit));
 }
 
@@ -116,7 +115,8 @@ base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source
   const std::string_view name = arrival_.delta_source->str();
   const auto size = artifact::delta_output_size(payload_);
   if (!size) return wrong(size.error().message);
-  if (*size > r_.options.max_artifact_size) return wrong("its delta makes more than is accepted");
+  if (*size > r_.options.max_artifact_size)
+    return wrong("the result of its delta exceeds the size limit");
   source_ = r_.names.find(name);
   // The source will never arrive, or is private and must not be revealed by its deltas: the whole
   // artifact will be requested.
@@ -127,7 +127,7 @@ base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source
   }
   if (source_ == 0) source_ = r_.names.make_phantom(name, arrival_.is_private);
   if (rid_ != 0 && r_.contents.chain_contains(source_, rid_)) {
-    return wrong("its delta is made from itself");
+    return wrong("its delta is based on itself");
   }
   return Next::kContinue;
 }
@@ -157,11 +157,11 @@ void Receipt::State::Storing::keep_waiting() {
 
 base::Result<void> Receipt::State::Storing::verify() {
   if (arrival_.declared_size && *arrival_.declared_size != content_->size()) {
-    return wrong(fmt::format("it has {} bytes, not the {} that its card says", content_->size(),
+    return wrong(fmt::format("it has {} bytes, but its card says {}", content_->size(),
                              *arrival_.declared_size));
   }
   r_.database.count_work(content_->size());
-  if (!arrival_.name.names(*content_)) return wrong("its content does not have that hash");
+  if (!arrival_.name.names(*content_)) return wrong("its content does not match its hash");
   if (const auto harm = state_.harm_of(*content_)) return wrong(*harm);
   return {};
 }
@@ -184,8 +184,7 @@ void Receipt::State::Storing::keep() {
 }
 
 base::Result<bool> Receipt::store(const Arrival& arrival) {
-  return guarded(state_->r.path,
-                 [&]() -> base::Result<bool> { return State::Storing(*state_, arrival).run(); });
+  return guarded(state_->r.path, [&] { return State::Storing(*state_, arrival).run(); });
 }
 
 }  // namespace quarry::repository

@@ -32,18 +32,16 @@ constexpr const char* kSchema =
     "hash TEXT,sz INTEGER,encoding INT,content BLOB)";
 
 UnversionedFile file_of(const Query& row) {
-  UnversionedFile file{.name = std::string(row.text(0)),
-                       .mtime = row.integer(1),
-                       .hash = std::nullopt,
-                       .size = row.integer(3)};
+  UnversionedFile file{
+      .name = std::string(row.text(0)), .mtime = row.integer(1), .size = row.integer(3)};
   if (!row.is_null(2)) file.hash = std::string(row.text(2));
   return file;
 }
 
 std::optional<UnversionedFile> find_row(Database& database, std::string_view name) {
   if (!database.has_table(kTable)) return std::nullopt;
-  Query query = database.query("SELECT name, mtime, hash, sz FROM unversioned WHERE name=?1");
-  if (!query.bind(1, name).step()) return std::nullopt;
+  Query query = database.query("SELECT name, mtime, hash, sz FROM unversioned WHERE name=?1", name);
+  if (!query.step()) return std::nullopt;
   return file_of(query);
 }
 
@@ -58,6 +56,19 @@ Verdict compare(const UnversionedArrival& arrival, const std::optional<Unversion
     return arrival.hash == known_hash ? Verdict::kSameContentLater : Verdict::kNewer;
   }
   return arrival.hash > known_hash ? Verdict::kNewer : Verdict::kKnown;
+}
+
+void write(Database& database, const UnversionedArrival& arrival, Rid receipt) {
+  if (!database.has_table(kTable)) database.execute(kSchema);
+  const std::string_view content = *arrival.content;
+  const std::string compressed = artifact::blob_compress(content);
+  const bool smaller = compressed.size() * 5 < content.size() * 4;
+  const Blob stored{smaller ? std::string_view(compressed) : content};
+  database.execute(
+      "REPLACE INTO unversioned(name,rcvid,mtime,hash,sz,encoding,content)"
+      " VALUES(?1,?2,?3,?4,?5,?6,?7)",
+      arrival.name, receipt, arrival.mtime, arrival.hash, content.size(),
+      smaller ? kCompressed : kPlain, content.empty() ? std::nullopt : std::optional(stored));
 }
 
 }  // namespace
@@ -95,29 +106,30 @@ const std::string& UnversionedFiles::hash() {
 base::Result<std::string> UnversionedFiles::content(std::string_view name) {
   return guarded(state_->path, [&]() -> base::Result<std::string> {
     const auto none = [&] {
-      return base::fail(ErrorCode::kNotFound, fmt::format("no content of {}", name));
+      return base::fail(ErrorCode::kNotFound,
+                        fmt::format("the unversioned file {} has no content", name));
     };
     if (!state_->database.has_table(kTable)) return none();
     Query query = state_->database.query(
         "SELECT encoding, content, sz FROM unversioned WHERE name=?1 AND hash IS NOT NULL"
         // Fossil stores a name whose content never arrived with size 0.
         " AND (content IS NOT NULL OR hash IN ('da39a3ee5e6b4b0d3255bfef95601890afd80709',"
-        "'a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a'))");
-    if (!query.bind(1, name).step()) return none();
+        "'a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a'))",
+        name);
+    if (!query.step()) return none();
     if (query.integer(0) == kPlain) return std::string(query.blob(1));
     return artifact::blob_expand(query.blob(1), state_->options.max_artifact_size);
   });
 }
 
 base::Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival) {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<bool> {
+  return guarded(state_->r, [&](auto& r) -> base::Result<bool> {
     const bool deleted = arrival.hash == kDeleted;
     if (arrival.content && arrival.content->size() > r.options.max_artifact_size) {
-      return base::fail(ErrorCode::kLimit, fmt::format("the unversioned file {} has {} bytes; at "
-                                                       "most {} are accepted",
-                                                       arrival.name, arrival.content->size(),
-                                                       r.options.max_artifact_size));
+      return base::fail(
+          ErrorCode::kLimit,
+          fmt::format("the unversioned file {} has {} bytes, more than the limit of {}",
+                      arrival.name, arrival.content->size(), r.options.max_artifact_size));
     }
     if (arrival.content && !deleted) {
       const auto name = HashName::parse(arrival.hash);
@@ -129,58 +141,23 @@ base::Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival)
     const Verdict verdict = compare(arrival, known);
     if (verdict == Verdict::kKnown) return false;
     if (verdict == Verdict::kSameContentLater && !deleted) {
-      state_->touch_unversioned(arrival);
+      r.database.execute("UPDATE unversioned SET mtime=?2 WHERE name=?1", arrival.name,
+                         arrival.mtime);
     } else if (deleted) {
       // A deletion of an unknown file need not be stored.
       if (!known) return false;
-      state_->delete_unversioned(arrival);
+      r.database.execute(
+          "UPDATE unversioned SET rcvid=?2, mtime=?3, hash=NULL, sz=0, encoding=0, content=NULL"
+          " WHERE name=?1",
+          arrival.name, state_->receipt_id(), arrival.mtime);
     } else {
       if (!arrival.content) return false;
-      state_->write_unversioned(arrival);
+      write(r.database, arrival, state_->receipt_id());
     }
     r.unversioned_hash.reset();
     QUARRY_TRY(set_config(kHashSetting, std::nullopt));
     return true;
   });
-}
-
-void Receipt::State::touch_unversioned(const UnversionedArrival& arrival) {
-  r.database.query("UPDATE unversioned SET mtime=?2 WHERE name=?1")
-      .bind(1, arrival.name)
-      .bind(2, arrival.mtime)
-      .run();
-}
-
-void Receipt::State::delete_unversioned(const UnversionedArrival& arrival) {
-  const Rid row = receipt_id();
-  r.database
-      .query(
-          "UPDATE unversioned SET rcvid=?2, mtime=?3, hash=NULL, sz=0, encoding=0, content=NULL"
-          " WHERE name=?1")
-      .bind(1, arrival.name)
-      .bind(2, row)
-      .bind(3, arrival.mtime)
-      .run();
-}
-
-void Receipt::State::write_unversioned(const UnversionedArrival& arrival) {
-  if (!r.database.has_table(kTable)) r.database.execute(kSchema);
-  const Rid row = receipt_id();
-  const std::string_view content = *arrival.content;
-  const std::string compressed = artifact::blob_compress(content);
-  const bool smaller = compressed.size() * 5 < content.size() * 4;
-  Query query = r.database.query(
-      "REPLACE INTO unversioned(name,rcvid,mtime,hash,sz,encoding,content)"
-      " VALUES(?1,?2,?3,?4,?5,?6,?7)");
-  query.bind(1, arrival.name).bind(2, row).bind(3, arrival.mtime).bind(4, arrival.hash);
-  query.bind(5, static_cast<std::int64_t>(content.size()));
-  query.bind(6, smaller ? kCompressed : kPlain);
-  if (content.empty()) {
-    query.bind_null(7);
-  } else {
-    query.bind_blob(7, smaller ? std::string_view(compressed) : content);
-  }
-  query.run();
 }
 
 }  // namespace quarry::repository

@@ -12,15 +12,15 @@
 namespace quarry::repository {
 namespace {
 
-constexpr unsigned kMostHelpers = 3;
+constexpr unsigned kMaxHelpers = 3;
 // Contents that wait to be inspected, in bytes: per batch, and in total.
 constexpr std::size_t kBatch = std::size_t{256} << 10;
-constexpr std::size_t kMostWaiting = std::size_t{24} << 20;
-constexpr std::size_t kMostPerBatch = 256;  // artifacts
+constexpr std::size_t kMaxWaiting = std::size_t{24} << 20;
+constexpr std::size_t kMaxPerBatch = 256;  // artifacts
 
 unsigned spare_processors() {
   const unsigned processors = std::thread::hardware_concurrency();
-  return std::min(processors > 1 ? processors - 1 : 0, kMostHelpers);
+  return std::min(processors > 1 ? processors - 1 : 0, kMaxHelpers);
 }
 
 struct Job {
@@ -56,7 +56,7 @@ class ArtifactWalk::Inspectors {
   void add(Artifact artifact, Content content) {
     size_ += content->size();
     batch_.push_back({std::move(artifact), std::move(content)});
-    if (size_ >= kBatch || batch_.size() >= kMostPerBatch) dispatch();
+    if (size_ >= kBatch || batch_.size() >= kMaxPerBatch) dispatch();
   }
   /// Waits until everything was inspected. Rethrows an exception of a thread.
   void finish() {
@@ -80,7 +80,7 @@ class ArtifactWalk::Inspectors {
       if (thrown_) std::rethrow_exception(thrown_);
       waiting_ += size_;
       batches_.push_back({std::move(batch_), size_});
-      is_backlogged = waiting_ > kMostWaiting || threads_.empty();
+      is_backlogged = waiting_ > kMaxWaiting || threads_.empty();
     }
     batch_.clear();
     size_ = 0;
@@ -210,20 +210,19 @@ void ArtifactWalk::sort_children(const std::vector<Rid>& roots) {
 /// Expands RID. SOURCE is the content of its delta source, or null if it is stored whole.
 base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& source) {
   if (const auto node = nodes_.find(rid); node != nodes_.end()) node->second.is_visited = true;
-  Artifact artifact{.rid = rid, .name = {}};
+  Artifact artifact{.rid = rid};
   base::Result<Content> content = source;
   bool is_there = false;
   {
     Query query = database_.query("SELECT size, uuid, content FROM blob WHERE rid=?1");
-    is_there = query.bind(1, rid).step();
+    is_there = query.bind(rid).step();
     if (is_there) {
       artifact.size = query.integer(0);
       artifact.name = query.text(1);
     }
     if (!is_there) {
-      content =
-          base::fail(base::ErrorCode::kCorrupt,
-                     fmt::format("artifact {}, which others are made from, is not there", rid));
+      content = base::fail(base::ErrorCode::kCorrupt,
+                           fmt::format("artifact {}, the source of deltas, is missing", rid));
     } else if (artifact.size < 0) {
       content =
           base::fail(base::ErrorCode::kNotFound, fmt::format("artifact {} has no content", rid));
@@ -283,7 +282,7 @@ void ArtifactWalk::visit_cycles() {
   std::ranges::sort(left);
   for (const Rid rid : left) {
     visit(rid, base::fail(base::ErrorCode::kCorrupt,
-                          fmt::format("the delta chain of artifact {} has no end", rid)));
+                          fmt::format("the delta chain of artifact {} is a cycle", rid)));
   }
 }
 

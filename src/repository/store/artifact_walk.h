@@ -23,7 +23,7 @@ class ArtifactWalk {
   /// A row of `blob`.
   struct Artifact {
     Rid rid = 0;
-    std::string name;
+    std::string name = {};
     std::int64_t size = -1;  // from the row; negative for a phantom
   };
   struct Visitor {

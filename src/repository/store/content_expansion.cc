@@ -17,9 +17,7 @@ constexpr std::size_t kCacheEvery = 16;
 }  // namespace
 
 Rid ContentExpansion::delta_source(Rid rid) {
-  Query query = database_.query("SELECT srcid FROM delta WHERE rid=?1");
-  query.bind(1, rid);
-  return query.step() ? query.integer(0) : 0;
+  return database_.first_integer("SELECT srcid FROM delta WHERE rid=?1", rid);
 }
 
 int ContentExpansion::chain_length(Rid rid, int limit) {
@@ -56,8 +54,7 @@ base::Result<Content> expand_stored(Rid rid, std::string_view stored, const Cont
 }
 
 base::Result<Content> ContentExpansion::make(Rid rid, const Content& source) {
-  Query query = database_.query("SELECT size, content FROM blob WHERE rid=?1");
-  query.bind(1, rid);
+  Query query = database_.query("SELECT size, content FROM blob WHERE rid=?1", rid);
   if (!query.step() || query.integer(0) < 0) {
     return base::fail(base::ErrorCode::kNotFound, fmt::format("artifact {} has no content", rid));
   }
@@ -80,7 +77,7 @@ base::Result<Content> ContentExpansion::get(Rid rid) {
     deltas.push_back(at);
     if (deltas.size() > kMaxChain) {
       return base::fail(base::ErrorCode::kCorrupt,
-                        fmt::format("the delta chain of artifact {} has no end", rid));
+                        fmt::format("the delta chain of artifact {} is a cycle", rid));
     }
     at = source;
     content = find_cached(at);
@@ -103,11 +100,9 @@ Content ContentExpansion::find_cached(Rid rid) {
 void ContentExpansion::store_whole(Rid rid) {
   const auto content = get(rid);
   if (!content) return;
-  database_.query("UPDATE blob SET content=?1 WHERE rid=?2")
-      .bind_blob(1, artifact::blob_compress(**content))
-      .bind(2, rid)
-      .run();
-  database_.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
+  database_.execute("UPDATE blob SET content=?1 WHERE rid=?2",
+                    Blob{artifact::blob_compress(**content)}, rid);
+  database_.execute("DELETE FROM delta WHERE rid=?1", rid);
 }
 
 void ContentExpansion::remember(Rid rid, Content content) {

@@ -37,7 +37,8 @@ base::Error SqliteError::to_error(const std::filesystem::path& path) const {
       return {base::ErrorCode::kCorrupt, message};
     case SQLITE_READONLY:
       return {base::ErrorCode::kReadOnly,
-              fmt::format("{}: no right to write it, or its folder ({})", path.string(), what())};
+              fmt::format("{}: no permission to write the file or its folder ({})", path.string(),
+                          what())};
     case SQLITE_FULL:
       return {base::ErrorCode::kNoSpace, message};
     case SQLITE_TOOBIG:
@@ -74,36 +75,27 @@ void Query::check(int code) const {
   if (code != SQLITE_OK) database_->raise(code);
 }
 
-Query& Query::bind(int index, std::int64_t value) {
+void Query::set(int index, std::int64_t value) {
   check(sqlite3_bind_int64(statement_, index, value));
-  return *this;
 }
 
-Query& Query::bind(int index, double value) {
+void Query::set(int index, double value) {
   check(sqlite3_bind_double(statement_, index, value));
-  return *this;
 }
 
-Query& Query::bind(int index, std::string_view text) {
+void Query::set(int index, std::string_view text) {
   // A null pointer would bind NULL; an empty text is not NULL.
   const char* bytes = text.data() == nullptr ? "" : text.data();
   check(sqlite3_bind_text64(statement_, index, bytes, text.size(), SQLITE_STATIC, SQLITE_UTF8));
-  return *this;
 }
 
-Query& Query::bind_blob(int index, std::string_view bytes) {
-  const char* start = bytes.data() == nullptr ? "" : bytes.data();
-  check(sqlite3_bind_blob64(statement_, index, start, bytes.size(), SQLITE_STATIC));
-  return *this;
+void Query::set(int index, Blob blob) {
+  const char* bytes = blob.bytes.data() == nullptr ? "" : blob.bytes.data();
+  check(sqlite3_bind_blob64(statement_, index, bytes, blob.bytes.size(), SQLITE_STATIC));
 }
 
-Query& Query::bind_null(int index) {
+void Query::set(int index, std::nullptr_t) {
   check(sqlite3_bind_null(statement_, index));
-  return *this;
-}
-
-Query& Query::bind_optional(int index, const std::optional<std::string>& text) {
-  return text ? bind(index, std::string_view(*text)) : bind_null(index);
 }
 
 bool Query::step() {
@@ -202,7 +194,7 @@ sqlite3_stmt* Database::prepare(std::string_view sql, bool persistent) {
   return statement;
 }
 
-Query Database::query(std::string_view sql) {
+Query Database::prepared(std::string_view sql) {
   auto found = statements_.find(sql);
   if (found == statements_.end()) {
     auto entry = std::make_unique<Entry>(Entry{std::string(sql), prepare(sql, true), false});
@@ -214,10 +206,6 @@ Query Database::query(std::string_view sql) {
   return Query(this, entry.statement, &entry.in_use);
 }
 
-Query Database::query_once(std::string_view sql) {
-  return Query(this, prepare(sql, false), nullptr);
-}
-
 void Database::execute(const std::string& sql) {
   running_ = nullptr;
   const int code = sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr);
@@ -225,7 +213,7 @@ void Database::execute(const std::string& sql) {
 }
 
 bool Database::has_table(std::string_view name) {
-  return query("SELECT 1 FROM sqlite_schema WHERE type='table' AND name=?1").bind(1, name).step();
+  return has_row("SELECT 1 FROM sqlite_schema WHERE type='table' AND name=?1", name);
 }
 
 bool Database::has_column(const char* table, const char* name) {
@@ -315,8 +303,8 @@ int Database::on_progress(void* self) {
   return is_late || is_interrupted ? 1 : 0;
 }
 
-Transaction::Transaction(Database& database, Kind kind) : database_(database) {
-  database.query(kind == Kind::kRead ? "BEGIN" : "BEGIN IMMEDIATE").run();
+Transaction::Transaction(Database& database) : database_(database) {
+  database.query("BEGIN IMMEDIATE").run();
 }
 
 Transaction::~Transaction() {

@@ -8,6 +8,8 @@
 #include <sqlite3.h>
 
 #include <chrono>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -16,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -39,6 +42,11 @@ class SqliteError : public std::runtime_error {
 
 class Database;
 
+/// Bytes to bind as a blob.
+struct Blob {
+  std::string_view bytes;
+};
+
 /// One execution of a prepared statement: bind, step, read columns. The destructor resets it. Bound
 /// text and blobs must outlive the Query; those read are valid until the next step.
 class Query {
@@ -49,15 +57,28 @@ class Query {
   Query& operator=(Query&&) = delete;
   ~Query();
 
-  Query& bind(int index, std::int64_t value);
-  Query& bind(int index, int value) { return bind(index, std::int64_t{value}); }
-  Query& bind(int index, double value);
-  Query& bind(int index, std::string_view text);
-  Query& bind(int index, const char* text) { return bind(index, std::string_view(text)); }
-  Query& bind_blob(int index, std::string_view bytes);
-  Query& bind_null(int index);
-  /// Binds NULL if TEXT is empty.
-  Query& bind_optional(int index, const std::optional<std::string>& text);
+  /// Binds VALUES to the parameters ?1, ?2, …: numbers, texts, Blob; NULL for nullptr and an empty
+  /// std::optional.
+  template <typename... Values>
+  Query& bind(const Values&... values) {
+    int index = 0;
+    (set(++index, values), ...);
+    return *this;
+  }
+  /// Binds one parameter.
+  void set(int index, std::int64_t value);
+  void set(int index, double value);
+  void set(int index, std::string_view text);
+  void set(int index, Blob blob);
+  void set(int index, std::nullptr_t);
+  template <std::integral Value>
+  void set(int index, Value value) {
+    set(index, static_cast<std::int64_t>(value));
+  }
+  template <typename Value>
+  void set(int index, const std::optional<Value>& value) {
+    value ? set(index, *value) : set(index, nullptr);
+  }
 
   /// Advances to the next row. Returns false if there is none.
   bool step();
@@ -94,11 +115,52 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   /// SQL must be one statement. The same text reuses the same prepared statement, unless that is in
-  /// use.
-  Query query(std::string_view sql);
+  /// use. VALUES are bound (Query::bind()), and must outlive the Query.
+  template <typename... Values>
+  Query query(std::string_view sql, Values&&... values) {
+    static_assert((!std::is_same_v<Values, std::string> && ...), "a temporary does not live on");
+    Query query = prepared(sql);
+    query.bind(values...);
+    return query;
+  }
   /// The same for SQL that is composed at run time: the statement is not cached.
-  Query query_once(std::string_view sql);
-  /// Runs any number of statements without parameters.
+  template <typename... Values>
+  Query query_once(std::string_view sql, Values&&... values) {
+    static_assert((!std::is_same_v<Values, std::string> && ...), "a temporary does not live on");
+    Query query(this, prepare(sql, false), nullptr);
+    query.bind(values...);
+    return query;
+  }
+  /// Whether SQL returns a row.
+  template <typename... Values>
+  bool has_row(std::string_view sql, const Values&... values) {
+    return query(sql, values...).step();
+  }
+  /// The first column of the first row that SQL returns; 0 without one.
+  template <typename... Values>
+  std::int64_t first_integer(std::string_view sql, const Values&... values) {
+    Query row = query(sql, values...);
+    return row.step() ? row.integer(0) : 0;
+  }
+  /// The same as text; empty without a row.
+  template <typename... Values>
+  std::string first_text(std::string_view sql, const Values&... values) {
+    Query row = query(sql, values...);
+    return std::string(row.step() ? row.text(0) : std::string_view());
+  }
+  /// The first column of all rows that SQL returns.
+  template <typename... Values>
+  std::vector<std::int64_t> integers(std::string_view sql, const Values&... values) {
+    std::vector<std::int64_t> found;
+    for (Query rows = query(sql, values...); rows.step();) found.push_back(rows.integer(0));
+    return found;
+  }
+  /// Runs one statement that returns no rows.
+  template <typename Value, typename... Values>
+  void execute(std::string_view sql, const Value& value, const Values&... values) {
+    query(sql, value, values...).run();
+  }
+  /// Runs any number of statements without parameters, uncached.
   void execute(const std::string& sql);
   std::int64_t last_insert_rowid() const { return sqlite3_last_insert_rowid(handle_); }
   std::int64_t changes() const { return sqlite3_changes64(handle_); }
@@ -135,6 +197,7 @@ class Database {
     sqlite3_stmt* statement;
     bool in_use;
   };
+  Query prepared(std::string_view sql);
   sqlite3_stmt* prepare(std::string_view sql, bool persistent);
 
   // Steps of SQLite's virtual machine, about a millisecond.
@@ -157,11 +220,11 @@ class Database {
   std::unordered_map<std::string_view, std::unique_ptr<Entry>> statements_;
 };
 
-/// BEGIN on construction, ROLLBACK on destruction unless commit() was called.
+/// A write transaction: BEGIN IMMEDIATE on construction, ROLLBACK on destruction unless commit()
+/// was called.
 class Transaction {
  public:
-  enum class Kind { kRead, kWrite };
-  Transaction(Database& database, Kind kind);
+  explicit Transaction(Database& database);
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
@@ -172,13 +235,26 @@ class Transaction {
   bool open_ = true;
 };
 
-/// Calls FUNCTION, which returns a Result, and converts a SqliteError that it throws into an Error.
+template <typename Value>
+struct AsResult {
+  using Type = base::Result<Value>;
+};
+template <typename Value>
+struct AsResult<base::Result<Value>> {
+  using Type = base::Result<Value>;
+};
+
+/// Calls FUNCTION, and returns its Result, or its value as one. Converts a SqliteError that it
+/// throws into an Error.
 template <typename Function>
-auto guarded(const std::filesystem::path& path, Function&& function) -> decltype(function()) {
+auto guarded(const std::filesystem::path& path, Function&& function) {
+  using Returned = decltype(function());
+  using Guarded = typename AsResult<Returned>::Type;
   try {
-    return function();
+    if constexpr (!std::is_void_v<Returned>) return Guarded(function());
+    if constexpr (std::is_void_v<Returned>) return function(), Guarded();
   } catch (const SqliteError& error) {
-    return std::unexpected(error.to_error(path));
+    return Guarded(std::unexpected(error.to_error(path)));
   }
 }
 

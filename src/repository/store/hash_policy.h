@@ -22,23 +22,12 @@ inline bool is_shun_sha1(std::int64_t value) {
   return value == 4;
 }
 
-class HashPolicy {
- public:
-  /// DATABASE is not owned.
-  explicit HashPolicy(Database& database) : database_(database) {}
+// Both throw SqliteError.
 
-  // Both throw SqliteError.
-
-  /// Checks whether NAME, which arrived at NOW (seconds since 1970), is allowed. Returns whether
-  /// that has changed the setting. Error: kDenied (rejected).
-  base::Result<bool> admit(const artifact::HashName& name, std::int64_t now);
-  /// The algorithm for new artifacts.
-  artifact::HashAlgorithm for_own();
-
- private:
-  std::int64_t read();
-
-  Database& database_;
-};
+/// Checks whether NAME, which arrived at NOW (seconds since 1970), is allowed. Returns whether that
+/// has changed the setting. Error: kDenied (rejected).
+base::Result<bool> admit_hash(Database& database, const artifact::HashName& name, std::int64_t now);
+/// The algorithm for new artifacts.
+artifact::HashAlgorithm hash_for_own(Database& database);
 
 }  // namespace quarry::repository

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "database.h"
 #include "quarry/artifact/hash_name.h"
@@ -53,6 +54,9 @@ class Names {
   std::int64_t tag(std::string_view name);
   /// The same, but returns 0 if there is no such tag.
   std::int64_t find_tag(std::string_view name);
+
+  /// The symbolic tags of the artifact RID (its branches and releases), at most LIMIT.
+  std::vector<std::string> symbolic_tags(Rid rid, std::size_t limit);
 
   /// Reads all artifact names into memory, for many lookups. Until forget_all().
   void hold();

@@ -5,22 +5,22 @@
 namespace quarry::repository {
 
 bool PrivateArtifacts::is_private(Rid rid) {
-  return database_.query("SELECT 1 FROM private WHERE rid=?1").bind(1, rid).step();
+  return database_.has_row("SELECT 1 FROM private WHERE rid=?1", rid);
 }
 
 bool PrivateArtifacts::hides_anything() {
-  return database_.query("SELECT 1 FROM private LIMIT 1").step();
+  return database_.has_row("SELECT 1 FROM private LIMIT 1");
 }
 
 void PrivateArtifacts::hide(Rid rid) {
-  database_.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, rid).run();
-  database_.query("DELETE FROM unclustered WHERE rid=?1").bind(1, rid).run();
+  database_.execute("INSERT OR IGNORE INTO private(rid) VALUES(?1)", rid);
+  database_.execute("DELETE FROM unclustered WHERE rid=?1", rid);
 }
 
 bool PrivateArtifacts::make_public(Rid rid) {
-  database_.query("DELETE FROM private WHERE rid=?1").bind(1, rid).run();
+  database_.execute("DELETE FROM private WHERE rid=?1", rid);
   if (database_.changes() == 0) return false;
-  database_.query("INSERT OR IGNORE INTO unclustered(rid) VALUES(?1)").bind(1, rid).run();
+  database_.execute("INSERT OR IGNORE INTO unclustered(rid) VALUES(?1)", rid);
   store_whole_if_source_is_private(rid);
   return true;
 }
@@ -33,14 +33,10 @@ void PrivateArtifacts::store_whole_if_source_is_private(Rid rid) {
 }
 
 void PrivateArtifacts::store_dependents_whole(Rid rid) {
-  std::vector<Rid> dependents;
-  {
-    Query query = database_.query(
-        "SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1"
-        " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=delta.rid)");
-    query.bind(1, rid);
-    while (query.step()) dependents.push_back(query.integer(0));
-  }
+  const std::vector<Rid> dependents = database_.integers(
+      "SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1"
+      " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=delta.rid)",
+      rid);
   for (const Rid dependent : dependents) store_whole_if_source_is_private(dependent);
 }
 

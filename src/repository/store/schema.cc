@@ -202,7 +202,7 @@ CREATE INDEX cherrypick_cid ON cherrypick(childid);
 void add_predefined_tags(Database& database) {
   for (const char* tag : {"bgcolor", "comment", "user", "date", "hidden", "private", "cluster",
                           "branch", "closed", "parent", "note"}) {
-    database.query("INSERT INTO tag(tagname) VALUES(?1)").bind(1, tag).run();
+    database.execute("INSERT INTO tag(tagname) VALUES(?1)", tag);
   }
 }
 

@@ -27,18 +27,19 @@ std::filesystem::path temporary_folder() {
   std::error_code error;
   std::filesystem::path folder = std::filesystem::temp_directory_path(error);
   if (!error) return folder;
-  throw TemporaryFileError(SQLITE_CANTOPEN,
-                           fmt::format("{} must name a folder for temporary files, and {} is none",
-                                       variable(), folder_name()));
+  throw TemporaryFileError(
+      SQLITE_CANTOPEN,
+      fmt::format("{} must name a folder for temporary files, but {} is not a folder", variable(),
+                  folder_name()));
 }
 
 TemporaryFileError cannot_write_temporary(int code, std::string_view what, std::string_view why) {
-  return {code, fmt::format("{} cannot be written in {}: {} ({} may name another folder)", what,
+  return {code, fmt::format("cannot write {} in {}: {} (set {} to use another folder)", what,
                             folder_name(), why, variable())};
 }
 
 TemporaryFileError cannot_read_temporary(std::string_view what, std::string_view why) {
-  return {SQLITE_IOERR_READ, fmt::format("{} in {} cannot be read: {}", what, folder_name(), why)};
+  return {SQLITE_IOERR_READ, fmt::format("cannot read {} in {}: {}", what, folder_name(), why)};
 }
 
 }  // namespace quarry::repository

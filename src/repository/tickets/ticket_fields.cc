@@ -11,9 +11,7 @@ constexpr std::string_view kOwnColumn = "tkt_";
 constexpr std::string_view kBaseline = "baseline for ";
 
 bool has_made_column(Database& database, const char* table) {
-  return database.query("SELECT 1 FROM pragma_table_xinfo(?1) WHERE name='mimetype'")
-      .bind(1, table)
-      .step();
+  return database.has_row("SELECT 1 FROM pragma_table_xinfo(?1) WHERE name='mimetype'", table);
 }
 
 }  // namespace
@@ -33,7 +31,7 @@ TicketFields::TicketFields(Database& database) {
     if (name.find(' ') != std::string_view::npos) return;
     auto at = std::find_if(fields.begin(), fields.end(),
                            [&](const TicketField& field) { return field.name == name; });
-    if (at == fields.end()) at = fields.insert(at, {.name = std::string(name), .baseline = {}});
+    if (at == fields.end()) at = fields.insert(at, {.name = std::string(name)});
     (is_in_ticket ? at->is_in_ticket : at->is_in_change) = true;
   };
   {

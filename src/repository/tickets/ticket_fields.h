@@ -17,8 +17,8 @@
 namespace quarry::repository {
 
 struct TicketField {
-  std::string name;
-  std::string baseline;  // its "baseline for" column, or empty
+  std::string name = {};
+  std::string baseline = {};  // its "baseline for" column, or empty
   bool is_in_ticket = false;
   bool is_in_change = false;
 };

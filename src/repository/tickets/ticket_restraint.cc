@@ -9,13 +9,13 @@ namespace quarry::repository {
 namespace {
 
 // Limit for a statement's text, and for its compiled form.
-constexpr int kMostSql = 64 << 10;
-constexpr std::int64_t kMostToPrepare = std::int64_t{4} << 20;
+constexpr int kMaxSql = 64 << 10;
+constexpr std::int64_t kMaxPreparation = std::int64_t{4} << 20;
 // Limit for a pattern: matching takes its length times that of the text.
-constexpr int kMostPattern = 1000;
-constexpr int kMostColumns = 500;
-constexpr int kMostCompound = 50;
-constexpr int kMostOperations = 100000;
+constexpr int kMaxPattern = 1000;
+constexpr int kMaxColumns = 500;
+constexpr int kMaxCompound = 50;
+constexpr int kMaxOperations = 100000;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void TicketRestraint::allow(std::size_t size) {
 std::string TicketRestraint::what_was_too_much(int code) const {
   switch (code & 0xFF) {
     case SQLITE_INTERRUPT:
-      return is_late() ? fmt::format("longer than {} s", kMostTime.count()) : std::string();
+      return is_late() ? fmt::format("it takes longer than {} s", kMaxTime.count()) : std::string();
     case SQLITE_NOMEM:
       return "it takes too much memory";
     default:
@@ -35,25 +35,25 @@ std::string TicketRestraint::what_was_too_much(int code) const {
 }
 
 TicketRestraint::Preparing::Preparing()
-    : heap_limit_(sqlite3_hard_heap_limit64(sqlite3_memory_used() + kMostToPrepare)) {}
+    : heap_limit_(sqlite3_hard_heap_limit64(sqlite3_memory_used() + kMaxPreparation)) {}
 
 TicketRestraint::Preparing::~Preparing() {
   sqlite3_hard_heap_limit64(heap_limit_);
 }
 
 TicketRestraint::Held::Held(TicketRestraint& restraint) : database_(restraint.database_) {
-  restraint.deadline_ = std::chrono::steady_clock::now() + kMostTime;
+  restraint.deadline_ = std::chrono::steady_clock::now() + kMaxTime;
   // Check after each step, because a single one may take long.
   database_.set_deadline(restraint.deadline_, /*steps=*/1);
   const int stored = static_cast<int>(restraint.stored_);
-  lower(limits_[0], SQLITE_LIMIT_LENGTH, kMostLength + 4 * stored);
-  lower(limits_[1], SQLITE_LIMIT_SQL_LENGTH, kMostSql);
-  lower(limits_[2], SQLITE_LIMIT_LIKE_PATTERN_LENGTH, kMostPattern);
-  lower(limits_[3], SQLITE_LIMIT_COLUMN, kMostColumns);
-  lower(limits_[4], SQLITE_LIMIT_COMPOUND_SELECT, kMostCompound);
-  lower(limits_[5], SQLITE_LIMIT_VDBE_OP, kMostOperations);
+  lower(limits_[0], SQLITE_LIMIT_LENGTH, kMaxLength + 4 * stored);
+  lower(limits_[1], SQLITE_LIMIT_SQL_LENGTH, kMaxSql);
+  lower(limits_[2], SQLITE_LIMIT_LIKE_PATTERN_LENGTH, kMaxPattern);
+  lower(limits_[3], SQLITE_LIMIT_COLUMN, kMaxColumns);
+  lower(limits_[4], SQLITE_LIMIT_COMPOUND_SELECT, kMaxCompound);
+  lower(limits_[5], SQLITE_LIMIT_VDBE_OP, kMaxOperations);
   // Applies to the whole process, which does nothing else meanwhile.
-  heap_limit_ = sqlite3_hard_heap_limit64(sqlite3_memory_used() + kMostMemory +
+  heap_limit_ = sqlite3_hard_heap_limit64(sqlite3_memory_used() + kMaxMemory +
                                           8 * static_cast<std::int64_t>(stored));
 }
 

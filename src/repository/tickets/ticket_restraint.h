@@ -19,11 +19,11 @@ namespace quarry::repository {
 
 class TicketRestraint {
  public:
-  static constexpr std::chrono::seconds kMostTime{5};
+  static constexpr std::chrono::seconds kMaxTime{5};
   /// In addition to SQLite's memory at the start, in bytes.
-  static constexpr std::int64_t kMostMemory = std::int64_t{64} << 20;
+  static constexpr std::int64_t kMaxMemory = std::int64_t{64} << 20;
   /// The longest text or blob, unless a stored value is longer.
-  static constexpr int kMostLength = 32 << 10;
+  static constexpr int kMaxLength = 32 << 10;
 
   explicit TicketRestraint(Database& database) : database_(database) {}
 

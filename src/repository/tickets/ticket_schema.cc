@@ -19,9 +19,9 @@ namespace quarry::repository {
 namespace {
 
 // Maximum length of the setting, in characters.
-constexpr int kMostTicketTable = 1 << 20;
+constexpr int kMaxTicketTable = 1 << 20;
 // Maximum length of a statement in an error message, in bytes.
-constexpr std::size_t kMostShown = 300;
+constexpr std::size_t kMaxShown = 300;
 
 bool begins_with(const char* name, std::string_view prefix) {
   return name != nullptr && ::strncasecmp(name, prefix.data(), prefix.size()) == 0;
@@ -114,9 +114,9 @@ std::string shown(std::string_view sql) {
   for (std::size_t end = sql.find(';'); end != std::string_view::npos;
        end = sql.find(';', end + 1)) {
     const std::string statement(sql.substr(0, end + 1));
-    if (sqlite3_complete(statement.c_str()) != 0) return base::printable(statement, kMostShown);
+    if (sqlite3_complete(statement.c_str()) != 0) return base::printable(statement, kMaxShown);
   }
-  return base::printable(sql, kMostShown);
+  return base::printable(sql, kMaxShown);
 }
 
 class TicketTableSetting {
@@ -169,8 +169,8 @@ class TicketTableSetting {
     if (name.empty()) return false;
     {
       Query query = database_.query(
-          "SELECT 1 FROM sqlite_schema WHERE type='view' AND name=?1 COLLATE nocase");
-      if (!query.bind(1, std::string_view(name)).step()) return false;
+          "SELECT 1 FROM sqlite_schema WHERE type='view' AND name=?1 COLLATE nocase", name);
+      if (!query.step()) return false;
     }
     database_.execute("DROP VIEW " + sql_name(name));
     return true;
@@ -207,12 +207,13 @@ void make_ticket_tables(Database& database) {
   {
     Query setting = database.query(
         "SELECT length(value), CASE WHEN length(value)<=?1 THEN value END FROM config"
-        " WHERE name='ticket-table' AND value IS NOT NULL");
-    const bool is_set = setting.bind(1, kMostTicketTable).step();
-    if (is_set && setting.integer(0) > kMostTicketTable) {
+        " WHERE name='ticket-table' AND value IS NOT NULL",
+        kMaxTicketTable);
+    const bool is_set = setting.step();
+    if (is_set && setting.integer(0) > kMaxTicketTable) {
       throw SqliteError(
           SQLITE_ABORT,
-          fmt::format("the setting ticket-table: more than {} characters", kMostTicketTable));
+          fmt::format("the setting ticket-table: more than {} characters", kMaxTicketTable));
     }
     if (is_set) sql = setting.text(1);
   }

@@ -309,7 +309,7 @@ def test_an_artifact_with_a_wrong_name_is_found_in_any_reply(quarry, in_parts, c
 
     with Pretender(answer) as pretender:
         message = quarry.refused("clone", pretender.url(), clone)
-    assert lies and f"artifact {lies[0]}: its content does not have that hash" in message
+    assert lies and f"artifact {lies[0]}: its content does not match its hash" in message
     assert not files_beside(clone)
 
 

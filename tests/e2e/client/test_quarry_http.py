@@ -160,7 +160,7 @@ def test_a_folder_serves_the_same_as_quarryd(fresh, tmp_path):
 
 
     # Missing repositories are not logged, links that lead out of the folder are.
-    for path, logged in (("/wp-login.php", b""), ("/absent", b""), ("/out", b"leads out of")):
+    for path, logged in (("/wp-login.php", b""), ("/absent", b""), ("/out", b"is outside of")):
         done = subprocess.run([PROGRAM, "http", folder], input=post(b"", path), capture_output=True, timeout=60, check=True)
         assert done.stdout.startswith(b"HTTP/1.0 404 ") and str(folder).encode() not in done.stdout
         assert logged in done.stderr and bool(logged) == bool(done.stderr)
@@ -180,7 +180,7 @@ def test_a_name_that_cannot_be_checked_is_skipped(fresh, open_folder, has_team):
     done = subprocess.run([PROGRAM, "http", folder], input=post(b"# nothing\n", "/team/one"), capture_output=True,
                           timeout=60, check=True)
     assert done.stdout.startswith(b"HTTP/1.0 200 " if has_team else b"HTTP/1.0 404 ")
-    assert (b"cannot look at team/one.fossil" in done.stderr) != has_team
+    assert (b"cannot access team/one.fossil" in done.stderr) != has_team
     (folder / "team").chmod(0o700)
 
 

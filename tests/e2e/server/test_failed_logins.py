@@ -200,14 +200,14 @@ def test_what_the_server_may_not_read_is_an_error_that_says_so(start, fresh, ope
     (served / "closed").chmod(0o700)
     (served / "open" / "one.fossil").chmod(0o600)
     for path, status, why in (
-            ("/closed/one", b"404", f"404 cannot look at closed/one.fossil in {served}: Permission denied"),
+            ("/closed/one", b"404", f"404 cannot access closed/one.fossil in {served}: Permission denied"),
             ("/open/one", b"500", f"500 {served}/open/one.fossil: unable to open database file (Permission denied)")):
         reply = sync(server, NOTHING, path)
         assert status in reply and str(served).encode() not in reply
         assert told(server, why)[2] == "error"
     served.chmod(0o700)
     assert b"404" in sync(server, NOTHING, "/open/one")
-    assert told(server, f"404 cannot look at open/one.fossil in {served}: Permission denied")[2] == "error"
+    assert told(server, f"404 cannot access open/one.fossil in {served}: Permission denied")[2] == "error"
 
 
 @is_root
@@ -221,4 +221,4 @@ def test_push_to_what_the_server_may_not_write_is_an_error_that_says_so(start, f
     assert b"error " not in sync(server, wire.body(f"pull {wire.SERVER_CODE} {code}"))
     reply = sync(server, wire.body(f"push {wire.SERVER_CODE} {code}", wire.file_card(b"new")))
     assert b"error the\\srepository\\sis\\sread-only\\son\\sthis\\sserver" in reply
-    assert told(server, f"POST \"/\": 200 {path}: no right to write it, or its folder")[2] == "error"
+    assert told(server, f"POST \"/\": 200 {path}: no permission to write the file or its folder")[2] == "error"

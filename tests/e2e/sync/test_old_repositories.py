@@ -90,9 +90,9 @@ def test_read_only_file_is_served_if_it_can_be_read(launch, fresh, open_folder, 
     if lacks == "indexes":
         assert fossil.attempt("clone", "--no-open", server.url, clone)[0] != 0
         process.wait_until(lambda: "lacks index" in server.log() and "`fossil rebuild`" in server.log(), "the reason")
-        assert "it can be cloned" not in server.log()
+        assert "clients can clone" not in server.log(), "they cannot"
         return
     fossil.clone(server.url_for("writer", "pen"), clone, "--admin-user", ADMIN)
     fossil("pull", "-R", clone)
     assert repofile.artifacts(clone) == repofile.artifacts(kept)
-    assert "it can be cloned" in server.log()
+    assert "clients can clone and pull" in server.log()

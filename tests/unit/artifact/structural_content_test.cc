@@ -1,4 +1,4 @@
-// What a structural artifact says.
+// The content of structural artifacts.
 #include <doctest/doctest.h>
 
 #include <utility>
@@ -42,46 +42,20 @@ TEST_CASE("all cards of a check-in are parsed") {
   CHECK(it.user == "joe blow");
   CHECK(it.baseline.empty());
 
-  REQUIRE(it.files.size() == 4);
-  CHECK(it.files[0].name == "a b");
-  CHECK(it.files[0].hash == a);
-  CHECK(it.files[0].permission == 0);
-  CHECK(it.files[0].prior.empty());
-  CHECK(it.files[1].name == "c/d");
-  CHECK(it.files[1].permission == 'x');
-  CHECK(it.files[2].hash == c);
-  CHECK(it.files[2].permission == 'l');
-  CHECK(it.files[2].prior == "f g");
-  CHECK(it.files[3].permission == 0);
-  CHECK(it.files[3].prior == "i");
-
-  REQUIRE(it.cherrypicks.size() == 2);
-  CHECK_FALSE(it.cherrypicks[0].is_backout);
-  CHECK(it.cherrypicks[0].target == a);
-  CHECK(it.cherrypicks[0].baseline.empty());
-  CHECK(it.cherrypicks[1].is_backout);
-  CHECK(it.cherrypicks[1].target == b);
-  CHECK(it.cherrypicks[1].baseline == c);
-
-  REQUIRE(it.tags.size() == 3);
-  CHECK(it.tags[0].kind == '*');
-  CHECK(it.tags[0].name == "branch");
-  CHECK(it.tags[0].target.empty());
-  CHECK(it.tags[0].has_value);
-  CHECK(it.tags[0].value == "my branch");
-  CHECK(it.tags[1].kind == '+');
-  CHECK(it.tags[1].target == c);
-  CHECK_FALSE(it.tags[1].has_value);
-  CHECK(it.tags[2].kind == '-');
+  CHECK(it.files ==
+        std::vector<FileCard>{
+            {"a b", a, "", 0}, {"c/d", b, "", 'x'}, {"e", c, "f g", 'l'}, {"h", a, "i", 0}});
+  CHECK(it.cherrypicks == std::vector<CherrypickCard>{{false, a, ""}, {true, b, c}});
+  CHECK(it.tags == std::vector<TagCard>{{'*', "branch", "", "my branch", true},
+                                        {'+', "x", c, "", false},
+                                        {'-', "y", "", "", false}});
 }
 
 TEST_CASE("the baseline and removed files of a delta manifest are parsed") {
   const Structural it = parsed("B " + c + "\nC c\n" + kDate + "F gone\nF new " + a + "\nU joe\n");
   CHECK(it.is_delta_manifest());
   CHECK(it.baseline == c);
-  REQUIRE(it.files.size() == 2);
-  CHECK(it.files[0].hash.empty());
-  CHECK(it.files[1].hash == a);
+  CHECK(it.files == std::vector<FileCard>{{"gone", "", "", 0}, {"new", a, "", 0}});
 }
 
 TEST_CASE("fossil's own files are skipped") {
@@ -91,10 +65,8 @@ TEST_CASE("fossil's own files are skipped") {
     cards += "F "s + name + " " + a + "\n";
   }
   const Structural it = parsed(cards + "U joe\n");
-  REQUIRE(it.files.size() == 3);
-  CHECK(it.files[0].name == ".fslckoutx");
-  CHECK(it.files[1].name == "_FOSSIL_/a");
-  CHECK(it.files[2].name == "f");
+  CHECK(it.files ==
+        std::vector<FileCard>{{".fslckoutx", a, "", 0}, {"_FOSSIL_/a", a, "", 0}, {"f", a, "", 0}});
 }
 
 TEST_CASE("missing and empty fields are distinguished") {
@@ -106,8 +78,7 @@ TEST_CASE("missing and empty fields are distinguished") {
   CHECK(empty.comment.empty());
   CHECK(empty.has_user);
   CHECK(empty.user == "anonymous");
-  CHECK(empty.tags[0].has_value);
-  CHECK(empty.tags[0].value.empty());
+  CHECK(empty.tags == std::vector<TagCard>{{'+', "x", "", "", true}});
 }
 
 TEST_CASE("an upper-case hash is kept as written") {
@@ -123,8 +94,7 @@ TEST_CASE("a text ends at its first NUL, escaped or not") {
       parsed("C a\\0b\n" + kDate + "F f\\0g " + a + "\nT +x\\0y * v\\0w\nU j\\0k\n");
   CHECK(it.comment == "a");
   CHECK(it.files[0].name == "f");
-  CHECK(it.tags[0].name == "x");
-  CHECK(it.tags[0].value == "v");
+  CHECK(it.tags == std::vector<TagCard>{{'+', "x", "", "v", true}});
   CHECK(it.user == "j");
   CHECK(parsed(kDate + "L t\nU joe\nW 3\na\0b\n"s).text == "a");
 }
@@ -139,10 +109,7 @@ TEST_CASE("the members of a cluster are parsed") {
 TEST_CASE("the tags of a control artifact are parsed") {
   const Structural it = parsed(kDate + "T +x " + a + "\nT -y " + b + " v\nU joe\n");
   CHECK(it.type == StructuralType::kControl);
-  REQUIRE(it.tags.size() == 2);
-  CHECK(it.tags[0].target == a);
-  CHECK(it.tags[1].kind == '-');
-  CHECK(it.tags[1].value == "v");
+  CHECK(it.tags == std::vector<TagCard>{{'+', "x", a, "", false}, {'-', "y", b, "v", true}});
 }
 
 TEST_CASE("the title and text of a wiki page are parsed") {
@@ -161,13 +128,9 @@ TEST_CASE("the fields of a ticket change are parsed") {
       parsed(kDate + "J +comment more\\stext\nJ status Open\nJ title\nK " + a + "\nU joe\n");
   CHECK(it.type == StructuralType::kTicketChange);
   CHECK(it.ticket == a);
-  REQUIRE(it.ticket_fields.size() == 3);
-  CHECK(it.ticket_fields[0].appends);
-  CHECK(it.ticket_fields[0].name == "comment");
-  CHECK(it.ticket_fields[0].value == "more text");
-  CHECK_FALSE(it.ticket_fields[1].appends);
-  CHECK(it.ticket_fields[1].value == "Open");
-  CHECK(it.ticket_fields[2].value.empty());
+  CHECK(it.ticket_fields == std::vector<TicketField>{{"comment", "more text", true},
+                                                     {"status", "Open", false},
+                                                     {"title", "", false}});
 }
 
 TEST_CASE("the file and target of an attachment are parsed") {

@@ -1,4 +1,4 @@
-// What is a structural artifact and what is plain data.
+// Structural artifacts are distinguished from plain data.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 #include <time.h>

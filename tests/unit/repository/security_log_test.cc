@@ -30,10 +30,6 @@ SecurityMark security_end(World& world) {
   return *mark;
 }
 
-void note_users(World& world) {
-  world.receive([&](Receipt&) { REQUIRE(SecurityLog(*world.repository).note_users()); });
-}
-
 void make_logs(World& world) {
   world.sql("CREATE TABLE accesslog(uname TEXT, ipaddr TEXT, success BOOLEAN, mtime TIMESTAMP)");
   world.sql("CREATE TABLE admin_log(id INTEGER PRIMARY KEY, time INTEGER, page, who, what)");
@@ -85,31 +81,4 @@ TEST_CASE("deleted rows do not leave a mark after the end") {
   CHECK(mark.access == 0);
   log_in(world, "eve", false);
   CHECK(security_after(world, mark).failed.size() == 1);
-}
-
-TEST_CASE("changes of a user are reported without the password") {
-  using What = UserChange::What;
-  World world;
-  note_users(world);
-  world.sql("INSERT INTO user(login,cap,pw) VALUES('zoe','ei','a-very-secret-one')");
-  SecurityNews news = security_after(world, {});
-  REQUIRE(news.users.size() == 1);
-  CHECK(news.users[0].what == What::kNew);
-  CHECK(news.users[0].capabilities == "ei");
-  note_users(world);
-  CHECK(security_after(world, {}).users.empty());
-  world.sql("UPDATE user SET cap='s', pw='another' WHERE login='zoe'");
-  news = security_after(world, {});
-  REQUIRE(news.users.size() == 2);
-  CHECK(news.users[0].what == What::kCapabilities);
-  CHECK(news.users[0].before == "ei");
-  CHECK(news.users[1].what == What::kSecret);
-  note_users(world);
-  CHECK(world.sql("SELECT count(*) FROM fx_quarry_users WHERE trace GLOB '*secret*'"
-                  " OR trace GLOB '*another*'") == "0");
-  world.sql("DELETE FROM user WHERE login='zoe'");
-  news = security_after(world, {});
-  REQUIRE(news.users.size() == 1);
-  CHECK(news.users[0].what == What::kGone);
-  CHECK(news.users[0].before == "s");
 }

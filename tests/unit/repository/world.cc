@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "derived/derived_rows.h"
+#include "quarry/artifact/delta.h"
 #include "store/wal_guard_vfs.h"
 
 namespace quarry::repository::test {
@@ -21,9 +22,19 @@ World::World() {
   const auto made =
       init(file(), {.project_name = "test", .user = "ann", .password = "secret", .clock = &clock});
   if (!made) throw std::runtime_error(made.error().message);
-  auto opened = Repository::open(file(), {.clock = &clock});
+  reopen();
+}
+
+void World::reopen(OpenOptions options) {
+  repository.reset();
+  options.clock = &clock;
+  auto opened = Repository::open(file(), options);
   if (!opened) throw std::runtime_error(opened.error().message);
   repository = std::move(*opened);
+}
+
+HashName World::root() const {
+  return *HashName::parse(sql("SELECT uuid FROM blob WHERE rid=1"));
 }
 
 HashName World::put(std::string_view content) {
@@ -32,6 +43,22 @@ HashName World::put(std::string_view content) {
       throw std::runtime_error(stored.error().message);
     }
   });
+  return name_of(content);
+}
+
+void World::put_all(const std::vector<std::string>& contents) {
+  for (const std::string& content : contents) put(content);
+}
+
+void World::put_delta(std::string_view target, std::string_view source, std::string bytes) {
+  if (bytes.empty()) bytes = artifact::delta_create(source, target);
+  receive([&](Receipt& receipt) {
+    REQUIRE(receipt.store(delta(name_of(target), name_of(source), bytes)));
+  });
+}
+
+HashName World::put_private(std::string_view content) {
+  receive([&](Receipt& receipt) { REQUIRE(receipt.store(private_one(content))); });
   return name_of(content);
 }
 
@@ -69,11 +96,29 @@ HashName name_of(std::string_view content) {
 }
 
 Arrival whole(std::string_view content) {
-  return {.name = name_of(content), .payload = content, .delta_source = {}, .declared_size = {}};
+  return {.name = name_of(content), .payload = content};
 }
 
 Arrival delta(const HashName& name, const HashName& source, std::string_view bytes) {
-  return {.name = name, .payload = bytes, .delta_source = source, .declared_size = {}};
+  return {.name = name, .payload = bytes, .delta_source = source};
+}
+
+Arrival private_one(std::string_view content) {
+  Arrival arrival = whole(content);
+  arrival.is_private = true;
+  return arrival;
+}
+
+std::string check_in_on(const std::vector<HashName>& parents, int minute,
+                        const std::vector<artifact::CheckInText::Tag>& tags,
+                        std::string_view content, const std::string& user) {
+  artifact::CheckInText text{.comment = fmt::format("work of minute {}", minute),
+                             .date = {HeldClock().now().value + std::int64_t{60000} * minute},
+                             .user = user,
+                             .parents = parents,
+                             .tags = tags};
+  if (!content.empty()) text.files = {{"a.txt", name_of(content), 0, ""}};
+  return artifact::format_check_in(text);
 }
 
 std::map<std::string, std::string> contents(const World& world) {
@@ -94,7 +139,8 @@ std::vector<std::string> derived_text(const std::filesystem::path& file) {
   Database database(file, Database::Mode::kReadOnly, std::chrono::seconds(5));
   std::vector<std::string> lines;
   for (const DerivedRows& each : derived_rows(database)) {
-    Query rows = database.query(each.select_text(fmt::format("({})", each.select_columns())));
+    Query rows = database.query(
+        fmt::format("SELECT {} FROM ({}) AS {}", each.text, each.select_columns(), each.table));
     while (rows.step()) lines.push_back(std::string(each.table) + ": " + std::string(rows.text(0)));
   }
   std::sort(lines.begin(), lines.end());
@@ -115,23 +161,28 @@ std::string difference(const std::vector<std::string>& ours,
   return text;
 }
 
-std::string faults_in_any_order(const std::filesystem::path& file) {
-  const auto verified = verify(file);
-  if (!verified) return verified.error().message;
-  std::string text;
-  for (const std::string& fault : verified->faults) text += fault + "\n";
-  return text;
-}
+namespace {
 
-std::string faults(const std::filesystem::path& file) {
+std::string faults(const std::filesystem::path& file, bool with_counts) {
   const auto verified = verify(file);
   if (!verified) return verified.error().message;
   std::string text;
   for (const std::string& fault : verified->faults) text += fault + "\n";
+  if (!with_counts) return text;
   for (const auto& [where, rows] : verified->order_dependent) {
     text += fmt::format("{}: {} rows: {}\n", where.first, rows, where.second);
   }
   return text;
+}
+
+}  // namespace
+
+std::string faults(const std::filesystem::path& file) {
+  return faults(file, true);
+}
+
+std::string faults_in_any_order(const std::filesystem::path& file) {
+  return faults(file, false);
 }
 
 void check_derived(World& world) {

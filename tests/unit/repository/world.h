@@ -31,6 +31,15 @@ class World {
   }
   /// Stores CONTENT whole, in a separate receipt.
   artifact::HashName put(std::string_view content);
+  void put_all(const std::vector<std::string>& contents);
+  /// Stores TARGET as a delta on SOURCE, or what BYTES make of it.
+  void put_delta(std::string_view target, std::string_view source, std::string bytes = {});
+  /// Stores CONTENT whole, as a private artifact.
+  artifact::HashName put_private(std::string_view content);
+  /// The initial check-in.
+  artifact::HashName root() const;
+  /// Closes the repository, and opens it again.
+  void reopen(OpenOptions options = {});
   /// The first column of the first row of SQL, as text.
   std::string sql(const std::string& sql) const;
   /// Runs "fossil ARGUMENTS", and returns whether it succeeded. Its output goes to `fossil_output`.
@@ -46,6 +55,12 @@ artifact::HashName name_of(std::string_view content);
 Arrival whole(std::string_view content);
 Arrival delta(const artifact::HashName& name, const artifact::HashName& source,
               std::string_view bytes);
+Arrival private_one(std::string_view content);
+/// A check-in of USER's on PARENTS, MINUTE minutes after HeldClock's start, with TAGS, and with
+/// CONTENT as the file a.txt if it is not empty.
+std::string check_in_on(const std::vector<artifact::HashName>& parents, int minute,
+                        const std::vector<artifact::CheckInText::Tag>& tags = {},
+                        std::string_view content = {}, const std::string& user = "ann");
 /// All contents in WORLD's file by name, read by a separate connection.
 std::map<std::string, std::string> contents(const World& world);
 /// The rows of FILE's derived tables.

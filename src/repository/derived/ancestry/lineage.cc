@@ -7,16 +7,9 @@ namespace quarry::repository {
 namespace {
 
 void insert(Database& database, const ParentLink& link) {
-  Query query = database.query(
-      "INSERT OR IGNORE INTO plink(pid,cid,isprim,mtime,baseid) VALUES(?1,?2,?3,?4,nullif(?5,0))");
-  query.bind(1, link.parent).bind(2, link.child).bind(3, link.is_primary ? 1 : 0);
-  query.bind(4, link.day).bind(5, link.baseline).run();
-}
-
-std::vector<Rid> rids_of(Query query) {
-  std::vector<Rid> rids;
-  while (query.step()) rids.push_back(query.integer(0));
-  return rids;
+  database.execute(
+      "INSERT OR IGNORE INTO plink(pid,cid,isprim,mtime,baseid) VALUES(?1,?2,?3,?4,nullif(?5,0))",
+      link.parent, link.child, link.is_primary, link.day, link.baseline);
 }
 
 }  // namespace
@@ -57,7 +50,7 @@ void Lineage::write() {
 }
 
 void Lineage::unlink(Rid child) {
-  database_.query("DELETE FROM plink INDEXED BY plink_i2 WHERE cid=?1").bind(1, child).run();
+  database_.execute("DELETE FROM plink INDEXED BY plink_i2 WHERE cid=?1", child);
 }
 
 void Lineage::note_check_in(Rid rid, double day) {
@@ -79,10 +72,8 @@ void Lineage::read_picks() {
 
 std::vector<Rid> Lineage::parents(Rid child) {
   if (!is_held_) {
-    Query query =
-        database_.query("SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND pid>0");
-    query.bind(1, child);
-    return rids_of(std::move(query));
+    return database_.integers("SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND pid>0",
+                              child);
   }
   std::vector<Rid> parents;
   for (const ParentLink& link : node(child).up) {
@@ -94,9 +85,8 @@ std::vector<Rid> Lineage::parents(Rid child) {
 
 Rid Lineage::primary_parent(Rid child) {
   if (!is_held_) {
-    Query query =
-        database_.query("SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND isprim");
-    return query.bind(1, child).step() ? query.integer(0) : 0;
+    return database_.first_integer(
+        "SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND isprim", child);
   }
   const Node& of = node(child);
   const auto found = std::ranges::find(of.up, true, &ParentLink::is_primary);
@@ -107,33 +97,29 @@ std::vector<Lineage::Child> Lineage::children(Rid parent) {
   if (is_held_) return node(parent).down;
   std::vector<Child> children;
   Query query = database_.query(
-      "SELECT cid, isprim FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
-  query.bind(1, parent);
+      "SELECT cid, isprim FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1", parent);
   while (query.step()) children.push_back({query.integer(0), query.integer(1) != 0});
   return children;
 }
 
 std::vector<Rid> Lineage::picked_for(Rid child) {
   if (is_held_) return node(child).picked;
-  Query query = database_.query(
+  return database_.integers(
       "SELECT parentid FROM cherrypick INDEXED BY cherrypick_cid"
-      " WHERE childid=?1 AND NOT isExclude");
-  query.bind(1, child);
-  return rids_of(std::move(query));
+      " WHERE childid=?1 AND NOT isExclude",
+      child);
 }
 
 std::vector<Rid> Lineage::picked_by(Rid rid) {
   if (is_held_) return node(rid).picked_by;
-  Query query =
-      database_.query("SELECT childid FROM cherrypick WHERE parentid=?1 AND NOT isExclude");
-  query.bind(1, rid);
-  return rids_of(std::move(query));
+  return database_.integers("SELECT childid FROM cherrypick WHERE parentid=?1 AND NOT isExclude",
+                            rid);
 }
 
 std::optional<double> Lineage::check_in_day(Rid rid) {
   if (is_held_) return node(rid).day;
-  Query query = database_.query("SELECT omtime FROM event WHERE objid=?1 AND type='ci'");
-  if (!query.bind(1, rid).step()) return std::nullopt;
+  Query query = database_.query("SELECT omtime FROM event WHERE objid=?1 AND type='ci'", rid);
+  if (!query.step()) return std::nullopt;
   return query.real(0);
 }
 

@@ -9,18 +9,10 @@ namespace {
 
 void write_row(Database& database, std::int64_t tag, Rid rid, const TagEntry& entry,
                bool inherits) {
-  database
-      .query(
-          "INSERT OR REPLACE INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)"
-          " VALUES(?1,?2,?3,?4,?5,?6,?7)")
-      .bind(1, tag)
-      .bind(2, entry.type)
-      .bind(3, inherits ? 0 : entry.source)
-      .bind(4, entry.origin)
-      .bind_optional(5, entry.value)
-      .bind(6, entry.day)
-      .bind(7, rid)
-      .run();
+  database.execute(
+      "INSERT OR REPLACE INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)"
+      " VALUES(?1,?2,?3,?4,?5,?6,?7)",
+      tag, entry.type, inherits ? 0 : entry.source, entry.origin, entry.value, entry.day, rid);
 }
 
 template <typename Entries>
@@ -48,8 +40,8 @@ std::optional<TagEntry> TagEntries::get(std::int64_t tag, Rid rid) {
   }
   Query query = database_.query(
       "SELECT tagtype,srcid,origid,value,mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 "
-      "WHERE rid=?1 AND tagid=?2");
-  query.bind(1, rid).bind(2, tag);
+      "WHERE rid=?1 AND tagid=?2",
+      rid, tag);
   if (!query.step()) return std::nullopt;
   return TagEntry{static_cast<int>(query.integer(0)), query.integer(1), query.integer(2),
                   query.is_null(3) ? std::nullopt : std::optional(std::string(query.text(3))),
@@ -72,11 +64,9 @@ void TagEntries::put(std::int64_t tag, Rid rid, const TagEntry& entry) {
 }
 
 void TagEntries::remove(std::int64_t tag, Rid rid) {
-  database_
-      .query("DELETE FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid=?2")
-      .bind(1, rid)
-      .bind(2, tag)
-      .run();
+  database_.execute(
+      "DELETE FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid=?2", rid,
+      tag);
 }
 
 void TagEntries::let_go() {

@@ -9,11 +9,9 @@ using artifact::StructuralType;
 
 void CheckinLinks::collect_children(Rid rid) {
   const auto collect = [&](const char* sql) {
-    Query children = work_.database.query(sql);
-    children.bind(1, rid);
-    while (children.step()) {
-      work_.pending.stale_mlinks.insert(children.integer(0));
-      work_.pending.stale_times.insert(children.integer(0));
+    for (const Rid child : work_.database.integers(sql, rid)) {
+      work_.pending.stale_mlinks.insert(child);
+      work_.pending.stale_times.insert(child);
     }
   };
   collect(
@@ -30,16 +28,9 @@ void CheckinLinks::collect_relatives(Rid rid) {
   work_.pending.stale_times.insert(rid);
   if (work_.is_whole) return;  // the relatives are pending too
   collect_children(rid);
-  std::vector<Rid> orphans;
-  {
-    Query waiting =
-        work_.database.query("SELECT rid FROM orphan INDEXED BY orphan_baseline WHERE baseline=?1");
-    waiting.bind(1, rid);
-    while (waiting.step()) orphans.push_back(waiting.integer(0));
-  }
-  work_.database.query("DELETE FROM orphan INDEXED BY orphan_baseline WHERE baseline=?1")
-      .bind(1, rid)
-      .run();
+  const std::vector<Rid> orphans = work_.database.integers(
+      "SELECT rid FROM orphan INDEXED BY orphan_baseline WHERE baseline=?1", rid);
+  work_.database.execute("DELETE FROM orphan INDEXED BY orphan_baseline WHERE baseline=?1", rid);
   for (const Rid orphan : orphans) {
     const Manifest manifest = work_.manifests.get(orphan);
     if (manifest && manifest->date) work_.pending.add(orphan, *manifest);
@@ -48,26 +39,17 @@ void CheckinLinks::collect_relatives(Rid rid) {
 
 void CheckinLinks::resolve_cherrypicks() {
   if (!work_.database.has_table("fx_quarry_cherrypick")) return;
-  std::vector<Rid> children;
-  {
-    Query found = work_.database.query(
-        "SELECT childid FROM fx_quarry_cherrypick AS w WHERE w.isexclude>=0"
-        " AND EXISTS(SELECT 1 FROM blob WHERE uuid=w.target)");
-    while (found.step()) children.push_back(found.integer(0));
-  }
+  const std::vector<Rid> children = work_.database.integers(
+      "SELECT childid FROM fx_quarry_cherrypick AS w WHERE w.isexclude>=0"
+      " AND EXISTS(SELECT 1 FROM blob WHERE uuid=w.target)");
   if (children.empty()) return;
-  work_.database
-      .query(
-          "INSERT OR REPLACE INTO cherrypick(parentid,childid,isExclude)"
-          " SELECT (SELECT rid FROM blob WHERE uuid=w.target), w.childid, w.isexclude"
-          " FROM fx_quarry_cherrypick AS w WHERE w.isexclude>=0"
-          " AND EXISTS(SELECT 1 FROM blob WHERE uuid=w.target)")
-      .run();
-  work_.database
-      .query(
-          "DELETE FROM fx_quarry_cherrypick WHERE isexclude>=0"
-          " AND EXISTS(SELECT 1 FROM blob WHERE uuid=target)")
-      .run();
+  work_.database.execute(
+      "INSERT OR REPLACE INTO cherrypick(parentid,childid,isExclude)"
+      " SELECT (SELECT rid FROM blob WHERE uuid=w.target), w.childid, w.isexclude"
+      " FROM fx_quarry_cherrypick AS w WHERE w.isexclude>=0"
+      " AND EXISTS(SELECT 1 FROM blob WHERE uuid=w.target);"
+      "DELETE FROM fx_quarry_cherrypick WHERE isexclude>=0"
+      " AND EXISTS(SELECT 1 FROM blob WHERE uuid=target)");
   work_.pending.stale_mlinks.insert(children.begin(), children.end());
   work_.pending.stale_times.insert(children.begin(), children.end());
 }
@@ -78,10 +60,8 @@ bool CheckinLinks::link_check_in(Rid rid, const Structural& manifest) {
     const Manifest base = work_.manifests.get(baseline);
     if (!base || base->type != StructuralType::kCheckIn) {
       work_.pending.stale_mlinks.erase(rid);
-      work_.database.query("INSERT OR IGNORE INTO orphan(rid,baseline) VALUES(?1,?2)")
-          .bind(1, rid)
-          .bind(2, baseline)
-          .run();
+      work_.database.execute("INSERT OR IGNORE INTO orphan(rid,baseline) VALUES(?1,?2)", rid,
+                             baseline);
       return false;
     }
     work_.database
@@ -97,7 +77,7 @@ bool CheckinLinks::link_check_in(Rid rid, const Structural& manifest) {
 
 void CheckinLinks::link_parents(Rid rid, const Structural& manifest,
                                 const std::vector<std::string_view>& parents) {
-  const double day = printed_day(work_.database, base::julian_day(*manifest.date));
+  const double day = printed_day(work_.database, *manifest.date);
   bool is_primary = true;
   for (const std::string_view parent : parents) {
     work_.lineage.link(
@@ -126,21 +106,13 @@ void CheckinLinks::link_cherrypicks(Rid rid, const Structural& manifest) {
           "CREATE TABLE IF NOT EXISTS fx_quarry_cherrypick("
           "target TEXT, childid INTEGER, isexclude INTEGER, PRIMARY KEY(target,childid))"
           " WITHOUT ROWID");
-      work_.database.query("INSERT OR REPLACE INTO fx_quarry_cherrypick VALUES(?1,?2,?3)")
-          .bind(1, std::string_view(lower))
-          .bind(2, rid)
-          .bind(3, has_capitals            ? -1
-                   : cherrypick.is_backout ? 1
-                                           : 0)
-          .run();
+      work_.database.execute("INSERT OR REPLACE INTO fx_quarry_cherrypick VALUES(?1,?2,?3)", lower,
+                             rid, has_capitals ? -1 : int{cherrypick.is_backout});
       continue;
     }
-    work_.database
-        .query("INSERT OR REPLACE INTO cherrypick(parentid,childid,isExclude) VALUES(?1,?2,?3)")
-        .bind(1, target)
-        .bind(2, rid)
-        .bind(3, cherrypick.is_backout ? 1 : 0)
-        .run();
+    work_.database.execute(
+        "INSERT OR REPLACE INTO cherrypick(parentid,childid,isExclude) VALUES(?1,?2,?3)", target,
+        rid, cherrypick.is_backout);
   }
 }
 

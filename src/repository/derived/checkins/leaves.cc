@@ -45,18 +45,16 @@ void Leaves::refresh_leaf(Rid rid) {
   check.push_back(rid);
   for (const Rid candidate : check) {
     const bool is_leaf = is_leaf_candidate(candidate, rid) && !has_child_on_its_branch(candidate);
-    work_.database
-        .query(is_leaf ? "INSERT OR IGNORE INTO leaf(rid) VALUES(?1)"
-                       : "DELETE FROM leaf WHERE rid=?1")
-        .bind(1, candidate)
-        .run();
+    work_.database.execute(
+        is_leaf ? "INSERT OR IGNORE INTO leaf(rid) VALUES(?1)" : "DELETE FROM leaf WHERE rid=?1",
+        candidate);
   }
 }
 
 void Leaves::outgrow_parents(Rid rid) {
   for (const Rid parent : work_.lineage.parents(rid)) {
     if (!has_child_on_its_branch(parent)) continue;
-    work_.database.query("DELETE FROM leaf WHERE rid=?1").bind(1, parent).run();
+    work_.database.execute("DELETE FROM leaf WHERE rid=?1", parent);
   }
 }
 

@@ -48,10 +48,9 @@ std::vector<HashName> Reparenting::parents_by_tag(Rid rid) {
 /// parents may have arrived now.
 void Reparenting::note_reparented() {
   if (work_.is_whole) return;
-  Query query = work_.database.query(
-      "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype=1");
-  query.bind(1, kTagParent);
-  while (query.step()) work_.pending.stale_mlinks.insert(query.integer(0));
+  const std::vector<Rid> reparented = work_.database.integers(
+      "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype=1", kTagParent);
+  work_.pending.stale_mlinks.insert(reparented.begin(), reparented.end());
 }
 
 bool Reparenting::reparent(Rid rid) {
@@ -62,7 +61,7 @@ bool Reparenting::reparent(Rid rid) {
 
   std::vector<Rid> concerned = work_.lineage.parents(rid);
   work_.lineage.unlink(rid);
-  work_.database.query("DELETE FROM mlink INDEXED BY mlink_i1 WHERE mid=?1").bind(1, rid).run();
+  work_.database.execute("DELETE FROM mlink INDEXED BY mlink_i1 WHERE mid=?1", rid);
   const std::vector<HashName> by_tag = parents_by_tag(rid);
   std::vector<std::string_view> names;
   for (const HashName& parent : by_tag) names.push_back(parent.str());

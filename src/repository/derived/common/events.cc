@@ -14,8 +14,8 @@ using artifact::Structural;
 namespace {
 
 constexpr std::size_t kShownDigits = 10;  // unless `hash-digits` says otherwise
-constexpr std::size_t kFewestShownDigits = 6;
-constexpr std::size_t kMostShownDigits = 40;
+constexpr std::size_t kMinShownDigits = 6;
+constexpr std::size_t kMaxShownDigits = 40;
 constexpr std::size_t kMoreInLinks = 6;
 
 }  // namespace
@@ -23,9 +23,8 @@ constexpr std::size_t kMoreInLinks = 6;
 void Events::note_for_alerts(char type, Rid rid) {
   if (!has_alerts_) has_alerts_ = work_.database.has_table("pending_alert");
   if (work_.is_quiet || !*has_alerts_) return;
-  work_.database.query("INSERT OR IGNORE INTO pending_alert(eventid) VALUES(?1)")
-      .bind(1, fmt::format("{}{}", type, rid))
-      .run();
+  work_.database.execute("INSERT OR IGNORE INTO pending_alert(eventid) VALUES(?1)",
+                         fmt::format("{}{}", type, rid));
 }
 
 // Fossil's next update of its index processes rows with `idxed` 0. The index keeps words of the
@@ -34,20 +33,15 @@ void Events::touch_search(char type, Rid rid, std::optional<std::string_view> na
   if (!has_search_index_) has_search_index_ = work_.database.has_table("ftsdocs");
   if (!*has_search_index_) return;
   if (type != 't' && work_.privacy.is_private(rid)) return;
-  const std::string_view kind(&type, 1);
   if (type == 'w') {
-    work_.database
-        .query("DELETE FROM ftsdocs INDEXED BY ftsdocName WHERE type='w' AND name=?1 AND rid<>?2")
-        .bind(1, *name)
-        .bind(2, rid)
-        .run();
+    work_.database.execute(
+        "DELETE FROM ftsdocs INDEXED BY ftsdocName WHERE type='w' AND name=?1 AND rid<>?2", *name,
+        rid);
   }
-  Query insert = work_.database.query(
+  work_.database.execute(
       "INSERT INTO ftsdocs(type,rid,name,idxed) VALUES(?1,?2,?3,0)"
-      " ON CONFLICT(type,rid) DO UPDATE SET name=excluded.name, idxed=0");
-  insert.bind(1, kind).bind(2, rid);
-  name ? insert.bind(3, *name) : insert.bind_null(3);
-  insert.run();
+      " ON CONFLICT(type,rid) DO UPDATE SET name=excluded.name, idxed=0",
+      std::string_view(&type, 1), rid, name);
 }
 
 std::size_t Events::shown_digits() {
@@ -55,19 +49,18 @@ std::size_t Events::shown_digits() {
       work_.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='hash-digits'");
   if (!query.step()) return kShownDigits;
   return static_cast<std::size_t>(
-      std::clamp<std::int64_t>(query.integer(0), kFewestShownDigits, kMostShownDigits));
+      std::clamp<std::int64_t>(query.integer(0), kMinShownDigits, kMaxShownDigits));
 }
 
 std::string Events::linked(std::string_view hash) {
-  return std::string(hash.substr(0, std::min(shown_digits() + kMoreInLinks, kMostShownDigits)));
+  return std::string(hash.substr(0, std::min(shown_digits() + kMoreInLinks, kMaxShownDigits)));
 }
 
 void Events::put_event(Rid rid, const Structural& artifact, const EventRow& event) {
   const auto bind_row = [&](Query& query) {
-    query.bind(1, rid).bind(2, std::string_view(&event.type, 1)).bind(3, event.day);
-    event.tag != 0 ? query.bind(4, event.tag) : query.bind_null(4);
-    artifact.has_user ? query.bind(5, artifact.user) : query.bind_null(5);
-    query.bind_optional(6, event.comment).bind_optional(7, event.brief);
+    query.bind(rid, std::string_view(&event.type, 1), event.day,
+               event.tag != 0 ? std::optional(event.tag) : std::nullopt, user_of(artifact),
+               event.comment, event.brief);
   };
   bool is_new = true;
   {
@@ -99,9 +92,9 @@ void Events::note_compared_times(Rid rid) {
 
 void Events::note_earlier_tags(Rid rid) {
   if (work_.is_whole) return;  // Tags::set_tag() has noted it
-  Query tags = work_.database.query(
-      "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid<=4");
-  if (tags.bind(1, rid).step()) work_.pending.stale_events.insert(rid);
+  const bool has_tags = work_.database.has_row(
+      "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid<=4", rid);
+  if (has_tags) work_.pending.stale_events.insert(rid);
 }
 
 }  // namespace quarry::repository

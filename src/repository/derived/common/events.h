@@ -22,6 +22,11 @@ struct EventRow {
   std::int64_t tag = 0;  // 0 if none
 };
 
+/// The user that ARTIFACT names, if it does.
+inline std::optional<std::string_view> user_of(const artifact::Structural& artifact) {
+  return artifact.has_user ? std::optional(artifact.user) : std::nullopt;
+}
+
 class Events {
  public:
   /// Arguments are not owned.

@@ -13,7 +13,7 @@ using artifact::FileCard;
 namespace {
 
 constexpr std::uint32_t kCardsPerPiece = 32;  // about; a power of two
-constexpr std::size_t kMostCardsPerPiece = std::size_t{kCardsPerPiece} * 4;
+constexpr std::size_t kMaxCardsPerPiece = std::size_t{kCardsPerPiece} * 4;
 constexpr std::size_t kTextBlock = std::size_t{1} << 18;
 
 std::size_t hash_of(std::string_view text) {
@@ -114,7 +114,7 @@ std::vector<std::uint32_t> FileCards::pieces_of(const std::vector<FileCard>& fil
   pieces.reserve(files.size() / kCardsPerPiece + 4);
   for (const FileCard& file : files) {
     piece.push_back(number_of(file));
-    if (!cards_[piece.back()].ends_piece && piece.size() < kMostCardsPerPiece) continue;
+    if (!cards_[piece.back()].ends_piece && piece.size() < kMaxCardsPerPiece) continue;
     pieces.push_back(number_of(piece));
     piece.clear();
   }

@@ -38,8 +38,7 @@ double printed_day(Database& database, double day) {
   // Days of the years 0 to 9999, the only ones that a D card can name.
   if (day < 1.0 || day >= 1e8) return day;
   const std::string text = printed(day);
-  Query query = database.query("SELECT CAST(?1 AS REAL)");
-  query.bind(1, std::string_view(text));
+  Query query = database.query("SELECT CAST(?1 AS REAL)", text);
   return query.step() ? query.real(0) : day;
 }
 

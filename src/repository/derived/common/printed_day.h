@@ -4,11 +4,15 @@
 // We repeat the same steps, so that our rows equal those of `fossil rebuild` exactly.
 #pragma once
 
+#include "quarry/base/time.h"
 #include "store/database.h"
 
 namespace quarry::repository {
 
 /// The value of a column after fossil wrote DAY into it.
 double printed_day(Database& database, double day);
+inline double printed_day(Database& database, base::UnixMillis time) {
+  return printed_day(database, base::julian_day(time));
+}
 
 }  // namespace quarry::repository

@@ -22,30 +22,25 @@ std::optional<ArtifactOrder::Position> Attachments::last_with(const std::string&
   Query query = work_.database.query(
       "SELECT mtime, (SELECT uuid FROM blob WHERE blob.rid=tagxref.rid) AS hash"
       " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid"
-      " ORDER BY mtime DESC, hash DESC LIMIT 1");
-  query.bind(1, work_.names.find_tag(tag));
+      " ORDER BY mtime DESC, hash DESC LIMIT 1",
+      work_.names.find_tag(tag));
   if (!query.step()) return std::nullopt;
   return ArtifactOrder::Position{query.real(0), std::string(query.text(1))};
 }
 
 void Attachments::add_attachment(Rid rid, const Structural& artifact) {
   const artifact::AttachmentCard& card = *artifact.attachment;
-  Query insert = work_.database.query(
+  work_.database.execute(
       "INSERT OR REPLACE INTO attachment(attachid,mtime,src,target,filename,comment,user)"
-      " VALUES(?1,?2,?3,?4,?5,?6,?7)");
-  insert.bind(1, rid).bind(2, printed_day(work_.database, base::julian_day(*artifact.date)));
-  card.source.empty() ? insert.bind_null(3) : insert.bind(3, card.source);
-  insert.bind(4, card.target).bind(5, card.name).bind(6, artifact.comment);
-  artifact.has_user ? insert.bind(7, artifact.user) : insert.bind_null(7);
-  insert.run();
-  work_.database
-      .query(
-          "UPDATE attachment INDEXED BY attachment_idx1 SET isLatest=(mtime==(SELECT max(mtime)"
-          " FROM attachment INDEXED BY attachment_idx1 WHERE target=?1 AND filename=?2))"
-          " WHERE target=?1 AND filename=?2")
-      .bind(1, card.target)
-      .bind(2, card.name)
-      .run();
+      " VALUES(?1,?2,?3,?4,?5,?6,?7)",
+      rid, printed_day(work_.database, *artifact.date),
+      card.source.empty() ? std::nullopt : std::optional(card.source), card.target, card.name,
+      artifact.comment, user_of(artifact));
+  work_.database.execute(
+      "UPDATE attachment INDEXED BY attachment_idx1 SET isLatest=(mtime==(SELECT max(mtime)"
+      " FROM attachment INDEXED BY attachment_idx1 WHERE target=?1 AND filename=?2))"
+      " WHERE target=?1 AND filename=?2",
+      card.target, card.name);
   work_.pending.stale_targets.insert(std::string(card.target));
 }
 
@@ -83,13 +78,8 @@ Attachments::AttachmentEvent Attachments::attachment_event(Rid rid,
 }
 
 void Attachments::refresh_attachments(const std::string& target) {
-  std::vector<Rid> attachments;
-  {
-    Query query = work_.database.query(
-        "SELECT attachid FROM attachment INDEXED BY attachment_idx1 WHERE target=?1");
-    query.bind(1, target);
-    while (query.step()) attachments.push_back(query.integer(0));
-  }
+  const std::vector<Rid> attachments = work_.database.integers(
+      "SELECT attachid FROM attachment INDEXED BY attachment_idx1 WHERE target=?1", target);
   if (attachments.empty()) return;
   const AttachmentTarget found{.ticket = last_with("tkt-" + target),
                                .note = last_with("event-" + target)};
@@ -99,7 +89,7 @@ void Attachments::refresh_attachments(const std::string& target) {
     AttachmentEvent event = attachment_event(rid, *artifact->attachment, found);
     events_.put_event(rid, *artifact,
                       {.type = event.type,
-                       .day = printed_day(work_.database, base::julian_day(*artifact->date)),
+                       .day = printed_day(work_.database, *artifact->date),
                        .comment = std::move(event.comment)});
   }
 }

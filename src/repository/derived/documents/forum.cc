@@ -37,7 +37,7 @@ void make_table(Database& database) {
 /// The topmost thread above ROOT.
 Rid thread_above(Database& database, Rid root) {
   Query query = database.query("SELECT froot FROM forumpost WHERE fpid=?1");
-  while (query.bind(1, root).step() && query.integer(0) != root) {
+  while (query.bind(root).step() && query.integer(0) != root) {
     root = query.integer(0);
     query.rewind();
   }
@@ -50,21 +50,16 @@ void Forum::add_forum_post(Rid rid, const Structural& post) {
   make_table(work_.database);
   document_links_.link_versions(rid, post);
   events_.touch_search('f', rid);
-  const double day = printed_day(work_.database, base::julian_day(*post.date));
+  const double day = printed_day(work_.database, *post.date);
   const auto rid_of = [&](std::string_view name) {
     return name.empty() ? 0 : work_.names.need(name);
   };
   const Rid root = post.thread_root.empty() ? rid : work_.names.need(post.thread_root);
-  work_.database
-      .query(
-          "INSERT OR REPLACE INTO forumpost(fpid,froot,fprev,firt,fmtime)"
-          " VALUES(?1,?2,nullif(?3,0),nullif(?4,0),?5)")
-      .bind(1, rid)
-      .bind(2, root)
-      .bind(3, post.parents.empty() ? 0 : rid_of(post.parents.front()))
-      .bind(4, rid_of(post.in_reply_to))
-      .bind(5, day)
-      .run();
+  work_.database.execute(
+      "INSERT OR REPLACE INTO forumpost(fpid,froot,fprev,firt,fmtime)"
+      " VALUES(?1,?2,nullif(?3,0),nullif(?4,0),?5)",
+      rid, root, post.parents.empty() ? 0 : rid_of(post.parents.front()), rid_of(post.in_reply_to),
+      day);
   work_.pending.stale_threads.insert(root);
   if (post.text.empty()) return;
   const auto mimetype = post.mimetype.empty() ? std::nullopt : std::optional(post.mimetype);
@@ -83,8 +78,8 @@ std::vector<Forum::Post> Forum::posts_of(Rid thread) {
   std::vector<Post> posts;
   Query query = work_.database.query(
       "SELECT fpid, firt IS NULL, fprev IS NOT NULL FROM forumpost INDEXED BY forumthread WHERE "
-      "froot=?1");
-  query.bind(1, thread);
+      "froot=?1",
+      thread);
   while (query.step()) {
     posts.push_back({query.integer(0), query.integer(1) != 0, query.integer(2) != 0});
   }
@@ -122,10 +117,11 @@ void Forum::refresh_thread(Rid root) {
 void Forum::put_event(const Post& post, const std::string& title) {
   {
     // Most posts of a thread already have the right title.
-    Query same = work_.database.query(
+    const bool is_same = work_.database.has_row(
         "SELECT 1 FROM event WHERE objid=?1 AND type='f'"
-        " AND substr(comment,instr(comment,':')) = ': '||?2");
-    if (same.bind(1, post.rid).bind(2, title).step()) return;
+        " AND substr(comment,instr(comment,':')) = ': '||?2",
+        post.rid, title);
+    if (is_same) return;
   }
   const Manifest artifact = work_.manifests.get(post.rid);
   if (!artifact || artifact->type != StructuralType::kForumPost) return;
@@ -137,7 +133,7 @@ void Forum::put_event(const Post& post, const std::string& title) {
   }
   events_.put_event(post.rid, *artifact,
                     {.type = 'f',
-                     .day = printed_day(work_.database, base::julian_day(*artifact->date)),
+                     .day = printed_day(work_.database, *artifact->date),
                      .comment = fmt::format("{}: {}", kind, title)});
 }
 

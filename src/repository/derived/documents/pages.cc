@@ -52,8 +52,8 @@ void Pages::refresh_wiki_links(std::int64_t tag) {
   std::vector<Rid> latest;
   {
     Query versions = work_.database.query(
-        "SELECT rid, mtime FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 ORDER BY mtime DESC");
-    versions.bind(1, tag);
+        "SELECT rid, mtime FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 ORDER BY mtime DESC",
+        tag);
     double day = 0;
     while (versions.step() && (latest.empty() || versions.real(1) == day)) {
       latest.push_back(versions.integer(0));
@@ -67,7 +67,7 @@ void Pages::refresh_wiki_links(std::int64_t tag) {
   const auto mimetype = page->mimetype.empty() ? std::nullopt : std::optional(page->mimetype);
   write_backlinks(work_.database, BacklinkSource::kWiki, tag,
                   text_links(page->text, markup_of(mimetype)),
-                  printed_day(work_.database, base::julian_day(*page->date)));
+                  printed_day(work_.database, *page->date));
 }
 
 void Pages::add_technote(Rid rid, const Structural& note, double day) {
@@ -90,8 +90,7 @@ void Pages::refresh_technote(std::int64_t tag) {
   std::map<Rid, Version> known;
   {
     Query query = work_.database.query(
-        "SELECT rid, mtime FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid");
-    query.bind(1, tag);
+        "SELECT rid, mtime FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid", tag);
     while (query.step()) {
       const Rid rid = query.integer(0);
       const Manifest note = work_.manifests.get(rid);
@@ -111,7 +110,7 @@ void Pages::refresh_technote(std::int64_t tag) {
   }
   for (const Rid rid : versions) {
     if (!shown.contains(rid)) {
-      work_.database.query("DELETE FROM event WHERE objid=?1 AND type='e'").bind(1, rid).run();
+      work_.database.execute("DELETE FROM event WHERE objid=?1 AND type='e'", rid);
       continue;
     }
     const Manifest note = work_.manifests.get(rid);
@@ -121,7 +120,7 @@ void Pages::refresh_technote(std::int64_t tag) {
     events_.put_event(
         rid, *note,
         {.type = 'e',
-         .day = printed_day(work_.database, base::julian_day(*note->technote_date)),
+         .day = printed_day(work_.database, *note->technote_date),
          .comment = note->has_comment ? std::optional(std::string(note->comment)) : std::nullopt,
          .tag = tag});
   }

@@ -15,19 +15,18 @@ void Ticket::forget() {
 
 void Ticket::remove_rows() {
   {
-    Query query = database_.query_once("SELECT tkt_id FROM ticket WHERE tkt_uuid=?1");
-    if (query.bind(1, id_).step()) row_ = query.integer(0);
+    Query query = database_.query_once("SELECT tkt_id FROM ticket WHERE tkt_uuid=?1", id_);
+    if (query.step()) row_ = query.integer(0);
   }
   if (row_ == 0) return;
   if (fields_.has_changes) {
     // Without INDEXED BY, outdated statistics could cause a scan of the changes of all tickets.
     const std::string index =
         fields_.change_index.empty() ? "" : " INDEXED BY " + sql_name(fields_.change_index);
-    database_.query_once(fmt::format("DELETE FROM ticketchng{} WHERE tkt_id=?1", index))
-        .bind(1, row_)
+    database_.query_once(fmt::format("DELETE FROM ticketchng{} WHERE tkt_id=?1", index), row_)
         .run();
   }
-  database_.query_once("DELETE FROM ticket WHERE tkt_id=?1").bind(1, row_).run();
+  database_.query_once("DELETE FROM ticket WHERE tkt_id=?1", row_).run();
 }
 
 /// Returns the mimetype from a computed column, if there is one.
@@ -50,9 +49,8 @@ std::optional<std::string> Ticket::update_ticket(Rid rid, const Structural& chan
   }
   sql += " WHERE tkt_id=?2";
   if (fields_.ticket_makes_mimetype) sql += " RETURNING mimetype";
-  Query update = database_.query_once(sql);
-  update.bind(1, day).bind(2, row_);
-  for (std::size_t i = 0; i < values.size(); ++i) update.bind(static_cast<int>(i) + 3, values[i]);
+  Query update = database_.query_once(sql, day, row_);
+  for (std::size_t i = 0; i < values.size(); ++i) update.set(static_cast<int>(i) + 3, values[i]);
   std::optional<std::string> mimetype;
   while (update.step()) {
     if (fields_.ticket_makes_mimetype && !update.is_null(0)) mimetype = update.text(0);
@@ -89,11 +87,12 @@ std::optional<std::string> Ticket::add_change(Rid rid, const Structural& change,
     columns += fmt::format(",{}", sql_name(field.name));
     values += fmt::format(",{}", sql_name(field.name));
   }
-  Query insert = database_.query_once(fmt::format(
-      "INSERT INTO ticketchng(tkt_id,tkt_mtime{}) SELECT ?2,?1{} FROM ticket WHERE tkt_id=?2{}",
-      columns, values, fields_.change_makes_mimetype ? " RETURNING mimetype" : ""));
-  insert.bind(1, day).bind(2, row_);
-  for (std::size_t i = 0; i < texts.size(); ++i) insert.bind(static_cast<int>(i) + 3, texts[i]);
+  Query insert = database_.query_once(
+      fmt::format(
+          "INSERT INTO ticketchng(tkt_id,tkt_mtime{}) SELECT ?2,?1{} FROM ticket WHERE tkt_id=?2{}",
+          columns, values, fields_.change_makes_mimetype ? " RETURNING mimetype" : ""),
+      day, row_);
+  for (std::size_t i = 0; i < texts.size(); ++i) insert.set(static_cast<int>(i) + 3, texts[i]);
   std::optional<std::string> mimetype;
   while (insert.step()) {
     if (fields_.change_makes_mimetype && !insert.is_null(0)) mimetype = insert.text(0);
@@ -110,9 +109,10 @@ void Ticket::apply(Rid rid, const Structural& change, double day) {
 
 void Ticket::write_rows(Rid rid, const Structural& change, double day) {
   if (!exists_) {
-    Query insert = database_.query_once(
-        "INSERT INTO ticket(tkt_id,tkt_uuid,tkt_mtime) VALUES(nullif(?1,0),?2,0)");
-    insert.bind(1, row_).bind(2, id_).run();
+    database_
+        .query_once("INSERT INTO ticket(tkt_id,tkt_uuid,tkt_mtime) VALUES(nullif(?1,0),?2,0)", row_,
+                    id_)
+        .run();
     if (row_ == 0) row_ = database_.last_insert_rowid();
     exists_ = true;
   }
@@ -158,8 +158,8 @@ void Ticket::write_latest_links() {
 std::string Ticket::value_of(const std::string& column) {
   return restraint_.run([&]() -> std::string {
     Query query = database_.query_once(
-        fmt::format("SELECT {} FROM ticket WHERE tkt_uuid=?1", sql_name(column)));
-    return query.bind(1, id_).step() ? std::string(query.text(0)) : "unknown";
+        fmt::format("SELECT {} FROM ticket WHERE tkt_uuid=?1", sql_name(column)), id_);
+    return query.step() ? std::string(query.text(0)) : "unknown";
   });
 }
 

@@ -29,8 +29,7 @@ using artifact::StructuralType;
 namespace {
 
 std::string setting(Database& database, std::string_view name, std::string_view otherwise) {
-  Query query = database.query("SELECT value FROM config WHERE name=?1");
-  query.bind(1, name);
+  Query query = database.query("SELECT value FROM config WHERE name=?1", name);
   return std::string(query.step() && !query.is_null(0) ? query.text(0) : otherwise);
 }
 
@@ -71,13 +70,10 @@ std::pair<std::string, std::string> words_of(const Structural& change, bool is_f
 
 /// The changes with TAG, by date and then by hash.
 std::vector<Rid> changes_of(Database& database, std::int64_t tag) {
-  std::vector<Rid> changes;
-  Query query = database.query(
+  return database.integers(
       "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1"
-      " ORDER BY mtime, (SELECT uuid FROM blob WHERE blob.rid=tagxref.rid)");
-  query.bind(1, tag);
-  while (query.step()) changes.push_back(query.integer(0));
-  return changes;
+      " ORDER BY mtime, (SELECT uuid FROM blob WHERE blob.rid=tagxref.rid)",
+      tag);
 }
 
 void remake_tickets(Database& database) {
@@ -87,7 +83,7 @@ void remake_tickets(Database& database) {
   } catch (const SqliteError& error) {
     // Some errors roll back the whole transaction, and an interruption ends the whole request.
     if (!database.in_transaction() || error.is_interrupt()) throw;
-    base::log(base::LogLevel::kWarning, "the ticket tables stay as they are: {}", error.what());
+    base::log(base::LogLevel::kWarning, "the ticket tables are unchanged: {}", error.what());
     database.execute("ROLLBACK TO tickets");
   }
   database.execute("RELEASE tickets");
@@ -160,7 +156,7 @@ void Tickets::refresh_ticket(const std::string& id, const TicketFields& fields) 
       auto [comment, brief] = words_of(*change, is_first, words, ticket);
       events_.put_event(rid, *change,
                         {.type = 't',
-                         .day = printed_day(work_.database, base::julian_day(*change->date)),
+                         .day = printed_day(work_.database, *change->date),
                          .comment = std::move(comment),
                          .brief = std::move(brief),
                          .tag = tag});

@@ -1,10 +1,14 @@
 // Tags that T cards set on an artifact (`tagxref` with srcid != 0); the latest card counts.
-// Inheritance is in tag_propagation.cc.
+//
+// Inheritance (srcid == 0): descendants along primary parents inherit from the check-in with the
+// card (origid), as long as each check-in between them has a propagating entry (tagtype 2).
 //
 // An artifact's own entry takes precedence over an inherited one, whatever their dates, so that
 // nothing depends on the order of arrival.
 
 #include "tags.h"
+
+#include <algorithm>
 
 #include "derived/ancestry/tag_entries.h"
 
@@ -43,16 +47,72 @@ void Tags::set_tag(std::int64_t tag, int type, std::optional<std::string_view> v
   const auto text = value ? std::optional(std::string(*value)) : std::nullopt;
   work_.tags.put(tag, target, TagEntry{type, source, target, text, day});
   if (tag == kTagPrivate) {
-    work_.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, target).run();
+    work_.database.execute("INSERT OR IGNORE INTO private(rid) VALUES(?1)", target);
     if (work_.database.changes() > 0) work_.pending.hidden.push_back(target);
     // A rebuild fills this table before it processes tags.
     if (!work_.is_quiet) {
-      work_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, target).run();
+      work_.database.execute("DELETE FROM unclustered WHERE rid=?1", target);
     }
   }
   if (tag == kTagParent && reparenting_.reparent(target)) inherit_anew(target);
   work_.pending.note_tag_change(tag, target);
   spread_tag(tag, target);
+}
+
+void Tags::inherit_tags(Rid rid, Rid parent) {
+  if (work_.tags.is_held()) return;  // spread() does it for all artifacts at once
+  work_.database.execute(
+      "INSERT OR IGNORE INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)"
+      " SELECT tagid,2,0,origid,value,mtime,?1 FROM tagxref INDEXED BY "
+      "sqlite_autoindex_tagxref_1 WHERE rid=?2 AND tagtype=2",
+      rid, parent);
+  if (work_.database.changes() == 0) return;
+  const bool has_children =
+      std::ranges::any_of(work_.lineage.children(rid), &Lineage::Child::is_primary);
+  const std::vector<Rid> inherited = work_.database.integers(
+      "SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND srcid=0",
+      rid);
+  for (const std::int64_t tag : inherited) {
+    work_.pending.note_tag_change(tag, rid);
+    if (has_children) spread_tag(tag, rid);
+  }
+}
+
+void Tags::inherit_anew(Rid rid) {
+  const Rid parent = work_.lineage.primary_parent(rid);
+  const std::vector<Rid> concerned = work_.database.integers(
+      "SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND srcid=0"
+      " UNION SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      " WHERE rid=?2 AND tagtype=2",
+      rid, parent);
+  for (const std::int64_t tag : concerned) spread_tag(tag, parent);
+}
+
+/// Updates the descendants of FROM for its entry for TAG.
+void Tags::spread_tag(std::int64_t tag, Rid from) {
+  if (work_.tags.is_held()) return;  // spread() does it for all artifacts at once
+  std::vector<Rid> todo{from};
+  while (!todo.empty()) {
+    const Rid parent = todo.back();
+    todo.pop_back();
+    std::vector<Lineage::Child> children = work_.lineage.children(parent);
+    std::erase_if(children, [](const Lineage::Child& child) { return !child.is_primary; });
+    if (children.empty()) continue;
+    std::optional<TagEntry> wanted = work_.tags.get(tag, parent);
+    if (wanted && wanted->type != kPropagatingTag) wanted.reset();
+    if (wanted) wanted->source = 0;
+    for (const auto& [child, is_primary] : children) {
+      const std::optional<TagEntry> present = work_.tags.get(tag, child);
+      if ((present && present->source != 0) || present == wanted) continue;
+      if (wanted) {
+        work_.tags.put(tag, child, *wanted);
+      } else {
+        work_.tags.remove(tag, child);
+      }
+      work_.pending.note_tag_change(tag, child);
+      todo.push_back(child);
+    }
+  }
 }
 
 }  // namespace quarry::repository

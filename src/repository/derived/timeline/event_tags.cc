@@ -23,40 +23,28 @@ struct Seen {
   std::optional<std::string> value;
 };
 
-class SeenTags {
- public:
-  SeenTags(Database& database, ArtifactOrder& order, Rid rid, bool is_technote)
-      : database_(database), order_(order), rid_(rid), is_technote_(is_technote) {}
-
-  Seen look(PredefinedTag tag) {
-    Query query = database_.query(
-        "SELECT tagtype, coalesce(nullif(srcid,0),(SELECT o.srcid FROM tagxref AS o"
-        "   WHERE o.rid=t.origid AND o.tagid=t.tagid)), value, srcid"
-        " FROM tagxref AS t INDEXED BY sqlite_autoindex_tagxref_1 WHERE t.rid=?1 AND t.tagid=?2");
-    query.bind(1, rid_).bind(2, tag);
-    if (!query.step()) return {};
-    const bool is_inherited = query.integer(3) == 0;
-    if (is_inherited && tag != kTagBgcolor) return {};
-    const Rid source = query.integer(1);
-    const bool comes_later = is_inherited ? order_.before(rid_, source) : source != rid_;
-    if (!comes_later && !(is_technote_ && tag == kTagBgcolor)) return {};
-    const bool is_cancelled = comes_later && query.integer(0) == 0;
-    if (is_cancelled || query.is_null(2)) return {true, std::nullopt};
-    return {true, std::string(query.text(2))};
-  }
-
- private:
-  Database& database_;
-  ArtifactOrder& order_;
-  Rid rid_;
-  bool is_technote_;
-};
+Seen seen_tag(Work& work, Rid rid, bool is_technote, PredefinedTag tag) {
+  Query query = work.database.query(
+      "SELECT tagtype, coalesce(nullif(srcid,0),(SELECT o.srcid FROM tagxref AS o"
+      "   WHERE o.rid=t.origid AND o.tagid=t.tagid)), value, srcid"
+      " FROM tagxref AS t INDEXED BY sqlite_autoindex_tagxref_1 WHERE t.rid=?1 AND t.tagid=?2",
+      rid, tag);
+  if (!query.step()) return {};
+  const bool is_inherited = query.integer(3) == 0;
+  if (is_inherited && tag != kTagBgcolor) return {};
+  const Rid source = query.integer(1);
+  const bool comes_later = is_inherited ? work.order.before(rid, source) : source != rid;
+  if (!comes_later && !(is_technote && tag == kTagBgcolor)) return {};
+  const bool is_cancelled = comes_later && query.integer(0) == 0;
+  if (is_cancelled || query.is_null(2)) return {true, std::nullopt};
+  return {true, std::string(query.text(2))};
+}
 
 }  // namespace
 
 void EventTags::refresh_event(Rid rid) {
-  Query query = work_.database.query("SELECT type, tagid FROM event WHERE objid=?1");
-  const bool has_row = query.bind(1, rid).step();
+  Query query = work_.database.query("SELECT type, tagid FROM event WHERE objid=?1", rid);
+  const bool has_row = query.step();
   const char type = has_row && !query.text(0).empty() ? query.text(0).front() : 0;
   if (type == 'c') return refresh_check_in_event(rid);
 
@@ -64,8 +52,9 @@ void EventTags::refresh_event(Rid rid) {
   // removes them.
   Query edited = work_.database.query(
       "SELECT value, mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
-      " WHERE tagid=2 AND rid=?1 AND srcid<>0");
-  if (edited.bind(1, rid).step()) {
+      " WHERE tagid=2 AND rid=?1 AND srcid<>0",
+      rid);
+  if (edited.step()) {
     write_backlinks(work_.database, BacklinkSource::kComment, rid,
                     text_links(edited.text(0), Markup::kWiki),
                     printed_day(work_.database, edited.real(1)));
@@ -73,20 +62,16 @@ void EventTags::refresh_event(Rid rid) {
   if (!has_row || (type == 't' && !query.is_null(1))) return;
   event_times_.forget_moved_time(rid);
 
-  SeenTags tags(work_.database, work_.order, rid, type == 'e' && !query.is_null(1));
-  const Seen date = tags.look(kTagDate);
-  work_.database
-      .query(
-          "UPDATE event SET bgcolor=?2, ecomment=?3, euser=?4,"
-          " mtime=CASE WHEN ?5 THEN julianday(?6) ELSE coalesce(omtime,mtime) END,"
-          " omtime=CASE WHEN ?5 THEN coalesce(omtime,mtime) END WHERE objid=?1")
-      .bind(1, rid)
-      .bind_optional(2, tags.look(kTagBgcolor).value)
-      .bind_optional(3, tags.look(kTagComment).value)
-      .bind_optional(4, tags.look(kTagUser).value)
-      .bind(5, date.is_seen ? 1 : 0)
-      .bind_optional(6, date.value)
-      .run();
+  const auto seen = [&](PredefinedTag tag) {
+    return seen_tag(work_, rid, type == 'e' && !query.is_null(1), tag);
+  };
+  const Seen date = seen(kTagDate);
+  work_.database.execute(
+      "UPDATE event SET bgcolor=?2, ecomment=?3, euser=?4,"
+      " mtime=CASE WHEN ?5 THEN julianday(?6) ELSE coalesce(omtime,mtime) END,"
+      " omtime=CASE WHEN ?5 THEN coalesce(omtime,mtime) END WHERE objid=?1",
+      rid, seen(kTagBgcolor).value, seen(kTagComment).value, seen(kTagUser).value, date.is_seen,
+      date.value);
 }
 
 std::optional<OwnTag> own_tag(Work& work, Rid rid, PredefinedTag tag) {
@@ -98,15 +83,11 @@ std::optional<OwnTag> own_tag(Work& work, Rid rid, PredefinedTag tag) {
 void EventTags::refresh_check_in_event(Rid rid) {
   const std::optional<OwnTag> comment = own_tag(work_, rid, kTagComment);
   const std::optional<OwnTag> user = own_tag(work_, rid, kTagUser);
-  work_.database
-      .query(
-          "UPDATE event SET"
-          " bgcolor=(SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE tagid=1 "
-          "AND rid=objid AND tagtype>0), ecomment=?2, euser=?3 WHERE objid=?1")
-      .bind(1, rid)
-      .bind_optional(2, comment ? comment->value : std::nullopt)
-      .bind_optional(3, user ? user->value : std::nullopt)
-      .run();
+  work_.database.execute(
+      "UPDATE event SET"
+      " bgcolor=(SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE tagid=1 "
+      "AND rid=objid AND tagtype>0), ecomment=?2, euser=?3 WHERE objid=?1",
+      rid, comment ? comment->value : std::nullopt, user ? user->value : std::nullopt);
   work_.pending.stale_times.insert(rid);
 
   // Links of an edited comment replace the check-in's own.

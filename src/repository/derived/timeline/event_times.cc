@@ -58,7 +58,7 @@ std::optional<double> EventTimes::date_of(Rid rid) {
   const Manifest artifact = work_.manifests.get(rid);
   if (!artifact || !artifact->date) return std::nullopt;
   if (artifact->type == artifact::StructuralType::kCheckIn) return std::nullopt;
-  return printed_day(work_.database, base::julian_day(*artifact->date));
+  return printed_day(work_.database, *artifact->date);
 }
 
 /// Whether the files of the check-in CHILD were compared with those of its parent (file_links.cc).
@@ -72,10 +72,8 @@ void EventTimes::forget_moved_time(Rid rid) {
   const Manifest artifact = work_.manifests.get(rid);
   if (!artifact || !artifact->date) return;
   const auto date = artifact->technote_date ? artifact->technote_date : artifact->date;
-  work_.database.query("UPDATE event SET mtime=?2 WHERE objid=?1 AND omtime IS NULL")
-      .bind(1, rid)
-      .bind(2, printed_day(work_.database, base::julian_day(*date)))
-      .run();
+  work_.database.execute("UPDATE event SET mtime=?2 WHERE objid=?1 AND omtime IS NULL", rid,
+                         printed_day(work_.database, *date));
 }
 
 /// The children of RID that are close to DAY, and whose files were compared with it.
@@ -147,24 +145,17 @@ void EventTimes::adjust_times() {
     const std::optional<double> place = time_before_children(rid, day);
     if (!work_.lineage.is_check_in(rid)) {
       if (!place) continue;
-      work_.database
-          .query("UPDATE event SET mtime=?2 WHERE objid=?1 AND (omtime IS NULL OR omtime=mtime)")
-          .bind(1, rid)
-          .bind(2, *place)
-          .run();
+      work_.database.execute(
+          "UPDATE event SET mtime=?2 WHERE objid=?1 AND (omtime IS NULL OR omtime=mtime)", rid,
+          *place);
       continue;
     }
     const std::optional<OwnTag> date = own_tag(work_, rid, kTagDate);
     if (work_.is_whole && !place && !date) continue;  // its row already has this time
-    work_.database
-        .query(
-            "UPDATE event SET mtime=CASE WHEN ?3 AND julianday(?4) IS NOT omtime"
-            " THEN julianday(?4) ELSE ?2 END WHERE objid=?1")
-        .bind(1, rid)
-        .bind(2, place.value_or(day))
-        .bind(3, date ? 1 : 0)
-        .bind_optional(4, date ? date->value : std::nullopt)
-        .run();
+    work_.database.execute(
+        "UPDATE event SET mtime=CASE WHEN ?3 AND julianday(?4) IS NOT omtime"
+        " THEN julianday(?4) ELSE ?2 END WHERE objid=?1",
+        rid, place.value_or(day), date.has_value(), date ? date->value : std::nullopt);
   }
 }
 

@@ -92,14 +92,12 @@ std::string Timeline::describe(const Structural& control) {
 }
 
 void Timeline::make_check_in_event(Rid rid, const Structural& manifest) {
-  const double day = printed_day(work_.database, base::julian_day(*manifest.date));
-  Query insert = work_.database.query(
+  const double day = printed_day(work_.database, *manifest.date);
+  work_.database.execute(
       "INSERT OR REPLACE INTO event(type,mtime,objid,user,comment,omtime)"
-      " VALUES('ci',?1,?2,?3,?4,?1)");
-  insert.bind(1, day).bind(2, rid);
-  manifest.has_user ? insert.bind(3, manifest.user) : insert.bind_null(3);
-  manifest.has_comment ? insert.bind(4, manifest.comment) : insert.bind_null(4);
-  insert.run();
+      " VALUES('ci',?1,?2,?3,?4,?1)",
+      day, rid, user_of(manifest),
+      manifest.has_comment ? std::optional(manifest.comment) : std::nullopt);
   work_.lineage.note_check_in(rid, day);
   if (!work_.is_whole) remove_backlinks(work_.database, BacklinkSource::kComment, rid);
   add_backlinks(work_.database, BacklinkSource::kComment, rid,
@@ -110,12 +108,9 @@ void Timeline::make_check_in_event(Rid rid, const Structural& manifest) {
 }
 
 void Timeline::make_control_event(Rid rid, const Structural& control) {
-  Query insert = work_.database.query(
-      "INSERT OR REPLACE INTO event(type,mtime,objid,user,comment) VALUES('g',?1,?2,?3,?4)");
-  const std::string comment = describe(control);
-  insert.bind(1, printed_day(work_.database, base::julian_day(*control.date))).bind(2, rid);
-  control.has_user ? insert.bind(3, control.user) : insert.bind_null(3);
-  insert.bind(4, std::string_view(comment)).run();
+  work_.database.execute(
+      "INSERT OR REPLACE INTO event(type,mtime,objid,user,comment) VALUES('g',?1,?2,?3,?4)",
+      printed_day(work_.database, *control.date), rid, user_of(control), describe(control));
   events_.note_compared_times(rid);
   events_.note_earlier_tags(rid);
   events_.note_for_alerts('g', rid);

@@ -33,8 +33,7 @@ struct PageWorld : TemporaryFolder {
     return *page;
   }
   void check_in(const std::string& comment) {
-    const auto newest = repository::ProjectHistory(*repository)
-                            .timeline(1, repository::ProjectHistory::Which::kCheckIns);
+    const auto newest = repository::ProjectHistory(*repository).check_ins(1);
     REQUIRE(newest);
     auto receipt = repository->receive();
     REQUIRE(receipt);

@@ -1,4 +1,4 @@
-// Random histories, compacted, are what they were, and what fossil makes of them.
+// Random histories are unchanged by compaction, and as after fossil's rebuild.
 
 #include <doctest/doctest.h>
 
@@ -25,8 +25,7 @@ using enum History::Kind;
 
 namespace {
 
-/// WORLD's file, compacted: all artifacts are as they were, and what follows from them is what
-/// fossil makes of the file.
+/// Compacts WORLD's file: all artifacts are unchanged, and the derived tables equal fossil's.
 void check_compaction(World& world) {
   const auto before = contents(world);
   REQUIRE(Compaction(*world.repository).run());
@@ -61,8 +60,8 @@ void for_histories(const std::vector<std::pair<std::uint32_t, History::Kind>>& c
   }
 }
 
-/// What a client sends CONTENT as a delta on: the first parent, or the last of FILES, those that
-/// came, which begins with the same line. BY_NAME has all artifacts.
+/// The delta source for CONTENT: its first parent, or the last of FILES that begins with the same
+/// line. BY_NAME has all artifacts.
 const std::string* version_before(const std::string& content,
                                   const std::map<std::string, std::string>& by_name,
                                   const std::vector<std::string>& files) {
@@ -78,8 +77,8 @@ const std::string* version_before(const std::string& content,
   return last == files.rend() ? nullptr : &*last;
 }
 
-/// Stores COMING, some of ALL, as clients push it: with HAS_DELTAS, much as deltas on the version
-/// before.
+/// Stores COMING, some of ALL, as clients push it; with HAS_DELTAS, about half as deltas on the
+/// previous version.
 void push(World& world, const std::vector<std::string>& all, const std::vector<std::string>& coming,
           bool has_deltas, std::mt19937& random) {
   std::map<std::string, std::string> by_name;
@@ -102,7 +101,7 @@ void push(World& world, const std::vector<std::string>& all, const std::vector<s
   });
 }
 
-/// A history that clients pushed, with HAS_GAPS one of which some artifacts did not come.
+/// A history that clients pushed; with HAS_GAPS, some artifacts are missing.
 void check_pushed(std::uint32_t seed, History::Kind kind, bool has_gaps) {
   World world;
   std::mt19937 random(seed * 7 + static_cast<std::uint32_t>(kind));
@@ -148,13 +147,13 @@ TEST_CASE("histories of every kind are unchanged, and as small as with fossil" *
   });
 }
 
-TEST_CASE("histories pushed as deltas on earlier versions become what fossil makes of them" *
+TEST_CASE("histories pushed as deltas on earlier versions are as after fossil's rebuild" *
           doctest::test_suite("long")) {
   for_histories({{114, kAmbiguous}, {132, kOrdered}, {161, kAmbiguous}},
                 [](auto seed, auto kind) { check_pushed(seed, kind, false); });
 }
 
-TEST_CASE("histories with gaps become what fossil makes of them") {
+TEST_CASE("histories with gaps are as after fossil's rebuild") {
   for_histories({{2, kOrdered}, {5, kAmbiguous}},
                 [](auto seed, auto kind) { check_pushed(seed, kind, true); });
 }

@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "quarry/artifact/digest.h"
 #include "world.h"
@@ -28,5 +30,24 @@ inline std::string control(int day, const std::string& target, const std::string
 }
 
 inline const std::string kId(40, '3');
+
+/// Calls CHECK with a repository for each of ORDERS, in which its artifacts were stored.
+template <typename Check>
+void in_orders(const std::vector<std::vector<std::string>>& orders, Check&& check) {
+  for (std::size_t order = 0; order < orders.size(); ++order) {
+    CAPTURE(order);
+    World world;
+    world.put_all(orders[order]);
+    check(world);
+  }
+}
+
+/// The same for every order of ARTIFACTS.
+template <typename Check>
+void in_any_order(std::vector<std::string> artifacts, Check&& check) {
+  std::ranges::sort(artifacts);
+  do in_orders({artifacts}, check);
+  while (std::ranges::next_permutation(artifacts).found);
+}
 
 }  // namespace quarry::repository::test

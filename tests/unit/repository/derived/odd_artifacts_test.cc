@@ -1,4 +1,4 @@
-// Artifacts that no fossil makes, but takes: what it derives from them.
+// Artifacts that fossil accepts but never creates: our tables equal fossil's.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -21,7 +21,6 @@ std::string technote(const std::string& inner) {
 }  // namespace
 
 TEST_CASE("a thread whose root is a reply has the title of the thread above") {
-  World world;
   const auto post = [](const std::string& cards, int day) {
     return finish(fmt::format("D 2021-01-{:02d}T00:00:00\n{}U ann\nW 2\nhi\n", day, cards));
   };
@@ -29,18 +28,12 @@ TEST_CASE("a thread whose root is a reply has the title of the thread above") {
   const std::string reply = post(fmt::format("G {0}\nI {0}\n", hash(root)), 2);
   const std::string below = post(fmt::format("G {0}\nI {0}\n", hash(reply)), 3);
   const std::string edit = post(fmt::format("G {0}\nH New\nP {0}\n", hash(root)), 4);
-  SUBCASE("in order") {
-    for (const std::string& each : {root, reply, below, edit}) world.put(each);
-  }
-  SUBCASE("after the edit") {
-    for (const std::string& each : {root, reply, edit, below}) world.put(each);
-  }
-  SUBCASE("before its root") {
-    for (const std::string& each : {below, root, reply, edit}) world.put(each);
-  }
-  CHECK(world.sql("SELECT comment FROM event JOIN blob ON rid=objid WHERE uuid='" + hash(below) +
-                  "'") == "Reply: New");
-  check_derived(world);
+  in_orders({{root, reply, below, edit}, {root, reply, edit, below}, {below, root, reply, edit}},
+            [&](World& world) {
+              CHECK(world.sql("SELECT comment FROM event JOIN blob ON rid=objid WHERE uuid='" +
+                              hash(below) + "'") == "Reply: New");
+              check_derived(world);
+            });
 }
 
 TEST_CASE("a reply without a thread has no title, and is not a thread for others") {
@@ -50,7 +43,7 @@ TEST_CASE("a reply without a thread has no title, and is not a thread for others
   };
   const std::string root = post("H Title\n");
   const std::string reply = post("I " + hash(root) + "\n");
-  for (const std::string& each : {root, reply}) world.put(each);
+  world.put_all({root, reply});
   CHECK(world.sql("SELECT comment FROM event JOIN blob ON rid=objid WHERE uuid='" + hash(reply) +
                   "'") == "Reply: <i>Unknown</i>");
   check_derived(world);
@@ -62,19 +55,19 @@ TEST_CASE("a reply to an artifact that is not a post has no title") {
     return finish(fmt::format("D 2021-01-03T00:00:00\nG {0}\nI {0}\nU ann\nW 2\nhi\n", hash(root)));
   };
   std::string root, after;
-  SUBCASE("of an attachment to what becomes a technote") {
+  SUBCASE("an attachment to a later technote") {
     root = finish(
         fmt::format("A a.txt {} {}\nD 2021-01-02T00:00:00\nU ann\n", kId, std::string(64, 'a')));
     after = technote("");
   }
-  SUBCASE("of a ticket") {
+  SUBCASE("a ticket change") {
     root = finish("D 2021-01-02T00:00:00\nJ title x:\\sy\nK " + kId + "\nU ann\n");
   }
-  SUBCASE("of a wiki page with a colon in its name") {
+  SUBCASE("a wiki page with a colon in its name") {
     root = finish("D 2021-01-02T00:00:00\nL x:\\sy\nU ann\nW 2\nhi\n");
   }
   const std::string reply = reply_to(root);
-  for (const std::string& each : {root, reply, after}) world.put(each);
+  world.put_all({root, reply, after});
   CHECK(world.sql("SELECT comment FROM event JOIN blob ON rid=objid WHERE uuid='" + hash(reply) +
                   "'") == "Reply: <i>Unknown</i>");
   check_derived(world);
@@ -84,9 +77,9 @@ TEST_CASE("an edit that arrives before its control artifact shows on it") {
   World world;
   const std::string edited = control(1, "nothing", "+closed x");
   const std::string edit = control(2, edited, "+comment better");
-  // Named first, and so looked at first.
+  // A phantom first, so that it is processed first.
   world.receive([&](Receipt& receipt) { REQUIRE(receipt.add_phantom(name_of(edited), false)); });
-  for (const std::string& each : {edit, edited}) world.put(each);
+  world.put_all({edit, edited});
   CHECK(world.sql("SELECT ecomment FROM event WHERE ecomment IS NOT NULL") == "better");
   check_derived(world);
 }
@@ -101,38 +94,33 @@ TEST_CASE("with plain data as primary parent a merge parent keeps its time") {
   const std::string merged = check_in("merged", "00.427", "");
   const std::string child =
       check_in("child", "00", fmt::format("P {} {}\n", hash(data), hash(merged)));
-  SUBCASE("where the merged one is there first") {
-    for (const std::string& each : {data, merged, child}) world.put(each);
+  SUBCASE("the merged one arrives first") {
+    world.put_all({data, merged, child});
   }
-  SUBCASE("where it is the last") {
-    for (const std::string& each : {child, data, merged}) world.put(each);
+  SUBCASE("it arrives last") {
+    world.put_all({child, data, merged});
   }
-  SUBCASE("where it is named last") {
+  SUBCASE("it is announced last") {
     world.receive([&](Receipt& receipt) {
       for (const std::string& each : {child, merged}) {
         REQUIRE(receipt.add_phantom(name_of(each), false));
       }
     });
-    for (const std::string& each : {data, merged, child}) world.put(each);
+    world.put_all({data, merged, child});
   }
   CHECK(world.sql("SELECT count(*) FROM event WHERE mtime<>omtime") == "0");
   check_derived(world);
 }
 
 TEST_CASE("a colour of an attachment to a technote shows, in any order of arrival") {
-  World world;
   const std::string note = technote("");
   const std::string attachment = finish(
       fmt::format("A a.txt {} {}\nD 2021-01-02T00:00:00\nU ann\n", kId, std::string(64, 'a')));
   const std::string colour = control(1, attachment, "+bgcolor #aabbcc");
-  SUBCASE("before both") {
-    for (const std::string& each : {colour, attachment, note}) world.put(each);
-  }
-  SUBCASE("between them") {
-    for (const std::string& each : {note, colour, attachment}) world.put(each);
-  }
-  CHECK(world.sql("SELECT count(*) FROM event WHERE bgcolor IS NOT NULL") == "1");
-  check_derived(world);
+  in_orders({{colour, attachment, note}, {note, colour, attachment}}, [&](World& world) {
+    CHECK(world.sql("SELECT count(*) FROM event WHERE bgcolor IS NOT NULL") == "1");
+    check_derived(world);
+  });
 }
 
 TEST_CASE("a branch that is known before the parent does not make the parent a leaf") {
@@ -157,7 +145,7 @@ TEST_CASE("a branch that is known before the parent does not make the parent a l
   SUBCASE("a check-in's by an earlier card, which makes the parent one") {
     const std::string root = finish("C r\nD 2021-01-01T00:00:00\nU ann\n");
     const std::string made = finish("C c\nD 2021-01-02T00:00:00\nP " + hash(root) + "\nU ann\n");
-    for (const std::string& each : {control(2, made, "*branch side"), root, made}) world.put(each);
+    world.put_all({control(2, made, "*branch side"), root, made});
     CHECK(world.sql("SELECT count(*) FROM leaf") == "3");
   }
   check_derived(world);

@@ -1,5 +1,5 @@
-// Check-ins whose parents are no check-ins, documents whose earlier version is one, and names in
-// capital letters: what fossil derives from them.
+// Check-ins with parents that are not check-ins, documents with such an earlier version, and hashes
+// in upper case: our tables equal fossil's.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -41,17 +41,13 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// Puts ARTIFACTS one by one, in this order and in the other.
+/// Stores ARTIFACTS in this order and in reverse.
 template <typename Check>
-void in_both_orders(std::vector<std::string> artifacts, Check&& check) {
-  for (const char* order : {"as they are listed", "the last one first"}) {
-    CAPTURE(order);
-    World world;
-    for (const std::string& artifact : artifacts) world.put(artifact);
+void in_both_orders(const std::vector<std::string>& artifacts, Check&& check) {
+  in_orders({artifacts, {artifacts.rbegin(), artifacts.rend()}}, [&](World& world) {
     check(world);
     check_derived(world);
-    std::ranges::reverse(artifacts);
-  }
+  });
 }
 
 const char* const kCountMlinks = "SELECT count(*) FROM mlink";
@@ -87,19 +83,11 @@ TEST_CASE("a primary parent that is not a check-in has no files") {
 TEST_CASE("with plain data as primary parent a merge parent adds no file names, in any order") {
   const std::string merged = check_in("2021-01-02T00:00:00", file("x", hash(kB)), "");
   const std::string child = check_in("2021-01-03T00:00:00", kFiles, hash(kA) + " " + hash(merged));
-  World world;
-  SUBCASE("later") {
-    for (const std::string& each : {kA, child, merged}) world.put(each);
-  }
-  SUBCASE("later, and the data last") {
-    for (const std::string& each : {child, merged, kA}) world.put(each);
-  }
-  SUBCASE("first") {
-    for (const std::string& each : {kA, merged, child}) world.put(each);
-  }
-  CHECK(world.sql(kFileNames) == "x");
-  CHECK(world.sql(kCountMlinks) == "1");
-  check_derived(world);
+  in_orders({{kA, child, merged}, {child, merged, kA}, {kA, merged, child}}, [&](World& world) {
+    CHECK(world.sql(kFileNames) == "x");
+    CHECK(world.sql(kCountMlinks) == "1");
+    check_derived(world);
+  });
 }
 
 TEST_CASE("the parent of a check-in is shown before it, whatever its kind") {
@@ -124,7 +112,7 @@ TEST_CASE("the parent of a check-in is shown before it, whatever its kind") {
           "23:59:59.975");
   });
   World world;
-  for (const std::string& each : {parent, child}) world.put(each);
+  world.put_all({parent, child});
   world.put(control(1, parent, "+comment x"));
   check_derived(world);
   world.put(control(2, parent, "+date 2020-01-01"));
@@ -135,16 +123,16 @@ TEST_CASE("a check-in that a document names as its previous version is unchanged
   const std::string root = check_in("2021-01-01T00:00:00", kFiles, "");
   const std::string page = wiki_page("2021-01-01T00:00:00", hash(root));
   World world;
-  SUBCASE("where it comes later") {
-    for (const std::string& each : {page, root}) world.put(each);
+  SUBCASE("which arrives later") {
+    world.put_all({page, root});
   }
-  SUBCASE("where it is there first") {
-    for (const std::string& each : {root, page}) world.put(each);
+  SUBCASE("which arrives first") {
+    world.put_all({root, page});
   }
-  SUBCASE("with another one") {
+  SUBCASE("together with another") {
     const std::string other = check_in("2021-01-03T00:00:00", file("a", hash(kB)), "");
     const std::string merge = wiki_page("2021-01-04T00:00:00", hash(root) + " " + hash(other));
-    for (const std::string& each : {other, merge, root}) world.put(each);
+    world.put_all({other, merge, root});
   }
   CHECK(world.sql("SELECT count(*) FROM mlink WHERE fid=0 OR isaux") == "0");
   CHECK(world.sql("SELECT count(*) FROM event WHERE mtime<>omtime") == "0");
@@ -172,7 +160,7 @@ TEST_CASE("an edit of an earlier version shows, even if its hash sorts after the
   };
   const std::string first = version(1, "");
   const std::string edit = control(1, first, "+comment better");
-  for (const std::string& each : {version(2, hash(first)), first, edit}) world.put(each);
+  world.put_all({version(2, hash(first)), first, edit});
   CHECK(world.sql("SELECT count(*) FROM event WHERE ecomment IS NOT NULL") == "1");
   check_derived(world);
 }

@@ -1,4 +1,4 @@
-// What came since somebody looked.
+// Arrivals since a mark.
 
 #include "quarry/repository/arrivals.h"
 
@@ -35,7 +35,7 @@ ArrivalBatch after(World& world, const ArrivalMark& mark, std::size_t limit = 10
   return *batch;
 }
 
-/// The names of what BATCH tells.
+/// The names of the artifacts in BATCH.
 template <typename Batch>
 std::vector<HashName> reported_names(const Batch& batch) {
   std::vector<HashName> names;
@@ -45,7 +45,7 @@ std::vector<HashName> reported_names(const Batch& batch) {
   return names;
 }
 
-/// Notes BATCH, as whoever tells of it does.
+/// Saves the deferred rows of BATCH, as a consumer does.
 void note(World& world, const ArrivalBatch& batch) {
   auto receipt = world.repository->receive();
   REQUIRE(receipt);
@@ -53,7 +53,7 @@ void note(World& world, const ArrivalBatch& batch) {
   REQUIRE(receipt->commit());
 }
 
-/// The names of what was put by, came before MARK and is ready now; forgotten then.
+/// The names of deferred artifacts from before MARK that are ready. Forgets them.
 std::vector<HashName> ready(World& world, const ArrivalMark& mark, std::size_t limit = 100) {
   ReadyArrivals found;
   {
@@ -69,17 +69,6 @@ std::vector<HashName> ready(World& world, const ArrivalMark& mark, std::size_t l
   return reported_names(found);
 }
 
-std::string check_in(World& world, const std::string& content) {
-  return artifact::format_check_in(
-      {.comment = "some work",
-       .date = world.clock.now(),
-       .user = "bob",
-       .files = {{.name = "a.txt", .hash = name_of(content), .permission = 0, .prior = ""}},
-       .parents = {*HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"))},
-       .repository_checksum = "",
-       .tags = {}});
-}
-
 }  // namespace
 
 TEST_CASE("arrivals are reported with sender, time and timeline entry") {
@@ -88,7 +77,7 @@ TEST_CASE("arrivals are reported with sender, time and timeline entry") {
   CHECK(after(world, before).received.empty());
   CHECK(after(world, before).is_at_end);
   world.clock.advance(60000);
-  const std::string made = check_in(world, "content");
+  const std::string made = check_in_on({world.root()}, 0, {}, "content", "bob");
   world.receive([&](Receipt& receipt) {
     REQUIRE(receipt.store(whole("content")));
     REQUIRE(receipt.store(whole(made)));
@@ -107,7 +96,7 @@ TEST_CASE("arrivals are reported with sender, time and timeline entry") {
   CHECK(received.artifacts[1].kind == ArtifactKind::kCheckIn);
   REQUIRE(received.artifacts[1].entry);
   CHECK(received.artifacts[1].entry->user == "bob");
-  CHECK(received.artifacts[1].entry->comment == "some work");
+  CHECK(received.artifacts[1].entry->comment == "work of minute 0");
   CHECK(received.artifacts[1].entry->branch == "trunk");
   CHECK(batch.is_at_end);
   CHECK(after(world, batch.mark).received.empty());
@@ -202,7 +191,7 @@ TEST_CASE("arrivals are reported with their kind") {
 
 TEST_CASE("a former phantom belongs to the request that brought its content") {
   World world;
-  const std::string made = check_in(world, "content");
+  const std::string made = check_in_on({world.root()}, 0, {}, "content", "bob");
   world.put(made);
   const ArrivalMark before = end_of(world);
   world.put("content");
@@ -216,10 +205,8 @@ TEST_CASE("waiting and private artifacts are reported later, shunned ones never"
   for (int line = 0; line < 100; ++line) source += "line " + std::to_string(line) + "\n";
   const std::string target = source + "one more\n";
   const std::string change = artifact::delta_create(source, target);
-  Arrival secret = whole("secret");
-  secret.is_private = true;
   world.receive([&](Receipt& receipt) {
-    REQUIRE(receipt.store(secret));
+    REQUIRE(receipt.store(private_one("secret")));
     REQUIRE(receipt.store(whole("bad")));
     REQUIRE(receipt.store(delta(name_of(target), name_of(source), change)));
     REQUIRE(receipt.store(whole("good")));
@@ -245,14 +232,14 @@ TEST_CASE("waiting and private artifacts are reported later, shunned ones never"
 TEST_CASE("artifacts of a request are reported even after later requests were reported") {
   World world;
   const ArrivalMark before = end_of(world);
-  const std::string made = check_in(world, "content");
+  const std::string made = check_in_on({world.root()}, 0, {}, "content", "bob");
   world.put(made);  // and the name of "content"
   const std::string number = world.sql("SELECT max(rcvid) FROM rcvfrom");
   world.put("of another request");
   const ArrivalBatch batch = after(world, before);
   CHECK(reported_names(batch).size() == 2);
   note(world, batch);
-  // `fossil pull` goes on, with the number that it has had.
+  // `fossil pull` continues with the number that it has used before.
   const auto bring = [&](const std::string& content) {
     world.put(content);
     world.sql("UPDATE blob SET rcvid=" + number + " WHERE uuid='" +
@@ -275,9 +262,7 @@ TEST_CASE("artifacts of a request are reported even after later requests were re
 TEST_CASE("deferred artifacts that were removed are forgotten") {
   World world;
   const ArrivalMark before = end_of(world);
-  Arrival secret = whole("secret");
-  secret.is_private = true;
-  world.receive([&](Receipt& receipt) { REQUIRE(receipt.store(secret)); });
+  world.put_private("secret");
   const ArrivalBatch batch = after(world, before);
   CHECK(batch.received.empty());
   note(world, batch);
@@ -294,9 +279,7 @@ TEST_CASE("fossil's writes are reported, and its rebuild keeps the index") {
   world.repository.reset();
   REQUIRE(world.fossil("tag add v1 trunk -R " + world.file().string()));
   REQUIRE(world.fossil("rebuild " + world.file().string()));
-  auto opened = Repository::open(world.file(), {.clock = &world.clock});
-  REQUIRE(opened);
-  world.repository = std::move(*opened);
+  world.reopen();
   const ArrivalBatch batch = after(world, before);
   REQUIRE(batch.received.size() == 1);
   REQUIRE(batch.received[0].artifacts.size() == 1);

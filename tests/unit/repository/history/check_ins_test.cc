@@ -1,4 +1,4 @@
-// Where work on a branch begins.
+// The check-ins on which work begins: tips, and those found by name.
 
 #include "quarry/repository/check_ins.h"
 
@@ -14,29 +14,13 @@ using base::ErrorCode;
 
 namespace {
 
-HashName root_of(World& world) {
-  return *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
-}
-
-std::string check_in(const HashName& parent, int minute,
-                     const std::vector<artifact::CheckInText::Tag>& tags = {}) {
-  return artifact::format_check_in(
-      {.comment = "work",
-       .date = {HeldClock().now().value + std::int64_t{60000} * minute},
-       .user = "ann",
-       .files = {},
-       .parents = {parent},
-       .repository_checksum = "",
-       .tags = tags});
-}
-
 std::string control(const HashName& target, int minute, char kind, const std::string& tag) {
   return artifact::format_control({.date = {HeldClock().now().value + std::int64_t{60000} * minute},
                                    .user = "ann",
                                    .tags = {{kind, tag, target, ""}}});
 }
 
-/// ASK's answer about the world as it is now.
+/// The result of ASK in a snapshot.
 template <typename Ask>
 auto in_snapshot(World& world, Ask&& ask) {
   const auto snapshot = world.repository->snapshot();
@@ -48,16 +32,16 @@ auto in_snapshot(World& world, Ask&& ask) {
 
 TEST_CASE("a tip has its displayed time, and whether its branch has forked") {
   World world;
-  const HashName root = root_of(world);
+  const HashName root = world.root();
   const auto tip = [&] {
     return in_snapshot(world, [](CheckIns check_ins) { return check_ins.tip("trunk"); });
   };
   CHECK(tip()->name == root);
   CHECK(tip()->time == world.clock.now());
-  const HashName one = world.put(check_in(root, 1));
+  const HashName one = world.put(check_in_on({root}, 1));
   CHECK(tip()->name == one);
   CHECK(tip()->open_leaves == 1);
-  const HashName other = world.put(check_in(root, 2));
+  const HashName other = world.put(check_in_on({root}, 2));
   CHECK(tip()->name == other);
   CHECK(tip()->open_leaves == 2);
   world.put(control(other, 3, '+', "closed"));
@@ -73,9 +57,9 @@ TEST_CASE("a tip has its displayed time, and whether its branch has forked") {
 
 TEST_CASE("a check-in is found by its hash, a prefix, or a tag; other artifacts are not") {
   World world;
-  const HashName root = root_of(world);
-  const HashName one = world.put(check_in(root, 1, {{'+', "sym-v1", ""}}));
-  const HashName two = world.put(check_in(one, 2));
+  const HashName root = world.root();
+  const HashName one = world.put(check_in_on({root}, 1, {{'+', "sym-v1", ""}}));
+  const HashName two = world.put(check_in_on({one}, 2));
   const HashName file = world.put("a file");
   const auto named = [&](std::string_view name) {
     return in_snapshot(world, [&](CheckIns check_ins) { return check_ins.named(name); });
@@ -99,13 +83,12 @@ TEST_CASE("a check-in is found by its hash, a prefix, or a tag; other artifacts 
 
 TEST_CASE("private artifacts and phantoms are not found as check-ins") {
   World world;
-  const HashName root = root_of(world);
-  const std::string secret = check_in(root, 1, {{'*', "branch", "dark"}, {'+', "sym-dark", ""}});
-  const std::string missing = check_in(root, 2);
+  const HashName root = world.root();
+  const std::string secret =
+      check_in_on({root}, 1, {{'*', "branch", "dark"}, {'+', "sym-dark", ""}});
+  const std::string missing = check_in_on({root}, 2);
   world.receive([&](Receipt& receipt) {
-    Arrival arrival = whole(secret);
-    arrival.is_private = true;
-    REQUIRE(receipt.store(arrival));
+    REQUIRE(receipt.store(private_one(secret)));
     REQUIRE(receipt.add_phantom(name_of(missing), false));
   });
   const HashName names[] = {name_of(secret), name_of(missing)};
@@ -120,15 +103,15 @@ TEST_CASE("private artifacts and phantoms are not found as check-ins") {
 
 TEST_CASE("a tag of a check-in's own card is found even if it was cancelled later") {
   World world;
-  const HashName root = root_of(world);
-  const HashName one = world.put(check_in(root, 1, {{'+', "cs-1", ""}}));
-  const HashName two = world.put(check_in(one, 2));
+  const HashName root = world.root();
+  const HashName one = world.put(check_in_on({root}, 1, {{'+', "cs-1", ""}}));
+  const HashName two = world.put(check_in_on({one}, 2));
   const auto with_tag = [&] {
     return *in_snapshot(world,
                         [](CheckIns check_ins) { return check_ins.with_tag("cs-1", "ann"); });
   };
   CHECK(with_tag() == std::vector{one});
-  world.put(control(two, 3, '+', "cs-1"));  // somebody else's word
+  world.put(control(two, 3, '+', "cs-1"));  // not its own card
   CHECK(with_tag() == std::vector{one});
   world.put(control(one, 4, '-', "cs-1"));
   CHECK(with_tag() == std::vector{one});

@@ -1,4 +1,4 @@
-// What a list of repositories says of one.
+// The entry of a repository in a list.
 
 #include "quarry/repository/project_summary.h"
 
@@ -25,36 +25,19 @@ ProjectSummary summary(World& world) {
   return *open;
 }
 
-std::string summary_check_in(const artifact::HashName& parent, int minute) {
-  return artifact::format_check_in(
-      {.comment = "work",
-       .date = {HeldClock().now().value + std::int64_t{60000} * minute},
-       .user = "ann",
-       .files = {},
-       .parents = {parent},
-       .repository_checksum = "",
-       .tags = {}});
-}
-
 }  // namespace
 
 TEST_CASE("a summary has the project's name, description and newest public check-in") {
   World world;
   world.sql("INSERT INTO config(name, value, mtime) VALUES('project-description', 'all of it', 0)");
-  const auto root = *artifact::HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
-  world.put(summary_check_in(root, 5));
+  world.put(check_in_on({world.root()}, 5));
   ProjectSummary found = summary(world);
   CHECK(found.name == "test");
   CHECK(found.description == "all of it");
   REQUIRE(found.last_check_in);
   CHECK(found.last_check_in->value == world.clock.now().value + 300'000);
   CHECK(found.is_listed);
-  world.receive([&](Receipt& receipt) {
-    const std::string secret = summary_check_in(root, 9);
-    Arrival arrival = whole(secret);
-    arrival.is_private = true;
-    REQUIRE(receipt.store(arrival));
-  });
+  world.put_private(check_in_on({world.root()}, 9));
   CHECK(summary(world).last_check_in == found.last_check_in);
 }
 

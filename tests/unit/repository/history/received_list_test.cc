@@ -1,4 +1,4 @@
-// What hooks read of what came.
+// The input of hooks.
 #include "quarry/repository/received_list.h"
 
 #include <doctest/doctest.h>
@@ -41,16 +41,6 @@ class ListWorld : public World {
     REQUIRE(found);
     return *found;
   }
-  std::string check_in(const std::string& user) {
-    return artifact::format_check_in(
-        {.comment = "some work",
-         .date = clock.now(),
-         .user = user,
-         .files = {{.name = "a.txt", .hash = name_of("content"), .permission = 0, .prior = ""}},
-         .parents = {*artifact::HashName::parse(sql("SELECT uuid FROM blob WHERE rid=1"))},
-         .repository_checksum = "",
-         .tags = {}});
-  }
 };
 
 std::string hash_of(const std::string& content) {
@@ -58,23 +48,6 @@ std::string hash_of(const std::string& content) {
 }
 
 }  // namespace
-
-TEST_CASE("each artifact has a line with its kind, in order of arrival") {
-  ListWorld world;
-  const std::int64_t before = world.last();
-  const std::string made = world.check_in("bob");
-  world.receive([&](Receipt& receipt) {
-    REQUIRE(receipt.store(whole("content")));
-    REQUIRE(receipt.store(whole(made)));
-    REQUIRE(receipt.store(whole("nobody's")));
-  });
-  CHECK(world.last() == before + 1);
-  CHECK(world.lines(before, before + 1) ==
-        fmt::format("{} file a.txt\n{} check-in to trunk by bob on 2023-11-14 22:13\n{} unknown\n",
-                    hash_of("content"), hash_of(made), hash_of("nobody's")));
-  CHECK(world.lines(before + 1, before + 1).empty());
-  CHECK(world.lines(before + 1, before + 99).empty());
-}
 
 TEST_CASE("exactly the requested range of requests is listed") {
   ListWorld world;
@@ -114,7 +87,7 @@ TEST_CASE("a late hook gets the last day, counted from the last request") {
   CHECK(world.first_to_report(numbers[0]) == numbers[2]);
   CHECK(world.lines(world.first_to_report(numbers[0]), world.last()).find(hash_of("content 3")) ==
         0);
-  // Who is on time begins where he was.
+  // A hook that is not late continues where it stopped.
   CHECK(world.first_to_report(numbers[4]) == numbers[4]);
   CHECK(world.first_to_report(world.last()) == world.last());
 }

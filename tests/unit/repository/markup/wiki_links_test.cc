@@ -1,6 +1,6 @@
-#include "markup/wiki_links.h"
-
 #include <doctest/doctest.h>
+
+#include "markup/text_links.h"
 
 using quarry::repository::wiki_links;
 using Links = std::vector<std::string>;

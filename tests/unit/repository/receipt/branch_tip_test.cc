@@ -1,4 +1,4 @@
-// A landing goes on only from the tip that its maker knew.
+// A landing succeeds only on the tip that its author knows.
 
 #include <doctest/doctest.h>
 
@@ -16,27 +16,11 @@ using base::ErrorCode;
 
 namespace {
 
-HashName first_root(World& world) {
-  return *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
-}
-
-std::string check_in(const HashName& parent, int minute, const std::string& comment,
-                     const std::vector<artifact::CheckInText::Tag>& tags = {}) {
-  return artifact::format_check_in(
-      {.comment = comment,
-       .date = {HeldClock().now().value + std::int64_t{60000} * minute},
-       .user = "ann",
-       .files = {},
-       .parents = {parent},
-       .repository_checksum = "",
-       .tags = tags});
-}
-
 /// Lands CONTENT on BRANCH if its tip is TIP.
 base::Result<void> land(Repository& repository, const std::string& branch, const HashName& tip,
                         const std::string& content) {
   QUARRY_TRY_ASSIGN(Receipt receipt, repository.receive());
-  receipt.set_sender({.uid = 1, .login_nonce = {}, .address = "192.0.2.1"});
+  receipt.set_sender({.uid = 1, .address = "192.0.2.1"});
   QUARRY_TRY(receipt.require_tip(branch, tip));
   QUARRY_TRY(receipt.store(whole(content)));
   return receipt.commit();
@@ -46,7 +30,7 @@ base::Result<void> land(Repository& repository, const std::string& branch, const
 
 TEST_CASE("the second of two landings on one tip finds a conflict and changes nothing") {
   World world;
-  const HashName tip = first_root(world);
+  const HashName tip = world.root();
   auto opened = Repository::open(world.file(), {.clock = &world.clock});
   REQUIRE(opened);
   std::vector<base::Result<void>> outcomes(2);
@@ -54,7 +38,7 @@ TEST_CASE("the second of two landings on one tip finds a conflict and changes no
   const auto run = [&](Repository& repository, std::size_t number) {
     both.arrive_and_wait();
     outcomes[number] =
-        land(repository, "trunk", tip, check_in(tip, 1, "work " + std::to_string(number)));
+        land(repository, "trunk", tip, check_in_on({tip}, 1 + static_cast<int>(number)));
   };
   {
     const std::jthread other([&] { run(**opened, 1); });
@@ -74,8 +58,8 @@ TEST_CASE("the second of two landings on one tip finds a conflict and changes no
 
 TEST_CASE("earlier check-ins of the same transaction count for the tip") {
   World world;
-  const HashName root = first_root(world);
-  const std::string first = check_in(root, 1, "first");
+  const HashName root = world.root();
+  const std::string first = check_in_on({root}, 1);
   world.receive([&](Receipt& receipt) {
     REQUIRE(receipt.require_tip("trunk", root));
     REQUIRE(receipt.store(whole(first)));
@@ -88,9 +72,9 @@ TEST_CASE("earlier check-ins of the same transaction count for the tip") {
 
 TEST_CASE("the tip of a branch with two leaves is the newest open one") {
   World world;
-  const HashName root = first_root(world);
-  const HashName older = world.put(check_in(root, 1, "older"));
-  const HashName newer = world.put(check_in(root, 2, "newer"));
+  const HashName root = world.root();
+  const HashName older = world.put(check_in_on({root}, 1));
+  const HashName newer = world.put(check_in_on({root}, 2));
   const auto is_tip = [&](const HashName& name) {
     auto receipt = world.repository->receive();
     REQUIRE(receipt);
@@ -106,16 +90,16 @@ TEST_CASE("the tip of a branch with two leaves is the newest open one") {
 
 TEST_CASE("landing on a closed or missing branch fails") {
   World world;
-  const HashName root = first_root(world);
-  const std::string ended = check_in(
-      root, 1, "side", {{'*', "branch", "side"}, {'*', "sym-side", ""}, {'+', "closed", ""}});
+  const HashName root = world.root();
+  const std::string ended =
+      check_in_on({root}, 1, {{'*', "branch", "side"}, {'*', "sym-side", ""}, {'+', "closed", ""}});
   world.put(ended);
   const auto closed =
-      land(*world.repository, "side", name_of(ended), check_in(name_of(ended), 2, "x"));
+      land(*world.repository, "side", name_of(ended), check_in_on({name_of(ended)}, 2));
   REQUIRE_FALSE(closed);
   CHECK(closed.error().code == ErrorCode::kConflict);
   CHECK(closed.error().message == "the branch side is closed");
-  const auto missing = land(*world.repository, "no-such", root, check_in(root, 2, "x"));
+  const auto missing = land(*world.repository, "no-such", root, check_in_on({root}, 2));
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == ErrorCode::kNotFound);
   CHECK(world.sql("SELECT count(*) FROM blob") == "2");
@@ -123,15 +107,11 @@ TEST_CASE("landing on a closed or missing branch fails") {
 
 TEST_CASE("a private check-in is not a tip") {
   World world;
-  const HashName root = first_root(world);
-  const std::string content = check_in(root, 1, "secret", {{'*', "branch", "dark"}});
-  world.receive([&](Receipt& receipt) {
-    Arrival arrival = whole(content);
-    arrival.is_private = true;
-    REQUIRE(receipt.store(arrival));
-  });
+  const HashName root = world.root();
+  const std::string content = check_in_on({root}, 1, {{'*', "branch", "dark"}});
+  world.put_private(content);
   const auto landed =
-      land(*world.repository, "dark", name_of(content), check_in(name_of(content), 2, "x"));
+      land(*world.repository, "dark", name_of(content), check_in_on({name_of(content)}, 2));
   REQUIRE_FALSE(landed);
   CHECK(landed.error().code == ErrorCode::kNotFound);
 }

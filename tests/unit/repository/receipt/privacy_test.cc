@@ -1,4 +1,4 @@
-// What is private and becomes public.
+// Private artifacts that become public.
 
 #include <doctest/doctest.h>
 
@@ -16,27 +16,16 @@ TEST_CASE("a private file in a public check-in is no longer a delta on a private
   for (int line = 0; line < 200; ++line) first += "line " + std::to_string(line) + "\n";
   const std::string second = first + "one more\n";
   const std::string change = artifact::delta_create(first, second);
-  Arrival hidden = whole(first);
-  hidden.is_private = true;
   Arrival named = delta(name_of(second), name_of(first), change);
   named.is_private = true;
-  world.receive([&](Receipt& receipt) {
-    REQUIRE(receipt.store(hidden));
-    REQUIRE(receipt.store(named));
-  });
+  world.put_private(first);
+  world.receive([&](Receipt& receipt) { REQUIRE(receipt.store(named)); });
   REQUIRE(world.sql("SELECT count(*) FROM delta") == "1");
-  world.put(artifact::format_check_in(
-      {.comment = "public work",
-       .date = world.clock.now(),
-       .user = "ann",
-       .files = {{.name = "a.txt", .hash = name_of(second), .permission = 0, .prior = ""}},
-       .parents = {*HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"))},
-       .repository_checksum = "",
-       .tags = {}}));
+  world.put(check_in_on({world.root()}, 0, {}, second));
   CHECK(world.sql("SELECT uuid FROM private JOIN blob USING(rid)") == name_of(first).str());
   CHECK(world.sql("SELECT count(*) FROM delta") == "0");
   CHECK(faults(world.file()) == "");
-  // Fossil's rebuild leaves it public, and its clone, which takes away what is private, has it.
+  // Fossil's rebuild keeps it public, and its clone, which has no private artifacts, has it.
   const std::string copy = (world.folder / "copy.fossil").string();
   REQUIRE(world.fossil("rebuild " + world.file().string()));
   CHECK(world.sql("SELECT uuid FROM private JOIN blob USING(rid)") == name_of(first).str());

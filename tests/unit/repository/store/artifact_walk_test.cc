@@ -1,4 +1,4 @@
-// Looking at every artifact with little memory, as it is for a file of many gigabytes.
+// Reading every artifact with little memory, as for a file of many gigabytes.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <pthread.h>
@@ -31,26 +31,20 @@ void fill(World& world) {
     for (const std::string& each : artifacts) REQUIRE(receipt.store(whole(each)));
   });
   Database database(world.file(), Database::Mode::kReadWrite, std::chrono::seconds(5));
-  Transaction transaction(database, Transaction::Kind::kWrite);
+  Transaction transaction(database);
   std::mt19937 random(1);
   for (std::size_t at = 1; at < artifacts.size(); ++at) {
     const std::string& source = artifacts[random() % at];
     const std::string name(name_of(artifacts[at]).str()), on(name_of(source).str());
     if (name == on) continue;
-    database
-        .query(
-            "INSERT OR IGNORE INTO delta SELECT a.rid, b.rid FROM blob AS a, blob AS b"
-            " WHERE a.uuid=?1 AND b.uuid=?2")
-        .bind(1, name)
-        .bind(2, on)
-        .run();
+    database.execute(
+        "INSERT OR IGNORE INTO delta SELECT a.rid, b.rid FROM blob AS a, blob AS b"
+        " WHERE a.uuid=?1 AND b.uuid=?2",
+        name, on);
     if (database.changes() == 0) continue;
     const std::string bytes =
         artifact::blob_compress(artifact::delta_create(source, artifacts[at]));
-    database.query("UPDATE blob SET content=?1 WHERE uuid=?2")
-        .bind_blob(1, bytes)
-        .bind(2, name)
-        .run();
+    database.execute("UPDATE blob SET content=?1 WHERE uuid=?2", Blob{bytes}, name);
   }
   transaction.commit();
 }
@@ -152,11 +146,8 @@ TEST_CASE("a stored artifact is verified, however large it is") {
     const HashName name = HashName::of(artifact::HashAlgorithm::kSha1, large);
     const std::string bytes = artifact::blob_compress(large);
     Database database(world.file(), Database::Mode::kReadWrite, std::chrono::seconds(5));
-    database.query("INSERT INTO blob(rcvid,size,uuid,content) VALUES(1,?1,?2,?3)")
-        .bind(1, static_cast<std::int64_t>(large.size()))
-        .bind(2, name.str())
-        .bind_blob(3, bytes)
-        .run();
+    database.execute("INSERT INTO blob(rcvid,size,uuid,content) VALUES(1,?1,?2,?3)", large.size(),
+                     name.str(), Blob{bytes});
   }
   OpenOptions options;
   options.max_artifact_size = 999;

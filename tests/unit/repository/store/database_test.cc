@@ -68,7 +68,7 @@ TEST_CASE("the end of a transaction is not interrupted") {
   // As often as there are looks, at whichever step they come.
   for (int i = 0; i < 600; ++i) {
     database.interrupt_when({});
-    Transaction transaction(database, Transaction::Kind::kWrite);
+    Transaction transaction(database);
     database.query("DELETE FROM t").run();
     database.query("INSERT INTO t VALUES(1)").run();
     database.interrupt_when([] { return true; });
@@ -76,7 +76,7 @@ TEST_CASE("the end of a transaction is not interrupted") {
     database.interrupt_when({});
     CHECK(rows() == 1);
     {
-      Transaction undone(database, Transaction::Kind::kWrite);
+      Transaction undone(database);
       database.query("DELETE FROM t").run();
       database.interrupt_when([] { return true; });
     }
@@ -101,5 +101,6 @@ TEST_CASE("an error that a client sees does not contain the file's path") {
   CHECK(error(SQLITE_TOOBIG).code == ErrorCode::kLimit);
   CHECK(error(SQLITE_TOOBIG).message == "what");
   CHECK(error(SQLITE_READONLY).code == ErrorCode::kReadOnly);
-  CHECK(error(SQLITE_READONLY).message == "/secret/x: no right to write it, or its folder (what)");
+  CHECK(error(SQLITE_READONLY).message ==
+        "/secret/x: no permission to write the file or its folder (what)");
 }

@@ -1,5 +1,5 @@
 // Several processes with guarded connections, and one at a time of another program without, that
-// commit, read, checkpoint and are killed: what was acknowledged is there, and the file is sound.
+// commit, read, checkpoint and are killed: no acknowledged commit is lost, and the file is intact.
 //
 //   QUARRY_TEST_SECONDS   how long (2)
 //   QUARRY_TEST_SEED      1

@@ -1,4 +1,4 @@
-// Repositories of a schema that nobody here knows: everything stays as it is.
+// Repositories with an unknown schema are left unchanged.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -37,8 +37,9 @@ TEST_CASE("a repository of a later Fossil is refused with a reason, and unchange
       "PRAGMA wal_checkpoint(TRUNCATE)");
   const std::string before = bytes_of(path);
   const std::string why = fmt::format(
-      "{}: a later Fossil has changed its tables: its aux-schema is \"2027-05-01\", and "
-      "\"2015-01-24\" is the last that is known here",
+      "{}: upgraded by a later Fossil: its aux-schema is \"2027-05-01\", and the latest supported "
+      "one "
+      "is \"2015-01-24\"",
       path.string());
   {
     const auto opened = Repository::open(path);
@@ -56,7 +57,7 @@ TEST_CASE("a repository of a later Fossil is refused with a reason, and unchange
   CHECK(bytes_of(path) == before);
 }
 
-TEST_CASE("old repositories are accepted whatever schema they name, or none") {
+TEST_CASE("old repositories are accepted with any schema name, or none") {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder / "old.fossil";
   REQUIRE(init(path, {.project_name = "x", .user = "s", .password = "pw"}).has_value());

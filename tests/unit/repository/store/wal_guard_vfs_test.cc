@@ -1,5 +1,5 @@
-// The guard under real connections: the race that loses commits is replayed without luck, and all
-// that SQLite asks for in random work is held against the rules.
+// The guard under real connections: the race that loses commits is replayed deterministically, and
+// all lock requests of SQLite in random work are checked against the rules.
 //
 //   QUARRY_TEST_LOCK_CALLS   150 times as many as are recorded (2,000,000)
 #include "store/wal_guard_vfs.h"
@@ -82,7 +82,7 @@ struct Race {
 
 /// One connection commits while the checkpoint of another has read the log's header and not looked
 /// yet how far it was copied; the log was copied whole before, so that the commit resets it.
-/// IS_BUSY: until then somebody else has the write lock.
+/// IS_BUSY: another connection holds the write lock until then.
 Race race(WatchedVfs& watched, const char* checkpointing, const char* committing, int mode,
           bool is_busy = false) {
   const TemporaryFolder folder;
@@ -146,7 +146,7 @@ TEST_CASE("a commit during a checkpoint is lost by an old SQLite, but not with t
       CAPTURE(checkpointing);
       CAPTURE(committing);
       const Race done = race(watched, checkpointing, committing, mode, is_busy);
-      CHECK(done.acknowledged >= 51);  // what comes in between may be refused as busy
+      CHECK(done.acknowledged >= 51);  // the commit in between may fail as busy
       CHECK(done.left == done.acknowledged);
       CHECK(done.is_sound);
     }

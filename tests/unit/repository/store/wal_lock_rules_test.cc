@@ -174,18 +174,18 @@ TEST_CASE("a connection keeps the rules even with requests in random order") {
 TEST_CASE("a passive checkpoint also takes the write lock, and releases it") {
   GuardedAndOther two;
   auto& [monitor, table, below, locks] = two;
-  SUBCASE("where it is free") {
+  SUBCASE("if it is free") {
     CHECK(locks.take(kCheckpointByte, SQLITE_BUSY, below) == SQLITE_OK);
     CHECK(table.exclusive(0) == 0b11);
     CHECK(locks.take(kFirstReaderByte, SQLITE_BUSY, below) == SQLITE_OK);
   }
-  SUBCASE("where another one writes: nothing is copied") {
+  SUBCASE("if another connection writes, nothing is copied") {
     REQUIRE(table.lock(1, kWriteByte, true) == SQLITE_OK);
     CHECK(locks.take(kCheckpointByte, SQLITE_BUSY, below) == SQLITE_OK);
     CHECK(locks.take(kFirstReaderByte, SQLITE_BUSY, below) == SQLITE_BUSY);
     CHECK(locks.take({4, 1}, SQLITE_BUSY, below) == SQLITE_BUSY);
   }
-  SUBCASE("and hands it over to who asks for it after all") {
+  SUBCASE("and keeps it for a later request") {
     CHECK(locks.take(kCheckpointByte, SQLITE_BUSY, below) == SQLITE_OK);
     CHECK(locks.take(kWriteByte, SQLITE_BUSY, below) == SQLITE_OK);
     below.unlock(kWriteByte);
@@ -209,12 +209,12 @@ TEST_CASE("a reset also takes the checkpoint lock, and is refused if that is not
     locks.released(kResetBytes, below);
     CHECK(table.exclusive(0) == kWriteByte.mask());
   }
-  SUBCASE("another one's checkpoint is under way") {
+  SUBCASE("another checkpoint is running") {
     REQUIRE(table.lock(1, kCheckpointByte, true) == SQLITE_OK);
     CHECK(locks.take(kResetBytes, SQLITE_BUSY, below) == SQLITE_BUSY);
     CHECK(table.exclusive(0) == kWriteByte.mask());
   }
-  SUBCASE("somebody reads: the checkpoint lock is given back at once") {
+  SUBCASE("a reader is active: the checkpoint lock is released at once") {
     REQUIRE(table.lock(1, {5, 1}, false) == SQLITE_OK);
     CHECK(locks.take(kResetBytes, SQLITE_BUSY, below) == SQLITE_BUSY);
     CHECK(table.exclusive(0) == kWriteByte.mask());

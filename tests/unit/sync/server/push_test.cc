@@ -210,7 +210,7 @@ TEST_CASE("a delta on itself is an error of the client") {
                       artifact::blob_compress(delta))}) {
       CAPTURE(card);
       CHECK(world.error_as("i", kPushCard + card) ==
-            fmt::format("artifact {}: its delta is made from itself", name));
+            fmt::format("artifact {}: its delta is based on itself", name));
       CHECK_FALSE(world.figures().is_fault);
     }
   }
@@ -294,7 +294,7 @@ TEST_CASE("an artifact that would crash fossil is rejected") {
   const std::string cards =
       fmt::format("D 2020-01-01T00:00:00\nT +parent {}\nU w\n", world.initial());
   const std::string crashing = fmt::format("{}Z {}\n", cards, quarry::artifact::md5_hex(cards));
-  CHECK(world.error_as("i", kPushCard + file(crashing)).ends_with("fossil crashes at it"));
+  CHECK(world.error_as("i", kPushCard + file(crashing)).ends_with("which makes fossil crash"));
 }
 
 TEST_CASE("no client can make a public artifact private, nor name private ones without rights") {

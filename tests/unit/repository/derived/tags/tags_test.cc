@@ -1,15 +1,10 @@
-// Tags where fossil's rebuild decides by the order in which it looks at artifacts: here nothing
-// depends on it.
+// Tags for which fossil's rebuild decides by its order of processing, on which nothing depends
+// here.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <string>
-#include <vector>
-
 #include "derived/odd_artifacts.h"
-#include "quarry/artifact/digest.h"
 #include "store/database.h"
 #include "world.h"
 
@@ -53,15 +48,12 @@ TEST_CASE("an amendment takes precedence over an ancestor's tag, in any order of
   const std::string three = tagged_check_in("three", two, 3);
   std::vector<std::string> artifacts = {one, two, three, tag_control(2, one, {"*branch % first"}),
                                         tag_control(1, two, {"*branch % second"})};
-  std::ranges::sort(artifacts);
-  do {
-    World world;
-    for (const std::string& artifact : artifacts) world.put(artifact);
+  in_any_order(artifacts, [&](World& world) {
     CHECK(tag_of(world, one, "branch") == "2 'first'");
     CHECK(tag_of(world, two, "branch") == "2 'second'");
     CHECK(tag_of(world, three, "branch") == "2 'second'");
     CHECK(faults(world.file()) == "");
-  } while (std::ranges::next_permutation(artifacts).found);
+  });
 }
 
 TEST_CASE(
@@ -73,14 +65,11 @@ TEST_CASE(
   };
   const std::string first = at_once(made, "first"), second = at_once(made, "second");
   std::vector<std::string> artifacts = {made, owner, first, second, at_once(owner, "other")};
-  std::ranges::sort(artifacts);
   const std::string expected = hash(first) < hash(second) ? "1 'first'" : "1 'second'";
-  do {
-    World world;
-    for (const std::string& artifact : artifacts) world.put(artifact);
+  in_any_order(artifacts, [&](World& world) {
     CHECK(tag_of(world, made, "odd") == expected);
     CHECK(tag_of(world, owner, "odd") == "1 'own'");
-  } while (std::ranges::next_permutation(artifacts).found);
+  });
 }
 
 TEST_CASE("a time depends on the earliest of the close children") {
@@ -91,13 +80,10 @@ TEST_CASE("a time depends on the earliest of the close children") {
   };
   const std::string one = at("10.000", "one", ""), later = at("11.000", "later", one);
   std::vector<std::string> artifacts = {one, later, at("10.000", "same", one)};
-  std::ranges::sort(artifacts);
-  do {
-    World world;
-    for (const std::string& artifact : artifacts) world.put(artifact);
+  in_any_order(artifacts, [&](World& world) {
     CHECK(event_of(world, one, "mtime<omtime") == "1");
     check_derived(world);
-  } while (std::ranges::next_permutation(artifacts).found);
+  });
 }
 
 TEST_CASE("a row that depends on the order is counted, and any other difference is a fault") {
@@ -132,61 +118,39 @@ TEST_CASE("a check-in inherits the tags of a parent that was set by a tag") {
   std::vector<std::string> artifacts = {left, right, child,
                                         tag_control(1, child, {"+parent % " + hash(right)}),
                                         tag_control(2, left, {"*odd % value"})};
-  std::ranges::sort(artifacts);
-  do {
-    World world;
-    for (const std::string& artifact : artifacts) world.put(artifact);
+  in_any_order(artifacts, [&](World& world) {
     CHECK(tag_of(world, child, "branch") == "2 'right'");
     CHECK(tag_of(world, child, "sym-left") == "");
     CHECK(tag_of(world, child, "odd") == "");
     CHECK(faults(world.file()) == "");
-  } while (std::ranges::next_permutation(artifacts).found);
+  });
 }
 
 TEST_CASE("an inherited comment, user or date does not show on the timeline") {
-  World world;
   const std::string one = tagged_check_in("one", "", 1), two = tagged_check_in("two", one, 2);
   const std::string tags =
       tag_control(1, one, {"*comment % new\\s[deadbeef12]", "*date % 2020-01-01", "*user % zed"});
-  SUBCASE("after the check-ins") {
-    for (const std::string& each : {one, two, tags}) world.put(each);
-  }
-  SUBCASE("between them") {
-    for (const std::string& each : {one, tags, two}) world.put(each);
-  }
-  SUBCASE("before them") {
-    for (const std::string& each : {tags, two, one}) world.put(each);
-  }
-  CHECK(event_of(world, one, "ecomment||euser") == "'new [deadbeef12]zed'");
-  CHECK(event_of(world, two, "ecomment") == "NULL");
-  CHECK(event_of(world, two, "euser") == "NULL");
-  CHECK(event_of(world, two, "mtime=omtime") == "1");
-  CHECK(world.sql("SELECT count(*) FROM backlink") == "1");
-  check_derived(world);
+  in_orders({{one, two, tags}, {one, tags, two}, {tags, two, one}}, [&](World& world) {
+    CHECK(event_of(world, one, "ecomment||euser") == "'new [deadbeef12]zed'");
+    CHECK(event_of(world, two, "ecomment") == "NULL");
+    CHECK(event_of(world, two, "euser") == "NULL");
+    CHECK(event_of(world, two, "mtime=omtime") == "1");
+    CHECK(world.sql("SELECT count(*) FROM backlink") == "1");
+    check_derived(world);
+  });
 }
 
 TEST_CASE("a cancelling tag leaves nothing, with or without a value") {
-  World world;
   const std::string made = tagged_check_in("made", "", 1);
   const std::string bare = tag_control(1, made, {"-comment %", "-date %", "-user %"});
   const std::string valued = tag_control(
       1, made,
       {"-bgcolor % #aabbcc", "-comment % [deadbeef99]", "-date % 2020-01-01", "-user % zed"});
-  SUBCASE("nothing given, before it") {
-    for (const std::string& each : {bare, made}) world.put(each);
-  }
-  SUBCASE("nothing given, after it") {
-    for (const std::string& each : {made, bare}) world.put(each);
-  }
-  SUBCASE("a value given, before it") {
-    for (const std::string& each : {valued, made}) world.put(each);
-  }
-  SUBCASE("a value given, after it") {
-    for (const std::string& each : {made, valued}) world.put(each);
-  }
-  CHECK(event_of(world, made, "ecomment") == "NULL");
-  CHECK(event_of(world, made, "mtime") == "NULL");
-  check_derived(world);
+  in_orders({{bare, made}, {made, bare}, {valued, made}, {made, valued}}, [&](World& world) {
+    CHECK(event_of(world, made, "ecomment") == "NULL");
+    CHECK(event_of(world, made, "mtime") == "NULL");
+    check_derived(world);
+  });
 }
 
 TEST_CASE("a tag that would move a change to another ticket is refused") {
@@ -196,7 +160,7 @@ TEST_CASE("a tag that would move a change to another ticket is refused") {
         fmt::format("D 2021-01-01T00:00:00\nJ title t\nK {}\nU ann\n", std::string(40, digit)));
   };
   const std::string one = change('1'), two = change('2'), made = tagged_check_in("made", "", 1);
-  for (const std::string& each : {one, two, made}) world.put(each);
+  world.put_all({one, two, made});
   const std::string tag = "tkt-" + std::string(40, '2');
   world.receive([&](Receipt& receipt) {
     for (const char* kind : {"*", "+", "-"}) {

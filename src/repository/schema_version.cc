@@ -1,4 +1,4 @@
-#include "older_schema.h"
+#include "schema_version.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "newer_schema.h"
+#include "quarry/base/log.h"
+#include "repository_state.h"
 #include "store/schema.h"
 
 namespace quarry::repository {
@@ -90,7 +91,7 @@ std::vector<std::string> missing(Database& database) {
 }
 
 void add_missing(Database& database) {
-  Transaction transaction(database, Transaction::Kind::kWrite);
+  Transaction transaction(database);
   const Schema schema = read_schema(database);
   // Columns first, because indexes use them.
   for (const Column& column : kColumns) {
@@ -105,9 +106,28 @@ void add_missing(Database& database) {
 
 }  // namespace
 
+base::Result<void> check_aux_schema(const std::filesystem::path& path,
+                                    const std::optional<std::string>& aux_schema) {
+  if (!aux_schema || *aux_schema <= kAuxSchema) return {};
+  return base::fail(base::ErrorCode::kInvalid,
+                    fmt::format("{}: upgraded by a later Fossil: its aux-schema is \"{}\", and the "
+                                "latest supported one is \"{}\"",
+                                path.string(), base::printable(*aux_schema, 40), kAuxSchema));
+}
+
+base::Result<void> check_aux_schema(const std::filesystem::path& path, Database& database) {
+  if (!database.has_table("config")) return {};
+  return check_aux_schema(path,
+                          database.first_text("SELECT value FROM config WHERE name='aux-schema'"));
+}
+
+base::Result<void> Repository::check_schema() {
+  return check_aux_schema(path(), settings().get("aux-schema"));
+}
+
 std::string complete_schema(Database& database) {
   // A later schema may not need these objects.
-  if (!check_aux_schema(database)) return {};
+  if (!check_aux_schema({}, database)) return {};
   const std::vector<std::string> found = missing(database);
   if (found.empty()) return {};
   const std::string added = fmt::format("{}", fmt::join(found, ", "));
@@ -117,9 +137,9 @@ std::string complete_schema(Database& database) {
     if (!error.is_read_only()) throw;
     // Readers need nothing else.
     if (read_schema(database).contains(kDeltaIndex)) return {};
-    throw SqliteError(error.code(), fmt::format("an old repository that lacks {}, and cannot be "
-                                                "written (`fossil rebuild` brings it up to date)",
-                                                added));
+    throw SqliteError(
+        error.code(),
+        fmt::format("its old schema lacks {}, and it is read-only (run `fossil rebuild`)", added));
   }
   return added;
 }
