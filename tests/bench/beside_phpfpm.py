@@ -2,21 +2,21 @@
 
 import contextlib
 import itertools
-import os
 import re
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from measures import Results
 from support import fastcgi, process, repofile
 from support.daemon import Daemon
 from support.fossil import Fossil
 from support.phpfpm import PhpFpm, is_installed
 from support.process import Process, free_port, wait_until
+from support.servers import start_nginx, write_nginx
 
 SIDES = ("php-fpm", "quarryd")
 CHILDREN = 4
@@ -101,24 +101,13 @@ def nginx(folder: Path, pools: dict[str, Pool]) -> Iterator[int]:
     fastcgi_param SCRIPT_NAME {pool.page};
 }}
 """
-    temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
-    config = folder / "nginx.conf"
-    config.write_text(("user root;\n" if os.geteuid() == 0 else "") + f"""daemon off;
-worker_processes 1;
-pid {folder}/nginx.pid;
-events {{ worker_connections 512; }}
-http {{
-access_log off;
-{temporary}{upstreams}server {{
+    server = start_nginx(write_nginx(folder, f"""access_log off;
+{upstreams}server {{
 listen 127.0.0.1:{port};
 keepalive_requests 1000000;
 {locations}}}
-}}
-""")
-    server = Process(["nginx", "-c", config, "-p", folder, "-e", folder / "nginx-error.log"], folder / "nginx.log")
+"""), port)
     try:
-        wait_until(lambda: process.port_answers(port) or not server.is_running(), "nginx")
-        assert server.is_running(), server.output()
         yield port
     finally:
         server.stop()
@@ -135,14 +124,6 @@ def milliseconds(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return (time.perf_counter() - began) * 1000
-
-
-class Results(dict):
-    """results[measure][side]: a value for each run."""
-
-    def note(self, measure: str, side: str, value: float) -> None:
-        self.setdefault(measure, {}).setdefault(side, []).append(value)
-        print(f"  {side:8} {measure}: {value:,.2f}", file=sys.stderr)
 
 
 def measure(folder: Path, runs: int, seconds: int) -> Results:

@@ -1,5 +1,4 @@
-"""The queue beside rsyslog's: a socket in, a queue with the same parameters, a socket out on both sides, taking turns;
-and the queue by itself beside a std::deque with a mutex.
+"""The queue beside rsyslog's: a socket in, a queue with the same parameters, a socket out on both sides, taking turns.
 
 rsyslog's side is what it has that costs least, as measured: imptcp on a Unix socket with one thread, the parser for the
 old format (which looks at least), a template that is the message as it came, and omfwd by TCP, which sends 16 KiB at
@@ -20,12 +19,12 @@ import shutil
 import signal
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from measures import Results
 from support import places, process
 from support.process import Process, wait_until
 
@@ -56,14 +55,6 @@ LINES = [
     ("spill-synced", "to the disk with queue.syncqueuefiles, messages/s", "{:,.0f}"),
     ("replay-synced", "replay of that, messages/s", "{:,.0f}"),
 ]
-ALONE_LINES = [
-    ("latency-{}-1-p50", "enqueue, 1 producer, median, ns"),
-    ("latency-{}-1-p99", "the same, 99th percentile"),
-    ("latency-{}-8-p50", "enqueue, 8 producers, median, ns"),
-    ("latency-{}-8-p99", "the same, 99th percentile"),
-    ("throughput-{}-1", "1 producer, messages/s"),
-    ("throughput-{}-8", "8 producers, messages/s"),
-]
 
 
 def is_installed() -> bool:
@@ -72,14 +63,6 @@ def is_installed() -> bool:
 
 def bench_program(name: str) -> Path:
     return places.build_directory() / "tests" / "bench" / name
-
-
-class Results(dict):
-    """results[measure][side]: a value for each run."""
-
-    def note(self, measure: str, side: str, value: float) -> None:
-        self.setdefault(measure, {}).setdefault(side, []).append(value)
-        print(f"  {side:8} {measure}: {value:,.2f}", file=sys.stderr)
 
 
 class Program:
@@ -249,21 +232,4 @@ def table(results: Results) -> str:
     return "\n".join(rows)
 
 
-def measure_alone(runs: int, seconds: int) -> dict[str, int]:
-    done = subprocess.run([bench_program("spool_throughput"), "--runs", str(runs), "--messages", str(COUNT * seconds)],
-                          capture_output=True, text=True, check=True, timeout=600)
-    return json.loads(done.stdout)
-
-
-def table_alone(numbers: dict[str, int]) -> str:
-    rows = ["| | `std::deque` with a mutex | Quarry | ratio |", "| --- | ---: | ---: | ---: |"]
-    for name, title in ALONE_LINES:
-        theirs, ours = (numbers[name.format(side)] for side in ("deque", "quarry"))
-        rows.append(f"| {title} | {theirs:,} | {ours:,} | {ours / theirs:.2f} × |")
-        if f"{name}-batched".format("quarry") in numbers:
-            batched = numbers[f"{name}-batched".format("quarry")]
-            rows.append(f"| the same, 64 of them at once | | {batched:,} | {batched / theirs:.2f} × |")
-    return "\n".join(rows)
-
-
-__all__ = ["is_installed", "measure", "measure_alone", "table", "table_alone"]
+__all__ = ["is_installed", "measure", "table"]

@@ -3,15 +3,24 @@
 import re
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 from support import process, repofile, wire
 from support.servers import Launcher, Server
 
-from workload import LOGIN, PASSWORD, Workload
+from workload import LOGIN, PASSWORD, Workload, fresh_empty
 
 HERE = Path(__file__).resolve().parent
+
+
+class Results(dict):
+    """results[measure][side]: a value for each run."""
+
+    def note(self, measure: str, side: str, value: float) -> None:
+        self.setdefault(measure, {}).setdefault(side, []).append(value)
+        print(f"  {side:24} {measure}: {value:,.2f}", file=sys.stderr)
 
 
 class RawClient:
@@ -108,7 +117,6 @@ def idle_memory_mib(server: Server, field: str) -> float:
 
 
 def _pushed_into(launch: Launcher, workload: Workload) -> tuple[Path, Server]:
-    from workload import fresh_empty
     target = fresh_empty(workload, launch.kind)
     server = launch(target)
     RawClient(server.port).exchange(wire.compress(b"# hello\n"), wire.COMPRESSED)

@@ -6,7 +6,7 @@
 //               [--size N] [--syncqueuefiles on] ...
 //
 // Every parameter of the queue is an option under its name without "queue."; with a filename a
-// queue in memory is disk-assisted. Ends on SIGTERM, and prints how the queue ended.
+// queue in memory is disk-assisted. Ends on SIGTERM.
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -142,7 +142,6 @@ class Input {
   void run() {
     while (asked_to_end == 0) wait_and_read();
   }
-  std::uint64_t refused() const { return refused_; }
 
  private:
   void wait_and_read() {
@@ -164,10 +163,7 @@ class Input {
   void enqueue() {
     base::Error error;
     const std::size_t taken = queue_.enqueue(messages_, spool::Delay::kNone, &error);
-    if (taken < messages_.size()) {
-      refused_ += messages_.size() - taken;
-      fmt::print(stderr, "spool_relay: {}\n", error.message);
-    }
+    if (taken < messages_.size()) fmt::print(stderr, "spool_relay: {}\n", error.message);
     messages_.clear();
   }
 
@@ -175,7 +171,6 @@ class Input {
   spool::Queue& queue_;
   std::vector<Source> sources_;
   std::vector<spool::Message> messages_;
-  std::uint64_t refused_ = 0;
 };
 
 base::Result<void> relay(const std::string& listen, const std::string& to,
@@ -194,13 +189,7 @@ base::Result<void> relay(const std::string& listen, const std::string& to,
           [](const std::string& line) { fmt::print(stderr, "spool_relay: {}\n", line); }));
   Input input(std::move(listener), *queue);
   input.run();
-  const spool::Ending ending = queue->shutdown();
-  const spool::Statistics statistics = queue->statistics();
-  fmt::print(
-      "{{\"enqueued\": {}, \"delivered\": {}, \"saved\": {}, \"lost\": {}, \"refused\": {}, "
-      "\"da_runs\": {}}}\n",
-      statistics.enqueued, statistics.delivered, ending.saved, ending.lost, input.refused(),
-      statistics.da_runs);
+  queue->shutdown();
   return {};
 }
 
@@ -224,11 +213,6 @@ int run(int argc, char** argv) {
         std::string(parameter.description));
   }
   CLI11_PARSE(program, argc, argv);
-  if (options.worker_threads != 1) {
-    fmt::print(stderr, "spool_relay: one worker writes to the one connection\n");
-    return EXIT_FAILURE;
-  }
-
   std::signal(SIGTERM, [](int) { asked_to_end = 1; });
   const auto done = relay(listen, to, options);
   return quarry::status_of("spool_relay", done);

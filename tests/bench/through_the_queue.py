@@ -3,20 +3,25 @@
 
 import contextlib
 import os
+import random
+import shutil
 import statistics
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import beside_commit
+from made_text import Text
 from support import places, repofile
 from support.changes import Queue, Somebody, somebody, tarball
-from support.fossil import Checkout, Fossil
+from support.fossil import ADMIN, Checkout, Fossil
 from support.process import children, wait_until
 from support.servers import Launcher, Server
 
+FILES = 10
+LINES = 330  # about 10 kB
 SENDERS = 4
 WAITING = 10_000
 PATIENCE = 120.0  # seconds
@@ -48,8 +53,37 @@ def new_repository(fossil: Fossil, place: Path) -> Path:
     return repository
 
 
+def versions(seed: int) -> Iterator[dict[str, str]]:
+    """New versions of all files, each with one changed line."""
+    text = Text(random.Random(seed))
+    files = {f"src/made_{number}.c": text.lines(LINES) for number in range(FILES)}
+    while True:
+        for lines in files.values():
+            lines[text.random.randrange(LINES)] = text.lines(1)[0]
+        yield {name: b"".join(lines).decode() for name, lines in files.items()}
+
+
+def commits_per_second(fossil: Fossil, repository: Path, folder: Path, count: int) -> float:
+    """Of `fossil commit` in a checkout."""
+    checkout = Checkout(fossil, repository, folder)
+    seconds = 0.0
+    made = versions(1)
+    for number in range(count + 1):
+        files = next(made)
+        for name, content in files.items():
+            checkout.write(name, content)
+        if number == 0:
+            checkout("add", *files)
+        began = time.monotonic()
+        checkout.commit(f"version {number}", "--user-override", ADMIN)
+        seconds += time.monotonic() - began if number > 0 else 0
+    checkout("close", "--force")
+    shutil.rmtree(folder)
+    return count / seconds
+
+
 def bodies(count: int) -> list[bytes]:
-    made = beside_commit.versions(3)
+    made = versions(3)
     return [tarball({name: text.encode() for name, text in next(made).items()}, comment=f"version {number}")
             for number in range(count)]
 
@@ -171,7 +205,7 @@ def measure(folder: Path, runs: int, seconds: int) -> Figures:
             times += milliseconds_to_land(server, writer, repository, 4 * seconds)
             beside = place / f"commits-{run}.fossil"
             fossil.new(beside)
-            commits.append(beside_commit.commits_per_second(fossil, beside, "trunk", place / "work", 4 * seconds))
+            commits.append(commits_per_second(fossil, beside, place / "work", 4 * seconds))
             print(f"  commits {commits[-1]:.1f}/s, landed {landed[-1]:.0f}/s, one {statistics.median(times):.1f} ms",
                   file=sys.stderr)
         server.stop()
@@ -186,7 +220,7 @@ def table(figures: Figures) -> str:
         return f"{statistics.median(values):.1f} | {sorted(values)[int(0.95 * len(values))]:.1f}"
 
     return "\n".join([
-        f"| check-ins of {beside_commit.FILES} files of 10 kB on one branch | a second | ratio |", "| --- | ---: | ---: |",
+        f"| check-ins of {FILES} files of 10 kB on one branch | a second | ratio |", "| --- | ---: | ---: |",
         f"| `fossil commit`, one by one | {figures.commits:.1f} | |",
         f"| through the whole queue, sent by {SENDERS} at once | {figures.landed:.0f} |"
         f" {figures.landed / figures.commits:.1f} × |", "",

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from measures import Results
 from support import repofile
 from support.process import Process, free_port, port_answers, wait_until
-from support.servers import Launcher, Server, disable_backoffice
+from support.servers import Launcher, Server, disable_backoffice, start_nginx, write_nginx
 from workload import Workload
 
 HERE = Path(__file__).resolve().parent
@@ -27,14 +28,6 @@ LINES = [
     ("plain", "the same, not compressed", ("`fossil server`", "quarryd"), "{:,.0f}"),
     ("made", "the same for who is logged in (made each time), behind nginx", ("`fossil server --scgi`", "quarryd"), "{:,.0f}"),
 ]
-
-
-class Results(dict):
-    """results[measure][side]: a value for each run."""
-
-    def note(self, measure: str, side: str, value: float) -> None:
-        self.setdefault(measure, {}).setdefault(side, []).append(value)
-        print(f"  {side:24} {measure}: {value:,.2f}", file=sys.stderr)
 
 
 def wrk(url: str, seconds: int, connections: int, *headers: str) -> str:
@@ -59,22 +52,16 @@ def scgi_behind_nginx(workload: Workload, folder: Path) -> Iterator[str]:
     path = repofile.copy(workload.served, folder / "served.fossil")
     disable_backoffice(path)
     pages, port = free_port(), free_port()
-    config = folder / "nginx.conf"
-    config.write_text(f"""daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/errors; user root;
-events {{ worker_connections 512; }}
-http {{ access_log off; scgi_temp_path {folder}/scgi; client_body_temp_path {folder}/body; fastcgi_temp_path {folder}/f;
-  proxy_temp_path {folder}/p; uwsgi_temp_path {folder}/u;
-  server {{ listen 127.0.0.1:{port}; location / {{ scgi_pass 127.0.0.1:{pages};
-    scgi_param SCGI 1; scgi_param REQUEST_METHOD $request_method; scgi_param REQUEST_URI $request_uri; scgi_param SCRIPT_NAME "";
-    scgi_param PATH_INFO $uri; scgi_param QUERY_STRING $query_string; scgi_param CONTENT_LENGTH $content_length;
-    scgi_param REMOTE_ADDR $remote_addr; scgi_param HTTP_HOST $host:$server_port; }} }} }}
-""")
     running = [Process(["fossil", "server", "--nojail", "--localhost", "--scgi", "--port", pages, path], folder / "log",
                        env=workload.fossil.environment)]
     try:
         wait_until(lambda: port_answers(pages), "fossil server --scgi")
-        running.append(Process(["nginx", "-c", config, "-p", folder, "-e", folder / "errors"], folder / "nginx.log"))
-        wait_until(lambda: port_answers(port), "nginx")
+        running.append(start_nginx(write_nginx(folder, f"""access_log off;
+server {{ listen 127.0.0.1:{port}; location / {{ scgi_pass 127.0.0.1:{pages};
+  scgi_param SCGI 1; scgi_param REQUEST_METHOD $request_method; scgi_param REQUEST_URI $request_uri; scgi_param SCRIPT_NAME "";
+  scgi_param PATH_INFO $uri; scgi_param QUERY_STRING $query_string; scgi_param CONTENT_LENGTH $content_length;
+  scgi_param REMOTE_ADDR $remote_addr; scgi_param HTTP_HOST $host:$server_port; }} }}
+"""), port))
         yield f"http://127.0.0.1:{port}"
     finally:
         for each in reversed(running):

@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from support import phpfpm, places, process, repofile, servers, wire
+from support import phpfpm, places, repofile, servers, wire
 from support.pool import FORMATS, PAGES, WORKERS, counted
 from support.process import Process, free_port, wait_until
 
@@ -242,21 +242,14 @@ def test_prometheus_scrapes_the_page(start_pool, tmp_path):
 def test_sample_location_of_nginx_shows_the_page_to_this_machine(start_pool, tmp_path):
     pool = start_pool()
     port = free_port()
-    sample = places.nginx_sample().read_text()
-    lines = sample.splitlines()
+    lines = places.nginx_sample().read_text().splitlines()
     begin = next(i for i, line in enumerate(lines) if line.strip() == "# location = /status {")
     end = next(i for i in range(begin, len(lines)) if lines[i].strip() == "# }")
-    location = [line.replace("# ", "", 1) for line in lines[begin:end + 1]]
-    assert any("deny all" in line for line in location)
-    config = servers.write_nginx_config(tmp_path, port, pool.socket)
-    written = (tmp_path / "quarry.conf").read_text()
     commented = "\n".join(lines[begin:end + 1])
-    assert commented in written
-    (tmp_path / "quarry.conf").write_text(written.replace(commented, "\n".join(location)))
-    nginx = Process(["nginx", "-c", config, "-p", tmp_path, "-e", tmp_path / "nginx-error.log"], tmp_path / "nginx.log")
+    location = commented.replace("# ", "")
+    assert "deny all" in location
+    nginx = servers.start_nginx(servers.write_nginx_config(tmp_path, port, pool.socket, {commented: location}), port)
     try:
-        wait_until(lambda: process.port_answers(port) or not nginx.is_running(), "nginx")
-        assert nginx.is_running(), nginx.output()
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("GET", "/status?json&full")
         response = connection.getresponse()

@@ -149,13 +149,11 @@ class Launcher:
         server = self._remember(Server(self.kind, port, target, folder, main))
         wait_for(server, lambda: process.socket_answers(pool_socket) and server.is_complete())
         if self.kind == "nginx":
-            config = write_nginx_config(folder, port, pool_socket)
-            command = ["nginx", "-c", config, "-p", folder, "-e", folder / "nginx-error.log"]
+            server.front = start_nginx(write_nginx_config(folder, port, pool_socket), port)
         else:
-            command = ["apache2", "-f", write_apache_config(folder, port, pool_socket), "-D", "FOREGROUND"]
-        server.front = Process(command, folder / f"{self.kind}.log")
-        wait_until(lambda: process.port_answers(port) or not server.front.is_running(), self.kind)
-        assert server.front.is_running(), server.front.output()
+            server.front = Process(["apache2", "-f", write_apache_config(folder, port, pool_socket), "-D", "FOREGROUND"],
+                                   folder / "apache.log")
+            wait_for_front(server.front, port)
         return server
 
 
@@ -199,17 +197,14 @@ def gateway_arguments(target: Path, folder: Path, port: int, workers: int, setti
     return ["--config", config]
 
 
-def write_nginx_config(folder: Path, port: int, pool_socket: Path) -> Path:
-    """The sample configuration with its addresses replaced and nothing else, in the least that nginx
-    needs around it. Returns the file to start nginx with."""
-    text = places.nginx_sample().read_text()
-    for sample, ours in (("unix:/run/quarry/www.sock", f"unix:{pool_socket}"),
-                         ("    listen 80;", f"    listen 127.0.0.1:{port};")):
-        assert text.count(sample) == 1, f"{sample} is not once in {places.nginx_sample()}"
-        text = text.replace(sample, ours)
-    (folder / "quarry.conf").write_text(text)
-    temporary = "".join(f"    {kind}_temp_path {folder}/{kind};\n"
-                        for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
+def wait_for_front(front: Process, port: int) -> None:
+    wait_until(lambda: process.port_answers(port) or not front.is_running(), "the web server")
+    assert front.is_running(), front.output()
+
+
+def write_nginx(folder: Path, http: str) -> Path:
+    """A configuration of nginx in FOLDER with HTTP in its http block. Returns the file."""
+    temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
     config = folder / "nginx.conf"
     config.write_text(("user root;\n" if os.geteuid() == 0 else "") + f"""daemon off;
 worker_processes 1;
@@ -217,21 +212,40 @@ pid {folder}/nginx.pid;
 error_log {folder}/nginx-error.log info;
 events {{ worker_connections 512; }}
 http {{
-    access_log {folder}/nginx-access.log;
-{temporary}    include {folder}/quarry.conf;
-}}
+{temporary}{http}}}
 """)
     return config
 
 
-def write_apache_config(folder: Path, port: int, pool_socket: Path) -> Path:
-    """The same for Apache."""
-    text = places.apache_sample().read_text()
-    for sample, ours in (("unix:/run/quarry/www.sock|", f"unix:{pool_socket}|"),
-                         ("<VirtualHost *:80>", f"<VirtualHost 127.0.0.1:{port}>")):
-        assert text.count(sample) == 1, f"{sample} is not once in {places.apache_sample()}"
-        text = text.replace(sample, ours)
+def start_nginx(config: Path, port: int) -> Process:
+    """Starts nginx, and waits until it listens on PORT."""
+    folder = config.parent
+    nginx = Process(["nginx", "-c", config, "-p", folder, "-e", folder / "nginx-error.log"], folder / "nginx.log")
+    wait_for_front(nginx, port)
+    return nginx
+
+
+def write_nginx_config(folder: Path, port: int, pool_socket: Path, more: dict[str, str] | None = None) -> Path:
+    """The sample configuration with its addresses replaced, MORE, and nothing else, in the minimum that nginx needs around it.
+    Returns the file to start nginx with."""
+    write_sample_config(places.nginx_sample(), folder, {"unix:/run/quarry/www.sock": f"unix:{pool_socket}",
+                                                        "    listen 80;": f"    listen 127.0.0.1:{port};", **(more or {})})
+    return write_nginx(folder, f"access_log {folder}/nginx-access.log;\ninclude {folder}/quarry.conf;\n")
+
+
+def write_sample_config(sample: Path, folder: Path, replaced: dict[str, str]) -> None:
+    """FOLDER/quarry.conf: the sample configuration of a web server with its addresses REPLACED and nothing else."""
+    text = sample.read_text()
+    for theirs, ours in replaced.items():
+        assert text.count(theirs) == 1, f"{theirs} is not once in {sample}"
+        text = text.replace(theirs, ours)
     (folder / "quarry.conf").write_text(text)
+
+
+def write_apache_config(folder: Path, port: int, pool_socket: Path) -> Path:
+    """The sample configuration, in the minimum that Apache needs around it. Returns the file to start it with."""
+    write_sample_config(places.apache_sample(), folder, {"unix:/run/quarry/www.sock|": f"unix:{pool_socket}|",
+                                                         "<VirtualHost *:80>": f"<VirtualHost 127.0.0.1:{port}>"})
     modules = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in (
         "mpm_event", "authz_core", "setenvif", "proxy", "proxy_fcgi"))
     config = folder / "apache.conf"
