@@ -219,14 +219,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
 
 @pytest.fixture
 def start_pool(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable[..., Pool]]:
-    """Call it with settings to have the repository `fresh` served, with its status page."""
+    """Call it with directives to serve the repository `fresh` with a status page."""
     started = []
 
-    def begin(settings: dict[str, str] | None = None, listen: str = "") -> Pool:
-        started.append(Pool(tmp_path, fresh, fossil, PAGES if settings is None else settings, listen))
+    def begin(pool: dict[str, object] | None = None) -> Pool:
+        started.append(Pool(tmp_path / "pool", fresh, PAGES if pool is None else pool, env=fossil.environment))
         return started[-1]
     yield begin
     for pool in started:
+        assert pool.main.is_running(), f"quarryd died:\n{pool.log()[-3000:]}"
         pool.stop()
 
 

@@ -69,6 +69,7 @@ def uncomment(path: Path) -> None:
 
 
 def test_dump_is_a_configuration_that_gives_the_same_dump(samples, tmp_path):
+    assert dump(samples), "as they are"
     uncomment(samples)
     uncomment(samples.parent / "pool.d" / "www.conf")
     first = dump(samples)
@@ -93,15 +94,6 @@ def test_wrong_configuration_is_not_dumped(plain):
     done = quarryd("--config", plain, "-tt")
     assert done.returncode == 1 and not done.stdout
     assert f"{plain}:" in done.stderr
-
-
-def test_dump_needs_a_configuration_file(fresh):
-    assert quarryd("--serve", fresh, "-tt").returncode == 2
-
-
-def test_sample_files_are_right(samples):
-    done = quarryd("--config", samples, "--test")
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("section", ["global", "http", "www"])

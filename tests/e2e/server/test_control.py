@@ -16,7 +16,6 @@ from support import daemon, fastcgi, places, process
 from support.pool import state_of, stopped
 from support.process import Process, wait_until
 from support.program import quarry
-from test_pools import seconds_of_processor
 
 NOBODY = 65534
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="becomes somebody else")
@@ -340,10 +339,10 @@ def test_two_hundred_silent_clients_keep_nobody_out_and_cost_nothing(watched):
     try:
         assert document(server.control)["pid"] == server.main.pid
         assert len(os.listdir(f"/proc/{server.main.pid}/fd")) <= 64
-        before = seconds_of_processor(server.main.pid)
+        before = daemon.processor_seconds(server.main.pid)
         for each in silent:
             assert heard(each) == b""
-        assert seconds_of_processor(server.main.pid) - before < 1, "it waits for clients, it does not spin"
+        assert daemon.processor_seconds(server.main.pid) - before < 1, "it waits for clients, it does not spin"
     finally:
         for each in silent:
             each.close()

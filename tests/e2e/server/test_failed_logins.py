@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from support import places, repofile, wire
-from support.logs import LINE, Starter
+from support.logs import LINE
 from support.process import wait_until
 
 FILTER = places.TOP / "conf" / "fail2ban" / "filter.d" / "quarry.conf"
@@ -20,16 +20,8 @@ NOTHING = b"# nothing\n"
 is_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 
 
-@pytest.fixture
-def start(fresh, tmp_path, fossil):
-    starter = Starter(tmp_path, fresh, fossil.environment)
-    yield starter
-    for server in starter.started:
-        server.stop()
-
-
 def log_of(server) -> list[re.Match]:
-    return [LINE.fullmatch(line) for line in server.main.output().splitlines()]
+    return [LINE.fullmatch(line) for line in server.log().splitlines()]
 
 
 def told(server, part: str) -> re.Match:
@@ -71,7 +63,7 @@ NAMES = {
 
 
 def test_failed_login_is_told_with_address_and_name(start, fresh):
-    server = start(pool={"sync.login_failures": "0"})
+    server = start({"sync.login_failures": "0"})
     for name in filter(None, NAMES):
         assert b"error login\\sfailed" in log_in(server, name, path='/"x')
         line = told(server, f'for "{NAMES[name]}": ')
@@ -83,7 +75,7 @@ def test_failed_login_is_told_with_address_and_name(start, fresh):
 
 
 def test_login_that_is_not_looked_at_is_told_otherwise(start):
-    server = start(pool={"sync.login_failures": "1"})
+    server = start({"sync.login_failures": "1"})
     log_in(server, "ann")
     log_in(server, "ann")
     line = told(server, "too many failed logins")
@@ -95,7 +87,7 @@ def test_right_password_elsewhere_gives_no_more_guesses(start, fresh, tmp_path):
     folder.mkdir()
     for name in ("own", "other"):
         shutil.copy(fresh, folder / f"{name}.fossil")
-    server = start(pool={"repositories": str(folder), "repository": [], "sync.login_failures": "2"})
+    server = start({"repositories": folder, "repository": None, "sync.login_failures": "2"})
     secret = str(repofile.value(fresh, "SELECT pw FROM user WHERE login='writer'"))
     replies = []
     for _ in range(6):
@@ -107,8 +99,8 @@ def test_right_password_elsewhere_gives_no_more_guesses(start, fresh, tmp_path):
 
 def test_no_secret_is_in_any_log(start, fresh, tmp_path):
     access = tmp_path / "access.log"
-    server = start({"log_level": "debug"}, {"access.log": str(access), "sync.login_failures": "0",
-                                            "access.format": '"%R %m %r%Q%q %s %u %{HTTP_COOKIE}e %{HTTP_AUTHORIZATION}e"'})
+    server = start({"access.log": access, "sync.login_failures": "0",
+                    "access.format": '"%R %m %r%Q%q %s %u %{HTTP_COOKIE}e %{HTTP_AUTHORIZATION}e"'}, settings={"log_level": "debug"})
     secret = str(repofile.value(fresh, "SELECT pw FROM user WHERE login='writer'"))
     rest = NOTHING
     for proof in (secret, "0" * 40):
@@ -116,7 +108,7 @@ def test_no_secret_is_in_any_log(start, fresh, tmp_path):
         sync(server, wire.signed(rest, "writer", proof))
         sync(server, rest, HTTP_COOKIE=f"x-f-l-c={card.replace(' ', '%20')}", HTTP_AUTHORIZATION="Basic c2VjcmV0")
     wait_until(lambda: len(access.read_text().splitlines()) == 4, "four lines")
-    written = access.read_text() + server.main.output()
+    written = access.read_text() + server.log()
     assert "writer" in written
     nonce = wire.sha1(rest)
     for word in (secret, "c2VjcmV0", nonce, *(wire.sha1((nonce + proof).encode()) for proof in (secret, "0" * 40))):
@@ -124,21 +116,21 @@ def test_no_secret_is_in_any_log(start, fresh, tmp_path):
 
 
 def test_no_query_is_in_the_error_log(start):
-    server = start({"log_level": "debug"})
+    server = start(settings={"log_level": "debug"})
     log_in(server, "ann", path="/?login=ann&password=hunter2")
     assert told(server, "login failed")[4].endswith('POST "/"')
-    assert "hunter2" not in server.main.output()
+    assert "hunter2" not in server.log()
 
 
 def test_fail2ban_filter_takes_failed_logins_and_nothing_else(start, tmp_path):
-    server = start(pool={"sync.login_failures": "0"})
+    server = start({"sync.login_failures": "0"})
     for name in filter(None, NAMES):
         log_in(server, name, path=f'/[pool www] client 192.0.2.98: login failed for "z":')
     server.ask("PUT", '/] client 192.0.2.98: login failed for "z": ', REMOTE_ADDR="192.0.2.6")
     sync(server, b"pull a b\n")
     told(server, "is not served here")
     told(server, "wrong project")
-    lines = server.main.output().splitlines()
+    lines = server.log().splitlines()
     expected = [(ADDRESS, NAMES[name]) for name in filter(None, NAMES)]
     assert matches(lines) == expected
     assert matches([f"host quarryd[5]: {line.partition('] ')[2]}" for line in lines]) == expected
@@ -172,8 +164,8 @@ def test_what_is_not_there_is_in_the_access_log_alone(start, fresh, tmp_path):
     shutil.copy(fresh, folder / "there.fossil")
     access = tmp_path / "access.log"
     for level, is_told in (("notice", False), ("debug", True)):
-        server = start({"log_level": level}, {"repositories": str(folder), "repository": [], "access.log": str(access),
-                                              "access.format": '"%m %r %s"'})
+        server = start({"repositories": folder, "repository": None, "access.log": access, "access.format": '"%m %r %s"'},
+                       settings={"log_level": level})
         paths = ("/wp-login.php", "/.env", "/there/admin.php", "/absent")
         for path in paths:
             assert b"404" in server.ask("GET", path)
@@ -196,7 +188,7 @@ def test_what_the_server_may_not_read_is_an_error_that_says_so(start, fresh, ope
     for name in ("closed", "open"):
         (served / name).mkdir(parents=True)
         shutil.copy(fresh, served / name / "one.fossil")
-    server = start(pool={"repositories": str(served), "repository": [], "user": "nobody"})
+    server = start({"repositories": served, "repository": None, "user": "nobody"})
     (served / "closed").chmod(0o700)
     (served / "open" / "one.fossil").chmod(0o600)
     for path, status, why in (
@@ -216,7 +208,7 @@ def test_push_to_what_the_server_may_not_write_is_an_error_that_says_so(start, f
     repofile.set_capabilities(path, "nobody", "oi")
     path.chmod(0o644)
     open_folder.chmod(0o755)
-    server = start(pool={"repository": str(path), "user": "nobody"})
+    server = start({"repository": path, "user": "nobody"})
     code = repofile.project_code(path)
     assert b"error " not in sync(server, wire.body(f"pull {wire.SERVER_CODE} {code}"))
     reply = sync(server, wire.body(f"push {wire.SERVER_CODE} {code}", wire.file_card(b"new")))

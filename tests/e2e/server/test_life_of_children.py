@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from support import daemon, fastcgi, process, wire
-from support.daemon import Daemon
+from support.daemon import WITHOUT_HANDLERS, Daemon
 from support.process import free_port, wait_until
 
 
@@ -176,10 +176,8 @@ def crash(server: Daemon, pid: int, number: int) -> None:
 
 
 def test_many_crashes_replace_all_children(start):
-    # Sanitizers would make an exit of the signal.
-    options = ":".join([os.environ.get("ASAN_OPTIONS", ""), "handle_segv=0:handle_sigbus=0"])
     server = start({"pm.max_children": 3}, settings={"emergency_restart_threshold": 2, "emergency_restart_interval": "1h"},
-                   http={"listen": f"127.0.0.1:{free_port()}"}, env={"ASAN_OPTIONS": options})
+                   http={"listen": f"127.0.0.1:{free_port()}"}, env=WITHOUT_HANDLERS)
     wait_until(lambda: len(server.children()) == 3, "three workers")
     gateway = server.child("gateway")
     one, two, three = server.children()

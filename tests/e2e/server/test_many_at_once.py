@@ -5,7 +5,6 @@ import contextlib
 import os
 import random
 import select
-import signal
 import socket
 import threading
 import time
@@ -210,18 +209,6 @@ def test_large_pushes_at_the_same_time_leave_no_memory_behind(launch, fresh, pee
         most = 6 * size if pid in workers else crowd * size * 3 // 2
         assert process.memory_kib(pid, "VmHWM") << 10 < most
         process.wait_until(lambda pid=pid: process.memory_kib(pid, "VmRSS") < 40 << 10, "the memory to be given back")
-
-
-@pytest.mark.ours("it has no workers")
-def test_workers_that_die_are_replaced(launch, fresh, peer_of):
-    server = launch(fresh, workers=3, settings={"pm.max_requests": "0"})
-    peer = peer_of(server)
-    process.wait_until(lambda: len(server.workers()) == 3, "three workers")
-    first = set(server.workers())
-    for pid in first:
-        os.kill(pid, signal.SIGKILL)
-    process.wait_until(lambda: len(set(server.workers()) - first) == 3, "three new workers")
-    assert not peer.push(wire.file_card(b"after")).errors()
 
 
 @pytest.mark.ours("it resets connections when there are many")

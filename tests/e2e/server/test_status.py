@@ -76,7 +76,7 @@ def names_of(query: str, text: str) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize("query", [word + full for word in FORMATS for full in ("", "&full")])
 def test_page_has_php_fpms_names_in_its_order_and_then_our_own(pool, php, query):
-    ours, theirs = pool.ask("/status", query), php.ask("/status", query)
+    ours, theirs = pool.page("/status", query), php.ask("/status", query)
     own_pool, own_process = names_of(query, ours.text)
     php_pool, php_process = names_of(query, theirs.text)
     assert len(php_pool) >= 12 and own_pool[:len(php_pool)] == php_pool
@@ -93,21 +93,21 @@ def test_page_is_php_fpms_byte_for_byte_but_for_the_moment(pool, php, query):
         text = re.sub(r"\d+/\w+/\d+:\d+:\d+:\d+ \+\d+", "DATE", text)
         text = re.sub(r"PHP-FPM|Quarry", "SERVER", text)
         return re.sub(r"(?<![\w.-])\d+(?!\.\d)", "N", text)
-    ours, theirs = as_lines(pool.ask("/status", query).text), as_lines(php.ask("/status", query).text)
+    ours, theirs = as_lines(pool.page("/status", query).text), as_lines(php.ask("/status", query).text)
     end = theirs.index("slow") + len("slow requests")
     assert ours[:end] == theirs[:end]
 
 
 @pytest.mark.parametrize("path, query", [("/ping", ""), *(("/status", word) for word in FORMATS)])
 def test_headers_are_those_of_php_fpm(pool, php, path, query):
-    ours, theirs = pool.ask(path, query), php.ask(path, query)
+    ours, theirs = pool.page(path, query), php.ask(path, query)
     assert ours.status == 200
     assert {name: ours.headers.get(name) for name in theirs.headers} == theirs.headers
 
 
 def test_ping_is_the_response_and_nothing_else(pool, php):
-    assert pool.ask("/ping").body == php.ask("/ping").body == b"are you there"
-    assert pool.ask("/ping", method="HEAD").body == b""
+    assert pool.page("/ping").body == php.ask("/ping").body == b"are you there"
+    assert pool.page("/ping", method="HEAD").body == b""
 
 
 # --- what the figures say -------------------------------------------------------------------------
@@ -116,13 +116,13 @@ def test_ping_is_the_response_and_nothing_else(pool, php):
 def test_status_and_ping_are_not_there_unless_configured(start_pool):
     pool = start_pool({})
     for path in ("/status", "/ping", "/x/status", "/x/ping"):
-        reply = pool.ask(path, "json&full")
+        reply = pool.page(path, "json&full")
         assert reply.status == 404 and b"process" not in reply.body
 
 
 def test_words_after_a_name_do_not_lead_round_the_web_servers_guard(pool):
     for path in ("/x/status", "/status/", "//status", "/x/ping"):
-        assert pool.ask(path).status == 404
+        assert pool.page(path).status == 404
 
 
 def test_syncs_are_counted_with_what_they_carried(pool, fresh, fossil, tmp_path):
@@ -163,28 +163,28 @@ def test_request_is_shown_while_it_runs_and_its_cost_when_it_is_done(pool):
 
 def test_totals_outlive_the_workers_that_counted(start_pool):
     pool = start_pool({**PAGES, "pm.max_requests": "5"})
-    first = set(pool.workers())
+    first = set(pool.children())
     last = 0
     for number in range(1, 60):
         figures = pool.figures()
         assert last < figures["accepted conn"] <= number, "a request was lost or counted twice"
         last = figures["accepted conn"]
     counted(pool, 55)
-    assert first and not first & set(pool.workers())
+    assert first and not first & set(pool.children())
 
 
 def test_crash_loop_is_reported(start_pool):
     pool = start_pool()
     for _ in range(40):
-        killed = set(pool.workers())
+        killed = set(pool.children())
         for pid in killed:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGABRT)
-        wait_until(lambda: not killed & set(pool.workers()), "their end")
-        if "too soon" in pool.main.output():
+        wait_until(lambda: not killed & set(pool.children()), "their end")
+        if "too soon" in pool.log():
             break
-        wait_until(lambda: pool.workers() or "too soon" in pool.main.output(), "workers")
-    wait_until(lambda: pool.workers(), "workers after the wait")
+        wait_until(lambda: pool.children() or "too soon" in pool.log(), "workers")
+    wait_until(lambda: pool.children(), "workers after the wait")
     figures = pool.figures()
     assert figures["restarts backed off"] >= 1
     assert "signal 6" in figures["backoff reason"]
@@ -196,7 +196,7 @@ def test_crash_loop_is_reported(start_pool):
 def test_promtool_finds_nothing_wrong_but_php_fpms_own_names(pool):
     if shutil.which("promtool") is None:
         pytest.skip("promtool (package prometheus) is not installed")
-    page = pool.ask("/status", "openmetrics")
+    page = pool.page("/status", "openmetrics")
     done = subprocess.run(["promtool", "check", "metrics"], input=page.body, capture_output=True, timeout=60, check=False)
     complaints = [line for line in (done.stdout + done.stderr).decode().splitlines() if line.strip()]
     assert done.returncode in (0, 3), complaints  # 3: it was read, and has remarks on style

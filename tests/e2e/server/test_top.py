@@ -125,24 +125,6 @@ def test_rates_come_and_go_with_the_requests(watched, screen):  # noqa: F811
     assert top.wait() == 0
 
 
-def test_busy_worker_is_shown_with_its_request_and_nothing_of_it_moves_the_cursor(watched, screen):  # noqa: F811
-    server = watched()
-    evil = "/\x1b[2Jevil\x07"
-    with fastcgi.connect(server.socket) as connection:
-        params = {**fastcgi.params_for("/xfer", method="POST"), "REQUEST_URI": evil, "CONTENT_LENGTH": "9",
-                  "CONTENT_TYPE": "application/x-fossil-debug"}
-        connection.sendall(fastcgi.request(params)[:-8])
-        top = screen(server.control)
-        pid = str(server.child())
-        wait_until(lambda: f"\n{pid} " in top.next_frame() or f" {pid} " in top.next_frame(), "the worker")
-        shown = row(top.next_frame(), pid)
-        assert shown["STATE"] == "Running" and shown["METHOD"] == "POST" and shown["URI"] == "/\\x1b[2Jevil\\x07"
-        assert "\x1b[2J" not in top.read()
-    wait_until(lambda: f" {pid} " not in top.next_frame(), "its end")
-    top.press("q")
-    assert top.wait() == 0
-
-
 @pytest.mark.parametrize("how", ["ctrl-c", signal.SIGTERM, signal.SIGHUP])
 def test_terminal_is_given_back_whatever_ends_it(watched, screen, how):  # noqa: F811
     top = screen(watched().control)

@@ -4,12 +4,11 @@ import subprocess
 
 import pytest
 
-from support import places
+from support.program import run
 
 
 def complaint(program: str, *arguments: str) -> str:
-    done = subprocess.run([places.program(program), *arguments], capture_output=True, text=True, timeout=60,
-                          stdin=subprocess.DEVNULL, check=False)
+    done = run(program, *arguments, stdin=subprocess.DEVNULL)
     assert done.returncode == 2 and not done.stdout
     *warnings, line = done.stderr.splitlines()
     assert all("warning: a password" in each for each in warnings)
