@@ -55,6 +55,29 @@ std::string process_login() {
   return user != nullptr ? user->pw_name : std::to_string(::getuid());
 }
 
+std::string refuse(const WebRequest& request, const Refusal& refusal) {
+  return web_reply(request, refusal.status, "text/plain; charset=utf-8", refusal.text + "\n");
+}
+
+/// For a request that could not be read.
+std::string refuse(const Refusal& refusal, bool http_head) {
+  WebRequest unknown;
+  unknown.has_http_head = http_head;
+  return refuse(unknown, refusal);
+}
+
+/// Logs REPLY to REQUEST.
+void log_failure(const WebRequest& request, int status, bool is_fault, std::string_view error,
+                 std::string_view failed_login) {
+  worker::log_failed_request({.address = request.remote_address,
+                              .method = request.method,
+                              .uri = request.uri,
+                              .status = status,
+                              .is_fault = is_fault,
+                              .error = error,
+                              .failed_login = failed_login});
+}
+
 /// Answers requests for a repository, or for a folder of repositories.
 class Service {
  public:
@@ -66,10 +89,13 @@ class Service {
   std::size_t max_body() const { return options_.max_body; }
 
   std::string answer(const WebRequest& request) {
-    auto reply = answer_safely(request);
-    if (reply) return std::move(*reply);
-    return web_reply(request, reply.error().status, "text/plain; charset=utf-8",
-                     reply.error().text + "\n");
+    try {
+      auto reply = try_to(request);
+      return reply ? std::move(*reply) : refuse(request, reply.error());
+    } catch (const std::exception& error) {
+      base::log(base::LogLevel::kError, "{}", error.what());
+      return refuse(request, {.status = 500, .text = "internal error"});
+    }
   }
   /// Work that can wait until the answer is sent.
   void tidy_up() {
@@ -77,15 +103,6 @@ class Service {
   }
 
  private:
-  OrRefusal<std::string> answer_safely(const WebRequest& request) {
-    try {
-      return try_to(request);
-    } catch (const std::exception& error) {
-      base::log(base::LogLevel::kError, "{}", error.what());
-      return std::unexpected(Refusal{.status = 500, .text = "internal error"});
-    }
-  }
-
   OrRefusal<std::string> try_to(const WebRequest& request) {
     if (auto served = worker::check_method(request.method); !served) {
       return std::unexpected(std::move(served).error());
@@ -118,14 +135,9 @@ class Service {
                      .remote_user = request.remote_user,
                      .cookie = request.cookie,
                      .has_left = [] { return base::has_peer_left(STDOUT_FILENO); }});
-    if (!reply.figures.error.empty() || reply.status >= 400) {
-      worker::log_failed_request({.address = request.remote_address,
-                                  .method = request.method,
-                                  .uri = request.uri,
-                                  .status = reply.status,
-                                  .is_fault = reply.figures.is_fault,
-                                  .error = reply.figures.error,
-                                  .failed_login = reply.figures.failed_login});
+    const sync::SessionFigures& figures = reply.figures;
+    if (!figures.error.empty() || reply.status >= 400) {
+      log_failure(request, reply.status, figures.is_fault, figures.error, figures.failed_login);
     }
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
@@ -139,7 +151,7 @@ class Service {
     if (!std::filesystem::is_directory(changes::queue_base(queue, repository.path(), name),
                                        error)) {
       return std::unexpected(
-          Refusal{.status = 404, .text = "there is no queue of change sets here"});
+          Refusal{.status = 404, .text = "the repository has no queue of change sets"});
     }
     const std::string user = options_.all_rights ? process_login() : "";
     const worker::QueueReply reply =
@@ -161,13 +173,7 @@ class Service {
                                              std::size_t) { return sink(request.body); },
                      .trusted_user = user});
     if (!reply.error.empty()) {
-      worker::log_failed_request({.address = request.remote_address,
-                                  .method = request.method,
-                                  .uri = request.uri,
-                                  .status = reply.status,
-                                  .is_fault = reply.is_fault,
-                                  .error = reply.error,
-                                  .failed_login = reply.failed_login});
+      log_failure(request, reply.status, reply.is_fault, reply.error, reply.failed_login);
     }
     return web_reply(request, reply.status, reply.content_type, reply.body, reply.headers);
   }
@@ -234,12 +240,6 @@ void keep_log_out_of_replies() {
   if (!base::open_log(syslog)) base::set_log_descriptor(-1);
   const base::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   if (nowhere) ::dup2(nowhere.get(), STDERR_FILENO);
-}
-
-std::string refuse(const Refusal& refusal, bool http_head) {
-  WebRequest unknown;
-  unknown.has_http_head = http_head;
-  return web_reply(unknown, refusal.status, "text/plain; charset=utf-8", refusal.text + "\n");
 }
 
 int answer_one(const std::filesystem::path& path) {

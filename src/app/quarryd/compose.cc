@@ -7,14 +7,12 @@
 #include <iterator>
 #include <memory>
 
-#include "backoffice_service.h"
-#include "changes_service.h"
 #include "configuration.h"
 #include "courier_configuration.h"
 #include "courier_service.h"
 #include "page_sources.h"
 #include "pages_service.h"
-#include "peers_service.h"
+#include "pool_services.h"
 #include "quarry/base/log.h"
 #include "quarry/gateway/gateway.h"
 #include "quarry/scoreboard/overview.h"
@@ -224,7 +222,7 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
                       fmt::format("control.socket: {}", listener.error().message));
   }
   control.listener = std::move(*listener);
-  base::log(base::LogLevel::kNotice, "quarry status --socket {} tells how it is",
+  base::log(base::LogLevel::kNotice, "quarry status --socket {} shows the status",
             config.global.control->path());
   return control;
 }
@@ -266,16 +264,15 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
       QUARRY_TRY_ASSIGN(status, status_service(pool, service, pages, sources, inherited));
       base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, address_text(*status));
     }
-    const std::string courier_socket =
-        courier ? courier->listener.address()->path() : std::string();
-    auto backoffice = backoffice_service(pool, service, options.background, courier_socket);
-    auto syncs = peers_service(pool, service, peers, courier_socket);
+    const EventTarget events{courier ? courier->listener.address()->path() : std::string(),
+                             writes_to_submitters(config)};
+    auto backoffice = backoffice_service(pool, options.background, events);
+    auto syncs = peers_service(pool, peers, events);
     services.push_back(std::move(service));
     if (syncs) services.push_back(std::move(*syncs));
     if (backoffice) services.push_back(std::move(*backoffice));
-    std::ranges::move(
-        changes_services(pool, options.changes, {courier_socket, writes_to_submitters(config)}),
-        std::back_inserter(services));
+    std::ranges::move(changes_services(pool, options.changes, events),
+                      std::back_inserter(services));
     if (pages) services.push_back(std::move(pages->service));
     if (status) services.push_back(std::move(*status));
   }

@@ -1,6 +1,6 @@
-// The configuration of quarryd with all directives: those of the master, of workers
-// (worker_directives.h), of the HTTP front (gateway_directives.h), of the courier
-// (courier_configuration.h) and of peers (peer_configuration.h).
+// The configuration of quarryd with all directives: those of the master, of the HTTP front, of
+// workers (worker_directives.h), of the courier (courier_configuration.h) and of peers
+// (peer_configuration.h).
 #pragma once
 
 #include <filesystem>

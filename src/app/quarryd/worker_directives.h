@@ -1,5 +1,5 @@
-// The directives of a pool for its workers: repository.…, sync.…, backoffice.…, changes.…, and
-// timeouts.
+// The directives of a pool for its workers: repository.…, sync.…, backoffice.…, changes.…,
+// pages.…, and timeouts.
 //
 // Each directive is defined in one place: its type, and the field that it sets. The field has the
 // default value.

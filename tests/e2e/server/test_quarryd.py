@@ -21,27 +21,27 @@ def test_wrong_usage(arguments):
     assert done.returncode == 2 and done.stderr.strip()
 
 
-def test_version_is_told():
+def test_version_is_printed():
     done = quarryd("--version")
     assert done.returncode == 0 and re.fullmatch(r"quarryd \d+\.\d+\S*\n", done.stdout)
 
 
-def test_serving_what_is_not_there(tmp_path):
+def test_serving_a_file_that_does_not_exist(tmp_path):
     done = quarryd("--serve", tmp_path / "absent.fossil", "--http", f"127.0.0.1:{free_port()}")
     assert done.returncode == 1 and "absent.fossil" in done.stderr + done.stdout
 
 
-def test_serving_what_is_no_repository(tmp_path):
+def test_serving_a_file_that_is_not_a_repository(tmp_path):
     path = tmp_path / "notes.fossil"
     path.write_text("not a database\n")
     done = quarryd("--serve", path, "--http", f"127.0.0.1:{free_port()}")
-    assert done.returncode == 1 and f"{path} is no Fossil repository" in done.stderr + done.stdout
+    assert done.returncode == 1 and f"{path} is not a Fossil repository" in done.stderr + done.stdout
 
 
 @pytest.fixture
 def running(fresh, tmp_path, fossil):
     port = free_port()
-    # A server that is killed leaves its sockets there; their paths have to be short.
+    # A killed server leaves its sockets; their paths have to be short.
     with tempfile.TemporaryDirectory() as folder:
         server = Process([places.program("quarryd"), "--serve", fresh, "--http", f"127.0.0.1:{port}"], tmp_path / "log",
                          env={**fossil.environment, "TMPDIR": folder})
@@ -52,7 +52,7 @@ def running(fresh, tmp_path, fossil):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT, signal.SIGINT])
-def test_signal_stops_all_of_it(running, number):
+def test_signals_stop_the_server(running, number):
     server, port = running
     wait_until(lambda: len(process.children(server.pid)) >= 2, "children")
     children = process.children(server.pid)
@@ -62,8 +62,8 @@ def test_signal_stops_all_of_it(running, number):
     assert not process.port_answers(port)
 
 
-def test_sigquit_finishes_what_is_under_way(running, fresh):
-    """A request of which half has come is still answered."""
+def test_sigquit_finishes_in_flight_requests(running, fresh):
+    """A request that is half received is still answered."""
     server, port = running
     body = b"# a comment\n" * 10
     wait_until(lambda: "gateway" in [process.name(pid) for pid in process.children(server.pid)], "the gateway")
@@ -88,7 +88,7 @@ def test_children_do_not_outlive_a_killed_master(running):
     wait_until(lambda: not any(process.exists(pid) for pid in children), "the children's end")
 
 
-def test_get_tells_what_this_is(fresh, tmp_path, fossil):
+def test_get_shows_a_description(fresh, tmp_path, fossil):
     """Without web pages."""
     port = free_port()
     server = Process([places.program("quarryd"), "--serve", fresh, "--http", f"127.0.0.1:{port}", "--no-pages"], tmp_path / "log",
@@ -105,8 +105,8 @@ def test_get_tells_what_this_is(fresh, tmp_path, fossil):
     server.stop()
 
 
-def test_no_trace_of_quarry_in_the_file_but_wal(running, fresh, fossil):
-    """A served file is an ordinary one: nothing of ours is in its schema."""
+def test_the_schema_of_a_served_file_is_unchanged(running, fresh, fossil):
+    """Only our own tables may be added."""
     _, port = running
     assert wire.Peer(port).post(b"").status == 200
     names = [name for name, in repofile.query(fresh, "SELECT name FROM sqlite_schema")]

@@ -16,7 +16,7 @@ base::Result<StatusDocument> parse_status(const std::string& text) {
         fmt::format("quarryd says: {}", base::printable(StatusObject(document).text("error"))));
   }
   if (document.contains("pools")) return document;
-  return base::fail(base::ErrorCode::kInvalid, "what was answered is no status of a quarryd");
+  return base::fail(base::ErrorCode::kInvalid, "the answer is not a status of quarryd");
 }
 
 const StatusDocument& StatusObject::member(const char* name) const {

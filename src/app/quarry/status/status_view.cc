@@ -27,14 +27,14 @@ std::string note_of(StatusObject pool, std::int64_t now) {
   std::string note;
   const auto add = [&](const std::string& more) { note += (note.empty() ? "" : "; ") + more; };
   if (const std::int64_t next = pool.instant("next start"); next > 0) {
-    add(fmt::format("starts again in {}: {}", short_time(micros_since(now, next)),
+    add(fmt::format("restart in {}: {}", short_time(micros_since(now, next)),
                     pool.text("backoff reason")));
   }
   if (const auto held_back = pool.number("children held back"); held_back > 0) {
-    add(fmt::format("process.max holds {} back", held_back));
+    add(fmt::format("{} held back by process.max", held_back));
   }
-  if (const auto elders = pool.number("children of earlier generations"); elders > 0) {
-    add(fmt::format("{} of earlier generations", elders));
+  if (const auto previous = pool.number("children of earlier generations"); previous > 0) {
+    add(fmt::format("{} of earlier generations", previous));
   }
   if (const auto unreadable = pool.number("unreadable slots"); unreadable > 0) {
     add(fmt::format("{} unreadable slots", unreadable));
@@ -48,6 +48,19 @@ std::string children_of(StatusObject pool) {
 
 std::string tenths(double value) {
   return fmt::format("{:.1f}", value);
+}
+
+/// A table of the services that have an object NAME, whose cells ROW returns; empty if there are
+/// none.
+template <typename Row>
+Lines service_lines(StatusObject server, const char* name, Table table, Row row) {
+  bool has_any = false;
+  for (const StatusObject service : server.list("services")) {
+    if (!service.member(name).is_object()) continue;
+    has_any = true;
+    table.add(row(service, StatusObject(service.member(name))));
+  }
+  return has_any ? table.lines() : Lines();
 }
 
 /// A pool's activity between two samples.
@@ -113,18 +126,18 @@ Lines server_lines(StatusObject server, std::int64_t now) {
                              server.number("generation"),
                              short_time(micros_since(server.instant("generation start time"), now)),
                              base::printable(server.text("config")))};
-  if (const auto& elders = server.list("elders"); !elders.empty()) {
-    lines.push_back(fmt::format("children of earlier generations that finish: {}", elders.size()));
+  if (const auto& previous = server.list("elders"); !previous.empty()) {
+    lines.push_back(fmt::format("children of earlier generations: {}", previous.size()));
   }
   if (const auto crashes = server.number("crashes"); crashes > 0) {
-    lines.push_back(fmt::format("crashes lately: {}; at {} all children are replaced", crashes,
+    lines.push_back(fmt::format("recent crashes: {}; at {} all children are replaced", crashes,
                                 server.number("emergency restart threshold")));
   }
   return lines;
 }
 
 Lines pool_lines(StatusObject server, std::int64_t now) {
-  Table table({"POOL", "PM", ">CHILDREN", ">ACTIVE", ">IDLE", ">MOST", ">QUEUE", ">REQUESTS",
+  Table table({"POOL", "PM", ">CHILDREN", ">ACTIVE", ">IDLE", ">MAX", ">QUEUE", ">REQUESTS",
                ">REFUSED", ">SLOW", ">FULL", "NOTE"});
   for (const StatusObject pool : server.list("pools")) {
     table.add({pool.text("pool"), pool.text("process manager"), children_of(pool),
@@ -137,34 +150,24 @@ Lines pool_lines(StatusObject server, std::int64_t now) {
 }
 
 Lines job_lines(StatusObject server) {
-  Table table({"SERVICE", ">RUNNING", ">WAITING", ">ASLEEP", ">STARTED", ">FAILED", ">DELAYED",
-               ">HELD BACK"});
-  bool has_any = false;
-  for (const StatusObject service : server.list("services")) {
-    const StatusObject jobs = service.member("jobs");
-    if (!service.member("jobs").is_object()) continue;
-    has_any = true;
-    table.add({service.text("service"), figure(jobs, "running"), figure(jobs, "waiting"),
-               figure(jobs, "paused"), figure(jobs, "started"), figure(jobs, "failed"),
-               figure(jobs, "delayed"), figure(jobs, "held back")});
-  }
-  return has_any ? table.lines() : Lines();
+  const Table table({"SERVICE", ">RUNNING", ">WAITING", ">PAUSED", ">STARTED", ">FAILED",
+                     ">DELAYED", ">HELD BACK"});
+  return service_lines(server, "jobs", table, [](StatusObject service, StatusObject jobs) {
+    return Lines{service.text("service"), figure(jobs, "running"),  figure(jobs, "waiting"),
+                 figure(jobs, "paused"),  figure(jobs, "started"),  figure(jobs, "failed"),
+                 figure(jobs, "delayed"), figure(jobs, "held back")};
+  });
 }
 
 Lines pages_lines(StatusObject server) {
-  Table table({"SERVICE", "PROGRAM", ">RUNNING", ">WAITING", ">MADE", ">CACHED", ">SHARED",
-               ">REFUSED", ">FAILED", ">KEPT"});
-  bool has_any = false;
-  for (const StatusObject service : server.list("services")) {
-    const StatusObject pages = service.member("pages");
-    if (!service.member("pages").is_object()) continue;
-    has_any = true;
-    table.add({service.text("service"), pages.text("about"), figure(pages, "running"),
-               figure(pages, "waiting"), figure(pages, "made"), figure(pages, "from cache"),
-               figure(pages, "shared"), figure(pages, "refused"), figure(pages, "failed"),
-               amount(pages, "cache size")});
-  }
-  return has_any ? table.lines() : Lines();
+  const Table table({"SERVICE", "PROGRAM", ">RUNNING", ">WAITING", ">MADE", ">CACHED", ">SHARED",
+                     ">REFUSED", ">FAILED", ">CACHE SIZE"});
+  return service_lines(server, "pages", table, [](StatusObject service, StatusObject pages) {
+    return Lines{service.text("service"),    pages.text("about"),      figure(pages, "running"),
+                 figure(pages, "waiting"),   figure(pages, "made"),    figure(pages, "from cache"),
+                 figure(pages, "shared"),    figure(pages, "refused"), figure(pages, "failed"),
+                 amount(pages, "cache size")};
+  });
 }
 
 Lines child_lines(StatusObject pool) {
