@@ -1,4 +1,4 @@
-"""The process manager beside PHP-FPM's: both behind one nginx, both with pools of the same size, taking turns."""
+"""The process manager compared with PHP-FPM: both behind one nginx, with pools of the same size, taking turns."""
 
 import contextlib
 import itertools
@@ -22,7 +22,7 @@ SIDES = ("php-fpm", "quarryd")
 CHILDREN = 4
 MANY = 500
 HELLO = "<?php header('Content-Type: text/plain'); echo \"hello, world\\n\";\n"
-#: A pool that is empty again as soon as may be.
+#: A pool that is empty again as soon as possible.
 ONDEMAND = {"pm": "ondemand", "pm.max_children": CHILDREN, "pm.process_idle_timeout": "1s"}
 
 LINES = [
@@ -34,7 +34,7 @@ LINES = [
     ("first", "first request on an empty ondemand pool, ms", "{:.2f}"),
     ("master", "memory of the master, resident, MiB", "{:.1f}"),
     ("status", f"status page with {MANY} children, ms", "{:.2f}"),
-    ("full", "the same with a part for each child, ms", "{:.2f}"),
+    ("full", "the same with details of each child, ms", "{:.2f}"),
 ]
 
 
@@ -130,7 +130,7 @@ def measure(folder: Path, runs: int, seconds: int) -> Results:
     results = Results()
     with both(folder, "static", {"pm": "static", "pm.max_children": CHILDREN}) as pools, nginx(folder, pools) as port:
         # One connection alone waits to be woken four times a request, and the wait differs most: measured more often.
-        # Afterwards all of PHP-FPM's children wait for nginx's kept connections, and nobody else is answered.
+        # Afterwards all of PHP-FPM's children wait for nginx's kept connections, and answer no one else.
         for prefix, path, counts in (("", "", (1, 1, 1, 4, 16)), ("kept-", "kept/", (4, 16))):
             for connections, side in itertools.product(counts * runs, SIDES):
                 url = f"http://127.0.0.1:{port}/{path}{side}"

@@ -1,16 +1,14 @@
-"""The queue beside rsyslog's: a socket in, a queue with the same parameters, a socket out on both sides, taking turns.
+"""The queue compared with rsyslog: a socket in, a queue with the same parameters, a socket out on both sides, taking turns.
 
-rsyslog's side is what it has that costs least, as measured: imptcp on a Unix socket with one thread, the parser for the
-old format (which looks at least), a template that is the message as it came, and omfwd by TCP, which sends 16 KiB at
-once. Ours is spool_relay. spool_load makes the messages (128 bytes with the line's end), and counts and checks what
-comes out.
+rsyslog uses its fastest parts, as measured: imptcp on a Unix socket with one thread, the parser for the old format, a
+template of the unchanged message, and omfwd by TCP, which sends 16 KiB at once. Ours is spool_relay. spool_load makes the
+messages (128 bytes with the line's end), and counts and checks those that arrive.
 
-  memory   from the first message sent to the last one received, by somebody who reads
-  spill    nobody receives, so all that is above the water marks goes to the disk: from the first message sent until
-           the last one is in the queue and its files do not grow any more. That is the same for both: with the same
-           marks as many messages are left in memory.
-  replay   the relay is stopped with that, which saves the rest (queue.saveonshutdown), and started anew beside somebody
-           who receives: from the start of the process to the last message received
+  memory   from the first message sent to the last one received
+  spill    without a receiver, so that all above the water marks goes to the disk: from the first message sent until
+           the last one is in the queue and its files have stopped growing. Both keep the same number in memory.
+  replay   the relay is stopped, which saves the rest (queue.saveonshutdown), and restarted with a receiver: from the
+           start of the process to the last message received
 """
 
 import json
@@ -33,16 +31,16 @@ PROGRAM = shutil.which("rsyslogd") or "/usr/sbin/rsyslogd"
 
 #: Messages for each second that a measure may take.
 COUNT = 200_000
-#: For so long nothing is written to the queue's files when they are done.
+#: Seconds without writes after which the queue's files are complete.
 QUIET = 1.0
 
-#: rsyslog's defaults for the queue of a ruleset, but for the time-out: nothing is to be discarded. Its high water mark
-#: is looked at after a batch that comes, not within it, and others may be on their way out: where the mark is nearer to
-#: the size than two batches of 1024, a batch may wait for room that nobody makes.
+#: rsyslog's defaults for the queue of a ruleset, except the timeout, so that nothing is discarded. Its high water mark is
+#: checked after an incoming batch, while others may be on their way out: if it is nearer to the size than two batches of
+#: 1024, a batch may wait forever.
 QUEUE = {"type": "linkedlist", "size": 50000, "dequeuebatchsize": 1024, "workerthreads": 1, "timeoutenqueue": 60000}
 DISK = {**QUEUE, "filename": "spool", "highwatermark": 45000, "lowwatermark": 35000, "maxfilesize": "16m",
         "checkpointinterval": 0, "saveonshutdown": "on", "syncqueuefiles": "off"}
-#: rsyslog syncs after each message: fewer of them, and a smaller queue so that most go to the disk all the same.
+#: rsyslog syncs after each message: fewer messages, and a smaller queue so that most go to the disk.
 SYNCED = {**DISK, "size": 4000, "highwatermark": 1500, "lowwatermark": 500, "syncqueuefiles": "on"}
 SYNCED_COUNT = 5_000
 
@@ -66,13 +64,13 @@ def bench_program(name: str) -> Path:
 
 
 class Program:
-    """What has to be ended."""
+    """A program that has to be stopped."""
 
     process: Process
 
 
 class Sink(Program):
-    """Who receives, and counts what was sent and came."""
+    """The receiver, which counts messages."""
 
     def __init__(self, folder: Path, port: int, count: int):
         self.process = Process([bench_program("spool_load"), "receive", f"127.0.0.1:{port}", "--count", count],
@@ -81,7 +79,7 @@ class Sink(Program):
         assert self.process.is_running(), self.process.output()
 
     def wait(self, seconds: float) -> dict:
-        """What has come in the end: everything, unless something is lost."""
+        """The final counts: all messages, unless some are lost."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -129,7 +127,7 @@ class Relay(Program):
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
-        """Waits for as long as it takes to save what is left."""
+        """Waits until the remaining messages are saved."""
         self.process.send(signal.SIGTERM)
         try:
             self.process.wait(120)
@@ -139,7 +137,7 @@ class Relay(Program):
 
 @contextmanager
 def stopped_at_last(started: Program) -> Iterator[Program]:
-    """Whatever happens, nothing is left behind."""
+    """Kills the program at the end of the block."""
     try:
         yield started
     finally:
@@ -175,7 +173,7 @@ def measure_memory(results: Results, side: str, folder: Path, count: int) -> Non
 
 
 def time_of_last_growth(folder: Path, since: float) -> float:
-    """Waits until the files in FOLDER have not grown for a while. Returns when they did last, after SINCE."""
+    """Waits until the files in FOLDER have stopped growing. Returns the time of the last growth after SINCE."""
 
     def size() -> int:
         return sum(entry.stat().st_size for entry in os.scandir(folder))

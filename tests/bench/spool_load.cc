@@ -1,7 +1,5 @@
-// The two ends of what is measured beside rsyslog: who sends messages, and who gets them at last
-// and counts. Both are cheap beside what is between them: what is sent is made before the clock
-// starts, and goes in writes of many messages; what comes is read the same way, and checked where
-// it lies.
+// The sender and the receiver of messages, to compare the queue with rsyslog. Both cost little:
+// messages are made before the clock starts, sent many at a time, and checked in the receive buffer.
 //
 //   spool_load send SOCKET --count N       prints {"began", "taken"}
 //   spool_load receive ADDRESS --count N   prints {"messages", "distinct", ..., "last"} when all have
@@ -114,8 +112,8 @@ bool send_all(const base::Fd& socket, std::string_view bytes) {
   return true;
 }
 
-/// Says that nothing more comes, and waits until the other end has read all and closes, too: what
-/// it took is in its queue then.
+/// Ends the stream, and waits until the other end has read everything and closes the connection:
+/// then it has queued all messages.
 bool wait_until_taken(const base::Fd& socket, double deadline) {
   if (::shutdown(socket.get(), SHUT_WR) != 0) return false;
   pollfd wait = {socket.get(), POLLIN, 0};
@@ -136,7 +134,7 @@ base::Result<void> send(const Options& options) {
   const double began = now();
   if (!send_all(socket, text)) return base::fail_errno("cannot send");
   if (!wait_until_taken(socket, deadline))
-    return base::fail(base::ErrorCode::kIo, "what was sent is not taken");
+    return base::fail(base::ErrorCode::kIo, "the messages were not read in time");
   fmt::print("{{\"began\": {:.6f}, \"taken\": {:.6f}}}\n", began, now());
   return {};
 }
@@ -145,7 +143,7 @@ base::Result<void> send(const Options& options) {
 
 constexpr std::size_t kRead = std::size_t{256} << 10;
 
-/// What has come, by all connections.
+/// The messages received on all connections.
 class Tally {
  public:
   Tally(const Shape& shape, std::uint64_t count) : shape_(shape), seen_(count, false) {}
@@ -181,17 +179,17 @@ class Tally {
   std::uint64_t messages_ = 0;
   std::uint64_t distinct_ = 0;
   std::uint64_t spoilt_ = 0;
-  std::uint64_t out_of_order_ = 0;  // of the distinct: not the successor of what came before
+  std::uint64_t out_of_order_ = 0;  // distinct messages that do not follow their predecessor
 };
 
-/// A connection and the line that has not come wholly yet.
+/// A connection and its incomplete line.
 class Source {
  public:
   explicit Source(base::Fd socket) : socket_(std::move(socket)) {}
 
   int fd() const { return socket_.get(); }
 
-  /// Reads what is there, once. False: it has ended.
+  /// Reads once. False at the end of the connection.
   bool read(Tally& tally) {
     const ssize_t got = ::recv(socket_.get(), buffer_.data() + kept_, buffer_.size() - kept_, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
@@ -217,7 +215,7 @@ class Receiver {
   Receiver(base::Fd listener, const Shape& shape, std::uint64_t count)
       : listener_(std::move(listener)), tally_(shape, count) {}
 
-  /// Until every message has come, or no more seem to come, or the time is over.
+  /// Runs until every message has arrived, or none for a while, or the time limit.
   void run() {
     const double deadline = now() + kPatience;
     while (asked_to_end == 0 && now() < deadline && !tally_.is_complete() && !is_idle())
@@ -265,9 +263,9 @@ int run(int argc, char** argv) {
   auto* sender = program.add_subcommand("send", "sends messages as fast as they are taken");
   auto* receiver = program.add_subcommand("receive", "counts messages until all have come");
   for (auto* command : {sender, receiver}) {
-    command->add_option("address", options.address, "where to connect to, or to listen")
+    command->add_option("address", options.address, "address to connect to, or to listen on")
         ->required();
-    command->add_option("--count", options.count, "how many messages")
+    command->add_option("--count", options.count, "number of messages")
         ->required()
         ->check(CLI::Range(1, 100'000'000));
   }

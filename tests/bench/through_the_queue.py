@@ -1,5 +1,5 @@
-"""Change sets through the whole queue, from the request to the check-in: how many land in a second on one branch beside
-`fossil commit` of the like, how long one takes while nothing else is there, and what 10,000 that wait cost."""
+"""Change sets through the whole queue, from the request to the check-in: how many land per second on one branch compared with
+`fossil commit`, the duration of a single one, and the cost of 10,000 that wait."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ LINES = 330  # about 10 kB
 SENDERS = 4
 WAITING = 10_000
 PATIENCE = 120.0  # seconds
-HELD = "held.txt"  # what all wait for that wait
+HELD = "held.txt"  # changed by all change sets that wait
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Figures:
     commits: float  # in a second
     landed: float
     milliseconds: list[float]  # from a request to its check-in
-    staged: list[float]  # the same to staging/, beside all that wait
+    staged: list[float]  # the same to staging/, while others wait
     restart: float  # seconds
 
 
@@ -99,7 +99,7 @@ def is_landed(repository: Path, id_: str) -> bool:
 
 
 def landed_per_second(writer: Somebody, repository: Path, count: int) -> float:
-    """While they are still sent, by several at once."""
+    """Sent by several clients at once."""
     made = bodies(count)
     queue = Queue.of(repository)
     before = len(queue.names("done"))
@@ -113,7 +113,7 @@ def landed_per_second(writer: Somebody, repository: Path, count: int) -> float:
 
 
 def is_at_rest(pid: int) -> bool:
-    """Whether neither PID nor any child, however far below, is running or at the disk."""
+    """Whether neither PID nor any descendant is running or waiting for the disk."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         return state == "S" and all(is_at_rest(child) for child in children(pid))
@@ -130,12 +130,12 @@ def milliseconds_to_land(server: Server, writer: Somebody, repository: Path, cou
             assert time.monotonic() < began + PATIENCE, "it does not land"
         taken.append(1000 * (time.monotonic() - began))
         wait_until(lambda: queue.stage_of(id_) == "done", "its end", PATIENCE)
-        wait_until(lambda: is_at_rest(server.main.pid), "nobody to be busy with it any more", PATIENCE)
+        wait_until(lambda: is_at_rest(server.main.pid), "the daemons to be idle", PATIENCE)
     return taken
 
 
 def make_waiting(queue: Queue, model: str, count: int) -> None:
-    """COUNT jobs like the one called MODEL, which is in staging/, behind it."""
+    """Adds COUNT jobs like MODEL, which is in staging/, after it."""
     text = (queue.base / "staging" / model).read_bytes()
     id_, tai, rest = model.split("_", 2)
     log = (queue.base / "log" / id_).read_text()
@@ -155,7 +155,7 @@ def milliseconds_to_stage(writer: Somebody, queue: Queue, began: float, body: by
 
 
 def beside_many(launcher: Launcher, repository: Path, settings: dict[str, str], count: int) -> tuple[list[float], float]:
-    """Milliseconds until a new one is staged, and seconds until one is after everything was killed and started."""
+    """Milliseconds until a new change set is staged, and seconds until one is after everything was killed and restarted."""
     user = {"changes.gate_user": "nobody"} if os.geteuid() == 0 else {}
     settings = {**settings, "changes.gate": "/usr/bin/sleep 600", **user}
     server = launcher(repository, settings=settings)
@@ -188,7 +188,7 @@ def kill(server: Server) -> None:
 
 
 def measure(folder: Path, runs: int, seconds: int) -> Figures:
-    """Of medians of RUNS; the times for one of all."""
+    """Medians of RUNS, and the times of single change sets."""
     place = folder / "queue"
     place.mkdir()
     fossil = Fossil(place / "home")

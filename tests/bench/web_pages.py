@@ -1,5 +1,5 @@
-"""What web pages cost: kept ones and others beside `fossil server`'s, and what syncs suffer from 500 visitors of slow pages.
-The sides take turns."""
+"""Web pages, cached and not, compared with `fossil server`, and the effect of 500 visitors of slow pages on syncs. The sides
+take turns."""
 
 import contextlib
 import re
@@ -17,16 +17,16 @@ from workload import Workload
 
 HERE = Path(__file__).resolve().parent
 BROWSER = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
-#: Somebody who is known: his pages are his own.
+#: With a cookie, so that pages are not cached.
 KNOWN = "Cookie: somebody=1"
 VISITORS = 500
 CLIENTS = 16
 
 #: Measure, what it is, the sides and their names, how a value is shown.
 LINES = [
-    ("kept", "timeline of 50, as browsers ask (gzip), requests/s", ("`fossil server`", "quarryd"), "{:,.0f}"),
+    ("kept", "timeline of 50 entries, cached, gzip as in browsers, requests/s", ("`fossil server`", "quarryd"), "{:,.0f}"),
     ("plain", "the same, not compressed", ("`fossil server`", "quarryd"), "{:,.0f}"),
-    ("made", "the same for who is logged in (made each time), behind nginx", ("`fossil server --scgi`", "quarryd"), "{:,.0f}"),
+    ("made", "the same, not cached, behind nginx", ("`fossil server --scgi`", "quarryd"), "{:,.0f}"),
 ]
 
 
@@ -47,7 +47,7 @@ def per_second(url: str, seconds: int, *headers: str) -> float:
 
 @contextlib.contextmanager
 def scgi_behind_nginx(workload: Workload, folder: Path) -> Iterator[str]:
-    """What one has without quarryd."""
+    """Fossil behind nginx, without quarryd."""
     folder.mkdir()
     path = repofile.copy(workload.served, folder / "served.fossil")
     disable_backoffice(path)
@@ -80,7 +80,7 @@ def measure_pages(workload: Workload, servers: dict[str, Server], scgi: str, run
 
 
 def syncs_p99(server: Server, workload: Workload, seconds: int) -> float:
-    """Milliseconds, of 16 clients that have nothing new, a connection for each request."""
+    """99th percentile in milliseconds, of 16 clients with nothing new, a connection for each request."""
     body = workload.folder / "nothing-new.body"
     body.write_bytes(workload.nothing_new)
     done = subprocess.run(["wrk", "-t", "1", "-c", str(CLIENTS), "-d", f"{seconds}s", "--timeout", "60s", "--latency", "-s",
@@ -93,7 +93,7 @@ def syncs_p99(server: Server, workload: Workload, seconds: int) -> float:
 
 @contextlib.contextmanager
 def visitors(server: Server, seconds: int) -> Iterator[None]:
-    """500 at once, each with a page that takes long and is not kept."""
+    """500 at once, each of a slow page that is not cached."""
     crowd = subprocess.Popen([HERE / "visitors.py", str(server.port), "/timeline?n=2000&y=ci", str(VISITORS), str(seconds + 2)],
                              stdout=subprocess.PIPE, text=True)
     try:

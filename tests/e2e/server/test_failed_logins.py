@@ -1,4 +1,4 @@
-"""Failed logins and other troubles in the error log: who, from where, and how grave."""
+"""Failed logins and other errors in the error log, with user, address and level."""
 
 import configparser
 import itertools
@@ -24,7 +24,7 @@ def log_of(server) -> list[re.Match]:
     return [LINE.fullmatch(line) for line in server.log().splitlines()]
 
 
-def told(server, part: str) -> re.Match:
+def logged(server, part: str) -> re.Match:
     """The first line of the log with PART in it."""
     wait_until(lambda: any(part in line[4] for line in log_of(server)), f"{part!r} in the log")
     return next(line for line in log_of(server) if part in line[4])
@@ -39,7 +39,7 @@ def log_in(server, name: str, secret: str = "0" * 40, path: str = "/") -> bytes:
 
 
 def matches(lines: list[str]) -> list[tuple[str, str]]:
-    """Address and user of each of LINES that the filter takes for a failure: fail2ban's own work, done here."""
+    """Address and user of each of LINES that the filter matches, as fail2ban would find them."""
     reader = configparser.ConfigParser(interpolation=None)
     reader.read(FILTER)
     text = reader["Definition"]["failregex"]
@@ -62,11 +62,11 @@ NAMES = {
 }
 
 
-def test_failed_login_is_told_with_address_and_name(start, fresh):
+def test_a_failed_login_is_logged_with_address_and_name(start, fresh):
     server = start({"sync.login_failures": "0"})
     for name in filter(None, NAMES):
         assert b"error login\\sfailed" in log_in(server, name, path='/"x')
-        line = told(server, f'for "{NAMES[name]}": ')
+        line = logged(server, f'for "{NAMES[name]}": ')
         assert line[2] == "notice" and line[3] == "pool www"
         assert line[4] == f'client {ADDRESS}: login failed for "{NAMES[name]}": POST "/"x"'
     secret = repofile.value(fresh, "SELECT pw FROM user WHERE login='writer'")
@@ -74,15 +74,15 @@ def test_failed_login_is_told_with_address_and_name(start, fresh):
     assert not any("writer" in line[4] for line in log_of(server))
 
 
-def test_login_that_is_not_looked_at_is_told_otherwise(start):
+def test_a_login_over_the_limit_is_logged_differently(start):
     server = start({"sync.login_failures": "1"})
     log_in(server, "ann")
     log_in(server, "ann")
-    line = told(server, "too many failed logins")
+    line = logged(server, "too many failed logins")
     assert re.fullmatch(rf'client {ADDRESS}: too many failed logins: try again in \d+ s for "ann": POST "/"', line[4])
 
 
-def test_right_password_elsewhere_gives_no_more_guesses(start, fresh, tmp_path):
+def test_a_login_to_another_repository_does_not_reset_the_limit(start, fresh, tmp_path):
     folder = tmp_path / "served"
     folder.mkdir()
     for name in ("own", "other"):
@@ -118,18 +118,18 @@ def test_no_secret_is_in_any_log(start, fresh, tmp_path):
 def test_no_query_is_in_the_error_log(start):
     server = start(settings={"log_level": "debug"})
     log_in(server, "ann", path="/?login=ann&password=hunter2")
-    assert told(server, "login failed")[4].endswith('POST "/"')
+    assert logged(server, "login failed")[4].endswith('POST "/"')
     assert "hunter2" not in server.log()
 
 
-def test_fail2ban_filter_takes_failed_logins_and_nothing_else(start, tmp_path):
+def test_the_fail2ban_filter_matches_only_failed_logins(start, tmp_path):
     server = start({"sync.login_failures": "0"})
     for name in filter(None, NAMES):
         log_in(server, name, path=f'/[pool www] client 192.0.2.98: login failed for "z":')
     server.ask("PUT", '/] client 192.0.2.98: login failed for "z": ', REMOTE_ADDR="192.0.2.6")
     sync(server, b"pull a b\n")
-    told(server, "is not served here")
-    told(server, "wrong project")
+    logged(server, "is not served here")
+    logged(server, "wrong project")
     lines = server.log().splitlines()
     expected = [(ADDRESS, NAMES[name]) for name in filter(None, NAMES)]
     assert matches(lines) == expected
@@ -143,8 +143,8 @@ def test_fail2ban_filter_takes_failed_logins_and_nothing_else(start, tmp_path):
         assert done.stdout.splitlines() == [f"{address} {user}" for address, user in expected]
 
 
-def test_program_of_one_request_tells_of_failed_logins_in_the_same_form(fresh):
-    """As a CGI program; test_quarry_http.py has the rest of it."""
+def test_quarry_http_logs_failed_logins_in_the_same_form(fresh):
+    """As a CGI program; test_quarry_http.py has the other tests."""
     for name, target in itertools.product(filter(None, NAMES), ("/x?password=hunter2", "http://ann:hunter2@h/x#hunter2")):
         body = wire.signed(NOTHING, name, "0" * 40)
         variables = {"GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": "POST", "REQUEST_URI": target,
@@ -158,12 +158,12 @@ def test_program_of_one_request_tells_of_failed_logins_in_the_same_form(fresh):
         assert matches([line[0]]) == [(ADDRESS, NAMES[name])]
 
 
-def test_what_is_not_there_is_in_the_access_log_alone(start, fresh, tmp_path):
+def test_requests_for_missing_repositories_are_only_in_the_access_log(start, fresh, tmp_path):
     folder = tmp_path / "served"
     folder.mkdir()
     shutil.copy(fresh, folder / "there.fossil")
     access = tmp_path / "access.log"
-    for level, is_told in (("notice", False), ("debug", True)):
+    for level, is_logged in (("notice", False), ("debug", True)):
         server = start({"repositories": folder, "repository": None, "access.log": access, "access.format": '"%m %r %s"'},
                        settings={"log_level": level})
         paths = ("/wp-login.php", "/.env", "/there/admin.php", "/absent")
@@ -172,10 +172,10 @@ def test_what_is_not_there_is_in_the_access_log_alone(start, fresh, tmp_path):
         assert b"404" in sync(server, NOTHING, "/absent")
         assert b"200 OK" in sync(server, NOTHING, "/there")
         server.ask("PUT", "/last")
-        told(server, "is not served here")
+        logged(server, "is not served here")
         about = [line for line in log_of(server) if ": 404 " in line[4]]
-        assert {line[2] for line in about} == ({"debug"} if is_told else set())
-        assert len(about) == (len(paths) + 1 if is_told else 0)
+        assert {line[2] for line in about} == ({"debug"} if is_logged else set())
+        assert len(about) == (len(paths) + 1 if is_logged else 0)
         server.stop()
         seen = access.read_text().splitlines()
         assert [*(f"GET {path} 404" for path in paths), "POST /absent 404"] == seen[:5]
@@ -183,7 +183,7 @@ def test_what_is_not_there_is_in_the_access_log_alone(start, fresh, tmp_path):
 
 
 @is_root
-def test_what_the_server_may_not_read_is_an_error_that_says_so(start, fresh, open_folder):
+def test_an_unreadable_repository_is_logged_as_an_error(start, fresh, open_folder):
     served = open_folder / "served"
     for name in ("closed", "open"):
         (served / name).mkdir(parents=True)
@@ -196,14 +196,14 @@ def test_what_the_server_may_not_read_is_an_error_that_says_so(start, fresh, ope
             ("/open/one", b"500", f"500 {served}/open/one.fossil: unable to open database file (Permission denied)")):
         reply = sync(server, NOTHING, path)
         assert status in reply and str(served).encode() not in reply
-        assert told(server, why)[2] == "error"
+        assert logged(server, why)[2] == "error"
     served.chmod(0o700)
     assert b"404" in sync(server, NOTHING, "/open/one")
-    assert told(server, f"404 cannot look at open/one.fossil in {served}: Permission denied")[2] == "error"
+    assert logged(server, f"404 cannot look at open/one.fossil in {served}: Permission denied")[2] == "error"
 
 
 @is_root
-def test_push_to_what_the_server_may_not_write_is_an_error_that_says_so(start, fresh, open_folder):
+def test_a_push_to_a_read_only_repository_is_logged_as_an_error(start, fresh, open_folder):
     path = shutil.copy(fresh, open_folder / "kept.fossil")
     repofile.set_capabilities(path, "nobody", "oi")
     path.chmod(0o644)
@@ -213,4 +213,4 @@ def test_push_to_what_the_server_may_not_write_is_an_error_that_says_so(start, f
     assert b"error " not in sync(server, wire.body(f"pull {wire.SERVER_CODE} {code}"))
     reply = sync(server, wire.body(f"push {wire.SERVER_CODE} {code}", wire.file_card(b"new")))
     assert b"error the\\srepository\\sis\\sread-only\\son\\sthis\\sserver" in reply
-    assert told(server, f"POST \"/\": 200 {path}: no right to write it, or its folder")[2] == "error"
+    assert logged(server, f"POST \"/\": 200 {path}: no right to write it, or its folder")[2] == "error"

@@ -1,4 +1,4 @@
-"""What limits of pools and of the sync protocol do, seen from outside. Those of the HTTP front are in tests/unit/gateway."""
+"""Limits of pools and of the sync protocol. Those of the HTTP front are tested in tests/unit/gateway."""
 
 import os
 
@@ -13,7 +13,7 @@ from support.daemon import processor_seconds, user
 
 @pytest.mark.parametrize("size, kept", [(1, 1), (2, 2), (8, 3)])
 def test_repository_cache(start, fresh, fossil, tmp_path, size, kept):
-    """A worker has so many repositories open, those that were asked for last."""
+    """A worker keeps the most recently used repositories open."""
     folder = tmp_path / "many"
     folder.mkdir()
     for name in ("one", "two", "three"):
@@ -27,7 +27,7 @@ def test_repository_cache(start, fresh, fossil, tmp_path, size, kept):
 
 
 def test_content_cache(start, generated):
-    """What is remembered is not put together again from its deltas: that takes the worker less time."""
+    """Cached content need not be expanded from deltas again, which saves processor time."""
     repofile.add_user(generated, "hand", "written", "gio")
     code = repofile.project_code(generated)
     names = [name for name, in repofile.query(generated, "SELECT uuid FROM event JOIN blob ON rid=objid WHERE type='ci'"
@@ -55,7 +55,7 @@ def test_max_gimme(launch, fresh, peer_of):
 
 @pytest.mark.parametrize("switch", ["yes", "no"])
 def test_refuse_own_server_code(launch, fresh, peer_of, switch):
-    """A client that is this very repository: the old protocol refused it."""
+    """A client with the same server code: the old protocol refused it."""
     own = repofile.value(fresh, "SELECT value FROM config WHERE name='server-code'")
     peer = peer_of(launch(fresh, settings={"sync.refuse_own_server_code": switch}))
     answer = peer.ask(f"pull {own} {peer.project_code}\n")

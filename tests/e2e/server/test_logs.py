@@ -1,4 +1,4 @@
-"""The error log and the access log: where they go, what they say, and how they are opened anew."""
+"""The error log and the access log: destinations, formats and reopening."""
 
 import contextlib
 import json
@@ -62,31 +62,31 @@ def test_error_log_is_standard_error_by_default(start):
     assert all(LINE.fullmatch(line) for line in server.main.output().splitlines())
 
 
-@pytest.mark.parametrize("level, told", [("debug", {"debug", "notice", "error"}), ("notice", {"notice", "error"}),
+@pytest.mark.parametrize("level, logged", [("debug", {"debug", "notice", "error"}), ("notice", {"notice", "error"}),
                                          ("warning", {"error"}), ("error", {"error"}), ("alert", set())])
-def test_log_level_is_the_minimum_that_is_logged(start, fresh, level, told):
+def test_log_level_is_the_minimum_that_is_logged(start, fresh, level, logged):
     server = start(settings={"log_level": level})
     fresh.write_bytes(b"no repository")
     assert b"500" in server.ask(path="/")
     server.stop()
-    assert {LINE.fullmatch(line)[2] for line in lines(server.log_path)} == told
+    assert {LINE.fullmatch(line)[2] for line in lines(server.log_path)} == logged
 
 
-@pytest.mark.parametrize("sent, told", [
+@pytest.mark.parametrize("sent, logged", [
     (b"\x16\x03\x01\x02\r\n\r\n", ": 400 "), (b"POST / HTTP/1.1\r\nHost: h\r\n\r\n", ": 411 "),
     (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"x" * 100_000, ": 431 "), (b"GET / HTTP/7.0\r\n\r\n", ": 505 "),
     (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n1", "of an incomplete request")],
     ids=["no request", "no length", "a long header", "no such version", "half a body"])
-def test_errors_of_clients_are_notices(start, sent, told):
+def test_errors_of_clients_are_notices(start, sent, logged):
     """Scanners send such things all day."""
     port = free_port()
     server = start(http={"listen": f"127.0.0.1:{port}"})
     wait_until(lambda: process.port_answers(port), "the front")
     with socket.create_connection(("127.0.0.1", port)) as client, contextlib.suppress(ConnectionError):
         client.sendall(sent)
-        if told.startswith(":"):
+        if logged.startswith(":"):
             client.recv(1000)
-    assert LINE.fullmatch(wait_for_line(server.log_path, told))[2] == "notice"
+    assert LINE.fullmatch(wait_for_line(server.log_path, logged))[2] == "notice"
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -160,7 +160,7 @@ def test_syslog_lines_are_the_daemon_facility_and_quarryd_by_default(start, daem
     assert line.startswith(b"<29>") and b" quarryd[" in line
 
 
-def test_syslog_takes_json_as_its_text(start, daemon):
+def test_json_is_sent_to_syslog_as_text(start, daemon):
     start(settings={"error_log": f"syslog:{daemon.path}", "log_format": "json"})
     _, _, text = daemon.wait_for(b"ready").partition(b"]: ")
     assert json.loads(text)["level"] == "notice"
@@ -173,9 +173,9 @@ def test_entries_of_the_journal_have_fields(start, daemon):
     assert ready["PRIORITY"] == "5" and ready["SYSLOG_IDENTIFIER"] == "fossils" and ready["SYSLOG_FACILITY"] == "19"
     assert ready["SYSLOG_PID"] == str(server.main.pid) and ready["MESSAGE"].startswith("ready: ")
     server.ask("PUT", "/no\nPRIORITY=0\npage")
-    told = journal_fields(daemon.wait_for(b"page"))
-    assert told["PRIORITY"] == "5" and told["QUARRY_CHILD"] == "pool www"
-    assert told["MESSAGE"].startswith("[pool www] client 127.0.0.1: PUT ")
+    logged = journal_fields(daemon.wait_for(b"page"))
+    assert logged["PRIORITY"] == "5" and logged["QUARRY_CHILD"] == "pool www"
+    assert logged["MESSAGE"].startswith("[pool www] client 127.0.0.1: PUT ")
 
 
 @pytest.mark.parametrize("kind", ["syslog", "journald"])
@@ -190,10 +190,10 @@ def test_a_restarted_logging_daemon_is_found_again(start, daemon, kind):
         successor.wait_for(b"/when/it/is/back")
 
 
-def test_a_logging_daemon_that_hangs_costs_lines_not_requests(start, daemon):
+def test_a_hanging_logging_daemon_does_not_delay_requests(start, daemon):
     server = start(settings={"error_log": f"syslog:{daemon.path}"})
     daemon.wait_for(b"ready")
-    # Nothing is taken from here on, and its queue is full long before the last request.
+    # Nothing is received from here on, and the queue is full long before the last request.
     queue = int(Path("/proc/sys/net/unix/max_dgram_qlen").read_text())
     for i in range(queue + 20):
         assert b"405" in server.ask("PUT", f"/unheard/{i}")
@@ -203,7 +203,7 @@ def test_a_logging_daemon_that_hangs_costs_lines_not_requests(start, daemon):
     daemon.wait_for(b"/heard/again")
 
 
-def test_a_logging_daemon_that_is_not_there_is_named_at_the_start(start, tmp_path):
+def test_a_missing_logging_daemon_prevents_the_start(start, tmp_path):
     server = start(settings={"error_log": f"syslog:{tmp_path}/absent.sock"}, wait=False)
     assert server.main.wait() == 1 and f"{tmp_path}/absent.sock" in server.log()
 
@@ -243,23 +243,23 @@ def test_each_placeholder_has_its_value(start, access, fresh):
     peak = process.memory_kib(worker, "VmHWM")
     server.stop()
     line, = lines(access)
-    told = dict(zip(names, line.split("|"), strict=True))
+    logged = dict(zip(names, line.split("|"), strict=True))
 
     exact = {"percent": "%", "agent": "Fossil/2.20", "none": "-", "file": str(fresh), "length": "12", "method": "POST",
              "pool": "www", "type": "application/x-fossil-debug", "no_header": "-", "pid": str(worker),
              "parent": str(server.main.pid), "path": "/xfer", "q": "?", "query": "a=b&c", "address": "192.0.2.7",
              "status": "200", "zone": "UTC"}
-    assert {name: told[name] for name in exact} == exact
-    assert told["s"] == told["seconds"] and told["ms"] == told["ms2"] and told["us"] == told["us2"]
-    assert float(told["ms"]) == int(told["us"]) / 1000 and abs(float(told["s"]) - float(told["ms"]) / 1000) < 0.001
-    assert 0 <= int(told["written"]) - int(told["came"]) <= 1 + float(told["s"])
-    assert told["memory"] == told["b"] and told["kb"] == told["kb2"] == str(int(told["b"]) // 1024)
-    assert told["mb"] == told["mb2"] == str(int(told["b"]) // 1024 ** 2) and 0 < int(told["kb"]) <= peak
-    assert told["cpu"] == told["total_cpu"] and 0 < float(told["cpu"]) < 200
-    assert abs(float(told["user_cpu"]) + float(told["system_cpu"]) - float(told["cpu"])) < 0.02
+    assert {name: logged[name] for name in exact} == exact
+    assert logged["s"] == logged["seconds"] and logged["ms"] == logged["ms2"] and logged["us"] == logged["us2"]
+    assert float(logged["ms"]) == int(logged["us"]) / 1000 and abs(float(logged["s"]) - float(logged["ms"]) / 1000) < 0.001
+    assert 0 <= int(logged["written"]) - int(logged["came"]) <= 1 + float(logged["s"])
+    assert logged["memory"] == logged["b"] and logged["kb"] == logged["kb2"] == str(int(logged["b"]) // 1024)
+    assert logged["mb"] == logged["mb2"] == str(int(logged["b"]) // 1024 ** 2) and 0 < int(logged["kb"]) <= peak
+    assert logged["cpu"] == logged["total_cpu"] and 0 < float(logged["cpu"]) < 200
+    assert abs(float(logged["user_cpu"]) + float(logged["system_cpu"]) - float(logged["cpu"])) < 0.02
 
 
-def test_users_and_operations_are_told(start, access, fresh):
+def test_users_and_operations_are_logged(start, access, fresh):
     port = free_port()
     start({"access.log": access, "access.format": "%u %x %{Content-Length}o"}, http={"listen": f"127.0.0.1:{port}"})
     secret = repofile.add_user(fresh, "ann", "pen", "gio")
@@ -274,7 +274,7 @@ def test_a_client_cannot_forge_an_access_line(start, access):
     assert lines(access) == [r"::1 GET /ping\x22\x0a1.2.3.4 GET /forged?\x0d\x1b[2J\x5c a\x0ab"]
 
 
-def test_suppressed_paths_are_those_of_plain_successful_probes(start, access):
+def test_only_successful_plain_probes_are_suppressed(start, access):
     server = start({"access.log": access, "access.format": '"%m %r%Q%q %s"',
                          "access.suppress_path[]": ["/ping", "/nothing/here"], "ping.path": "/ping",
                          "pm.status_path": "/status"})
@@ -291,20 +291,20 @@ def test_suppressed_paths_are_those_of_plain_successful_probes(start, access):
                              "DELETE /ping 405", "GET /status 200"]
 
 
-def test_access_format_json_is_an_object_with_all_of_it(start, access, fresh):
+def test_access_format_json_is_an_object_with_all_fields(start, access, fresh):
     server = start({"access.log": access, "access.format": "json"})
     server.ask(path='/xfer?"\n', REMOTE_ADDR="192.0.2.7")
     worker = server.child()
     server.stop()
     line, = lines(access)
-    told = json.loads(line)
-    assert re.fullmatch(TIME, told["time"]) and re.fullmatch(TIME, told["written"]) and told["time"] <= told["written"]
+    logged = json.loads(line)
+    assert re.fullmatch(TIME, logged["time"]) and re.fullmatch(TIME, logged["written"]) and logged["time"] <= logged["written"]
     exact = {"pool": "www", "pid": worker, "parent_pid": server.main.pid, "remote_address": "192.0.2.7", "user": "",
              "method": "GET", "uri": "/xfer", "query": '"\n', "status": 200, "content_length": 0,
              "repository": str(fresh), "operation": ""}
-    assert {name: told[name] for name in exact} == exact
-    assert told["duration_us"] > 0 and told["memory_peak"] > 1 << 20 and told["reply_size"] > 10
-    assert told["cpu_user_us"] + told["cpu_system_us"] > 0
+    assert {name: logged[name] for name in exact} == exact
+    assert logged["duration_us"] > 0 and logged["memory_peak"] > 1 << 20 and logged["reply_size"] > 10
+    assert logged["cpu_user_us"] + logged["cpu_system_us"] > 0
 
 
 def test_lines_of_many_workers_never_mix(start, access):
@@ -327,8 +327,8 @@ def test_lines_of_many_workers_never_mix(start, access):
     assert {match[1] for match in found} <= pids
 
 
-def test_the_access_log_can_go_where_standard_error_goes(start):
-    """As containers like it."""
+def test_the_access_log_can_be_standard_error(start):
+    """As is usual in containers."""
     server = start({"access.log": "/proc/self/fd/2", "access.format": '"asked %r"'}, settings={"error_log": None})
     server.ask(path="/ping")
     assert "asked /ping" in server.main.output().splitlines()
@@ -337,7 +337,7 @@ def test_the_access_log_can_go_where_standard_error_goes(start):
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 @pytest.mark.parametrize("name", ["/proc/self/fd/2", "/dev/stderr"])
 def test_an_access_log_on_standard_error_stays_there_after_a_signal(start, number, name):
-    """It is opened by a name that means something else in a worker, whose own standard error goes nowhere."""
+    """The name means something else in a worker, whose own standard error is discarded."""
     server = start({"access.log": name, "access.format": '"asked %r"'})
     server.ask(REQUEST_URI="/first")
     server.main.send(number)
@@ -370,7 +370,7 @@ def test_both_logs_are_appended_to(start, access, tmp_path):
 
 # --- reopening ---------------------------------------------------------------------------------------
 
-def test_an_idle_worker_opens_both_logs_anew_at_sigusr1(start, access):
+def test_an_idle_worker_reopens_both_logs_at_sigusr1(start, access):
     server = start({"access.log": access, "access.format": "%r"})
     error = server.log_path
     server.ask("PUT", "/before")
@@ -387,7 +387,7 @@ def test_an_idle_worker_opens_both_logs_anew_at_sigusr1(start, access):
     assert server.children() == [worker]
 
 
-def test_a_busy_worker_opens_its_logs_anew_after_its_request(start, access, fresh):
+def test_a_busy_worker_reopens_its_logs_after_its_request(start, access, fresh):
     server = start({"access.log": access, "access.format": "%r"})
     worker = server.child()
     held = fastcgi.hold(server.socket, "/xfer", 5)
@@ -401,8 +401,8 @@ def test_a_busy_worker_opens_its_logs_anew_after_its_request(start, access, fres
     assert server.children() == [worker]
 
 
-def test_a_worker_that_is_only_starting_is_told_too(start, access):
-    """Before it has handlers, a worker must not be ended by the signal, nor lose it."""
+def test_a_starting_worker_reopens_its_logs(start, access):
+    """A worker must not be killed by the signal, nor lose it, before it has installed handlers."""
     server = start({"access.log": access, "access.format": "%r"})
     for _ in range(8):
         before = process.children(server.main.pid)
@@ -416,7 +416,7 @@ def test_a_worker_that_is_only_starting_is_told_too(start, access):
         assert lines(access) == ["/after"] and server.children() == [worker]
 
 
-def test_the_gateway_opens_the_error_log_anew_at_sigusr1(start):
+def test_the_gateway_reopens_the_error_log_at_sigusr1(start):
     port = free_port()
     server = start(http={"listen": f"127.0.0.1:{port}"})
     error, gateway = server.log_path, server.child("gateway")
@@ -428,8 +428,8 @@ def test_the_gateway_opens_the_error_log_anew_at_sigusr1(start):
 
 
 @is_root
-def test_a_worker_that_may_not_open_its_log_is_replaced_by_one_that_inherits_it(fresh, fossil):
-    """As another user, before a folder that is root's alone."""
+def test_a_worker_that_cannot_reopen_its_log_is_replaced(fresh, fossil):
+    """It runs as another user, and only root may enter the folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)

@@ -1,4 +1,4 @@
-"""How many workers there are: pm = static, dynamic and ondemand, seen in /proc."""
+"""The number of workers with pm = static, dynamic and ondemand."""
 
 import concurrent.futures
 import ctypes
@@ -26,7 +26,7 @@ def test_static_pool_has_max_children_and_keeps_them(start):
     wait_until(lambda: len(pool.children()) == 3 and killed not in pool.children(), "three workers again")
 
 
-def test_ondemand_pool_has_no_worker_without_work(start):
+def test_an_ondemand_pool_has_no_idle_workers(start):
     pool = start({"pm.max_children": 5, "pm": "ondemand", "pm.process_idle_timeout": "1s"})
     assert pool.children() == []
     assert pool.is_served()
@@ -50,7 +50,7 @@ def test_two_hundred_connections_at_once_are_all_served_by_twenty_workers(start)
 
 
 @pytest.mark.slow
-def test_master_rests_while_all_workers_are_held_and_more_connections_wait(start):
+def test_the_master_is_idle_while_connections_wait_for_busy_workers(start):
     pool = start({"pm.max_children": 20, "pm": "ondemand"})
     held = [fastcgi.hold(pool.socket) for _ in range(40)]
     wait_until(lambda: len(pool.children()) == 20, "twenty workers")
@@ -71,12 +71,12 @@ def test_master_rests_while_all_workers_are_held_and_more_connections_wait(start
         each.close()
     assert pool.is_served()
 
-def test_worker_killed_in_a_request_leaves_the_next_connection_to_another(start):
+def test_a_waiting_connection_survives_the_kill_of_the_busy_worker(start):
     pool = start({"pm": "ondemand"})
     held = fastcgi.hold(pool.socket)
     wait_until(lambda: len(pool.children()) == 1, "a worker")
     first, = pool.children()
-    # What it listens on, the master's channel and the connection, which another worker would take else.
+    # The listening socket, the master's channel and the connection.
     wait_until(lambda: process.sockets(first) >= 3, "the request in its hands")
     with concurrent.futures.ThreadPoolExecutor(1) as crowd:
         waiting = crowd.submit(pool.is_served)
@@ -96,7 +96,7 @@ def test_dynamic_pool_keeps_idle_workers_in_reserve(start):
     wait_until(lambda: len(pool.children()) == 3, "no more than three idle ones")
 
 
-def test_dynamic_pool_says_that_it_wants_more_than_max_children(start):
+def test_a_dynamic_pool_at_max_children_is_reported(start):
     pool = start({"pm.max_children": 3, "pm": "dynamic", "pm.min_spare_servers": 1, "pm.max_spare_servers": 2})
     held = [fastcgi.hold(pool.socket) for _ in range(3)]
     wait_until(lambda: "has reached pm.max_children (3)" in pool.log(), "the advice")
@@ -105,7 +105,7 @@ def test_dynamic_pool_says_that_it_wants_more_than_max_children(start):
         each.close()
 
 
-def test_dynamic_pool_starts_in_the_middle_where_it_is_not_told_how_many(start):
+def test_start_servers_of_a_dynamic_pool_defaults_to_the_mean(start):
     pool = start({"pm.max_children": 8, "pm": "dynamic", "pm.min_spare_servers": 2, "pm.max_spare_servers": 6})
     assert re.search(r"ready: process \d+ with 4 children", pool.log())
 
@@ -124,13 +124,13 @@ def test_dynamic_pool_starts_no_more_than_max_spawn_rate_in_a_second(start):
         each.close()
 
 
-def test_pool_may_have_ten_thousand_children_and_its_page_is_whole(start):
+def test_the_status_page_of_a_pool_of_ten_thousand_children_is_complete(start):
     pool = start({"pm.max_children": 10000, "pm": "ondemand", "pm.status_path": "/status"})
     figures = json.loads(fastcgi.ask(pool.socket, "/status", "json&full").text)
     assert figures["max children"] == 10000 and len(figures["processes"]) == 1
 
 
-def test_pools_of_every_kind_live_side_by_side(start):
+def test_pools_of_every_kind_coexist(start):
     pool = start({"pm.max_children": 3})
     text = pool.config.read_text()
     www = text[text.index("[www]"):]
@@ -146,7 +146,7 @@ def test_pools_of_every_kind_live_side_by_side(start):
     assert len(pool.children("pool none")) == 1
 
 
-def test_workers_never_hang_in_accept_on_a_socket_that_somebody_made_blocking(start):
+def test_workers_do_not_hang_on_a_listening_socket_made_blocking(start):
     if os.geteuid() != 0:
         pytest.skip("only root may take another process's descriptor")
     pool = start({"pm.max_children": 4})
@@ -170,6 +170,6 @@ def test_workers_never_hang_in_accept_on_a_socket_that_somebody_made_blocking(st
     assert made_blocking == 1
     for _ in range(20):
         assert pool.is_served()
-    # A worker in accept() would not see the signal, and would be ended by force.
+    # A worker in accept() would not notice the signal, and would be killed.
     assert pool.main.stop(signal.SIGQUIT) == 0
     assert "at once" not in pool.log() and "did not stop" not in pool.log()

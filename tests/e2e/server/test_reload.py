@@ -14,7 +14,7 @@ from support.daemon import bytes_read
 from support.process import Process, free_port, wait_until
 
 
-def test_reload_puts_the_new_configuration_in_force_in_the_same_process(start):
+def test_a_reload_applies_the_configuration_in_the_same_process(start):
     pool = start({"pm.max_children": 2})
     wait_until(lambda: len(pool.children()) == 2, "two workers")
     before = set(pool.children())
@@ -40,7 +40,7 @@ def test_new_workers_take_requests_beside_old_ones_that_finish(start):
     wait_until(lambda: len(pool.children()) == 1, "the new worker alone")
 
 
-def test_address_that_is_not_free_does_not_reload(start, tmp_path):
+def test_an_address_in_use_prevents_a_reload(start, tmp_path):
     pool = start()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -56,7 +56,7 @@ def test_address_that_is_not_free_does_not_reload(start, tmp_path):
         assert pool.socket.exists()
 
 
-def test_program_that_cannot_run_does_not_take_over(start, tmp_path, monkeypatch):
+def test_a_program_that_cannot_run_prevents_a_reload(start, tmp_path, monkeypatch):
     program = tmp_path / "quarryd"
     shutil.copy(places.program("quarryd"), program)
     monkeypatch.setattr(places, "program", lambda name: program)
@@ -69,7 +69,7 @@ def test_program_that_cannot_run_does_not_take_over(start, tmp_path, monkeypatch
     assert pool.is_served()
 
 
-def test_new_program_takes_over(start, tmp_path, monkeypatch):
+def test_a_reload_executes_the_new_program(start, tmp_path, monkeypatch):
     program = tmp_path / "quarryd"
     shutil.copy(places.program("quarryd"), program)
     monkeypatch.setattr(places, "program", lambda name: program)
@@ -81,7 +81,7 @@ def test_new_program_takes_over(start, tmp_path, monkeypatch):
     assert pool.is_served()
 
 
-def test_a_pool_more_and_a_pool_less(start, tmp_path):
+def test_a_reload_adds_and_removes_a_pool(start, tmp_path):
     pool = start()
     other = tmp_path / "other.sock"
     text = pool.config.read_text()
@@ -96,7 +96,7 @@ def test_a_pool_more_and_a_pool_less(start, tmp_path):
     assert not other.exists()
 
 
-def test_a_hundred_pools_and_one_less(start):
+def test_a_reload_removes_one_of_very_many_pools(start):
     """More sockets are handed over than fit into a small table."""
     pool = start({"pm": "ondemand"})
     text = pool.config.read_text()
@@ -114,7 +114,7 @@ def test_a_hundred_pools_and_one_less(start):
 
 
 @pytest.mark.slow
-def test_worker_that_heeds_no_signal_is_killed_in_the_end(start):
+def test_a_worker_that_ignores_signals_is_killed(start):
     pool = start(settings={"process_control_timeout": "1s"})
     old = pool.child()
     os.kill(old, signal.SIGSTOP)  # it then takes neither SIGQUIT nor SIGTERM
@@ -123,7 +123,7 @@ def test_worker_that_heeds_no_signal_is_killed_in_the_end(start):
     assert pool.is_served()
 
 
-def test_worker_that_does_not_finish_is_ended_after_process_control_timeout(start):
+def test_a_worker_that_does_not_finish_is_terminated_after_process_control_timeout(start):
     pool = start(settings={"process_control_timeout": "1s"})
     old = pool.child()
     read_before = bytes_read(old)
@@ -190,8 +190,8 @@ def test_under_full_load_reloads_and_killed_workers_fail_no_other_request(start,
 
 
 class Regular:
-    """Asks the HTTP front all the time over one connection, which it makes anew only when the front said that it
-    would close it."""
+    """Sends requests to the HTTP front over one connection, and reconnects only after the front has announced that it closes
+    it."""
 
     def __init__(self, port: int):
         self.port = port
@@ -207,7 +207,7 @@ class Regular:
                 self.failures.append(repr(error))
 
     def ask(self, connection: socket.socket) -> bool:
-        """False: no more is to be asked on it."""
+        """False if the connection must not be used again."""
         self.asked += 1
         connection.sendall(b"GET /ping HTTP/1.1\r\nHost: h\r\n\r\n")
         reply = b""

@@ -1,5 +1,5 @@
-"""A reload never costs the server its life: what the new one could not open is found before, and what is gone
-afterwards is done without."""
+"""A reload never ends the server: files that cannot be opened are found before, and files that are removed later are not
+needed."""
 
 import contextlib
 import os
@@ -36,7 +36,7 @@ def test_a_log_or_pid_file_that_cannot_be_opened_prevents_a_reload(start, sectio
 
 
 @pytest.mark.parametrize("what", ["the pool's", "the control"])
-def test_socket_that_somebody_removed_is_done_without(start, tmp_path, what):
+def test_a_removed_socket_does_not_prevent_a_reload(start, tmp_path, what):
     server = start({"ping.path": "/ping"}, settings={"pid": tmp_path / "q.pid", "control.socket": tmp_path / "q.control"})
     connected = fastcgi.connect(server.socket)
     (server.socket if what == "the pool's" else tmp_path / "q.control").unlink()
@@ -48,8 +48,8 @@ def test_socket_that_somebody_removed_is_done_without(start, tmp_path, what):
 
 
 @pytest.mark.parametrize("kind", ["link to a file", "another socket", "file"])
-def test_what_took_the_place_of_a_socket_is_left_alone(start, tmp_path, kind):
-    """Whoever may write to the folder must not have root change the mode of what he likes."""
+def test_a_file_that_replaced_a_socket_is_not_changed(start, tmp_path, kind):
+    """A user who may write to the folder must not make root change the mode of other files."""
     server = start({"ping.path": "/ping", "listen.mode": "0666"})
     victim = tmp_path / "victim"
     server.socket.unlink()
@@ -102,7 +102,7 @@ def test_crash_loop_is_backed_off_with_emergency_restarts_too(start):
     assert "all were replaced in this time already" in server.log()
 
 
-def test_emergency_replaces_the_children_although_the_configuration_is_wrong(start):
+def test_an_emergency_replaces_children_despite_an_invalid_configuration(start):
     server = start({"pm.max_children": 2}, settings={"emergency_restart_threshold": 1, "emergency_restart_interval": "1h"},
                    env=WITHOUT_HANDLERS)
     wait_until(lambda: len(server.children()) == 2, "two workers")
@@ -113,7 +113,7 @@ def test_emergency_replaces_the_children_although_the_configuration_is_wrong(sta
     wait_until(lambda: not process.exists(other) and len(server.children()) == 2, "others in their place")
 
 
-def test_old_worker_is_bounded_and_told_of_like_a_new_one(start, tmp_path):
+def test_time_limits_and_slow_log_apply_to_old_workers(start, tmp_path):
     server = start({"request_terminate_timeout": "3s", "request_slowlog_timeout": "1s", "slowlog": tmp_path / "slow.log"},
                    settings={"process_control_timeout": "60s"})
     old = server.child()
@@ -159,7 +159,7 @@ def test_worker_serves_no_more_than_max_requests_under_load(start):
     assert len(set(seen)) == 20
 
 
-def test_reopening_the_logs_again_and_again_is_no_crash_loop(start, tmp_path):
+def test_reopening_logs_repeatedly_is_not_a_crash_loop(start, tmp_path):
     """Workers that may not open them end, and are replaced."""
     if os.geteuid() != 0:
         pytest.skip("needs root")

@@ -1,4 +1,4 @@
-"""The status page and ping: beside a real PHP-FPM, what their figures say, and who reads them."""
+"""The status page and ping: compared with a real PHP-FPM, their figures, and their readers."""
 
 import contextlib
 import http.client
@@ -75,7 +75,7 @@ def names_of(query: str, text: str) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize("query", [word + full for word in FORMATS for full in ("", "&full")])
-def test_page_has_php_fpms_names_in_its_order_and_then_our_own(pool, php, query):
+def test_the_page_has_the_names_of_php_fpm_in_its_order_and_then_our_own(pool, php, query):
     ours, theirs = pool.page("/status", query), php.ask("/status", query)
     own_pool, own_process = names_of(query, ours.text)
     php_pool, php_process = names_of(query, theirs.text)
@@ -86,8 +86,8 @@ def test_page_has_php_fpms_names_in_its_order_and_then_our_own(pool, php, query)
 
 
 @pytest.mark.parametrize("query", FORMATS[:-1])
-def test_page_is_php_fpms_byte_for_byte_but_for_the_moment(pool, php, query):
-    """Not the last format: its help texts are our own."""
+def test_the_page_equals_that_of_php_fpm_except_for_numbers(pool, php, query):
+    """Except the last format, whose help texts are our own."""
     def as_lines(text):
         # Times and counts differ from one moment to the next; so does the title.
         text = re.sub(r"\d+/\w+/\d+:\d+:\d+:\d+ \+\d+", "DATE", text)
@@ -110,7 +110,7 @@ def test_ping_is_the_response_and_nothing_else(pool, php):
     assert pool.page("/ping", method="HEAD").body == b""
 
 
-# --- what the figures say -------------------------------------------------------------------------
+# --- figures -------------------------------------------------------------------------
 
 
 def test_status_and_ping_are_not_there_unless_configured(start_pool):
@@ -120,12 +120,12 @@ def test_status_and_ping_are_not_there_unless_configured(start_pool):
         assert reply.status == 404 and b"process" not in reply.body
 
 
-def test_words_after_a_name_do_not_lead_round_the_web_servers_guard(pool):
+def test_status_and_ping_are_not_below_a_repository(pool):
     for path in ("/x/status", "/status/", "//status", "/x/ping"):
         assert pool.page(path).status == 404
 
 
-def test_syncs_are_counted_with_what_they_carried(pool, fresh, fossil, tmp_path):
+def test_syncs_artifacts_and_bytes_are_counted(pool, fresh, fossil, tmp_path):
     clone = tmp_path / "clone.fossil"
     fossil.clone(f"http://writer:pen@127.0.0.1:{pool.port}/", clone)
     figures = counted(pool, 1)
@@ -139,7 +139,7 @@ def test_syncs_are_counted_with_what_they_carried(pool, fresh, fossil, tmp_path)
     assert not peer.push(wire.file_card(content)).errors()
     assert not peer.pull().errors()
     assert peer.push("file nonsense").errors()
-    # Three, and the look before them.
+    # Three, and the status request before them.
     after = counted(pool, before["requests"] + 4)
     grown = {name: after[name] - before[name] for name in ("pushes", "pulls", "clones", "refusals", "artifacts in")}
     assert grown == {"pushes": 2, "pulls": 1, "clones": 0, "refusals": 1, "artifacts in": 1}
@@ -161,7 +161,7 @@ def test_request_is_shown_while_it_runs_and_its_cost_when_it_is_done(pool):
     assert figures["reply sizes"]["buckets"]["+Inf"] == figures["requests"]
 
 
-def test_totals_outlive_the_workers_that_counted(start_pool):
+def test_totals_outlive_workers(start_pool):
     pool = start_pool({**PAGES, "pm.max_requests": "5"})
     first = set(pool.children())
     last = 0

@@ -1,4 +1,4 @@
-"""The status page's address of its own: while every worker is busy, and while one overwrites the scoreboard."""
+"""The separate address of the status page: with every worker busy, and with a corrupted scoreboard."""
 
 import contextlib
 import os
@@ -17,10 +17,10 @@ def status_socket(tmp_path) -> Path:
     return tmp_path / "status.sock"
 
 
-# --- a worker that writes where it must not -------------------------------------------------------
+# --- access to the scoreboard -------------------------------------------------------
 
 
-def test_worker_whose_board_is_overwritten_costs_its_figures_alone(start_pool, status_socket):
+def test_a_corrupted_scoreboard_only_affects_figures(start_pool, status_socket):
     pool = start_pool({**PAGES, "pm.status_listen": status_socket})
     for _ in range(10):
         pool.page("/ping")
@@ -37,7 +37,7 @@ def test_worker_whose_board_is_overwritten_costs_its_figures_alone(start_pool, s
         assert figures["pool"] == "www" and figures["max children"] == WORKERS == figures["children"]
         assert figures["start time"] == before["start time"]
     assert pool.main.is_running() and pool.children()
-    # Each worker tells anew what it knows of itself when it gets a request: one each, at once.
+    # Each worker rewrites its slot when it gets a request: one each, at the same time.
     with contextlib.ExitStack() as held:
         connections = [held.enter_context(fastcgi.connect(pool.socket)) for _ in range(WORKERS)]
         wait_until(lambda: pool.figures("json", status_socket)["unreadable slots"] == 0, "three readable slots")
@@ -72,7 +72,7 @@ def test_status_process_cannot_write_the_board(start_pool, status_socket, fresh)
 
 
 @pytest.mark.parametrize("on_tcp", [False, True], ids=["unix", "tcp"])
-def test_own_address_answers_and_sees_the_queue_while_no_worker_does(start_pool, status_socket, on_tcp):
+def test_the_status_address_answers_while_every_worker_is_stopped(start_pool, status_socket, on_tcp):
     port = free_port()
     pool = start_pool({**PAGES, "pm.status_listen": status_socket, **({"listen": f"127.0.0.1:{port}"} if on_tcp else {})})
     address = ("127.0.0.1", port) if on_tcp else pool.socket
@@ -85,14 +85,14 @@ def test_own_address_answers_and_sees_the_queue_while_no_worker_does(start_pool,
         wait_until(lambda: pool.figures("json", status_socket)["listen queue"] == 5, "five in the queue")
         assert fastcgi.ask(status_socket, "/ping").body == b"are you there"
         assert fastcgi.ask(status_socket, "/other").status == 404
-        # The master looks once a second.
+        # The master checks once a second.
         begin = pool.figures("json", status_socket)["start since"]
         wait_until(lambda: pool.figures("json", status_socket)["start since"] >= begin + 3, "the master's look")
     wait_until(lambda: pool.figures("json", status_socket)["listen queue"] == 0, "an empty queue")
     assert pool.figures("json", status_socket)["max listen queue"] == 5
 
 
-def test_silent_client_does_not_keep_others_from_the_status_address(start_pool, status_socket):
+def test_a_silent_client_does_not_block_the_status_address(start_pool, status_socket):
     pool = start_pool({**PAGES, "pm.status_listen": status_socket})
     with fastcgi.connect(status_socket):
         assert fastcgi.ask(status_socket, "/ping").body == b"are you there"

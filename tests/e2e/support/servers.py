@@ -3,7 +3,7 @@
     gateway   quarryd with its own HTTP front
     nginx     quarryd behind a Unix socket, nginx in front with the sample configuration
     apache    the same with Apache and its sample (where a test asks for it, or --peer says so)
-    fossil    `fossil server`: not a subject of the tests, but the peer to write and judge them with
+    fossil    `fossil server`: not a subject of the tests, but used to check the tests themselves
 """
 
 import contextlib
@@ -46,12 +46,12 @@ class Server:
         return self.main.output()
 
     def all_logs(self) -> str:
-        """The web server's errors, too: some requests it refuses without asking."""
+        """Including the web server's errors: it refuses some requests itself."""
         path = self.folder / f"{self.kind}-error.log"
         return self.log() + (path.read_text(errors="replace") if path.exists() else "")
 
     def crashes(self) -> list[str]:
-        """Lines about children that ended by a fault of their own. SIGKILL and SIGTERM are the tests'."""
+        """Lines about children that crashed. SIGKILL and SIGTERM come from the tests."""
         return [line for line in self.log().splitlines() if CRASH.search(line)]
 
     def workers(self) -> list[int]:
@@ -59,7 +59,7 @@ class Server:
         return [pid for pid in process.children(self.main.pid) if process.name(pid).startswith("pool ")]
 
     def is_complete(self) -> bool:
-        """Whether quarryd's first children are all there, and past the moment in which they still have its name."""
+        """Whether all of quarryd's first children have started and set their names."""
         names = [process.name(pid) for pid in process.children(self.main.pid)]
         return "ready: process" in self.log() and process.name(self.main.pid) not in names
 
@@ -81,15 +81,14 @@ class Launcher:
     folder: Path
     fossil: Fossil
     started: list[Server] = field(default_factory=list)
-    #: Another than the build's, with other programs beside it.
+    #: Another quarryd than that of the build, with other programs beside it.
     quarryd: Path | None = None
     open_folders: list[tempfile.TemporaryDirectory] = field(default_factory=list)
 
     def __call__(self, target: Path, *, workers: int = 4, settings: dict[str, str] | None = None,
                  web_pages: bool = False) -> Server:
-        """Serves TARGET. SETTINGS are words of the configuration (see pool_config). With WEB_PAGES, what is no sync
-        request is answered by a `fossil` that quarryd runs; tests of syncs are without it, so that nothing else is
-        behind a reply."""
+        """Serves TARGET. SETTINGS are directives (see pool_config). With WEB_PAGES, requests other than syncs are answered by a
+        `fossil` that quarryd runs; tests of syncs do without, so that every reply is Quarry's."""
         folder = self.folder / f"server-{len(self.started)}"
         folder.mkdir()
         settings = {**(settings or {}), **({"pages": "fossil"} if web_pages and settings else {})}
@@ -97,12 +96,12 @@ class Launcher:
         return start(target, folder, workers, settings, web_pages)
 
     def _remember(self, server: Server) -> Server:
-        """Before it is waited for: what does not come up has to be stopped too."""
+        """Called before waiting, because a server that does not get ready has to be stopped as well."""
         self.started.append(server)
         return server
 
     def stop_all(self) -> None:
-        """Stops what still runs; a server that died by itself is a failure of the test."""
+        """Stops all servers. A server that died by itself is a failure of the test."""
         died = [server for server in self.started if not server.main.is_running() and not server.was_stopped]
         for server in self.started:
             server.stop()
@@ -112,7 +111,7 @@ class Launcher:
         assert not crashed, "\n".join(crashed)
         assert not died, "\n".join(f"{server.kind} died:\n{server.log()[-3000:]}" for server in died)
 
-    # --- the three kinds ---------------------------------------------------------------------------
+    # --- the kinds of servers ---------------------------------------------------------------------------
 
     def _fossil(self, target: Path, folder: Path, workers: int, settings: dict[str, str], web_pages: bool) -> Server:
         port = free_port()
@@ -138,7 +137,7 @@ class Launcher:
         pool_socket = folder / "pool.sock"
         config = folder / "quarryd.conf"
         if self.kind == "apache":
-            # It will not run as root, and others do not come into a test's own folder.
+            # It does not run as root, and other users cannot enter a test's folder.
             self.open_folders.append(tempfile.TemporaryDirectory())
             Path(self.open_folders[-1].name).chmod(0o755)
             pool_socket = Path(self.open_folders[-1].name) / "pool.sock"
@@ -158,7 +157,7 @@ class Launcher:
 
 
 def disable_backoffice(target: Path) -> None:
-    """The program's backoffice outlives it, and writes into a folder that the next test has made anew."""
+    """Fossil's backoffice outlives the program, and would write into a folder that the next test has recreated."""
     for repository in [target] if target.is_file() else target.rglob("*.fossil"):
         with contextlib.suppress(sqlite3.Error):
             repofile.set_config(repository, "backoffice-disable", 1)
@@ -188,7 +187,7 @@ def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str
 
 def gateway_arguments(target: Path, folder: Path, port: int, workers: int, settings: dict[str, str],
                       web_pages: bool) -> list[object]:
-    """--serve wherever it does; a config file where a test needs limits of its own."""
+    """--serve if that suffices, or a configuration file if a test needs its own limits."""
     if not settings:
         return ["--serve", target, "--http", f"127.0.0.1:{port}", "--children", workers,
                 *([] if web_pages else ["--no-pages"])]
