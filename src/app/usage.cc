@@ -16,7 +16,7 @@ namespace quarry::app {
 namespace {
 
 constexpr int kWrongUsage = 2;
-constexpr std::size_t kLongestShown = 200;
+constexpr std::size_t kMaxShown = 200;
 
 /// Commands of fossil, git or php-fpm that users may try here.
 struct OtherName {
@@ -58,13 +58,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
 /// The element of KNOWN that WORD most likely means: the one with the fewest wrong, missing,
 /// additional or swapped letters. Empty if more than a third of the letters differ in each.
 std::string likeliest(std::string_view word, const std::vector<std::string>& known) {
-  if (word.size() > kLongestShown) return {};
+  if (word.size() > kMaxShown) return {};
   std::string best;
-  std::size_t least = std::string_view::npos;
+  std::size_t fewest = std::string_view::npos;
   for (const std::string& each : known) {
     const std::size_t steps = distance(word, each);
-    if (steps < least && steps * 3 <= std::max(word.size(), each.size())) {
-      least = steps;
+    if (steps < fewest && steps * 3 <= std::max(word.size(), each.size())) {
+      fewest = steps;
       best = each;
     }
   }
@@ -72,7 +72,7 @@ std::string likeliest(std::string_view word, const std::vector<std::string>& kno
 }
 
 std::string shown(std::string_view word) {
-  return base::printable(base::without_credentials(word), kLongestShown);
+  return base::printable(base::without_credentials(word), kMaxShown);
 }
 
 /// The innermost subcommand of APP that was parsed.

@@ -1,5 +1,6 @@
 """Fixtures: the peers, the generated repository, and options of the suite."""
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -66,36 +67,39 @@ def fossil(tmp_path_factory: pytest.TempPathFactory) -> Fossil:
     return Fossil(tmp_path_factory.mktemp("home"))
 
 
+@contextlib.contextmanager
+def launcher(kind: str, folder: Path, fossil: Fossil) -> Iterator[Launcher]:
+    made = Launcher(kind, folder, fossil)
+    yield made
+    made.stop_all()
+
+
 @pytest.fixture
 def launch(server_kind: str, tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
     """Call it with a repository to serve it, once through each kind of server."""
-    launcher = Launcher(server_kind, tmp_path, fossil)
-    yield launcher
-    launcher.stop_all()
+    with launcher(server_kind, tmp_path, fossil) as made:
+        yield made
 
 
 @pytest.fixture
 def launch_gateway(tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
     """The same through our gateway only, for tests that do not depend on the front."""
-    launcher = Launcher("gateway", tmp_path, fossil)
-    yield launcher
-    launcher.stop_all()
+    with launcher("gateway", tmp_path, fossil) as made:
+        yield made
 
 
 @pytest.fixture
 def launch_fossil(tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
     """The same by `fossil server`, for our own client."""
-    launcher = Launcher("fossil", tmp_path, fossil)
-    yield launcher
-    launcher.stop_all()
+    with launcher("fossil", tmp_path, fossil) as made:
+        yield made
 
 
 @pytest.fixture(params=["gateway", "fossil"])
 def serve(request: pytest.FixtureRequest, tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
     """Call it with a repository to serve it to our own client, once by quarryd, once by fossil."""
-    launcher = Launcher(request.param, tmp_path, fossil)
-    yield launcher
-    launcher.stop_all()
+    with launcher(request.param, tmp_path, fossil) as made:
+        yield made
 
 
 @pytest.fixture
@@ -113,9 +117,8 @@ def quarry(tmp_path: Path, fossil: Fossil) -> Quarry:
 @pytest.fixture(scope="module")
 def launch_shared(server_kind: str, tmp_path_factory: pytest.TempPathFactory, fossil: Fossil) -> Iterator[Launcher]:
     """The same for servers that a whole file of tests shares."""
-    launcher = Launcher(server_kind, tmp_path_factory.mktemp("shared"), fossil)
-    yield launcher
-    launcher.stop_all()
+    with launcher(server_kind, tmp_path_factory.mktemp("shared"), fossil) as made:
+        yield made
 
 
 def kept_or_built(variable: str, tmp_path_factory: pytest.TempPathFactory, build: Callable[[Path], None]) -> Path:

@@ -66,18 +66,6 @@ std::string refuse(const Refusal& refusal, bool http_head) {
   return refuse(unknown, refusal);
 }
 
-/// Logs REPLY to REQUEST.
-void log_failure(const WebRequest& request, int status, bool is_fault, std::string_view error,
-                 std::string_view failed_login) {
-  worker::log_failed_request({.address = request.remote_address,
-                              .method = request.method,
-                              .uri = request.uri,
-                              .status = status,
-                              .is_fault = is_fault,
-                              .error = error,
-                              .failed_login = failed_login});
-}
-
 /// Answers requests for a repository, or for a folder of repositories.
 class Service {
  public:
@@ -135,9 +123,14 @@ class Service {
                      .remote_user = request.remote_user,
                      .cookie = request.cookie,
                      .has_left = [] { return base::has_peer_left(STDOUT_FILENO); }});
-    const sync::SessionFigures& figures = reply.figures;
-    if (!figures.error.empty() || reply.status >= 400) {
-      log_failure(request, reply.status, figures.is_fault, figures.error, figures.failed_login);
+    if (!reply.figures.error.empty() || reply.status >= 400) {
+      worker::log_failed_request({.address = request.remote_address,
+                                  .method = request.method,
+                                  .uri = request.uri,
+                                  .status = reply.status,
+                                  .is_fault = reply.figures.is_fault,
+                                  .error = reply.figures.error,
+                                  .failed_login = reply.figures.failed_login});
     }
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
@@ -173,7 +166,13 @@ class Service {
                                              std::size_t) { return sink(request.body); },
                      .trusted_user = user});
     if (!reply.error.empty()) {
-      log_failure(request, reply.status, reply.is_fault, reply.error, reply.failed_login);
+      worker::log_failed_request({.address = request.remote_address,
+                                  .method = request.method,
+                                  .uri = request.uri,
+                                  .status = reply.status,
+                                  .is_fault = reply.is_fault,
+                                  .error = reply.error,
+                                  .failed_login = reply.failed_login});
     }
     return web_reply(request, reply.status, reply.content_type, reply.body, reply.headers);
   }

@@ -78,7 +78,7 @@ base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
 /// Returns OPENED; but on a reload an error is only logged, and the server goes on without the log.
 base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
   if (opened || start == Start::kFirst) return opened;
-  base::log(base::LogLevel::kError, "{}: going on without it", opened.error().message);
+  base::log(base::LogLevel::kError, "{}; continuing without it", opened.error().message);
   return {};
 }
 
@@ -253,7 +253,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
       };
     }
     const auto options = worker_options_in(pool);
-    base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, address_text(service));
+    base::log(base::LogLevel::kNotice, "[{}] listening on {}", service.name, address_text(service));
     const auto& address = service.listener.address();
     if (of_front && address) {
       QUARRY_TRY_ASSIGN(front, http_service(config, pool, *address, pages, of_front, inherited));
@@ -262,7 +262,8 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     std::optional<Service> status;
     if (pool.status_listen) {
       QUARRY_TRY_ASSIGN(status, status_service(pool, service, pages, sources, inherited));
-      base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, address_text(*status));
+      base::log(base::LogLevel::kNotice, "[{}] listening on {}", status->name,
+                address_text(*status));
     }
     const EventTarget events{courier ? courier->listener.address()->path() : std::string(),
                              writes_to_submitters(config)};

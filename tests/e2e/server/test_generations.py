@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support import daemon, fastcgi, places, process
+from support.pool import corrupt_board
 from support.process import wait_until
 from test_children import say
 from test_control import document, row, status, watched  # noqa: F401  (a fixture)
@@ -247,17 +248,10 @@ def test_a_corrupted_scoreboard_does_not_harm_the_next_master(watched):  # noqa:
     wait_until(lambda: figures(server)["requests"] == 5, "five requests")
     started = figures(server)["start time"]
     old, held = hold(server)
-    line = next(line for line in Path(f"/proc/{old}/maps").read_text().splitlines() if "quarry-scoreboard" in line)
-    begin, end = (int(number, 16) for number in line.split()[0].split("-"))
-
-    def scribble() -> None:
-        with open(f"/proc/{old}/mem", "r+b", buffering=0) as memory:
-            memory.seek(begin)
-            memory.write(os.urandom(end - begin))
     server.main.send(signal.SIGUSR2)
     while document(server.control)["generation"] == 1:
-        scribble()
-    scribble()
+        corrupt_board(old)
+    corrupt_board(old)
     wait_until(lambda: figures(server)["unreadable slots"] in (1, 2, 3), "all but the slots of children mended")
     page = figures(server)
     assert (page["pool"], page["generation"], page["max children"], page["children"]) == ("www", 2, 2, 2)

@@ -63,7 +63,7 @@ def test_allowed_clients_are_distinguished_on_an_address_of_both_families(start,
 def test_sockets_of_a_worker_are_closed_on_exec(start):
     server = start({"listen": f"127.0.0.1:{free_port()}"})
     worker = server.child()
-    port = int(re.search(r"listens on 127\.0\.0\.1:(\d+)", server.log())[1])
+    port = int(re.search(r"listening on 127\.0\.0\.1:(\d+)", server.log())[1])
     held = fastcgi.hold(port)
     flags = {}
 
@@ -81,5 +81,5 @@ def test_sockets_of_a_worker_are_closed_on_exec(start):
 
 def test_a_pool_on_any_free_port_logs_it(start):
     server = start({"listen": "127.0.0.1:0", "ping.path": "/ping"})
-    port = int(re.search(r"\[pool www\] listens on 127\.0\.0\.1:(\d+)", server.log())[1])
+    port = int(re.search(r"\[pool www\] listening on 127\.0\.0\.1:(\d+)", server.log())[1])
     assert reached(port) == {"127.0.0.1"}

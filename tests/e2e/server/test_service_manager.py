@@ -131,13 +131,8 @@ def test_an_activated_socket_is_used_and_not_removed(config, run, tmp_path):
         # A connection that waits while it starts.
         waiting = fastcgi.connect(path)
         waiting.sendall(fastcgi.head("GET", "/") + fastcgi.record(fastcgi.STDIN))
-        os.set_inheritable(opened.fileno(), True)
-        server = Process.__new__(Process)
-        server.output_path = tmp_path / "log"
-        with server.output_path.open("ab") as sink:
-            server._popen = subprocess.Popen(
-                [sys.executable, "-c", ACTIVATE, str(opened.fileno()), str(places.program("quarryd")), "--config",
-                 str(config)], pass_fds=[opened.fileno()], stdout=sink, stderr=subprocess.STDOUT, start_new_session=True)
+        server = Process([sys.executable, "-c", ACTIVATE, opened.fileno(), places.program("quarryd"), "--config", config],
+                         tmp_path / "log", pass_fds=[opened.fileno()])
     try:
         assert b"A Fossil repository" in fastcgi.read_reply(waiting)
         inode = path.stat().st_ino

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support import fastcgi, process
-from support.pool import BACKLOG, FORMATS, PAGES, WORKERS, counted, stopped
+from support.pool import BACKLOG, FORMATS, PAGES, WORKERS, corrupt_board, counted, stopped
 from support.process import free_port, wait_until
 
 
@@ -26,10 +26,8 @@ def test_a_corrupted_scoreboard_only_affects_figures(start_pool, status_socket):
         pool.page("/ping")
     before = counted(pool, 10, status_socket)
     pid = pool.children()[0]
-    start_at, end_at = board_of(pid)
-    with stopped(pool.children()), open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
-        memory.seek(start_at)
-        memory.write(os.urandom(end_at - start_at))
+    with stopped(pool.children()):
+        corrupt_board(pid)
         for query in FORMATS:
             assert fastcgi.ask(status_socket, "/status", query).status == 200
         wait_until(lambda: pool.figures("json", status_socket)["unreadable slots"] == WORKERS, "garbage")
@@ -46,14 +44,6 @@ def test_a_corrupted_scoreboard_only_affects_figures(start_pool, status_socket):
             assert fastcgi.read_page(connection).status == 200
     after = counted(pool, before["requests"] + WORKERS, status_socket)
     assert after["accepted conn"] == before["accepted conn"] + WORKERS
-
-
-def board_of(pid: int) -> tuple[int, int]:
-    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
-        if "quarry-scoreboard" in line:
-            begin, end = line.split()[0].split("-")
-            return int(begin, 16), int(end, 16)
-    raise AssertionError("no scoreboard is mapped")
 
 
 def test_status_process_cannot_write_the_board(start_pool, status_socket, fresh):

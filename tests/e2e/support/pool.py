@@ -36,6 +36,15 @@ class Pool(Daemon):
         return json.loads(fastcgi.ask(address or self.socket, "/status", query).text)
 
 
+def corrupt_board(pid: int) -> None:
+    """Overwrites the scoreboard that PID maps with random bytes."""
+    line = next(line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "quarry-scoreboard" in line)
+    begin, end = (int(number, 16) for number in line.split()[0].split("-"))
+    with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        memory.seek(begin)
+        memory.write(os.urandom(end - begin))
+
+
 @contextlib.contextmanager
 def stopped(pids: list[int]) -> Iterator[None]:
     """PIDS are held by SIGSTOP."""

@@ -152,13 +152,12 @@ def group(number: int) -> list[str]:
 class Process:
     """A program in its own process group, with its output in a file."""
 
-    def __init__(self, arguments: list[object], output: Path, *, cwd: Path | None = None,
-                 env: dict[str, str] | None = None):
+    def __init__(self, arguments: list[object], output: Path, **more: object):
+        """MORE: further arguments of Popen."""
         self.output_path = output
         with output.open("ab") as sink:
-            self._popen = subprocess.Popen([str(word) for word in arguments], cwd=cwd, env=env,
-                                           stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT,
-                                           start_new_session=True)
+            self._popen = subprocess.Popen([str(word) for word in arguments], stdin=subprocess.DEVNULL, stdout=sink,
+                                           stderr=subprocess.STDOUT, start_new_session=True, **more)
 
     @property
     def pid(self) -> int:

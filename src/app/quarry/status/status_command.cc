@@ -12,7 +12,6 @@
 #include "quarry/master/control_address.h"
 #include "server_control.h"
 #include "status_commands.h"
-#include "status_document.h"
 #include "status_view.h"
 
 namespace quarry::app {
