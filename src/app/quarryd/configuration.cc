@@ -16,7 +16,6 @@
 #include "quarry/changes/options.h"
 #include "quarry/master/credentials.h"
 #include "quarry/master/kinds.h"
-#include "worker_directives.h"
 
 namespace quarry::app {
 namespace {

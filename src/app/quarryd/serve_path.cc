@@ -11,10 +11,10 @@
 #include <thread>
 #include <utility>
 
+#include "configuration.h"
 #include "quarry/base/log.h"
 #include "quarry/base/spawn.h"
 #include "quarry/pages/pages.h"
-#include "worker_directives.h"
 
 namespace quarry::app {
 namespace {

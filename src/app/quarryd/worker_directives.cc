@@ -1,4 +1,4 @@
-#include "worker_directives.h"
+#include "configuration.h"
 
 #include <array>
 #include <vector>
