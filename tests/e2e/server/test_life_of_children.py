@@ -68,16 +68,6 @@ def test_an_ondemand_worker_that_refused_a_client_ends_when_idle(start):
     wait_until(lambda: not server.children(), "no worker")
 
 
-def test_a_graceful_stop_ends_within_process_control_timeout(start):
-    server = start(settings={"process_control_timeout": "1s"})
-    held = fastcgi.hold(server.socket)
-    worker = server.child()
-    server.main.send(signal.SIGQUIT)
-    assert server.main.wait() == 0
-    held.close()
-    assert not process.exists(worker)
-
-
 def test_a_slow_reader_is_terminated_only_with_track_finished(start, fossil, tmp_path):
     """The reply is larger than the socket's buffer, and the client does not read."""
     path = tmp_path / "large.fossil"
@@ -189,15 +179,6 @@ def test_many_crashes_replace_all_children(start):
     wait_until(lambda: not process.exists(three) and not process.exists(gateway), "the end of all")
     wait_until(lambda: len(server.children()) == 3 and server.children("gateway"), "successors")
     assert fastcgi.get(server.socket)
-
-
-def test_killed_children_are_not_an_emergency(start):
-    server = start({"pm.max_children": 2}, settings={"emergency_restart_threshold": 1, "emergency_restart_interval": "1h"})
-    wait_until(lambda: len(server.children()) == 2, "two workers")
-    one, two = server.children()
-    crash(server, one, signal.SIGKILL)
-    wait_until(lambda: len(server.children()) == 2, "a successor")
-    assert two in server.children() and "emergency" not in server.log()
 
 
 def test_a_stopped_worker_continues_its_request(start):

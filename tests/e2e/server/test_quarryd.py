@@ -1,7 +1,6 @@
 """The server's command line, and signals to it."""
 
 import http.client
-import os
 import re
 import signal
 import socket
@@ -79,13 +78,6 @@ def test_sigquit_finishes_in_flight_requests(running, fresh):
         with connection.makefile("rb") as reply:
             assert b" 200 " in reply.read()
     assert server.wait() == 0
-
-
-def test_children_do_not_outlive_a_killed_master(running):
-    server, port = running
-    children = process.children(server.pid)
-    os.kill(server.pid, signal.SIGKILL)
-    wait_until(lambda: not any(process.exists(pid) for pid in children), "the children's end")
 
 
 def test_get_shows_a_description(fresh, tmp_path, fossil):

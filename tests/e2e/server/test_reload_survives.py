@@ -2,6 +2,7 @@
 needed."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -88,8 +89,8 @@ def test_pid_file_moves_with_the_configuration(start, tmp_path):
     assert not (tmp_path / "old.pid").exists()
 
 
-def test_crash_loop_is_backed_off_with_emergency_restarts_too(start):
-    server = start({"pm.max_children": 2}, settings={"emergency_restart_threshold": 2, "emergency_restart_interval": "1h"},
+def test_a_crash_loop_is_backed_off_and_shown_with_emergency_restarts_too(start):
+    server = start({"pm.max_children": 2, "pm.status_path": "/status"}, settings={"emergency_restart_threshold": 2, "emergency_restart_interval": "1h"},
                    env=WITHOUT_HANDLERS)
 
     def has_had_enough():
@@ -100,6 +101,8 @@ def test_crash_loop_is_backed_off_with_emergency_restarts_too(start):
     wait_until(has_had_enough, "the longest pause between starts")
     assert server.log().count("becomes ") == 1
     assert "all were replaced in this time already" in server.log()
+    figures = json.loads(fastcgi.ask(server.socket, "/status", "json").text)
+    assert figures["restarts backed off"] >= 1 and "signal 11" in figures["backoff reason"]
 
 
 def test_an_emergency_replaces_children_despite_an_invalid_configuration(start):

@@ -1,12 +1,9 @@
 """The status page and ping: compared with a real PHP-FPM, their figures, and their readers."""
 
-import contextlib
 import http.client
 import json
-import os
 import re
 import shutil
-import signal
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
@@ -171,23 +168,6 @@ def test_totals_outlive_workers(start_pool):
         last = figures["accepted conn"]
     counted(pool, 55)
     assert first and not first & set(pool.children())
-
-
-def test_crash_loop_is_reported(start_pool):
-    pool = start_pool()
-    for _ in range(40):
-        killed = set(pool.children())
-        for pid in killed:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGABRT)
-        wait_until(lambda: not killed & set(pool.children()), "their end")
-        if "too soon" in pool.log():
-            break
-        wait_until(lambda: pool.children() or "too soon" in pool.log(), "workers")
-    wait_until(lambda: pool.children(), "workers after the wait")
-    figures = pool.figures()
-    assert figures["restarts backed off"] >= 1
-    assert "signal 6" in figures["backoff reason"]
 
 
 # --- scrapers and web servers ---------------------------------------------------------------------
