@@ -161,13 +161,13 @@ def test_request_is_shown_while_it_runs_and_its_cost_when_it_is_done(pool):
 def test_totals_outlive_workers(start_pool):
     pool = start_pool({**PAGES, "pm.max_requests": "5"})
     first = set(pool.children())
-    last = 0
-    for number in range(1, 60):
+    last = number = 0
+    while number < 60 or first & set(pool.children()):
+        number += 1
         figures = pool.figures()
-        assert last < figures["accepted conn"] <= number, "a request was lost or counted twice"
+        assert last < figures["accepted conn"] <= number < 10_000, "a request was lost or counted twice"
         last = figures["accepted conn"]
     counted(pool, 55)
-    assert first and not first & set(pool.children())
 
 
 # --- scrapers and web servers ---------------------------------------------------------------------
