@@ -26,9 +26,9 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 using base::Result;
-using Clock = std::chrono::steady_clock;
 using spool::SubscriptionStatistics;
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 constexpr milliseconds kHandOverTime{10'000};
 constexpr milliseconds kPollInterval{50};
@@ -145,13 +145,13 @@ std::string last_error(const courier::CourierConfig& config, const std::string& 
 Result<void> wait_for(const courier::CourierConfig& config, const std::string& name,
                       std::uint64_t id, milliseconds max_wait) {
   const auto spool = spool_of(config);
-  const auto end = Clock::now() + max_wait;
+  const auto end = steady_clock::now() + max_wait;
   for (;;) {
     QUARRY_TRY_ASSIGN(const auto waiting, find(id, [&](const spool::StreamVisitor& visitor) {
                         return spool::visit_stream(spool, name, visitor, report);
                       }));
     if (!waiting) break;
-    if (Clock::now() > end) {
+    if (steady_clock::now() > end) {
       return fail(ErrorCode::kBusy, fmt::format("event {} is still waiting for {}{}", id, name,
                                                 last_error(config, name)));
     }
