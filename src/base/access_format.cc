@@ -57,14 +57,14 @@ Result<char> modifier_named(char letter, std::string_view word) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", modifier.word);
   }
   return fail(ErrorCode::kInvalid,
-              fmt::format("%{} knows no \"{}\", only {}", letter, printable(word), known));
+              fmt::format("%{} does not support \"{}\", only {}", letter, printable(word), known));
 }
 
 /// Takes a word in braces off the start of REST and returns the word.
 Result<std::string_view> take_braces(std::string_view& rest) {
   if (!rest.starts_with('{')) return std::string_view();
   const std::size_t end = rest.find('}');
-  if (end == std::string_view::npos) return fail(ErrorCode::kInvalid, "%{ has no } behind it");
+  if (end == std::string_view::npos) return fail(ErrorCode::kInvalid, "%{ is not closed by }");
   const std::string_view inside = rest.substr(1, end - 1);
   rest.remove_prefix(end + 1);
   return inside;
@@ -93,7 +93,7 @@ Result<AccessPiece> take_placeholder(std::string_view& rest) {
   }
   if (!inside.empty()) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("%{} takes nothing in braces, not \"{}\"", letter, printable(inside)));
+                fmt::format("%{} does not take \"{}\" in braces", letter, printable(inside)));
   }
   if (letter == '%') return AccessPiece{0, 0, "%"};
   return AccessPiece{letter, 0};

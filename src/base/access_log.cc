@@ -7,27 +7,17 @@
 #include <algorithm>
 
 namespace quarry::base {
-namespace {
-
-Result<Fd> open_access_log(const std::string& path, Reopening reopening) {
-  const int making = reopening == Reopening::kMakesFile ? O_CREAT : 0;
-  Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | making, 0640));
-  if (!fd) return fail_errno(fmt::format("cannot open the access log {}", path));
-  return fd;
-}
-
-}  // namespace
 
 Result<AccessLog> AccessLog::open(AccessLogOptions options) {
   AccessLog log;
-  QUARRY_TRY_ASSIGN(log.fd_, open_access_log(options.path, Reopening::kMakesFile));
+  QUARRY_TRY_ASSIGN(log.fd_, open_log_file("access log", options.path, Reopening::kMakesFile));
   log.options_ = std::move(options);
   return log;
 }
 
 Result<void> AccessLog::reopen(Reopening reopening) {
   if (is_own_descriptor(options_.path)) return {};
-  QUARRY_TRY_ASSIGN(const Fd fresh, open_access_log(options_.path, reopening));
+  QUARRY_TRY_ASSIGN(const Fd fresh, open_log_file("access log", options_.path, reopening));
   if (::dup3(fresh.get(), fd_.get(), O_CLOEXEC) >= 0) return {};
   return fail_errno(fmt::format("cannot reopen the access log {}", options_.path));
 }

@@ -7,7 +7,6 @@
 #include <ctime>
 #include <iterator>
 
-#include "log_frame.h"
 #include "quarry/base/access_format.h"
 #include "quarry/base/ascii.h"
 #include "quarry/base/escape.h"

@@ -209,13 +209,8 @@ class RealFileSystem final : public FileSystem {
 
   Result<std::vector<std::string>> list(const fs::path& folder) override {
     std::vector<std::string> names;
-    std::error_code code;
-    for (fs::directory_iterator at(folder, code), end; !code && at != end; at.increment(code)) {
-      names.push_back(at->path().filename().string());
-    }
-    if (!code) return names;
-    errno = code.value();
-    return refused(folder);
+    QUARRY_TRY(visit(folder, [&names](std::string_view name) { names.emplace_back(name); }));
+    return names;
   }
 
   Result<void> visit(const fs::path& folder,

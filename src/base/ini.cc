@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "quarry/base/blanks.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/result.h"
 #include "quarry/base/split.h"
@@ -12,9 +13,7 @@ namespace {
 constexpr std::string_view kSpaces = " \t\r\f\v";
 
 std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kSpaces);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpaces) - first + 1);
+  return trim_blanks(text, kSpaces);
 }
 
 bool begins_comment(char c) {
@@ -72,7 +71,7 @@ class Reader {
 
   void read_line(std::string_view line) {
     if (line.empty() || begins_comment(line.front())) return;
-    if (line.find('\0') != std::string_view::npos) return mistake("the line holds a NUL");
+    if (line.find('\0') != std::string_view::npos) return mistake("the line contains a NUL");
     if (line.front() == '[') return read_section(without_comment(line));
     read_entry(line);
   }
@@ -80,14 +79,14 @@ class Reader {
   void read_section(std::string_view line) {
     in_section_ = false;
     seen_section_ = true;
-    if (line.back() != ']') return mistake("a section is written [NAME]");
+    if (line.back() != ']') return mistake("a section must be written as [NAME]");
     const std::string_view name = trim(line.substr(1, line.size() - 2));
     if (name.empty() || name.find_first_of("[]\"") != std::string_view::npos) {
-      return mistake("a section is written [NAME]");
+      return mistake("a section must be written as [NAME]");
     }
     for (const IniSection& section : file_.sections) {
       if (section.name != name) continue;
-      return mistake(fmt::format("[{}] was begun on line {} already", name, section.line));
+      return mistake(fmt::format("[{}] already exists on line {}", name, section.line));
     }
     file_.sections.push_back({std::string(name), line_, {}});
     in_section_ = true;
@@ -99,16 +98,16 @@ class Reader {
       return mistake(fmt::format("\"{}\" is neither [section] nor key = value", printable(line)));
     }
     const std::string_view key = trim(line.substr(0, equals));
-    if (key.empty()) return mistake("there is no key before the =");
+    if (key.empty()) return mistake("the key before = is missing");
     if (!in_section_) {
       // If the section itself is a mistake, that was already reported.
-      if (!seen_section_) mistake(fmt::format("{} stands before the first [section]", key));
+      if (!seen_section_) mistake(fmt::format("{} is before the first [section]", key));
       return;
     }
     IniSection& section = file_.sections.back();
     for (const IniEntry& entry : section.entries) {
       if (entry.key != key || key.ends_with("[]") || key == "include") continue;
-      return mistake(fmt::format("{} was set on line {} already", key, entry.line));
+      return mistake(fmt::format("{} is already set on line {}", key, entry.line));
     }
     const std::string_view text = trim(line.substr(equals + 1));
     if (text.empty() || text.front() != '"') {

@@ -1,7 +1,9 @@
 #include "quarry/base/log.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <csignal>
 
@@ -11,7 +13,6 @@
 #include <filesystem>
 
 #include "log_frame.h"
-#include "log_socket.h"
 #include "quarry/base/fd.h"
 
 namespace quarry::base {
@@ -22,7 +23,7 @@ struct Log {
   int fd = STDERR_FILENO;
   Fd owned;  // fd, unless it is standard error or owned by the caller
   std::string prefix;
-  std::uint64_t lost = 0;  // lines dropped since the daemon last accepted one
+  bool has_lost_line = false;  // the daemon did not accept the last one
 };
 
 Log& the_log() {
@@ -36,17 +37,30 @@ bool is_socket(LogTarget target) {
   return target == LogTarget::kSyslog || target == LogTarget::kJournald;
 }
 
-Result<Fd> open_log(const std::string& path, Reopening reopening) {
-  const int making = reopening == Reopening::kMakesFile ? O_CREAT : 0;
-  Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | making, 0640));
-  if (!fd) return fail_errno(fmt::format("cannot open the log {}", path));
-  return fd;
-}
-
 std::int64_t now_micros() {
   timeval now{};
   ::gettimeofday(&now, nullptr);
   return std::int64_t{now.tv_sec} * 1000000 + now.tv_usec;
+}
+
+// Long enough for a slow daemon; a daemon that hangs must not stop the server.
+constexpr timeval kSendTimeout{1, 0};
+
+bool connect_to_daemon(int fd, const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+/// A datagram socket connected to the logging daemon at PATH.
+Result<Fd> connect_log_socket(const std::string& path) {
+  Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd || !connect_to_daemon(fd.get(), path)) {
+    return fail_errno(fmt::format("cannot reach the logging daemon at {}", path));
+  }
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kSendTimeout, sizeof kSendTimeout);
+  return fd;
 }
 
 /// Ignores errors, because they cannot be reported and must not stop the server.
@@ -55,9 +69,14 @@ void put(int fd, std::string_view bytes) {
 }
 
 void put_datagram(Log& log, const std::string& datagram) {
-  const bool is_taken =
-      send_to_log_socket(log.fd, log.options.path, datagram, /*is_patient=*/log.lost == 0);
-  log.lost = is_taken ? 0 : log.lost + 1;
+  // A daemon that hangs is waited for only once.
+  const int flags = MSG_NOSIGNAL | (log.has_lost_line ? MSG_DONTWAIT : 0);
+  const auto send = [&] { return ::send(log.fd, datagram.data(), datagram.size(), flags) >= 0; };
+  const auto is_disconnected = [] {
+    return errno == ECONNREFUSED || errno == ENOTCONN || errno == ECONNRESET;
+  };
+  log.has_lost_line =
+      !send() && !(is_disconnected() && connect_to_daemon(log.fd, log.options.path) && send());
 }
 
 void put_lines(Log& log, const LogRecord& record) {
@@ -96,20 +115,18 @@ std::string_view name_of(LogLevel level) {
   return kNames[static_cast<std::size_t>(level)];
 }
 
-LogLevel log_level_named(std::string_view name, bool* known) {
-  *known = true;
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<LogLevel>(i);
-  }
-  *known = false;
-  return LogLevel::kNotice;
+Result<Fd> open_log_file(const char* what, const std::string& path, Reopening reopening) {
+  const int making = reopening == Reopening::kMakesFile ? O_CREAT : 0;
+  Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | making, 0640));
+  if (!fd) return fail_errno(fmt::format("cannot open the {} {}", what, path));
+  return fd;
 }
 
 Result<void> open_log(const LogOptions& options) {
   Log& log = the_log();
   Fd fd;
   if (options.target == LogTarget::kFile) {
-    QUARRY_TRY_ASSIGN(fd, open_log(options.path, Reopening::kMakesFile));
+    QUARRY_TRY_ASSIGN(fd, open_log_file("log", options.path, Reopening::kMakesFile));
   } else if (is_socket(options.target)) {
     QUARRY_TRY_ASSIGN(fd, connect_log_socket(options.path));
   }
@@ -147,7 +164,7 @@ Result<void> reopen_log(Reopening reopening) {
   const Log& log = the_log();
   if (log.options.target != LogTarget::kFile || !log.owned) return {};
   if (is_own_descriptor(log.options.path)) return {};
-  QUARRY_TRY_ASSIGN(const Fd fresh, open_log(log.options.path, reopening));
+  QUARRY_TRY_ASSIGN(const Fd fresh, open_log_file("log", log.options.path, reopening));
   // Keep the number, which children and libraries may use.
   if (::dup3(fresh.get(), log.fd, O_CLOEXEC) >= 0) return {};
   return fail_errno(fmt::format("cannot reopen the log {}", log.options.path));

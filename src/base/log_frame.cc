@@ -1,5 +1,6 @@
 #include "log_frame.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <syslog.h>
 
@@ -21,33 +22,16 @@ constexpr std::int64_t kMicrosInSecond = 1000000;
 constexpr std::size_t kLongestDatagram = std::size_t{64} << 10;
 
 // Minimum size of a part, no matter how long the prefix is.
-constexpr std::size_t kLeastRoom = 64;
+constexpr std::size_t kMinRoom = 64;
 
 int priority_of(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return LOG_DEBUG;
-    case LogLevel::kNotice:
-      return LOG_NOTICE;
-    case LogLevel::kWarning:
-      return LOG_WARNING;
-    case LogLevel::kError:
-      return LOG_ERR;
-    case LogLevel::kAlert:
-      return LOG_ALERT;
-  }
-  return LOG_ALERT;
+  constexpr std::array<int, 5> kPriorities = {LOG_DEBUG, LOG_NOTICE, LOG_WARNING, LOG_ERR,
+                                              LOG_ALERT};
+  return kPriorities[static_cast<std::size_t>(level)];
 }
 
 std::string syslog_time(std::int64_t micros) {
-  const std::time_t seconds = micros / kMicrosInSecond;
-  tm local{};
-  ::localtime_r(&seconds, &local);
-  // Not strftime(3), whose month names depend on the locale.
-  constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  return fmt::format("{} {:2} {:02}:{:02}:{:02}", kMonths[static_cast<std::size_t>(local.tm_mon)],
-                     local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
+  return fmt::format("{:%b %e %T}", fmt::localtime(std::time_t{micros / kMicrosInSecond}));
 }
 
 }  // namespace
@@ -70,7 +54,7 @@ LogFrame::LogFrame(const LogOptions& options, const LogRecord& record) : rest_(r
   if (options.target == LogTarget::kSyslog) tail_.remove_suffix(1);
   const std::size_t taken = head_.size() - uncounted + tail_.size() - (is_stream ? 1 : 0);
   const std::size_t limit = is_stream ? options.limit : std::min(options.limit, kLongestDatagram);
-  room_ = std::max(kLeastRoom, limit - std::min(limit, taken));
+  room_ = std::max(kMinRoom, limit - std::min(limit, taken));
 }
 
 void LogFrame::begin_text(const LogRecord& record) {

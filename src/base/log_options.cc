@@ -77,8 +77,8 @@ Result<void> set_log_target(LogOptions& options, std::string_view value) {
     options.path =
         word.size() == value.size() ? service.usual_socket : value.substr(word.size() + 1);
     if (!options.path.starts_with('/') || options.path.size() >= sizeof(sockaddr_un::sun_path)) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("\"{}\" is no absolute path of a socket", printable(options.path)));
+      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not an absolute path of a socket",
+                                                   printable(options.path)));
     }
     return {};
   }

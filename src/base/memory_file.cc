@@ -13,7 +13,7 @@ Result<Fd> memory_file(std::string_view text) {
   while (!text.empty()) {
     const ssize_t size = ::write(file.get(), text.data(), text.size());
     if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return fail_errno("cannot keep a text in memory");
+    if (size <= 0) return fail_errno("cannot write to memory");
     text.remove_prefix(static_cast<std::size_t>(size));
   }
   if (::lseek(file.get(), 0, SEEK_SET) != 0) return fail_errno("lseek");

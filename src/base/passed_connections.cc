@@ -13,7 +13,7 @@ namespace quarry::base {
 Result<PassedConnections> PassedConnections::make() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
-    return fail_errno("cannot make a pair of sockets");
+    return fail_errno("cannot create a pair of sockets");
   }
   return PassedConnections{Fd(ends[0]), Fd(ends[1])};
 }

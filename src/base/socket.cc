@@ -23,13 +23,13 @@ namespace {
 
 Result<std::uint16_t> parse_port(std::string_view text) {
   if (const auto port = parse_number<std::uint16_t>(text)) return *port;
-  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no port (0 to 65535)", text));
+  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not a port (0 to 65535)", text));
 }
 
 /// The same, with a hint in case a socket's path was meant.
 Result<std::uint16_t> parse_bare_port(std::string_view text) {
   auto port = parse_port(text);
-  if (!port) port.error().message += ", and no path: that of a socket begins with /";
+  if (!port) port.error().message += ", and not a path: the path of a socket starts with /";
   return port;
 }
 
@@ -53,14 +53,14 @@ Result<void> remove_stale(const SocketAddress& address) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return {};
-    return fail_errno(fmt::format("cannot look at {}", path));
+    return fail_errno(fmt::format("cannot examine {}", path));
   }
   if (!S_ISSOCK(status.st_mode)) {
-    return fail(ErrorCode::kInvalid, fmt::format("{} is in the way: it is not a socket", path));
+    return fail(ErrorCode::kInvalid, fmt::format("{} already exists and is not a socket", path));
   }
   // Non-blocking, because a server whose queue is full is still running.
   const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe) return fail_errno("cannot make a socket");
+  if (!probe) return fail_errno("cannot create a socket");
   if (::connect(probe.get(), address.get(), address.size()) == 0 || errno != ECONNREFUSED) {
     return fail(ErrorCode::kBusy, fmt::format("another program listens on {}", path));
   }
@@ -126,7 +126,7 @@ Result<SocketAddress> SocketAddress::parse_ip(std::string_view text) {
     address.size_ = sizeof in6;
     return address;
   }
-  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no IPv4 or IPv6 address", text));
+  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not an IPv4 or IPv6 address", text));
 }
 
 Result<SocketAddress> SocketAddress::parse(std::string_view text) {
@@ -139,7 +139,7 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
                               sizeof local.sun_path - 1));
     }
     if (text.find('\0') != std::string_view::npos) {
-      return fail(ErrorCode::kInvalid, "the path of the socket holds a NUL");
+      return fail(ErrorCode::kInvalid, "the path of the socket contains a NUL");
     }
     local.sun_family = AF_UNIX;
     std::memcpy(local.sun_path, text.data(), text.size());
@@ -225,7 +225,7 @@ std::string SocketAddress::str() const {
 
 Result<Fd> listen_on(const SocketAddress& address, const ListenOptions& options) {
   Fd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return fail_errno(fmt::format("cannot make a socket for {}", address.str()));
+  if (!fd) return fail_errno(fmt::format("cannot create a socket for {}", address.str()));
   if (address.is_unix()) {
     QUARRY_TRY(bind_unix(fd, address, options));
   } else {
@@ -241,8 +241,9 @@ Result<void> go_on_listening(const Fd& fd, const SocketAddress& address,
   socklen_t size = sizeof listens;
   ::getsockopt(fd.get(), SOL_SOCKET, SO_ACCEPTCONN, &listens, &size);
   if (listens == 0) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("what was handed over for {} does not listen", address.str()));
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("the socket that was handed over for {} does not listen", address.str()));
   }
   if (::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno("cannot set a socket's mode");
   return begin_listening(fd, address, options);
@@ -256,10 +257,10 @@ Result<Fd> open_socket_file(const std::string& path, SocketFile* file) {
   Fd fd(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) {
-    return fail_errno(fmt::format("cannot look at {}", path));
+    return fail_errno(fmt::format("cannot examine {}", path));
   }
   if (!S_ISSOCK(status.st_mode)) {
-    return fail(ErrorCode::kInvalid, fmt::format("{} is no socket", path));
+    return fail(ErrorCode::kInvalid, fmt::format("{} is not a socket", path));
   }
   *file = {status.st_dev, status.st_ino};
   return fd;
@@ -278,7 +279,7 @@ Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& op
   SocketFile found;
   QUARRY_TRY_ASSIGN(const Fd fd, open_socket_file(path, &found));
   if (file && found != *file) {
-    return fail(ErrorCode::kInvalid, fmt::format("{} is another socket", path));
+    return fail(ErrorCode::kInvalid, fmt::format("{} was replaced by another socket", path));
   }
   const std::string held = fmt::format("/proc/self/fd/{}", fd.get());
   if (options.access.empty() &&
@@ -298,7 +299,7 @@ Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& op
 
 Result<Fd> connect_to(const SocketAddress& address) {
   Fd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd) return fail_errno(fmt::format("cannot make a socket for {}", address.str()));
+  if (!fd) return fail_errno(fmt::format("cannot create a socket for {}", address.str()));
   if (!address.is_unix()) {
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -324,9 +325,11 @@ Result<SocketAddress> local_address(const Fd& fd) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
   auto* address = reinterpret_cast<sockaddr*>(&storage);
-  if (::getsockname(fd.get(), address, &size) != 0) return fail_errno("cannot name a socket");
+  if (::getsockname(fd.get(), address, &size) != 0) {
+    return fail_errno("cannot determine the address of a socket");
+  }
   const auto known = SocketAddress::of(address, size);
-  if (!known) return fail(ErrorCode::kInvalid, "a socket of another family");
+  if (!known) return fail(ErrorCode::kInvalid, "the family of a socket is not supported");
   return *known;
 }
 

@@ -134,7 +134,7 @@ std::optional<int> wait_for_end(pid_t pid) {
 Result<std::string> run_in_child(const std::function<std::string()>& work) {
   QUARRY_TRY_ASSIGN(Pipe pipe, make_pipe());
   const pid_t pid = ::fork();
-  if (pid < 0) return fail_errno("cannot make a process");
+  if (pid < 0) return fail_errno("cannot create a process");
   if (pid == 0) work_and_exit(work, pipe.writing.get());
   pipe.writing.reset();
   std::string text;

@@ -1,10 +1,9 @@
 #include "quarry/base/time.h"
 
-#include <fmt/core.h>
+#include <fmt/chrono.h>
 
 #include <chrono>
-#include <cmath>
-#include <cstdlib>
+#include <ctime>
 
 namespace quarry::base {
 namespace {
@@ -23,23 +22,9 @@ class SystemClock : public Clock {
   }
 };
 
-struct Civil {
-  int year, month, day, hour, minute, second, millis;
-};
-
-Civil to_civil(UnixMillis time) {
-  using namespace std::chrono;
-  const sys_time<milliseconds> point{milliseconds{time.value}};
-  const sys_days date = floor<days>(point);
-  const year_month_day ymd{date};
-  const auto of_day = (point - date).count();
-  return {static_cast<int>(ymd.year()),
-          static_cast<int>(static_cast<unsigned>(ymd.month())),
-          static_cast<int>(static_cast<unsigned>(ymd.day())),
-          static_cast<int>(of_day / 3600000),
-          static_cast<int>(of_day / 60000 % 60),
-          static_cast<int>(of_day / 1000 % 60),
-          static_cast<int>(of_day % 1000)};
+/// TIME in whole seconds, rounded down.
+std::time_t time_of(UnixMillis time) {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::milliseconds(time.value)).count();
 }
 
 /// The number in TEXT[at, at+count), or -1 if it has other characters than digits.
@@ -69,13 +54,12 @@ UnixMillis from_julian_day(double day) {
 }
 
 std::string iso_seconds(UnixMillis time) {
-  const Civil c = to_civil(time);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", c.year, c.month, c.day, c.hour,
-                     c.minute, c.second);
+  return fmt::format("{:%FT%T}", fmt::gmtime(time_of(time)));
 }
 
 std::string iso_millis(UnixMillis time) {
-  return fmt::format("{}.{:03}", iso_seconds(time), to_civil(time).millis);
+  const auto millis = time.value - 1000 * std::int64_t{time_of(time)};
+  return fmt::format("{}.{:03}", iso_seconds(time), millis);
 }
 
 std::string iso_micros(std::int64_t micros) {

@@ -25,26 +25,10 @@ using WireBytes = std::array<char, sizeof(Wire)>;
 
 }  // namespace
 
-std::string_view name_of(Verb verb) {
-  switch (verb) {
-    case Verb::kBackoffice:
-      return "backoffice";
-    case Verb::kPause:
-      return "pause";
-    case Verb::kResume:
-      return "resume";
-    case Verb::kPeer:
-      return "peer";
-    case Verb::kAgain:
-      return "again";
-  }
-  return "unknown";
-}
-
 base::Result<std::pair<Channel, Channel>> Channel::make_pair() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
-    return base::fail_errno("cannot make a control channel");
+    return base::fail_errno("cannot create a control channel");
   }
   return std::pair(Channel(base::Fd(ends[0])), Channel(base::Fd(ends[1])));
 }

@@ -18,25 +18,26 @@ using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
 // A hundred times the answer of a master with 1,000 children.
-constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
+constexpr std::size_t kMaxAnswer = std::size_t{64} << 20;
 
 std::unexpected<base::Error> failed(const std::string& path) {
   const std::string place = base::printable(path);
   switch (errno) {
     case ENOENT:
-      return base::fail(ErrorCode::kNotFound,
-                        fmt::format("there is no {}: quarryd does not run, or its control.socket "
-                                    "is elsewhere",
-                                    place));
+      return base::fail(
+          ErrorCode::kNotFound,
+          fmt::format(
+              "{} does not exist: quarryd is not running, or its control.socket is elsewhere",
+              place));
     case ECONNREFUSED:
       return base::fail(ErrorCode::kNotFound,
-                        fmt::format("nobody listens on {} any more: quarryd does not run", place));
+                        fmt::format("nothing listens on {}: quarryd is not running", place));
     case EACCES:
     case EPERM:
-      return base::fail(ErrorCode::kDenied,
-                        fmt::format("permission denied: {} is for root and the user that quarryd "
-                                    "was started as",
-                                    place));
+      return base::fail(
+          ErrorCode::kDenied,
+          fmt::format("permission denied: {} is for root and the user that quarryd was started as",
+                      place));
     case EAGAIN:
       return base::fail(ErrorCode::kBusy,
                         fmt::format("the quarryd that listens on {} does not answer", place));
@@ -58,7 +59,7 @@ void let_wait_until(const base::Fd& fd, steady_clock::time_point end) {
 base::Result<std::string> ask_once(const base::SocketAddress& address, Question question,
                                    steady_clock::time_point end) {
   const base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd) return base::fail_errno("cannot make a socket");
+  if (!fd) return base::fail_errno("cannot create a socket");
   let_wait_until(fd, end);
   if (::connect(fd.get(), address.get(), address.size()) != 0) return failed(address.path());
   const std::string line = fmt::format("{}\n", text_of(question));
@@ -76,8 +77,8 @@ base::Result<std::string> ask_once(const base::SocketAddress& address, Question 
     if (size < 0 && errno != ECONNRESET) return failed(address.path());
     if (size <= 0) return answer;
     answer.append(bytes.data(), static_cast<std::size_t>(size));
-    if (answer.size() > kMostAnswer) {
-      return base::fail(ErrorCode::kLimit, fmt::format("{} says too much for a quarryd",
+    if (answer.size() > kMaxAnswer) {
+      return base::fail(ErrorCode::kLimit, fmt::format("the reply on {} is too long",
                                                        base::printable(address.path())));
     }
   }
@@ -104,10 +105,10 @@ base::Result<std::string> ask(const base::SocketAddress& address, Question quest
     QUARRY_TRY_ASSIGN(std::string answer, ask_once(address, question, end));
     if (answer.ends_with('\n')) return answer;
   }
-  return base::fail(ErrorCode::kIo,
-                    fmt::format("the quarryd that listens on {} ended the connection before its "
-                                "answer",
-                                base::printable(address.path())));
+  return base::fail(
+      ErrorCode::kIo,
+      fmt::format("the quarryd that listens on {} closed the connection before it answered",
+                  base::printable(address.path())));
 }
 
 }  // namespace quarry::control

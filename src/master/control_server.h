@@ -1,19 +1,17 @@
 // The master's end of the control socket (protocol: control/question.h). It answers questions and
 // does not accept commands.
 //
-// Reads and writes never block, and a client that has not sent its question and read the answer
-// within control::kPatience is disconnected. At most kMostClients are connected; for a new one, the
-// client that has been silent for longest is disconnected, so that silent clients cannot block
+// Reads and writes never block. A client that does not send its question, or does not read its
+// answer, for control::kPatience is disconnected. At most kMaxClients are connected; for a new one,
+// the client that has been silent for longest is disconnected, so that silent clients cannot block
 // others.
 #pragma once
 
-#include <sys/types.h>
-
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "quarry/base/event_handles.h"
@@ -24,7 +22,7 @@ namespace quarry::master {
 
 class ControlServer {
  public:
-  static constexpr std::size_t kMostClients = 32;
+  static constexpr std::size_t kMaxClients = 32;
   using Answer = std::function<std::string(control::Question)>;
 
   /// LISTENER and BASE must outlive it.
@@ -33,32 +31,25 @@ class ControlServer {
  private:
   struct Client {
     ControlServer* server;
-    base::Fd fd;
-    std::chrono::steady_clock::time_point deadline;
-    std::string question;  // the part that was received
-    std::string answer;    // "": no complete question yet
-    std::size_t sent = 0;
-    base::EventPtr event;  // after the descriptor that it watches
+    base::BufferEventPtr connection;
+    bool is_answered = false;
   };
 
   void take_connections();
   void take_connection(base::Fd fd);
   /// Disconnects the client that has been silent for longest, or the oldest.
-  void let_one_go();
-  /// Reads and writes as far as possible without blocking. False: CLIENT is finished.
-  bool go_on(Client& client);
-  /// Reads as much of the question as is available. False: CLIENT has disconnected.
-  bool read_question(Client& client);
-  bool write_answer(Client& client);
-  bool wait_for(Client& client, short what);
-  void drop(const Client& client);
+  void disconnect_one();
+  /// Answers the question if it is complete.
+  void read_question(Client& client);
+  void send_answer(Client& client, std::string_view answer);
+  void disconnect(const Client& client);
 
   event_base* base_;
   int listener_;
   Answer answer_;
   std::vector<std::unique_ptr<Client>> clients_;  // oldest first
-  base::EventPtr on_connection_;
-  base::EventPtr pause_;  // pending while out of descriptors
+  base::Event on_connection_;
+  base::Event pause_;  // pending while out of descriptors
 };
 
 }  // namespace quarry::master

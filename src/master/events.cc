@@ -15,7 +15,6 @@
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"
 #include "quarry/base/service_manager.h"
-#include "reload/execute.h"
 #include "reload/succession.h"
 
 namespace quarry::master {
@@ -46,7 +45,11 @@ void Loop::take_signals() {
         reloading_->ask(false);
         break;
       case SIGHUP:
-        reload_.on_hangup ? reloading_->ask(false) : stop(false);
+        if (reload_.on_hangup) {
+          reloading_->ask(false);
+        } else {
+          stop(false);
+        }
         break;
       default:
         stop(false);
@@ -172,11 +175,11 @@ void Loop::on_emergency() {
       last && now - *last < std::chrono::microseconds(global_.emergency_restart_interval).count();
   base::log(LogLevel::kWarning, "{} children crashed within {} (emergency_restart_threshold): {}",
             global_.emergency_restart_threshold, base::in_words(global_.emergency_restart_interval),
-            is_again ? "all were replaced in this time already" : "all are replaced");
+            is_again ? "all were already replaced in this time" : "all are replaced");
   if (is_again) return;
   note = std::to_string(now);
   // Like PHP-FPM: by a reload, if possible.
-  reload_.program.empty() ? replace_children() : reloading_->ask(true);
+  if (!reloading_->ask(true)) replace_children();
 }
 
 void Loop::reopen_logs() {
@@ -187,7 +190,7 @@ void Loop::reopen_logs() {
   for (const auto& one : services_) {
     if (one->service().reopen_logs) complain(one->service().reopen_logs());
   }
-  base::log(LogLevel::kNotice, "the logs were opened again");
+  base::log(LogLevel::kNotice, "the logs were reopened");
   for (const auto& one : services_) one->children.ask_to_reopen_logs();
   // They keep writing to their logs until their requests are finished.
   previous_generation_.signal(SIGUSR1);
@@ -208,15 +211,15 @@ void Loop::stop(bool is_graceful) {
   if (!(is_graceful ? stopping_.gracefully() : stopping_.at_once())) return;
   if (is_first) base::notify_service_manager("STOPPING=1\nSTATUS=stopping");
   base::log(LogLevel::kNotice, "stopping{}",
-            is_graceful ? " after the requests in flight" : (is_first ? "" : " at once"));
+            is_graceful ? " after in-flight requests" : (is_first ? "" : " immediately"));
   reloading_->abandon();
   master_state_.is_running = false;
   go_on_stopping();
 }
 
-void Loop::time_to_stop_is_up() {
+void Loop::stop_timed_out() {
   if (stopping_.time_is_up() == StopWay::kTerminate) {
-    base::log(LogLevel::kNotice, "stopping at once");
+    base::log(LogLevel::kNotice, "stopping immediately");
   }
   go_on_stopping();
 }

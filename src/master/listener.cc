@@ -47,7 +47,7 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
     // Not fatal: connections on the socket can still be served.
     if (!changed) {
       base::log(base::LogLevel::kWarning,
-                "{}: no new connection comes there any more until quarryd is started anew",
+                "{}: new connections do not arrive there until quarryd is restarted",
                 changed.error().message);
       return listener;
     }

@@ -56,10 +56,10 @@ Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload, Co
     services_.push_back(std::make_unique<RunningService>(std::move(service), dependencies,
                                                          process_max_, job_places_));
   }
-  let_pools_count_jobs();
+  count_jobs_in_pools();
 }
 
-void Loop::let_pools_count_jobs() {
+void Loop::count_jobs_in_pools() {
   for (const auto& one : services_) {
     if (one->jobs == nullptr || one->service().on_request->verb != control::Verb::kBackoffice) {
       continue;
@@ -97,7 +97,7 @@ base::Result<void> Loop::watch_signals() {
   return {};
 }
 
-void Loop::listen_for_questions() {
+void Loop::begin_control_server() {
   // A note from an earlier generation has precedence.
   reload_.notes.try_emplace(kStartedNote, std::to_string(seconds_now()));
   facts_ = {
@@ -116,11 +116,11 @@ void Loop::listen_for_questions() {
 }
 
 base::Result<void> Loop::set_up() {
-  if (!base_) return base::fail(base::ErrorCode::kIo, "cannot make an event loop");
+  if (!base_) return base::fail(base::ErrorCode::kIo, "cannot create an event loop");
   QUARRY_TRY(watch_signals());
-  listen_for_questions();
+  begin_control_server();
   reloading_.emplace(base_.get(), master_state_, [this] { return program_to_check(); });
-  deadline_ = base::Event(base_.get(), -1, 0, [this] { time_to_stop_is_up(); });
+  deadline_ = base::Event(base_.get(), -1, 0, [this] { stop_timed_out(); });
   milliseconds smallest{0};
   for (const auto& one : services_) {
     QUARRY_TRY(set_up_board(one->children, reload_.boards, previous_generation_));
@@ -172,6 +172,11 @@ base::Result<void> Loop::run() {
   return {};
 }
 
+base::Result<void> run_master(GlobalConfig global, std::vector<Service> services, Reload reload,
+                              Control control) {
+  return Loop(std::move(global), std::move(services), std::move(reload), std::move(control)).run();
+}
+
 /// A first start fails if a service cannot start any of its initial children. Later, and after a
 /// reload, clients are being served, so failed starts are retried.
 void Loop::start_services() {
@@ -185,7 +190,7 @@ void Loop::start_services() {
 /// Stops everything and makes run() return an error.
 void Loop::give_up(const RunningService& service) {
   failure_ = base::Error{base::ErrorCode::kIo,
-                         fmt::format("[{}] no child can be started: {}", service.service().name,
+                         fmt::format("[{}] cannot start any child: {}", service.service().name,
                                      service.children.start_failure())};
   stop(false);
 }

@@ -3,7 +3,7 @@
 //
 //   running_service.h             a service: its children, and when they are started
 //   pool/request_bounds.h         limits on the duration of requests
-//   pool/emergency_restart.h      repeated crashes
+//   pool/crash_policy.h      repeated crashes
 //   reload/reloading.h            reloads
 //   reload/previous_generation.h  children of earlier generations
 //   stopping.h                    the order of a stop
@@ -21,13 +21,10 @@
 
 #include "control_server.h"
 #include "job/job_places.h"
-#include "pool/emergency_restart.h"
+#include "pool/crash_policy.h"
 #include "pool/master_state.h"
-#include "pool/process_max.h"
 #include "quarry/base/event_handles.h"
-#include "quarry/master/config.h"
-#include "quarry/master/master_options.h"
-#include "quarry/master/service.h"
+#include "quarry/master/master.h"
 #include "reload/previous_generation.h"
 #include "reload/reloading.h"
 #include "running_service.h"
@@ -46,10 +43,10 @@ class Loop {
   // Startup (loop.cc).
   base::Result<void> set_up();
   base::Result<void> watch_signals();
-  void let_pools_count_jobs();
+  void count_jobs_in_pools();
   /// Calls Service::on_snapshot.
   static void publish_snapshot(const RunningService& one);
-  void listen_for_questions();
+  void begin_control_server();
   void every(std::chrono::milliseconds interval, base::Event::Action action);
   void start_services();
   void give_up(const RunningService& service);
@@ -73,7 +70,7 @@ class Loop {
 
   // Stops and reloads (events.cc).
   void stop(bool is_graceful);
-  void time_to_stop_is_up();
+  void stop_timed_out();
   void go_on_stopping();
   void carry_out(const StopOrder& order);
   void replace_children();

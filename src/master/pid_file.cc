@@ -61,7 +61,8 @@ base::Result<base::Fd> open_pid_file(const std::string& path, int flags) {
   if (!fd) return cannot_write(path);
   struct stat status {};
   if (::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode)) return fd;
-  return base::fail(base::ErrorCode::kInvalid, fmt::format("the pid file {} is no file", path));
+  return base::fail(base::ErrorCode::kInvalid,
+                    fmt::format("the pid file {} is not a regular file", path));
 }
 
 base::Result<void> check_owner(const base::Fd& fd, const std::string& path, pid_t self) {
@@ -69,7 +70,7 @@ base::Result<void> check_owner(const base::Fd& fd, const std::string& path, pid_
   if (other == 0) return {};
   return base::fail(
       base::ErrorCode::kBusy,
-      fmt::format("the pid file {} is that of process {}, a quarryd that runs", path, other));
+      fmt::format("the pid file {} belongs to process {}, a running quarryd", path, other));
 }
 
 }  // namespace

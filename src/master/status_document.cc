@@ -49,12 +49,12 @@ std::string status_document(control::Question question, const MasterFacts& facts
       {"backoffice max", facts.backoffice_max},
       {"crashes", facts.crashes},
       {"emergency restart threshold", facts.emergency_restart_threshold},
-      {"elders", ordered_json::array()},
+      {"previous generation", ordered_json::array()},
       {"services", ordered_json::array()},
       {"pools", ordered_json::array()},
   };
   for (const PreviousChild& child : previous.all()) {
-    document["elders"].push_back(
+    document["previous generation"].push_back(
         {{"pid", child.pid}, {"service", child.service}, {"generation", child.generation}});
   }
   const bool is_full = question == control::Question::kFullStatus;

@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::size_t kMostNames = 5;
+constexpr std::size_t kMaxNames = 5;
 
 bool is_pool(const RunningService& one) {
   return one.service().kind == ServiceKind::kPool;
@@ -20,10 +20,10 @@ std::string short_pools(const RunningServices& services) {
   std::string names;
   std::size_t count = 0;
   for (const auto& one : services) {
-    if (!is_pool(*one) || !one->starter->is_short() || ++count > kMostNames) continue;
+    if (!is_pool(*one) || !one->starter->is_short() || ++count > kMaxNames) continue;
     names += (count == 1 ? "; short of workers: " : ", ") + one->service().pool;
   }
-  return count > kMostNames ? fmt::format("{} and {} more", names, count - kMostNames) : names;
+  return count > kMaxNames ? fmt::format("{} and {} more", names, count - kMaxNames) : names;
 }
 
 }  // namespace

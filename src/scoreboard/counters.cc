@@ -12,7 +12,7 @@ using Words = std::array<std::uint64_t, kWords>;
 
 // 285 years in microseconds, or nine petabytes: no real value is larger, and sums over thousands of
 // children do not overflow.
-constexpr std::uint64_t kMostPlausibleCount = std::uint64_t{1} << 53;
+constexpr std::uint64_t kMaxPlausibleCount = std::uint64_t{1} << 53;
 
 std::uint64_t sum_of(std::span<const std::uint64_t> buckets) {
   return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0});
@@ -33,14 +33,14 @@ void Counters::add(const Counters& other) {
   auto sums = std::bit_cast<Words>(*this);
   const auto more = std::bit_cast<Words>(other);
   for (std::size_t i = 0; i < kWords; ++i) {
-    sums[i] = std::min(sums[i] + std::min(more[i], kMostPlausibleCount), kMostPlausibleCount);
+    sums[i] = std::min(sums[i] + std::min(more[i], kMaxPlausibleCount), kMaxPlausibleCount);
   }
   *this = std::bit_cast<Counters>(sums);
 }
 
 bool Counters::is_plausible_sum() const {
   return std::ranges::all_of(std::bit_cast<Words>(*this),
-                             [](std::uint64_t word) { return word <= kMostPlausibleCount; });
+                             [](std::uint64_t word) { return word <= kMaxPlausibleCount; });
 }
 
 bool Counters::is_plausible() const {

@@ -4,17 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "quarry/base/fd.h"
-#include "shared_memory.h"
 #include "shared_state.h"
 
 namespace quarry::scoreboard {
-
-struct Overview::Memory {
-  SharedState<PoolOverview> pool;
-};
 
 PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> refusals) {
   PoolOverview overview{.monotonic_now = snapshot.monotonic_now,
@@ -27,7 +23,7 @@ PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> 
   overview.pool.assign(snapshot.pool);
   std::string stages;
   for (const SlotState& child : snapshot.processes) {
-    if (stages.size() == PoolOverview::kMostStages) break;
+    if (stages.size() == PoolOverview::kMaxStages) break;
     stages += static_cast<char>('0' + static_cast<int>(child.stage));
   }
   overview.stages.assign(stages);
@@ -37,43 +33,36 @@ PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> 
 }
 
 base::Result<std::shared_ptr<Overview>> Overview::create(std::size_t pools) {
-  const std::size_t size = std::max<std::size_t>(pools, 1) * sizeof(Memory);
+  const std::size_t size = std::max<std::size_t>(pools, 1) * sizeof(SharedState<PoolOverview>);
   QUARRY_TRY_ASSIGN(const base::Fd memory, make_memory("overview", size));
-  QUARRY_TRY_ASSIGN(void* const read, map_for_reading(memory.get(), size));
-  auto written = map_for_writing(memory.get(), size);
-  if (written && ::madvise(*written, size, MADV_DONTFORK) != 0) {
-    const auto failure = base::fail_errno("cannot keep the overview's memory from children");
-    ::munmap(*written, size);
-    written = failure;
+  QUARRY_TRY_ASSIGN(Mapping read, map_for_reading(memory.get(), size));
+  QUARRY_TRY_ASSIGN(Mapping written, map_for_writing(memory.get(), size));
+  if (::madvise(written.get(), size, MADV_DONTFORK) != 0) {
+    return base::fail_errno("cannot keep the overview's memory from children");
   }
-  if (!written) {
-    ::munmap(read, size);
-    return std::unexpected(std::move(written).error());
-  }
-  return std::shared_ptr<Overview>(
-      new Overview(pools, static_cast<Memory*>(*written), static_cast<const Memory*>(read)));
+  return std::shared_ptr<Overview>(new Overview(pools, std::move(written), std::move(read)));
 }
+
+Overview::Overview(std::size_t pools, Mapping written, Mapping read)
+    : pools_(pools), creator_(::getpid()), written_(std::move(written)), read_(std::move(read)) {}
 
 Overview::~Overview() {
-  const std::size_t size = std::max<std::size_t>(pools_, 1) * sizeof(Memory);
-  if (own_pid() == maker_) ::munmap(written_, size);
-  ::munmap(const_cast<Memory*>(read_), size);
-}
-
-int Overview::own_pid() {
-  return ::getpid();
+  // In a child, other memory may have its address.
+  if (::getpid() != creator_) static_cast<void>(written_.release());
 }
 
 void Overview::publish(std::size_t index, const PoolSnapshot& snapshot,
                        std::span<const Refusal> refusals) {
-  if (index >= pools_ || own_pid() != maker_) return;
-  write_state(written_[index].pool, overview_of(snapshot, refusals));
+  if (index >= pools_ || ::getpid() != creator_) return;
+  auto* const pools = static_cast<SharedState<PoolOverview>*>(written_.get());
+  write_state(pools[index], overview_of(snapshot, refusals));
 }
 
 std::vector<PoolOverview> Overview::read() const {
   std::vector<PoolOverview> all;
-  for (std::size_t i = 0; i < pools_; ++i) {
-    const auto copy = copy_state(read_[i].pool);
+  const auto* const pools = static_cast<const SharedState<PoolOverview>*>(read_.get());
+  for (const auto& pool : std::span(pools, pools_)) {
+    const auto copy = copy_state(pool);
     if (!copy.is_torn && copy.state.monotonic_now != 0) all.push_back(copy.state);
   }
   return all;

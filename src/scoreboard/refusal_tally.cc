@@ -1,21 +1,16 @@
 #include "quarry/scoreboard/refusal_tally.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
-#include "shared_memory.h"
 #include "shared_state.h"
 
 namespace quarry::scoreboard {
 
-struct RefusalTally::Memory {
-  std::array<SharedState<Refusal>, kMostReasons> places;
-};
-
 namespace {
+
+using TallyMemory = std::array<SharedState<Refusal>, RefusalTally::kMaxReasons>;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -50,26 +45,19 @@ void put_newest(std::vector<Refusal>& recent, std::span<const Refusal> from, std
 }  // namespace
 
 base::Result<std::shared_ptr<RefusalTally>> RefusalTally::create(Refuser by) {
-  QUARRY_TRY_ASSIGN(base::Fd memory, make_memory("refusals", sizeof(Memory)));
-  QUARRY_TRY_ASSIGN(void* const read, map_for_reading(memory.get(), sizeof(Memory)));
-  return std::shared_ptr<RefusalTally>(
-      new RefusalTally(by, std::move(memory), static_cast<const Memory*>(read)));
-}
-
-RefusalTally::~RefusalTally() {
-  ::munmap(const_cast<Memory*>(read_), sizeof(Memory));
-  if (written_ != nullptr) ::munmap(written_, sizeof(Memory));
+  QUARRY_TRY_ASSIGN(base::Fd memory, make_memory("refusals", sizeof(TallyMemory)));
+  QUARRY_TRY_ASSIGN(Mapping read, map_for_reading(memory.get(), sizeof(TallyMemory)));
+  return std::shared_ptr<RefusalTally>(new RefusalTally(by, std::move(memory), std::move(read)));
 }
 
 base::Result<void> RefusalTally::begin() {
-  QUARRY_TRY_ASSIGN(void* const written, map_for_writing(fd_.get(), sizeof(Memory)));
-  written_ = static_cast<Memory*>(written);
-  for (std::size_t i = 0; i < kMostReasons; ++i) noted_[i] = sound_at(i);
+  QUARRY_TRY_ASSIGN(written_, map_for_writing(fd_.get(), sizeof(TallyMemory)));
+  for (std::size_t i = 0; i < kMaxReasons; ++i) noted_[i] = sound_at(i);
   return {};
 }
 
 void RefusalTally::note(Refusal refusal) {
-  if (written_ == nullptr) return;
+  if (!written_) return;
   auto place = std::ranges::find_if(
       noted_, [&](const Refusal& each) { return is_same_reason(each, refusal); });
   refusal.times = place == noted_.end() ? 1 : place->times + 1;
@@ -77,18 +65,19 @@ void RefusalTally::note(Refusal refusal) {
   refusal.at = wall_micros();
   refusal.by = by_;
   *place = refusal;
-  write_state(written_->places[static_cast<std::size_t>(place - noted_.begin())], refusal);
+  auto& memory = *static_cast<TallyMemory*>(written_.get());
+  write_state(memory[static_cast<std::size_t>(place - noted_.begin())], refusal);
 }
 
 Refusal RefusalTally::sound_at(std::size_t place) const {
-  const auto copy = copy_state(read_->places[place]);
+  const auto copy = copy_state((*static_cast<const TallyMemory*>(read_.get()))[place]);
   const bool is_one = !copy.is_torn && copy.state.is_sound() && copy.state.by == by_;
   return is_one ? copy.state : Refusal{};
 }
 
 std::vector<Refusal> RefusalTally::read() const {
   std::vector<Refusal> found;
-  for (std::size_t i = 0; i < kMostReasons; ++i) {
+  for (std::size_t i = 0; i < kMaxReasons; ++i) {
     const Refusal refusal = sound_at(i);
     if (refusal.at != 0) found.push_back(refusal);
   }

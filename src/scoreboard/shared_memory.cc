@@ -1,4 +1,4 @@
-#include "shared_memory.h"
+#include "quarry/scoreboard/shared_memory.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -10,13 +10,17 @@
 namespace quarry::scoreboard {
 namespace {
 
-base::Result<void*> map(int memory, std::size_t size, int protection) {
+base::Result<Mapping> map(int memory, std::size_t size, int protection) {
   void* const mapped = ::mmap(nullptr, size, protection, MAP_SHARED, memory, 0);
   if (mapped == MAP_FAILED) return base::fail_errno("cannot map shared memory");
-  return mapped;
+  return Mapping(mapped, Unmap{size});
 }
 
 }  // namespace
+
+void Unmap::operator()(void* memory) const {
+  ::munmap(memory, size);
+}
 
 base::Result<base::Fd> make_memory(const char* what, std::size_t size) {
   const std::string name = fmt::format("quarry-{}", what);
@@ -24,11 +28,12 @@ base::Result<base::Fd> make_memory(const char* what, std::size_t size) {
   const bool is_made =
       memory && ::ftruncate(memory.get(), static_cast<off_t>(size)) == 0 &&
       ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
-  if (!is_made) return base::fail_errno(fmt::format("cannot make the memory of the {}", what));
+  if (!is_made)
+    return base::fail_errno(fmt::format("cannot create shared memory for the {}", what));
   return memory;
 }
 
-base::Result<void*> map_for_reading(int memory, std::size_t size) {
+base::Result<Mapping> map_for_reading(int memory, std::size_t size) {
   // A shared mapping of a read-only descriptor can never be made writable.
   const std::string path = fmt::format("/proc/self/fd/{}", memory);
   const base::Fd reading(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -36,7 +41,7 @@ base::Result<void*> map_for_reading(int memory, std::size_t size) {
   return map(reading.get(), size, PROT_READ);
 }
 
-base::Result<void*> map_for_writing(int memory, std::size_t size) {
+base::Result<Mapping> map_for_writing(int memory, std::size_t size) {
   return map(memory, size, PROT_READ | PROT_WRITE);
 }
 

@@ -28,7 +28,7 @@ Usage own_usage() {
 }  // namespace
 
 void Slot::publish() {
-  write_state(memory_->state, state_);
+  write_state(*memory_, state_);
 }
 
 void Slot::enter(Stage stage) {
@@ -121,7 +121,7 @@ void Slot::refused(Refusal refusal) {
   if (refusals_ == nullptr) return;
   refusal.at = wall_micros();
   const std::uint64_t number = refusals_->count.fetch_add(1, std::memory_order_relaxed);
-  write_state(refusals_->ring[number % kMostRefusals], refusal);
+  write_state(refusals_->ring[number % kMaxRefusals], refusal);
 }
 
 void Slot::end(const Outcome& outcome) {

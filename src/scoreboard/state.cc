@@ -1,6 +1,7 @@
 #include "quarry/scoreboard/state.h"
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 
 #include "quarry/base/url.h"
@@ -9,8 +10,8 @@ namespace quarry::scoreboard {
 namespace {
 
 constexpr std::uint32_t kMaxPid = 4U << 20;  // PID_MAX_LIMIT of Linux
-constexpr std::uint64_t kMostPlausible = std::uint64_t{1} << 53;
-constexpr std::uint64_t kMostChildren = 65536;
+constexpr std::uint64_t kMaxPlausible = std::uint64_t{1} << 53;
+constexpr std::uint64_t kMaxChildrenOfPool = 65536;
 // Tolerance for a wall clock that was set back.
 constexpr std::int64_t kClockSlack = std::int64_t{86400} * 1'000'000;
 
@@ -35,25 +36,9 @@ std::int64_t wall_micros() {
 }
 
 std::string_view name_of(Stage stage) {
-  switch (stage) {
-    case Stage::kNone:
-      return "none";
-    case Stage::kAccepting:
-      return "accepting";
-    case Stage::kAccepted:
-      return "accepted";
-    case Stage::kReadingHeaders:
-      return "reading headers";
-    case Stage::kInfo:
-      return "info";
-    case Stage::kExecuting:
-      return "executing";
-    case Stage::kEnd:
-      return "end";
-    case Stage::kFinished:
-      return "finished";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, kStages> kNames = {
+      "none", "accepting", "accepted", "reading headers", "info", "executing", "end", "finished"};
+  return kNames[std::min(static_cast<std::size_t>(stage), kStages - 1)];
 }
 
 bool SlotState::is_sound() const {
@@ -61,21 +46,14 @@ bool SlotState::is_sound() const {
   return stage <= Stage::kFinished && pid <= kMaxPid &&
          is_past(child_started, wall_micros() + kClockSlack) && is_past(stage_since, now) &&
          is_past(session_began, now) && is_past(request_started, now) &&
-         is_past(request_duration, now) && request_cpu <= kMostPlausible &&
-         peak_memory <= kMostPlausible && reply_size <= kMostPlausible &&
-         requests <= kMostPlausible && counters.is_plausible();
+         is_past(request_duration, now) && request_cpu <= kMaxPlausible &&
+         peak_memory <= kMaxPlausible && reply_size <= kMaxPlausible && requests <= kMaxPlausible &&
+         counters.is_plausible();
 }
 
 std::string_view name_of(Refuser refuser) {
-  switch (refuser) {
-    case Refuser::kWorker:
-      return "worker";
-    case Refuser::kFront:
-      return "front";
-    case Refuser::kPages:
-      return "pages";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 3> kNames = {"worker", "front", "pages"};
+  return kNames[std::min<std::size_t>(static_cast<std::size_t>(refuser), kNames.size() - 1)];
 }
 
 void Refusal::of_request(std::string_view asked_method, std::string_view target) {
@@ -85,16 +63,16 @@ void Refusal::of_request(std::string_view asked_method, std::string_view target)
 
 bool Refusal::is_sound() const {
   return is_past(at, wall_micros() + kClockSlack) && status <= 999 && by <= Refuser::kPages &&
-         times <= kMostPlausible;
+         times <= kMaxPlausible;
 }
 
 bool PoolState::is_sound() const {
   const auto pm = limits.process_manager.view();
   const auto are_few = [](std::initializer_list<std::uint64_t> counts) {
-    return std::ranges::all_of(counts, [](std::uint64_t n) { return n <= kMostChildren; });
+    return std::ranges::all_of(counts, [](std::uint64_t n) { return n <= kMaxChildrenOfPool; });
   };
   const auto are_plausible = [](std::initializer_list<std::uint64_t> counts) {
-    return std::ranges::all_of(counts, [](std::uint64_t n) { return n <= kMostPlausible; });
+    return std::ranges::all_of(counts, [](std::uint64_t n) { return n <= kMaxPlausible; });
   };
   return started > 0 && started <= wall_micros() + kClockSlack && next_start >= 0 && !pm.empty() &&
          are_few({children, previous_children, held_back, max_active, limits.max_children,

@@ -1,61 +1,49 @@
 #include "quarry/scoreboard/status.h"
 
-#include <algorithm>
 #include <array>
-#include <utility>
 
 #include "quarry/base/url.h"
 #include "status_fields.h"
 
 namespace quarry::scoreboard {
+namespace {
+
+struct Format {
+  std::string_view name;
+  std::string_view content_type;
+  std::string (*page)(const PoolSnapshot&, bool is_full);
+};
+
+// By StatusFormat, whose order is PHP-FPM's precedence.
+constexpr auto kFormats = std::to_array<Format>({
+    {"html", "text/html;charset=UTF-8", html_page},
+    {"xml", "text/xml;charset=UTF-8", xml_page},
+    {"json", "application/json", json_page},
+    {"openmetrics", "application/openmetrics-text; version=1.0.0; charset=utf-8", openmetrics_page},
+    {"text", "text/plain;charset=UTF-8", text_page},
+});
+
+const Format& format_of(StatusFormat format) {
+  return kFormats[static_cast<std::size_t>(format)];
+}
+
+}  // namespace
 
 StatusQuery parse_status_query(std::string_view query) {
-  constexpr auto kFormats = std::to_array<std::pair<std::string_view, StatusFormat>>({
-      {"html", StatusFormat::kHtml},
-      {"xml", StatusFormat::kXml},
-      {"json", StatusFormat::kJson},
-      {"openmetrics", StatusFormat::kOpenMetrics},
-  });
   StatusQuery wanted;
   wanted.is_full = base::query_has(query, "full");
-  for (const auto& [name, format] : kFormats) {
-    if (!base::query_has(query, name)) continue;
-    wanted.format = format;
-    break;
-  }
+  std::size_t format = 0;
+  while (format + 1 < kFormats.size() && !base::query_has(query, kFormats[format].name)) ++format;
+  wanted.format = static_cast<StatusFormat>(format);
   return wanted;
 }
 
 std::string_view content_type_of(StatusFormat format) {
-  switch (format) {
-    case StatusFormat::kText:
-      return "text/plain;charset=UTF-8";
-    case StatusFormat::kJson:
-      return "application/json";
-    case StatusFormat::kXml:
-      return "text/xml;charset=UTF-8";
-    case StatusFormat::kHtml:
-      return "text/html;charset=UTF-8";
-    case StatusFormat::kOpenMetrics:
-      return "application/openmetrics-text; version=1.0.0; charset=utf-8";
-  }
-  return "text/plain";
+  return format_of(format).content_type;
 }
 
 std::string status_page(const PoolSnapshot& snapshot, const StatusQuery& query) {
-  switch (query.format) {
-    case StatusFormat::kText:
-      return text_page(snapshot, query.is_full);
-    case StatusFormat::kJson:
-      return json_page(snapshot, query.is_full);
-    case StatusFormat::kXml:
-      return xml_page(snapshot, query.is_full);
-    case StatusFormat::kHtml:
-      return html_page(snapshot, query.is_full);
-    case StatusFormat::kOpenMetrics:
-      return openmetrics_page(snapshot);
-  }
-  return {};
+  return format_of(query.format).page(snapshot, query.is_full);
 }
 
 }  // namespace quarry::scoreboard

@@ -1,8 +1,10 @@
 #include "status_fields.h"
 
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <numeric>
 
@@ -16,27 +18,9 @@ constexpr std::int64_t kSecond = 1'000'000;
 constexpr std::size_t kMaxText = 1024;
 
 // PHP-FPM's names for its stages, and similar names for the others.
-std::string_view state_name(Stage stage) {
-  switch (stage) {
-    case Stage::kNone:
-      return "Starting";
-    case Stage::kAccepting:
-      return "Idle";
-    case Stage::kAccepted:
-      return "Accepted";
-    case Stage::kReadingHeaders:
-      return "Reading headers";
-    case Stage::kInfo:
-      return "Getting request information";
-    case Stage::kExecuting:
-      return "Running";
-    case Stage::kEnd:
-      return "Ending";
-    case Stage::kFinished:
-      return "Finishing";
-  }
-  return "Unknown";
-}
+constexpr std::array<std::string_view, kStages> kStateNames = {
+    "Starting", "Idle",   "Accepted", "Reading headers", "Getting request information",
+    "Running",  "Ending", "Finishing"};
 
 std::uint64_t seconds_since(std::int64_t then, std::int64_t now) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, now / kSecond - then / kSecond));
@@ -155,7 +139,7 @@ const std::vector<Field>& ProcessFields::of(const SlotState& process) {
   fields_.clear();
   const auto add = [&](std::string_view name, Value value) { fields_.push_back({name, value}); };
   add("pid", std::uint64_t{process.pid});
-  add("state", state_name(process.stage));
+  add("state", kStateNames[static_cast<std::size_t>(process.stage)]);
   add("start time", Instant{process.child_started / kSecond});
   add("start since", seconds_since(process.child_started, snapshot_.wall_now));
   add("requests", process.counters.accepted);
@@ -174,11 +158,7 @@ const std::vector<Field>& ProcessFields::of(const SlotState& process) {
 }
 
 std::string clf_time(std::int64_t seconds) {
-  const auto time = static_cast<std::time_t>(seconds);
-  std::tm local{};
-  std::array<char, 64> text{};
-  ::localtime_r(&time, &local);
-  return {text.data(), std::strftime(text.data(), text.size(), "%d/%b/%Y:%H:%M:%S %z", &local)};
+  return fmt::format("{:%d/%b/%Y:%H:%M:%S %z}", fmt::localtime(static_cast<std::time_t>(seconds)));
 }
 
 std::string line_text(std::string_view text) {

@@ -81,7 +81,8 @@ std::string text_page(const PoolSnapshot& snapshot, bool is_full);
 std::string json_page(const PoolSnapshot& snapshot, bool is_full);
 std::string xml_page(const PoolSnapshot& snapshot, bool is_full);
 std::string html_page(const PoolSnapshot& snapshot, bool is_full);
-std::string openmetrics_page(const PoolSnapshot& snapshot);
+/// The format does not show single processes.
+std::string openmetrics_page(const PoolSnapshot& snapshot, bool is_full);
 
 /// TEXT without control characters, escaped for XML and HTML.
 std::string markup_text(std::string_view text);

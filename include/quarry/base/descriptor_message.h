@@ -15,14 +15,14 @@
 namespace quarry::base {
 
 /// The kernel's limit on descriptors per message (SCM_MAX_FD).
-inline constexpr std::size_t kMostDescriptors = 253;
+inline constexpr std::size_t kMaxDescriptors = 253;
 
 /// Sends BYTES (at least one) with DESCRIPTORS, which stay the caller's. FLAGS are for sendmsg(2);
 /// MSG_NOSIGNAL is added. Returns false, with errno set, if the message was not sent.
 inline bool send_descriptors(int socket, std::span<const std::byte> bytes,
                              std::span<const int> descriptors, int flags = 0) {
-  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMostDescriptors * sizeof(int))> room{};
-  if (descriptors.size() > kMostDescriptors) {
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxDescriptors * sizeof(int))> room{};
+  if (descriptors.size() > kMaxDescriptors) {
     errno = EINVAL;
     return false;
   }
@@ -49,8 +49,8 @@ inline bool send_descriptors(int socket, std::span<const std::byte> bytes,
 /// size.
 inline std::size_t receive_descriptors(int socket, std::span<std::byte> bytes,
                                        std::span<int> descriptors, int flags = 0) {
-  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMostDescriptors * sizeof(int))> room{};
-  if (descriptors.size() > kMostDescriptors) descriptors = descriptors.first(kMostDescriptors);
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxDescriptors * sizeof(int))> room{};
+  if (descriptors.size() > kMaxDescriptors) descriptors = descriptors.first(kMaxDescriptors);
   iovec part{.iov_base = bytes.data(), .iov_len = bytes.size()};
   msghdr message{};
   message.msg_iov = &part;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
@@ -23,6 +24,7 @@ struct FreeWith {
 
 using EventBasePtr = std::unique_ptr<event_base, FreeWith<event_base_free>>;
 using EventPtr = std::unique_ptr<event, FreeWith<event_free>>;
+using BufferEventPtr = std::unique_ptr<bufferevent, FreeWith<bufferevent_free>>;
 using EventBufferPtr = std::unique_ptr<evbuffer, FreeWith<evbuffer_free>>;
 using HttpServerPtr = std::unique_ptr<evhttp, FreeWith<evhttp_free>>;
 

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/fd.h"
 #include "quarry/base/log_options.h"
 #include "quarry/base/result.h"
 
@@ -26,14 +27,15 @@ namespace quarry::base {
 
 /// PHP-FPM's names: debug, notice, warning, error, alert.
 std::string_view name_of(LogLevel level);
-/// The level called NAME; if there is none, sets *known to false and returns kNotice.
-LogLevel log_level_named(std::string_view name, bool* known);
 
 /// Opens the log with OPTIONS. A missing file is created with mode 0640. Errors: kIo; the log is
 /// unchanged then.
 Result<void> open_log(const LogOptions& options);
 /// Whether a missing file is created. Only the master creates it, so that it has the right owner.
 enum class Reopening { kMakesFile, kWantsFile };
+/// Opens the file PATH of a log for appending; WHAT, such as "access log", is for the error. Errors:
+/// kIo.
+Result<Fd> open_log_file(const char* what, const std::string& path, Reopening reopening);
 /// Checks that open_log() would succeed, without changing anything. Errors: kIo.
 Result<void> check_log(const LogOptions& options);
 /// The same for the file PATH of another log.

@@ -25,7 +25,7 @@ enum class LogTarget : std::uint8_t {
 enum class LogForm : std::uint8_t { kText, kJson };
 
 /// Minimum for log_limit: far more than any prefix.
-constexpr std::size_t kLeastLogLimit = 512;
+constexpr std::size_t kMinLogLimit = 512;
 
 struct LogOptions {
   LogTarget target = LogTarget::kStderr;

@@ -19,7 +19,7 @@ struct Pipe {
 /// FLAGS: further flags for pipe2(2). Errors: kIo.
 inline Result<Pipe> make_pipe(int flags = 0) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC | flags) != 0) return fail_errno("cannot make a pipe");
+  if (::pipe2(ends.data(), O_CLOEXEC | flags) != 0) return fail_errno("cannot create a pipe");
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 

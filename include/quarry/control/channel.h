@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 #include "quarry/base/fd.h"
@@ -33,7 +32,6 @@ enum class Verb : std::uint8_t {
   /// A job that the master starts itself has to run again in this number of seconds.
   kAgain = 6,
 };
-std::string_view name_of(Verb verb);
 
 struct Message {
   Verb verb;

@@ -5,8 +5,8 @@
 //               <───────────────  one JSON document and a newline; then the connection is closed
 //
 // Each connection carries one query, and no query changes anything. If a query fails, the document
-// is an object with the member "error". The master accepts queries of up to kMostQuestion bytes and
-// closes a connection after kPatience.
+// is an object with the member "error". The master accepts queries of up to kMaxQuestion bytes and
+// closes a connection that is silent for kPatience.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ enum class Question {
 };
 
 /// Bytes, including the newline.
-constexpr std::size_t kMostQuestion = 64;
+constexpr std::size_t kMaxQuestion = 64;
 constexpr std::chrono::seconds kPatience{5};
 
 std::string_view text_of(Question question);

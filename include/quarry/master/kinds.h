@@ -1,28 +1,38 @@
 // Kinds of values: how each is parsed from the configuration and written to it.
 //
 // A kind is a type with put(TARGET, value) and show(TARGET). put() accepts the output of show(),
-// which is empty for a value that is not set.
+// which is empty for a value that is not set; its errors, kInvalid, say what is valid.
 #pragma once
 
-#include <fmt/core.h>
+#include <sys/types.h>
 
+#include <chrono>
 #include <concepts>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
-#include <type_traits>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "quarry/base/escape.h"
 #include "quarry/base/log_options.h"
+#include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 #include "quarry/master/directive_table.h"
-#include "quarry/master/values.h"
 
 namespace quarry::master {
 
 constexpr std::uint64_t kMaxCount = std::numeric_limits<std::int32_t>::max();
+
+/// A whole number from LEAST to MAX.
+base::Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t least,
+                                         std::uint64_t max);
+/// An absolute path.
+base::Result<std::string> parse_path(std::string_view text);
+/// Splits TEXT at commas and drops surrounding spaces and empty entries.
+std::vector<std::string> split_list(std::string_view text);
 
 /// Stores the result of a value parser in TARGET.
 template <typename Target, typename Parsed>
@@ -49,56 +59,64 @@ struct Number {
 };
 
 /// rlimit_files: with fewer, neither the master nor a worker could start.
-inline constexpr std::uint64_t kLeastFiles = 64;
+inline constexpr std::uint64_t kMinFiles = 64;
 
 /// As in PHP-FPM, -1 means the system's maximum.
 struct Backlog {
-  static base::Result<void> put(int& target, const std::string& value) {
-    if (value != "-1") return master::put(target, parse_number(value, 1, kMost));
-    target = kMost;
-    return {};
-  }
+  static base::Result<void> put(int& target, const std::string& value);
   static Shown show(int backlog) { return {std::to_string(backlog)}; }
-
- private:
-  static constexpr int kMost = 65535;
 };
 
+/// Bytes: a number, with K, M or G for its binary multiples. At least 1.
 struct Size {
-  static base::Result<void> put(std::uint64_t& target, const std::string& value) {
-    return master::put(target, parse_size(value));
-  }
-  static Shown show(std::uint64_t size) { return {shown_size(size)}; }
+  static base::Result<void> put(std::uint64_t& target, const std::string& value);
+  static Shown show(std::uint64_t size);
 };
 
+/// Seconds: a number, with ms, s, m, h or d.
 struct Duration {
-  static base::Result<void> put(std::chrono::milliseconds& target, const std::string& value) {
-    return master::put(target, parse_duration(value));
-  }
-  static Shown show(std::chrono::milliseconds time) { return {shown_duration(time)}; }
+  static base::Result<void> put(std::chrono::milliseconds& target, const std::string& value);
+  static Shown show(std::chrono::milliseconds time);
 };
 
 /// A duration that is not 0.
 struct Timeout : Duration {
-  static base::Result<void> put(std::chrono::milliseconds& target, const std::string& value) {
-    QUARRY_TRY_ASSIGN(target, parse_duration(value));
-    if (target.count() > 0) return {};
-    return base::fail(base::ErrorCode::kInvalid, "it must be at least 1ms");
-  }
+  static base::Result<void> put(std::chrono::milliseconds& target, const std::string& value);
 };
 
+/// yes or no, on or off, true or false, 1 or 0.
 struct Switch {
-  static base::Result<void> put(bool& target, const std::string& value) {
-    return master::put(target, parse_bool(value));
-  }
+  static base::Result<void> put(bool& target, const std::string& value);
   static Shown show(bool is_on) { return {is_on ? "yes" : "no"}; }
 };
 
-struct Mode {
-  static base::Result<void> put(mode_t& target, const std::string& value) {
-    return master::put(target, parse_mode(value));
+/// One of the words in CHOICES, an array of pairs of a word and its value.
+template <const auto& choices>
+struct Choice {
+  static base::Result<void> put(auto& target, const std::string& value) {
+    std::string words;
+    for (const auto& [word, meaning] : choices) {
+      if (word == value) {
+        target = meaning;
+        return {};
+      }
+      words.append(words.empty() ? "" : ", ").append(word);
+    }
+    return base::fail(base::ErrorCode::kInvalid,
+                      "\"" + base::printable(value) + "\" is not one of " + words);
   }
-  static Shown show(mode_t mode) { return {shown_mode(mode)}; }
+  static Shown show(const auto& value) {
+    for (const auto& [word, meaning] : choices) {
+      if (meaning == value) return {std::string(word)};
+    }
+    return {};
+  }
+};
+
+/// An octal file mode, 0 to 0777.
+struct Mode {
+  static base::Result<void> put(mode_t& target, const std::string& value);
+  static Shown show(mode_t mode);
 };
 
 /// Any text; an empty one counts as not set.
@@ -126,42 +144,24 @@ struct LogTarget {
     return base::set_log_target(log, value);
   }
   static Shown show(const base::LogOptions& log) { return {base::log_target_of(log)}; }
-  static bool is_relative(std::string_view value) {
-    const std::string_view word = value.substr(0, value.find(':'));
-    return Path::is_relative(value) && word != "stderr" && word != "syslog" && word != "journald";
-  }
+  static bool is_relative(std::string_view value);
 };
 
 /// A facility of syslog(3).
 struct Facility {
-  static base::Result<void> put(int& target, const std::string& value) {
-    const auto facility = base::syslog_facility_named(value);
-    if (!facility) {
-      return base::fail(base::ErrorCode::kInvalid,
-                        fmt::format("\"{}\" is no facility of syslog(3), such as daemon or local0",
-                                    base::printable(value)));
-    }
-    target = *facility;
-    return {};
-  }
+  static base::Result<void> put(int& target, const std::string& value);
   static Shown show(int facility) { return {std::string(base::syslog_facility_name(facility))}; }
 };
 
-/// The path of a page in a URL.
+/// The URL path of a page. As in PHP-FPM: a slash, then at least one letter, digit or one of
+/// / _ - . ~
 struct PagePath : Text {
-  static base::Result<void> put(std::string& target, const std::string& value) {
-    return master::put(target, parse_page_path(value));
-  }
+  static base::Result<void> put(std::string& target, const std::string& value);
 };
 
 struct ListenAddress {
   static base::Result<void> put(std::optional<base::SocketAddress>& target,
-                                const std::string& value) {
-    QUARRY_TRY_ASSIGN(target, base::SocketAddress::parse(value));
-    // A relative one would depend on where quarryd was started.
-    if (target->is_unix()) QUARRY_TRY(parse_path(value));
-    return {};
-  }
+                                const std::string& value);
   static Shown show(const std::optional<base::SocketAddress>& address) {
     return address ? Shown{address->str()} : Shown();
   }
@@ -170,36 +170,29 @@ struct ListenAddress {
   }
 };
 
+/// IP addresses, separated by commas.
 struct IpAddresses {
-  static base::Result<void> put(std::vector<base::SocketAddress>& target,
-                                const std::string& value) {
-    return master::put(target, parse_addresses(value));
-  }
+  static base::Result<void> put(std::vector<base::SocketAddress>& target, const std::string& value);
   static Shown show(const std::vector<base::SocketAddress>& addresses);
 };
 
+/// IP addresses and networks (ADDRESS/BITS), separated by commas; kept as written.
 struct Networks {
-  static base::Result<void> put(std::vector<std::string>& target, const std::string& value) {
-    return master::put(target, parse_networks(value));
-  }
+  static base::Result<void> put(std::vector<std::string>& target, const std::string& value);
   static Shown show(const std::vector<std::string>& networks);
 };
 
-/// Scheduling priority.
+/// A scheduling priority for setpriority(2).
 struct Priority {
-  static base::Result<void> put(std::optional<int>& target, const std::string& value) {
-    return master::put(target, parse_priority(value));
-  }
+  static base::Result<void> put(std::optional<int>& target, const std::string& value);
   static Shown show(std::optional<int> priority) {
     return priority ? Shown{std::to_string(*priority)} : Shown();
   }
 };
 
-/// The limit of a core file.
+/// The limit of a core file: a number, or "unlimited".
 struct CoreLimit {
-  static base::Result<void> put(std::optional<std::uint64_t>& target, const std::string& value) {
-    return master::put(target, parse_core_limit(value));
-  }
+  static base::Result<void> put(std::optional<std::uint64_t>& target, const std::string& value);
   static Shown show(std::optional<std::uint64_t> limit);
 };
 

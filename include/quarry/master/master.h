@@ -8,31 +8,43 @@
 // their requests. Children never outlive the master, however it ends.
 #pragma once
 
-#include <memory>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "quarry/base/result.h"
 #include "quarry/master/config.h"
-#include "quarry/master/master_options.h"
+#include "quarry/master/handover.h"
+#include "quarry/master/listener.h"
 #include "quarry/master/service.h"
 
 namespace quarry::master {
 
-class Loop;
-
-class Master {
- public:
-  Master(GlobalConfig global, std::vector<Service> services, Reload reload = {},
-         Control control = {});
-  ~Master();
-  Master(const Master&) = delete;
-  Master& operator=(const Master&) = delete;
-
-  /// Starts all services and returns when all of them have ended. Fails if it cannot start.
-  base::Result<void> run();
-
- private:
-  std::unique_ptr<Loop> loop_;
+/// How the master executes itself again on SIGUSR2 (and SIGHUP).
+struct Reload {
+  std::filesystem::path program;
+  std::vector<std::string> arguments;  // argv, with the program's name first
+  std::map<std::string, std::string> notes;
+  bool on_hangup = true;  // otherwise SIGHUP stops
+  /// Called when all services have been started. May be empty.
+  std::function<void()> on_ready;
+  // From the previous master's Handover:
+  std::uint64_t generation = 1;
+  std::vector<PreviousChild> previous_children;
+  std::vector<InheritedBoard> boards;
 };
+
+/// The socket on which the master answers `quarry status`.
+struct Control {
+  Listener listener;   // without a socket, nothing is answered
+  std::string config;  // the configuration file, or what is served without one
+};
+
+/// Starts SERVICES and returns when all of them have ended. Fails if it cannot start.
+base::Result<void> run_master(GlobalConfig global, std::vector<Service> services,
+                              Reload reload = {}, Control control = {});
 
 }  // namespace quarry::master

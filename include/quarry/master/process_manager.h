@@ -1,9 +1,11 @@
 // How many children a pool has: the directives pm, pm.max_children and so on.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 namespace quarry::master {
 
@@ -12,8 +14,14 @@ enum class ProcessManager {
   kDynamic,   // as many as needed, plus some idle ones
   kOndemand,  // started when connections arrive
 };
-/// The name in the configuration and on the status page.
-std::string_view name_of(ProcessManager manager);
+/// Their names in the configuration and on the status page.
+inline constexpr std::array<std::pair<std::string_view, ProcessManager>, 3> kProcessManagers{
+    {{"static", ProcessManager::kStatic},
+     {"dynamic", ProcessManager::kDynamic},
+     {"ondemand", ProcessManager::kOndemand}}};
+inline std::string_view name_of(ProcessManager manager) {
+  return kProcessManagers[static_cast<std::size_t>(manager)].first;
+}
 
 struct ProcessLimits {
   ProcessManager manager = ProcessManager::kStatic;

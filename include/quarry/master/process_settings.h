@@ -1,5 +1,5 @@
 // Settings of a child process: limits, priority, folders, environment, and how its output is
-// captured. The configuration fills them in, and every new child applies them (process_setup.h).
+// captured. The configuration fills them in, and every new child applies them.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,9 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "quarry/base/result.h"
+#include "quarry/master/credentials.h"
 
 namespace quarry::master {
 
@@ -32,5 +35,15 @@ struct ProcessSettings {
   bool catch_output = false;    // catch_workers_output
   bool decorate_output = true;  // decorate_workers_output
 };
+
+/// Applies LIMITS and PRIORITY to this process. If the system refuses one, a warning is logged, and
+/// a limit is raised as far as possible.
+void limit_process(const ResourceLimits& limits, std::optional<int> priority);
+
+/// Applies SETTINGS and RUN_AS to a new child, in the only order in which all steps are permitted:
+/// limits, environment, groups, root folder, user, working folder. Fails if the child would differ
+/// from its settings in a way that matters for safety.
+base::Result<void> put_in_force(const ProcessSettings& settings,
+                                const std::optional<Credentials>& run_as);
 
 }  // namespace quarry::master

@@ -86,7 +86,7 @@ struct OnRequest {
   /// The services whose children may request jobs.
   std::vector<std::string> from = {};
   /// Limit on paused jobs (control::Verb::kPause), in addition to running ones.
-  std::size_t most_paused = 0;
+  std::size_t max_paused = 0;
   /// Jobs that the master requests itself.
   std::vector<OfItself> of_itself = {};
 };

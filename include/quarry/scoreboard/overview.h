@@ -19,6 +19,7 @@
 #include "quarry/base/result.h"
 #include "quarry/scoreboard/counters.h"
 #include "quarry/scoreboard/refusal_tally.h"
+#include "quarry/scoreboard/shared_memory.h"
 #include "quarry/scoreboard/snapshot.h"
 #include "quarry/scoreboard/state.h"
 
@@ -26,7 +27,7 @@ namespace quarry::scoreboard {
 
 /// Figures of a PoolSnapshot, under the same names.
 struct PoolOverview {
-  static constexpr std::size_t kMostStages = 512;
+  static constexpr std::size_t kMaxStages = 512;
 
   FixedText<64> pool{};
   std::int64_t monotonic_now = 0;  // microseconds; 0: not published yet
@@ -36,8 +37,8 @@ struct PoolOverview {
   Counters totals;
   std::uint64_t has_length = 0;  // 0: the length of the listen queue is unknown
   base::QueueLength length;
-  /// One digit per child, the value of its Stage; at most kMostStages.
-  FixedText<kMostStages + 8> stages{};
+  /// One digit per child, the value of its Stage; at most kMaxStages.
+  FixedText<kMaxStages + 8> stages{};
   std::array<Refusal, kMaxRecentRefusals> refusals{};  // newest first; time 0: unused
 
   std::optional<base::QueueLength> queue() const {
@@ -64,15 +65,12 @@ class Overview {
   std::vector<PoolOverview> read() const;
 
  private:
-  struct Memory;
-  Overview(std::size_t pools, Memory* written, const Memory* read)
-      : pools_(pools), maker_(own_pid()), written_(written), read_(read) {}
-  static int own_pid();
+  Overview(std::size_t pools, Mapping written, Mapping read);
 
   std::size_t pools_;
-  int maker_;
-  Memory* written_;  // not mapped in children
-  const Memory* read_;
+  int creator_;      // process ID
+  Mapping written_;  // an array of SharedState<PoolOverview>; not mapped in children
+  Mapping read_;     // the same, read-only
 };
 
 }  // namespace quarry::scoreboard

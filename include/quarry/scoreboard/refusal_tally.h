@@ -17,6 +17,7 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
+#include "quarry/scoreboard/shared_memory.h"
 #include "quarry/scoreboard/state.h"
 
 namespace quarry::scoreboard {
@@ -24,13 +25,10 @@ namespace quarry::scoreboard {
 class RefusalTally {
  public:
   /// More than the number of distinct reasons.
-  static constexpr std::size_t kMostReasons = 32;
+  static constexpr std::size_t kMaxReasons = 32;
 
   /// Errors: kIo.
   static base::Result<std::shared_ptr<RefusalTally>> create(Refuser by);
-  ~RefusalTally();
-  RefusalTally(const RefusalTally&) = delete;
-  RefusalTally& operator=(const RefusalTally&) = delete;
 
   /// The descriptor of the memory, for the child that notes refusals.
   int fd() const { return fd_.get(); }
@@ -44,16 +42,15 @@ class RefusalTally {
   std::vector<Refusal> read() const;
 
  private:
-  struct Memory;
-  RefusalTally(Refuser by, base::Fd fd, const Memory* read)
-      : by_(by), fd_(std::move(fd)), read_(read) {}
+  RefusalTally(Refuser by, base::Fd fd, Mapping read)
+      : by_(by), fd_(std::move(fd)), read_(std::move(read)) {}
   Refusal sound_at(std::size_t place) const;
 
   Refuser by_;
   base::Fd fd_;
-  const Memory* read_;
-  Memory* written_ = nullptr;
-  std::array<Refusal, kMostReasons> noted_;  // the noting process's own copy
+  Mapping read_;
+  Mapping written_;                         // in the noting process
+  std::array<Refusal, kMaxReasons> noted_;  // the noting process's own copy
 };
 
 using RefusalTallies = std::vector<std::shared_ptr<const RefusalTally>>;

@@ -4,9 +4,8 @@
 // There is one board per pool, in an anonymous file (memfd) that is sealed against resizing, so that
 // no process can make another's access fault:
 //
-//   BoardHeader      magic, layout version, slot count and size, name of the pool
 //   PoolMemory       a sequence number, then a PoolState; written by the master
-//   LeaseMemory       see leases.h; written by the children
+//   LeaseMemory      see leases.h; written by the children
 //   RefusalMemory    the latest refusals; written by the children
 //   SlotMemory[]     one per child: a sequence number, then a SlotState
 //   LoginMemory      see login_limiter.h; written by the children
@@ -19,7 +18,7 @@
 // Nothing on the board is trusted, including the PoolState, because every child can write to all of
 // it. The master keeps what it relies on (used slots, pids, the slot count, the PoolState) in
 // private memory and rewrites the board from there. After a reload, the new master receives that
-// state from the previous one and does not read the header.
+// state, and the board's layout, from the previous one.
 #pragma once
 
 #include <array>
@@ -34,6 +33,7 @@
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/scoreboard/leases.h"
+#include "quarry/scoreboard/shared_memory.h"
 #include "quarry/scoreboard/state.h"
 
 namespace quarry::scoreboard {
@@ -47,16 +47,14 @@ struct alignas(64) SharedState {
   std::atomic<std::uint64_t> sequence;
   std::array<std::atomic<std::uint64_t>, kWords> words;
 };
-struct SlotMemory {
-  SharedState<SlotState> state;
-};
+using SlotMemory = SharedState<SlotState>;
 using PoolMemory = SharedState<PoolState>;
 /// The latest refusals of a pool, in a ring buffer that all its children write to. An entry is
-/// garbled only if two children write to it at once, after kMostRefusals others in between.
-inline constexpr std::size_t kMostRefusals = 32;
+/// garbled only if two children write to it at once, after kMaxRefusals others in between.
+inline constexpr std::size_t kMaxRefusals = 32;
 struct alignas(64) RefusalMemory {
   std::atomic<std::uint64_t> count;  // refusals so far
-  std::array<SharedState<Refusal>, kMostRefusals> ring;
+  std::array<SharedState<Refusal>, kMaxRefusals> ring;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -124,7 +122,7 @@ class Slot {
   std::uint64_t cpu_before_ = 0;
 };
 
-inline constexpr std::size_t kMostSlots = 65536;
+inline constexpr std::size_t kMaxSlots = 65536;
 
 /// The layout of a board's memory, for a process that does not trust the header.
 struct BoardLayout {
@@ -141,28 +139,21 @@ class Board {
  public:
   /// No board.
   Board() = default;
-  /// A new board with SLOTS (at most kMostSlots) slots; with 0, only the pool's figures.
+  /// A new board with SLOTS (at most kMaxSlots) slots; with 0, only the pool's figures.
   /// Errors: kLimit, kIo.
   static base::Result<Board> create(std::string_view pool, std::size_t slots);
-  /// Maps the board FD, inherited from the master, and checks its header. FD stays the caller's.
-  /// Errors: kInvalid (not a board, or of another layout version), kIo.
-  static base::Result<Board> map(int fd);
   /// Maps the board of POOL in FD, which another program created with LAYOUT. Its contents are
-  /// whatever children left there; publish() repairs everything but the slots. Errors: kInvalid
+  /// whatever children left there. Errors: kInvalid
   /// (layout or size differs from this program's, or not sealed), kIo.
   static base::Result<Board> adopt(base::Fd fd, const BoardLayout& layout, std::string_view pool);
-  /// A second, read-only mapping of this board. It does not trust the memory, but copies this
-  /// object's private state. Only for a board with its own descriptor. Errors: kIo.
+  /// A second, read-only mapping of this board, with a copy of this object's private state. Errors:
+  /// kIo.
   base::Result<Board> read_only() const;
-
-  Board(Board&& other) noexcept;
-  Board& operator=(Board&& other) noexcept;
-  ~Board() { unmap(); }
 
   std::size_t slot_count() const { return slot_count_; }
   BoardLayout layout() const;
-  std::string pool() const { return std::string(pool_.view()); }
-  /// The descriptor of the shared memory; -1 for a board made by map().
+  const std::string& pool() const { return pool_; }
+  /// The descriptor of the shared memory; -1 for a board made by read_only().
   int fd() const { return fd_.get(); }
 
   struct Reading {
@@ -185,7 +176,7 @@ class Board {
   };
   PoolReading read_pool() const;
 
-  /// Writes the pool's state and repairs the header. Master only.
+  /// Writes the pool's state. Master only.
   void publish(const PoolState& state);
   /// The same, and clears slot INDEX, whose child is dead. A reader that sees the same
   /// PoolReading::sequence before and after reading the slots has seen both changes or neither.
@@ -201,17 +192,17 @@ class Board {
   void unmap();
 
  private:
-  SlotMemory* memory(std::size_t index) const;
-  PoolMemory* pool_memory() const;
-  RefusalMemory* refusal_memory() const;
-  base::Result<void> map_memory(int fd, int protection);
-  void write_header();
+  Board(base::Fd fd, Mapping memory, std::size_t slots, std::string_view pool)
+      : fd_(std::move(fd)), memory_(std::move(memory)), slot_count_(slots), pool_(pool) {}
+  /// The object at OFFSET in the memory.
+  template <typename T>
+  T& at(std::size_t offset) const;
+  SlotMemory& slot_memory(std::size_t index) const;
 
   base::Fd fd_;
-  std::byte* base_ = nullptr;
-  std::size_t size_ = 0;
+  Mapping memory_;
   std::size_t slot_count_ = 0;
-  FixedText<64> pool_;
+  std::string pool_;
   /// The last valid state that this process (or, before the fork, the master) wrote or read.
   mutable PoolState last_;
 };
@@ -227,8 +218,7 @@ class SlotAllocator {
   void take(std::size_t index) { used_[index] = true; }
   /// Frees INDEX; the next search starts there.
   void free(std::size_t index);
-  std::size_t used_count() const;
-  std::size_t free_count() const { return used_.size() - used_count(); }
+  std::size_t free_count() const;
   bool is_free(std::size_t index) const { return index < used_.size() && !used_[index]; }
 
  private:

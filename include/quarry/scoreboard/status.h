@@ -12,7 +12,7 @@
 
 namespace quarry::scoreboard {
 
-enum class StatusFormat { kText, kJson, kXml, kHtml, kOpenMetrics };
+enum class StatusFormat { kHtml, kXml, kJson, kOpenMetrics, kText };
 
 struct StatusQuery {
   StatusFormat format = StatusFormat::kText;

@@ -153,7 +153,7 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   service.on_request = master::OnRequest{.verb = control::Verb::kBackoffice,
                                          .program_for = program_for,
                                          .from = {workers, peers},
-                                         .most_paused = options.max_sleepers};
+                                         .max_paused = options.max_sleepers};
   const auto every = std::chrono::duration_cast<seconds>(options.interval);
   if (every.count() > 0) {
     // With a courier, run at the start to record the current state, so that later events can be

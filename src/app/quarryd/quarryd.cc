@@ -29,7 +29,7 @@
 #include "quarry/master/handover.h"
 #include "quarry/master/master.h"
 #include "quarry/master/pid_file.h"
-#include "quarry/master/process_setup.h"
+#include "quarry/master/process_settings.h"
 #include "serve_path.h"
 #include "start_check.h"
 
@@ -190,9 +190,8 @@ int run(const master::Config& config, const CommandLine& line,
   for (master::Service& service : *services) {
     service.kept_descriptors.push_back(base::log_descriptor());
   }
-  const auto done =
-      master::Master(config.global, std::move(*services), std::move(reload), std::move(*control))
-          .run();
+  const auto done = master::run_master(config.global, std::move(*services), std::move(reload),
+                                       std::move(*control));
   return done ? 0 : failed(done.error().message);
 }
 

@@ -14,7 +14,7 @@
 #include "quarry/base/spawn.h"
 #include "quarry/master/master.h"
 #include "quarry/master/pid_file.h"
-#include "quarry/master/process_setup.h"
+#include "quarry/master/process_settings.h"
 
 namespace quarry::app {
 namespace {

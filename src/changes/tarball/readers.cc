@@ -53,7 +53,7 @@ constexpr int kFailed = 1;
 /// In case the disk hangs; CPU time is limited separately.
 constexpr std::chrono::minutes kPatience{5};
 
-static_assert(1 + 2 * TarballReaders::kMax <= base::kMostDescriptors);
+static_assert(1 + 2 * TarballReaders::kMax <= base::kMaxDescriptors);
 static_assert(std::is_trivially_copyable_v<TarballLimits>);
 
 /// Writes TEXT to PIPE, preceded by its size.

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -29,6 +30,25 @@ base::Result<base::Pipe> make_output_pipe() {
 }
 
 }  // namespace
+
+void OutputLines::add(std::string_view bytes, const Line& line) {
+  while (!bytes.empty()) {
+    const std::size_t newline = bytes.find('\n');
+    const std::size_t size = std::min({newline, bytes.size(), limit_ - rest_.size()});
+    rest_ += bytes.substr(0, size);
+    bytes.remove_prefix(size);
+    const bool is_whole = bytes.starts_with('\n');
+    if (is_whole) bytes.remove_prefix(1);
+    // A full line is kept until the next byte, which may be its newline; otherwise an empty line
+    // would follow.
+    const bool is_full = rest_.size() == limit_ && !bytes.empty();
+    if (is_whole || is_full) line(std::exchange(rest_, {}));
+  }
+}
+
+std::string OutputLines::take_rest() {
+  return std::exchange(rest_, {});
+}
 
 base::Result<OutputPipes> OutputPipes::make() {
   OutputPipes pipes;
@@ -68,9 +88,8 @@ ChildOutput::Stream::Stream(event_base* base, const ChildOutput& owner, std::str
     : owner_(owner), name_(name), fd_(std::move(caught.fd)), lines_(kMaxLine) {
   if (!fd_) return;
   lines_.add(caught.rest, [this](std::string_view line) { log_line(line, false); });
-  const auto run = [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->read(); };
-  event_.reset(::event_new(base, fd_.get(), EV_READ | EV_PERSIST, run, this));
-  ::event_add(event_.get(), nullptr);
+  event_ = base::Event(base, fd_.get(), EV_READ | EV_PERSIST, [this] { read(); });
+  event_.wait();
 }
 
 CaughtStream ChildOutput::Stream::hand_over() const {
@@ -98,7 +117,7 @@ bool ChildOutput::Stream::read() {
 void ChildOutput::Stream::close() {
   if (!fd_) return;
   if (const std::string rest = lines_.take_rest(); !rest.empty()) log_line(rest, true);
-  event_.reset();
+  event_.stop_waiting();
   fd_.reset();
 }
 

@@ -9,10 +9,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
-#include "output_lines.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/pipe.h"
@@ -20,6 +21,26 @@
 #include "quarry/master/handover.h"
 
 namespace quarry::master {
+
+/// Splits output into lines of limited length for the log. Only newlines are dropped.
+class OutputLines {
+ public:
+  using Line = std::function<void(std::string_view)>;
+
+  /// Lines longer than LIMIT bytes are split.
+  explicit OutputLines(std::size_t limit) : limit_(limit) {}
+
+  /// Adds output and calls LINE for each complete line.
+  void add(std::string_view bytes, const Line& line);
+  /// Removes and returns the output since the last newline.
+  std::string take_rest();
+  /// The output since the last newline.
+  const std::string& rest() const { return rest_; }
+
+ private:
+  std::size_t limit_;
+  std::string rest_;
+};
 
 /// The two pipes of a child, created before the fork.
 struct OutputPipes {
@@ -65,7 +86,7 @@ class ChildOutput {
     std::string_view name_;
     base::Fd fd_;
     OutputLines lines_;
-    base::EventPtr event_;  // after the descriptor that it watches
+    base::Event event_;  // after the descriptor that it watches
   };
 
   std::string label_;

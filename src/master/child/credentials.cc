@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "quarry/base/number.h"
-#include "quarry/master/values.h"
+#include "quarry/master/kinds.h"
 
 namespace quarry::master {
 namespace {
@@ -63,9 +63,10 @@ base::Result<Credentials> owner_of(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) {
-      return base::fail(base::ErrorCode::kNotFound, fmt::format("{} is not there", path.string()));
+      return base::fail(base::ErrorCode::kNotFound,
+                        fmt::format("{} does not exist", path.string()));
     }
-    return base::fail_errno(fmt::format("cannot look at {}", path.string()));
+    return base::fail_errno(fmt::format("cannot examine {}", path.string()));
   }
   const passwd* entry = ::getpwuid(status.st_uid);
   const std::string name = entry != nullptr ? entry->pw_name : fmt::format("#{}", status.st_uid);
@@ -99,7 +100,7 @@ base::Result<void> become(const Credentials& credentials) {
   // Make sure that the change cannot be reverted.
   if (credentials.uid != 0 && (::setuid(0) == 0 || ::geteuid() != credentials.uid)) {
     return base::fail(base::ErrorCode::kDenied,
-                      fmt::format("could still become root again from {}", credentials.user));
+                      fmt::format("user {} could become root again", credentials.user));
   }
   return {};
 }

@@ -10,19 +10,13 @@
 #include <span>
 #include <sstream>
 
+#include "quarry/base/spawn.h"
+
 namespace quarry::master {
 namespace {
 
 bool has(const Environment& environment, const std::string& name) {
   return std::ranges::any_of(environment, [&](const auto& entry) { return entry.first == name; });
-}
-
-std::vector<std::string> present_environment() {
-  std::vector<std::string> all;
-  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
-    all.emplace_back(*entry);
-  }
-  return all;
 }
 
 /// The value of NAME in ENTRIES, or "".
@@ -85,7 +79,7 @@ Environment environment_of(const ProcessSettings& settings,
 }
 
 void set_environment(const ProcessSettings& settings, const std::optional<Credentials>& run_as) {
-  const Environment environment = environment_of(settings, run_as, present_environment());
+  const Environment environment = environment_of(settings, run_as, base::own_environment());
   ::clearenv();
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
   show(environment, original_memory());

@@ -1,4 +1,4 @@
-#include "quarry/master/process_setup.h"
+#include "quarry/master/process_settings.h"
 
 #include <fmt/core.h>
 #include <sys/prctl.h>
@@ -29,15 +29,17 @@ void set_limit(Resource resource, std::optional<std::uint64_t> value, const char
   ::getrlimit(resource, &limit);
   limit.rlim_cur = std::min<rlim_t>(*value, limit.rlim_max);
   ::setrlimit(resource, &limit);
-  base::log(LogLevel::kWarning, "{} cannot be {}{}: it is {}, the limit that quarryd started with",
-            directive, written(*value), reason, written(limit.rlim_cur));
+  base::log(LogLevel::kWarning,
+            "cannot set {} to {}{}: it is {}, the limit that quarryd was started with", directive,
+            written(*value), reason, written(limit.rlim_cur));
 }
 
 void set_priority(std::optional<int> priority) {
   if (!priority || ::setpriority(PRIO_PROCESS, 0, *priority) == 0) return;
-  base::log(
-      LogLevel::kWarning, "{}",
-      base::fail_errno(fmt::format("process.priority cannot be {}", *priority)).error().message);
+  base::log(LogLevel::kWarning, "{}",
+            base::fail_errno(fmt::format("cannot set process.priority to {}", *priority))
+                .error()
+                .message);
 }
 
 base::Result<void> change_root(const std::string& folder) {
@@ -67,7 +69,7 @@ base::Result<void> put_in_force(const ProcessSettings& settings,
   // The kernel clears the flag on every change of user.
   if (settings.dumpable && ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) {
     base::log(LogLevel::kWarning, "{}",
-              base::fail_errno("process.dumpable cannot be set").error().message);
+              base::fail_errno("cannot set process.dumpable").error().message);
   }
   return {};
 }

@@ -18,7 +18,7 @@
 #include "quarry/base/log.h"
 #include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
-#include "quarry/master/process_setup.h"
+#include "quarry/master/process_settings.h"
 
 namespace quarry::master {
 namespace {
@@ -36,7 +36,7 @@ base::Result<void> prepare(const Service& service, pid_t master) {
   if (service.process.no_new_privs) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   // After the change of user, which would clear it.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
-  if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master is gone");
+  if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master has ended");
   ::prctl(PR_SET_NAME, service.name.c_str(), 0, 0, 0);
   return {};
 }
@@ -229,7 +229,7 @@ base::Result<Spawned> spawn(
   const pid_t master = ::getpid();
   const SignalsHeld held;
   const pid_t pid = ::fork();
-  if (pid < 0) return base::fail_errno("cannot make a process");
+  if (pid < 0) return base::fail_errno("cannot create a process");
   if (pid == 0) {
     run_child({service, ends, master, std::move(childs), std::move(output), std::move(preparation)},
               forget_others);

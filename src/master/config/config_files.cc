@@ -4,13 +4,13 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
-#include "config_variables.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 #include "quarry/base/result.h"
@@ -19,7 +19,7 @@ namespace quarry::master {
 namespace {
 
 constexpr std::uintmax_t kMaxFileSize = std::uintmax_t{1} << 20;
-constexpr std::size_t kMostFiles = 1000;
+constexpr std::size_t kMaxFiles = 1000;
 
 base::Result<std::string> read_text(const std::filesystem::path& path) {
   const auto unreadable = [&](const std::string& why) {
@@ -31,7 +31,7 @@ base::Result<std::string> read_text(const std::filesystem::path& path) {
   if (error) return unreadable(error.message());
   if (std::filesystem::is_directory(status)) return unreadable("it is a folder");
   // Opening a FIFO would block until it has a writer.
-  if (!std::filesystem::is_regular_file(status)) return unreadable("it is no file");
+  if (!std::filesystem::is_regular_file(status)) return unreadable("it is not a regular file");
   std::ifstream file(path, std::ios::binary);
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error) return unreadable(error.message());
@@ -60,7 +60,51 @@ std::vector<std::string> paths_matching(const std::string& pattern) {
   return paths;
 }
 
-class Reader {
+/// The replacement for ${REFERENCE}.
+base::Result<std::string> value_of(std::string_view reference) {
+  const std::size_t colon = std::min(reference.find(":-"), reference.size());
+  const std::string name(reference.substr(0, colon));
+  const char* found = std::getenv(name.c_str());
+  if (colon < reference.size() && (found == nullptr || *found == '\0')) {
+    return std::string(reference.substr(colon + 2));
+  }
+  if (found == nullptr) {
+    return base::fail(
+        base::ErrorCode::kInvalid,
+        fmt::format(
+            "${{{0}}}: there is no such variable in the environment; ${{{0}:-TEXT}} has a default",
+            base::printable(name)));
+  }
+  std::string value = found;
+  if (value.find("${") != value.npos || value.find("$pool") != value.npos ||
+      value.find('\n') != value.npos) {
+    return base::fail(base::ErrorCode::kInvalid,
+                      fmt::format("${{{}}}: the variable itself contains $pool, ${{ or a newline",
+                                  base::printable(name)));
+  }
+  return value;
+}
+
+/// Replaces each ${NAME} in VALUE by the variable, and each ${NAME:-TEXT} by the variable or, if it is
+/// unset or empty, by TEXT. Errors: kInvalid (the variable is not set, or its value would be expanded
+/// again when it is read from a dump).
+base::Result<std::string> with_environment(std::string_view value) {
+  std::string text;
+  for (;;) {
+    const std::size_t start = std::min(value.find("${"), value.size());
+    const std::size_t end = value.find('}', start);
+    text += value.substr(0, start);
+    if (start == value.size()) return text;
+    if (end == std::string_view::npos) {
+      return base::fail(base::ErrorCode::kInvalid, "${ is not closed by }");
+    }
+    QUARRY_TRY_ASSIGN(const std::string found, value_of(value.substr(start + 2, end - start - 2)));
+    text += found;
+    value.remove_prefix(end + 1);
+  }
+}
+
+class ConfigReader {
  public:
   void add(std::string_view text, const std::string& path) {
     const int first = static_cast<int>(files_.paths.size()) * kLinesPerFile;
@@ -100,14 +144,14 @@ class Reader {
     const auto same =
         std::ranges::find(files_.merged.sections, section.name, &base::IniSection::name);
     if (section.name != "global" && same != files_.merged.sections.end()) {
-      return complain(section.line, fmt::format("[{}] was begun at {} already", section.name,
+      return complain(section.line, fmt::format("[{}] already exists at {}", section.name,
                                                 files_.place_of(same->line)));
     }
     files_.merged.sections.push_back(std::move(section));
   }
 
   void add_matching(const base::IniEntry& include, const std::string& includer) {
-    if (include.value.empty()) return complain(include.line, "include: it names no file");
+    if (include.value.empty()) return complain(include.line, "include: the file name is missing");
     const auto folder = std::filesystem::path(includer).parent_path();
     const std::string pattern = (folder / include.value).string();
     auto paths = paths_matching(pattern);
@@ -121,8 +165,8 @@ class Reader {
         complain(include.line, fmt::format("include: {} includes itself", path));
         continue;
       }
-      if (files_.paths.size() >= kMostFiles) {
-        return complain(include.line, fmt::format("include: more than {} files", kMostFiles));
+      if (files_.paths.size() >= kMaxFiles) {
+        return complain(include.line, fmt::format("include: more than {} files", kMaxFiles));
       }
       const auto text = read_text(path);
       if (!text) {
@@ -167,7 +211,7 @@ std::string ConfigFiles::with_location(int line, std::string_view message) const
 }
 
 ConfigFiles parse_config_files(std::string_view text, const std::string& path) {
-  Reader reader;
+  ConfigReader reader;
   reader.add(text, path);
   return reader.take();
 }

@@ -1,4 +1,5 @@
-// A configuration in several files: `include = PATTERN` inserts the files that match.
+// A configuration in several files: `include = PATTERN` inserts the files that match. ${NAME} in a
+// value is a variable of quarryd's environment.
 //
 // Lines of all files share one numbering, with kLinesPerFile numbers for each file, so that a line
 // number also identifies the file.

@@ -7,13 +7,10 @@
 #include <map>
 
 #include "config_files.h"
+#include "conflicts.h"
 #include "directives.h"
-#include "listen_checks.h"
-#include "process_checks.h"
 #include "quarry/master/control_address.h"
-#include "repository_checks.h"
-#include "socket_checks.h"
-#include "written_files.h"
+#include "section_checks.h"
 
 namespace quarry::master {
 namespace {
@@ -24,10 +21,7 @@ using Lines = std::map<std::string, int, std::less<>>;
 class Checker {
  public:
   Checker(ConfigFiles files, const ReadingOptions& options)
-      : files_(std::move(files)),
-        running_as_root_(options.running_as_root),
-        prefix_(options.prefix),
-        options_(options) {}
+      : files_(std::move(files)), running_as_root_(options.running_as_root), options_(options) {}
 
   ConfigReading check() {
     for (const base::IniMistake& mistake : files_.merged.mistakes) {
@@ -41,17 +35,9 @@ class Checker {
     for (const base::IniSection& section : files_.merged.sections) {
       if (!read_carried(section) && !options_.carried_sections_alone) read_section(section);
     }
-    if (options_.carried_sections_alone) {
-      in_line_order();
-      return std::move(reading_);
-    }
-    if (reading_.config.pools.empty()) {
-      report(0, "there is no pool: add a section such as [www] with listen and repository");
-    }
-    check_listens();
-    check_http();
-    check_process_max();
-    in_line_order();
+    if (!options_.carried_sections_alone) check_sections_together();
+    put_in_line_order(mistakes_, reading_.mistakes);
+    put_in_line_order(notices_, reading_.notices);
     return std::move(reading_);
   }
 
@@ -60,14 +46,8 @@ class Checker {
 
   void report(int line, std::string message) { mistakes_.emplace(line, std::move(message)); }
 
-  void in_line_order() {
-    const auto put = [this](const Messages& from, std::vector<std::string>& to) {
-      for (const auto& [line, message] : from) {
-        to.push_back(files_.with_location(line, message));
-      }
-    };
-    put(mistakes_, reading_.mistakes);
-    put(notices_, reading_.notices);
+  void put_in_line_order(const Messages& from, std::vector<std::string>& to) const {
+    for (const auto& [line, message] : from) to.push_back(files_.with_location(line, message));
   }
 
   /// Reports findings in a section whose directives are on LINES.
@@ -82,10 +62,15 @@ class Checker {
   }
 
   /// Warns about those of DIRECTIVES that are set in the section and need root.
-  void warn_of_what_needs_root(const Lines& lines, std::vector<std::string> directives) {
+  void warn_of_settings_that_need_root(const Lines& lines,
+                                       std::initializer_list<const char*> directives) {
     if (running_as_root_) return;
-    std::erase_if(directives, [&](const std::string& each) { return !lines.contains(each); });
-    warn_of_ignored(directives, findings(lines));
+    for (const char* each : directives) {
+      const auto at = lines.find(each);
+      if (at == lines.end()) continue;
+      notices_.emplace(at->second,
+                       fmt::format("{} is ignored: quarryd does not run as root", each));
+    }
   }
 
   void read_section(const base::IniSection& section) {
@@ -106,7 +91,7 @@ class Checker {
       const Lines lines = apply(section, http);
       http.listen_place = place_of(lines, "listen");
       check_user(lines, http.line, http.user, http.group, http.run_as);
-      warn_of_what_needs_root(lines, {"user", "group"});
+      warn_of_settings_that_need_root(lines, {"user", "group"});
       check_process(http.process, running_as_root_, findings(lines));
       if (!http.listen && !lines.contains("listen")) {
         report(http.line, "[http] needs listen = ADDRESS:PORT");
@@ -143,9 +128,9 @@ class Checker {
     if (address) {
       global.control = *address;
     } else {
-      report(lines.at("pid"), fmt::format("pid: the control socket would be beside it, but {}: set "
-                                          "control.socket",
-                                          address.error().message));
+      report(lines.at("pid"),
+             fmt::format("pid: the control socket would be next to it, but {}: set control.socket",
+                         address.error().message));
     }
   }
 
@@ -156,7 +141,7 @@ class Checker {
       std::string value = entry.value;
       if constexpr (std::is_same_v<Section, PoolConfig>) value = with_pool_name(value, target.name);
       if (is_under_prefix(section, entry.key) && is_relative(target, entry.key, value)) {
-        value = (prefix_ / value).string();
+        value = (options_.prefix / value).string();
       }
       auto set = set_directive(target, entry.key, value);
       if (!set) report(entry.line, set.error().message);
@@ -169,7 +154,7 @@ class Checker {
   bool is_under_prefix(const base::IniSection& section, std::string_view key) const {
     constexpr auto kInside =
         std::to_array<std::string_view>({"repository", "repositories", "chdir"});
-    if (prefix_.empty()) return false;
+    if (options_.prefix.empty()) return false;
     const auto is_chroot = [](const base::IniEntry& entry) { return entry.key == "chroot"; };
     return std::ranges::find(kInside, key) == kInside.end() ||
            std::ranges::none_of(section.entries, is_chroot);
@@ -198,7 +183,8 @@ class Checker {
       report(section.line, "the name of a pool has at most 32 printable characters");
     }
     if (pool.name.find('$') != std::string::npos) {
-      report(section.line, "the name of a pool has no $: $pool stands for the name");
+      report(section.line,
+             "the name of a pool must not contain $, because $pool stands for the name");
     }
     const Lines lines = apply(section, pool);
     pool.listen_place = place_of(lines, "listen");
@@ -214,7 +200,7 @@ class Checker {
     check_slow_log(lines, pool);
     note_file(lines, pool.name, "access.log", pool.access.path);
     note_file(lines, pool.name, "slowlog", pool.slow_log.path);
-    warn_of_what_needs_root(lines, {"user", "group", "listen.owner", "listen.group"});
+    warn_of_settings_that_need_root(lines, {"user", "group", "listen.owner", "listen.group"});
     check_process(pool.process, running_as_root_, findings(lines));
     check_service(lines, pool);
     check_status(lines, pool);
@@ -224,11 +210,10 @@ class Checker {
   void check_pool_user(const Lines& lines, PoolConfig& pool) {
     check_user(lines, pool.line, pool.user, pool.group, pool.run_as);
     if (running_as_root_ && pool.user.empty()) {
-      report(pool.line,
-             fmt::format("[{}] needs user = NAME: quarryd was started as root, and files that root "
-                         "makes beside a repository lock its owner out (user = root if that is "
-                         "meant)",
-                         pool.name));
+      report(pool.line, fmt::format("[{}] needs user = NAME, because quarryd was started as root: "
+                                    "files that root creates next to a repository would lock out "
+                                    "its owner (set user = root if that is intended)",
+                                    pool.name));
     }
   }
 
@@ -236,7 +221,7 @@ class Checker {
   void check_user(const Lines& lines, int section_line, const std::string& user,
                   const std::string& group, std::optional<Credentials>& run_as) {
     if (user.empty()) {
-      if (!group.empty()) report(lines.at("group"), "group needs a user beside it");
+      if (!group.empty()) report(lines.at("group"), "group also needs user");
       return;
     }
     const auto at = lines.find("user");
@@ -260,15 +245,15 @@ class Checker {
   void check_slow_log(const Lines& lines, const PoolConfig& pool) {
     if (pool.slow_log.timeout.count() == 0 || lines.contains("slowlog")) return;
     report(lines.at("request_slowlog_timeout"),
-           "request_slowlog_timeout needs slowlog = FILE beside it");
+           "request_slowlog_timeout also needs slowlog = FILE");
   }
 
   void note_access_line(const Lines& lines, const PoolConfig& pool) {
     for (const auto& [directive, line] : lines) {
-      constexpr auto kSaysWho = std::to_array<std::string_view>(
+      constexpr auto kRestrictAccess = std::to_array<std::string_view>(
           {"listen.acl_groups", "listen.acl_users", "listen.allowed_clients", "listen.group",
            "listen.mode", "listen.owner"});
-      if (std::ranges::find(kSaysWho, directive) == kSaysWho.end()) continue;
+      if (std::ranges::find(kRestrictAccess, directive) == kRestrictAccess.end()) continue;
       access_lines_.emplace(pool.name, line);
     }
   }
@@ -304,10 +289,19 @@ class Checker {
     }
     const auto needs_path = [&](const char* word) {
       if (!pool.status_path.empty() || lines.contains("pm.status_path")) return;
-      report(lines.at(word), fmt::format("{} needs pm.status_path = PATH beside it", word));
+      report(lines.at(word), fmt::format("{} also needs pm.status_path = PATH", word));
     };
     if (pool.status_listen) needs_path("pm.status_listen");
     if (pool.status_all) needs_path("pm.status_all");
+  }
+
+  void check_sections_together() {
+    if (reading_.config.pools.empty()) {
+      report(0, "there is no pool: add a section such as [www] with listen and repository");
+    }
+    check_listens();
+    check_http();
+    check_process_max();
   }
 
   void check_process_max() {
@@ -315,9 +309,10 @@ class Checker {
     for (const PoolConfig& pool : reading_.config.pools) first += first_children(pool.processes);
     const std::uint64_t limit = reading_.config.global.process_max;
     if (limit == 0 || limit >= first) return;
-    notices_.emplace(max_line_, fmt::format("process.max: {} is less than the {} children that the "
-                                            "pools start with",
-                                            limit, first));
+    notices_.emplace(
+        max_line_,
+        fmt::format("process.max: {} is less than the {} children that the pools start with", limit,
+                    first));
   }
 
   void check_listens() {
@@ -334,7 +329,7 @@ class Checker {
       add(pool.status_listen, pool.name, pool.line);
     }
     if (const auto section = listens.listener_at(global.pid_file)) {
-      report(0, fmt::format("pid: {} is what [{}] listens on", global.pid_file, *section));
+      report(0, fmt::format("pid: {} is the socket of [{}]", global.pid_file, *section));
     }
   }
 
@@ -347,9 +342,10 @@ class Checker {
     const bool is_known =
         std::ranges::any_of(pools, [&](const PoolConfig& pool) { return pool.name == http->pool; });
     if (http->pool.empty() ? pools.size() > 1 : !is_known) {
-      report(http->line, http->pool.empty() ? "[http] needs pool = NAME where there are several"
-                                            : fmt::format("[http]: there is no pool \"{}\"",
-                                                          base::printable(http->pool)));
+      report(http->line,
+             http->pool.empty()
+                 ? "[http] needs pool = NAME, because there are several pools"
+                 : fmt::format("[http]: there is no pool \"{}\"", base::printable(http->pool)));
       return;
     }
     if (pools.empty()) return;
@@ -359,8 +355,8 @@ class Checker {
                                      "[{}] listen on ADDRESS:PORT",
                                      pool.listen->path(), pool.name));
     }
-    const bool is_known_whom = !running_as_root_ || http->run_as || pool.run_as;
-    if (!is_known_whom) return;  // which was reported
+    const bool has_known_user = !running_as_root_ || http->run_as || pool.run_as;
+    if (!has_known_user) return;  // which was reported
     const auto refused = why_front_is_refused(pool, http->run_as ? http->run_as : pool.run_as);
     if (refused)
       report(access_lines_.contains(pool.name) ? access_lines_[pool.name] : http->line, *refused);
@@ -368,7 +364,6 @@ class Checker {
 
   ConfigFiles files_;
   bool running_as_root_;
-  std::filesystem::path prefix_;
   const ReadingOptions& options_;
   int max_line_ = 0;                         // of process.max
   std::map<std::string, int> access_lines_;  // the line that restricts access to a pool

@@ -4,7 +4,7 @@
 
 #include "config_files.h"
 #include "quarry/base/escape.h"
-#include "quarry/master/values.h"
+#include "quarry/master/kinds.h"
 
 namespace quarry::master {
 namespace {
@@ -43,17 +43,19 @@ Result<SocketAddress> control_socket_in(const std::filesystem::path& path) {
     }
   }
   if (socket.empty() && pid_file.empty()) {
-    return base::fail(ErrorCode::kNotFound,
-                      fmt::format("{} sets neither control.socket nor pid, so that its quarryd has "
-                                  "no control socket",
-                                  path.string()));
+    return base::fail(
+        ErrorCode::kNotFound,
+        fmt::format(
+            "{} sets neither control.socket nor pid, so its quarryd does not have a control socket",
+            path.string()));
   }
   const std::string& named = socket.empty() ? pid_file : socket;
   if (!named.starts_with('/') && named != "off") {
     return base::fail(
         ErrorCode::kInvalid,
-        fmt::format("{}: {} is relative to the --prefix of its quarryd: name the control socket",
-                    path.string(), base::printable(named)));
+        fmt::format(
+            "{}: {} is relative to the --prefix of its quarryd: name the control socket explicitly",
+            path.string(), base::printable(named)));
   }
   QUARRY_TRY_ASSIGN(const auto address, socket.empty() ? control_socket_beside(pid_file)
                                                        : parse_control_socket(socket));

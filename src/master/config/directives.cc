@@ -7,7 +7,7 @@
 #include <iterator>
 #include <span>
 
-#include "process_directives.h"
+#include "quarry/base/ini.h"
 #include "quarry/master/control_address.h"
 #include "quarry/master/kinds.h"
 
@@ -19,39 +19,22 @@ using base::fail;
 using base::Result;
 using Value = const std::string&;
 
-constexpr std::uint64_t kMaxChildren = 10000;
+using ChildrenValue = Number<1, 10000>;
 
-using ChildrenValue = Number<1, kMaxChildren>;
-
-struct LogLevelValue {
-  static Result<void> put(base::LogLevel& target, Value value) {
-    bool known = false;
-    target = base::log_level_named(value, &known);
-    if (known) return {};
-    return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is none of debug, notice, warning, error, "
-                                                 "alert",
-                                                 base::printable(value)));
-  }
-  static Shown show(base::LogLevel level) { return {std::string(base::name_of(level))}; }
-};
-
-struct LogForm {
-  static Result<void> put(base::LogForm& target, Value value) {
-    if (value != "text" && value != "json") {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("\"{}\" is neither text nor json", base::printable(value)));
-    }
-    target = value == "json" ? base::LogForm::kJson : base::LogForm::kText;
-    return {};
-  }
-  static Shown show(base::LogForm form) { return {form == base::LogForm::kJson ? "json" : "text"}; }
-};
+constexpr std::array<std::pair<std::string_view, base::LogLevel>, 5> kLogLevels{
+    {{"debug", base::LogLevel::kDebug},
+     {"notice", base::LogLevel::kNotice},
+     {"warning", base::LogLevel::kWarning},
+     {"error", base::LogLevel::kError},
+     {"alert", base::LogLevel::kAlert}}};
+constexpr std::array<std::pair<std::string_view, base::LogForm>, 2> kLogForms{
+    {{"text", base::LogForm::kText}, {"json", base::LogForm::kJson}}};
 
 struct Ident : Text {
   static Result<void> put(std::string& target, Value value) {
     const bool is_word = base::printable(value, 64) == value && value.find(' ') == value.npos;
     if (value.empty() || !is_word) {
-      return fail(ErrorCode::kInvalid, "it is one word of at most 64 printable characters");
+      return fail(ErrorCode::kInvalid, "it must be one word of at most 64 printable characters");
     }
     return Text::put(target, value);
   }
@@ -81,20 +64,6 @@ struct Format {
   static Shown show(const base::AccessFormat& format) { return {format.text()}; }
 };
 
-struct Manager {
-  static Result<void> put(ProcessManager& target, Value value) {
-    for (const auto manager :
-         {ProcessManager::kStatic, ProcessManager::kDynamic, ProcessManager::kOndemand}) {
-      if (value != name_of(manager)) continue;
-      target = manager;
-      return {};
-    }
-    return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is none of static, dynamic, ondemand", base::printable(value)));
-  }
-  static Shown show(ProcessManager manager) { return {std::string(name_of(manager))}; }
-};
-
 struct ControlSocket {
   static Result<void> put(std::optional<base::SocketAddress>& target, Value value) {
     return master::put(target, parse_control_socket(value));
@@ -111,15 +80,15 @@ constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
     {"error_log", LogTarget(), QUARRY_FIELD(log)},
     {"syslog.facility", Facility(), QUARRY_FIELD(log.facility)},
     {"syslog.ident", Ident(), QUARRY_FIELD(log.ident)},
-    {"log_level", LogLevelValue(), QUARRY_FIELD(log.level)},
-    {"log_limit", Number<base::kLeastLogLimit>(), QUARRY_FIELD(log.limit)},
+    {"log_level", Choice<kLogLevels>(), QUARRY_FIELD(log.level)},
+    {"log_limit", Number<base::kMinLogLimit>(), QUARRY_FIELD(log.limit)},
     {"log_buffering", Switch(), QUARRY_FIELD(log.is_buffered)},
-    {"log_format", LogForm(), QUARRY_FIELD(log.form)},
+    {"log_format", Choice<kLogForms>(), QUARRY_FIELD(log.form)},
     {"pid", Path(), QUARRY_FIELD(pid_file)},
     {"control.socket", ControlSocket(), QUARRY_FIELD(control)},
     {"process_control_timeout", Duration(), QUARRY_FIELD(process_control_timeout)},
     {"daemonize", Switch(), QUARRY_FIELD(daemonize)},
-    {"rlimit_files", Number<kLeastFiles>(), QUARRY_FIELD(limits.files)},
+    {"rlimit_files", Number<kMinFiles>(), QUARRY_FIELD(limits.files)},
     {"rlimit_core", CoreLimit(), QUARRY_FIELD(limits.core)},
     {"process.priority", Priority(), QUARRY_FIELD(priority)},
     {"process.max", Number<>(), QUARRY_FIELD(process_max)},
@@ -148,7 +117,7 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
     {"listen.acl_users", Text(), QUARRY_FIELD(listen_acl_users)},
     {"listen.acl_groups", Text(), QUARRY_FIELD(listen_acl_groups)},
     {"listen.allowed_clients", IpAddresses(), QUARRY_FIELD(allowed_clients)},
-    {"pm", Manager(), QUARRY_FIELD(processes.manager)},
+    {"pm", Choice<kProcessManagers>(), QUARRY_FIELD(processes.manager)},
     {"pm.max_children", ChildrenValue(), QUARRY_FIELD(processes.max_children)},
     {"pm.start_servers", ChildrenValue(), QUARRY_FIELD(processes.start_servers)},
     {"pm.min_spare_servers", ChildrenValue(), QUARRY_FIELD(processes.min_spare_servers)},
@@ -171,74 +140,133 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
     {"repositories", Path(), QUARRY_FIELD(repositories)},
 });
 
-/// All directives of a section: its own, which are in TABLE, those of its processes, and those that
-/// are passed through.
-template <typename Section>
-Result<void> set_in_section(std::span<const Directive<Section>> table, Section& section,
-                            std::string_view key, Value value) {
-  if (is_process_directive(key)) return set_process_directive(section.process, key, value);
-  if (section.carried && section.carried->has(key)) return section.carried->set(key, value);
-  return set_in(table, section, key, value);
+constexpr auto kProcessDirectives = std::to_array<Directive<ProcessSettings>>({
+    {"rlimit_files", Number<kMinFiles>(), QUARRY_FIELD(limits.files)},
+    {"rlimit_core", CoreLimit(), QUARRY_FIELD(limits.core)},
+    {"process.priority", Priority(), QUARRY_FIELD(priority)},
+    {"process.dumpable", Switch(), QUARRY_FIELD(dumpable)},
+    {"chroot", Path(), QUARRY_FIELD(chroot)},
+    {"chdir", Path(), QUARRY_FIELD(chdir)},
+    {"clear_env", Switch(), QUARRY_FIELD(clear_env)},
+    {"catch_workers_output", Switch(), QUARRY_FIELD(catch_output)},
+    {"decorate_workers_output", Switch(), QUARRY_FIELD(decorate_output)},
+});
+
+bool is_environment_directive(std::string_view key) {
+  return key.starts_with("env[") && key.ends_with(']');
 }
 
-template <typename Section>
-bool is_relative_in_section(std::span<const Directive<Section>> table, const Section& section,
-                            std::string_view key, std::string_view value) {
-  return is_relative_in(table, key, value) || is_relative_for_process(key, value) ||
-         (section.carried && section.carried->is_relative(key, value));
+bool may_name_variable(std::string_view name) {
+  const auto fits = [](char c) {
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::ranges::all_of(name, fits);
 }
 
-template <typename Section>
-std::vector<ShownDirective> shown_in_section(std::span<const Directive<Section>> table,
-                                             const Section& section) {
-  auto shown = shown_in(table, section);
-  if (section.carried) std::ranges::move(section.carried->shown(), std::back_inserter(shown));
-  std::ranges::move(shown_process_directives(section.process), std::back_inserter(shown));
-  return shown;
+Result<void> set_variable(ProcessSettings& settings, std::string_view key,
+                          const std::string& value) {
+  const std::string_view name = key.substr(4, key.size() - 5);
+  if (!may_name_variable(name)) {
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("{}: a name is letters, digits and _, no digit first", base::printable(key)));
+  }
+  settings.environment.emplace_back(name, value);
+  return {};
+}
+
+std::span<const Directive<GlobalConfig>> directives_of(const GlobalConfig&) {
+  return kGlobalDirectives;
+}
+std::span<const Directive<HttpConfig>> directives_of(const HttpConfig&) {
+  return kHttpDirectives;
+}
+std::span<const Directive<PoolConfig>> directives_of(const PoolConfig&) {
+  return kPoolDirectives;
+}
+std::span<const Directive<CarriedSection>> directives_of(const CarriedSection&) {
+  return {};
 }
 
 }  // namespace
 
-Result<void> set_directive(GlobalConfig& section, std::string_view key, Value value) {
-  return set_in<GlobalConfig>(kGlobalDirectives, section, key, value);
-}
-Result<void> set_directive(HttpConfig& section, std::string_view key, Value value) {
-  return set_in_section<HttpConfig>(kHttpDirectives, section, key, value);
-}
-Result<void> set_directive(PoolConfig& section, std::string_view key, Value value) {
-  return set_in_section<PoolConfig>(kPoolDirectives, section, key, value);
+// A section has its own directives and, depending on its type, those of its processes and those that
+// are passed through.
+
+template <typename Section>
+Result<void> set_directive(Section& section, std::string_view key, Value value) {
+  if constexpr (requires { section.process; }) {
+    if (is_environment_directive(key)) return set_variable(section.process, key, value);
+    if (find_directive<ProcessSettings>(kProcessDirectives, key) != nullptr) {
+      return set_in<ProcessSettings>(kProcessDirectives, section.process, key, value);
+    }
+  }
+  if constexpr (requires { section.carried; }) {
+    if (section.carried && section.carried->has(key)) return section.carried->set(key, value);
+  }
+  return set_in(directives_of(section), section, key, value);
 }
 
-bool is_relative(const GlobalConfig&, std::string_view key, std::string_view value) {
-  return is_relative_in<GlobalConfig>(kGlobalDirectives, key, value);
-}
-bool is_relative(const HttpConfig& section, std::string_view key, std::string_view value) {
-  return is_relative_in_section<HttpConfig>(kHttpDirectives, section, key, value);
-}
-bool is_relative(const PoolConfig& section, std::string_view key, std::string_view value) {
-  return is_relative_in_section<PoolConfig>(kPoolDirectives, section, key, value);
-}
-
-std::vector<ShownDirective> shown_directives(const GlobalConfig& section) {
-  return shown_in<GlobalConfig>(kGlobalDirectives, section);
-}
-std::vector<ShownDirective> shown_directives(const HttpConfig& section) {
-  return shown_in_section<HttpConfig>(kHttpDirectives, section);
-}
-std::vector<ShownDirective> shown_directives(const PoolConfig& section) {
-  return shown_in_section<PoolConfig>(kPoolDirectives, section);
+template <typename Section>
+bool is_relative(const Section& section, std::string_view key, std::string_view value) {
+  if constexpr (requires { section.process; }) {
+    if (is_relative_in<ProcessSettings>(kProcessDirectives, key, value)) return true;
+  }
+  if constexpr (requires { section.carried; }) {
+    if (section.carried && section.carried->is_relative(key, value)) return true;
+  }
+  return is_relative_in(directives_of(section), key, value);
 }
 
-Result<void> set_directive(CarriedSection& section, std::string_view key, Value value) {
-  return section.carried->set(key, value);
+template Result<void> set_directive(GlobalConfig&, std::string_view, Value);
+template bool is_relative(const GlobalConfig&, std::string_view, std::string_view);
+template Result<void> set_directive(HttpConfig&, std::string_view, Value);
+template bool is_relative(const HttpConfig&, std::string_view, std::string_view);
+template Result<void> set_directive(PoolConfig&, std::string_view, Value);
+template bool is_relative(const PoolConfig&, std::string_view, std::string_view);
+template Result<void> set_directive(CarriedSection&, std::string_view, Value);
+template bool is_relative(const CarriedSection&, std::string_view, std::string_view);
+
+namespace {
+
+/// All directives of SECTION with their values, including defaults.
+template <typename Section>
+std::vector<ShownDirective> shown_directives(const Section& section) {
+  auto shown = shown_in(directives_of(section), section);
+  if constexpr (requires { section.carried; }) {
+    if (section.carried) std::ranges::move(section.carried->shown(), std::back_inserter(shown));
+  }
+  if constexpr (requires { section.process; }) {
+    const auto of_process = shown_in<ProcessSettings>(kProcessDirectives, section.process);
+    shown.insert(shown.end(), of_process.begin(), of_process.end());
+    for (const auto& [name, variable] : section.process.environment) {
+      shown.push_back({fmt::format("env[{}]", name), {variable}});
+    }
+    if (section.process.environment.empty()) shown.push_back({"env[NAME]", {}});
+  }
+  return shown;
 }
 
-bool is_relative(const CarriedSection& section, std::string_view key, std::string_view value) {
-  return section.carried->is_relative(key, value);
+template <typename Section>
+void add_section(std::string& text, std::string_view name, const Section& section) {
+  text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", name);
+  for (const ShownDirective& directive : shown_directives(section)) {
+    for (const std::string& value : directive.values) {
+      text += base::ini_line(directive.name, value);
+    }
+    if (directive.values.empty()) text += fmt::format(";{} =\n", directive.name);
+  }
 }
 
-std::vector<ShownDirective> shown_directives(const CarriedSection& section) {
-  return section.carried->shown();
+}  // namespace
+
+std::string dump(const Config& config) {
+  std::string text;
+  add_section(text, "global", config.global);
+  if (config.http) add_section(text, "http", *config.http);
+  for (const PoolConfig& pool : config.pools) add_section(text, pool.name, pool);
+  for (const CarriedSection& section : config.carried) add_section(text, section.name, section);
+  return text;
 }
 
 }  // namespace quarry::master

@@ -13,19 +13,19 @@ bool JobPlaces::has_room() const {
 }
 
 void JobPlaces::share_out() {
-  std::set<const Taker*> passed_over;
+  std::set<const Taker*> skipped;
   while (has_room()) {
     Taker* next = nullptr;
     std::optional<JobTurn> turn;
     for (Taker* taker : takers_) {
-      if (passed_over.contains(taker)) continue;
+      if (skipped.contains(taker)) continue;
       const auto first = taker->first_waiting();
       if (!first || (turn && *turn <= *first)) continue;
       next = taker;
       turn = first;
     }
     if (next == nullptr) return;
-    if (!next->take_place()) passed_over.insert(next);
+    if (!next->take_place()) skipped.insert(next);
   }
 }
 

@@ -32,7 +32,7 @@ void Jobs::asked(const std::string& from, std::uint32_t number) {
   if (!service_.on_request->program_for(from, number)) {
     // Not trusted: a child may send any number, so only the first one is a warning.
     base::log(figures_.unknown++ == 0 ? LogLevel::kWarning : LogLevel::kDebug,
-              "[{}] [{}] asks for number {}, which is not known", service_.name, from, number);
+              "[{}] [{}] requested job {}, which does not exist", service_.name, from, number);
     return;
   }
   ++figures_.asked;
@@ -46,7 +46,7 @@ void Jobs::count_delay() {
   if (pool_ != nullptr) pool_->job_delayed();
   if (!has_place() || places_.has_room()) return;
   base::log(figures_.held_back++ == 0 ? LogLevel::kNotice : LogLevel::kDebug,
-            "[{}] backoffice.max ({}) is reached: {} wait, {} run here", service_.name,
+            "[{}] backoffice.max ({}) is reached: {} waiting, {} running", service_.name,
             places_.limit(), figures().waiting, running());
 }
 
@@ -60,7 +60,7 @@ Jobs::Figures Jobs::figures() const {
 
 void Jobs::queue(Request request) {
   if (waiting_numbers_.contains(request.number)) return;
-  if (waiting_.size() >= kMostWaiting) {
+  if (waiting_.size() >= kMaxWaiting) {
     ++figures_.dropped;
     return;
   }
@@ -156,7 +156,7 @@ void Jobs::end_overdue_jobs() {
     const auto ran = steady_clock::now() - child->stage_since;
     const bool waits_for_us = child->stage == JobStage::kResuming;
     if (child->asked_to_end_at || waits_for_us || ran < service_.longest_run) continue;
-    base::log(LogLevel::kWarning, "[{}] child {} is ended: number {} takes longer than {:.0f} s",
+    base::log(LogLevel::kWarning, "[{}] child {} is terminated: job {} takes longer than {:.0f} s",
               service_.name, child->pid, child->number,
               std::chrono::duration<double>(service_.longest_run).count());
     Children::ask_to_end(service_, *child);

@@ -9,8 +9,8 @@
 //
 // At most processes.max_children jobs run at once, and at most JobPlaces of all services together
 // (job_places.h). Jobs are started in the order of their requests; paused jobs continue before new
-// ones start. At most OnRequest::most_paused jobs are paused. A number waits only once, so the queue
-// is bounded by the number of known numbers, and by kMostWaiting. No reply is sent when a job is
+// ones start. At most OnRequest::max_paused jobs are paused. A number waits only once, so the queue
+// is bounded by the number of known numbers, and by kMaxWaiting. No reply is sent when a job is
 // dropped or fails, because every request may be repeated. Jobs that the master requests itself
 // (OnRequest::of_itself) have their own schedule, which the job can change. A reload asks running
 // jobs to end, like all children, and discards waiting ones.
@@ -27,15 +27,14 @@
 
 #include "job_places.h"
 #include "pool/children.h"
-#include "pool/respawn_policy.h"
-#include "pool/starter.h"
+#include "pool/crash_policy.h"
 #include "quarry/base/event_handles.h"
 
 namespace quarry::master {
 
 class Jobs final : public Starter, public JobPlaces::Taker {
  public:
-  static constexpr std::size_t kMostWaiting = 10'000;
+  static constexpr std::size_t kMaxWaiting = 10'000;
 
   struct Figures {
     std::uint64_t asked = 0;    // requests for known numbers

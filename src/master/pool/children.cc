@@ -57,7 +57,7 @@ void Children::stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots
 
 bool Children::start(const StartOptions& options) {
   // The board has more slots than that, for children of earlier generations.
-  const std::size_t paused = service_.on_request ? service_.on_request->most_paused : 0;
+  const std::size_t paused = service_.on_request ? service_.on_request->max_paused : 0;
   if (children_.size() >= service_.processes.max_children + paused) return false;
   std::optional<std::size_t> slot;
   if (!service_.is_program()) {
@@ -120,7 +120,7 @@ void Children::read_control(Child& child) {
   });
   if (last == control::Received::kNothing) return;
   if (last == control::Received::kMalformed) {
-    base::log(LogLevel::kWarning, "[{}] child {} wrote what is no message: its channel is closed",
+    base::log(LogLevel::kWarning, "[{}] child {} sent an invalid message: its channel is closed",
               service_.name, child.pid);
   }
   child.on_control.stop_waiting();
@@ -150,7 +150,7 @@ std::optional<Remains> Children::reap(pid_t pid, int status) {
       (child.stage == JobStage::kRunning ? child.stage_since : child.started));
   death.was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   death.was_orderly = !remains.has_failed &&
-                      (service_.on_request || child.was_told_to_reopen || has_answered(child));
+                      (service_.on_request || child.was_asked_to_reopen || has_answered(child));
 
   if (child.output) child.output->finish();
   const bool is_expected = !remains.has_failed || !dependencies_.master_state->is_running;
@@ -195,7 +195,7 @@ void Children::signal(int number) const {
 }
 
 void Children::ask_to_reopen_logs() {
-  for (const auto& child : children_) child->was_told_to_reopen = true;
+  for (const auto& child : children_) child->was_asked_to_reopen = true;
   signal(SIGUSR1);
 }
 
@@ -209,8 +209,9 @@ void Children::escalate_overdue() {
     if (!child->asked_to_end_at) continue;
     const auto waited = steady_clock::now() - *child->asked_to_end_at;
     if (waited < dependencies_.master_state->process_control_timeout) continue;
-    base::log(LogLevel::kWarning, "[{}] child {} does not end, and is killed", service_.name,
-              child->pid);
+    base::log(LogLevel::kWarning,
+              "[{}] child {} did not end within process_control_timeout and is killed",
+              service_.name, child->pid);
     ::kill(child->pid, SIGKILL);
   }
 }

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "child/child_output.h"
+#include "crash_policy.h"
 #include "master_state.h"
 #include "pool_watch.h"
-#include "process_max.h"
 #include "quarry/base/event_handles.h"
+#include "quarry/base/result.h"
 #include "quarry/control/channel.h"
 #include "quarry/master/service.h"
-#include "respawn_policy.h"
 
 namespace quarry::master {
 
@@ -40,7 +40,7 @@ struct Child {
   std::optional<std::chrono::steady_clock::time_point> asked_to_end_at;
   std::unique_ptr<ChildOutput> output;  // null: not captured
   std::int64_t slow_request = 0;        // start of the last request in the slow log
-  bool was_told_to_reopen = false;      // asked to reopen its logs; it exits if it cannot
+  bool was_asked_to_reopen = false;     // asked to reopen its logs; it exits if it cannot
 };
 
 /// Children that wait for a connection and were not asked to end, longest idle first.
@@ -142,6 +142,30 @@ class Children {
   std::vector<std::unique_ptr<Child>> children_;
   std::string start_failure_;
   std::chrono::steady_clock::time_point failure_logged_at_;
+};
+
+/// Whether the place of a child that has ended is free for other services, or reserved for its
+/// replacement.
+enum class Vacancy { kFree, kReserved };
+
+/// Decides when children of a service are started.
+class Starter {
+ public:
+  virtual ~Starter() = default;
+
+  /// Registers the events that wake the service, if any. Errors: kIo.
+  virtual base::Result<void> set_up() = 0;
+  /// Starts the initial children. False if none could be started, for a reason other than a limit.
+  virtual bool begin() = 0;
+  virtual void second_passed() = 0;
+  /// Handles the end of a child. Not called while the master is stopping.
+  virtual Vacancy child_ended(const Remains& remains) = 0;
+  /// Replaces that child, if needed.
+  virtual void fill_vacancy(const Remains& remains) = 0;
+  /// Called when process.max may permit further children of a service that was held back.
+  virtual void room_available() = 0;
+  /// Whether the service needs more children than it can start.
+  virtual bool is_short() const = 0;
 };
 
 /// Passes messages from CHANNEL to ON_MESSAGE, up to a limit. Returns kNothing, unless CHANNEL is

@@ -1,6 +1,5 @@
-// Decides when a pool starts or stops a child, from numbers only: one class for each value of pm, in
-// its own file. The master asks every second, when a child has died, and, for ondemand pools, when a
-// connection waits.
+// Decides when a pool starts or stops a child, from numbers only: one class for each value of pm. The
+// master asks every second, when a child has died, and, for ondemand pools, when a connection waits.
 #pragma once
 
 #include <chrono>
@@ -49,10 +48,5 @@ class PoolPolicy {
 };
 
 std::unique_ptr<PoolPolicy> make_policy(const ProcessLimits& limits);
-
-// Factories for make_policy().
-std::unique_ptr<PoolPolicy> make_static_policy(const ProcessLimits& limits);
-std::unique_ptr<PoolPolicy> make_dynamic_policy(const ProcessLimits& limits);
-std::unique_ptr<PoolPolicy> make_ondemand_policy(const ProcessLimits& limits);
 
 }  // namespace quarry::master

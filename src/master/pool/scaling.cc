@@ -37,14 +37,9 @@ Scaling::Scaling(Children& children, event_base* base, const MasterState& master
 
 base::Result<void> Scaling::set_up() {
   if (!policy_->is_woken_by_connections()) return {};
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    return base::fail_errno("cannot make the child_accept pipe");
-  }
-  accept_read_.reset(ends[0]);
-  accept_write_.reset(ends[1]);
-  accepted_ =
-      base::Event(base_, accept_read_.get(), EV_READ | EV_PERSIST, [this] { on_accepted(); });
+  QUARRY_TRY_ASSIGN(child_accept_, base::make_pipe(O_NONBLOCK));
+  accepted_ = base::Event(base_, child_accept_.reading.get(), EV_READ | EV_PERSIST,
+                          [this] { on_accepted(); });
   accepted_.wait();
   connection_ = base::Event(base_, service_.listener.fd(), EV_READ, [this] { on_connection(); });
   return {};
@@ -112,7 +107,7 @@ void Scaling::carry_out(const Decision& decision, const IdleChildren& idle) {
   }
   for (std::size_t i = 0; i < decision.start && !children_.is_awaiting_previous_children(); ++i) {
     if (!children_.has_room()) return hold_back(decision.start - i);
-    if (!children_.start({.child_accept = accept_write_.get()})) break;
+    if (!children_.start({.child_accept = child_accept_.writing.get()})) break;
   }
   hold_back(0);
 }
@@ -135,14 +130,13 @@ void Scaling::give(Advice advice) {
   if (advice == Advice::kNone || !is_new) return;
   if (advice == Advice::kMaxChildrenReached) {
     children_.watch().max_children_reached();
-    base::log(
-        LogLevel::kWarning,
-        "[{}] has reached pm.max_children ({}) while more connections come: consider raising it",
-        service_.name, service_.processes.max_children);
+    base::log(LogLevel::kWarning,
+              "[{}] has reached pm.max_children ({}) and needs more children: consider raising it",
+              service_.name, service_.processes.max_children);
   } else {
     base::log(LogLevel::kWarning,
-              "[{}] is busy: children are started faster and faster; consider raising "
-              "pm.start_servers or pm.min_spare_servers and pm.max_spare_servers",
+              "[{}] is busy: the rate of starts is increasing; consider raising pm.start_servers "
+              "or pm.min_spare_servers and pm.max_spare_servers",
               service_.name);
   }
 }
@@ -154,7 +148,7 @@ void Scaling::watch_listener() {
 void Scaling::on_accepted() {
   // The contents are pids, which are not trusted: only their arrival matters.
   std::array<char, 4096> pids;
-  while (::read(accept_read_.get(), pids.data(), pids.size()) ==
+  while (::read(child_accept_.reading.get(), pids.data(), pids.size()) ==
          static_cast<ssize_t>(pids.size())) {
   }
   left_to_idle_.reset();

@@ -19,11 +19,10 @@
 #include <optional>
 
 #include "children.h"
+#include "crash_policy.h"
 #include "pool_policy.h"
 #include "quarry/base/event_handles.h"
-#include "quarry/base/fd.h"
-#include "respawn_policy.h"
-#include "starter.h"
+#include "quarry/base/pipe.h"
 
 namespace quarry::master {
 
@@ -64,8 +63,7 @@ class Scaling final : public Starter {
   std::chrono::steady_clock::time_point was_held_back_;  // the last time, by process.max
   Advice advice_ = Advice::kNone;                        // the last one given
   // Of ondemand pools:
-  base::Fd accept_read_;  // the child_accept pipe
-  base::Fd accept_write_;
+  base::Pipe child_accept_;  // see ChildContext
   base::Event accepted_;
   base::Event connection_;  // pending only while a connection may require a new child
   std::optional<std::chrono::steady_clock::time_point> left_to_idle_;  // see on_connection()

@@ -21,7 +21,7 @@ using base::ErrorCode;
 using nlohmann::json;
 
 constexpr int kVersion = 1;
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
 base::Result<void> keep_open(int fd) {
   if (::fcntl(fd, F_SETFD, 0) == 0) return {};
@@ -45,9 +45,9 @@ base::Result<base::Fd> take_descriptor(int number) {
 
 base::Result<std::string> read_all(const base::Fd& fd) {
   struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return base::fail_errno("cannot look at the handover");
-  if (static_cast<std::size_t>(status.st_size) > kMostBytes)
-    return base::fail(ErrorCode::kLimit, "too long a handover");
+  if (::fstat(fd.get(), &status) != 0) return base::fail_errno("cannot examine the handover");
+  if (static_cast<std::size_t>(status.st_size) > kMaxBytes)
+    return base::fail(ErrorCode::kLimit, "the handover is too long");
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
   if (::pread(fd.get(), text.data(), text.size(), 0) != status.st_size) {
     return base::fail_errno("cannot read the handover");
@@ -141,7 +141,7 @@ base::Result<InheritedBoard> read_board(const json& from) {
 base::Result<Handover> parse(const std::string& text) {
   const json document = json::parse(text, nullptr, false);
   if (!document.is_object() || document.value("version", 0) != kVersion) {
-    return base::fail(ErrorCode::kInvalid, "the handover is not of this version");
+    return base::fail(ErrorCode::kInvalid, "the handover is of another version");
   }
   Handover handover;
   handover.generation = document.value("generation", std::uint64_t{1});
@@ -152,7 +152,9 @@ base::Result<Handover> parse(const std::string& text) {
     if (one.contains("file")) socket.file = {one.at("file").at(0), one.at("file").at(1)};
     handover.sockets.push_back(std::move(socket));
   }
-  for (const json& one : document.value("elders", json::array())) {
+  // Older masters call them elders.
+  const json elders = document.value("elders", json::array());
+  for (const json& one : document.value("previous_children", elders)) {
     QUARRY_TRY_ASSIGN(PreviousChild child, read_previous_child(one));
     handover.previous_children.push_back(std::move(child));
   }
@@ -166,9 +168,9 @@ base::Result<Handover> parse(const std::string& text) {
 }  // namespace
 
 base::Result<base::Fd> write_handover(const Handover& handover) {
-  json document = {{"version", kVersion},     {"generation", handover.generation},
-                   {"notes", handover.notes}, {"sockets", json::array()},
-                   {"elders", json::array()}, {"boards", json::array()}};
+  json document = {
+      {"version", kVersion},      {"generation", handover.generation},  {"notes", handover.notes},
+      {"sockets", json::array()}, {"previous_children", json::array()}, {"boards", json::array()}};
   for (const InheritedSocket& socket : handover.sockets) {
     QUARRY_TRY_ASSIGN(const int fd, let_through(socket.fd));
     json written = {{"address", socket.address}, {"fd", fd}, {"is_ours", socket.is_ours}};
@@ -177,16 +179,16 @@ base::Result<base::Fd> write_handover(const Handover& handover) {
   }
   for (const PreviousChild& child : handover.previous_children) {
     QUARRY_TRY_ASSIGN(json written, write_previous_child(child));
-    document["elders"].push_back(std::move(written));
+    document["previous_children"].push_back(std::move(written));
   }
   for (const InheritedBoard& board : handover.boards) {
     QUARRY_TRY_ASSIGN(json written, write_board(board));
     document["boards"].push_back(std::move(written));
   }
   const std::string text = document.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() > kMostBytes) return base::fail(ErrorCode::kLimit, "too long a handover");
+  if (text.size() > kMaxBytes) return base::fail(ErrorCode::kLimit, "the handover is too long");
   base::Fd fd(::memfd_create("quarry-handover", 0));
-  if (!fd) return base::fail_errno("cannot make memory for the handover");
+  if (!fd) return base::fail_errno("cannot create memory for the handover");
   if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return base::fail_errno("cannot write the handover");
   }
@@ -214,7 +216,7 @@ base::Result<std::optional<Handover>> take_handover() {
   ::unsetenv(kHandoverVariable);
   const auto value = base::parse_number<int>(number);
   if (!value) {
-    return base::fail(ErrorCode::kInvalid, fmt::format("{} is no number", kHandoverVariable));
+    return base::fail(ErrorCode::kInvalid, fmt::format("{} is not a number", kHandoverVariable));
   }
   QUARRY_TRY_ASSIGN(const base::Fd fd, take_descriptor(*value));
   QUARRY_TRY_ASSIGN(const std::string text, read_all(fd));

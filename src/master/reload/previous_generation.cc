@@ -44,14 +44,14 @@ void PreviousGeneration::read_control(Line& line, pid_t pid) {
       line.channel, [&](const control::Message& message) { on_message_(line.service, message); });
   if (last == control::Received::kNothing) return;
   if (last == control::Received::kMalformed) {
-    base::log(LogLevel::kWarning, "[{}] child {} wrote what is no message: its channel is closed",
+    base::log(LogLevel::kWarning, "[{}] child {} sent an invalid message: its channel is closed",
               line.service, pid);
   }
   line.on_control.stop_waiting();
   line.channel.close();
 }
 
-void PreviousGeneration::ask_those_who_may_end() {
+void PreviousGeneration::ask_next_to_end() {
   for (PreviousChild& child : children_) {
     const auto is_before = [&child](const PreviousChild& other) {
       return !other.ends_last && other.generation <= child.generation;
@@ -65,9 +65,9 @@ void PreviousGeneration::ask_those_who_may_end() {
 
 void PreviousGeneration::ask() {
   is_asking_ = true;
-  ask_those_who_may_end();
+  ask_next_to_end();
   if (children_.empty()) return;
-  base::log(LogLevel::kNotice, "generation {}: {} children of earlier ones finish",
+  base::log(LogLevel::kNotice, "generation {}: {} children of earlier generations are finishing",
             master_state_.generation, children_.size());
 }
 
@@ -81,9 +81,9 @@ void PreviousGeneration::escalate() {
     const bool is_last = late >= kTerminateMicros;
     if (!is_last && std::exchange(child.is_terminated, true)) continue;
     base::log(LogLevel::kWarning,
-              "[{}] child {} of generation {} does not end within {:.1f} s, and is {}",
-              child.service, child.pid, child.generation,
-              static_cast<double>(grace + late) / 1'000'000, is_last ? "killed" : "terminated");
+              "[{}] child {} of generation {} did not end within {:.1f} s and is {}", child.service,
+              child.pid, child.generation, static_cast<double>(grace + late) / 1'000'000,
+              is_last ? "killed" : "terminated");
     ::kill(child.pid, is_last ? SIGKILL : SIGTERM);
   }
 }
@@ -101,7 +101,7 @@ std::optional<PreviousGeneration::Departed> PreviousGeneration::reap(pid_t pid, 
   }
   Departed departed{std::move(at->service), at->slot};
   children_.erase(at);
-  if (is_asking_) ask_those_who_may_end();
+  if (is_asking_) ask_next_to_end();
   if (children_.empty()) {
     base::log(LogLevel::kNotice, "the children of earlier generations have ended");
   }

@@ -50,7 +50,6 @@ class PreviousGeneration {
   std::optional<Departed> reap(pid_t pid, int status);
   void signal(int number) const;
 
-  bool is_empty() const { return children_.empty(); }
   std::size_t count() const { return children_.size(); }
   std::size_t count_of(const std::string& service) const;
   const std::vector<PreviousChild>& all() const { return children_; }
@@ -70,7 +69,7 @@ class PreviousGeneration {
   };
 
   void read_control(Line& line, pid_t pid);
-  void ask_those_who_may_end();
+  void ask_next_to_end();
 
   std::vector<PreviousChild> children_;
   bool is_asking_ = false;

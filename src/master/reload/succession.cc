@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "quarry/base/service_manager.h"
+#include "quarry/base/spawn.h"
 
 namespace quarry::master {
 namespace {
@@ -19,7 +22,7 @@ constexpr std::size_t kSpareSlots = 32;
 std::size_t slots_for(const Service& service) {
   if (service.is_program()) return 0;
   const std::size_t max_children = service.processes.max_children;
-  const std::size_t limit = std::max(max_children, scoreboard::kMostSlots);
+  const std::size_t limit = std::max(max_children, scoreboard::kMaxSlots);
   return std::min(std::min(max_children, limit / 2) * 2 + kSpareSlots, limit);
 }
 
@@ -41,8 +44,9 @@ TakenOver take_over(const Service& service, std::vector<InheritedBoard>& inherit
   if (left == inherited.end()) return {};
   auto board = scoreboard::Board::adopt(std::move(left->fd), left->layout, service.name);
   if (!board || !left->state.is_sound()) {
-    base::log(base::LogLevel::kDebug, "[{}] begins to count anew: {}", service.name,
-              board ? "its figures cannot be" : board.error().message);
+    base::log(
+        base::LogLevel::kDebug, "[{}] counters start at zero: {}", service.name,
+        board ? "the figures that were handed over are not plausible" : board.error().message);
     return {};
   }
   TakenOver taken;
@@ -94,6 +98,21 @@ void hand_over(const Children& service, std::uint64_t generation, Handover& hand
                                           .slow_request = child->slow_request});
     if (child->output) handover.previous_children.back().output = child->output->hand_over();
   }
+}
+
+base::Error execute_again(const std::filesystem::path& program, std::vector<std::string> arguments,
+                          const Handover& handover) {
+  const auto written = write_handover(handover);
+  if (!written) return written.error();
+  base::log(base::LogLevel::kNotice, "reloading: generation {} becomes {}", handover.generation - 1,
+            handover.generation);
+  base::notify_service_manager(fmt::format("RELOADING=1\nSTATUS=reloading\nMONOTONIC_USEC={}",
+                                           scoreboard::monotonic_micros()));
+  ::setenv(kHandoverVariable, std::to_string(written->get()).c_str(), 1);
+  ::execv(program.c_str(), base::pointers_to(arguments).data());
+  auto failed = base::fail_errno(fmt::format("cannot execute {}", program.string())).error();
+  ::unsetenv(kHandoverVariable);
+  return failed;
 }
 
 base::Result<void> set_up_board(Children& service, std::vector<InheritedBoard>& inherited,

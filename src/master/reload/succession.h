@@ -1,5 +1,5 @@
 // Passes the listening sockets, the boards with their counters, and the children with their output
-// pipes from one master to the next.
+// pipes from one master to the next, which executes the program again in the same process.
 //
 // The new master keeps using a service's board, so that children of both generations are on it and no
 // counter decreases. The slots of the previous generation and the service's figures come from the
@@ -16,6 +16,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "pool/children.h"
@@ -29,6 +31,11 @@ namespace quarry::master {
 void hand_over(const Listener& listener, Handover& handover);
 /// Adds the board and the children of SERVICE to HANDOVER. GENERATION is the current one.
 void hand_over(const Children& service, std::uint64_t generation, Handover& handover);
+
+/// Executes PROGRAM with ARGUMENTS and passes HANDOVER to it. Returns only on failure, with nothing
+/// changed. Errors: kIo, kLimit.
+base::Error execute_again(const std::filesystem::path& program, std::vector<std::string> arguments,
+                          const Handover& handover);
 
 /// Gives SERVICE its board from INHERITED, or a new one. Errors: kIo, kLimit.
 base::Result<void> set_up_board(Children& service, std::vector<InheritedBoard>& inherited,

@@ -317,7 +317,7 @@ def test_all_pools_together_respect_the_maximum(start, tmp_path, fossil):
     wait_until(lambda: figures(server, "backoffice other")["waiting"] == 1, "a waiting run")
     shown = figures(server, "backoffice other")
     assert (shown["running"], shown["delayed"], shown["held back"]) == (0, 1, 1)
-    server.wait_for_log("[backoffice other] backoffice.max (1) is reached: 1 wait, 0 run here")
+    server.wait_for_log("[backoffice other] backoffice.max (1) is reached: 1 waiting, 0 running")
     shown = quarry("status", "--socket", tmp_path / "control.sock").stdout
     assert re.search(r"^backoffice other +0 +1 +0 +0 +0 +1 +1$", shown, re.MULTILINE), shown
     assert not runs(tmp_path / RUNS)

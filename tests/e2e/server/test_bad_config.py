@@ -99,7 +99,7 @@ def test_a_path_that_is_not_a_readable_file_is_reported(tmp_path, world):
     os.mkfifo(tmp_path / "pipe.conf")
     (tmp_path / "huge.conf").write_text("; a comment\n" * 100000)
     (tmp_path / "dangling.conf").symlink_to(tmp_path / "nowhere")
-    for name, why in (("folder", "it is a folder"), ("pipe", "it is no file"), ("huge", "larger than"),
+    for name, why in (("folder", "it is a folder"), ("pipe", "it is not a regular file"), ("huge", "larger than"),
                       ("dangling", "No such file"), ("absent", "No such file")):
         path = tmp_path / f"{name}.conf"
         said = complaint(path)

@@ -54,7 +54,7 @@ def test_a_limit_above_the_system_maximum_is_capped_with_a_warning(start):
     server = start({"rlimit_files": above_what_anybody_may})
     hard = daemon.limit(os.getpid(), "Max open files")[1]
     assert daemon.limit(server.child(), "Max open files") == (hard, hard)
-    assert f"rlimit_files cannot be {above_what_anybody_may}" in server.log()
+    assert f"cannot set rlimit_files to {above_what_anybody_may}" in server.log()
 
 
 def test_priority_of_master_workers_and_gateway(start):
@@ -238,7 +238,7 @@ def test_only_users_and_groups_in_the_access_list_may_connect(start, open_folder
                   "other::---", "group::---"):
         assert entry in entries
     assert path.stat().st_uid == 0
-    assert "listen.owner is ignored beside listen.acl_users and listen.acl_groups" in server.log()
+    assert "listen.owner is ignored with listen.acl_users or listen.acl_groups" in server.log()
     assert may_connect(path, NOBODY.pw_uid)
     assert not may_connect(path, users[1].pw_uid)
     text = server.config.read_text()
@@ -339,7 +339,7 @@ def test_directives_that_need_root_are_reported_at_the_start(start, tmp_path, fr
     done = check("user = root", "group = root", "listen.owner = root", "process.priority = -1")
     assert done.returncode == 0, done.stderr
     for number, word in enumerate(["user", "group", "listen.owner", "process.priority below 0"], start=4):
-        assert f"{config}:{number}: {word} is ignored: quarryd does not run as root" in done.stderr
+        assert f"{config}:{number}: {word} is ignored: quarryd is not running as root" in done.stderr
     done = check("chroot = /")
     assert done.returncode == 1
     assert f"{config}:4: chroot needs root" in done.stderr

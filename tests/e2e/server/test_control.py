@@ -154,11 +154,11 @@ def test_children_of_earlier_generations_are_shown(watched):
     server.main.send(signal.SIGUSR2)
     wait_until(lambda: document(server.control)["generation"] == 2, "the reload")
     whole = document(server.control)
-    assert whole["elders"] == [{"pid": old, "service": "pool www", "generation": 1}]
+    assert whole["previous generation"] == [{"pid": old, "service": "pool www", "generation": 1}]
     assert whole["start time"] <= whole["generation start time"]
     assert "1 of earlier generations" in status("--socket", server.control).stdout
     held.close()
-    wait_until(lambda: document(server.control)["elders"] == [], "its end")
+    wait_until(lambda: document(server.control)["previous generation"] == [], "its end")
 
 
 def test_recent_crashes_are_shown(watched):
@@ -194,7 +194,7 @@ def test_the_control_socket_is_found_through_the_configuration(start, tmp_path):
     assert not (tmp_path / "q.control").exists()
     done = status("--config", beside.config)
     assert done.returncode == 1 and done.stderr.count("\n") == 1
-    assert "quarryd does not run" in done.stderr and "q.control" in done.stderr
+    assert "quarryd is not running" in done.stderr and "q.control" in done.stderr
     off = start(settings={"pid": tmp_path / "q.pid", "control.socket": "off"})
     assert not (tmp_path / "q.control").exists()
     assert "control.socket = off" in status("--config", off.config).stderr
@@ -250,7 +250,7 @@ def test_only_the_socket_of_a_dead_master_is_replaced(watched, start, tmp_path):
     first.main.send(signal.SIGKILL)
     first.main.wait()
     done = status("--socket", first.control)
-    assert done.returncode == 1 and "any more: quarryd does not run" in done.stderr
+    assert done.returncode == 1 and "quarryd is not running" in done.stderr
     third = watched()
     assert document(first.control)["pid"] == third.main.pid
 
@@ -258,7 +258,7 @@ def test_only_the_socket_of_a_dead_master_is_replaced(watched, start, tmp_path):
 def test_a_file_in_place_of_the_control_socket_is_not_replaced(start, tmp_path):
     (tmp_path / "file").write_text("precious")
     server = start(settings={"control.socket": tmp_path / "file"}, wait=False)
-    assert server.main.wait() == 1 and "it is not a socket" in server.log()
+    assert server.main.wait() == 1 and "is not a socket" in server.log()
     assert (tmp_path / "file").read_text() == "precious"
 
 

@@ -51,15 +51,15 @@ def change(server, **words: object) -> None:
     server.config.write_text(text)
 
 
-def reload(server, elders: int = -1) -> int:
+def reload(server, previous: int = -1) -> int:
     """Reloads, and waits until ELDERS children of previous generations are left (-1: any number). Returns the generation."""
     generation = document(server.control)["generation"] + 1
     server.main.send(signal.SIGUSR2)
 
     def is_done() -> bool:
         whole = document(server.control)
-        return whole["generation"] == generation and (elders < 0 or len(whole["elders"]) == elders)
-    wait_until(is_done, f"generation {generation} with {elders} elders")
+        return whole["generation"] == generation and (previous < 0 or len(whole["previous generation"]) == previous)
+    wait_until(is_done, f"generation {generation} with {previous} children of earlier ones")
     return generation
 
 
@@ -77,17 +77,17 @@ def test_a_finishing_worker_is_shown_with_the_new_ones(watched):  # noqa: F811
     old, held = hold(server)
     before = rows(server)[old]
     assert before["generation"] == 1
-    reload(server, elders=1)
+    reload(server, previous=1)
     wait_until(lambda: figures(server)["total processes"] == 3, "the old worker and two new ones")
     page = figures(server)
     by_pid = {each["pid"]: each for each in page["processes"]}
     assert sorted(each["generation"] for each in by_pid.values()) == [1, 2, 2]
-    elder = by_pid[old]
-    assert (elder["state"], elder["request method"], elder["request uri"]) == ("Running", "POST", "/xfer")
-    assert elder["request duration"] > before["request duration"] and elder["start time"] == before["start time"]
+    child = by_pid[old]
+    assert (child["state"], child["request method"], child["request uri"]) == ("Running", "POST", "/xfer")
+    assert child["request duration"] > before["request duration"] and child["start time"] == before["start time"]
     assert (page["children"], page["children of earlier generations"], page["max children"]) == (2, 1, 2)
     assert page["active processes"] == 1 and page["idle processes"] == 2 and page["processes executing"] == 1
-    assert rows(server)[old]["request duration"] > elder["request duration"], "it is not a picture of it"
+    assert rows(server)[old]["request duration"] > child["request duration"], "it is not a picture of it"
     assert b"200 OK" in held.finish(REQUEST)
     wait_until(lambda: old not in rows(server), "the end of the old worker")
     after = figures(server)
@@ -98,7 +98,7 @@ def test_a_finishing_worker_is_shown_with_the_new_ones(watched):  # noqa: F811
 def test_every_format_shows_both_generations(watched):  # noqa: F811
     server = watched({"pm.max_children": 1, "pm.status_path": "/status"})
     old, held = hold(server)
-    reload(server, elders=1)
+    reload(server, previous=1)
     wait_until(lambda: len(server.children()) == 2, "the new worker")
     new, = set(server.children()) - {old}
 
@@ -113,7 +113,7 @@ def test_every_format_shows_both_generations(watched):  # noqa: F811
     cells = [re.findall(r"<td>(.*?)</td>", line) for line in page("html&full").splitlines()]
     assert {line[0]: line[-1] for line in cells if len(line) > 2} == both
     assert re.search(r"^phpfpm_total_processes 2$", page("openmetrics"), re.M)
-    assert re.search(r"^quarry_elders 1$", page("openmetrics"), re.M)
+    assert re.search(r"^quarry_previous_generation_children 1$", page("openmetrics"), re.M)
     text = status("--socket", server.control, "--full").stdout
     assert (row(text, str(old))["GEN"], row(text, str(old))["STATE"], row(text, str(old))["URI"]) == ("1", "Running", "/xfer")
     assert row(text, str(new))["GEN"] == "2"
@@ -128,7 +128,7 @@ def test_three_generations_at_once(watched):  # noqa: F811
     for generation in (1, 2, 3):
         held.append(hold(server))
         assert rows(server)[held[-1][0]]["generation"] == generation
-        reload(server, elders=generation)
+        reload(server, previous=generation)
     wait_until(lambda: figures(server)["total processes"] == 5, "three old workers and two new ones")
     shown = rows(server)
     assert [(shown[pid]["generation"], shown[pid]["state"]) for pid, _ in held] == [(n, "Running") for n in (1, 2, 3)]
@@ -177,7 +177,7 @@ def test_reload_with_another_max_children(watched, children):  # noqa: F811
     server = watched({"pm.max_children": 3})
     old, held = hold(server)
     change(server, pm__max_children=children)
-    reload(server, elders=1)
+    reload(server, previous=1)
     wait_until(lambda: figures(server)["total processes"] == children + 1, "all of both generations")
     page = figures(server)
     assert page["max children"] == page["children"] == children
@@ -195,15 +195,15 @@ def test_a_pool_that_outgrows_its_scoreboard_keeps_its_counters(watched):  # noq
     wait_until(lambda: figures(server)["requests"] == 5, "five requests")
     old, held = hold(server)
     change(server, pm="ondemand", pm__max_children=500)
-    reload(server, elders=1)
+    reload(server, previous=1)
     page = figures(server)
     assert (page["max children"], page["children of earlier generations"], page["processes"]) == (500, 1, [])
     assert (page["requests"], page["accepted conn"]) == (5, 6)
     assert b"A Fossil repository" in fastcgi.get(server.socket)
-    reload(server, elders=1)
+    reload(server, previous=1)
     assert figures(server)["accepted conn"] == 7 and old not in rows(server)
     assert b"200 OK" in held.finish(REQUEST)
-    wait_until(lambda: document(server.control)["elders"] == [], "the end of the old worker")
+    wait_until(lambda: document(server.control)["previous generation"] == [], "the end of the old worker")
     assert figures(server)["accepted conn"] == 7
 
 
@@ -216,7 +216,7 @@ def test_both_generations_share_a_scoreboard_and_see_no_other(watched):  # noqa:
     old, held = hold(server)
     board = boards_of(old)
     assert len(board) == 1
-    reload(server, elders=1)
+    reload(server, previous=1)
     wait_until(lambda: len(server.children()) == 2 and server.children("pool other"), "the new workers")
     for pid in server.children():
         assert boards_of(pid) == board
@@ -231,7 +231,7 @@ def test_a_pool_with_another_user_gets_another_scoreboard(open_folder, watched, 
     server = watched(repository=shutil.copy(fresh, open_folder / "fresh.fossil"))
     old, held = hold(server)
     change(server, user="nobody")
-    reload(server, elders=1)
+    reload(server, previous=1)
     wait_until(lambda: len(server.children()) == 2, "the new worker")
     new, = set(server.children()) - {old}
     assert len(boards_of(new)) == 1 and boards_of(new) != boards_of(old)
@@ -257,10 +257,10 @@ def test_a_corrupted_scoreboard_does_not_harm_the_next_master(watched):  # noqa:
     assert (page["pool"], page["generation"], page["max children"], page["children"]) == ("www", 2, 2, 2)
     assert page["start time"] == started and page["children of earlier generations"] == 1
     assert b"200 OK" in held.finish(REQUEST)
-    wait_until(lambda: document(server.control)["elders"] == [], "the end of the old worker")
+    wait_until(lambda: document(server.control)["previous generation"] == [], "the end of the old worker")
     for _ in range(20):
         assert b"A Fossil repository" in fastcgi.get(server.socket)
-    reload(server, elders=0)
+    reload(server, previous=0)
     wait_until(lambda: figures(server)["unreadable slots"] == 0 and len(rows(server)) == 2, "a whole board")
     assert figures(server)["start time"] == started
     assert sorted(rows(server)) == sorted(server.children())
@@ -272,11 +272,11 @@ def test_reloads_leak_no_descriptors(watched):  # noqa: F811
     def descriptors() -> list[str]:
         folder = Path(f"/proc/{server.main.pid}/fd")
         return sorted(re.sub(r"\d+", "", os.readlink(each)) for each in folder.iterdir())
-    reload(server, elders=0)
+    reload(server, previous=0)
     before = descriptors()
     for children in (2, 1, 500, 2):
         change(server, pm__max_children=children, pm="ondemand" if children == 500 else "static")
-        reload(server, elders=0)
+        reload(server, previous=0)
     wait_until(lambda: len(descriptors()) <= len(before), f"no more than {before}")
 
 
@@ -288,11 +288,11 @@ def test_output_of_an_old_worker_is_logged(watched):  # noqa: F811
     old, held = hold(server)
     say(old, 1, b"begun before ")
     say(old, 2, "hälf".encode()[:2])
-    reload(server, elders=1)
+    reload(server, previous=1)
     say(old, 1, b"and ended after\n")
     server.wait_for_log(f"warning: [pool www] child {old} said into stdout: \"begun before and ended after\"\n")
     change(server, catch_workers_output="no")
-    reload(server, elders=1)
+    reload(server, previous=1)
     say(old, 2, "hälf".encode()[2:] + b"\nlast")
     server.wait_for_log(f"warning: [pool www] child {old} said into stderr: \"hälf\"\n")
     os.kill(old, signal.SIGKILL)
@@ -303,7 +303,7 @@ def test_output_of_an_old_worker_is_logged(watched):  # noqa: F811
 def test_an_old_worker_may_print_more_than_a_pipe_holds(watched):  # noqa: F811
     server = watched({"catch_workers_output": "yes", "decorate_workers_output": "no"})
     old, held = hold(server)
-    reload(server, elders=1)
+    reload(server, previous=1)
     for _ in range(5):
         say(old, 1, (b"x" * 700 + b"\n") * 100)
     assert b"200 OK" in held.finish(REQUEST)
@@ -332,6 +332,6 @@ def test_a_program_that_disappears_before_it_is_executed_prevents_a_reload(watch
     server.wait_for_log(f"child {old} said into stdout: \"still here\"\n")
     shutil.copy(real, tmp_path / "again")
     os.replace(tmp_path / "again", program)
-    reload(server, elders=1)
+    reload(server, previous=1)
     assert rows(server)[old]["generation"] == 1
     assert b"200 OK" in held.finish(REQUEST)

@@ -341,7 +341,7 @@ def test_an_access_log_on_standard_error_stays_there_after_a_signal(start, numbe
     server = start({"access.log": name, "access.format": '"asked %r"'})
     server.ask(REQUEST_URI="/first")
     server.main.send(number)
-    wait_until(lambda: "the logs were opened again" in server.log() or server.log().count("ready: ") == 2, "the signal's effect")
+    wait_until(lambda: "the logs were reopened" in server.log() or server.log().count("ready: ") == 2, "the signal's effect")
     for path in ("/second", "/third"):
         server.ask(REQUEST_URI=path)
     wait_until(lambda: server.main.output() == "asked /first\nasked /second\nasked /third\n", "all lines there")
@@ -351,7 +351,7 @@ def test_an_access_log_on_standard_error_stays_there_after_a_signal(start, numbe
 def test_an_error_log_on_standard_error_stays_there_after_a_signal(start):
     server = start(settings={"error_log": "/proc/self/fd/2"})
     server.main.send(signal.SIGUSR1)
-    wait_until(lambda: "the logs were opened again" in server.main.output(), "what the signal does")
+    wait_until(lambda: "the logs were reopened" in server.main.output(), "what the signal does")
     for _ in range(2):
         server.ask(method="PUT")
     wait_until(lambda: server.main.output().count("method PUT is not served") == 2, "the worker's lines")

@@ -172,4 +172,4 @@ def test_workers_do_not_hang_on_a_listening_socket_made_blocking(start):
         assert pool.is_served()
     # A worker in accept() would not notice the signal, and would be killed.
     assert pool.main.stop(signal.SIGQUIT) == 0
-    assert "at once" not in pool.log() and "did not stop" not in pool.log()
+    assert "immediately" not in pool.log() and "did not stop" not in pool.log()

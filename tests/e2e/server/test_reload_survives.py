@@ -42,7 +42,7 @@ def test_a_removed_socket_does_not_prevent_a_reload(start, tmp_path, what):
     connected = fastcgi.connect(server.socket)
     (server.socket if what == "the pool's" else tmp_path / "q.control").unlink()
     server.reload()
-    assert "no new connection comes there any more" in server.log()
+    assert "new connections do not arrive there" in server.log()
     connected.sendall(fastcgi.request(fastcgi.params_for("/ping")))
     assert fastcgi.read_page(connected).body == b"pong"
     assert server.main.is_running()
@@ -100,7 +100,7 @@ def test_a_crash_loop_is_backed_off_and_shown_with_emergency_restarts_too(start)
         return "children end too soon: the next start is in 5000 ms" in server.log()
     wait_until(has_had_enough, "the longest pause between starts")
     assert server.log().count("becomes ") == 1
-    assert "all were replaced in this time already" in server.log()
+    assert "all were already replaced in this time" in server.log()
     figures = json.loads(fastcgi.ask(server.socket, "/status", "json").text)
     assert figures["restarts backed off"] >= 1 and "signal 11" in figures["backoff reason"]
 

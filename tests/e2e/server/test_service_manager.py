@@ -153,7 +153,7 @@ def test_a_pid_file_of_a_running_server_prevents_the_start(config, run, tmp_path
     other.write_text(config.read_text().replace("pool.sock", "other.sock"))
     second = run(places.program("quarryd"), "--config", other)
     assert second.wait() == 1
-    assert f"{tmp_path}/pid is that of process {first.pid}, a quarryd that runs" in second.output()
+    assert f"{tmp_path}/pid belongs to process {first.pid}, a running quarryd" in second.output()
     assert b"A Fossil repository" in fastcgi.get(tmp_path / "pool.sock")
     workers = process.children(first.pid)
     os.kill(first.pid, signal.SIGKILL)
@@ -212,7 +212,7 @@ def test_relative_paths_refer_to_the_prefix(fresh, run, tmp_path):
     assert asked.returncode == 1 and "q.pid is relative to the --prefix of its quarryd" in asked.stderr
     assert server.stop() == 0
     without = run(places.program("quarryd"), "-c", path)
-    assert without.wait() == 1 and '"q.pid" is no absolute path' in without.output()
+    assert without.wait() == 1 and '"q.pid" is not an absolute path' in without.output()
     nowhere = run(places.program("quarryd"), "-c", path, "-p", tmp_path / "none")
     assert nowhere.wait() == 2
 
@@ -239,7 +239,7 @@ def test_a_start_fails_if_no_child_can_be_started(open_folder, where):
                        group=NOBODY_ELSE, extra_groups=[], env={**os.environ, "NOTIFY_SOCKET": str(open_folder / "notify")},
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (most, most)))  # noqa: PLW1509
         assert done.returncode == 1
-        assert "[pool www] no child can be started: cannot make a process" in done.stderr
+        assert "[pool www] cannot start any child: cannot create a process" in done.stderr
         assert "ready:" not in (open_folder / "error.log").read_text()
         assert not (open_folder / "pid").exists() and not (open_folder / "pool.sock").exists()
         manager.setblocking(False)

@@ -78,7 +78,7 @@ def test_a_valid_configuration_starts(world):
 
 def test_invalid_listen_addresses(world):
     for listen, reason in ((world.folder / "none" / "pool.sock", "No such file"),
-                           (world.folder / "fresh.fossil", "it is not a socket"),
+                           (world.folder / "fresh.fossil", "is not a socket"),
                            ("192.0.2.77:9000", "192.0.2.77:9000")):
         world.set("www", listen=listen, listen__allowed_clients="192.0.2.77" if "192" in str(listen) else None)
         fails_alike(world, reason)
@@ -110,7 +110,7 @@ def test_pid_file_that_is_a_fifo(world):
     """Reading it would block forever, because nothing writes to it."""
     os.mkfifo(world.folder / "q.pid")
     world.set("global", pid=world.folder / "q.pid", control__socket="off")
-    fails_alike(world, f"the pid file {world.folder}/q.pid is no file")
+    fails_alike(world, f"the pid file {world.folder}/q.pid is not a regular file")
 
 
 def test_too_few_descriptors_for_the_first_children(world):
@@ -143,7 +143,7 @@ def test_a_working_folder_that_a_child_may_not_enter(world, name):
     world.set("www", user="nobody")
     world.set(name, chdir=inside)
     fails_alike(world, f"[{name}]: cannot change to the folder {inside}")
-    assert f"no child can be started: cannot change to the folder {inside}" in world.run("--daemonize").stderr
+    assert f"cannot start any child: cannot change to the folder {inside}" in world.run("--daemonize").stderr
     assert "ready" not in world.log()
 
 

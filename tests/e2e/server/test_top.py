@@ -191,7 +191,7 @@ def test_top_waits_for_a_master_that_restarts(watched, screen):  # noqa: F811
     top = screen(server.control)
     top.next_frame()
     server.stop()
-    wait_until(lambda: "quarryd does not run" in top.next_frame(), "the trouble")
+    wait_until(lambda: "quarryd is not running" in top.next_frame(), "the trouble")
     again = watched()
     wait_until(lambda: f"process {again.main.pid}," in top.next_frame(), "the new master")
     top.press("q")
@@ -231,11 +231,11 @@ def test_without_a_terminal_top_ends_with_its_reader_its_master_or_a_signal(watc
     left = Process(words, tmp_path / "left")
     wait_until(lambda: "POOL" in left.output(), "a frame")
     server.stop()
-    assert left.wait() == 1 and "quarryd does not run" in left.output()
+    assert left.wait() == 1 and "quarryd is not running" in left.output()
     with contextlib.suppress(FileNotFoundError):
         os.remove(tmp_path / "none")
     done = quarry("top", "--socket", tmp_path / "none")
-    assert done.returncode == 1 and done.stdout == "" and "there is no" in done.stderr
+    assert done.returncode == 1 and done.stdout == "" and "does not exist" in done.stderr
 
 
 @pytest.mark.parametrize("interval", ["0", "-1", "nan", "inf", "1h"])

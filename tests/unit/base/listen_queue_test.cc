@@ -2,19 +2,19 @@
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <string>
 #include <vector>
 
 #include "quarry/base/fd.h"
 #include "quarry/base/socket.h"
+#include "temporary_folder.h"
 
 using namespace quarry::base;
 
 namespace {
 
-/// Connects COUNT clients to LISTENER, whom nobody accepts.
+/// Connects COUNT clients to LISTENER, which are not accepted.
 std::vector<Fd> wait_at(const Fd& listener, int count) {
   const auto address = local_address(listener);
   REQUIRE(address);
@@ -42,9 +42,8 @@ void check_queue(const std::string& place) {
 }  // namespace
 
 TEST_CASE("the queue of a listening socket can be read without holding it") {
-  const std::string path = "/tmp/quarry-queue-" + std::to_string(::getpid());
-  check_queue(path);
-  ::unlink(path.c_str());
+  const TemporaryFolder folder;
+  check_queue((folder / "socket").string());
   check_queue("127.0.0.1:0");
   check_queue("[::1]:0");
 }

@@ -79,7 +79,7 @@ TEST_CASE("a long message is split into lines within the limit, and nothing is l
   for (int i = 0; i < 400; ++i) message += "ü\"" + std::to_string(i);
   for (const LogForm form : {LogForm::kText, LogForm::kJson}) {
     LogOptions options = to(LogTarget::kFile, form);
-    options.limit = kLeastLogLimit;
+    options.limit = kMinLogLimit;
     const auto lines = lines_of(options, message);
     CHECK(lines.size() > 3);
     std::string joined;

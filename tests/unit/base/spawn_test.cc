@@ -22,22 +22,25 @@ using namespace quarry::base;
 
 namespace {
 
-/// All that was written to PIPE.
-std::string text_of(Pipe& pipe) {
-  pipe.writing.reset();
-  std::string text;
-  std::array<char, 512> buffer{};
-  for (ssize_t size = 0; (size = ::read(pipe.reading.get(), buffer.data(), buffer.size())) > 0;) {
-    text.append(buffer.data(), static_cast<std::size_t>(size));
-  }
-  return text;
-}
+/// A program's standard streams: nothing to read, a pipe for its output, and no errors.
+struct Streams {
+  Pipe pipe = std::move(*make_pipe());
+  Fd nothing{::open("/dev/null", O_RDWR | O_CLOEXEC)};
 
-Pipe open_pipe() {
-  auto pipe = make_pipe();
-  REQUIRE(pipe);
-  return *std::move(pipe);
-}
+  std::vector<int> descriptors() const {
+    return {nothing.get(), pipe.writing.get(), nothing.get()};
+  }
+  /// Everything that was written to the pipe.
+  std::string text() {
+    pipe.writing.reset();
+    std::string text;
+    std::array<char, 512> buffer{};
+    for (ssize_t size = 0; (size = ::read(pipe.reading.get(), buffer.data(), buffer.size())) > 0;) {
+      text.append(buffer.data(), static_cast<std::size_t>(size));
+    }
+    return text;
+  }
+};
 
 int status_of(const Result<pid_t>& pid) {
   REQUIRE(pid);
@@ -55,44 +58,40 @@ Launch script(const std::string& text, std::vector<int> descriptors) {
 }  // namespace
 
 TEST_CASE("a program gets its arguments, environment and folder") {
-  Pipe pipe = open_pipe();
-  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  auto launch =
-      script("echo \"$1|$X|$HOME|$PWD\"; exit 7", {null.get(), pipe.writing.get(), null.get()});
+  Streams streams;
+  auto launch = script("echo \"$1|$X|$HOME|$PWD\"; exit 7", streams.descriptors());
   launch.folder = "/usr";
   const int status = status_of(spawn(launch));
   CHECK(WEXITSTATUS(status) == 7);
-  CHECK(text_of(pipe) == "a b|y z||/usr\n");
+  CHECK(streams.text() == "a b|y z||/usr\n");
 }
 
 TEST_CASE("a program gets exactly the given descriptors, whatever their numbers") {
-  Pipe pipe = open_pipe();
-  Pipe other = open_pipe();
-  const Fd inherited(::dup(pipe.reading.get()));  // without FD_CLOEXEC
-  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  Streams streams;
+  Streams other;
+  const Fd inherited(::dup(streams.pipe.reading.get()));  // without FD_CLOEXEC
   // Where it wants them, they are the other way round.
-  Fd third(::fcntl(other.writing.get(), F_DUPFD_CLOEXEC, 3));
+  Fd third(::fcntl(other.pipe.writing.get(), F_DUPFD_CLOEXEC, 3));
+  auto descriptors = streams.descriptors();
+  descriptors.push_back(third.get());
   const int status =
-      status_of(spawn(script("echo one; echo two >&3; ls /proc/self/fd | wc -l >&3",
-                             {null.get(), pipe.writing.get(), null.get(), third.get()})));
+      status_of(spawn(script("echo one; echo two >&3; ls /proc/self/fd | wc -l >&3", descriptors)));
   third.reset();
   CHECK(status == 0);
-  CHECK(text_of(pipe) == "one\n");
+  CHECK(streams.text() == "one\n");
   // ls has the folder open.
-  CHECK(text_of(other).find("two\n5\n") != std::string::npos);
+  CHECK(other.text().contains("two\n5\n"));
 }
 
 TEST_CASE("a program leads a group, and does not block or ignore signals") {
-  Pipe pipe = open_pipe();
-  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  Streams streams;
   sigset_t blocked;
   sigset_t before;
   ::sigemptyset(&blocked);
   ::sigaddset(&blocked, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &blocked, &before);
   const auto ignored = ::signal(SIGPIPE, SIG_IGN);
-  const auto pid =
-      spawn(script("kill -TERM 0; sleep 60", {null.get(), pipe.writing.get(), null.get()}));
+  const auto pid = spawn(script("kill -TERM 0; sleep 60", streams.descriptors()));
   ::signal(SIGPIPE, ignored);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   const int status = status_of(pid);
@@ -104,20 +103,19 @@ TEST_CASE("a program that does not exist") {
   const auto pid = spawn({.words = {"/no/such/program"}});
   REQUIRE_FALSE(pid);
   CHECK(pid.error().code == ErrorCode::kNotFound);
-  CHECK(pid.error().message.find("/no/such/program") != std::string::npos);
+  CHECK(pid.error().message.contains("/no/such/program"));
 }
 
 TEST_CASE("a program may stay in the caller's group and folder, and have another name") {
-  Pipe pipe = open_pipe();
-  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  Streams streams;
   const int status =
       status_of(spawn({.words = {"name", "-c", "echo $0 $PWD; cut -d' ' -f5 /proc/$$/stat"},
                        .program = "/bin/sh",
-                       .descriptors = {null.get(), pipe.writing.get(), null.get()},
+                       .descriptors = streams.descriptors(),
                        .folder = {},
                        .has_own_group = false}));
   CHECK(status == 0);
-  std::istringstream said(text_of(pipe));
+  std::istringstream said(streams.text());
   std::string name;
   std::string folder;
   pid_t group = 0;

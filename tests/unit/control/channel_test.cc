@@ -7,11 +7,19 @@
 
 using namespace quarry::control;
 
-TEST_CASE("a message arrives as it was sent, and an empty channel has none") {
-  auto ends = Channel::make_pair();
-  REQUIRE(ends);
-  auto& [master, child] = *ends;
+namespace {
+
+/// A channel's two ends.
+struct Ends {
+  std::pair<Channel, Channel> pair = std::move(*Channel::make_pair());
+  Channel& master = pair.first;
+  Channel& child = pair.second;
   Message message{};
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Ends, "a message arrives as it was sent, and an empty channel has none") {
   CHECK(master.receive(&message) == Received::kNothing);
   CHECK(child.send({Verb::kBackoffice, 17}));
   CHECK(child.send({Verb::kBackoffice}));
@@ -26,33 +34,24 @@ TEST_CASE("a message arrives as it was sent, and an empty channel has none") {
   CHECK(message.number == 60);
 }
 
-TEST_CASE("malformed messages are detected, whatever their length") {
-  auto ends = Channel::make_pair();
-  REQUIRE(ends);
-  auto& [master, child] = *ends;
+TEST_CASE_FIXTURE(Ends, "malformed messages are detected, whatever their length") {
   const std::string zeros(8, '\0');
   for (const std::string& bytes : {std::string("x"), zeros, std::string("\1\x63\0\0\0\0\0\0", 8),
                                    std::string("\1\1\1\0\0\0\0\0", 8), std::string(9000, 'x')}) {
     REQUIRE(::send(child.fd(), bytes.data(), bytes.size(), 0) ==
             static_cast<ssize_t>(bytes.size()));
-    Message message{};
     CHECK(master.receive(&message) == Received::kMalformed);
   }
 }
 
-TEST_CASE("a sender whose reader is slow drops the message and does not block") {
-  auto ends = Channel::make_pair();
-  REQUIRE(ends);
+TEST_CASE_FIXTURE(Ends, "a sender whose reader is slow drops the message and does not block") {
   bool dropped = false;
-  for (int i = 0; i < 100000 && !dropped; ++i) dropped = !ends->second.send({Verb::kBackoffice});
+  for (int i = 0; i < 100000 && !dropped; ++i) dropped = !child.send({Verb::kBackoffice});
   CHECK(dropped);
 }
 
-TEST_CASE("the end of the other side is noticed") {
-  auto ends = Channel::make_pair();
-  REQUIRE(ends);
-  ends->first.close();
-  Message message{};
-  CHECK(ends->second.receive(&message) == Received::kClosed);
-  CHECK_FALSE(ends->second.send({Verb::kBackoffice}));
+TEST_CASE_FIXTURE(Ends, "the end of the other side is noticed") {
+  master.close();
+  CHECK(child.receive(&message) == Received::kClosed);
+  CHECK_FALSE(child.send({Verb::kBackoffice}));
 }

@@ -17,13 +17,9 @@ using quarry::base::SocketAddress;
 
 namespace {
 
-/// A folder for a socket.
-class World {
- public:
-  SocketAddress address() const { return *SocketAddress::parse((folder_ / "socket").string()); }
-
- private:
-  TemporaryFolder folder_;
+struct World {
+  TemporaryFolder folder;
+  SocketAddress address = *SocketAddress::parse((folder / "socket").string());
 };
 
 }  // namespace
@@ -31,39 +27,32 @@ class World {
 TEST_CASE("a question is one of two lines, and nothing else is one") {
   for (const Question question : {Question::kStatus, Question::kFullStatus}) {
     CHECK(parse_question(text_of(question)) == question);
-    CHECK(text_of(question).size() < kMostQuestion);
+    CHECK(text_of(question).size() < kMaxQuestion);
   }
   for (const char* line : {"", " status", "status ", "STATUS", "status fuller", "stop"}) {
     CHECK_FALSE(parse_question(line));
   }
 }
 
-TEST_CASE("asking without a master fails, whether its socket exists or not") {
-  const World world;
-  const auto never = ask(world.address(), Question::kStatus);
-  REQUIRE_FALSE(never);
-  CHECK(never.error().code == ErrorCode::kNotFound);
-  { auto gone = quarry::base::listen_on(world.address()); }
-  const auto no_more = ask(world.address(), Question::kStatus);
+TEST_CASE_FIXTURE(World, "asking without a master fails, whether its socket exists or not") {
+  CHECK(ask(address, Question::kStatus).error().code == ErrorCode::kNotFound);
+  { auto gone = quarry::base::listen_on(address); }
+  const auto no_more = ask(address, Question::kStatus);
   REQUIRE_FALSE(no_more);
   CHECK(no_more.error().code == ErrorCode::kNotFound);
-  CHECK(no_more.error().message.find("any more") != std::string::npos);
+  CHECK(no_more.error().message.find("nothing listens") != std::string::npos);
 }
 
-TEST_CASE("a server that does not accept or answer causes a timeout") {
-  const World world;
-  const auto silent = quarry::base::listen_on(world.address(), {.backlog = 0});
+TEST_CASE_FIXTURE(World, "a server that does not accept or answer causes a timeout") {
+  const auto silent = quarry::base::listen_on(address, {.backlog = 0});
   REQUIRE(silent);
   for (int i = 0; i < 3; ++i) {
-    const auto answer = ask(world.address(), Question::kStatus, 50ms);
-    REQUIRE_FALSE(answer);
-    CHECK(answer.error().code == ErrorCode::kBusy);
+    CHECK(ask(address, Question::kStatus, 50ms).error().code == ErrorCode::kBusy);
   }
 }
 
-TEST_CASE("a truncated answer is requested once more") {
-  const World world;
-  const auto listener = quarry::base::listen_on(world.address());
+TEST_CASE_FIXTURE(World, "a truncated answer is requested once more") {
+  const auto listener = quarry::base::listen_on(address);
   REQUIRE(listener);
   ::fcntl(listener->get(), F_SETFL, 0);
   const timeval patience{60, 0};
@@ -74,7 +63,7 @@ TEST_CASE("a truncated answer is requested once more") {
       ::send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
     }
   });
-  const auto answer = ask(world.address(), Question::kStatus);
+  const auto answer = ask(address, Question::kStatus);
   server.join();
   REQUIRE(answer);
   CHECK(*answer == "whole\n");

@@ -80,48 +80,47 @@ bool is_open(const Fd& fd) {
 
 }  // namespace
 
-TEST_CASE("a question is answered, and then the connection is closed") {
-  ControlWorld world;
-  const Fd client = world.connect();
+TEST_CASE_FIXTURE(ControlWorld, "a question is answered, and then the connection is closed") {
+  const Fd client = connect();
   say(client, "status full\n");
-  world.run();
+  run();
   CHECK(heard(client) == "answer\n");
   CHECK_FALSE(is_open(client));
-  CHECK(world.asked() == std::vector{Question::kFullStatus});
+  CHECK(asked() == std::vector{Question::kFullStatus});
 }
 
-TEST_CASE("a question may arrive in pieces, and an incomplete one is not answered") {
-  ControlWorld world;
-  const Fd slow = world.connect();
-  const Fd half = world.connect();
+TEST_CASE_FIXTURE(ControlWorld,
+                  "a question may arrive in pieces, and an incomplete one is not answered") {
+  const Fd slow = connect();
+  const Fd half = connect();
   for (const std::string_view piece : {"st", "at", "us", "\n"}) {
-    world.run();
-    CHECK(world.asked().empty());
+    run();
+    CHECK(asked().empty());
     say(slow, piece);
   }
   say(half, "status");
-  world.run();
+  run();
   CHECK(heard(slow) == "answer\n");
   CHECK(is_open(half));
   ::shutdown(half.get(), SHUT_WR);
-  world.run();
+  run();
   CHECK(heard(half).empty());
   CHECK_FALSE(is_open(half));
-  CHECK(world.asked().size() == 1);
+  CHECK(asked().size() == 1);
 }
 
-TEST_CASE("input that is not a question is refused, no matter how long it is") {
-  ControlWorld world;
+TEST_CASE_FIXTURE(ControlWorld,
+                  "input that is not a question is refused, no matter how long it is") {
   for (const std::string& text :
        {std::string("stop\n"), std::string("\0\n", 2), std::string("\n"), std::string(10000, 'x'),
         "status" + std::string(60, ' ') + "\n"}) {
-    const Fd client = world.connect();
+    const Fd client = connect();
     say(client, text);
-    world.run();
+    run();
     CHECK(heard(client) == "{\"error\":\"no such question\"}\n");
     CHECK_FALSE(is_open(client));
   }
-  CHECK(world.asked().empty());
+  CHECK(asked().empty());
 }
 
 TEST_CASE("an answer larger than the socket's buffer arrives complete") {
@@ -148,7 +147,7 @@ TEST_CASE(
   say(reader, "status\n");
   world.run();
   std::vector<Fd> silent;
-  for (std::size_t i = 0; i + 1 < ControlServer::kMostClients; ++i) {
+  for (std::size_t i = 0; i + 1 < ControlServer::kMaxClients; ++i) {
     silent.push_back(world.connect());
   }
   world.run();

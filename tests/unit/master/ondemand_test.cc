@@ -1,7 +1,6 @@
-// The races of an ondemand pool, with children that the test holds at each step.
+// Races of an ondemand pool, with children that the test stops at each step.
 #include <semaphore.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -18,8 +17,8 @@ using quarry::base::SocketAddress;
 
 namespace {
 
-/// A child as a worker is: accepting, accept(), accepted, and a word to the master. False: there
-/// was no connection.
+/// Accepts a connection like a worker: accepting, accept(), accepted, and a message to the master.
+/// False: there was no connection.
 bool accept_one(ChildContext& child, Fd* connection) {
   child.slot.accepting();
   connection->reset(::accept4(child.listener, nullptr, nullptr, SOCK_CLOEXEC));
@@ -37,19 +36,18 @@ void await_one(ChildContext& child, Fd* connection) {
   }
 }
 
-/// An ondemand pool whose children do what RUN says.
-std::vector<Service> ondemand(const World& world, std::size_t max_children,
-                              std::function<int(ChildContext&)> run,
-                              std::chrono::seconds idle_timeout = 60s) {
-  Service service = world.service(max_children, std::move(run));
-  service.processes.manager = ProcessManager::kOndemand;
-  service.processes.process_idle_timeout = idle_timeout;
-  auto listener = Listener::open(*SocketAddress::parse(world.socket()));
-  REQUIRE(listener);
-  service.listener = std::move(*listener);
-  std::vector<Service> services;
-  services.push_back(std::move(service));
-  return services;
+/// Starts an ondemand pool whose children do RUN.
+void start(World& world, std::size_t max_children, const std::function<int(ChildContext&)>& run,
+           std::chrono::seconds idle_timeout = 60s) {
+  world.start([&] {
+    Service service = world.service(max_children, run);
+    service.processes.manager = ProcessManager::kOndemand;
+    service.processes.process_idle_timeout = idle_timeout;
+    auto listener = Listener::open(*SocketAddress::parse(world.socket()));
+    REQUIRE(listener);
+    service.listener = std::move(*listener);
+    return services(std::move(service));
+  });
 }
 
 Fd connect(const World& world) {
@@ -100,12 +98,10 @@ class Signal {
 
 TEST_CASE("a child is started for each connection, and none without") {
   World world;
-  world.start([&] {
-    return ondemand(world, 5, [&](ChildContext& child) {
-      Fd connection;
-      world.say(accept_one(child, &connection) ? 'g' : 'n');
-      return sleep_for_ever(child);
-    });
+  start(world, 5, [&](ChildContext& child) {
+    Fd connection;
+    world.say(accept_one(child, &connection) ? 'g' : 'n');
+    return sleep_for_ever(child);
   });
   const Fd connection = connect(world);
   CHECK(world.next().what == 'g');
@@ -114,11 +110,9 @@ TEST_CASE("a child is started for each connection, and none without") {
 
 TEST_CASE("while a child is about to call accept(), no other is started and the master is idle") {
   World world;
-  world.start([&] {
-    return ondemand(world, 5, [&](ChildContext& child) {
-      world.say('s');
-      return sleep_for_ever(child);  // before accepting(): neither idle nor in accept()
-    });
+  start(world, 5, [&](ChildContext& child) {
+    world.say('s');
+    return sleep_for_ever(child);  // before accepting(): neither idle nor in accept()
   });
   const Fd connection = connect(world);
   CHECK(world.next().what == 's');
@@ -130,16 +124,14 @@ TEST_CASE("while a child is about to call accept(), no other is started and the 
 
 TEST_CASE("a child stuck before accept() does not block the connection") {
   World world;
-  world.start([&] {
-    return ondemand(world, 2, [&](ChildContext& child) {
-      if (child.index == 0) {
-        world.say('s');
-        return sleep_for_ever(child);
-      }
-      Fd connection;
-      world.say(accept_one(child, &connection) ? 'g' : 'n');
+  start(world, 2, [&](ChildContext& child) {
+    if (child.index == 0) {
+      world.say('s');
       return sleep_for_ever(child);
-    });
+    }
+    Fd connection;
+    world.say(accept_one(child, &connection) ? 'g' : 'n');
+    return sleep_for_ever(child);
   });
   const Fd connection = connect(world);
   CHECK(world.next().what == 's');
@@ -150,29 +142,27 @@ TEST_CASE("a first accept() without a connection also makes the master watch the
   World world;
   const Signal sibling_is_here;
   const Signal connection_is_taken;
-  world.start([&] {
-    return ondemand(world, 5, [&](ChildContext& child) {
-      if (child.index == 1) {
-        sibling_is_here.give();
-        connection_is_taken.await();
-        Fd connection;
-        world.say(accept_one(child, &connection) ? 'g' : 'n');
-        // Stays out of accept() for good, and says so.
-        child.slot.accepted();
-        return sleep_for_ever(child);
-      }
-      Fd first;
-      await_one(child, &first);
-      world.say('g');
-      if (child.index > 0) return sleep_for_ever(child);
-      // The master is told, and starts the sibling for the second connection; it is taken here,
-      // too.
-      sibling_is_here.await();
-      Fd second(::accept4(child.listener, nullptr, nullptr, SOCK_CLOEXEC));
-      world.say('g');
-      connection_is_taken.give();
+  start(world, 5, [&](ChildContext& child) {
+    if (child.index == 1) {
+      sibling_is_here.give();
+      connection_is_taken.await();
+      Fd connection;
+      world.say(accept_one(child, &connection) ? 'g' : 'n');
+      // Stays out of accept() for good, and says so.
+      child.slot.accepted();
       return sleep_for_ever(child);
-    });
+    }
+    Fd first;
+    await_one(child, &first);
+    world.say('g');
+    if (child.index > 0) return sleep_for_ever(child);
+    // The master is notified and starts the sibling for the second connection, but this child takes
+    // it.
+    sibling_is_here.await();
+    Fd second(::accept4(child.listener, nullptr, nullptr, SOCK_CLOEXEC));
+    world.say('g');
+    connection_is_taken.give();
+    return sleep_for_ever(child);
   });
   const Fd first = connect(world);
   CHECK(world.next().what == 'g');
@@ -185,12 +175,10 @@ TEST_CASE("a first accept() without a connection also makes the master watch the
 
 TEST_CASE("a child that ends before accept() is replaced") {
   World world;
-  world.start([&] {
-    return ondemand(world, 5, [&](ChildContext& child) -> int {
-      world.say('s');
-      static_cast<void>(child);
-      return 0;
-    });
+  start(world, 5, [&](ChildContext& child) -> int {
+    world.say('s');
+    static_cast<void>(child);
+    return 0;
   });
   const Fd connection = connect(world);
   for (int i = 0; i < 3; ++i) CHECK(world.next().what == 's');
@@ -198,20 +186,18 @@ TEST_CASE("a child that ends before accept() is replaced") {
 
 TEST_CASE("an idle child takes the next connection, and no other is started") {
   World world;
-  world.start([&] {
-    return ondemand(world, 5, [&](ChildContext& child) {
-      for (;;) {
-        Fd connection;
-        if (accept_one(child, &connection)) {
-          world.say('g');
-          continue;
-        }
-        world.say('i');
-        pollfd wait{child.listener, POLLIN, 0};
-        ::poll(&wait, 1, -1);
+  start(world, 5, [&](ChildContext& child) {
+    for (;;) {
+      Fd connection;
+      if (accept_one(child, &connection)) {
+        world.say('g');
+        continue;
       }
-      return 0;
-    });
+      world.say('i');
+      pollfd wait{child.listener, POLLIN, 0};
+      ::poll(&wait, 1, -1);
+    }
+    return 0;
   });
   pid_t pid = 0;
   for (int i = 0; i < 20; ++i) {
@@ -226,17 +212,15 @@ TEST_CASE("an idle child takes the next connection, and no other is started") {
 
 TEST_CASE("with max_children busy, a connection waits until one is free") {
   World world;
-  world.start([&] {
-    return ondemand(world, 2, [&](ChildContext& child) {
-      for (;;) {
-        Fd connection;
-        await_one(child, &connection);
-        world.say('g');
-        char byte = 0;
-        [[maybe_unused]] const auto ignored = ::read(connection.get(), &byte, 1);
-      }
-      return 0;
-    });
+  start(world, 2, [&](ChildContext& child) {
+    for (;;) {
+      Fd connection;
+      await_one(child, &connection);
+      world.say('g');
+      char byte = 0;
+      [[maybe_unused]] const auto ignored = ::read(connection.get(), &byte, 1);
+    }
+    return 0;
   });
   Fd first = connect(world);
   CHECK(world.next().what == 'g');
@@ -252,19 +236,17 @@ TEST_CASE("with max_children busy, a connection waits until one is free") {
 
 TEST_CASE("a child idle for process_idle_timeout ends, and another is started when needed") {
   World world;
-  world.start([&] {
-    return ondemand(
-        world, 2,
-        [&](ChildContext& child) {
-          for (;;) {
-            Fd connection;
-            await_one(child, &connection);
-            world.say('g');
-          }
-          return 0;
-        },
-        1s);
-  });
+  start(
+      world, 2,
+      [&](ChildContext& child) {
+        for (;;) {
+          Fd connection;
+          await_one(child, &connection);
+          world.say('g');
+        }
+        return 0;
+      },
+      1s);
   const pid_t first = [&] {
     const Fd connection = connect(world);
     return world.next().pid;
@@ -274,25 +256,4 @@ TEST_CASE("a child idle for process_idle_timeout ends, and another is started wh
   const Word again = world.next();
   CHECK(again.what == 'g');
   CHECK(again.pid != first);
-}
-
-TEST_CASE("a pool without children that cannot start any retries later") {
-  World world;
-  world.start([&] {
-    return ondemand(world, 2, [&](ChildContext& child) {
-      Fd connection;
-      world.say(accept_one(child, &connection) ? 'g' : 'n');
-      return sleep_for_ever(child);
-    });
-  });
-  // Once it is there, nothing is opened any more but what a child needs.
-  REQUIRE(eventually([&] { return std::filesystem::exists(world.pid_file()); }));
-  rlimit before{};
-  REQUIRE(::prlimit(world.master(), RLIMIT_NOFILE, nullptr, &before) == 0);
-  const rlimit none{3, before.rlim_max};
-  REQUIRE(::prlimit(world.master(), RLIMIT_NOFILE, &none, nullptr) == 0);
-  const Fd connection = connect(world);
-  CHECK(world.is_silent(1500));
-  REQUIRE(::prlimit(world.master(), RLIMIT_NOFILE, &before, nullptr) == 0);
-  CHECK(world.next().what == 'g');
 }

@@ -1,21 +1,20 @@
-// A server as small as it can be, for the tests of services that are programs: a pool whose worker
-// asks for jobs, and a receiver that only one process may be. Jobs and receiver are this program,
-// called otherwise:
+// A minimal server for the tests of services that are programs: a pool whose worker requests jobs, and
+// a receiver of which only one process may run. Jobs and receiver are this program with other
+// arguments:
 //
 //   small-master FOLDER                the master
-//   small-master --receiver FOLDER     holds FOLDER/lock, and answers who connects to FOLDER/s; ends
-//                                      only when there is no FOLDER/hold
-//   small-master --job NUMBER FOLDER   below 100: ends at once, 13 with code 1, 14 by SIGSEGV, 60 to 69
-//                                      when they have paused until there is FOLDER/wake; 70 wants to
-//                                      run again in a second, and 71 asks for 7; 100 and
-//                                      more: when there is FOLDER/go; 200 and more: not by SIGTERM
-//                                      either
+//   small-master --receiver FOLDER     locks FOLDER/lock and answers connections to FOLDER/s; ends only
+//                                      if FOLDER/hold does not exist
+//   small-master --job NUMBER FOLDER   below 100: ends immediately, 13 with code 1, 14 by SIGSEGV;
+//                                      60 to 69 pause until FOLDER/wake exists; 70 asks to run again
+//                                      in a second, and 71 requests 7; from 100: ends when FOLDER/go
+//                                      exists; from 200: ignores SIGTERM
 //
-// Where there is FOLDER/itself, the master asks for 70 and 72 by itself as it begins, and for 70, 72
-// and 73 each hour.
+// If FOLDER/itself exists, the master itself requests 70 and 72 at startup, and 70, 72 and 73 every
+// hour.
 //
-// FOLDER has two FIFOs: from `asks` the worker reads the numbers, a byte each, that it asks for;
-// into `words` each process writes what it does, LETTER NUMBER PID in a line. FOLDER/receiver is the
+// FOLDER has two FIFOs: from `asks` the worker reads the numbers to request, a byte each; to `words`
+// each process writes what it does, one line "LETTER NUMBER PID" each. FOLDER/receiver is the
 // receiver's program, FOLDER/log the log.
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -44,7 +43,7 @@ volatile sig_atomic_t is_over = 0;
 
 void say(char what, int number = 0) {
   const std::string word = fmt::format("{} {} {}\n", what, number, ::getpid());
-  // Without waiting: the test may be over.
+  // Non-blocking, because the test may be over.
   const base::Fd words(::open((folder + "/words").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   if (::write(words.get(), word.data(), word.size()) < 0) ::_exit(1);
 }
@@ -66,8 +65,8 @@ bool has_listener() {
          ::getsockopt(3, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) == 0 && is_listening == 1;
 }
 
-/// Whether this program has nothing of the master's but what it was promised: no descriptor beyond
-/// LAST, and no signal held back.
+/// Whether this program inherited only what is documented: no descriptor beyond LAST, and no blocked
+/// signal.
 bool is_clean(int last) {
   sigset_t held;
   ::sigprocmask(SIG_SETMASK, nullptr, &held);
@@ -115,7 +114,7 @@ int work(ChildContext& child) {
   return 0;
 }
 
-/// As a job does that has to wait for its time.
+/// Pauses like a job that has to wait.
 void pause(const control::Channel& channel, int number) {
   channel.send({control::Verb::kPause});
   say('p', number);
@@ -132,7 +131,7 @@ std::optional<Program> program_for(const std::string& from, std::uint32_t number
   return Program{"/proc/self/exe", {"small-master", "--job", std::to_string(number), folder}};
 }
 
-int run_master(int argc, char** argv) {
+int begin_master(int argc, char** argv) {
   base::LogOptions log{.target = base::LogTarget::kFile, .path = folder + "/log"};
   log.level = base::LogLevel::kAlert;
   if (!base::open_log(log)) return 1;
@@ -158,7 +157,7 @@ int run_master(int argc, char** argv) {
   services[1].on_request = OnRequest{.verb = control::Verb::kBackoffice,
                                      .program_for = program_for,
                                      .from = {"pool test", "jobs"},
-                                     .most_paused = 3};
+                                     .max_paused = 3};
   if (::access((folder + "/itself").c_str(), F_OK) == 0) {
     constexpr std::chrono::hours kLong{1};
     services[1].on_request->of_itself = {{.number = 70, .every = kLong, .at_start = true},
@@ -184,7 +183,7 @@ int run_master(int argc, char** argv) {
   global.pid_file = folder + "/pid";
   global.emergency_restart_threshold = 2;
   global.emergency_restart_interval = std::chrono::seconds(60);
-  return Master(global, std::move(services), std::move(reload)).run() ? 0 : 1;
+  return quarry::master::run_master(global, std::move(services), std::move(reload)) ? 0 : 1;
 }
 
 }  // namespace
@@ -195,7 +194,7 @@ int main(int argc, char** argv) {
   if (words.back() == "--test") return 0;
   folder = words.back();
   if (words.front() == "--receiver") return receive();
-  if (words.front() != "--job") return run_master(argc, argv);
+  if (words.front() != "--job") return begin_master(argc, argv);
   const int number = std::stoi(words.at(1));
   if (number >= 200) ::signal(SIGTERM, SIG_IGN);
   const auto channel = control::Channel::of_standard_input();

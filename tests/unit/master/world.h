@@ -2,13 +2,11 @@
 #pragma once
 
 #include <doctest/doctest.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
 
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -18,6 +16,7 @@
 
 #include "eventually.h"
 #include "quarry/base/log.h"
+#include "quarry/base/pipe.h"
 #include "quarry/master/master.h"
 #include "temporary_folder.h"
 
@@ -35,10 +34,10 @@ struct Word {
 class World {
  public:
   World() {
-    std::array<int, 2> ends{};
-    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
-    read_.reset(ends[0]);
-    write_.reset(ends[1]);
+    auto pipe = base::make_pipe();
+    REQUIRE(pipe);
+    read_ = std::move(pipe->reading);
+    write_ = std::move(pipe->writing);
   }
   ~World() {
     if (master_ > 0) ::kill(master_, SIGKILL);
@@ -62,6 +61,10 @@ class World {
     return result;
   }
 
+  /// Starts a master with SERVICES.
+  void start(std::vector<Service> services, std::chrono::seconds control_timeout = 10s) {
+    start([&] { return std::move(services); }, control_timeout);
+  }
   /// Starts a master with the services that MAKE, called in the master's process, returns.
   void start(const std::function<std::vector<Service>()>& make,
              std::chrono::seconds control_timeout = 10s) {
@@ -75,12 +78,7 @@ class World {
     GlobalConfig global;
     global.pid_file = pid_file();
     global.process_control_timeout = control_timeout;
-    int code = 1;
-    {
-      Master master(global, make());
-      code = master.run() ? 0 : 1;
-    }
-    ::_exit(code);
+    ::_exit(run_master(global, make()) ? 0 : 1);
   }
 
   /// The next word; its letter is 0 if all writers of the pipe have ended.
@@ -98,6 +96,11 @@ class World {
   }
   pid_t master() const { return master_; }
   void signal_master(int number) const { ::kill(master_, number); }
+  /// Whether the master ends successfully when it gets the signal NUMBER.
+  bool ends_on(int number) {
+    signal_master(number);
+    return wait_for_end() == 0;
+  }
   /// Waits for the master to end and returns its exit status.
   int wait_for_end() {
     int status = -1;
@@ -112,6 +115,13 @@ class World {
   base::Fd write_;
   pid_t master_ = -1;
 };
+
+template <typename... Each>
+std::vector<Service> services(Each... each) {
+  std::vector<Service> all;
+  (all.push_back(std::move(each)), ...);
+  return all;
+}
 
 inline int sleep_for_ever(ChildContext&) {
   for (;;) ::pause();

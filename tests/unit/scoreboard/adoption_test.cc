@@ -1,4 +1,4 @@
-// A board that another program goes on with, which is told by a third what it is like.
+// Adoption of a board by the next master, which knows its layout from the previous one.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -40,25 +40,22 @@ PoolState adopted_state() {
 }
 
 void fill(const Board& board, int byte) {
-  void* raw = ::mmap(nullptr, size_of(board), PROT_READ | PROT_WRITE, MAP_SHARED, board.fd(), 0);
-  REQUIRE(raw != MAP_FAILED);
-  std::memset(raw, byte, size_of(board));
-  ::munmap(raw, size_of(board));
+  std::memset(map_for_writing(board.fd(), size_of(board))->get(), byte, size_of(board));
 }
 
 }  // namespace
 
 TEST_CASE("an adopted board shows what its writers write") {
   Board board = some_board();
-  Slot elder = board.slot(1);
-  elder.child_started();
+  Slot old = board.slot(1);
+  old.child_started();
   auto adopted = Board::adopt(again(board), board.layout(), "pool www");
   REQUIRE(adopted);
   CHECK(adopted->slot_count() == 3);
   CHECK(adopted->pool() == "pool www");
   CHECK(adopted->layout() == board.layout());
-  elder.accepted();
-  elder.info({.method = "POST", .uri = "/xfer"});
+  old.accepted();
+  old.info({.method = "POST", .uri = "/xfer"});
   adopted->publish(adopted_state());
   CHECK(adopted->read(1).state.uri.view() == "/xfer");
   const auto view = adopted->read_only();
@@ -69,7 +66,7 @@ TEST_CASE("an adopted board shows what its writers write") {
   CHECK(snapshot.totals.accepted == 11);
 }
 
-TEST_CASE("a corrupt board, including its header, can be adopted") {
+TEST_CASE("a corrupt board can be adopted") {
   for (const int byte : {0x00, 0x01, 0xA5, 0xFF}) {
     Board board = some_board();
     const BoardLayout layout = board.layout();
@@ -84,7 +81,6 @@ TEST_CASE("a corrupt board, including its header, can be adopted") {
     adopted->slot(0).child_started();
     CHECK(adopted->read(0).state.pid == static_cast<std::uint32_t>(::getpid()));
     CHECK(take_snapshot(*adopted, {}).totals.accepted == 10);
-    CHECK(Board::map(adopted->fd()));
   }
 }
 
@@ -122,18 +118,4 @@ TEST_CASE("a board without slots keeps a pool's figures") {
   REQUIRE(adopted);
   CHECK(adopted->slot_count() == 0);
   CHECK(adopted->read_pool().state.past.requests == 10);
-}
-
-TEST_CASE("slots that were taken are not allocated") {
-  SlotAllocator slots(4);
-  slots.take(0);
-  slots.take(2);
-  CHECK(slots.free_count() == 2);
-  CHECK_FALSE(slots.is_free(2));
-  CHECK_FALSE(slots.is_free(4));
-  CHECK(slots.allocate() == 1);
-  CHECK(slots.allocate() == 3);
-  CHECK_FALSE(slots.allocate());
-  slots.free(2);
-  CHECK(slots.allocate() == 2);
 }

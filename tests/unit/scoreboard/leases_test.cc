@@ -1,14 +1,12 @@
 #include "quarry/scoreboard/leases.h"
 
 #include <doctest/doctest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <memory>
 #include <thread>
 
 #include "eventually.h"
+#include "forked.h"
 #include "quarry/scoreboard/scoreboard.h"
 
 using namespace quarry::scoreboard;
@@ -16,8 +14,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-Board new_board() {
-  auto board = Board::create("holds", 2);
+Board board_of_test() {
+  auto board = Board::create("leases", 2);
   REQUIRE(board);
   return std::move(*board);
 }
@@ -25,7 +23,7 @@ Board new_board() {
 }  // namespace
 
 TEST_CASE("a lease is exclusive until it is released") {
-  const Board board = new_board();
+  const Board board = board_of_test();
   Leases one = board.leases();
   Leases other = board.leases();
   CHECK_FALSE(other.is_held(7));
@@ -40,22 +38,17 @@ TEST_CASE("a lease is exclusive until it is released") {
 }
 
 TEST_CASE("the lease of a dead process ends at its deadline") {
-  const Board board = new_board();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const bool is_had = static_cast<bool>(board.leases().take(7, milliseconds(300)));
-    if (is_had) ::raise(SIGKILL);
-    ::_exit(1);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  REQUIRE(WIFSIGNALED(status));
+  const Board board = board_of_test();
+  const pid_t child = start_child([&] {
+    if (board.leases().take(7, milliseconds(300))) ::raise(SIGKILL);
+  });
+  REQUIRE(WIFSIGNALED(status_of(child)));
   CHECK(eventually([&] { return !board.leases().is_held(7); }));
   CHECK(board.leases().take(7, milliseconds(300)));
 }
 
 TEST_CASE("releasing an expired lease does not affect its new holder") {
-  const Board board = new_board();
+  const Board board = board_of_test();
   Leases leases = board.leases();
   const Lease late = leases.take(7, milliseconds(1));
   REQUIRE(late);
@@ -76,7 +69,7 @@ TEST_CASE("in corrupt memory, no lease lasts longer than the maximum") {
 }
 
 TEST_CASE("of many concurrent attempts, one gets the lease") {
-  const Board board = new_board();
+  const Board board = board_of_test();
   std::atomic<int> had = 0;
   {
     std::vector<std::jthread> threads;

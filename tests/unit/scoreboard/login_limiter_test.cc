@@ -59,53 +59,51 @@ struct Pool {
 
 }  // namespace
 
-TEST_CASE("a flood of names and networks buys no guess, and known pairs still log in" *
-          doctest::test_suite("long")) {
-  Pool pool;
-  CHECK(pool.lets_in("owner", kHome));
-  CHECK(pool.checked_of(10, "owner", kHome) == 5);
-  CHECK(pool.checked_of(100, "victim") == 15);
-  for (int i = 0; i < 100; ++i) pool.guess(fmt::format("name{}", i), kAway);
-  CHECK(pool.checked_of(1, "one-more", kAway) == 0);
-  CHECK(pool.lets_in("member", kHome));
+TEST_CASE_FIXTURE(Pool,
+                  "a flood of names and networks buys no guess, and known pairs still log in" *
+                      doctest::test_suite("long")) {
+  CHECK(lets_in("owner", kHome));
+  CHECK(checked_of(10, "owner", kHome) == 5);
+  CHECK(checked_of(100, "victim") == 15);
+  for (int i = 0; i < 100; ++i) guess(fmt::format("name{}", i), kAway);
+  CHECK(checked_of(1, "one-more", kAway) == 0);
+  CHECK(lets_in("member", kHome));
 
   for (int i = 0; i < 1'000'000; ++i) {
-    pool.guess(fmt::format("flood{}", i), pool.new_network());
-    if (i % 2500 == 0) ++pool.now;
+    guess(fmt::format("flood{}", i), new_network());
+    if (i % 2500 == 0) ++now;
   }
-  CHECK(pool.checked > 1'000'000);
+  CHECK(checked > 1'000'000);
   // 50 s have passed: two tokens of the user and five of the address are back, and one attempt
   // of the pair.
-  CHECK(pool.checked_of(100, "victim") == 2);
-  CHECK(pool.checked_of(10, "owner", kHome) == 1);
-  std::size_t before = pool.checked;
-  for (int i = 0; i < 100; ++i) pool.guess(fmt::format("more{}", i), kAway);
-  CHECK(pool.checked - before == 5);
-  CHECK(pool.lets_in("member", kHome));
-  CHECK(pool.lets_in("stranger", "203.0.114.1"));
+  CHECK(checked_of(100, "victim") == 2);
+  CHECK(checked_of(10, "owner", kHome) == 1);
+  std::size_t before = checked;
+  for (int i = 0; i < 100; ++i) guess(fmt::format("more{}", i), kAway);
+  CHECK(checked - before == 5);
+  CHECK(lets_in("member", kHome));
+  CHECK(lets_in("stranger", "203.0.114.1"));
 }
 
-TEST_CASE("names that do not exist get the same replies as users") {
-  Pool pool;
-  CHECK(pool.lets_in("owner", kHome));
+TEST_CASE_FIXTURE(Pool, "names that do not exist get the same replies as users") {
+  CHECK(lets_in("owner", kHome));
   for (int i = 0; i < 200; ++i) {
-    const std::string network = pool.new_network();
-    CHECK(pool.guess("owner", network) == pool.guess("nobody-has-this", network));
-    ++pool.now;
+    const std::string network = new_network();
+    CHECK(guess("owner", network) == guess("nobody-has-this", network));
+    ++now;
   }
 }
 
-TEST_CASE("guesses at one user from ever new networks are limited") {
-  Pool pool;
-  CHECK(pool.lets_in("owner", kHome));
+TEST_CASE_FIXTURE(Pool, "guesses at one user from ever new networks are limited") {
+  CHECK(lets_in("owner", kHome));
   for (int second = 0; second < 600; ++second) {
-    pool.checked_of(50, "owner");
-    pool.now += kTicksPerSecond;
-    CHECK(pool.lets_in("owner", kHome));
+    checked_of(50, "owner");
+    now += kTicksPerSecond;
+    CHECK(lets_in("owner", kHome));
   }
   // Of 30,000: the tokens, and one more in 20 s.
-  CHECK(pool.checked >= 15);
-  CHECK(pool.checked <= 15 + 600 / 20);
+  CHECK(checked >= 15);
+  CHECK(checked <= 15 + 600 / 20);
 }
 
 TEST_CASE("the right password gets in from a new address while others guess") {
@@ -126,120 +124,113 @@ TEST_CASE("the right password gets in from a new address while others guess") {
   }
 }
 
-TEST_CASE("one address that guesses at one user does not slow him elsewhere") {
-  Pool pool;
+TEST_CASE_FIXTURE(Pool, "one address that guesses at one user does not delay that user elsewhere") {
   for (int second = 0; second < 3600; ++second) {
-    pool.guess("owner", "198.51.100.1");
-    pool.now += kTicksPerSecond;
+    guess("owner", "198.51.100.1");
+    now += kTicksPerSecond;
   }
-  CHECK(pool.checked < 5 + 6 + 60 + 5);
-  CHECK(pool.lets_in("owner", kAway));
+  CHECK(checked < 5 + 6 + 60 + 5);
+  CHECK(lets_in("owner", kAway));
 }
 
-TEST_CASE("an address that guesses at many users has to wait, but not a user known there") {
-  Pool pool;
-  CHECK(pool.lets_in("owner", kHome));
-  for (int i = 0; i < 1000; ++i) pool.guess(fmt::format("user{}", i), kHome);
-  CHECK(pool.checked == 30);
-  CHECK_FALSE(pool.lets_in("other", kHome));
-  CHECK(pool.lets_in("owner", kHome));
-  pool.now += 10 * kTicksPerSecond;
-  CHECK(pool.lets_in("other", kHome));
+TEST_CASE_FIXTURE(Pool,
+                  "an address that guesses at many users has to wait, but not a user known there") {
+  CHECK(lets_in("owner", kHome));
+  for (int i = 0; i < 1000; ++i) guess(fmt::format("user{}", i), kHome);
+  CHECK(checked == 30);
+  CHECK_FALSE(lets_in("other", kHome));
+  CHECK(lets_in("owner", kHome));
+  now += 10 * kTicksPerSecond;
+  CHECK(lets_in("other", kHome));
 }
 
-TEST_CASE("a right login of one's own does not pay for guesses at others") {
-  Pool pool;
+TEST_CASE_FIXTURE(Pool, "a right login of one's own does not pay for guesses at others") {
   for (int i = 0; i < 1000; ++i) {
-    CHECK(pool.lets_in("attacker", kHome));
-    pool.guess(fmt::format("user{}", i % 7), kHome);
-    pool.guess("victim", kHome);
+    CHECK(lets_in("attacker", kHome));
+    guess(fmt::format("user{}", i % 7), kHome);
+    guess("victim", kHome);
   }
-  CHECK(pool.checked == 30);
+  CHECK(checked == 30);
 }
 
-TEST_CASE("simultaneous logins of one user do not delay each other") {
-  Pool pool;
-  std::vector<LoginLimiter::Attempt> attempts(
-      50, pool.limiter.attempt_of("repository", "owner", kHome));
-  for (auto& each : attempts) CHECK(pool.limiter.wait(each, pool.now).count() == 0);
-  for (auto& each : attempts) pool.limiter.succeeded(each, pool.now);
-  for (auto& each : attempts) CHECK(pool.limiter.wait(each, pool.now).count() == 0);
+TEST_CASE_FIXTURE(Pool, "simultaneous logins of one user do not delay each other") {
+  std::vector<LoginLimiter::Attempt> attempts(50, limiter.attempt_of("repository", "owner", kHome));
+  for (auto& each : attempts) CHECK(limiter.wait(each, now).count() == 0);
+  for (auto& each : attempts) limiter.succeeded(each, now);
+  for (auto& each : attempts) CHECK(limiter.wait(each, now).count() == 0);
 }
 
-TEST_CASE("simultaneous guesses count one by one when the free failures are used up") {
-  Pool pool;
-  CHECK(pool.checked_of(5, "owner", kHome) == 5);
-  pool.now += kTicksPerSecond;
+TEST_CASE_FIXTURE(Pool,
+                  "simultaneous guesses count one by one when the free failures are used up") {
+  CHECK(checked_of(5, "owner", kHome) == 5);
+  now += kTicksPerSecond;
   std::size_t passed = 0;
-  LoginLimiter::Attempt attempt = pool.limiter.attempt_of("repository", "owner", kHome);
+  LoginLimiter::Attempt attempt = limiter.attempt_of("repository", "owner", kHome);
   for (int i = 0; i < 50; ++i) {
-    if (pool.limiter.wait(attempt, pool.now).count() == 0) ++passed;
+    if (limiter.wait(attempt, now).count() == 0) ++passed;
   }
   CHECK(passed == 1);
 }
 
-TEST_CASE("an attempt with an unknown result does not count") {
-  Pool pool;
-  CHECK(pool.checked_of(5, "owner", kHome) == 5);
+TEST_CASE_FIXTURE(Pool, "an attempt with an unknown result does not count") {
+  CHECK(checked_of(5, "owner", kHome) == 5);
   const auto try_unchecked = [&](std::string_view address) {
-    LoginLimiter::Attempt attempt = pool.limiter.attempt_of("repository", "owner", address);
-    const seconds wait = pool.limiter.wait(attempt, pool.now);
-    if (wait.count() == 0) pool.limiter.unchecked(attempt, pool.now);
+    LoginLimiter::Attempt attempt = limiter.attempt_of("repository", "owner", address);
+    const seconds wait = limiter.wait(attempt, now);
+    if (wait.count() == 0) limiter.unchecked(attempt, now);
     return wait.count();
   };
   CHECK(try_unchecked(kHome) == 1);
-  pool.now += kTicksPerSecond;
+  now += kTicksPerSecond;
   for (int i = 0; i < 100; ++i) CHECK(try_unchecked(kHome) == 0);
   // Nor does it make the pair known, or clear its failures.
-  CHECK(pool.guess("owner", kHome).count() == 0);
+  CHECK(guess("owner", kHome).count() == 0);
   CHECK(try_unchecked(kHome) == 2);
   for (int i = 0; i < 100; ++i) CHECK(try_unchecked(kAway) == 0);
-  CHECK(pool.guess("owner", kAway).count() == 0);
+  CHECK(guess("owner", kAway).count() == 0);
 }
 
-TEST_CASE("the wait of a pair doubles, and its failures expire long before its success") {
-  Pool pool;
-  CHECK(pool.checked_of(5, "owner", kHome) == 5);
+TEST_CASE_FIXTURE(Pool,
+                  "the wait of a pair doubles, and its failures expire long before its success") {
+  CHECK(checked_of(5, "owner", kHome) == 5);
   for (const int pause : {1, 2, 4, 8}) {
-    CHECK(pool.guess("owner", kHome) == seconds(pause));
-    pool.now += static_cast<Tick>(pause) * kTicksPerSecond;
-    CHECK(pool.guess("owner", kHome) == seconds(0));
+    CHECK(guess("owner", kHome) == seconds(pause));
+    now += static_cast<Tick>(pause) * kTicksPerSecond;
+    CHECK(guess("owner", kHome) == seconds(0));
   }
-  pool.now += 10 * kMinute;
-  CHECK(pool.checked_of(10, "owner", kHome) == 5);
-  pool.now += kMinute;
-  CHECK(pool.lets_in("owner", kHome));
+  now += 10 * kMinute;
+  CHECK(checked_of(10, "owner", kHome) == 5);
+  now += kMinute;
+  CHECK(lets_in("owner", kHome));
   for (const int days : {20, 20}) {
-    pool.now += static_cast<Tick>(days * 24 * 60) * kMinute;
-    pool.checked_of(1000, "owner");
-    CHECK(pool.lets_in("owner", kHome));
+    now += static_cast<Tick>(days * 24 * 60) * kMinute;
+    checked_of(1000, "owner");
+    CHECK(lets_in("owner", kHome));
   }
-  pool.now += 31U * 24 * 60 * kMinute;
-  pool.checked_of(1000, "owner");
-  CHECK(pool.checked_of(10, "owner", kHome) == 1);
+  now += 31U * 24 * 60 * kMinute;
+  checked_of(1000, "owner");
+  CHECK(checked_of(10, "owner", kHome) == 1);
 }
 
-TEST_CASE("logins of one user from everywhere evict only his own pairs") {
-  Pool pool;
-  CHECK(pool.lets_in("owner", kHome));
-  for (int i = 0; i < 10'000; ++i) CHECK(pool.lets_in("member", pool.new_network()));
-  CHECK(pool.checked_of(100, "owner") == 15);
-  CHECK(pool.lets_in("owner", kHome));
+TEST_CASE_FIXTURE(Pool, "logins of one user from everywhere evict only that user's pairs") {
+  CHECK(lets_in("owner", kHome));
+  for (int i = 0; i < 10'000; ++i) CHECK(lets_in("member", new_network()));
+  CHECK(checked_of(100, "owner") == 15);
+  CHECK(lets_in("owner", kHome));
 }
 
-TEST_CASE("with random bytes in the memory, a login waits for a limited time") {
-  Pool pool;
+TEST_CASE_FIXTURE(Pool, "with random bytes in the memory, a login waits for a limited time") {
   std::mt19937_64 random(7);
-  auto* const words = reinterpret_cast<std::uint64_t*>(pool.memory.get());
+  auto* const words = reinterpret_cast<std::uint64_t*>(memory.get());
   for (std::size_t i = 0; i < sizeof(LoginMemory) / sizeof *words; ++i) words[i] = random();
   for (int i = 0; i < 200; ++i) {
     const std::string user = fmt::format("user{}", i);
     for (int tries = 0;; ++tries) {
       REQUIRE(tries < 10);
-      const seconds wait = pool.attempt(user, kHome, true);
+      const seconds wait = attempt(user, kHome, true);
       if (wait.count() == 0) break;
       REQUIRE(wait <= seconds(1200));
-      pool.now += static_cast<Tick>(wait.count()) * kTicksPerSecond;
+      now += static_cast<Tick>(wait.count()) * kTicksPerSecond;
     }
   }
 }

@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
 #include <string>
+
+#include "forked.h"
 
 using namespace quarry::scoreboard;
 
@@ -26,17 +26,9 @@ std::shared_ptr<RefusalTally> some_tally(Refuser by = Refuser::kFront) {
   return *tally;
 }
 
-/// Done by a child, which ends.
-template <typename What>
-void in_refusing_child(What what) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    what();
-    ::_exit(0);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  REQUIRE(WIFEXITED(status));
+template <typename Work>
+void in_refusing_child(Work work) {
+  REQUIRE(status_of(start_child(work)) == 0);
 }
 
 }  // namespace
@@ -78,10 +70,10 @@ TEST_CASE("a flood of one reason keeps the others, and a flood of all keeps thos
   REQUIRE(tally->read().size() == 2);
   CHECK(tally->read()[0].times == 10'000);
   CHECK(tally->read()[1].text.view() == "seldom");
-  for (std::uint32_t i = 0; i < 2 * RefusalTally::kMostReasons; ++i) {
+  for (std::uint32_t i = 0; i < 2 * RefusalTally::kMaxReasons; ++i) {
     tally->note(refusal_of(i, "flood"));
   }
-  CHECK(tally->read().size() == RefusalTally::kMostReasons);
+  CHECK(tally->read().size() == RefusalTally::kMaxReasons);
   std::vector<Refusal> own(20, refusal_of(415, "not taken"));
   for (Refusal& each : own) each.at = 1;
   const auto recent = recent_refusals(own, {tally});
@@ -110,13 +102,13 @@ TEST_CASE("only the noting child can write") {
 
 TEST_CASE("implausible entries are not listed") {
   const auto tally = some_tally();
-  const auto size = sizeof(Refusal) + sizeof(std::uint64_t);
-  void* const raw = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, tally->fd(), 0);
-  REQUIRE(raw != MAP_FAILED);
+  const auto memory = map_for_writing(tally->fd(), sizeof(Refusal) + sizeof(std::uint64_t));
+  REQUIRE(memory);
   REQUIRE(tally->begin());
   tally->note(refusal_of(400, "no"));
   REQUIRE(tally->read().size() == 1);
-  auto* const words = static_cast<std::uint64_t*>(raw);
+  CHECK(::ftruncate(tally->fd(), 0) != 0);
+  auto* const words = static_cast<std::uint64_t*>(memory->get());
   SUBCASE("in an update that never ends") {
     words[0] |= 1U;
   }
@@ -129,12 +121,5 @@ TEST_CASE("implausible entries are not listed") {
   SUBCASE("by another") {
     words[2] = 400 | (std::uint64_t{2} << 32);
   }
-  CHECK(tally->read().empty());
-  ::munmap(raw, size);
-}
-
-TEST_CASE("the memory cannot be shrunk") {
-  const auto tally = some_tally();
-  CHECK(::ftruncate(tally->fd(), 0) != 0);
   CHECK(tally->read().empty());
 }

@@ -1,18 +1,15 @@
 #include "quarry/scoreboard/scoreboard.h"
 
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#include <csignal>
 
 #include <cstring>
 #include <numeric>
 #include <string>
 
+#include "forked.h"
+
 using namespace quarry::scoreboard;
-using quarry::base::Fd;
 
 namespace {
 
@@ -24,36 +21,36 @@ void write_pair(Slot& slot, int value) {
 
 /// A child that updates slot 0 as fast as it can until it is killed.
 pid_t start_busy_writer(Board& board) {
-  const pid_t pid = ::fork();
-  if (pid != 0) return pid;
-  Slot slot = board.slot(0);
-  slot.child_started();
-  for (int value = 0;; ++value) write_pair(slot, value);
+  return start_child([&] {
+    Slot slot = board.slot(0);
+    slot.child_started();
+    for (int value = 0;; ++value) write_pair(slot, value);
+  });
 }
 
-void kill_and_reap(pid_t pid) {
-  ::kill(pid, SIGKILL);
-  int status = 0;
-  REQUIRE(::waitpid(pid, &status, 0) == pid);
+/// The board of a pool called "www".
+Board new_board(std::size_t slots) {
+  auto board = Board::create("www", slots);
+  REQUIRE(board);
+  return std::move(*board);
 }
 
 }  // namespace
 
 TEST_CASE("a reader sees each stage with its request") {
-  auto board = Board::create("www", 2);
-  REQUIRE(board);
-  CHECK(board->pool() == "www");
-  Slot slot = board->slot(1);
+  Board board = new_board(2);
+  CHECK(board.pool() == "www");
+  Slot slot = board.slot(1);
   slot.child_started();
-  CHECK(board->read(1).state.pid == static_cast<std::uint32_t>(::getpid()));
+  CHECK(board.read(1).state.pid == static_cast<std::uint32_t>(::getpid()));
   slot.accepting();
-  CHECK(board->read(1).state.stage == Stage::kAccepting);
+  CHECK(board.read(1).state.stage == Stage::kAccepting);
   slot.accepted();
   slot.reading_headers();
-  CHECK(board->read(1).state.stage == Stage::kReadingHeaders);
+  CHECK(board.read(1).state.stage == Stage::kReadingHeaders);
   slot.info({"POST", "/project/xfer", 1234});
   slot.executing("project");
-  const SlotState executing = board->read(1).state;
+  const SlotState executing = board.read(1).state;
   CHECK(executing.stage == Stage::kExecuting);
   CHECK(executing.method.view() == "POST");
   CHECK(executing.uri.view() == "/project/xfer");
@@ -61,155 +58,137 @@ TEST_CASE("a reader sees each stage with its request") {
   CHECK(executing.content_length == 1234);
   slot.end({.user = "ann", .operation = "push"});
   slot.finished();
-  const SlotState finished = board->read(1).state;
+  const SlotState finished = board.read(1).state;
   CHECK(finished.user.view() == "ann");
   CHECK(finished.operation.view() == "push");
   CHECK(finished.requests == 1);
   slot.accepted();
-  CHECK(board->read(1).state.user.view().empty());
-  CHECK(board->read(0).state.stage == Stage::kNone);
+  CHECK(board.read(1).state.user.view().empty());
+  CHECK(board.read(0).state.stage == Stage::kNone);
 }
 
 TEST_CASE("long texts are truncated, and texts without a NUL stay inside their field") {
-  auto board = Board::create("www", 1);
-  REQUIRE(board);
-  Slot slot = board->slot(0);
+  Board board = new_board(1);
+  Slot slot = board.slot(0);
   slot.info({"PROPFINDPROPFINDPROPFIND", std::string(5000, 'u'), 0});
-  CHECK(board->read(0).state.method.view() == "PROPFINDPROPFIN");
-  CHECK(board->read(0).state.uri.view().size() == 255);
+  CHECK(board.read(0).state.method.view() == "PROPFINDPROPFIN");
+  CHECK(board.read(0).state.uri.view().size() == 255);
   FixedText<4> text;
   std::memcpy(static_cast<void*>(&text), "abcd", 4);
   CHECK(text.view() == "abcd");
 }
 
 TEST_CASE("a reader never sees half an update while another process writes") {
-  auto board = Board::create("www", 1);
-  REQUIRE(board);
-  const pid_t writer = start_busy_writer(*board);
-  REQUIRE(writer > 0);
+  Board board = new_board(1);
+  const pid_t writer = start_busy_writer(board);
   int whole = 0;
   int mixed = 0;
   // A reader may give up on a writer that never pauses; it must then say so.
   for (int i = 0; i < 2000000 && whole < 20000; ++i) {
-    const Board::Reading reading = board->read(0);
+    const Board::Reading reading = board.read(0);
     if (reading.is_torn || reading.state.stage != Stage::kInfo) continue;
     ++whole;
     const auto letter = static_cast<char>('a' + static_cast<int>(reading.state.content_length));
     if (reading.state.uri.view() != std::string(200, letter)) ++mixed;
   }
-  kill_and_reap(writer);
+  kill_and_wait(writer);
   CHECK(whole > 0);
   CHECK(mixed == 0);
 }
 
 TEST_CASE("a writer that is killed at any moment blocks neither readers nor the next writer") {
-  auto board = Board::create("www", 1);
-  REQUIRE(board);
+  Board board = new_board(1);
   for (int round = 0; round < 50; ++round) {
-    const pid_t writer = start_busy_writer(*board);
-    REQUIRE(writer > 0);
+    const pid_t writer = start_busy_writer(board);
     ::usleep(static_cast<useconds_t>(200 + round * 37));
-    kill_and_reap(writer);
-    board->read(0);  // returns, torn or not
-    board->clear(0);
-    CHECK_FALSE(board->read(0).is_torn);
-    CHECK(board->read(0).state.stage == Stage::kNone);
-    Slot next = board->slot(0);
+    kill_and_wait(writer);
+    board.read(0);  // returns, torn or not
+    board.clear(0);
+    CHECK_FALSE(board.read(0).is_torn);
+    CHECK(board.read(0).state.stage == Stage::kNone);
+    Slot next = board.slot(0);
     next.child_started();
     next.accepting();
-    CHECK(board->read(0).state.stage == Stage::kAccepting);
+    CHECK(board.read(0).state.stage == Stage::kAccepting);
   }
 }
 
 TEST_CASE("a writer that died during an update is reported as torn, and repaired by clear") {
-  auto board = Board::create("www", 1);
-  REQUIRE(board);
-  auto view = Board::map(board->fd());
+  Board board = new_board(1);
+  auto view = board.read_only();
   REQUIRE(view);
-  // The slots begin after the header (128 bytes), the pool's state, the holds and the refusals; the
-  // sequence number comes first in each.
-  constexpr std::size_t kSlot =
-      128 + sizeof(PoolMemory) + sizeof(LeaseMemory) + sizeof(RefusalMemory);
-  constexpr std::size_t kMapped = kSlot + sizeof(SlotMemory);
-  void* raw = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, board->fd(), 0);
-  REQUIRE(raw != MAP_FAILED);
-  auto* sequence = reinterpret_cast<std::atomic<std::uint64_t>*>(static_cast<char*>(raw) + kSlot);
+  // The slots begin after the pool's state, the leases and the refusals; the sequence number comes
+  // first in each.
+  constexpr std::size_t kSlot = sizeof(PoolMemory) + sizeof(LeaseMemory) + sizeof(RefusalMemory);
+  const auto memory = map_for_writing(board.fd(), kSlot + sizeof(SlotMemory));
+  REQUIRE(memory);
+  auto* sequence =
+      reinterpret_cast<std::atomic<std::uint64_t>*>(static_cast<char*>(memory->get()) + kSlot);
   sequence->store(7);
   CHECK(view->read(0).is_torn);
-  board->clear(0);
+  board.clear(0);
   CHECK_FALSE(view->read(0).is_torn);
-  ::munmap(raw, kMapped);
 }
 
-TEST_CASE("another process maps the board by its descriptor, and only a board") {
-  auto board = Board::create("pool", 3);
-  REQUIRE(board);
-  board->slot(2).accepting();
-  auto view = Board::map(board->fd());
-  REQUIRE(view);
-  CHECK(view->slot_count() == 3);
-  CHECK(view->pool() == "pool");
-  CHECK(view->read(2).state.stage == Stage::kAccepting);
-  CHECK(::ftruncate(board->fd(), 0) != 0);
-  const Fd other(::memfd_create("other", MFD_CLOEXEC));
-  REQUIRE(::ftruncate(other.get(), 65536) == 0);
-  CHECK_FALSE(Board::map(other.get()));
-  CHECK_FALSE(Board::create("many", kMostSlots + 1));
+TEST_CASE("the memory of a board cannot be resized, and its size is limited") {
+  const Board board = new_board(3);
+  CHECK(::ftruncate(board.fd(), 0) != 0);
+  CHECK_FALSE(Board::create("many", kMaxSlots + 1));
 }
 
 TEST_CASE("slots are allocated once until freed, the last freed first") {
   SlotAllocator slots(3);
+  slots.take(1);
+  CHECK_FALSE(slots.is_free(1));
+  CHECK_FALSE(slots.is_free(3));
+  CHECK(slots.free_count() == 2);
   CHECK(slots.allocate() == 0U);
-  CHECK(slots.allocate() == 1U);
   CHECK(slots.allocate() == 2U);
   CHECK_FALSE(slots.allocate());
   slots.free(1);
-  CHECK(slots.used_count() == 2);
+  CHECK(slots.free_count() == 1);
   CHECK(slots.allocate() == 1U);
   CHECK_FALSE(slots.allocate());
 }
 
 TEST_CASE("the latest refusals of all children are listed, newest first") {
-  auto board = Board::create("www", 2);
-  REQUIRE(board);
-  CHECK(board->refusals().empty());
-  Slot first = board->slot(0);
-  Slot second = board->slot(1);
-  for (std::uint64_t i = 0; i < kMostRefusals + 3; ++i) {
+  Board board = new_board(2);
+  CHECK(board.refusals().empty());
+  Slot first = board.slot(0);
+  Slot second = board.slot(1);
+  for (std::uint64_t i = 0; i < kMaxRefusals + 3; ++i) {
     Refusal refusal{.status = static_cast<std::uint32_t>(400 + i)};
     refusal.text.assign("no");
     (i % 2 == 0 ? first : second).refused(refusal);
     // So that none has the time of another.
     for (const auto before = monotonic_micros(); monotonic_micros() == before;) continue;
   }
-  const auto recent = board->refusals();
-  REQUIRE(recent.size() == kMostRefusals);
-  CHECK(recent.front().status == 400 + kMostRefusals + 2);
+  const auto recent = board.refusals();
+  REQUIRE(recent.size() == kMaxRefusals);
+  CHECK(recent.front().status == 400 + kMaxRefusals + 2);
   CHECK(recent.back().status == 403);  // none of the first three
   CHECK(recent.front().text.view() == "no");
 }
 
 TEST_CASE("a refusal that no child can have written is not listed") {
-  auto board = Board::create("www", 1);
-  REQUIRE(board);
-  Slot slot = board->slot(0);
+  Board board = new_board(1);
+  Slot slot = board.slot(0);
   slot.refused({.status = 1000});
   slot.refused({.status = 403});
-  REQUIRE(board->refusals().size() == 1);
-  CHECK(board->refusals().front().status == 403);
+  REQUIRE(board.refusals().size() == 1);
+  CHECK(board.refusals().front().status == 403);
 }
 
 TEST_CASE("only sync requests count towards the sync time") {
-  auto board = Board::create("www", 1);
-  REQUIRE(board);
-  Slot slot = board->slot(0);
+  Board board = new_board(1);
+  Slot slot = board.slot(0);
   slot.child_started();
   for (const char* operation : {"pull", "page", "", "sync"}) {
     slot.accepted();
     slot.end({.operation = operation});
     slot.finished();
   }
-  const Counters counted = board->read(0).state.counters;
+  const Counters counted = board.read(0).state.counters;
   const auto sum = [](const auto& buckets) {
     return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0});
   };

@@ -1,15 +1,15 @@
 // A worker that writes all over its pool's board, while others read it.
 #include <doctest/doctest.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
 
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <span>
 
+#include "forked.h"
 #include "quarry/scoreboard/snapshot.h"
 #include "quarry/scoreboard/status.h"
 
@@ -34,33 +34,26 @@ PoolState some_state() {
   return state;
 }
 
-/// The bytes of BOARD's memory, for who has no manners.
-std::pair<std::uint64_t*, std::size_t> raw_memory(const Board& board) {
+/// The whole memory of BOARD.
+Mapping raw_memory(const Board& board) {
   struct stat status {};
   REQUIRE(::fstat(board.fd(), &status) == 0);
-  const auto size = static_cast<std::size_t>(status.st_size);
-  void* raw = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, board.fd(), 0);
-  REQUIRE(raw != MAP_FAILED);
-  return {static_cast<std::uint64_t*>(raw), size / sizeof(std::uint64_t)};
+  auto memory = map_for_writing(board.fd(), static_cast<std::size_t>(status.st_size));
+  REQUIRE(memory);
+  return std::move(*memory);
 }
 
 /// A child that fills the whole board with random bytes, over and over, until it is killed.
-pid_t start_scribbler(Board& board) {
-  const pid_t pid = ::fork();
-  if (pid != 0) return pid;
-  const auto [words, count] = raw_memory(board);
-  std::mt19937_64 random(7);
-  for (;;) {
-    for (std::size_t i = 0; i < count; ++i) {
-      std::atomic_ref(words[i]).store(random(), std::memory_order_relaxed);
+pid_t start_scribbler(const Board& board) {
+  return start_child([&] {
+    const Mapping memory = raw_memory(board);
+    const std::span words(static_cast<std::uint64_t*>(memory.get()),
+                          memory.get_deleter().size / sizeof(std::uint64_t));
+    std::mt19937_64 random(7);
+    for (;;) {
+      for (auto& word : words) std::atomic_ref(word).store(random(), std::memory_order_relaxed);
     }
-  }
-}
-
-void kill_and_wait(pid_t pid) {
-  ::kill(pid, SIGKILL);
-  int status = 0;
-  REQUIRE(::waitpid(pid, &status, 0) == pid);
+  });
 }
 
 }  // namespace
@@ -71,7 +64,6 @@ TEST_CASE(
   REQUIRE(board);
   board->publish(some_state());
   const pid_t scribbler = start_scribbler(*board);
-  REQUIRE(scribbler > 0);
   bool was_unreadable = false;
   for (int i = 0; i < 300; ++i) {
     const PoolSnapshot snapshot = take_snapshot(*board, {});
@@ -102,11 +94,10 @@ TEST_CASE("the next writes of the master and the children repair a corrupt board
   slot.child_started();
   auto view = board->read_only();
   REQUIRE(view);
-  const auto [words, count] = raw_memory(*board);
-  std::memset(words, 0xA5, count * sizeof *words);
+  const Mapping memory = raw_memory(*board);
+  std::memset(memory.get(), 0xA5, memory.get_deleter().size);
   CHECK(board->read(0).is_garbage);
   CHECK(board->read_pool().is_old);
-  CHECK_FALSE(Board::map(board->fd()));
 
   state.slow_requests = 3;
   board->publish(state);
@@ -117,8 +108,6 @@ TEST_CASE("the next writes of the master and the children repair a corrupt board
   CHECK(view->read(0).state.stage == Stage::kAccepting);
   CHECK(view->read(0).state.pid == static_cast<std::uint32_t>(::getpid()));
   CHECK(take_snapshot(*view, {}).unreadable == 0);
-  CHECK(Board::map(board->fd()));
-  ::munmap(words, count * sizeof *words);
 }
 
 TEST_CASE("invalid stages and impossible figures are rejected, one by one") {
@@ -149,16 +138,11 @@ TEST_CASE("a write to a read-only board faults") {
   REQUIRE(board);
   auto view = board->read_only();
   REQUIRE(view);
-  const pid_t pid = ::fork();
-  REQUIRE(pid >= 0);
-  if (pid == 0) {
+  const pid_t pid = start_child([&] {
     ::signal(SIGSEGV, [](int) { ::_exit(42); });
     view->slot(0).accepting();
-    ::_exit(0);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(pid, &status, 0) == pid);
-  CHECK(WEXITSTATUS(status) == 42);
+  });
+  CHECK(WEXITSTATUS(status_of(pid)) == 42);
 }
 
 TEST_CASE("a reader counts a child once while it is being reaped") {
@@ -167,9 +151,7 @@ TEST_CASE("a reader counts a child once while it is being reaped") {
   PoolState state = some_state();
   state.past = {};
   board->publish(state);
-  const pid_t burier = ::fork();
-  REQUIRE(burier >= 0);
-  if (burier == 0) {
+  const pid_t reaper = start_child([&] {
     for (;;) {
       Slot slot = board->slot(0);
       slot.child_started();
@@ -178,22 +160,22 @@ TEST_CASE("a reader counts a child once while it is being reaped") {
       slot.finished();
       state.past.add(board->read(0).state.counters);
       board->retire(0, state);
-      // A look takes less than this, so that some look is undisturbed.
+      // A snapshot takes less than this, so that some snapshots are undisturbed.
       for (const auto end = monotonic_micros() + kPause; monotonic_micros() < end;) continue;
     }
-  }
+  });
   std::uint64_t last = 0;
   int exact = 0;
   int backwards = 0;
   for (int i = 0; i < 1'000'000 && exact < 20'000; ++i) {
     const PoolSnapshot snapshot = take_snapshot(*board, {});
-    // Where the burier loses the processor inside an update, a reader does not wait for it.
+    // If the reaper loses the processor inside an update, a reader does not wait for it.
     if (!snapshot.is_exact) continue;
     ++exact;
     if (snapshot.totals.requests < last) ++backwards;
     last = snapshot.totals.requests;
   }
-  kill_and_wait(burier);
+  kill_and_wait(reaper);
   CHECK(last > 0);
   CHECK(backwards == 0);
   CHECK(exact == 20'000);

@@ -29,47 +29,43 @@ struct TableOfTest {
 
 }  // namespace
 
-TEST_CASE("tokens refill one by one") {
-  TableOfTest keys;
-  keys.spend(key(1), 3);
-  CHECK(keys.has(key(1), 4));
-  CHECK(keys.table.wait(key(1), 3, kNow) == kInterval);
-  CHECK(keys.table.wait(key(1), 1, kNow + 250) == 50);
-  CHECK(keys.table.wait(key(1), 1, kNow + 300) == 0);
-  keys.table.give_back(key(1), kNow);
-  CHECK(keys.has(key(1), 3));
-  keys.spend(key(1), 100);
-  CHECK(keys.table.wait(key(1), 1, kNow) == 10 * kInterval);
-  keys.table.give_back(key(2), kNow);
-  CHECK(keys.has(key(2), 1));
+TEST_CASE_FIXTURE(TableOfTest, "tokens refill one by one") {
+  spend(key(1), 3);
+  CHECK(has(key(1), 4));
+  CHECK(table.wait(key(1), 3, kNow) == kInterval);
+  CHECK(table.wait(key(1), 1, kNow + 250) == 50);
+  CHECK(table.wait(key(1), 1, kNow + 300) == 0);
+  table.give_back(key(1), kNow);
+  CHECK(has(key(1), 3));
+  spend(key(1), 100);
+  CHECK(table.wait(key(1), 1, kNow) == 10 * kInterval);
+  table.give_back(key(2), kNow);
+  CHECK(has(key(2), 1));
 }
 
-TEST_CASE("a full set evicts the key that has regained most tokens") {
-  TableOfTest keys;
-  for (std::uint64_t n = 0; n < TokenTable::kWays; ++n) keys.spend(key(n), n == 5 ? 2 : 3);
-  keys.spend(key(100), 4);
-  CHECK(keys.has(key(5), 1));
-  CHECK_FALSE(keys.has(key(4), 3));
-  for (std::uint64_t n = 200; n < 300; ++n) keys.spend(key(n), 1);
-  CHECK_FALSE(keys.has(key(100), 4));
+TEST_CASE_FIXTURE(TableOfTest, "a full set evicts the key that has regained most tokens") {
+  for (std::uint64_t n = 0; n < TokenTable::kWays; ++n) spend(key(n), n == 5 ? 2 : 3);
+  spend(key(100), 4);
+  CHECK(has(key(5), 1));
+  CHECK_FALSE(has(key(4), 3));
+  for (std::uint64_t n = 200; n < 300; ++n) spend(key(n), 1);
+  CHECK_FALSE(has(key(100), 4));
 }
 
-TEST_CASE("keys with a count are evicted last, until the count expires") {
-  TableOfTest keys;
-  keys.spend(key(1), 3);
-  keys.table.update(key(1), kNow, [](Tally tally) { return Tally{1, tally.time}; });
-  for (std::uint64_t n = 100; n < 200; ++n) keys.spend(key(n), 9);
-  CHECK_FALSE(keys.has(key(1), 3));
+TEST_CASE_FIXTURE(TableOfTest, "keys with a count are evicted last, until the count expires") {
+  spend(key(1), 3);
+  table.update(key(1), kNow, [](Tally tally) { return Tally{1, tally.time}; });
+  for (std::uint64_t n = 100; n < 200; ++n) spend(key(n), 9);
+  CHECK_FALSE(has(key(1), 3));
   const Tick later = kNow + 3 * kInterval + kLifetime;
-  CHECK(keys.table.find(key(1), later - 1).count == 1);
-  CHECK(keys.table.find(key(1), later).count == 0);
-  for (std::uint64_t n = 200; n < 300; ++n) keys.spend(key(n), 1, later);
-  CHECK(keys.table.find(key(1), later) == Tally{});
+  CHECK(table.find(key(1), later - 1).count == 1);
+  CHECK(table.find(key(1), later).count == 0);
+  for (std::uint64_t n = 200; n < 300; ++n) spend(key(n), 1, later);
+  CHECK(table.find(key(1), later) == Tally{});
 }
 
-TEST_CASE("an entry from the far future is ignored") {
-  TableOfTest keys;
-  keys.spend(key(1), 10);
-  CHECK(keys.table.wait(key(1), 1, kNow - 1) > 0);
-  CHECK(keys.table.wait(key(1), 1, kNow - 600 * kTicksPerSecond) == 0);
+TEST_CASE_FIXTURE(TableOfTest, "an entry from the far future is ignored") {
+  spend(key(1), 10);
+  CHECK(table.wait(key(1), 1, kNow - 1) > 0);
+  CHECK(table.wait(key(1), 1, kNow - 600 * kTicksPerSecond) == 0);
 }

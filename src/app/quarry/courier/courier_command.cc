@@ -28,7 +28,6 @@ using base::fail;
 using base::Result;
 using spool::SubscriptionStatistics;
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
 constexpr milliseconds kHandOverTime{10'000};
 constexpr milliseconds kPollInterval{50};
@@ -145,13 +144,14 @@ std::string last_error(const courier::CourierConfig& config, const std::string& 
 Result<void> wait_for(const courier::CourierConfig& config, const std::string& name,
                       std::uint64_t id, milliseconds max_wait) {
   const auto spool = spool_of(config);
-  const auto end = steady_clock::now() + max_wait;
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + max_wait;
   for (;;) {
     QUARRY_TRY_ASSIGN(const auto waiting, find(id, [&](const spool::StreamVisitor& visitor) {
                         return spool::visit_stream(spool, name, visitor, report);
                       }));
     if (!waiting) break;
-    if (steady_clock::now() > end) {
+    if (Clock::now() > end) {
       return fail(ErrorCode::kBusy, fmt::format("event {} is still waiting for {}{}", id, name,
                                                 last_error(config, name)));
     }

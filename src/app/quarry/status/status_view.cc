@@ -33,8 +33,8 @@ std::string note_of(StatusObject pool, std::int64_t now) {
   if (const auto held_back = pool.number("children held back"); held_back > 0) {
     add(fmt::format("{} held back by process.max", held_back));
   }
-  if (const auto elders = pool.number("children of earlier generations"); elders > 0) {
-    add(fmt::format("{} of earlier generations", elders));
+  if (const auto count = pool.number("children of earlier generations"); count > 0) {
+    add(fmt::format("{} of earlier generations", count));
   }
   if (const auto unreadable = pool.number("unreadable slots"); unreadable > 0) {
     add(fmt::format("{} unreadable slots", unreadable));
@@ -182,8 +182,9 @@ Lines server_lines(StatusObject server, std::int64_t now) {
                              server.number("generation"),
                              short_time(micros_since(server.instant("generation start time"), now)),
                              base::printable(server.text("config")))};
-  if (const auto& elders = server.list("elders"); !elders.empty()) {
-    lines.push_back(fmt::format("children of earlier generations that finish: {}", elders.size()));
+  if (const auto& children = server.list("previous generation"); !children.empty()) {
+    lines.push_back(
+        fmt::format("children of earlier generations that finish: {}", children.size()));
   }
   if (const auto crashes = server.number("crashes"); crashes > 0) {
     lines.push_back(fmt::format("recent crashes: {}; at {} all children are replaced", crashes,

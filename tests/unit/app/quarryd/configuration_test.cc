@@ -136,44 +136,44 @@ TEST_CASE("each wrong value is reported with file and line") {
   const auto wrong = [&](const std::string& line) { return mistake(world.pool(line + "\n")); };
   CHECK(wrong("colour = red") == "q.conf:4: unknown directive colour");
   CHECK(wrong("pm = sometimes") ==
-        "q.conf:4: pm: \"sometimes\" is none of static, dynamic, ondemand");
+        "q.conf:4: pm: \"sometimes\" is not one of static, dynamic, ondemand");
   CHECK(wrong("pm = ondemand\npm.process_idle_timeout = 0") ==
         "q.conf:5: pm.process_idle_timeout: it must be at least 1ms");
   CHECK(wrong("pm.max_children = 0") ==
-        "q.conf:4: pm.max_children: \"0\" is no whole number from 1 to 10000");
+        "q.conf:4: pm.max_children: \"0\" is not a whole number from 1 to 10000");
   CHECK(wrong("pm.max_children = -1").starts_with("q.conf:4: pm.max_children"));
   CHECK(wrong("max_body = lots") ==
-        "q.conf:4: max_body: \"lots\" is no size: write bytes, or a number with K, M or G");
+        "q.conf:4: max_body: \"lots\" is not a size: write bytes, or a number with K, M or G");
   CHECK(wrong("max_body = 99999999999G").starts_with("q.conf:4: max_body"));
-  CHECK(wrong("read_timeout = 5y").starts_with("q.conf:4: read_timeout: \"5y\" is no duration"));
+  CHECK(wrong("read_timeout = 5y").starts_with("q.conf:4: read_timeout: \"5y\" is not a duration"));
   CHECK(wrong("read_timeout = 0") == "q.conf:4: read_timeout: it must be at least 1ms");
   CHECK(wrong("listen.mode = 0999").starts_with("q.conf:4: listen.mode"));
   CHECK(wrong("trust_remote_user = perhaps") ==
         "q.conf:4: trust_remote_user: \"perhaps\" is neither yes nor no");
   CHECK(wrong("listen.allowed_clients = 10.0.0.1, example.org") ==
-        "q.conf:4: listen.allowed_clients: \"example.org\" is no IPv4 or IPv6 address");
-  CHECK(wrong("access.log = log") == "q.conf:4: access.log: \"log\" is no absolute path");
+        "q.conf:4: listen.allowed_clients: \"example.org\" is not an IPv4 or IPv6 address");
+  CHECK(wrong("access.log = log") == "q.conf:4: access.log: \"log\" is not an absolute path");
   CHECK(mistake("[http]\nlisten = 127.0.0.1:1\ntrusted_proxies = 10.0.0.0/33\n" + world.pool()) ==
-        "q.conf:3: trusted_proxies: \"33\" is no whole number from 0 to 32");
+        "q.conf:3: trusted_proxies: \"33\" is not a whole number from 0 to 32");
   CHECK(wrong("user = no-such-user") == "q.conf:4: user: there is no user \"no-such-user\"");
-  CHECK(wrong("group = root") == "q.conf:4: group needs a user beside it");
+  CHECK(wrong("group = root") == "q.conf:4: group also needs user");
   CHECK(wrong("pm.max_children 3") ==
         "q.conf:4: \"pm.max_children 3\" is neither [section] nor key = value");
   CHECK(mistake("[global]\nlog_level = loud\n" + world.pool()) ==
-        "q.conf:2: log_level: \"loud\" is none of debug, notice, warning, error, alert");
+        "q.conf:2: log_level: \"loud\" is not one of debug, notice, warning, error, alert");
   CHECK(mistake("[global]\nerror_log = log\nlog_limit = 511\nlog_format = xml\n"
                 "syslog.facility = loud\nsyslog.ident = a b\nlog_buffering = 2\n" +
                 world.pool()) ==
         "q.conf:2: error_log: \"log\" is neither an absolute path nor stderr, syslog or journald|"
-        "q.conf:3: log_limit: \"511\" is no whole number from 512 to 2147483647|"
-        "q.conf:4: log_format: \"xml\" is neither text nor json|"
-        "q.conf:5: syslog.facility: \"loud\" is no facility of syslog(3), such as daemon or "
+        "q.conf:3: log_limit: \"511\" is not a whole number from 512 to 2147483647|"
+        "q.conf:4: log_format: \"xml\" is not one of text, json|"
+        "q.conf:5: syslog.facility: \"loud\" is not a facility of syslog(3), such as daemon or "
         "local0|"
-        "q.conf:6: syslog.ident: it is one word of at most 64 printable characters|"
+        "q.conf:6: syslog.ident: it must be one word of at most 64 printable characters|"
         "q.conf:7: log_buffering: \"2\" is neither yes nor no");
   CHECK(wrong("access.format = %R %z") == "q.conf:4: access.format: there is no placeholder %z");
   CHECK(wrong("access.suppress_path[] = ping") ==
-        "q.conf:4: access.suppress_path[]: \"ping\" is no absolute path");
+        "q.conf:4: access.suppress_path[]: \"ping\" is not an absolute path");
   CHECK(
       mistake("[global]\ndaemonize = perhaps\n" + world.pool()).starts_with("q.conf:2: daemonize"));
   CHECK(mistake("[global]\nlisten = 1\n" + world.pool()) == "q.conf:2: unknown directive listen");
@@ -189,26 +189,26 @@ TEST_CASE("a wrong line in a pool is reported once, with its line number") {
            {"env[] = x", "a name is letters"},
            {"\x1b[2Jc = 1", R"(unknown directive \x1b[2Jc)"},
            {"wide\xff = 1", "unknown directive wide"},
-           {"pm = \x07", R"(pm: "\x07" is none of)"},
-           {"pm.max_children = many", "no whole number from 1 to 10000"},
-           {"pm.max_children = 1.5", "no whole number from 1 to 10000"},
-           {"pm.max_children = 10001", "no whole number from 1 to 10000"},
-           {"pm.max_children = 99999999999999999999999", "no whole number from 1 to 10000"},
-           {"pm.max_children =", "no whole number from 1 to 10000"},
-           {"pm.max_requests = -1", "no whole number from 0"},
-           {"max_body = 3 parsecs", "no size"},
-           {"max_body = 0", "no size"},
-           {"listen.mode = rw-rw----", "no file mode"},
-           {"listen.backlog = 70000", "no whole number from 1 to 65535"},
+           {"pm = \x07", R"(pm: "\x07" is not one of)"},
+           {"pm.max_children = many", "not a whole number from 1 to 10000"},
+           {"pm.max_children = 1.5", "not a whole number from 1 to 10000"},
+           {"pm.max_children = 10001", "not a whole number from 1 to 10000"},
+           {"pm.max_children = 99999999999999999999999", "not a whole number from 1 to 10000"},
+           {"pm.max_children =", "not a whole number from 1 to 10000"},
+           {"pm.max_requests = -1", "not a whole number from 0"},
+           {"max_body = 3 parsecs", "not a size"},
+           {"max_body = 0", "not a size"},
+           {"listen.mode = rw-rw----", "not a file mode"},
+           {"listen.backlog = 70000", "not a whole number from 1 to 65535"},
            {"process.priority = 21", "from -19 to 20"},
            {"rlimit_core = most", "unlimited"},
-           {"chdir = /no/such/folder", "is no folder"},
-           {"slowlog = slow.log", "no absolute path"},
-           {"pm.status_listen = 127.0.0.1:99999", "no port"},
+           {"chdir = /no/such/folder", "is not a folder"},
+           {"slowlog = slow.log", "not an absolute path"},
+           {"pm.status_listen = 127.0.0.1:99999", "not a port"},
            {"pm.status_listen = /" + std::string(200, 's'), "is longer than 107"},
-           {"listen = /again.sock", "listen was set on line"},
+           {"listen = /again.sock", "listen is already set on line"},
            {std::string(500'000, 'x') + " = 1", "unknown directive xxx"},
-           {"pm.max_requests = " + std::string(400'000, '9'), "no whole number from 0"}}) {
+           {"pm.max_requests = " + std::string(400'000, '9'), "not a whole number from 0"}}) {
     CAPTURE(line.substr(0, 60));
     const std::string found = mistake(world.pool(line + "\n"));
     CHECK(found.starts_with("q.conf:4: "));
@@ -222,28 +222,28 @@ TEST_CASE("an error in a section is reported with its line number") {
   const World world;
   const std::string b = "[b]\nuser = root\nrepositories = /\n";
   for (const auto& [section, line, why] : std::vector<std::tuple<std::string, int, std::string>>{
-           {"[www]\nlisten = 1\n", 5, "[www] was begun"},
-           {"[other\nlisten = 1\n", 5, "a section is written [NAME]"},
-           {"[]\n", 5, "a section is written [NAME]"},
+           {"[www]\nlisten = 1\n", 5, "[www] already exists"},
+           {"[other\nlisten = 1\n", 5, "a section must be written as [NAME]"},
+           {"[]\n", 5, "a section must be written as [NAME]"},
            {"[" + std::string(33, 'n') + "]\nlisten = 1\nrepositories = /\nuser = root\n", 5,
             "at most 32"},
            {"[b]\nlisten = 9\nuser = root\nrepository = /etc/passwd\n", 8,
-            "is no Fossil repository"},
+            "is not a Fossil repository"},
            {"[b]\nlisten = 9\nuser = root\nrepository = /etc\n", 8,
-            "is no file: for a folder of them it is repositories = FOLDER"},
-           {b + "listen = b.sock\n", 8, "no path: that of a socket begins with /"},
-           {b + "listen = run/b.sock\n", 8, "is no absolute path"},
-           {b + "listen = http://x\n", 8, "no absolute path"},
-           {b + "listen = 65536\n", 8, "no port"},
+            "is a folder: set repositories = FOLDER instead"},
+           {b + "listen = b.sock\n", 8, "not a path: the path of a socket starts with /"},
+           {b + "listen = run/b.sock\n", 8, "is not an absolute path"},
+           {b + "listen = http://x\n", 8, "not an absolute path"},
+           {b + "listen = 65536\n", 8, "not a port"},
            {b + "listen = /" + std::string(107, 's') + "\n", 8, "is longer than 107"},
            {b + "listen = 9\ngroup = no-such-group\n", 6, "no group \"no-such-group\""},
            {b + "listen = 9\nlisten.owner = no-such-user\n", 9, "no user \"no-such-user\""},
            {b + "listen = 9\nlisten.group = no-such-group\n", 9, "no group \"no-such-group\""},
-           {"[global]\nprocess.max = -1\n", 6, "no whole number from 0"},
-           {"[global]\npid = quarry.pid\n", 6, "no absolute path"},
+           {"[global]\nprocess.max = -1\n", 6, "not a whole number from 0"},
+           {"[global]\npid = quarry.pid\n", 6, "not an absolute path"},
            {"[global]\nerror_log = /nowhere/one.log\npid = /nowhere/one.log\n"
             "control.socket = off\n",
-            6, "is the pid of [global], too"}}) {
+            6, "is also the pid of [global]"}}) {
     CAPTURE(section);
     const std::string all = "|" + mistake(world.pool("user = root\n" + section), true);
     const std::size_t at = all.find("|q.conf:" + std::to_string(line) + ": ");
@@ -268,7 +268,7 @@ TEST_CASE("environment variables are expanded in any value") {
   CHECK(pool.ping_path == "/a/7");
   for (const auto& [value, why] :
        std::vector<std::pair<std::string, std::string>>{{"${QUARRY_TEST_NONE}", "no such variable"},
-                                                        {"${QUARRY_TEST", "has no }"},
+                                                        {"${QUARRY_TEST", "is not closed by }"},
                                                         {"${}", "no such variable"},
                                                         {"${QUARRY_TEST_AGAIN}", "itself"}}) {
     CAPTURE(value);
@@ -331,7 +331,7 @@ TEST_CASE("with a prefix, paths may be relative to it, except those inside a chr
       "[www]\nlisten = 9000\nuser = root\nchroot = .\nrepository = " + name + "\n", "q.conf",
       {.running_as_root = true, .prefix = world.folder()});
   REQUIRE(inside.mistakes.size() == 1);
-  CHECK(inside.mistakes[0] == "q.conf:5: repository: \"" + name + "\" is no absolute path");
+  CHECK(inside.mistakes[0] == "q.conf:5: repository: \"" + name + "\" is not an absolute path");
 }
 
 TEST_CASE("missing and contradictory directives are reported at the start of the section") {
@@ -346,10 +346,9 @@ TEST_CASE("missing and contradictory directives are reported at the start of the
   CHECK(mistake(world.pool("repositories = " + world.folder() + "\n"))
             .starts_with("q.conf:1: [www] has both"));
   CHECK(mistake("[a]\nlisten = 9000\nrepository = /nowhere/x.fossil\n") ==
-        "q.conf:3: repository: /nowhere/x.fossil is no file");
+        "q.conf:3: repository: /nowhere/x.fossil is not a file");
   CHECK(mistake("[a]\nlisten = 9000\nrepositories = " + world.file() + "\n") ==
-        "q.conf:3: repositories: " + world.file() +
-            " is no folder: for one file it is repository = FILE");
+        "q.conf:3: repositories: " + world.file() + " is a file: set repository = FILE instead");
   CHECK(mistake("[a]\nlisten = /tmp/x.sock\nrepository = " + world.file() + "\n" + world.pool()) ==
         "q.conf:4: [a] and [www] both listen on /tmp/x.sock");
 }
@@ -367,7 +366,7 @@ TEST_CASE("status paths have the same restrictions as in PHP-FPM") {
   CHECK(wrong("pm.status_path = /a\nping.path = /a") ==
         "q.conf:5: ping.path and pm.status_path are the same");
   CHECK(wrong("pm.status_listen = /tmp/y.sock") ==
-        "q.conf:4: pm.status_listen needs pm.status_path = PATH beside it");
+        "q.conf:4: pm.status_listen also needs pm.status_path = PATH");
   CHECK(wrong("pm.status_path = /a\npm.status_listen = /tmp/x.sock") ==
         "q.conf:1: [www] and [www] both listen on /tmp/x.sock");
   const ConfigReading reading =
@@ -392,7 +391,7 @@ TEST_CASE("the HTTP front needs an address and an existing pool") {
         "q.conf:1: [http]: there is no pool \"web\"");
   const std::string two = world.pool() + "[b]\nlisten = 9000\nrepository = " + world.file() + "\n";
   CHECK(mistake("[http]\nlisten = 127.0.0.1:80\n" + two) ==
-        "q.conf:1: [http] needs pool = NAME where there are several");
+        "q.conf:1: [http] needs pool = NAME, because there are several pools");
   CHECK(mistake("[http]\nlisten = 127.0.0.1:80\npool = b\n" + two).empty());
 }
 
@@ -422,9 +421,9 @@ TEST_CASE("addresses that conflict are reported at the second pool") {
   const std::string other = "[other]\nrepository = " + world.file() + "\n";
   CHECK(mistake(world.pool("pm.status_path = /s\npm.status_listen = 0.0.0.0:7\n") + other +
                 "listen = 7\n") ==
-        "q.conf:6: [other] cannot listen on 127.0.0.1:7 beside [www] on 0.0.0.0:7");
+        "q.conf:6: [other] cannot listen on 127.0.0.1:7, because [www] listens on 0.0.0.0:7");
   CHECK(mistake("[global]\npid = /tmp/x.sock\ncontrol.socket = off\n" + world.pool()) ==
-        "q.conf: pid: /tmp/x.sock is what [www] listens on");
+        "q.conf: pid: /tmp/x.sock is the socket of [www]");
 }
 
 TEST_CASE("a pool needs a user if the server runs as root, and only then") {
@@ -439,8 +438,8 @@ TEST_CASE("all errors in a file are reported at once, in line order") {
   const World world;
   CHECK(mistake("[global]\nx = 1\n[http]\nlisten = nowhere\n[p]\nlisten 3\nuser = nobody-here\n") ==
         "q.conf:2: unknown directive x|"
-        "q.conf:4: listen: \"nowhere\" is no port (0 to 65535), and no path: that of a socket "
-        "begins with /|"
+        "q.conf:4: listen: \"nowhere\" is not a port (0 to 65535), and not a path: the path of "
+        "a socket starts with /|"
         "q.conf:5: [p] needs listen = PATH or ADDRESS:PORT|"
         "q.conf:5: [p] needs repository = FILE or repositories = FOLDER|"
         "q.conf:6: \"listen 3\" is neither [section] nor key = value|"
@@ -457,7 +456,7 @@ TEST_CASE("a file that cannot be read is reported by name") {
 TEST_CASE("a slow log needs a file, and an access list replaces the socket's owner") {
   const World world;
   CHECK(mistake(world.pool("request_slowlog_timeout = 5s\n")) ==
-        "q.conf:4: request_slowlog_timeout needs slowlog = FILE beside it");
+        "q.conf:4: request_slowlog_timeout also needs slowlog = FILE");
   CHECK(mistake(world.pool("request_slowlog_timeout = 5s\nslowlog = /tmp/slow\n")).empty());
   CHECK(mistake(world.pool("listen.acl_users = root, nobody-here\n")) ==
         "q.conf:4: listen.acl_users: there is no user \"nobody-here\"");
@@ -489,7 +488,7 @@ TEST_CASE("with a chroot, repositories are inside it, and the front needs a TCP 
   const std::string inside = "[www]\nuser = root\nlisten = /tmp/x.sock\nchroot = " + world.folder();
   CHECK(mistake(inside + "\nrepository = /one.fossil\n", true).empty());
   CHECK(mistake(inside + "\nrepository = /two.fossil\n", true) ==
-        "q.conf:5: repository: " + world.folder() + "/two.fossil is no file");
+        "q.conf:5: repository: " + world.folder() + "/two.fossil is not a file");
   CHECK(mistake("[http]\nlisten = 127.0.0.1:1\nchroot = /\n" + world.pool("user = root\n"), true)
             .starts_with("q.conf:1: [http] has a chroot, from which /tmp/x.sock"));
 }
@@ -530,12 +529,13 @@ TEST_CASE("included files are read in place, and errors name them") {
   const ConfigReading twice = read_configuration(main, {.running_as_root = true});
   REQUIRE(twice.mistakes.size() == 1);
   CHECK(twice.mistakes[0] ==
-        wrong + ":1: [one] was begun at " + world.folder() + "/pool.d/a.conf:1 already");
+        wrong + ":1: [one] already exists at " + world.folder() + "/pool.d/a.conf:1");
   write("beside.conf", "[global]\ninclude = pool.d/a.conf\n");
   CHECK_MESSAGE(read_configuration(world.folder() + "/beside.conf", {.running_as_root = true})
                     .mistakes.empty(),
                 "relative to the file, not to the working folder");
-  CHECK(mistake("[global]\ninclude =\n" + world.pool()) == "q.conf:2: include: it names no file");
+  CHECK(mistake("[global]\ninclude =\n" + world.pool()) ==
+        "q.conf:2: include: the file name is missing");
 }
 
 TEST_CASE("a file that includes itself, directly or indirectly, is reported once") {
@@ -553,7 +553,7 @@ TEST_CASE("a file that includes itself, directly or indirectly, is reported once
 
 TEST_CASE("a pool's name cannot contain $") {
   CHECK(mistake("[a$pool]\nlisten = 9000\nrepository = /\n")
-            .starts_with("q.conf:1: the name of a pool has no $"));
+            .starts_with("q.conf:1: the name of a pool must not contain $"));
 }
 
 TEST_CASE("a dump is an equivalent configuration, and contains the defaults") {

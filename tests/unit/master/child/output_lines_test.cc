@@ -1,4 +1,4 @@
-#include "child/output_lines.h"
+#include "child/child_output.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "quarry/master/process_setup.h"
+#include "quarry/master/process_settings.h"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
@@ -7,23 +7,23 @@
 #include <map>
 
 #include "child/environment.h"
-#include "config/process_checks.h"
-#include "config/process_directives.h"
+#include "config/directives.h"
+#include "config/section_checks.h"
 
 using namespace quarry::master;
 
 namespace {
 
 std::string refusal(const std::string& key, const std::string& value) {
-  ProcessSettings settings;
-  const auto set = set_process_directive(settings, key, value);
+  PoolConfig pool;
+  const auto set = set_directive(pool, key, value);
   return set ? "" : set.error().message;
 }
 
 ProcessSettings settings_with(const std::string& key, const std::string& value) {
-  ProcessSettings settings;
-  REQUIRE(set_process_directive(settings, key, value));
-  return settings;
+  PoolConfig pool;
+  REQUIRE(set_directive(pool, key, value));
+  return pool.process;
 }
 
 std::map<std::string, std::string> as_map(const Environment& environment) {
@@ -45,7 +45,7 @@ TEST_CASE("a priority is a whole number from -19 to 20") {
   CHECK(settings_with("process.priority", "-19").priority == -19);
   CHECK(settings_with("process.priority", "20").priority == 20);
   CHECK(refusal("process.priority", "-20") ==
-        "process.priority: \"-20\" is no whole number from -19 to 20");
+        "process.priority: \"-20\" is not a whole number from -19 to 20");
   for (const char* wrong : {"21", "", "-", "--1", "high", "1.5"}) {
     CAPTURE(wrong);
     CHECK_FALSE(refusal("process.priority", wrong).empty());
@@ -109,7 +109,7 @@ TEST_CASE("the working folder is inside the new root") {
   settings.chdir = "/bin";
   CHECK(findings_of(settings, true).empty());
   settings.chdir = "/usr/bin-that-is-not-there";
-  CHECK(findings_of(settings, true) == "!chdir: /usr/usr/bin-that-is-not-there is no folder");
+  CHECK(findings_of(settings, true) == "!chdir: /usr/usr/bin-that-is-not-there is not a folder");
   settings.chroot = "/nowhere";
-  CHECK(findings_of(settings, true) == "!chroot: /nowhere is no folder");
+  CHECK(findings_of(settings, true) == "!chroot: /nowhere is not a folder");
 }

@@ -21,7 +21,7 @@ TEST_CASE(
     "missing members and wrong types read as nothing, and a document that is not a status is an "
     "error") {
   const auto odd = parse_status(
-      R"({"pid":"x","elders":7,"generation":-3,"crashes":1e99,"start time":99999999999999999,"state":[],"pools":[1]})");
+      R"({"pid":"x","previous generation":7,"generation":-3,"crashes":1e99,"start time":99999999999999999,"state":[],"pools":[1]})");
   REQUIRE(odd);
   const StatusObject server = *odd;
   CHECK(server.number("pid") == 0);
@@ -30,7 +30,7 @@ TEST_CASE(
   CHECK(server.number("absent") == 0);
   CHECK(server.instant("start time") == 1'000'000'000'000);
   CHECK(server.text("state").empty());
-  CHECK(server.list("elders").empty());
+  CHECK(server.list("previous generation").empty());
   REQUIRE(server.list("pools").size() == 1);
   CHECK(StatusObject(server.list("pools")[0]).text("pool").empty());
   for (const char* document : {"", "{", "[]", "7", "{}", "{\"pools\":"}) {

@@ -80,7 +80,7 @@ TEST_CASE("a crash loop, previous generations and crashes are shown if there are
   StatusDocument server = server_of({pool("www", 0, {})});
   CHECK(server_lines(server, 100).size() == 1);
   CHECK(pool_lines(server, 100)[1].ends_with(" 0"));
-  server["elders"] = std::vector<StatusDocument>(2);
+  server["previous generation"] = std::vector<StatusDocument>(2);
   server["crashes"] = 3U;
   server["pools"][0].update({{"next start", 104U},
                              {"backoff reason", "a child exited"},

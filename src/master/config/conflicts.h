@@ -1,5 +1,5 @@
-// Checks the listening addresses of all sections for conflicts, and whether the HTTP front may
-// connect to its pool.
+// Checks sections of the configuration against each other: listening addresses, files that the server
+// writes, and whether the HTTP front may connect to its pool.
 #pragma once
 
 #include <optional>
@@ -27,6 +27,25 @@ class Listens {
     std::string section;
   };
   std::vector<ListenEntry> entries_;
+};
+
+/// The files that the server writes. Those of different kinds must be different files: the pid file
+/// is overwritten, and logs of different kinds must not be mixed.
+class WrittenFiles {
+ public:
+  /// Adds the file PATH ("": none), which DIRECTIVE of SECTION names. Returns an error if another
+  /// directive names it already; several pools may share a file of the same directive. Paths that are
+  /// not regular files, such as /dev/stderr, may be shared by all.
+  std::optional<std::string> add(const std::string& section, const std::string& directive,
+                                 const std::string& path);
+
+ private:
+  struct WrittenFile {
+    std::string section;
+    std::string directive;
+    std::string path;
+  };
+  std::vector<WrittenFile> files_;
 };
 
 /// Whether WHO has permission to connect to a Unix socket that MAKER creates with OPTIONS; the

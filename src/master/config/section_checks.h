@@ -1,12 +1,11 @@
-// Checks the process settings of a section for mistakes and for settings without effect.
+// Checks a section of the configuration for mistakes and for settings without effect.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
-#include <vector>
 
-#include "quarry/master/process_manager.h"
-#include "quarry/master/process_settings.h"
+#include "quarry/master/config.h"
 
 namespace quarry::master {
 
@@ -25,7 +24,14 @@ void check_priority(std::optional<int>& priority, bool running_as_root, const Fi
 /// Checks the numbers of pm = dynamic. If pm.start_servers is not set (HAS_START), it is set to a
 /// value between the other two.
 void check_spare_servers(ProcessLimits& limits, bool has_start, const Findings& findings);
-/// Warns that DIRECTIVES are ignored because they need root.
-void warn_of_ignored(const std::vector<std::string>& directives, const Findings& findings);
+
+/// Resolves the users and groups in POOL's listen.acl_users and listen.acl_groups.
+void check_socket_access(PoolConfig& pool, const Findings& findings);
+/// If the master is root, resolves the owner and group of the socket; the default is the user and
+/// group of the workers. With an access list they have no effect.
+void check_socket_owner(PoolConfig& pool, const Findings& findings);
+
+/// Checks that the file or folder of POOL exists, as its workers will see it inside their chroot.
+void check_repositories(const PoolConfig& pool, const Findings& findings);
 
 }  // namespace quarry::master

@@ -1,10 +1,13 @@
-#include "listen_checks.h"
+#include "conflicts.h"
 
 #include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <vector>
+#include <filesystem>
+#include <system_error>
+
+#include "quarry/base/log_options.h"
 
 namespace quarry::master {
 namespace {
@@ -37,6 +40,21 @@ bool collide(const SocketAddress& one, const SocketAddress& other) {
   return one.same_ip(other) || includes(one, other) || includes(other, one);
 }
 
+/// Whether PATH is a regular file, or would be created as one.
+bool is_written_as_file(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  return !base::is_own_descriptor(path) &&
+         (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status));
+}
+
+bool is_same(const std::string& one, const std::string& other) {
+  std::error_code error;
+  return std::filesystem::path(one).lexically_normal() ==
+             std::filesystem::path(other).lexically_normal() ||
+         std::filesystem::equivalent(one, other, error);
+}
+
 }  // namespace
 
 std::optional<std::string> Listens::add(const SocketAddress& address, const std::string& section) {
@@ -49,7 +67,7 @@ std::optional<std::string> Listens::add(const SocketAddress& address, const std:
   if (other->address == address) {
     return fmt::format("[{}] and [{}] both listen on {}", other->section, section, address.str());
   }
-  return fmt::format("[{}] cannot listen on {} beside [{}] on {}", section, address.str(),
+  return fmt::format("[{}] cannot listen on {}, because [{}] listens on {}", section, address.str(),
                      other->section, other->address.str());
 }
 
@@ -58,6 +76,21 @@ std::optional<std::string> Listens::listener_at(const std::string& path) const {
     if (entry.address.is_unix() && entry.address.path() == path) return entry.section;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> WrittenFiles::add(const std::string& section,
+                                             const std::string& directive,
+                                             const std::string& path) {
+  if (path.empty() || !is_written_as_file(path)) return std::nullopt;
+  const auto other = std::ranges::find_if(files_, [&](const WrittenFile& each) {
+    return each.directive != directive && is_same(each.path, path);
+  });
+  if (other == files_.end()) {
+    files_.push_back({section, directive, path});
+    return std::nullopt;
+  }
+  return fmt::format("{}: {} is also the {} of [{}]", directive, path, other->directive,
+                     other->section);
 }
 
 bool may_connect(const base::ListenOptions& options, const Credentials& maker,

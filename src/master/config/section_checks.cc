@@ -1,0 +1,144 @@
+#include "section_checks.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "quarry/master/credentials.h"
+
+namespace quarry::master {
+namespace {
+
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+bool is_file(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error);
+}
+
+/// Stores FOUND, the value of DIRECTIVE, in TARGET, or reports why it was not found.
+template <typename Found, typename Target>
+void resolve(base::Result<Found> found, Target& target, const char* directive,
+             const Findings& findings) {
+  if (found) {
+    target = std::move(*found);
+  } else {
+    findings.mistake(directive, fmt::format("{}: {}", directive, found.error().message));
+  }
+}
+
+}  // namespace
+
+void check_priority(std::optional<int>& priority, bool running_as_root, const Findings& findings) {
+  if (running_as_root || !priority || *priority >= 0) return;
+  findings.notice("process.priority",
+                  "process.priority below 0 is ignored: quarryd does not run as root");
+  priority.reset();
+}
+
+void check_process(ProcessSettings& settings, bool running_as_root, const Findings& findings) {
+  check_priority(settings.priority, running_as_root, findings);
+  if (!settings.chroot.empty()) {
+    // Not just a notice: the children would not be confined.
+    if (!running_as_root) {
+      findings.mistake("chroot", "chroot needs root: start quarryd as root, or leave it out");
+    } else if (!is_folder(settings.chroot)) {
+      findings.mistake("chroot", fmt::format("chroot: {} is not a folder", settings.chroot));
+      return;
+    }
+  }
+  if (!settings.chdir.empty() && !is_folder(settings.chroot + settings.chdir)) {
+    findings.mistake("chdir",
+                     fmt::format("chdir: {} is not a folder", settings.chroot + settings.chdir));
+  }
+}
+
+void check_spare_servers(ProcessLimits& limits, bool has_start, const Findings& findings) {
+  const std::size_t min = limits.min_spare_servers;
+  const std::size_t max = limits.max_spare_servers;
+  // Invalid values were already reported.
+  if (min == 0 || max == 0) return;
+  if (max > limits.max_children) {
+    findings.mistake("pm.max_spare_servers",
+                     fmt::format("pm.max_spare_servers: {} is more than pm.max_children, {}", max,
+                                 limits.max_children));
+  }
+  if (min > max) {
+    findings.mistake(
+        "pm.min_spare_servers",
+        fmt::format("pm.min_spare_servers: {} is more than pm.max_spare_servers, {}", min, max));
+  }
+  if (!has_start) {
+    limits.start_servers = min + (max - std::min(min, max)) / 2;
+  } else if (limits.start_servers < min || limits.start_servers > max) {
+    findings.mistake("pm.start_servers",
+                     fmt::format("pm.start_servers: {} is not between pm.min_spare_servers, {}, "
+                                 "and pm.max_spare_servers, {}",
+                                 limits.start_servers, min, max));
+  }
+}
+
+void check_socket_access(PoolConfig& pool, const Findings& findings) {
+  base::AccessList& access = pool.listen_options.access;
+  resolve(users_named(pool.listen_acl_users), access.users, "listen.acl_users", findings);
+  resolve(groups_named(pool.listen_acl_groups), access.groups, "listen.acl_groups", findings);
+  if (access.empty()) return;
+  const auto warn_of_no_effect = [&](const char* directive, const std::string& value) {
+    if (value.empty()) return;
+    findings.notice(
+        directive,
+        fmt::format("{} is ignored with listen.acl_users or listen.acl_groups", directive));
+  };
+  warn_of_no_effect("listen.owner", pool.listen_owner);
+  warn_of_no_effect("listen.group", pool.listen_group);
+}
+
+void check_socket_owner(PoolConfig& pool, const Findings& findings) {
+  base::ListenOptions& options = pool.listen_options;
+  if (!options.access.empty()) return;
+  if (pool.run_as) {
+    options.owner = pool.run_as->uid;
+    options.group = pool.run_as->gid;
+  }
+  if (!pool.listen_owner.empty()) {
+    Credentials owner;
+    owner.uid = options.owner;
+    resolve(credentials_named(pool.listen_owner, ""), owner, "listen.owner", findings);
+    options.owner = owner.uid;
+  }
+  if (!pool.listen_group.empty()) {
+    resolve(group_named(pool.listen_group), options.group, "listen.group", findings);
+  }
+}
+
+void check_repositories(const PoolConfig& pool, const Findings& findings) {
+  const std::string file = pool.process.chroot + pool.repository.string();
+  const std::string folder = pool.process.chroot + pool.repositories.string();
+  if (!pool.repository.empty() && (!is_file(file) || !looks_like_repository(file))) {
+    const char* what = is_folder(file) ? "a folder: set repositories = FOLDER instead"
+                       : is_file(file) ? "not a Fossil repository"
+                                       : "not a file";
+    findings.mistake("repository", fmt::format("repository: {} is {}", file, what));
+  }
+  if (!pool.repositories.empty() && !is_folder(folder)) {
+    const char* what = is_file(folder) ? "a file: set repository = FILE instead" : "not a folder";
+    findings.mistake("repositories", fmt::format("repositories: {} is {}", folder, what));
+  }
+}
+
+bool looks_like_repository(const std::filesystem::path& path) {
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return true;
+  std::string start(kMagic.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return file && start == kMagic;
+}
+
+}  // namespace quarry::master
