@@ -1,10 +1,9 @@
 #!/usr/bin/python3
-"""Checks who includes whom: the modules' layers, the rooms within a module, and the libraries that one module alone
-may know.
+"""Checks the includes: the layers of modules, the rooms within a module, and the libraries that only one module may use.
 
-A module is a folder in src/ and one in include/quarry/. It may include its own headers and those of
-the modules in its row of LAYERS. A large module has folders, its rooms: who may include whose headers say ROOMS. No
-header includes itself, through whatever others. Prints what breaks this, and exits with 1 if anything does.
+A module is a folder in src/ and one in include/quarry/. It may include its own headers and those of the modules in its
+row of LAYERS. A large module has folders, its rooms, with the includes in ROOMS. Includes must not be circular. Prints
+violations, and exits with 1 if there are any.
 """
 
 import re
@@ -110,7 +109,7 @@ def room_of(module: str, path: Path) -> str:
 
 
 def header_of(module: str, path: Path, quote: str, header: str) -> Path | None:
-    """The file that PATH, of MODULE, includes; nothing where it is no header of ours."""
+    """The file that PATH, of MODULE, includes; None if it is not a header of ours."""
     if header.startswith("quarry/"):
         return TOP / "include" / header
     folders = [folder for folder in path.parents if TOP / "src" / module in (folder, *folder.parents)]
@@ -119,7 +118,7 @@ def header_of(module: str, path: Path, quote: str, header: str) -> Path | None:
 
 
 def breach_of_rooms(module: str, path: Path, header: str, found: Path) -> str | None:
-    """FOUND is no public header."""
+    """FOUND is not a public header."""
     if path.parent == found.parent:
         return f"\"{header}\" is a header of the same room" if "/" in header else None
     room, other = room_of(module, path), room_of(module, found)
@@ -132,7 +131,7 @@ def breaches_of(module: str, path: Path, included: list[tuple[str, str]]) -> lis
     name = path.relative_to(TOP)
     found = []
     if (TOP / "src") in path.parents and room_of(module, path) not in {*ROOMS.get(module, {}), ""}:
-        found.append(f"{name}: {room_of(module, path)} is no room of {module}")
+        found.append(f"{name}: {room_of(module, path)} is not a room of {module}")
     for quote, header in included:
         parts = header.split("/")
         if parts[0] == "quarry":
@@ -142,7 +141,7 @@ def breaches_of(module: str, path: Path, included: list[tuple[str, str]]) -> lis
         elif quote == '"':
             file = header_of(module, path, quote, header)
             if file is None:
-                found.append(f"{name}: \"{header}\" is no header of {module}")
+                found.append(f"{name}: \"{header}\" is not a header of {module}")
             elif breach := breach_of_rooms(module, path, header, file):
                 found.append(f"{name}: {breach}")
         for pattern, (owner, _) in LIBRARIES.items():
@@ -187,7 +186,7 @@ def main() -> int:
     includes: dict[Path, list[Path]] = {}
     for module, path in sources():
         if module not in LAYERS:
-            breaches.append(f"{path.relative_to(TOP)}: {module} is no module of the architecture")
+            breaches.append(f"{path.relative_to(TOP)}: {module} is not a module of the architecture")
             continue
         included = INCLUDE.findall(path.read_text(encoding="utf-8"))
         breaches += breaches_of(module, path, included)
@@ -201,7 +200,7 @@ def main() -> int:
         files = users.get(pattern, set())
         if limit is not None and len(files) > limit:
             names = ", ".join(str(path.relative_to(TOP)) for path in sorted(files))
-            breaches.append(f"{pattern}: {owner} may include it in so many files alone: {limit}, not in {names}")
+            breaches.append(f"{pattern}: {owner} may include it in at most {limit} files, not in {names}")
     breaches += circles(includes)
     for breach in breaches:
         print(breach)

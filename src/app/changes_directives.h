@@ -39,7 +39,7 @@ struct StaleVerdict {
   static base::Result<void> put(bool& is_accepted, const std::string& value) {
     if (value != "again" && value != "accept") {
       return base::fail(base::ErrorCode::kInvalid,
-                        "it is again (the gate decides anew) or accept (the verdict counts)");
+                        "must be again (the gate runs again) or accept (the verdict stands)");
     }
     is_accepted = value == "accept";
     return {};

@@ -16,7 +16,7 @@ namespace quarry::app {
 namespace {
 
 constexpr int kWrongUsage = 2;
-constexpr std::size_t kLongestShown = 200;
+constexpr std::size_t kMaxShown = 200;
 
 /// Commands of fossil, git or php-fpm that users may try here.
 struct OtherName {
@@ -55,8 +55,24 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return steps[a.size()][b.size()];
 }
 
+/// The element of KNOWN that WORD most likely means: the one with the fewest wrong, missing,
+/// additional or swapped letters. Empty if more than a third of the letters differ in each.
+std::string likeliest(std::string_view word, const std::vector<std::string>& known) {
+  if (word.size() > kMaxShown) return {};
+  std::string best;
+  std::size_t fewest = std::string_view::npos;
+  for (const std::string& each : known) {
+    const std::size_t steps = distance(word, each);
+    if (steps < fewest && steps * 3 <= std::max(word.size(), each.size())) {
+      fewest = steps;
+      best = each;
+    }
+  }
+  return best;
+}
+
 std::string shown(std::string_view word) {
-  return base::printable(base::without_credentials(word), kLongestShown);
+  return base::printable(base::without_credentials(word), kMaxShown);
 }
 
 /// The innermost subcommand of APP that was parsed.
@@ -95,9 +111,9 @@ std::string suggestion(const std::string& likely) {
 std::string no_such_option(const CLI::App& command, std::string_view word) {
   const std::string_view name = word.substr(0, word.find('='));
   if (command.get_option_no_throw(std::string(name)) != nullptr) {
-    return fmt::format("{} belongs behind the command, and before any --", shown(name));
+    return fmt::format("{} must follow the command and precede any --", shown(name));
   }
-  return fmt::format("there is no option {}{}", shown(name),
+  return fmt::format("unknown option {}{}", shown(name),
                      suggestion(likeliest(name, options_of(command))));
 }
 
@@ -107,32 +123,17 @@ std::string no_such_command(const CLI::App& command, std::string_view word) {
   const auto other = std::ranges::find(kOtherNames, word, &OtherName::word);
   if (command.get_parent() == nullptr && other != kOtherNames.end()) likely = other->ours;
   if (likely.empty()) likely = likeliest(word, names);
-  if (likely.empty()) likely = fmt::format("{}", fmt::join(names, ", "));
-  return fmt::format("there is no command \"{}\": {}", shown(word),
-                     likely.contains(", ") ? "the commands are " + likely
-                                           : fmt::format("did you mean {}?", likely));
+  return fmt::format("unknown command \"{}\"{}", shown(word),
+                     likely.empty() ? fmt::format(": the commands are {}", fmt::join(names, ", "))
+                                    : suggestion(likely));
 }
 
 bool is_option(std::string_view word) {
   return word.size() > 1 && word.starts_with('-');
 }
 
-}  // namespace
-
-std::string likeliest(std::string_view word, std::span<const std::string> known) {
-  if (word.size() > kLongestShown) return {};
-  std::string best;
-  std::size_t least = std::string_view::npos;
-  for (const std::string& each : known) {
-    const std::size_t steps = distance(word, each);
-    if (steps < least && steps * 3 <= std::max(word.size(), each.size())) {
-      least = steps;
-      best = each;
-    }
-  }
-  return best;
-}
-
+/// The error message, without a newline, for the ERROR that APP's parse has thrown. Passwords in
+/// URLs are removed.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
   const bool wants_command =
@@ -146,15 +147,17 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   } else if (option != extras.end()) {
     what = no_such_option(command, *option);
   } else if (word != extras.end()) {
-    what = fmt::format("one word too many: \"{}\"", shown(*word));
+    what = fmt::format("unexpected argument \"{}\"", shown(*word));
   } else if (wants_command) {
-    what = fmt::format("a command is wanted: {}", fmt::join(commands_of(command), ", "));
+    what = fmt::format("a command is required: {}", fmt::join(commands_of(command), ", "));
   } else {
     what = error.what();
   }
   const std::string name = full_name(command);
   return fmt::format("{}: {} ({} --help)", name, what, name);
 }
+
+}  // namespace
 
 int end_of_parse(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);

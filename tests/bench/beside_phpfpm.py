@@ -1,28 +1,28 @@
-"""The process manager beside PHP-FPM's: both behind one nginx, both with pools of the same size, taking turns."""
+"""The process manager compared with PHP-FPM: both behind one nginx, with pools of the same size, taking turns."""
 
 import contextlib
 import itertools
-import os
 import re
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from measures import Results
 from support import fastcgi, process, repofile
 from support.daemon import Daemon
 from support.fossil import Fossil
 from support.phpfpm import PhpFpm, is_installed
 from support.process import Process, free_port, wait_until
+from support.servers import start_nginx, write_nginx
 
 SIDES = ("php-fpm", "quarryd")
 CHILDREN = 4
 MANY = 500
 HELLO = "<?php header('Content-Type: text/plain'); echo \"hello, world\\n\";\n"
-#: A pool that is empty again as soon as may be.
+#: A pool that is empty again as soon as possible.
 ONDEMAND = {"pm": "ondemand", "pm.max_children": CHILDREN, "pm.process_idle_timeout": "1s"}
 
 LINES = [
@@ -34,7 +34,7 @@ LINES = [
     ("first", "first request on an empty ondemand pool, ms", "{:.2f}"),
     ("master", "memory of the master, resident, MiB", "{:.1f}"),
     ("status", f"status page with {MANY} children, ms", "{:.2f}"),
-    ("full", "the same with a part for each child, ms", "{:.2f}"),
+    ("full", "the same with details of each child, ms", "{:.2f}"),
 ]
 
 
@@ -101,24 +101,13 @@ def nginx(folder: Path, pools: dict[str, Pool]) -> Iterator[int]:
     fastcgi_param SCRIPT_NAME {pool.page};
 }}
 """
-    temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
-    config = folder / "nginx.conf"
-    config.write_text(("user root;\n" if os.geteuid() == 0 else "") + f"""daemon off;
-worker_processes 1;
-pid {folder}/nginx.pid;
-events {{ worker_connections 512; }}
-http {{
-access_log off;
-{temporary}{upstreams}server {{
+    server = start_nginx(write_nginx(folder, f"""access_log off;
+{upstreams}server {{
 listen 127.0.0.1:{port};
 keepalive_requests 1000000;
 {locations}}}
-}}
-""")
-    server = Process(["nginx", "-c", config, "-p", folder, "-e", folder / "nginx-error.log"], folder / "nginx.log")
+"""), port)
     try:
-        wait_until(lambda: process.port_answers(port) or not server.is_running(), "nginx")
-        assert server.is_running(), server.output()
         yield port
     finally:
         server.stop()
@@ -137,19 +126,11 @@ def milliseconds(work: Callable[[], object]) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-class Results(dict):
-    """results[measure][side]: a value for each run."""
-
-    def note(self, measure: str, side: str, value: float) -> None:
-        self.setdefault(measure, {}).setdefault(side, []).append(value)
-        print(f"  {side:8} {measure}: {value:,.2f}", file=sys.stderr)
-
-
 def measure(folder: Path, runs: int, seconds: int) -> Results:
     results = Results()
     with both(folder, "static", {"pm": "static", "pm.max_children": CHILDREN}) as pools, nginx(folder, pools) as port:
         # One connection alone waits to be woken four times a request, and the wait differs most: measured more often.
-        # Afterwards all of PHP-FPM's children wait for nginx's kept connections, and nobody else is answered.
+        # Afterwards all of PHP-FPM's children wait for nginx's kept connections, and answer no one else.
         for prefix, path, counts in (("", "", (1, 1, 1, 4, 16)), ("kept-", "kept/", (4, 16))):
             for connections, side in itertools.product(counts * runs, SIDES):
                 url = f"http://127.0.0.1:{port}/{path}{side}"

@@ -1,17 +1,14 @@
-"""The queue beside rsyslog's: a socket in, a queue with the same parameters, a socket out on both sides, taking turns;
-and the queue by itself beside a std::deque with a mutex.
+"""The queue compared with rsyslog: a socket in, a queue with the same parameters, a socket out on both sides, taking turns.
 
-rsyslog's side is what it has that costs least, as measured: imptcp on a Unix socket with one thread, the parser for the
-old format (which looks at least), a template that is the message as it came, and omfwd by TCP, which sends 16 KiB at
-once. Ours is spool_relay. spool_load makes the messages (128 bytes with the line's end), and counts and checks what
-comes out.
+rsyslog uses its fastest parts, as measured: imptcp on a Unix socket with one thread, the parser for the old format, a
+template of the unchanged message, and omfwd by TCP, which sends 16 KiB at once. Ours is spool_relay. spool_load makes the
+messages (128 bytes with the line's end), and counts and checks those that arrive.
 
-  memory   from the first message sent to the last one received, by somebody who reads
-  spill    nobody receives, so all that is above the water marks goes to the disk: from the first message sent until
-           the last one is in the queue and its files do not grow any more. That is the same for both: with the same
-           marks as many messages are left in memory.
-  replay   the relay is stopped with that, which saves the rest (queue.saveonshutdown), and started anew beside somebody
-           who receives: from the start of the process to the last message received
+  memory   from the first message sent to the last one received
+  spill    without a receiver, so that all above the water marks goes to the disk: from the first message sent until
+           the last one is in the queue and its files have stopped growing. Both keep the same number in memory.
+  replay   the relay is stopped, which saves the rest (queue.saveonshutdown), and restarted with a receiver: from the
+           start of the process to the last message received
 """
 
 import json
@@ -20,12 +17,12 @@ import shutil
 import signal
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from measures import Results
 from support import places, process
 from support.process import Process, wait_until
 
@@ -34,16 +31,16 @@ PROGRAM = shutil.which("rsyslogd") or "/usr/sbin/rsyslogd"
 
 #: Messages for each second that a measure may take.
 COUNT = 200_000
-#: For so long nothing is written to the queue's files when they are done.
+#: Seconds without writes after which the queue's files are complete.
 QUIET = 1.0
 
-#: rsyslog's defaults for the queue of a ruleset, but for the time-out: nothing is to be discarded. Its high water mark
-#: is looked at after a batch that comes, not within it, and others may be on their way out: where the mark is nearer to
-#: the size than two batches of 1024, a batch may wait for room that nobody makes.
+#: rsyslog's defaults for the queue of a ruleset, except the timeout, so that nothing is discarded. Its high water mark is
+#: checked after an incoming batch, while others may be on their way out: if it is nearer to the size than two batches of
+#: 1024, a batch may wait forever.
 QUEUE = {"type": "linkedlist", "size": 50000, "dequeuebatchsize": 1024, "workerthreads": 1, "timeoutenqueue": 60000}
 DISK = {**QUEUE, "filename": "spool", "highwatermark": 45000, "lowwatermark": 35000, "maxfilesize": "16m",
         "checkpointinterval": 0, "saveonshutdown": "on", "syncqueuefiles": "off"}
-#: rsyslog syncs after each message: fewer of them, and a smaller queue so that most go to the disk all the same.
+#: rsyslog syncs after each message: fewer messages, and a smaller queue so that most go to the disk.
 SYNCED = {**DISK, "size": 4000, "highwatermark": 1500, "lowwatermark": 500, "syncqueuefiles": "on"}
 SYNCED_COUNT = 5_000
 
@@ -56,14 +53,6 @@ LINES = [
     ("spill-synced", "to the disk with queue.syncqueuefiles, messages/s", "{:,.0f}"),
     ("replay-synced", "replay of that, messages/s", "{:,.0f}"),
 ]
-ALONE_LINES = [
-    ("latency-{}-1-p50", "enqueue, 1 producer, median, ns"),
-    ("latency-{}-1-p99", "the same, 99th percentile"),
-    ("latency-{}-8-p50", "enqueue, 8 producers, median, ns"),
-    ("latency-{}-8-p99", "the same, 99th percentile"),
-    ("throughput-{}-1", "1 producer, messages/s"),
-    ("throughput-{}-8", "8 producers, messages/s"),
-]
 
 
 def is_installed() -> bool:
@@ -74,22 +63,14 @@ def bench_program(name: str) -> Path:
     return places.build_directory() / "tests" / "bench" / name
 
 
-class Results(dict):
-    """results[measure][side]: a value for each run."""
-
-    def note(self, measure: str, side: str, value: float) -> None:
-        self.setdefault(measure, {}).setdefault(side, []).append(value)
-        print(f"  {side:8} {measure}: {value:,.2f}", file=sys.stderr)
-
-
 class Program:
-    """What has to be ended."""
+    """A program that has to be stopped."""
 
     process: Process
 
 
 class Sink(Program):
-    """Who receives, and counts what was sent and came."""
+    """The receiver, which counts messages."""
 
     def __init__(self, folder: Path, port: int, count: int):
         self.process = Process([bench_program("spool_load"), "receive", f"127.0.0.1:{port}", "--count", count],
@@ -98,7 +79,7 @@ class Sink(Program):
         assert self.process.is_running(), self.process.output()
 
     def wait(self, seconds: float) -> dict:
-        """What has come in the end: everything, unless something is lost."""
+        """The final counts: all messages, unless some are lost."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -146,7 +127,7 @@ class Relay(Program):
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
-        """Waits for as long as it takes to save what is left."""
+        """Waits until the remaining messages are saved."""
         self.process.send(signal.SIGTERM)
         try:
             self.process.wait(120)
@@ -156,7 +137,7 @@ class Relay(Program):
 
 @contextmanager
 def stopped_at_last(started: Program) -> Iterator[Program]:
-    """Whatever happens, nothing is left behind."""
+    """Kills the program at the end of the block."""
     try:
         yield started
     finally:
@@ -192,7 +173,7 @@ def measure_memory(results: Results, side: str, folder: Path, count: int) -> Non
 
 
 def time_of_last_growth(folder: Path, since: float) -> float:
-    """Waits until the files in FOLDER have not grown for a while. Returns when they did last, after SINCE."""
+    """Waits until the files in FOLDER have stopped growing. Returns the time of the last growth after SINCE."""
 
     def size() -> int:
         return sum(entry.stat().st_size for entry in os.scandir(folder))
@@ -249,21 +230,4 @@ def table(results: Results) -> str:
     return "\n".join(rows)
 
 
-def measure_alone(runs: int, seconds: int) -> dict[str, int]:
-    done = subprocess.run([bench_program("spool_throughput"), "--runs", str(runs), "--messages", str(COUNT * seconds)],
-                          capture_output=True, text=True, check=True, timeout=600)
-    return json.loads(done.stdout)
-
-
-def table_alone(numbers: dict[str, int]) -> str:
-    rows = ["| | `std::deque` with a mutex | Quarry | ratio |", "| --- | ---: | ---: | ---: |"]
-    for name, title in ALONE_LINES:
-        theirs, ours = (numbers[name.format(side)] for side in ("deque", "quarry"))
-        rows.append(f"| {title} | {theirs:,} | {ours:,} | {ours / theirs:.2f} × |")
-        if f"{name}-batched".format("quarry") in numbers:
-            batched = numbers[f"{name}-batched".format("quarry")]
-            rows.append(f"| the same, 64 of them at once | | {batched:,} | {batched / theirs:.2f} × |")
-    return "\n".join(rows)
-
-
-__all__ = ["is_installed", "measure", "measure_alone", "table", "table_alone"]
+__all__ = ["is_installed", "measure", "table"]

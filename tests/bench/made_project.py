@@ -29,7 +29,7 @@ MAIN_LINE, MERGE, TRIED, BRANCH = "main line", "merge", "tried", "branch"
 KINDS = {MAIN_LINE: 606, MERGE: 174, TRIED: 187, BRANCH: 1427}
 # What becomes of a branch.
 FATES = {MERGE: 34, TRIED: 34, None: 32}
-MOST_OPEN, MOST_FINISHED = 20, 10
+MAX_OPEN, MAX_FINISHED = 20, 10
 # Of check-ins on the main line: how many bring a new file, and a file under a new name.
 ADDS, RENAMES = 0.4, 0.1
 CONTROLS = 32 / 2394
@@ -42,7 +42,7 @@ HOT = (1500, 1000, 700, 950, 300, 400, 600, 200)
 YOUNG = 0.6  # of their size at the end
 WARM = 20
 HEAT = {"hot": 53, "warm": 23, "cold": 24}
-MOST_WAITING = 8
+MAX_WAITING = 8
 
 
 class Entry:
@@ -166,7 +166,7 @@ class Project:
         self._check_in(line, [line.head], self.text.comment(), tags)
 
     def _on_a_branch(self) -> None:
-        starts = not self.open or (len(self.open) < MOST_OPEN and self.random.random() < 0.45)
+        starts = not self.open or (len(self.open) < MAX_OPEN and self.random.random() < 0.45)
         if starts:
             self.serial += 1
             line = Line(f"{self.serial}/head", self.main.head, dict(self.main.files), self._draw(LENGTHS))
@@ -189,7 +189,7 @@ class Project:
             self._give_up(line)
             return
         self.finished[fate].append(line)
-        if len(self.finished[fate]) > MOST_FINISHED:
+        if len(self.finished[fate]) > MAX_FINISHED:
             self._give_up(self.finished[fate].pop(0))
 
     def _give_up(self, line: Line) -> None:
@@ -211,7 +211,7 @@ class Project:
         if artifact in waiting:
             return
         waiting.append(artifact)
-        if len(waiting) > MOST_WAITING:
+        if len(waiting) > MAX_WAITING:
             self.store.settle(waiting.pop(0), current.artifact)
 
     def _merged_files(self, line: Line) -> dict[str, Entry]:

@@ -1,21 +1,30 @@
-"""The measurements, each of one running server; and a client too simple to cost anything."""
+"""Measurements of a running server, and a client that costs very little."""
 
 import re
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 from support import process, repofile, wire
 from support.servers import Launcher, Server
 
-from workload import LOGIN, PASSWORD, Workload
+from workload import LOGIN, PASSWORD, Workload, fresh_empty
 
 HERE = Path(__file__).resolve().parent
 
 
+class Results(dict):
+    """results[measure][side]: a value for each run."""
+
+    def note(self, measure: str, side: str, value: float) -> None:
+        self.setdefault(measure, {}).setdefault(side, []).append(value)
+        print(f"  {side:24} {measure}: {value:,.2f}", file=sys.stderr)
+
+
 class RawClient:
-    """HTTP/1.0 as the stock client speaks it: a connection for each request, closed by the server."""
+    """HTTP/1.0 as in the stock client: a connection for each request, closed by the server."""
 
     def __init__(self, port: int):
         self.port = port
@@ -39,7 +48,7 @@ class RawClient:
 
 
 def nothing_new_per_second(server: Server, workload: Workload, seconds: int, closing: bool) -> float:
-    """Four connections. CLOSING: a new one for each request, as the stock client does it."""
+    """With four connections. CLOSING: a new one for each request, as in the stock client."""
     body = workload.folder / "nothing-new.body"
     body.write_bytes(workload.nothing_new)
     done = subprocess.run(["wrk", "-t", "1", "-c", "4", "-d", f"{seconds}s", "--timeout", "10s", "-s",
@@ -51,7 +60,7 @@ def nothing_new_per_second(server: Server, workload: Workload, seconds: int, clo
 
 
 def check_nothing_new(server: Server, workload: Workload) -> None:
-    """That the request measured is answered, and with nothing."""
+    """Checks that the request is answered, without new artifacts."""
     answer = wire.Peer(server.port).post(workload.nothing_new, wire.COMPRESSED)
     assert answer.status == 200 and not answer.errors(), answer
     assert not answer.of("igot") and not answer.of("gimme") and not answer.of("file"), answer.cards
@@ -75,7 +84,7 @@ def clone_bytes_per_second(server: Server, seconds: float) -> float:
 
 
 def replayed_push_per_second(launch: Launcher, workload: Workload) -> float:
-    """Artifacts a second, by the requests of a recorded push, into a new empty repository."""
+    """Artifacts per second, with the requests of a recorded push into a new repository."""
     target, server = _pushed_into(launch, workload)
     client = RawClient(server.port)
     began = time.monotonic()
@@ -87,7 +96,7 @@ def replayed_push_per_second(launch: Launcher, workload: Workload) -> float:
 
 
 def real_push_per_second(launch: Launcher, workload: Workload) -> float:
-    """The same by the stock client, whose own work is the larger part of it."""
+    """The same with the stock client, whose own work is the larger part."""
     target, server = _pushed_into(launch, workload)
     client = workload.folder / "pushing.fossil"
     client.unlink(missing_ok=True)
@@ -100,15 +109,13 @@ def real_push_per_second(launch: Launcher, workload: Workload) -> float:
 
 
 def idle_memory_mib(server: Server, field: str) -> float:
-    """Of the largest worker, after what it has served. fossil has no workers: of the process that
-    listens and forks."""
+    """Memory of the largest worker after the other measurements. For fossil, which has no workers: of the listening process."""
     pids = [server.main.pid] if server.kind == "fossil" else server.workers()
     sizes = [process.pss_kib(pid) if field == "Pss" else process.memory_kib(pid, field) for pid in pids]
     return max(sizes) / 1024
 
 
 def _pushed_into(launch: Launcher, workload: Workload) -> tuple[Path, Server]:
-    from workload import fresh_empty
     target = fresh_empty(workload, launch.kind)
     server = launch(target)
     RawClient(server.port).exchange(wire.compress(b"# hello\n"), wire.COMPRESSED)

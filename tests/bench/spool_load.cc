@@ -1,11 +1,8 @@
-// The two ends of what is measured beside rsyslog: who sends messages, and who gets them at last
-// and counts. Both are cheap beside what is between them: what is sent is made before the clock
-// starts, and goes in writes of many messages; what comes is read the same way, and checked where
-// it lies.
+// The sender and the receiver of messages, to compare the queue with rsyslog. Both cost little:
+// messages are made before the clock starts, sent many at a time, and checked in the receive buffer.
 //
 //   spool_load send SOCKET --count N       prints {"began", "taken"}
-//   spool_load receive ADDRESS --count N   prints {"messages", "distinct", ..., "last"} when all
-//   have
+//   spool_load receive ADDRESS --count N   prints {"messages", "distinct", ..., "last"} when all have
 //                                          come, or when it is asked to end
 //
 // A message is one line of RFC 5424 with next to nothing to parse, of the same length for all, with
@@ -48,9 +45,11 @@ namespace base = quarry::base;
 
 constexpr std::string_view kHeader = "<134>1 - - - - - - ";
 constexpr std::size_t kDigits = 10;
-constexpr std::size_t kShortest = kHeader.size() + kDigits + 1;
-constexpr std::size_t kLongest = 8000;  // as long as rsyslog takes them without being told
-constexpr std::size_t kPeriod = 61;     // messages with the same remainder have the same filling
+constexpr std::size_t kPrefix = kHeader.size() + kDigits + 1;
+constexpr std::size_t kLength = 127;  // of a message, without the line's end
+constexpr std::size_t kPeriod = 61;   // messages with the same remainder have the same filling
+constexpr double kPatience = 120;     // seconds
+constexpr double kMaxIdle = 5;        // seconds after the last message
 
 volatile std::sig_atomic_t asked_to_end = 0;
 
@@ -58,16 +57,13 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// What every message of a length is made of.
+/// What every message is made of.
 class Shape {
  public:
-  /// LENGTH without the line's end.
-  explicit Shape(std::size_t length) : length_(length) {
-    for (std::size_t i = 0; i < length + kPeriod; ++i)
+  Shape() {
+    for (std::size_t i = 0; i < kLength + kPeriod; ++i)
       filling_ += static_cast<char>('a' + (i * i / 7 + i) % 26);
   }
-
-  std::size_t length() const { return length_; }
 
   void append(std::string& text, std::uint64_t number) const {
     text += kHeader;
@@ -79,32 +75,27 @@ class Shape {
 
   /// The number of LINE (without its end); nothing if any byte of it is not as it was sent.
   std::optional<std::uint64_t> number_of(std::string_view line) const {
-    if (line.size() != length_ || !line.starts_with(kHeader)) return std::nullopt;
+    if (line.size() != kLength || !line.starts_with(kHeader)) return std::nullopt;
     std::uint64_t number = 0;
     for (const char digit : line.substr(kHeader.size(), kDigits)) {
       if (digit < '0' || digit > '9') return std::nullopt;
       number = number * 10 + static_cast<std::uint64_t>(digit - '0');
     }
-    if (line[kShortest - 1] != ' ' || line.substr(kShortest) != filling(number))
-      return std::nullopt;
+    if (line[kPrefix - 1] != ' ' || line.substr(kPrefix) != filling(number)) return std::nullopt;
     return number;
   }
 
  private:
   std::string_view filling(std::uint64_t number) const {
-    return std::string_view(filling_).substr(number % kPeriod, length_ - kShortest);
+    return std::string_view(filling_).substr(number % kPeriod, kLength - kPrefix);
   }
 
-  std::size_t length_;
   std::string filling_;
 };
 
 struct Options {
   std::string address;
   std::uint64_t count = 0;
-  std::size_t length = 127;
-  double seconds = 120;
-  double idle = 5;
 };
 
 // --- sending -------------------------------------------------------------------------------------
@@ -121,8 +112,8 @@ bool send_all(const base::Fd& socket, std::string_view bytes) {
   return true;
 }
 
-/// Says that nothing more comes, and waits until the other end has read all and closes, too: what
-/// it took is in its queue then.
+/// Ends the stream, and waits until the other end has read everything and closes the connection:
+/// then it has queued all messages.
 bool wait_until_taken(const base::Fd& socket, double deadline) {
   if (::shutdown(socket.get(), SHUT_WR) != 0) return false;
   pollfd wait = {socket.get(), POLLIN, 0};
@@ -134,16 +125,16 @@ bool wait_until_taken(const base::Fd& socket, double deadline) {
 base::Result<void> send(const Options& options) {
   QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(options.address));
   QUARRY_TRY_ASSIGN(const auto socket, base::connect_to(address));
-  const double deadline = now() + options.seconds;
-  const Shape shape(options.length);
+  const double deadline = now() + kPatience;
+  const Shape shape;
   std::string text;
-  text.reserve(options.count * (options.length + 1));
+  text.reserve(options.count * (kLength + 1));
   for (std::uint64_t number = 0; number < options.count; ++number) shape.append(text, number);
 
   const double began = now();
   if (!send_all(socket, text)) return base::fail_errno("cannot send");
   if (!wait_until_taken(socket, deadline))
-    return base::fail(base::ErrorCode::kIo, "what was sent is not taken");
+    return base::fail(base::ErrorCode::kIo, "the messages were not read in time");
   fmt::print("{{\"began\": {:.6f}, \"taken\": {:.6f}}}\n", began, now());
   return {};
 }
@@ -152,7 +143,7 @@ base::Result<void> send(const Options& options) {
 
 constexpr std::size_t kRead = std::size_t{256} << 10;
 
-/// What has come, by all connections.
+/// The messages received on all connections.
 class Tally {
  public:
   Tally(const Shape& shape, std::uint64_t count) : shape_(shape), seen_(count, false) {}
@@ -171,15 +162,14 @@ class Tally {
     next_ = *number + 1;
   }
 
-  void note_cut() { ++cut_; }
   bool is_complete() const { return distinct_ == seen_.size(); }
   std::uint64_t distinct() const { return distinct_; }
 
-  void print(double first, double last) const {
+  void print(double last) const {
     fmt::print(
-        "{{\"messages\": {}, \"distinct\": {}, \"spoilt\": {}, \"cut\": {}, \"out_of_order\": {}, "
-        "\"first\": {:.6f}, \"last\": {:.6f}}}\n",
-        messages_, distinct_, spoilt_, cut_, out_of_order_, first, last);
+        "{{\"messages\": {}, \"distinct\": {}, \"spoilt\": {}, \"out_of_order\": {}, \"last\": "
+        "{:.6f}}}\n",
+        messages_, distinct_, spoilt_, out_of_order_, last);
   }
 
  private:
@@ -189,31 +179,27 @@ class Tally {
   std::uint64_t messages_ = 0;
   std::uint64_t distinct_ = 0;
   std::uint64_t spoilt_ = 0;
-  std::uint64_t cut_ = 0;           // lines without an end: their connection ended in them
-  std::uint64_t out_of_order_ = 0;  // of the distinct: not the successor of what came before
+  std::uint64_t out_of_order_ = 0;  // distinct messages that do not follow their predecessor
 };
 
-/// A connection and the line that has not come wholly yet.
+/// A connection and its incomplete line.
 class Source {
  public:
   explicit Source(base::Fd socket) : socket_(std::move(socket)) {}
 
   int fd() const { return socket_.get(); }
 
-  /// Reads what is there, once. False: it has ended.
+  /// Reads once. False at the end of the connection.
   bool read(Tally& tally) {
     const ssize_t got = ::recv(socket_.get(), buffer_.data() + kept_, buffer_.size() - kept_, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-    if (got <= 0) {
-      if (kept_ > 0) tally.note_cut();
-      return false;
-    }
+    if (got <= 0) return false;
     std::string_view text(buffer_.data(), kept_ + static_cast<std::size_t>(got));
     for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
       tally.take(text.substr(0, end));
       text.remove_prefix(end + 1);
     }
-    kept_ = text.size() > kLongest ? 0 : text.size();
+    kept_ = text.size() > kLength ? 0 : text.size();
     std::memmove(buffer_.data(), text.data(), kept_);
     return true;
   }
@@ -226,19 +212,19 @@ class Source {
 
 class Receiver {
  public:
-  Receiver(base::Fd listener, const Shape& shape, const Options& options)
-      : listener_(std::move(listener)), options_(options), tally_(shape, options.count) {}
+  Receiver(base::Fd listener, const Shape& shape, std::uint64_t count)
+      : listener_(std::move(listener)), tally_(shape, count) {}
 
-  /// Until every message has come, or no more seem to come, or the time is over.
+  /// Runs until every message has arrived, or none for a while, or the time limit.
   void run() {
-    const double deadline = now() + options_.seconds;
+    const double deadline = now() + kPatience;
     while (asked_to_end == 0 && now() < deadline && !tally_.is_complete() && !is_idle())
       wait_and_read();
-    tally_.print(first_, last_);
+    tally_.print(last_);
   }
 
  private:
-  bool is_idle() const { return last_ > 0 && now() - last_ > options_.idle; }
+  bool is_idle() const { return last_ > 0 && now() - last_ > kMaxIdle; }
 
   void wait_and_read() {
     std::vector<pollfd> waits = {{listener_.get(), POLLIN, 0}};
@@ -249,10 +235,7 @@ class Receiver {
       if (waits[i].revents != 0 && !sources_[i - 1].read(tally_))
         sources_.erase(sources_.begin() + static_cast<std::ptrdiff_t>(i) - 1);
     }
-    if (tally_.distinct() != before) {
-      last_ = now();
-      if (before == 0) first_ = last_;
-    }
+    if (tally_.distinct() != before) last_ = now();
     if (waits[0].revents != 0) {
       base::Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket) sources_.emplace_back(std::move(socket));
@@ -260,18 +243,16 @@ class Receiver {
   }
 
   base::Fd listener_;
-  const Options& options_;
   Tally tally_;
   std::vector<Source> sources_;
-  double first_ = 0;
   double last_ = 0;
 };
 
 base::Result<void> receive(const Options& options) {
   QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(options.address));
   QUARRY_TRY_ASSIGN(auto listener, base::listen_on(address));
-  const Shape shape(options.length);
-  Receiver(std::move(listener), shape, options).run();
+  const Shape shape;
+  Receiver(std::move(listener), shape, options.count).run();
   return {};
 }
 
@@ -282,16 +263,12 @@ int run(int argc, char** argv) {
   auto* sender = program.add_subcommand("send", "sends messages as fast as they are taken");
   auto* receiver = program.add_subcommand("receive", "counts messages until all have come");
   for (auto* command : {sender, receiver}) {
-    command->add_option("address", options.address, "where to connect to, or to listen")
+    command->add_option("address", options.address, "address to connect to, or to listen on")
         ->required();
-    command->add_option("--count", options.count, "how many messages")
+    command->add_option("--count", options.count, "number of messages")
         ->required()
         ->check(CLI::Range(1, 100'000'000));
-    command->add_option("--length", options.length, "of each message, without the line's end")
-        ->check(CLI::Range(kShortest, kLongest));
-    command->add_option("--seconds", options.seconds, "gives up after so long");
   }
-  receiver->add_option("--idle", options.idle, "gives up so long after the last message");
   CLI11_PARSE(program, argc, argv);
 
   std::signal(SIGTERM, [](int) { asked_to_end = 1; });

@@ -1,4 +1,4 @@
-// How the programs that measure the queue end: with a line that says why, where they fail.
+// The end of the programs that measure the queue: an error is printed as one line.
 #pragma once
 
 #include <cstdio>

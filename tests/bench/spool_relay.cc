@@ -1,12 +1,11 @@
-// What rsyslog does when it relays: lines come on a stream socket, wait in a queue, and go to
-// another stream socket. There is nothing else here, so that beside rsyslog the queues are
-// compared.
+// A relay like rsyslog: lines arrive on a stream socket, wait in a queue, and go to another stream
+// socket. It does nothing else, so that the queues are compared.
 //
 //   spool_relay --listen ADDRESS --to ADDRESS [--filename NAME --spooldirectory FOLDER]
 //               [--size N] [--syncqueuefiles on] ...
 //
 // Every parameter of the queue is an option under its name without "queue."; with a filename a
-// queue in memory is disk-assisted. Ends on SIGTERM, and prints how the queue ended.
+// queue in memory is disk-assisted. Ends on SIGTERM.
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -44,10 +43,10 @@ volatile std::sig_atomic_t asked_to_end = 0;
 
 // As much as imptcp reads at once.
 constexpr std::size_t kRead = std::size_t{128} << 10;
-constexpr int kLookUp = 50;  // milliseconds after which it is seen that the end has come
+constexpr int kLookUp = 50;  // milliseconds between checks for the signal
 constexpr std::chrono::seconds kNextTry{1};
 
-/// The consumer: writes each batch to a socket at once. One worker's.
+/// The consumer, for one worker: writes each batch to a socket.
 class Forwarder {
  public:
   explicit Forwarder(const base::SocketAddress& to) : to_(to) {}
@@ -67,7 +66,7 @@ class Forwarder {
   }
 
  private:
-  /// How many bytes of text_ were sent: all, unless the queue ends or the connection did.
+  /// The number of bytes of text_ sent: all, unless the queue or the connection ends.
   std::size_t send(const std::stop_token& stop) {
     std::size_t done = 0;
     while (done < text_.size()) {
@@ -88,7 +87,7 @@ class Forwarder {
 
   spool::Delivery settle(std::span<const spool::Message> batch, std::size_t sent) {
     if (sent == text_.size()) return {.delivered = batch.size()};
-    // What the other end has of a message cut off is no message: all of it comes again.
+    // A message that was only sent in part is sent again.
     socket_.reset();
     std::size_t delivered = 0;
     for (const spool::Message& message : batch) {
@@ -104,14 +103,14 @@ class Forwarder {
   std::string text_;
 };
 
-/// A connection that lines come on.
+/// An incoming connection.
 class Source {
  public:
   explicit Source(base::Fd socket) : socket_(std::move(socket)) {}
 
   int fd() const { return socket_.get(); }
 
-  /// Reads once, and adds the lines that are whole to MESSAGES. False: it has ended.
+  /// Reads once, and adds complete lines to MESSAGES. False at the end of the connection.
   bool read(std::vector<spool::Message>& messages) {
     if (kept_ == buffer_.size()) throw std::length_error("a line is too long");
     const ssize_t got =
@@ -131,10 +130,10 @@ class Source {
  private:
   base::Fd socket_;
   std::vector<char> buffer_ = std::vector<char>(kRead);
-  std::size_t kept_ = 0;  // of a line that has not come wholly
+  std::size_t kept_ = 0;  // bytes of an incomplete line
 };
 
-/// Takes lines from everybody who connects to the queue, until it is asked to end.
+/// Takes lines from all connections into the queue, until it is asked to end.
 class Input {
  public:
   Input(base::Fd listener, spool::Queue& queue) : listener_(std::move(listener)), queue_(queue) {}
@@ -142,7 +141,6 @@ class Input {
   void run() {
     while (asked_to_end == 0) wait_and_read();
   }
-  std::uint64_t refused() const { return refused_; }
 
  private:
   void wait_and_read() {
@@ -151,7 +149,7 @@ class Input {
     if (::poll(waits.data(), waits.size(), kLookUp) <= 0) return;
     for (std::size_t i = waits.size() - 1; i > 0; --i) {
       if (waits[i].revents == 0) continue;
-      // Closed only when its messages are in the queue: who sends them waits for that.
+      // Closed after its messages are in the queue, because the sender waits for that.
       const bool goes_on = sources_[i - 1].read(messages_);
       enqueue();
       if (!goes_on) sources_.erase(sources_.begin() + static_cast<std::ptrdiff_t>(i) - 1);
@@ -164,10 +162,7 @@ class Input {
   void enqueue() {
     base::Error error;
     const std::size_t taken = queue_.enqueue(messages_, spool::Delay::kNone, &error);
-    if (taken < messages_.size()) {
-      refused_ += messages_.size() - taken;
-      fmt::print(stderr, "spool_relay: {}\n", error.message);
-    }
+    if (taken < messages_.size()) fmt::print(stderr, "spool_relay: {}\n", error.message);
     messages_.clear();
   }
 
@@ -175,7 +170,6 @@ class Input {
   spool::Queue& queue_;
   std::vector<Source> sources_;
   std::vector<spool::Message> messages_;
-  std::uint64_t refused_ = 0;
 };
 
 base::Result<void> relay(const std::string& listen, const std::string& to,
@@ -194,13 +188,7 @@ base::Result<void> relay(const std::string& listen, const std::string& to,
           [](const std::string& line) { fmt::print(stderr, "spool_relay: {}\n", line); }));
   Input input(std::move(listener), *queue);
   input.run();
-  const spool::Ending ending = queue->shutdown();
-  const spool::Statistics statistics = queue->statistics();
-  fmt::print(
-      "{{\"enqueued\": {}, \"delivered\": {}, \"saved\": {}, \"lost\": {}, \"refused\": {}, "
-      "\"da_runs\": {}}}\n",
-      statistics.enqueued, statistics.delivered, ending.saved, ending.lost, input.refused(),
-      statistics.da_runs);
+  queue->shutdown();
   return {};
 }
 
@@ -209,10 +197,10 @@ int run(int argc, char** argv) {
   std::string to;
   spool::QueueOptions options;
   CLI::App program("Relays lines from one stream socket to another through a queue.");
-  program.add_option("--listen", listen, "where lines come from")->required();
-  program.add_option("--to", to, "where they go")->required();
-  program.add_option("--spooldirectory", options.spool_directory, "where the queue's files are");
-  program.add_option("--filename", options.filename, "what their names begin with");
+  program.add_option("--listen", listen, "address to listen on")->required();
+  program.add_option("--to", to, "address to send to")->required();
+  program.add_option("--spooldirectory", options.spool_directory, "folder of the queue's files");
+  program.add_option("--filename", options.filename, "prefix of their names");
   for (const spool::Parameter& parameter : spool::parameters()) {
     const std::string name(parameter.name);
     program.add_option_function<std::string>(
@@ -224,11 +212,6 @@ int run(int argc, char** argv) {
         std::string(parameter.description));
   }
   CLI11_PARSE(program, argc, argv);
-  if (options.worker_threads != 1) {
-    fmt::print(stderr, "spool_relay: one worker writes to the one connection\n");
-    return EXIT_FAILURE;
-  }
-
   std::signal(SIGTERM, [](int) { asked_to_end = 1; });
   const auto done = relay(listen, to, options);
   return quarry::status_of("spool_relay", done);

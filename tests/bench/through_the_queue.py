@@ -1,26 +1,31 @@
-"""Change sets through the whole queue, from the request to the check-in: how many land in a second on one branch beside
-`fossil commit` of the like, how long one takes while nothing else is there, and what 10,000 that wait cost."""
+"""Change sets through the whole queue, from the request to the check-in: how many land per second on one branch compared with
+`fossil commit`, the duration of a single one, and the cost of 10,000 that wait."""
 
 import contextlib
 import os
+import random
+import shutil
 import statistics
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import beside_commit
+from made_text import Text
 from support import places, repofile
 from support.changes import Queue, Somebody, somebody, tarball
-from support.fossil import Checkout, Fossil
+from support.fossil import ADMIN, Checkout, Fossil
 from support.process import children, wait_until
 from support.servers import Launcher, Server
 
+FILES = 10
+LINES = 330  # about 10 kB
 SENDERS = 4
 WAITING = 10_000
 PATIENCE = 120.0  # seconds
-HELD = "held.txt"  # what all wait for that wait
+HELD = "held.txt"  # changed by all change sets that wait
 
 
 @dataclass
@@ -28,7 +33,7 @@ class Figures:
     commits: float  # in a second
     landed: float
     milliseconds: list[float]  # from a request to its check-in
-    staged: list[float]  # the same to staging/, beside all that wait
+    staged: list[float]  # the same to staging/, while others wait
     restart: float  # seconds
 
 
@@ -48,8 +53,37 @@ def new_repository(fossil: Fossil, place: Path) -> Path:
     return repository
 
 
+def versions(seed: int) -> Iterator[dict[str, str]]:
+    """New versions of all files, each with one changed line."""
+    text = Text(random.Random(seed))
+    files = {f"src/made_{number}.c": text.lines(LINES) for number in range(FILES)}
+    while True:
+        for lines in files.values():
+            lines[text.random.randrange(LINES)] = text.lines(1)[0]
+        yield {name: b"".join(lines).decode() for name, lines in files.items()}
+
+
+def commits_per_second(fossil: Fossil, repository: Path, folder: Path, count: int) -> float:
+    """Of `fossil commit` in a checkout."""
+    checkout = Checkout(fossil, repository, folder)
+    seconds = 0.0
+    made = versions(1)
+    for number in range(count + 1):
+        files = next(made)
+        for name, content in files.items():
+            checkout.write(name, content)
+        if number == 0:
+            checkout("add", *files)
+        began = time.monotonic()
+        checkout.commit(f"version {number}", "--user-override", ADMIN)
+        seconds += time.monotonic() - began if number > 0 else 0
+    checkout("close", "--force")
+    shutil.rmtree(folder)
+    return count / seconds
+
+
 def bodies(count: int) -> list[bytes]:
-    made = beside_commit.versions(3)
+    made = versions(3)
     return [tarball({name: text.encode() for name, text in next(made).items()}, comment=f"version {number}")
             for number in range(count)]
 
@@ -65,7 +99,7 @@ def is_landed(repository: Path, id_: str) -> bool:
 
 
 def landed_per_second(writer: Somebody, repository: Path, count: int) -> float:
-    """While they are still sent, by several at once."""
+    """Sent by several clients at once."""
     made = bodies(count)
     queue = Queue.of(repository)
     before = len(queue.names("done"))
@@ -79,7 +113,7 @@ def landed_per_second(writer: Somebody, repository: Path, count: int) -> float:
 
 
 def is_at_rest(pid: int) -> bool:
-    """Whether neither PID nor any child, however far below, is running or at the disk."""
+    """Whether neither PID nor any descendant is running or waiting for the disk."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         return state == "S" and all(is_at_rest(child) for child in children(pid))
@@ -96,12 +130,12 @@ def milliseconds_to_land(server: Server, writer: Somebody, repository: Path, cou
             assert time.monotonic() < began + PATIENCE, "it does not land"
         taken.append(1000 * (time.monotonic() - began))
         wait_until(lambda: queue.stage_of(id_) == "done", "its end", PATIENCE)
-        wait_until(lambda: is_at_rest(server.main.pid), "nobody to be busy with it any more", PATIENCE)
+        wait_until(lambda: is_at_rest(server.main.pid), "the daemons to be idle", PATIENCE)
     return taken
 
 
 def make_waiting(queue: Queue, model: str, count: int) -> None:
-    """COUNT jobs like the one called MODEL, which is in staging/, behind it."""
+    """Adds COUNT jobs like MODEL, which is in staging/, after it."""
     text = (queue.base / "staging" / model).read_bytes()
     id_, tai, rest = model.split("_", 2)
     log = (queue.base / "log" / id_).read_text()
@@ -121,7 +155,7 @@ def milliseconds_to_stage(writer: Somebody, queue: Queue, began: float, body: by
 
 
 def beside_many(launcher: Launcher, repository: Path, settings: dict[str, str], count: int) -> tuple[list[float], float]:
-    """Milliseconds until a new one is staged, and seconds until one is after everything was killed and started."""
+    """Milliseconds until a new change set is staged, and seconds until one is after everything was killed and restarted."""
     user = {"changes.gate_user": "nobody"} if os.geteuid() == 0 else {}
     settings = {**settings, "changes.gate": "/usr/bin/sleep 600", **user}
     server = launcher(repository, settings=settings)
@@ -154,7 +188,7 @@ def kill(server: Server) -> None:
 
 
 def measure(folder: Path, runs: int, seconds: int) -> Figures:
-    """Of medians of RUNS; the times for one of all."""
+    """Medians of RUNS, and the times of single change sets."""
     place = folder / "queue"
     place.mkdir()
     fossil = Fossil(place / "home")
@@ -171,7 +205,7 @@ def measure(folder: Path, runs: int, seconds: int) -> Figures:
             times += milliseconds_to_land(server, writer, repository, 4 * seconds)
             beside = place / f"commits-{run}.fossil"
             fossil.new(beside)
-            commits.append(beside_commit.commits_per_second(fossil, beside, "trunk", place / "work", 4 * seconds))
+            commits.append(commits_per_second(fossil, beside, place / "work", 4 * seconds))
             print(f"  commits {commits[-1]:.1f}/s, landed {landed[-1]:.0f}/s, one {statistics.median(times):.1f} ms",
                   file=sys.stderr)
         server.stop()
@@ -186,7 +220,7 @@ def table(figures: Figures) -> str:
         return f"{statistics.median(values):.1f} | {sorted(values)[int(0.95 * len(values))]:.1f}"
 
     return "\n".join([
-        f"| check-ins of {beside_commit.FILES} files of 10 kB on one branch | a second | ratio |", "| --- | ---: | ---: |",
+        f"| check-ins of {FILES} files of 10 kB on one branch | a second | ratio |", "| --- | ---: | ---: |",
         f"| `fossil commit`, one by one | {figures.commits:.1f} | |",
         f"| through the whole queue, sent by {SENDERS} at once | {figures.landed:.0f} |"
         f" {figures.landed / figures.commits:.1f} × |", "",

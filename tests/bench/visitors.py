@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Many visitors of one page, each on an address of its own of this machine: one who is told to come again later (503) does so
-after the time that he is told, all others ask again at once.
+"""Many visitors of one page, each with its own address of this machine. After a 503, a visitor waits for Retry-After;
+otherwise it requests the page again at once.
 
     visitors.py PORT PATH COUNT SECONDS
 
-SECONDS begin when the first of them has a page: a line says so then. At the end another one says how many pages they got,
-and how often they were told to come later.
+SECONDS begin when the first visitor has received a page, which is printed. At the end the numbers of pages and of 503
+replies are printed.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ async def visit(port: int, path: str, address: str) -> tuple[int, float]:
     """Status, and the seconds to wait before another try."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0), limit=1 << 20)
     try:
-        # Somebody who is known: his pages are his own.
+        # With a cookie, so that pages are not cached.
         writer.write(f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nUser-Agent: {AGENT}\r\nCookie: known=1\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
         while await reader.read(1 << 18):
@@ -55,7 +55,7 @@ async def main(port: int, path: str, count: int, seconds: float) -> None:
     for each in visitors:
         each.cancel()
     await asyncio.gather(*visitors, return_exceptions=True)
-    print(f"{counts.get(200, 0)} pages, {counts.get(503, 0)} told to come later")
+    print(f"{counts.get(200, 0)} pages, {counts.get(503, 0)} replies with 503")
 
 
 if __name__ == "__main__":

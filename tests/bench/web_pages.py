@@ -1,5 +1,5 @@
-"""What web pages cost: kept ones and others beside `fossil server`'s, and what syncs suffer from 500 visitors of slow pages.
-The sides take turns."""
+"""Web pages, cached and not, compared with `fossil server`, and the effect of 500 visitors of slow pages on syncs. The sides
+take turns."""
 
 import contextlib
 import re
@@ -9,32 +9,25 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from measures import Results
 from support import repofile
 from support.process import Process, free_port, port_answers, wait_until
-from support.servers import Launcher, Server, disable_backoffice
+from support.servers import Launcher, Server, disable_backoffice, start_nginx, write_nginx
 from workload import Workload
 
 HERE = Path(__file__).resolve().parent
 BROWSER = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
-#: Somebody who is known: his pages are his own.
+#: With a cookie, so that pages are not cached.
 KNOWN = "Cookie: somebody=1"
 VISITORS = 500
 CLIENTS = 16
 
 #: Measure, what it is, the sides and their names, how a value is shown.
 LINES = [
-    ("kept", "timeline of 50, as browsers ask (gzip), requests/s", ("`fossil server`", "quarryd"), "{:,.0f}"),
+    ("kept", "timeline of 50 entries, cached, gzip as in browsers, requests/s", ("`fossil server`", "quarryd"), "{:,.0f}"),
     ("plain", "the same, not compressed", ("`fossil server`", "quarryd"), "{:,.0f}"),
-    ("made", "the same for who is logged in (made each time), behind nginx", ("`fossil server --scgi`", "quarryd"), "{:,.0f}"),
+    ("made", "the same, not cached, behind nginx", ("`fossil server --scgi`", "quarryd"), "{:,.0f}"),
 ]
-
-
-class Results(dict):
-    """results[measure][side]: a value for each run."""
-
-    def note(self, measure: str, side: str, value: float) -> None:
-        self.setdefault(measure, {}).setdefault(side, []).append(value)
-        print(f"  {side:24} {measure}: {value:,.2f}", file=sys.stderr)
 
 
 def wrk(url: str, seconds: int, connections: int, *headers: str) -> str:
@@ -54,27 +47,21 @@ def per_second(url: str, seconds: int, *headers: str) -> float:
 
 @contextlib.contextmanager
 def scgi_behind_nginx(workload: Workload, folder: Path) -> Iterator[str]:
-    """What one has without quarryd."""
+    """Fossil behind nginx, without quarryd."""
     folder.mkdir()
     path = repofile.copy(workload.served, folder / "served.fossil")
     disable_backoffice(path)
     pages, port = free_port(), free_port()
-    config = folder / "nginx.conf"
-    config.write_text(f"""daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/errors; user root;
-events {{ worker_connections 512; }}
-http {{ access_log off; scgi_temp_path {folder}/scgi; client_body_temp_path {folder}/body; fastcgi_temp_path {folder}/f;
-  proxy_temp_path {folder}/p; uwsgi_temp_path {folder}/u;
-  server {{ listen 127.0.0.1:{port}; location / {{ scgi_pass 127.0.0.1:{pages};
-    scgi_param SCGI 1; scgi_param REQUEST_METHOD $request_method; scgi_param REQUEST_URI $request_uri; scgi_param SCRIPT_NAME "";
-    scgi_param PATH_INFO $uri; scgi_param QUERY_STRING $query_string; scgi_param CONTENT_LENGTH $content_length;
-    scgi_param REMOTE_ADDR $remote_addr; scgi_param HTTP_HOST $host:$server_port; }} }} }}
-""")
     running = [Process(["fossil", "server", "--nojail", "--localhost", "--scgi", "--port", pages, path], folder / "log",
                        env=workload.fossil.environment)]
     try:
         wait_until(lambda: port_answers(pages), "fossil server --scgi")
-        running.append(Process(["nginx", "-c", config, "-p", folder, "-e", folder / "errors"], folder / "nginx.log"))
-        wait_until(lambda: port_answers(port), "nginx")
+        running.append(start_nginx(write_nginx(folder, f"""access_log off;
+server {{ listen 127.0.0.1:{port}; location / {{ scgi_pass 127.0.0.1:{pages};
+  scgi_param SCGI 1; scgi_param REQUEST_METHOD $request_method; scgi_param REQUEST_URI $request_uri; scgi_param SCRIPT_NAME "";
+  scgi_param PATH_INFO $uri; scgi_param QUERY_STRING $query_string; scgi_param CONTENT_LENGTH $content_length;
+  scgi_param REMOTE_ADDR $remote_addr; scgi_param HTTP_HOST $host:$server_port; }} }}
+"""), port))
         yield f"http://127.0.0.1:{port}"
     finally:
         for each in reversed(running):
@@ -93,7 +80,7 @@ def measure_pages(workload: Workload, servers: dict[str, Server], scgi: str, run
 
 
 def syncs_p99(server: Server, workload: Workload, seconds: int) -> float:
-    """Milliseconds, of 16 clients that have nothing new, a connection for each request."""
+    """99th percentile in milliseconds, of 16 clients with nothing new, a connection for each request."""
     body = workload.folder / "nothing-new.body"
     body.write_bytes(workload.nothing_new)
     done = subprocess.run(["wrk", "-t", "1", "-c", str(CLIENTS), "-d", f"{seconds}s", "--timeout", "60s", "--latency", "-s",
@@ -106,7 +93,7 @@ def syncs_p99(server: Server, workload: Workload, seconds: int) -> float:
 
 @contextlib.contextmanager
 def visitors(server: Server, seconds: int) -> Iterator[None]:
-    """500 at once, each with a page that takes long and is not kept."""
+    """500 at once, each of a slow page that is not cached."""
     crowd = subprocess.Popen([HERE / "visitors.py", str(server.port), "/timeline?n=2000&y=ci", str(VISITORS), str(seconds + 2)],
                              stdout=subprocess.PIPE, text=True)
     try:

@@ -1,5 +1,5 @@
-"""What commands do with whole repositories, beside those of fossil, at two sizes: what is quick with 10,000 artifacts
-may be slow with 100,000. The repositories are those of make_repository."""
+"""Commands on whole repositories compared with those of fossil, at two sizes, because a command that is fast with 10,000
+artifacts may be slow with 100,000. The repositories are made by make_repository."""
 
 import os
 import shutil
@@ -25,12 +25,12 @@ MIB = 1 << 20
 @dataclass
 class Cost:
     seconds: float
-    mib: float  # the most that was resident
+    mib: float  # peak of resident memory
 
 
 @dataclass
 class Place:
-    """Where one size is measured."""
+    """The files and servers for one size."""
     fossil: Fossil
     folder: Path
     made: Path  # with a user who may push
@@ -84,7 +84,7 @@ def pushed(place: Place) -> Cost:
     return cost
 
 
-# For each line of the table: what fossil does, if there is anything to compare with, and what Quarry does.
+# For each line of the table: the command of fossil, if there is one to compare with, and that of Quarry.
 Measure = Callable[[Place], Cost]
 REBUILD = "`quarry rebuild`, and `fossil rebuild`"
 VERIFY = "`quarry verify`, and `fossil rebuild`"

@@ -1,4 +1,4 @@
-"""What the servers are given to do: one repository, and requests recorded or written for it.
+"""The workload of the servers: one repository, and requests recorded or written for it.
 
     served.fossil   the repository with its clusters made and a user who may write
     empty.fossil    no artifacts, same project and user
@@ -70,7 +70,7 @@ def _served_by_fossil(fossil: Fossil, folder: Path, repository: Path, name: str)
 
 
 def _make_clusters(fossil: Fossil, folder: Path, served: Path, secret: str) -> None:
-    """One pull: from then on, there is nothing new in a sync."""
+    """One pull makes the clusters, so that later syncs have nothing new."""
     launcher, port = _served_by_fossil(fossil, folder, served, "clustering")
     peer = wire.Peer(port, "/", LOGIN, secret, repofile.project_code(served))
     assert not peer.pull().errors()
@@ -78,7 +78,7 @@ def _make_clusters(fossil: Fossil, folder: Path, served: Path, secret: str) -> N
 
 
 def _nothing_new(served: Path, secret: str) -> bytes:
-    """A sync by somebody who has everything: what the stock client would send, compressed."""
+    """A sync of a client that has everything, as the stock client would send it, compressed."""
     code = repofile.project_code(served)
     known = repofile.query(served, "SELECT uuid FROM unclustered JOIN blob USING(rid) WHERE size>=0 ORDER BY rid")
     cards = wire.body(f"{wire.CLIENT_VERSION} 20230226 192424", f"pull {wire.SERVER_CODE} {code}",

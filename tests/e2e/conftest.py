@@ -1,5 +1,6 @@
 """Fixtures: the peers, the generated repository, and options of the suite."""
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -23,8 +24,7 @@ from support.wire import Peer
 
 pytest.register_assert_rewrite("proof")
 
-# A shell that runs the tests in the background has the interrupt ignored, and every program that a test starts would
-# inherit that.
+# A shell that runs the tests in the background ignores SIGINT, which every program that a test starts would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -67,36 +67,39 @@ def fossil(tmp_path_factory: pytest.TempPathFactory) -> Fossil:
     return Fossil(tmp_path_factory.mktemp("home"))
 
 
+@contextlib.contextmanager
+def launcher(kind: str, folder: Path, fossil: Fossil) -> Iterator[Launcher]:
+    made = Launcher(kind, folder, fossil)
+    yield made
+    made.stop_all()
+
+
 @pytest.fixture
 def launch(server_kind: str, tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
-    """Call it with a repository to have it served, once through each kind of server."""
-    launcher = Launcher(server_kind, tmp_path, fossil)
-    yield launcher
-    launcher.stop_all()
+    """Call it with a repository to serve it, once through each kind of server."""
+    with launcher(server_kind, tmp_path, fossil) as made:
+        yield made
 
 
 @pytest.fixture
 def launch_gateway(tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
-    """The same by our gateway only: where what stands before the workers has no part in it."""
-    launcher = Launcher("gateway", tmp_path, fossil)
-    yield launcher
-    launcher.stop_all()
+    """The same through our gateway only, for tests that do not depend on the front."""
+    with launcher("gateway", tmp_path, fossil) as made:
+        yield made
 
 
 @pytest.fixture
 def launch_fossil(tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
-    """The same by `fossil server`: the peer of our own client."""
-    launcher = Launcher("fossil", tmp_path, fossil)
-    yield launcher
-    launcher.stop_all()
+    """The same by `fossil server`, for our own client."""
+    with launcher("fossil", tmp_path, fossil) as made:
+        yield made
 
 
 @pytest.fixture(params=["gateway", "fossil"])
 def serve(request: pytest.FixtureRequest, tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
-    """Call it with a repository to have it served to our own client, once by quarryd, once by fossil."""
-    launcher = Launcher(request.param, tmp_path, fossil)
-    yield launcher
-    launcher.stop_all()
+    """Call it with a repository to serve it to our own client, once by quarryd, once by fossil."""
+    with launcher(request.param, tmp_path, fossil) as made:
+        yield made
 
 
 @pytest.fixture
@@ -114,13 +117,12 @@ def quarry(tmp_path: Path, fossil: Fossil) -> Quarry:
 @pytest.fixture(scope="module")
 def launch_shared(server_kind: str, tmp_path_factory: pytest.TempPathFactory, fossil: Fossil) -> Iterator[Launcher]:
     """The same for servers that a whole file of tests shares."""
-    launcher = Launcher(server_kind, tmp_path_factory.mktemp("shared"), fossil)
-    yield launcher
-    launcher.stop_all()
+    with launcher(server_kind, tmp_path_factory.mktemp("shared"), fossil) as made:
+        yield made
 
 
 def kept_or_built(variable: str, tmp_path_factory: pytest.TempPathFactory, build: Callable[[Path], None]) -> Path:
-    """A generated repository: the file that VARIABLE names is kept for later runs, made if need be. Processes that
+    """A generated repository. The file named by the environment variable VARIABLE is kept for later runs. Processes that
     test at the same time share one."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -143,7 +145,7 @@ def generated_original(tmp_path_factory: pytest.TempPathFactory, fossil: Fossil)
 
 @pytest.fixture(scope="session")
 def small_original(tmp_path_factory: pytest.TempPathFactory, fossil: Fossil) -> Path:
-    """The same in small: 60 imported check-ins, all that commands make, no large file."""
+    """A small one: 60 imported check-ins, everything made by commands, no large file."""
     return kept_or_built("QUARRY_GENERATED_SMALL", tmp_path_factory,
                          lambda path: generator.build(path, fossil, check_ins=60, binary_size=0))
 
@@ -170,7 +172,7 @@ def hiredis(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fresh(fossil: Fossil, tmp_path: Path) -> Path:
-    """A new repository with a user `writer`, password `pen`, who may all but administer."""
+    """A new repository with a user `writer`, password `pen`, with all capabilities but administration."""
     path = tmp_path / "fresh.fossil"
     fossil.new(path, "--project-name", "fresh")
     repofile.add_user(path, "writer", "pen", "giox")
@@ -179,7 +181,7 @@ def fresh(fossil: Fossil, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable[..., Daemon]]:
-    """Starts quarryd with a pool of the test's own words; see Daemon. Waits until it is ready, unless told not to."""
+    """Starts quarryd with the test's own directives; see Daemon. Waits until it is ready, unless WAIT is false."""
     started = []
 
     def make(pool: dict[str, object] | None = None, *, wait: bool = True, repository: Path = fresh,
@@ -204,7 +206,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def tidy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
-    """A passed test's files go at once: copies of large repositories add up."""
+    """Removes a passed test's files at once, because copies of large repositories add up."""
     yield
     if not getattr(request.node, "failed", False):
         shutil.rmtree(tmp_path, ignore_errors=True)
@@ -219,20 +221,21 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
 
 @pytest.fixture
 def start_pool(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable[..., Pool]]:
-    """Call it with settings to have the repository `fresh` served, with its status page."""
+    """Call it with directives to serve the repository `fresh` with a status page."""
     started = []
 
-    def begin(settings: dict[str, str] | None = None, listen: str = "") -> Pool:
-        started.append(Pool(tmp_path, fresh, fossil, PAGES if settings is None else settings, listen))
+    def begin(pool: dict[str, object] | None = None) -> Pool:
+        started.append(Pool(tmp_path / "pool", fresh, PAGES if pool is None else pool, env=fossil.environment))
         return started[-1]
     yield begin
     for pool in started:
+        assert pool.main.is_running(), f"quarryd died:\n{pool.log()[-3000:]}"
         pool.stop()
 
 
 @pytest.fixture
 def peer_of(fossil: Fossil):
-    """Makes the hand-written client of a served repository, signed in as a user that it adds."""
+    """Makes a hand-written client of a served repository, logged in as a user that it adds."""
     def make(server: servers.Server, login: str = "hand", capabilities: str = "giox", repository: Path | None = None,
              path: str = "/") -> Peer:
         file = repository or server.target

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""The proof that a repository file is right: what was computed as artifacts came equals what
-`quarry rebuild` computes from nothing, and what `fossil rebuild` does but for its order of processing,
-and fossil and SQLite have no complaint.
+"""Proves that a repository file is correct: the derived tables equal those of `quarry rebuild`, and those of
+`fossil rebuild` except for the order of processing, and fossil and SQLite find no faults.
 
     proof.py FILE...      prints what is wrong, line by line; exit status 0 if nothing is
 
@@ -74,7 +73,7 @@ def dump(path: Path) -> list[str]:
 
 
 def differences(ours: list[str], rebuilt: list[str], limit: int = 60) -> list[str]:
-    """Readable: the rows that only one side has, each with its kin beside it."""
+    """Rows that only one side has, similar ones together."""
     # Sorting both sides' lonely rows together is what a person would do, and unlike difflib on the
     # whole dump it takes no time on large ones.
     only_ours, only_rebuilt = set(ours) - set(rebuilt), set(rebuilt) - set(ours)
@@ -89,8 +88,8 @@ def differences(ours: list[str], rebuilt: list[str], limit: int = 60) -> list[st
 
 
 def differences_from_fossil(ours: list[str], theirs: Path) -> list[str]:
-    """The rows of THEIRS, which `fossil rebuild` has left, that are others than OURS, where they do not depend on the
-    order of processing alone: `quarry verify` knows from the artifacts which may."""
+    """Rows of THEIRS, made by `fossil rebuild`, that differ from OURS and do not depend on the order of processing alone,
+    which `quarry verify` decides from the artifacts."""
     rebuilt = dump(theirs)
     wrong = differences(ours, rebuilt)
     if not wrong:
@@ -104,7 +103,7 @@ def differences_from_fossil(ours: list[str], theirs: Path) -> list[str]:
 
 
 def findings(path: Path, fossil: Fossil | None = None) -> list[str]:
-    """What is wrong with the repository at PATH, a line each; nothing if it is right."""
+    """The faults of the repository at PATH, one line each."""
     with tempfile.TemporaryDirectory(prefix="proof-") as folder:
         fossil = fossil or Fossil(Path(folder) / "home")
         copy = repofile.copy(path, Path(folder) / "copy.fossil")
@@ -124,7 +123,7 @@ def findings(path: Path, fossil: Fossil | None = None) -> list[str]:
 
 
 def check(path: Path, fossil: Fossil | None = None) -> None:
-    """Fails the test that calls it if anything is wrong with the repository at PATH."""
+    """Fails if the repository at PATH has faults."""
     wrong = findings(path, fossil)
     assert not wrong, f"{path.name} is not what a rebuild makes of it:\n" + "\n".join(wrong)
 

@@ -27,7 +27,7 @@ def number(path: Path, sql: str) -> float:
     return float(repofile.value(path, sql))
 
 
-def test_it_is_what_fossil_finds_perfect(made, fossil):
+def test_fossil_finds_no_faults(made, fossil):
     proof.check(made, fossil)
 
 
@@ -67,7 +67,7 @@ def test_an_existing_file_is_left_alone(made):
 
 
 @pytest.mark.parametrize("count", [1, 2, 9, 30])
-def test_small_ones_are_whole_too(count, tmp_path, fossil):
+def test_small_repositories_are_complete(count, tmp_path, fossil):
     made = make(tmp_path / "small.fossil", "--artifacts", count)
     assert len(repofile.artifacts(made)) == count
     assert not fossil.integrity(made)

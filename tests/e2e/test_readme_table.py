@@ -16,7 +16,7 @@ def rows() -> list[tuple[list[str], str, str]]:
     return [(re.findall(r"`([^`]+)`", names), about, here) for names, about, here in cells]
 
 
-def test_every_name_stands_once():
+def test_every_name_is_listed_once():
     names = [name for row, _, _ in rows() for name in row]
     assert len(names) >= 177 and len(names) == len(set(names))
 

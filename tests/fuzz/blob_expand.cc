@@ -14,7 +14,7 @@ using namespace quarry::artifact;
 
 namespace {
 
-/// What pieces of BLOB make together; nothing where they do not come to an end.
+/// BLOB expanded piece by piece; nothing if it is incomplete.
 std::optional<std::string> in_pieces(std::string_view blob, std::size_t max_size) {
   auto reader = BlobReader::open(blob, max_size);
   if (!reader) return std::nullopt;
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     REQUIRE(expanded->size() == *declared);
     REQUIRE(expanded->size() <= kMaxSize);
   }
-  // The other way round need not be: zlib minds the window that a stream announces.
+  // The converse need not hold: zlib checks the window that a stream announces.
   if (const auto read = in_pieces(input, kMaxSize)) REQUIRE(expanded == *read);
 
   REQUIRE(blob_expand(blob_compress(input), input.size()) == input);

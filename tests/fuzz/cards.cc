@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxBody = std::size_t{1} << 20;
 
-/// Whether INNER lies within OUTER: nothing is given out that the body does not hold.
+/// Whether INNER lies within OUTER, so that only bytes of the body are returned.
 bool lies_within(std::string_view inner, std::string_view outer) {
   return inner.empty() || (inner.data() >= outer.data() &&
                            inner.data() + inner.size() <= outer.data() + outer.size());

@@ -1,5 +1,5 @@
-// Input: a meta file, which may be a job file. What is understood is written in a form that is
-// understood the same.
+// Input: a meta file, or a job file. What is accepted must be written in a form that parses to the
+// same.
 #include <cstddef>
 #include <cstdint>
 #include <string>

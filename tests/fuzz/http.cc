@@ -1,4 +1,4 @@
-// Arbitrary bytes as what the gateway reads: a request's head, a pool's records, a reply's headers.
+// Arbitrary bytes as input of the gateway: a request's head, a pool's records, a reply's headers.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,8 +1,7 @@
-// Arbitrary bytes as the cards of a request, from somebody who may do everything, to a real file.
+// Arbitrary bytes as the cards of a request of a user with all capabilities, to a real file.
 //
-// Whatever comes: no crash, a reply that ends as every reply does, and now and then a look at the
-// whole file, which must still be in order. The file is made anew from time to time, so that a
-// finding needs few inputs to come about.
+// There must be no crash, each reply must end correctly, and the file is verified regularly. It is
+// recreated from time to time, so that a finding needs few inputs to reproduce.
 #include <stdlib.h>
 
 #include <cstdint>
@@ -43,7 +42,7 @@ fs::path folder() {
   return made;
 }
 
-/// Says what is wrong with the file, and stops.
+/// Prints the faults of the file, and aborts if there are any.
 void check(const fs::path& path) {
   const auto verified = quarry::repository::verify(path);
   REQUIRE(verified.has_value());
@@ -52,10 +51,10 @@ void check(const fs::path& path) {
   REQUIRE(verified->order_dependent.empty());
 }
 
-void let_nobody_do_everything(Repository& repository) {
+void give_nobody_all_capabilities(Repository& repository) {
   auto receipt = repository.receive();
   REQUIRE(receipt.has_value());
-  // The built-in people have a time here, so that a later one wins.
+  // Built-in users have a time, so that a later one wins.
   const ConfigRecord record{
       .table = "user",
       .mtime = INT64_C(4000000000),
@@ -72,7 +71,7 @@ std::unique_ptr<Repository> make_repository() {
   REQUIRE(quarry::repository::init(path, {.project_name = "fuzz", .user = "u", .password = "p"}));
   auto opened = Repository::open(path, {.max_artifact_size = std::size_t{1} << 20});
   REQUIRE(opened.has_value());
-  let_nobody_do_everything(**opened);
+  give_nobody_all_capabilities(**opened);
   return std::move(*opened);
 }
 

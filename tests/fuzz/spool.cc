@@ -1,6 +1,6 @@
-// Input: what happened to the files of a queue while nobody looked: bytes changed, files cut short,
-// lengthened, exchanged, removed. Whatever is left, the queue delivers messages that it was given,
-// in their order, and goes on.
+// Input: damage to the files of a queue: bytes changed, files truncated, extended, exchanged or
+// removed. From the rest, the queue delivers only messages that it was given, in their order, and
+// goes on.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

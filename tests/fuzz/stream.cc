@@ -1,6 +1,6 @@
-// Input: a first byte that says what the others are: a request or an answer of a hand-over, an
-// envelope, or the records of a subscription's journal, each behind its length. What is taken for
-// one is written again as it was read, and a subscription can go on from whatever state it finds.
+// Input: a byte that selects the kind of the rest: a request or an answer of a hand-over, an
+// envelope, or the records of a subscription's journal, each after its length. What is accepted must
+// be written as it was read, and a subscription must be able to continue from any state.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

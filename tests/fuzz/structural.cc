@@ -1,5 +1,5 @@
-// Input: an artifact. Since no fuzzer finds an MD5, the input is also tried with the Z card that
-// belongs to it.
+// Input: an artifact. Because a fuzzer cannot find an MD5, the input is also used with its correct Z
+// card.
 #include "quarry/artifact/structural.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ bool has_capitals(std::string_view hash) {
   return hash.find_first_of("ABCDEF") != hash.npos;
 }
 
-/// Digits may be capital letters: they stand as they were written.
+/// Capital letters are allowed, and kept as written.
 void require_name(std::string_view hash) {
   std::string small(hash);
   std::ranges::replace_if(
@@ -133,7 +133,7 @@ bool same_tag(const TagCard& a, const TagCard& b) {
   return a.kind == b.kind && a.name == b.name && a.target == b.target && a.value == b.value;
 }
 
-/// Whether a name that would have to be written has capital letters, which are never written.
+/// Whether a hash has capital letters, which are never written.
 bool names_in_capitals(const Structural& artifact) {
   const auto is_tags = [](const TagCard& tag) { return has_capitals(tag.target); };
   const auto is_files = [](const FileCard& file) { return has_capitals(file.hash); };
@@ -143,10 +143,10 @@ bool names_in_capitals(const Structural& artifact) {
          std::ranges::any_of(artifact.members, has_capitals);
 }
 
-/// What is written of ARTIFACT says the same, in the cards that can be written.
+/// Writing ARTIFACT and parsing it again gives the same, for the types that can be written.
 void require_round_trip(const Structural& artifact) {
   constexpr base::UnixMillis kYearZero{-62'167'219'200'000};
-  if (artifact.date && *artifact.date < kYearZero) return;  // a D card can say it, as a number
+  if (artifact.date && *artifact.date < kYearZero) return;  // possible in a D card, as a number
   if (names_in_capitals(artifact)) return;
   std::string text;
   if (artifact.type == StructuralType::kCluster) {

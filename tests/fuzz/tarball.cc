@@ -1,6 +1,6 @@
-// Input: how a tarball is compressed (a byte), and its archive; or, for one byte in four, the
-// tarball as it lies there. What is taken keeps what the queue relies on, and is taken again when it
-// is written anew.
+// Input: the compression of a tarball (a byte), and its archive; or, for one byte in four, the
+// complete tarball. An accepted one must be what the queue relies on, and be accepted again after it
+// is rewritten.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ std::string tarball_of(std::string_view input) {
   const auto way = static_cast<unsigned char>(input.front()) % 4;
   input.remove_prefix(1);
   if (way == 0) return std::string(input);
-  // As fuzzers find no blank blocks: the end mark is there.
+  // The end mark is added, because fuzzers do not find blank blocks.
   const std::string archive = std::string(input) + tar_end();
   if (way == 1) return archive;
   return way == 2 ? gzip(archive) : zstd(archive);

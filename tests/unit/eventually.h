@@ -1,4 +1,4 @@
-// Waiting for what another process or thread does, where nothing but looking tells that it did.
+// Polling for an effect of another process or thread.
 #pragma once
 
 #include <unistd.h>

@@ -5,7 +5,7 @@
 
 #include "quarry/base/time.h"
 
-/// A clock that stands still until it is told to go on.
+/// A clock that only advances on request.
 class HeldClock : public quarry::base::Clock {
  public:
   quarry::base::UnixMillis now() const override { return {now_}; }

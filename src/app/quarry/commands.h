@@ -1,5 +1,5 @@
-// The `quarry` commands that work on a local repository, one file each; others are in the folders
-// beside this header. They return an exit code (common/exit_codes.h).
+// The `quarry` commands that work on a local repository; others are in the folders beside this
+// header. They return an exit code (common/exit_codes.h).
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,12 @@ struct HttpArguments {
 /// For both `http` and `test-http`.
 int run_http(const HttpArguments& arguments);
 
-struct VerifyArguments {
+struct WholeFileArguments {
   std::string file;
   bool quiet = false;
 };
-int run_verify(const VerifyArguments& arguments);
-
-struct RebuildArguments {
-  std::string file;
-  bool quiet = false;
-};
-int run_rebuild(const RebuildArguments& arguments);
+int run_verify(const WholeFileArguments& arguments);
+int run_rebuild(const WholeFileArguments& arguments);
 
 struct CompactArguments {
   std::string file;

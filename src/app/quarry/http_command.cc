@@ -55,6 +55,17 @@ std::string process_login() {
   return user != nullptr ? user->pw_name : std::to_string(::getuid());
 }
 
+std::string refuse(const WebRequest& request, const Refusal& refusal) {
+  return web_reply(request, refusal.status, "text/plain; charset=utf-8", refusal.text + "\n");
+}
+
+/// For a request that could not be read.
+std::string refuse(const Refusal& refusal, bool http_head) {
+  WebRequest unknown;
+  unknown.has_http_head = http_head;
+  return refuse(unknown, refusal);
+}
+
 /// Answers requests for a repository, or for a folder of repositories.
 class Service {
  public:
@@ -66,10 +77,13 @@ class Service {
   std::size_t max_body() const { return options_.max_body; }
 
   std::string answer(const WebRequest& request) {
-    auto reply = answer_safely(request);
-    if (reply) return std::move(*reply);
-    return web_reply(request, reply.error().status, "text/plain; charset=utf-8",
-                     reply.error().text + "\n");
+    try {
+      auto reply = try_to(request);
+      return reply ? std::move(*reply) : refuse(request, reply.error());
+    } catch (const std::exception& error) {
+      base::log(base::LogLevel::kError, "{}", error.what());
+      return refuse(request, {.status = 500, .text = "internal error"});
+    }
   }
   /// Work that can wait until the answer is sent.
   void tidy_up() {
@@ -77,15 +91,6 @@ class Service {
   }
 
  private:
-  OrRefusal<std::string> answer_safely(const WebRequest& request) {
-    try {
-      return try_to(request);
-    } catch (const std::exception& error) {
-      base::log(base::LogLevel::kError, "{}", error.what());
-      return std::unexpected(Refusal{.status = 500, .text = "internal error"});
-    }
-  }
-
   OrRefusal<std::string> try_to(const WebRequest& request) {
     if (auto served = worker::check_method(request.method); !served) {
       return std::unexpected(std::move(served).error());
@@ -143,7 +148,7 @@ class Service {
     if (!std::filesystem::is_directory(changes::queue_base(queue, repository.path(), name),
                                        error)) {
       return std::unexpected(
-          Refusal{.status = 404, .text = "there is no queue of change sets here"});
+          Refusal{.status = 404, .text = "the repository has no queue of change sets"});
     }
     const std::string user = options_.all_rights ? process_login() : "";
     const worker::QueueReply reply =
@@ -230,12 +235,6 @@ void keep_log_out_of_replies() {
   if (!base::open_log(syslog)) base::set_log_descriptor(-1);
   const base::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   if (nowhere) ::dup2(nowhere.get(), STDERR_FILENO);
-}
-
-std::string refuse(const Refusal& refusal, bool http_head) {
-  WebRequest unknown;
-  unknown.has_http_head = http_head;
-  return web_reply(unknown, refusal.status, "text/plain; charset=utf-8", refusal.text + "\n");
 }
 
 int answer_one(const std::filesystem::path& path) {

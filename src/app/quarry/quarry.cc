@@ -94,10 +94,11 @@ void add_http(CLI::App& command, Run& run) {
   command.add_option("REPO", http.path, "Repository file, or folder of repositories")->required();
 }
 
-void add_verify(CLI::App& command, Run& run) {
-  auto& verify = arguments_of(command, run, run_verify);
-  command.add_option("FILE", verify.file, "Repository file to check")->required();
-  command.add_flag("--quiet", verify.quiet, "Print only faults");
+template <int action(const WholeFileArguments&)>
+void add_whole_file_command(CLI::App& command, Run& run) {
+  auto& arguments = arguments_of(command, run, action);
+  command.add_option("FILE", arguments.file, "Repository file")->required();
+  command.add_flag("--quiet", arguments.quiet, "Print only errors");
 }
 
 void add_backoffice(CLI::App& command, Run& run) {
@@ -141,12 +142,6 @@ void add_alerts(CLI::App& alerts, Run& run) {
   CLI::App* listing = alerts.add_subcommand("pending", "List pending notifications");
   auto& listed = arguments_of(*listing, run, run_alerts_pending);
   listing->add_option("FILE", listed.file, "Repository file")->required();
-}
-
-void add_rebuild(CLI::App& command, Run& run) {
-  auto& rebuild = arguments_of(command, run, run_rebuild);
-  command.add_option("FILE", rebuild.file, "Repository file to rebuild")->required();
-  command.add_flag("--quiet", rebuild.quiet, "Print only errors");
 }
 
 void add_compact(CLI::App& command, Run& run) {
@@ -322,8 +317,10 @@ constexpr Command kCommands[] = {
     {"http", "Answer one HTTP request from standard input, or as a CGI program", add_http<false>},
     {"test-http", "Answer requests with all capabilities; started by clients over ssh",
      add_http<true>},
-    {"verify", "Check all artifacts and derived tables, without changes", add_verify},
-    {"rebuild", "Recompute all derived tables from the artifacts, in one transaction", add_rebuild},
+    {"verify", "Check all artifacts and derived tables, without changes",
+     add_whole_file_command<run_verify>},
+    {"rebuild", "Recompute all derived tables from the artifacts, in one transaction",
+     add_whole_file_command<run_rebuild>},
     {"compact", "Store old versions as deltas on newer ones, while others use the file",
      add_compact},
     {"backoffice", "Do the background work of repositories: events, hooks, mail, maintenance",

@@ -1,7 +1,7 @@
 #include "web_request.h"
 
-#include <arpa/inet.h>
 #include <fmt/core.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -15,6 +15,7 @@
 #include "quarry/base/blanks.h"
 #include "quarry/base/number.h"
 #include "quarry/http/parameters.h"
+#include "quarry/http/reply_header.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 
@@ -40,23 +41,13 @@ std::string address_of(int fd) {
   const std::string ssh = variable("SSH_CONNECTION");
   if (!ssh.empty()) return ssh.substr(0, ssh.find(' '));
   sockaddr_storage peer{};
+  auto* const address = reinterpret_cast<sockaddr*>(&peer);
   socklen_t size = sizeof peer;
   std::array<char, INET6_ADDRSTRLEN> text{};
-  const void* address = nullptr;
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0) {
-    if (peer.ss_family == AF_INET) address = &reinterpret_cast<sockaddr_in&>(peer).sin_addr;
-    if (peer.ss_family == AF_INET6) address = &reinterpret_cast<sockaddr_in6&>(peer).sin6_addr;
-  }
-  if (address == nullptr) return "127.0.0.1";
-  return ::inet_ntop(peer.ss_family, address, text.data(), text.size());
-}
-
-/// The length of the head in TEXT, with the empty line; npos if it is incomplete.
-std::size_t end_of_head(std::string_view text) {
-  const std::size_t crlf = text.find("\r\n\r\n");
-  const std::size_t lf = text.find("\n\n");
-  if (crlf == std::string_view::npos && lf == std::string_view::npos) return lf;
-  return lf < crlf ? lf + 2 : crlf + 4;
+  const bool is_known =
+      ::getpeername(fd, address, &size) == 0 && peer.ss_family != AF_UNIX &&
+      ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0;
+  return is_known ? text.data() : "127.0.0.1";
 }
 
 std::string_view query_of(std::string_view target) {
@@ -109,21 +100,21 @@ OrRefusal<bool> RequestReader::read_more() {
     pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
     const auto wait = std::chrono::milliseconds(patience_).count();
     if (::poll(&ready, 1, static_cast<int>(wait)) == 0)
-      return refuse(408, "the request does not come");
+      return refuse(408, "timeout while reading the request");
   }
   std::array<char, 65536> buffer{};
   ssize_t size = 0;
   do {
     size = ::read(fd_, buffer.data(), buffer.size());
   } while (size < 0 && errno == EINTR);
-  if (size < 0) return refuse(400, "the request cannot be read");
+  if (size < 0) return refuse(400, "cannot read the request");
   received_.append(buffer.data(), static_cast<std::size_t>(size));
   return size > 0;
 }
 
 OrRefusal<std::string> RequestReader::read_body(std::string_view text) {
   const auto length = base::parse_number<std::uint64_t>(text);
-  if (!length) return refuse(400, "Content-Length is missing or no number");
+  if (!length) return refuse(400, "Content-Length is missing or not a number");
   if (*length > max_body_) {
     return refuse(413, fmt::format("the request is larger than {} bytes", max_body_));
   }
@@ -139,18 +130,20 @@ OrRefusal<std::string> RequestReader::read_body(std::string_view text) {
 
 OrRefusal<std::optional<WebRequest>> RequestReader::next() {
   // Some clients send an empty line after a body.
-  const auto skip_empty_lines = [this] { received_.erase(0, received_.find_first_not_of("\r\n")); };
+  const auto skip_empty_lines = [this] {
+    received_.erase(0, http::size_of_empty_lines(received_));
+  };
   skip_empty_lines();
-  while (end_of_head(received_) == std::string::npos) {
-    if (received_.size() > kMaxHead) return refuse(431, "the head is too long");
+  while (http::header_block_size(received_) == std::string::npos) {
+    if (received_.size() > kMaxHead) return refuse(431, "the head of the request is too long");
     const auto more = read_more();
     if (!more) return std::unexpected(more.error());
     skip_empty_lines();
     if (*more) continue;
     if (received_.empty()) return std::nullopt;
-    return refuse(400, "the head of the request does not end");
+    return refuse(400, "the request ends within its head");
   }
-  const std::string head = received_.substr(0, end_of_head(received_));
+  const std::string head = received_.substr(0, http::header_block_size(received_));
   received_.erase(0, head.size());
   if (auto refusal = http::refuse_head(head, max_body_)) {
     return std::unexpected(std::move(*refusal));

@@ -41,10 +41,10 @@ std::expected<CommandLine, int> parse_command_line(int argc, char** argv) {
   try {
     cli.parse(argc, argv);
     if (line.config.empty() == line.serve.empty()) {
-      throw CLI::ValidationError("one of --config FILE and --serve PATH is needed");
+      throw CLI::ValidationError("either --config FILE or --serve PATH is required");
     }
     if (line.test > 1 && line.config.empty()) {
-      throw CLI::ValidationError("-tt shows a configuration: it needs --config FILE");
+      throw CLI::ValidationError("-tt requires --config FILE");
     }
   } catch (const CLI::ParseError& error) {
     return std::unexpected(end_of_parse(cli, error));

@@ -7,14 +7,12 @@
 #include <iterator>
 #include <memory>
 
-#include "backoffice_service.h"
-#include "changes_service.h"
 #include "configuration.h"
 #include "courier_configuration.h"
 #include "courier_service.h"
 #include "page_sources.h"
 #include "pages_service.h"
-#include "peers_service.h"
+#include "pool_services.h"
 #include "quarry/base/log.h"
 #include "quarry/gateway/gateway.h"
 #include "quarry/scoreboard/overview.h"
@@ -80,7 +78,7 @@ base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
 /// Returns OPENED; but on a reload an error is only logged, and the server goes on without the log.
 base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
   if (opened || start == Start::kFirst) return opened;
-  base::log(base::LogLevel::kError, "{}: going on without it", opened.error().message);
+  base::log(base::LogLevel::kError, "{}; continuing without it", opened.error().message);
   return {};
 }
 
@@ -224,7 +222,7 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
                       fmt::format("control.socket: {}", listener.error().message));
   }
   control.listener = std::move(*listener);
-  base::log(base::LogLevel::kNotice, "quarry status --socket {} tells how it is",
+  base::log(base::LogLevel::kNotice, "quarry status --socket {} shows the status",
             config.global.control->path());
   return control;
 }
@@ -255,7 +253,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
       };
     }
     const auto options = worker_options_in(pool);
-    base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, address_text(service));
+    base::log(base::LogLevel::kNotice, "[{}] listening on {}", service.name, address_text(service));
     const auto& address = service.listener.address();
     if (of_front && address) {
       QUARRY_TRY_ASSIGN(front, http_service(config, pool, *address, pages, of_front, inherited));
@@ -264,18 +262,18 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     std::optional<Service> status;
     if (pool.status_listen) {
       QUARRY_TRY_ASSIGN(status, status_service(pool, service, pages, sources, inherited));
-      base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, address_text(*status));
+      base::log(base::LogLevel::kNotice, "[{}] listening on {}", status->name,
+                address_text(*status));
     }
-    const std::string courier_socket =
-        courier ? courier->listener.address()->path() : std::string();
-    auto backoffice = backoffice_service(pool, service, options.background, courier_socket);
-    auto syncs = peers_service(pool, service, peers, courier_socket);
+    const EventTarget events{courier ? courier->listener.address()->path() : std::string(),
+                             writes_to_submitters(config)};
+    auto backoffice = backoffice_service(pool, options.background, events);
+    auto syncs = peers_service(pool, peers, events);
     services.push_back(std::move(service));
     if (syncs) services.push_back(std::move(*syncs));
     if (backoffice) services.push_back(std::move(*backoffice));
-    std::ranges::move(
-        changes_services(pool, options.changes, {courier_socket, writes_to_submitters(config)}),
-        std::back_inserter(services));
+    std::ranges::move(changes_services(pool, options.changes, events),
+                      std::back_inserter(services));
     if (pages) services.push_back(std::move(pages->service));
     if (status) services.push_back(std::move(*status));
   }

@@ -5,27 +5,40 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <memory>
 #include <utility>
 
 #include "courier_configuration.h"
-#include "gateway_directives.h"
 #include "peer_configuration.h"
 #include "quarry/base/escape.h"
 #include "quarry/changes/options.h"
 #include "quarry/master/credentials.h"
-#include "worker_directives.h"
+#include "quarry/master/kinds.h"
 
 namespace quarry::app {
 namespace {
+
+/// The directives of [http] for the HTTP front.
+constexpr auto kGatewayDirectives = std::to_array<master::Directive<gateway::GatewayOptions>>({
+    {"max_body", master::Size(), QUARRY_FIELD(max_body)},
+    {"max_bodies", master::Size(), QUARRY_FIELD(max_bodies)},
+    {"max_reply", master::Size(), QUARRY_FIELD(max_reply)},
+    {"max_replies", master::Size(), QUARRY_FIELD(max_replies)},
+    {"keepalive_timeout", master::Timeout(), QUARRY_FIELD(keepalive_timeout)},
+    {"client_timeout", master::Timeout(), QUARRY_FIELD(client_timeout)},
+    {"pool_timeout", master::Timeout(), QUARRY_FIELD(pool_timeout)},
+    {"max_connections", master::Number<1, 100000>(), QUARRY_FIELD(max_connections)},
+    {"max_connections_per_address", master::Number<>(), QUARRY_FIELD(max_connections_per_address)},
+});
 
 master::ReadingOptions with_words(master::ReadingOptions options) {
   options.pool_options = [] {
     return std::make_shared<master::OptionsBy<worker::WorkerOptions>>(worker_directives());
   };
   options.http_options = [] {
-    return std::make_shared<master::OptionsBy<gateway::GatewayOptions>>(gateway_directives());
+    return std::make_shared<master::OptionsBy<gateway::GatewayOptions>>(kGatewayDirectives);
   };
   options.carried_section = [](const std::string& name) {
     auto section = courier_section(name);
@@ -36,43 +49,33 @@ master::ReadingOptions with_words(master::ReadingOptions options) {
 
 /// Why POOL's gates could never run; "" if they can. The daemons of its queues run as the pool's
 /// user.
-std::string gate_mistake(const master::PoolConfig& pool) {
+std::string gate_error(const master::PoolConfig& pool) {
   const changes::PoolOptions options = worker_options_in(pool).changes;
   if (!options.is_enabled || options.gate.program.empty()) return {};
   const uid_t user = pool.run_as ? pool.run_as->uid : ::geteuid();
-  const std::string& wanted = options.gate.user;
-  if (wanted.empty()) {
-    return user == 0 ? "changes.gate: root runs no gate as root: changes.gate_user names whom it "
-                       "becomes"
-                     : "";
+  const std::string& gate_user = options.gate.user;
+  if (gate_user.empty()) {
+    return user == 0 ? "changes.gate: gates may not run as root; set changes.gate_user" : "";
   }
-  const auto known = master::credentials_named(wanted, "");
-  if (!known) return fmt::format("changes.gate_user: {}", known.error().message);
-  if (known->uid == 0) return "changes.gate_user: no gate runs as root";
-  if (user == 0 || user == known->uid) return {};
+  const auto found = master::credentials_named(gate_user, "");
+  if (!found) return fmt::format("changes.gate_user: {}", found.error().message);
+  if (found->uid == 0) return "changes.gate_user: gates may not run as root";
+  if (user == 0 || user == found->uid) return {};
   return fmt::format(
-      "changes.gate_user: the queue runs with the rights of the pool's user, who cannot become {}: "
-      "leave it out, and the sandbox alone keeps the gate apart",
-      base::printable(wanted));
-}
-
-std::vector<std::string> gate_mistakes(const master::Config& config) {
-  std::vector<std::string> mistakes;
-  for (const master::PoolConfig& pool : config.pools) {
-    const std::string mistake = gate_mistake(pool);
-    if (!mistake.empty()) mistakes.push_back(fmt::format("[{}] {}", pool.name, mistake));
-  }
-  return mistakes;
+      "changes.gate_user: the pool's user cannot become {}; without this directive gates run as "
+      "the pool's user, isolated by the sandbox",
+      base::printable(gate_user));
 }
 
 master::ConfigReading checked(master::ConfigReading reading) {
   // Errors in a pool would cause misleading errors about its peers and gates.
-  auto peers =
-      reading.mistakes.empty() ? peers_in(reading.config).mistakes : std::vector<std::string>();
-  auto gates =
-      reading.mistakes.empty() ? gate_mistakes(reading.config) : std::vector<std::string>();
-  std::ranges::move(peers, std::back_inserter(reading.mistakes));
-  std::ranges::move(gates, std::back_inserter(reading.mistakes));
+  if (reading.mistakes.empty()) {
+    reading.mistakes = peers_in(reading.config).mistakes;
+    for (const master::PoolConfig& pool : reading.config.pools) {
+      const std::string error = gate_error(pool);
+      if (!error.empty()) reading.mistakes.push_back(fmt::format("[{}] {}", pool.name, error));
+    }
+  }
   std::ranges::move(courier_mistakes(reading.config), std::back_inserter(reading.mistakes));
   return reading;
 }

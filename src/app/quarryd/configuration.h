@@ -1,13 +1,15 @@
-// The configuration of quarryd with all directives: those of the master, of workers
-// (worker_directives.h), of the HTTP front (gateway_directives.h), of the courier
-// (courier_configuration.h) and of peers (peer_configuration.h).
+// The configuration of quarryd with all directives: those of the master, of the HTTP front, of
+// workers (worker_directives.cc), of the courier (courier_configuration.h) and of peers
+// (peer_configuration.h).
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string_view>
 
 #include "quarry/gateway/gateway_options.h"
 #include "quarry/master/config.h"
+#include "quarry/master/directive_table.h"
 #include "quarry/worker/worker_options.h"
 
 namespace quarry::app {
@@ -17,6 +19,10 @@ master::ConfigReading read_configuration(const std::filesystem::path& path,
                                          master::ReadingOptions options = {});
 master::ConfigReading parse_configuration(std::string_view text, const std::string& path,
                                           master::ReadingOptions options = {});
+
+/// The directives of a pool for its workers: repository.…, sync.…, backoffice.…, changes.…, pages.…,
+/// and timeouts.
+std::span<const master::Directive<worker::WorkerOptions>> worker_directives();
 
 /// The worker options that POOL's directives set; other fields have their defaults.
 worker::WorkerOptions worker_options_in(const master::PoolConfig& pool);

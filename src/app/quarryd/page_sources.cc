@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kMaxReadTime{200};
 // duration of the last read.
 constexpr std::chrono::milliseconds kMinInterval{3000};
 constexpr int kIntervalFactor = 20;
-constexpr auto kNotForThisUser = "Its files cannot be read by the user of this pool.";
+constexpr auto kUnreadable = "The user of this pool cannot read its files.";
 
 /// Calls READ, which may be slow, at most once per interval, and returns its last result in
 /// between.
@@ -89,7 +89,7 @@ pages::QueuesView read_queues(const PoolWithQueues& of, steady_clock::time_point
     const auto base = changes::queue_base(of.options, each.file, each.name);
     std::error_code error;
     if (!std::filesystem::is_directory(base, error)) {
-      if (error == std::errc::permission_denied) view.problem = kNotForThisUser;
+      if (error == std::errc::permission_denied) view.problem = kUnreadable;
       continue;
     }
     if (steady_clock::now() >= deadline) {
@@ -99,7 +99,7 @@ pages::QueuesView read_queues(const PoolWithQueues& of, steady_clock::time_point
     const changes::Directories directories(base::FileSystem::real(), base);
     const auto queue = changes::view_queue(directories, counts_alone);
     if (!queue) {
-      if (queue.error().code == base::ErrorCode::kDenied) view.problem = kNotForThisUser;
+      if (queue.error().code == base::ErrorCode::kDenied) view.problem = kUnreadable;
       continue;
     }
     ++view.queues;
@@ -118,7 +118,7 @@ class RoundRobinQueues {
  public:
   explicit RoundRobinQueues(std::vector<PoolWithQueues> pools) : pools_(std::move(pools)) {
     for (const PoolWithQueues& each : pools_) {
-      views_.push_back({each.pool.name, {.problem = "Nobody has looked yet."}});
+      views_.push_back({each.pool.name, {.problem = "Not read yet."}});
     }
   }
 
@@ -147,8 +147,8 @@ pages::CourierView read_courier(const std::filesystem::path& folder) {
   pages::CourierView view;
   if (!status) {
     view.problem = status.error().code == base::ErrorCode::kDenied
-                       ? kNotForThisUser
-                       : "Its files cannot be read: `quarry courier status` says why.";
+                       ? kUnreadable
+                       : "Its files cannot be read; see `quarry courier status`.";
     return view;
   }
   view.is_running = status->is_held;

@@ -14,8 +14,7 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   const pages::Options& options = all.pages;
   if (options.source == pages::Source::kNone) return std::nullopt;
   if (!pool.process.chroot.empty()) {
-    base::log(base::LogLevel::kNotice,
-              "[pool {}] has a chroot, in which there are no programs: it has no web pages",
+    base::log(base::LogLevel::kNotice, "[pool {}] web pages are not available in a chroot",
               pool.name);
     return std::nullopt;
   }

@@ -1,9 +1,11 @@
 // quarryd: the server. Reads the configuration (or creates one for --serve), binds the sockets, and
 // runs the master.
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,11 +19,11 @@
 #include <utility>
 #include <vector>
 
-#include "background.h"
 #include "command_line.h"
 #include "compose.h"
 #include "configuration.h"
 #include "quarry/base/log.h"
+#include "quarry/base/pipe.h"
 #include "quarry/base/service_manager.h"
 #include "quarry/master/config.h"
 #include "quarry/master/handover.h"
@@ -72,7 +74,7 @@ void add_activated_sockets(std::vector<master::InheritedSocket>& inherited) {
   for (base::Fd& fd : base::activated_sockets()) {
     const auto address = base::local_address(fd);
     if (!address) {
-      base::log(base::LogLevel::kWarning, "a socket of the service manager: {}",
+      base::log(base::LogLevel::kWarning, "cannot use a socket of the service manager: {}",
                 address.error().message);
       continue;
     }
@@ -93,6 +95,38 @@ bool goes_to_background(const CommandLine& line, const master::Config& config) {
   return line.daemonize || (config.global.daemonize && !line.in_foreground);
 }
 
+/// Forks the process that serves, in a new session, as a traditional daemon. The calling process
+/// waits in here until the new one is ready, and exits with 0, or with 1 if it could not start. In
+/// the new process, returns the descriptor for detach_from_terminal(). Error: kIo.
+base::Result<base::Fd> go_to_background() {
+  QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
+  const pid_t pid = ::fork();
+  if (pid < 0) return base::fail_errno("cannot start a process");
+  if (pid == 0) {
+    if (::setsid() < 0) return base::fail_errno("cannot start a session");
+    return std::move(pipe.writing);
+  }
+  pipe.writing.reset();
+  char byte = 0;
+  ssize_t size = -1;
+  do {
+    size = ::read(pipe.reading.get(), &byte, 1);
+  } while (size < 0 && errno == EINTR);
+  // Without a byte the child has failed, and has printed why.
+  ::_exit(size == 1 ? 0 : 1);
+}
+
+/// Called when the server is ready: detaches from the terminal, and lets the process that waits at
+/// the other end of WAITING exit.
+void detach_from_terminal(base::Fd waiting) {
+  const base::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    ::dup2(nowhere.get(), standard);
+  }
+  const char byte = 0;
+  [[maybe_unused]] const auto ignored = ::write(waiting.get(), &byte, 1);
+}
+
 /// Blocks these signals until the master handles them, because they may arrive as soon as a socket
 /// listens.
 void block_signals() {
@@ -111,14 +145,14 @@ int run(const master::Config& config, const CommandLine& line,
     if (const auto ready = app::check_background(config); !ready) {
       return failed(ready.error().message);
     }
-    auto background = app::go_to_background();
+    auto background = go_to_background();
     if (!background) return failed(background.error().message);
     waiting = std::make_shared<base::Fd>(std::move(*background));
   }
   const app::Start start = handover ? app::Start::kReload : app::Start::kFirst;
   if (auto log = base::open_log(config.global.log); !log) {
     if (start == app::Start::kFirst) return failed(log.error().message);
-    base::log(base::LogLevel::kError, "{}: this goes to standard error", log.error().message);
+    base::log(base::LogLevel::kError, "{}; logging to standard error", log.error().message);
   }
   for (const std::string& notice : notices) base::log(base::LogLevel::kNotice, "{}", notice);
   block_signals();
@@ -152,7 +186,7 @@ int run(const master::Config& config, const CommandLine& line,
     ::unlink(old_pid_file.c_str());
   }
   if (!folder.empty()) reload.notes[kFolderNote] = folder.string();
-  if (waiting) reload.on_ready = [waiting] { app::detach_from_terminal(std::move(*waiting)); };
+  if (waiting) reload.on_ready = [waiting] { detach_from_terminal(std::move(*waiting)); };
   for (master::Service& service : *services) {
     service.kept_descriptors.push_back(base::log_descriptor());
   }
@@ -207,12 +241,11 @@ int run_config(const CommandLine& line, std::optional<master::Handover>& handove
 int run_serve(const CommandLine& line, std::optional<master::Handover>& handover) {
   const auto http = base::SocketAddress::parse(line.http);
   if (!http || http->is_unix()) {
-    fmt::print(stderr, "quarryd: --http wants ADDRESS:PORT, not \"{}\"\n",
+    fmt::print(stderr, "quarryd: --http must be ADDRESS:PORT, not \"{}\"\n",
                base::printable(line.http));
     return kWrongUsage;
   }
-  const std::string known = handover ? handover->notes[kFolderNote] : std::string();
-  auto folder = known.empty() ? app::PrivateFolder::create() : app::PrivateFolder::adopt(known);
+  const auto folder = app::private_folder(handover ? handover->notes[kFolderNote] : "");
   if (!folder) return failed(folder.error().message);
   const auto config = app::config_to_serve({.path = line.serve,
                                             .http = *http,
@@ -227,7 +260,7 @@ int run_serve(const CommandLine& line, std::optional<master::Handover>& handover
     fmt::print("{} can be served\n", line.serve);
     return 0;
   }
-  return run(*config, line, handover, folder->path());
+  return run(*config, line, handover, **folder);
 }
 
 int run_command_line(int argc, char** argv) {

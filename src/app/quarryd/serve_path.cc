@@ -11,10 +11,10 @@
 #include <thread>
 #include <utility>
 
+#include "configuration.h"
 #include "quarry/base/log.h"
 #include "quarry/base/spawn.h"
 #include "quarry/pages/pages.h"
-#include "worker_directives.h"
 
 namespace quarry::app {
 namespace {
@@ -29,37 +29,27 @@ std::size_t default_children() {
 base::Result<master::Credentials> owner_to_become(const std::filesystem::path& path) {
   QUARRY_TRY_ASSIGN(auto owner, master::owner_of(path));
   if (owner.uid == 0) {
-    base::log(base::LogLevel::kNotice, "{} belongs to root, so it is served as root",
-              path.string());
+    base::log(base::LogLevel::kNotice, "{} belongs to root; serving it as root", path.string());
   }
   return owner;
 }
 
 }  // namespace
 
-base::Result<PrivateFolder> PrivateFolder::create() {
-  std::error_code error;
-  const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
-  std::string name = ((error ? "/tmp" : parent) / "quarryd-XXXXXX").string();
-  // mkdtemp(3) creates it with mode 0700.
-  if (::mkdtemp(name.data()) == nullptr) return base::fail_errno("cannot make " + name);
-  PrivateFolder folder;
-  folder.path_ = name;
-  return folder;
-}
-
-PrivateFolder PrivateFolder::adopt(const std::filesystem::path& path) {
-  PrivateFolder folder;
-  folder.path_ = path;
-  return folder;
-}
-
-PrivateFolder::PrivateFolder(PrivateFolder&& other) noexcept
-    : path_(std::exchange(other.path_, {})) {}
-
-PrivateFolder::~PrivateFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+base::Result<PrivateFolder> private_folder(const std::string& existing) {
+  std::string name = existing;
+  if (name.empty()) {
+    std::error_code error;
+    const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+    name = ((error ? "/tmp" : parent) / "quarryd-XXXXXX").string();
+    // mkdtemp(3) creates it with mode 0700.
+    if (::mkdtemp(name.data()) == nullptr) return base::fail_errno("cannot create " + name);
+  }
+  return PrivateFolder(new std::filesystem::path(name), [](const std::filesystem::path* path) {
+    std::error_code ignored;
+    std::filesystem::remove_all(*path, ignored);
+    delete path;
+  });
 }
 
 base::Result<master::Config> config_to_serve(const ServeOptions& options,
@@ -85,22 +75,22 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
     pool.repositories = path;
   } else if (std::filesystem::is_regular_file(path, error)) {
     if (!master::looks_like_repository(path)) {
-      return fail(ErrorCode::kInvalid, fmt::format("{} is no Fossil repository", path.string()));
+      return fail(ErrorCode::kInvalid, fmt::format("{} is not a Fossil repository", path.string()));
     }
     pool.repository = path;
   } else {
     return fail(ErrorCode::kInvalid,
                 fmt::format("{} is neither a file nor a folder", path.string()));
   }
-  QUARRY_TRY_ASSIGN(pool.listen, base::SocketAddress::parse((folder.path() / "pool").string()));
+  QUARRY_TRY_ASSIGN(pool.listen, base::SocketAddress::parse((*folder / "pool").string()));
   pool.listen_options.mode = 0600;
   pool.processes.max_children = options.children > 0 ? options.children : default_children();
   if (options.running_as_root) {
     QUARRY_TRY_ASSIGN(const auto owner, owner_to_become(path));
     // After a reload the folder may have been removed by a cleanup of temporary files. The sockets
     // are still open.
-    if (::chown(folder.path().c_str(), owner.uid, owner.gid) != 0 && errno != ENOENT) {
-      return base::fail_errno(fmt::format("cannot give {} away", folder.path().string()));
+    if (::chown(folder->c_str(), owner.uid, owner.gid) != 0 && errno != ENOENT) {
+      return base::fail_errno(fmt::format("cannot change the owner of {}", folder->string()));
     }
     pool.listen_options.owner = owner.uid;
     pool.listen_options.group = owner.gid;
@@ -108,7 +98,7 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   }
   master::Config config;
   QUARRY_TRY_ASSIGN(config.global.control,
-                    base::SocketAddress::parse((folder.path() / "control").string()));
+                    base::SocketAddress::parse((*folder / "control").string()));
   config.pools.push_back(std::move(pool));
   config.http.emplace();
   config.http->listen = options.http;

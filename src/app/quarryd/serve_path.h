@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "quarry/base/result.h"
@@ -13,20 +14,10 @@
 namespace quarry::app {
 
 /// A folder that only its owner can enter, removed with its contents at the end.
-class PrivateFolder {
- public:
-  static base::Result<PrivateFolder> create();
-  /// Takes over PATH, which the previous program's create() made before a reload.
-  static PrivateFolder adopt(const std::filesystem::path& path);
-  PrivateFolder(PrivateFolder&& other) noexcept;
-  PrivateFolder& operator=(PrivateFolder&&) = delete;
-  ~PrivateFolder();
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  PrivateFolder() = default;
-  std::filesystem::path path_;
-};
+using PrivateFolder = std::shared_ptr<const std::filesystem::path>;
+/// Takes over EXISTING, which the previous program created before a reload, or creates a new one if
+/// it is "". Error: kIo.
+base::Result<PrivateFolder> private_folder(const std::string& existing);
 
 struct ServeOptions {
   std::filesystem::path path;

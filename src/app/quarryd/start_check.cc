@@ -1,5 +1,6 @@
 #include "start_check.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -7,25 +8,72 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "child_check.h"
 #include "courier_service.h"
 #include "quarry/base/log.h"
 #include "quarry/base/socket.h"
+#include "quarry/base/spawn.h"
 #include "quarry/master/master.h"
 #include "quarry/master/pid_file.h"
+#include "quarry/master/process_settings.h"
 
 namespace quarry::app {
 namespace {
 
 using Lines = std::vector<std::string>;
 
+/// The files that a child needs, as paths within its chroot; "": not needed.
+struct ChildFiles {
+  std::string socket;           // the pool's socket to connect to
+  bool is_socket_made = false;  // whether the socket exists already, with its final owner and mode
+  std::string repository;
+  std::string repositories;  // the folder of repositories
+};
+
+bool may(int what, const std::string& path) {
+  return ::faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0;
+}
+
+base::Result<void> check_access(const ChildFiles& files) {
+  const std::string& socket = files.socket;
+  const auto folder = std::filesystem::path(socket).parent_path() / ".";
+  const bool is_connected =
+      socket.empty() || (may(X_OK, folder) && (!files.is_socket_made || may(W_OK, socket)));
+  if (!is_connected) {
+    return base::fail_errno(fmt::format("cannot connect to its pool at {}", socket));
+  }
+  if (!files.repository.empty() && !may(F_OK, files.repository)) {
+    return base::fail_errno(fmt::format("cannot reach its repository {}", files.repository));
+  }
+  // Files in it are opened by name, so search permission is enough.
+  if (!files.repositories.empty() && !may(X_OK, files.repositories)) {
+    return base::fail_errno(
+        fmt::format("cannot enter the folder of its repositories {}", files.repositories));
+  }
+  return {};
+}
+
+/// Whether a child with SETTINGS can become RUN_AS and then access FILES, which is tried in a process
+/// with the child's user, limits and chroot. Error: what would prevent it from working.
+base::Result<void> try_child(const master::ProcessSettings& settings,
+                             const std::optional<master::Credentials>& run_as,
+                             const ChildFiles& files) {
+  QUARRY_TRY_ASSIGN(const std::string failure, base::run_in_child([&] {
+                      // Suppress warnings: they are logged when the child really starts.
+                      base::set_log_level(base::LogLevel::kAlert);
+                      auto done = master::put_in_force(settings, run_as);
+                      if (done) done = check_access(files);
+                      return done ? std::string() : done.error().message;
+                    }));
+  if (failure.empty()) return {};
+  return base::fail(base::ErrorCode::kDenied, failure);
+}
+
 /// Binds the addresses of a configuration, and releases them in the destructor.
 class BoundAddresses {
  public:
-  enum class InUse { kIsFailure, kIsIgnored };
-
-  BoundAddresses(const std::vector<std::string>& inheritable, InUse in_use)
-      : inheritable_(inheritable), in_use_(in_use) {}
+  /// An address in INHERITABLE is not bound; one in use is an error, unless IGNORES_USED.
+  BoundAddresses(const std::vector<std::string>& inheritable, bool ignores_used)
+      : inheritable_(inheritable), ignores_used_(ignores_used) {}
 
   /// Binds each as the server would, while the previous ones are still bound.
   void bind_all(const master::Config& config) {
@@ -56,14 +104,13 @@ class BoundAddresses {
       held_.push_back(std::move(*listener));
       return;
     }
-    const bool is_in_use = listener.error().code == base::ErrorCode::kBusy;
-    if (is_in_use && in_use_ == InUse::kIsIgnored) return;
+    if (ignores_used_ && listener.error().code == base::ErrorCode::kBusy) return;
     const std::string& why = listener.error().message;
     failures_.push_back(location.empty() ? why : fmt::format("{}: {}", location, why));
   }
 
   const std::vector<std::string>& inheritable_;
-  InUse in_use_;
+  bool ignores_used_;
   std::vector<master::Listener> held_;
   Lines failures_;
 };
@@ -77,8 +124,7 @@ class Check {
     if (start_.in_background) note("daemonize", check_background(config_));
     check_logs();
     check_pid_file();
-    BoundAddresses addresses(start_.inheritable, start_.master ? BoundAddresses::InUse::kIsFailure
-                                                               : BoundAddresses::InUse::kIsIgnored);
+    BoundAddresses addresses(start_.inheritable, /*ignores_used=*/!start_.master);
     addresses.bind_all(config_);
     std::ranges::copy(addresses.bind_failures(), std::back_inserter(found_));
     check_children(addresses);
@@ -140,8 +186,8 @@ class Check {
         std::min<std::uint64_t>(config_.global.limits.files.value_or(limit.rlim_cur), max_files);
     const std::uint64_t needed = descriptors_needed();
     if (needed <= allowed) return;
-    found_.push_back(fmt::format(
-        "rlimit_files: {} open files are too few to start with: {} are needed", allowed, needed));
+    found_.push_back(
+        fmt::format("rlimit_files: {} open files are too few: a start needs {}", allowed, needed));
   }
 
   std::uint64_t descriptors_needed() const {
@@ -179,7 +225,7 @@ Lines start_errors(const master::Config& config, const StartConditions& start) {
 }
 
 Lines bind_failures(const master::Config& config, const std::vector<std::string>& inheritable) {
-  BoundAddresses addresses(inheritable, BoundAddresses::InUse::kIsFailure);
+  BoundAddresses addresses(inheritable, /*ignores_used=*/false);
   addresses.bind_all(config);
   return addresses.bind_failures();
 }
@@ -187,8 +233,8 @@ Lines bind_failures(const master::Config& config, const std::vector<std::string>
 base::Result<void> check_background(const master::Config& config) {
   if (config.global.log.target != base::LogTarget::kStderr) return {};
   return base::fail(base::ErrorCode::kInvalid,
-                    "in the background there is no standard error: set error_log to a file, syslog "
-                    "or journald");
+                    "standard error is not available in the background; set error_log to a file, "
+                    "syslog or journald");
 }
 
 }  // namespace quarry::app

@@ -1,10 +1,9 @@
-#include "worker_directives.h"
+#include "configuration.h"
 
 #include <array>
 #include <vector>
 
 #include "changes_directives.h"
-#include "pages_directives.h"
 #include "quarry/master/kinds.h"
 
 namespace quarry::app {
@@ -15,7 +14,23 @@ using master::Duration;
 using master::Number;
 using master::Size;
 using master::Switch;
+using master::Text;
 using master::Timeout;
+
+/// The program that makes the pages.
+struct PagesSource {
+  static base::Result<void> put(pages::Source& source, const std::string& value) {
+    if (value != "fossil" && value != "off") {
+      return base::fail(base::ErrorCode::kInvalid,
+                        "must be fossil (pages made by the fossil program) or off");
+    }
+    source = value == "fossil" ? pages::Source::kFossil : pages::Source::kNone;
+    return {};
+  }
+  static master::Shown show(pages::Source source) {
+    return {source == pages::Source::kFossil ? "fossil" : "off"};
+  }
+};
 
 constexpr auto kWorkerDirectives = std::to_array<Directive<worker::WorkerOptions>>({
     {"pm.max_requests", Number<>(), QUARRY_FIELD(max_requests)},
@@ -48,6 +63,19 @@ constexpr auto kWorkerDirectives = std::to_array<Directive<worker::WorkerOptions
     {"sync.max_gimme", Number<1, 100000>(), QUARRY_FIELD(session.max_gimme)},
     {"sync.refuse_own_server_code", Switch(), QUARRY_FIELD(session.refuse_own_server_code)},
     {"sync.single_login", Switch(), QUARRY_FIELD(session.single_login)},
+    {"pages", PagesSource(), QUARRY_FIELD(pages.source)},
+    {"pages.program", Text(), QUARRY_FIELD(pages.program)},
+    {"pages.max_children", Number<1, 1000>(), QUARRY_FIELD(pages.max_children)},
+    {"pages.spare_children", Number<0, 1000>(), QUARRY_FIELD(pages.spare_children)},
+    {"pages.max_waiting", Number<0, 10000>(), QUARRY_FIELD(pages.max_waiting)},
+    {"pages.timeout", Timeout(), QUARRY_FIELD(pages.timeout)},
+    {"pages.max_memory", Size(), QUARRY_FIELD(pages.max_memory)},
+    {"pages.max_body", Size(), QUARRY_FIELD(pages.max_body)},
+    {"pages.max_bodies", Size(), QUARRY_FIELD(pages.max_bodies)},
+    {"pages.max_reply", Size(), QUARRY_FIELD(pages.max_reply)},
+    {"pages.cache", Size(), QUARRY_FIELD(pages.cache)},
+    {"pages.cache_ttl", Duration(), QUARRY_FIELD(pages.cache_ttl)},
+    {"pages.priority", Number<0, 19>(), QUARRY_FIELD(pages.nice)},
 });
 
 }  // namespace
@@ -57,7 +85,6 @@ std::span<const Directive<worker::WorkerOptions>> worker_directives() {
     std::vector<Directive<worker::WorkerOptions>> all(kWorkerDirectives.begin(),
                                                       kWorkerDirectives.end());
     for (const auto& each : changes_directives<worker::WorkerOptions>()) all.push_back(each);
-    for (const auto& each : pages_directives<worker::WorkerOptions>()) all.push_back(each);
     return all;
   }();
   return kAll;

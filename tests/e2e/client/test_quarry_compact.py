@@ -72,7 +72,7 @@ def assert_compacts(path, fossil, tmp_path):
     assert_right(path, contents, fossil)
     assert size(path) <= size(theirs)
     with repofile.unchanged(path):
-        assert "nothing has come" in compact(path)
+        assert "nothing has changed" in compact(path)
 
 
 def test_small_history(small, fossil, tmp_path):
@@ -117,13 +117,13 @@ def test_a_damaged_artifact_is_reported_and_unchanged(small, fossil):
     repofile.execute(small, "UPDATE blob SET content=? WHERE rid=?", damaged, rid)
     done = quarry("compact", small)
     assert done.returncode == 1
-    assert done.stderr == f"quarry: {small}: 1 damaged artifact, left as it is; see quarry verify\n"
+    assert done.stderr == f"quarry: {small}: 1 damaged artifact, left unchanged; see quarry verify\n"
     assert name in done.stdout or f"artifact {rid}" in done.stdout
     assert repofile.value(small, "SELECT content FROM blob WHERE rid=?", rid) == damaged
     assert not repofile.query(small, "SELECT 1 FROM delta WHERE rid=? OR srcid=?", rid, rid)
     assert quarry("verify", small).stdout.count("\n") == 1
     # The rest is done, and not read again.
-    assert "nothing has come" in compact(small)
+    assert "nothing has changed" in compact(small)
 
 
 @pytest.mark.slow
@@ -150,7 +150,7 @@ def test_after_its_budget_the_next_run_continues(generated, fossil):
         assert parts < 1000
     assert parts > 2
     assert_right(generated, contents, fossil)
-    assert "nothing has come" in compact(generated)
+    assert "nothing has changed" in compact(generated)
 
 
 @pytest.mark.slow

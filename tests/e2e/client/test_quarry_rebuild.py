@@ -122,7 +122,7 @@ def test_unreadable_artifacts_are_listed_and_the_rest_is_rebuilt(small, fossil, 
     damage(small)
     done = quarry("rebuild", small)
     assert done.returncode == 1
-    assert done.stderr == f"quarry: {small}: rebuilt, but without {len(lost)} artifacts that cannot be read\n"
+    assert done.stderr == f"quarry: {small}: rebuilt without {len(lost)} unreadable artifacts\n"
     assert set(re.findall(r"^artifact \d+ \(([0-9a-f]+)\): ", done.stdout, re.MULTILINE)) == lost
     assert not proof.differences(proof.dump(small), proof.dump(theirs))
 
@@ -136,7 +136,7 @@ def test_one_artifact_that_cannot_be_read(small, damage):
     repofile.execute(small, damage, rid)
     done = quarry("rebuild", "--quiet", small)
     assert done.returncode == 1 and done.stdout.count("\n") == 1 and name in done.stdout
-    assert done.stderr.endswith("rebuilt, but without 1 artifact that cannot be read\n")
+    assert done.stderr.endswith("rebuilt without 1 unreadable artifact\n")
 
 
 def test_alerts_are_unchanged(small):

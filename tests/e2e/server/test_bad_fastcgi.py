@@ -1,4 +1,4 @@
-"""What is no request on a pool's socket: closed with a line in the log, nobody harmed, and bounded in time and memory."""
+"""Invalid requests to a pool's socket are closed and logged, affect no one else, and are limited in time and memory."""
 
 import contextlib
 import os
@@ -57,7 +57,7 @@ GARBAGE = {
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Whether the other side ends the connection without a word."""
+    """Whether the other side closes the connection without a reply."""
     with contextlib.suppress(ConnectionResetError, BrokenPipeError):
         return connection.recv(100) == b""
     return True
@@ -77,7 +77,7 @@ def server(start):
     return start(PING)
 
 
-def test_garbage_is_closed_with_a_line_in_the_log_and_the_worker_goes_on(server):
+def test_garbage_closes_the_connection_and_is_logged(server):
     worker = server.child()
     for number, (what, data) in enumerate(GARBAGE.items(), 1):
         with fastcgi.connect(server.socket) as connection:
@@ -91,7 +91,7 @@ def test_garbage_is_closed_with_a_line_in_the_log_and_the_worker_goes_on(server)
         assert process.memory_kib(worker, "VmHWM") < 60 << 10
 
 
-def test_request_that_breaks_off_anywhere_harms_nobody(server):
+def test_a_request_may_break_off_anywhere(server):
     worker = server.child()
     for end in range(1, len(fastcgi.head("GET", "/ping"))):
         with fastcgi.connect(server.socket) as connection:
@@ -102,14 +102,14 @@ def test_request_that_breaks_off_anywhere_harms_nobody(server):
     assert "closed: the connection ended in the middle of a request" in server.log()
 
 
-def test_request_that_comes_in_crumbs_is_answered(server):
+def test_a_request_in_small_pieces_is_answered(server):
     with fastcgi.connect(server.socket) as connection:
         for start in range(0, len(GOOD), 4):
             connection.sendall(GOOD[start:start + 4])
         assert fastcgi.read_reply(connection).endswith(b"pong")
 
 
-def test_port_tells_the_address_of_who_sends_garbage(start):
+def test_the_log_shows_the_address_of_a_client_that_sends_garbage(start):
     port = process.free_port()
     server = start({"listen": f"127.0.0.1:{port}"})
     with fastcgi.connect(port) as connection:
@@ -121,7 +121,7 @@ def test_port_tells_the_address_of_who_sends_garbage(start):
 @pytest.mark.parametrize("sent, complaint", [(b"", "closed: no request within 1 s"),
                                              (GOOD[:30], "closed: the request was incomplete after 1 s")],
                          ids=["nothing", "half of it"])
-def test_client_that_says_nothing_or_half_of_it_keeps_its_worker_for_params_timeout(start, sent, complaint):
+def test_an_incomplete_request_occupies_a_worker_for_params_timeout(start, sent, complaint):
     server = start({**PING, "params_timeout": "1s"})
     with fastcgi.connect(server.socket) as silent:
         silent.sendall(sent)
@@ -130,7 +130,7 @@ def test_client_that_says_nothing_or_half_of_it_keeps_its_worker_for_params_time
     assert complaint in server.log()
 
 
-def test_body_that_does_not_come_keeps_its_worker_for_read_timeout(start):
+def test_a_missing_body_occupies_a_worker_for_read_timeout(start):
     server = start({**PING, "read_timeout": "1s"})
     held = fastcgi.hold(server.socket)
     assert pings(server.socket)
@@ -140,7 +140,7 @@ def test_body_that_does_not_come_keeps_its_worker_for_read_timeout(start):
 
 @pytest.mark.parametrize("body", [b"\2" * 100, record(STDIN, b"x")[:5], record(PARAMS, b"xx"), record(BEGIN, bytes(8)),
                                   record(ABORT)], ids=["garbage", "half a record", "parameters", "a beginning", "an abort"])
-def test_body_that_is_none_is_refused_or_closed(server, body):
+def test_an_invalid_body_is_refused(server, body):
     worker = server.child()
     with fastcgi.connect(server.socket) as connection:
         head = fastcgi.head("POST", "/xfer", CONTENT_TYPE="application/x-fossil-debug", CONTENT_LENGTH="100")
@@ -152,7 +152,7 @@ def test_body_that_is_none_is_refused_or_closed(server, body):
     assert pings(server.socket) and server.children() == [worker]
 
 
-# --- a thousand of them ------------------------------------------------------------------------------
+# --- a thousand clients ------------------------------------------------------------------------------
 
 CROWD = 1000
 
@@ -170,7 +170,7 @@ def many_descriptors():
 
 @pytest.mark.parametrize("words", [b"", GOOD[:30], b"\1\1\0\1\xff\xff\0\0"],
                          ids=["nothing", "half a head", "a long record announced"])
-def test_a_thousand_silent_clients_of_one_pool_leave_another_alone(start, fresh, tmp_path, many_descriptors, words):
+def test_a_thousand_silent_clients_of_one_pool_do_not_affect_another(start, fresh, tmp_path, many_descriptors, words):
     other = tmp_path / "other.sock"
     more = section("other", {"listen": other, "repository": fresh, "pm.max_children": 2, **PING, **user()})
     server = start({**PING, "pm.max_children": 4, "listen.backlog": 4096, "params_timeout": "10m"}, more=more)
@@ -188,12 +188,12 @@ def test_a_thousand_silent_clients_of_one_pool_leave_another_alone(start, fresh,
         if not is_sanitized():
             assert all(process.memory_kib(pid, "VmHWM") < 60 << 10 for pid in workers)
             assert process.memory_kib(server.main.pid, "VmRSS") < 30 << 10
-    # They are gone, and each is let go at once.
+    # The workers are released at once when the clients have disconnected.
     assert pings(server.socket)
     assert server.children() == workers
 
 
 def places_to_wait() -> int:
-    """How many connections the kernel lets wait."""
+    """The kernel's limit on waiting connections."""
     with open("/proc/sys/net/core/somaxconn", encoding="ascii") as limit:
         return int(limit.read())

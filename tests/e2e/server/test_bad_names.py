@@ -1,4 +1,4 @@
-"""Names of repositories that try to leave the served folder, or to be something else."""
+"""Names of repositories that try to leave the served folder, or are invalid."""
 
 import os
 
@@ -11,7 +11,7 @@ SECRET = "the secret project"
 
 @pytest.fixture(scope="module")
 def world(launch_shared, fossil, tmp_path_factory):
-    """A served folder, with a secret beside it and links to that inside it."""
+    """A served folder with links to a secret repository outside it."""
     top = tmp_path_factory.mktemp("names")
     root = top / "root"
     (root / "sub").mkdir(parents=True)
@@ -44,18 +44,18 @@ NAMES = [
     "/text", "/empty", "/folder", "/pipe", "/open%0d%0aSet-Cookie:x", "/\xff\xfe", "/%ff%fe", "/" + "a" * 3000,
     "/" + "a/" * 1500, "/open~", "/open;x", "/$(touch x)", "/dev/null", "/OPEN",
 ]
-#: Paths that begin or end at /open whatever one makes of the rest.
+#: Paths that begin or end with /open, however the rest is interpreted.
 NEVER_LEFT = ("/open/../../outside/secret", "/folder-link/../open", "/open.fossil/%00")
-#: Links that lead out of the folder, which somebody has to mend.
+#: Links that lead out of the folder, which are logged for the administrator.
 WAYS_OUT = ("/link", "/link/xfer", "/folder-link/secret", "/relative-link/secret")
-#: Names of files that are no repositories.
+#: Names of files that are not repositories.
 BROKEN = ("/text", "/empty", "/folder", "/pipe")
 CLONE = wire.body(wire.CLIENT_VERSION, "clone 3 1")
 
 
 @pytest.mark.ours("it shows pages for some")
 @pytest.mark.parametrize("name", NAMES, ids=[repr(name)[:40] for name in NAMES])
-def test_name_that_is_no_repository(world, name):
+def test_an_invalid_name_is_refused(world, name):
     server, secret = world
     code = repofile.project_code(secret)
     request = b"POST %s HTTP/1.0\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s" % (
@@ -66,32 +66,32 @@ def test_name_that_is_no_repository(world, name):
     assert code.encode() not in reply
     status = int(reply.split()[1]) if reply.startswith(b"HTTP/") else 400
     if name in NEVER_LEFT and status == 200:
-        # Everything after a repository's name is its own matter; what counts is whose it is.
+        # Anything may follow a repository's name; what matters is which repository it is.
         assert repofile.project_code(server.target / "open.fossil").encode() in reply
         return
     assert 400 <= status < 500 or name in BROKEN and status == 500, reply[:300]
     assert server.is_running()
-    # What is just not there is not worth a line.
+    # Names that do not exist are not logged.
     if status != 404 or name in WAYS_OUT:
         process.wait_until(lambda: "127.0.0.1" in server.all_logs()[logged:],
                            "a line in the log with the client's address")
 
 
-def test_a_query_is_no_part_of_the_name(world):
+def test_a_query_is_not_part_of_the_name(world):
     server, secret = world
     answer = wire.Peer(server.port).post(CLONE, path="/open?name=../outside/secret")
     assert answer.of("push")[0].arguments[1] == repofile.project_code(server.target / "open.fossil")
 
 
-def test_the_good_names_beside_them(world):
+def test_valid_names_are_served(world):
     server, _ = world
     for name in ("/open", "/open/", "/open/xfer", "/sub/inner", "/sub/inner/xfer", "/open?x=y"):
         answer = wire.Peer(server.port).post(CLONE, path=name)
         assert answer.status == 200 and answer.of("push"), name
 
 
-def test_link_that_is_put_in_place_of_an_open_repository(launch, fossil, tmp_path):
-    """The worker has it open: still it must not follow the link that stands there now."""
+def test_a_link_that_replaces_an_open_repository_is_not_followed(launch, fossil, tmp_path):
+    """Even though the worker has the repository open."""
     root = tmp_path / "root"
     root.mkdir()
     fossil.new(root / "a.fossil")
@@ -109,7 +109,7 @@ def test_link_that_is_put_in_place_of_an_open_repository(launch, fossil, tmp_pat
 
 @pytest.mark.ours("it opens the file for each request")
 def test_a_replaced_repository_is_noticed(launch, fossil, tmp_path, peer_of):
-    """Same name, another file, by a plain `mv`: the next request sees the new one, and both stay whole."""
+    """By a plain `mv`: the next request sees the new file, and both stay intact."""
     path = tmp_path / "r.fossil"
     fossil.new(path)
     other = tmp_path / "other.fossil"

@@ -1,4 +1,4 @@
-"""Bodies and HTTP that lie: a status or an error card, nothing stored, memory within the limits."""
+"""Invalid bodies and HTTP: answered with a status or an error card, nothing stored, memory within the limits."""
 
 import dataclasses
 import zlib
@@ -32,7 +32,7 @@ def pushing(siege, data: bytes = b"a good one") -> bytes:
                        siege.peer.login, siege.peer.secret)
 
 
-# What is made of a good, signed push that would be stored if it were whole.
+# Bodies made from a valid, signed push, which would be stored if they were intact.
 COMPRESSED_BODIES = {
     "no zlib stream": lambda good: size(len(good)) + b"this is no zlib stream",
     "a stream that is cut off": lambda good: wire.compress(good)[:-10],
@@ -80,8 +80,8 @@ def status_of(reply: bytes) -> int:
 
 @pytest.mark.ours("it has no limits of time")
 @pytest.mark.parametrize("ending", ["closes", "stays silent"])
-def test_body_that_is_cut_off(siege, ending, request):
-    """Content-Length promises more than comes."""
+def test_a_truncated_body_is_refused(siege, ending, request):
+    """Content-Length is larger than the body."""
     if ending == "stays silent" and siege.server.kind == "nginx" and not request.config.getoption("--full"):
         pytest.skip("slow: nginx waits for a minute; only with --full")
     body = pushing(siege)
@@ -95,7 +95,7 @@ def test_body_that_is_cut_off(siege, ending, request):
 @pytest.mark.ours("it answers pages")
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-fossil-uncompressed", "application/json", "",
                                           "application/x-fossilised", "multipart/form-data; boundary=x"])
-def test_other_content_types_are_no_sync(siege, content_type):
+def test_other_content_types_are_refused(siege, content_type):
     with repofile.unchanged(siege.repository):
         answer = siege.peer.post(pushing(siege), content_type)
         assert 400 <= answer.status < 600 and answer.status != 500
@@ -107,8 +107,8 @@ def test_content_type_with_a_charset(siege):
 
 
 @pytest.mark.ours("it has another log")
-def test_nobody_forges_a_log_line(siege):
-    """What comes from outside is escaped in the log."""
+def test_a_client_cannot_forge_a_log_line(siege):
+    """Text from clients is escaped in the log."""
     for data in (head("POST /x%0a[forged]%20notice: HTTP/1.1", HOST, TYPE, "Content-Length: 9") + b"forged 1\n",
                  head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 27") + b"login a\\n[forged]\\sx y z\n #\n",
                  head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 20") + b"for\r[forged] \x1b[31m\n\n"):

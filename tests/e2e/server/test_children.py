@@ -1,4 +1,4 @@
-"""What the configuration makes of the children: seen in /proc, on their sockets and in the logs."""
+"""The configuration of children, checked in /proc, on their sockets and in the logs."""
 
 import grp
 import itertools
@@ -21,7 +21,7 @@ NOBODY = pwd.getpwnam("nobody")
 
 
 def both(start, words: dict[str, object]) -> dict[str, int]:
-    """A worker and the gateway, both with WORDS."""
+    """A worker and the gateway, both with the directives WORDS."""
     server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words})
     return {kind: server.child(kind) for kind in ("pool www", "gateway")}
 
@@ -29,13 +29,13 @@ def both(start, words: dict[str, object]) -> dict[str, int]:
 # --- limits, priority, user --------------------------------------------------------------------------
 
 
-def test_limits_hold_for_workers_and_gateway(start):
+def test_limits_apply_to_workers_and_gateway(start):
     for pid in both(start, {"rlimit_files": 123, "rlimit_core": 4096}).values():
         assert daemon.limit(pid, "Max open files") == ("123", "123")
         assert daemon.limit(pid, "Max core file size") == ("4096", "4096")
 
 
-def test_limits_of_the_master_are_those_of_its_children(start):
+def test_children_inherit_the_limits_of_the_master(start):
     server = start(settings={"rlimit_files": 234, "rlimit_core": 0})
     for pid in (server.main.pid, server.child()):
         assert daemon.limit(pid, "Max open files") == ("234", "234")
@@ -49,7 +49,7 @@ def test_core_files_may_be_unlimited(start):
     assert daemon.limit(server.child(), "Max core file size") == ("unlimited", "unlimited")
 
 
-def test_limit_that_the_system_refuses_is_the_highest_possible_and_a_warning(start):
+def test_a_limit_above_the_system_maximum_is_capped_with_a_warning(start):
     above_what_anybody_may = 2**31 - 1
     server = start({"rlimit_files": above_what_anybody_may})
     hard = daemon.limit(os.getpid(), "Max open files")[1]
@@ -73,7 +73,7 @@ def test_priority_below_zero_is_set_before_the_user_is(start):
 
 
 @as_root
-def test_workers_are_their_user_and_group_with_nothing_left_of_root(start):
+def test_workers_have_only_the_rights_of_their_user_and_group(start):
     other = next(entry for entry in grp.getgrall() if entry.gr_gid not in (0, NOBODY.pw_gid))
     pid = start({"user": "nobody", "group": other.gr_name}).child()
     assert daemon.status(pid, "Uid").split() == [str(NOBODY.pw_uid)] * 4
@@ -84,8 +84,8 @@ def test_workers_are_their_user_and_group_with_nothing_left_of_root(start):
 
 @as_root
 @pytest.mark.parametrize("dumpable, owner", [("yes", NOBODY.pw_uid), ("no", 0)])
-def test_dumpable_workers_are_their_users_to_debug(start, dumpable, owner):
-    """/proc belongs to root where a process may not be dumped."""
+def test_dumpable_workers_can_be_debugged_by_their_user(start, dumpable, owner):
+    """/proc/PID belongs to root if the process is not dumpable."""
     pid = start({"user": "nobody", "process.dumpable": dumpable}).child()
     assert Path(f"/proc/{pid}/environ").stat().st_uid == owner
 
@@ -93,7 +93,7 @@ def test_dumpable_workers_are_their_users_to_debug(start, dumpable, owner):
 # --- folders and environment -------------------------------------------------------------------------
 
 
-def test_workers_and_gateway_run_in_the_folder_that_they_are_told(start, tmp_path):
+def test_workers_and_gateway_run_in_chdir(start, tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     for pid in both(start, {"chdir": folder}).values():
@@ -101,7 +101,7 @@ def test_workers_and_gateway_run_in_the_folder_that_they_are_told(start, tmp_pat
 
 
 @as_root
-def test_workers_in_a_chroot_serve_what_is_inside(start, tmp_path, fresh):
+def test_workers_in_a_chroot_serve_repositories_inside_it(start, tmp_path, fresh):
     jail = tmp_path / "jail"
     (jail / "srv").mkdir(parents=True)
     inside = repofile.copy(fresh, jail / "srv" / "fresh.fossil")
@@ -129,7 +129,7 @@ def test_gateway_in_a_chroot_reaches_a_pool_that_listens_on_an_address(start, tm
         assert b"A Fossil repository" in reply.read()
 
 
-def test_workers_have_nothing_of_the_masters_environment_but_what_they_are_given(start):
+def test_workers_get_only_the_configured_environment(start):
     server = start({"env[GREETING]": "good morning", "env[ORIGIN]": "$QUARRY_ORIGIN", "env[NONE]": "$QUARRY_NONE"},
                    env={"QUARRY_ORIGIN": "the master", "QUARRY_SECRET": "s3cret"})
     assert daemon.environment(server.main.pid)["QUARRY_SECRET"] == "s3cret"
@@ -138,7 +138,7 @@ def test_workers_have_nothing_of_the_masters_environment_but_what_they_are_given
     assert seen == {"GREETING": "good morning", "ORIGIN": "the master", "NONE": ""}
 
 
-def test_environment_of_the_master_is_kept_where_it_is_not_cleared(start):
+def test_without_clear_env_workers_inherit_the_environment(start):
     words = {"clear_env": "no", "env[QUARRY_ORIGIN]": "mine"}
     server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words},
                    env={"QUARRY_ORIGIN": "the master's", "QUARRY_OTHER": "kept"})
@@ -174,7 +174,7 @@ def test_users_and_groups_may_be_numbers(start):
     assert daemon.status(pid, "Gid").split() == [str(NOBODY.pw_gid)] * 4, "that user's group"
 
 
-def test_backlog_bounds_the_connections_that_wait(start):
+def test_backlog_limits_the_number_of_waiting_connections(start):
     """While the only worker is stopped, the kernel keeps one connection more than the backlog."""
     import socket
     server = start({"listen.backlog": 3})
@@ -216,7 +216,7 @@ def acl_of(path: Path) -> list[str]:
 
 
 def may_connect(path: Path, user: int) -> bool:
-    """Whether USER, in no group of importance, may."""
+    """Whether USER, without supplementary groups, may."""
     script = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
     done = subprocess.run(["/usr/bin/python3", "-c", script, path], user=user, group=65534, extra_groups=[],
                           capture_output=True, text=True, check=False)
@@ -225,7 +225,7 @@ def may_connect(path: Path, user: int) -> bool:
 
 
 @as_root
-def test_access_list_lets_users_and_groups_connect_and_nobody_else(start, open_folder):
+def test_only_users_and_groups_in_the_access_list_may_connect(start, open_folder):
     if subprocess.run(["setfacl", "-m", "u:nobody:rx", open_folder], capture_output=True, check=False).returncode != 0:
         pytest.skip("no access control lists on this file system")
     users = [entry for entry in pwd.getpwall() if entry.pw_uid not in (0, NOBODY.pw_uid)][:2]
@@ -248,16 +248,16 @@ def test_access_list_lets_users_and_groups_connect_and_nobody_else(start, open_f
     assert acl_of(path) == [entry for entry in entries if entry != f"user:{users[0].pw_uid}:rw-"]
 
 
-# --- what workers print ------------------------------------------------------------------------------
+# --- output of workers ------------------------------------------------------------------------------
 
 
 def say(pid: int, stream: int, text: bytes) -> None:
-    """Prints as the process would: a worker itself has nothing to say."""
+    """Prints as the process would: a worker itself prints nothing."""
     with open(f"/proc/{pid}/fd/{stream}", "wb", buffering=0) as output:
         output.write(text)
 
 
-def test_what_workers_and_gateway_print_stands_in_the_log(start):
+def test_output_of_workers_and_gateway_is_logged(start):
     words = {"catch_workers_output": "yes"}
     server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words})
     for kind in ("pool www", "gateway"):
@@ -270,7 +270,7 @@ def test_what_workers_and_gateway_print_stands_in_the_log(start):
         server.wait_for_log(f"warning: [{kind}] child {pid} said into stderr: \"third\"\n")
 
 
-def test_last_words_of_a_worker_are_not_lost(start):
+def test_the_last_output_of_a_killed_worker_is_logged(start):
     server = start({"catch_workers_output": "yes"})
     pid = server.child()
     os.kill(server.main.pid, signal.SIGSTOP)
@@ -282,14 +282,14 @@ def test_last_words_of_a_worker_are_not_lost(start):
     assert [line.count("x") for line in lines] == [768, 768, 768, 696]
 
 
-def test_bare_output_stands_in_the_log_as_it_is(start):
+def test_undecorated_output_is_logged_unchanged(start):
     server = start({"catch_workers_output": "yes", "decorate_workers_output": "no"})
     say(server.child(), 1, b"bare words\n")
     server.wait_for_log("\nbare words\n")
 
 
-def test_worker_that_prints_without_end_keeps_the_master_from_nothing(start):
-    """A pipe holds 64 KiB: that the writer gets on shows that the master reads."""
+def test_endless_output_does_not_block_the_master(start):
+    """A pipe holds 64 KiB: if the writer continues, the master reads."""
     server = start({"catch_workers_output": "yes", "pm.max_children": 2}, settings={"log_level": "error"},
                    wait=False)
     wait_until(lambda: len(server.children()) == 2, "two workers")
@@ -300,14 +300,14 @@ def test_worker_that_prints_without_end_keeps_the_master_from_nothing(start):
     wait_until(lambda: len(server.children()) == 2 and other not in server.children(), "its successor")
 
 
-def test_output_that_is_not_caught_goes_nowhere(start):
+def test_output_is_discarded_by_default(start):
     server = start()
     for stream in (0, 1, 2):
         assert Path(f"/proc/{server.child()}/fd/{stream}").readlink() == Path("/dev/null")
 
 
-def test_log_on_standard_error_is_not_what_workers_print(start):
-    """The worker's own messages are lines of the log even where its standard error goes nowhere."""
+def test_log_messages_of_workers_do_not_depend_on_their_standard_error(start):
+    """A worker's messages are logged even if its standard error is discarded."""
     server = start(settings={"error_log": "stderr"})
     fastcgi.connect(server.socket).close()
     with fastcgi.connect(server.socket) as connection:
@@ -319,11 +319,11 @@ def test_log_on_standard_error_is_not_what_workers_print(start):
 
 
 @as_root
-def test_what_needs_root_is_said_at_the_start(start, tmp_path, fresh):
+def test_directives_that_need_root_are_reported_at_the_start(start, tmp_path, fresh):
     """The test itself runs quarryd as nobody."""
     program = tmp_path / "as-nobody"
     program.mkdir()
-    program.chmod(0o777)  # whoever starts it makes the socket in there
+    program.chmod(0o777)  # the socket is created in it
     for path in itertools.takewhile(lambda path: path != Path(tempfile.gettempdir()), [tmp_path, *tmp_path.parents]):
         path.chmod(path.stat().st_mode | 0o011)
     try:
@@ -339,7 +339,7 @@ def test_what_needs_root_is_said_at_the_start(start, tmp_path, fresh):
     done = check("user = root", "group = root", "listen.owner = root", "process.priority = -1")
     assert done.returncode == 0, done.stderr
     for number, word in enumerate(["user", "group", "listen.owner", "process.priority below 0"], start=4):
-        assert f"{config}:{number}: {word} is ignored: quarryd does not run as root" in done.stderr
+        assert f"{config}:{number}: {word} is ignored: quarryd is not running as root" in done.stderr
     done = check("chroot = /")
     assert done.returncode == 1
     assert f"{config}:4: chroot needs root" in done.stderr

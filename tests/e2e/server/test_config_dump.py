@@ -1,4 +1,4 @@
-"""quarryd -tt, and the sample files and the manual beside what it lists."""
+"""quarryd -tt, compared with the sample files and the manual."""
 
 import re
 from pathlib import Path
@@ -12,9 +12,9 @@ from support.program import quarryd
 SAMPLES = (TOP / "conf" / "quarry.conf", TOP / "conf" / "pool.d" / "www.conf")
 MANUAL = TOP / "man" / "quarry.conf.5"
 
-# Of the sample files' server: on this machine they lie in the test's own folder.
+# Folders in the sample files, which tests replace by folders of their own.
 FOLDERS = ("/srv/fossil", "/run/quarry", "/var/log/quarry")
-# Shown as examples: nothing is the default, or another value is for a small pool.
+# Examples: without a default, or with another value for a small pool.
 EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children", "control.socket"}
 
 
@@ -29,7 +29,7 @@ def as_in_samples(text: str, tmp_path: Path) -> str:
 
 
 def sections(text: str) -> dict[str, dict[str, list[str]]]:
-    """What a configuration says, or mentions in a comment `;name = value`: by section and name."""
+    """Values in a configuration, also in comments `;name = value`, by section and name."""
     found: dict[str, dict[str, list[str]]] = {}
     for line in text.splitlines():
         if start := re.fullmatch(r";?\[(\S+)\]", line):
@@ -41,7 +41,7 @@ def sections(text: str) -> dict[str, dict[str, list[str]]]:
 
 @pytest.fixture
 def plain(tmp_path, fresh) -> Path:
-    """A configuration of no more words than it must have."""
+    """A minimal configuration."""
     path = tmp_path / "plain.conf"
     words = [f"{key} = {value}" for key, value in {"listen": "9000", "repository": fresh, **user()}.items()]
     path.write_text("\n".join(["[http]", "listen = 127.0.0.1:8080", "[www]", *words, ""]))
@@ -50,7 +50,7 @@ def plain(tmp_path, fresh) -> Path:
 
 @pytest.fixture
 def samples(tmp_path) -> Path:
-    """The sample files, for the users and folders of this machine."""
+    """The sample files with users and folders of this machine."""
     (tmp_path / "conf" / "pool.d").mkdir(parents=True)
     for sample in SAMPLES:
         text = sample.read_text()
@@ -63,12 +63,13 @@ def samples(tmp_path) -> Path:
 
 
 def uncomment(path: Path) -> None:
-    """What excludes another directive, or needs a folder of its own, stays out."""
+    """Directives that exclude others, or need a special folder, stay comments."""
     text = re.sub(r"^;(?=[\[a-z])(?!repository = /|chroot =)", "", path.read_text(), flags=re.MULTILINE)
     path.write_text(text)
 
 
 def test_dump_is_a_configuration_that_gives_the_same_dump(samples, tmp_path):
+    assert dump(samples), "as they are"
     uncomment(samples)
     uncomment(samples.parent / "pool.d" / "www.conf")
     first = dump(samples)
@@ -81,42 +82,33 @@ def test_dump_is_a_configuration_that_gives_the_same_dump(samples, tmp_path):
     assert said["www"]["access.suppress_path[]"] == ["/ping", "/status"]
 
 
-def test_dump_comes_whatever_the_log_level_is(plain, tmp_path):
+def test_a_dump_does_not_depend_on_the_log_level(plain, tmp_path):
     log = tmp_path / "error.log"
     plain.write_text(plain.read_text() + f"[global]\nlog_level = alert\nerror_log = {log}\n")
     assert sections(dump(plain))["global"]["log_level"] == ["alert"]
     assert not log.exists(), "a test opens nothing"
 
 
-def test_wrong_configuration_is_not_dumped(plain):
+def test_an_invalid_configuration_is_not_dumped(plain):
     plain.write_text(plain.read_text() + "colour = red\n")
     done = quarryd("--config", plain, "-tt")
     assert done.returncode == 1 and not done.stdout
     assert f"{plain}:" in done.stderr
 
 
-def test_dump_needs_a_configuration_file(fresh):
-    assert quarryd("--serve", fresh, "-tt").returncode == 2
-
-
-def test_sample_files_are_right(samples):
-    done = quarryd("--config", samples, "--test")
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.parametrize("section", ["global", "http", "www"])
-def test_every_directive_stands_in_the_samples_and_in_the_manual(plain, section):
+def test_every_directive_is_in_the_samples_and_in_the_manual(plain, section):
     pool_text = SAMPLES[1].read_text()
     mentioned = sections("".join(sample.read_text() for sample in SAMPLES))
     manual = MANUAL.read_text()
     for name in sections(dump(plain))[section]:
-        # What a process is given is explained once, in the pool, and the front refers to it.
+        # Directives of all processes are explained once, in the pool, and the front refers to it.
         said_of_front = section == "http" and re.search(rf"^;{re.escape(name)} = ", pool_text, re.MULTILINE)
         assert name in mentioned[section] or said_of_front, f"{name} in no sample file"
         assert re.search(rf"^\.It Ic (.* , )?{re.escape(name)}( ,|$)", manual, re.MULTILINE), f"{name} not in the manual"
 
 
-def test_every_word_of_a_peer_stands_in_the_sample_and_in_the_manual(samples):
+def test_every_directive_of_a_peer_is_in_the_sample_and_in_the_manual(samples):
     uncomment(samples)
     uncomment(samples.parent / "pool.d" / "www.conf")
     shown = dump(samples)
@@ -131,7 +123,7 @@ def test_every_word_of_a_peer_stands_in_the_sample_and_in_the_manual(samples):
 
 
 def test_samples_in_comments_show_the_defaults(samples, plain, tmp_path):
-    """But for examples, which stand where nothing is the default."""
+    """Except examples, which have no default."""
     uncomment(samples)
     uncomment(samples.parent / "pool.d" / "www.conf")
     shown, defaults = sections(as_in_samples(dump(samples), tmp_path)), sections(dump(plain))

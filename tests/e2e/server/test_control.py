@@ -1,4 +1,4 @@
-"""`quarry status` and the control socket behind it: the master itself says how the server is."""
+"""`quarry status` and the control socket, on which the master reports the status."""
 
 import json
 import os
@@ -16,7 +16,6 @@ from support import daemon, fastcgi, places, process
 from support.pool import state_of, stopped
 from support.process import Process, wait_until
 from support.program import quarry
-from test_pools import seconds_of_processor
 
 NOBODY = 65534
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="becomes somebody else")
@@ -33,7 +32,7 @@ def document(socket_path: Path, *words: object) -> dict:
 
 
 def row(text: str, first: str) -> dict[str, str]:
-    """The line of a table that begins with FIRST, by the table's heads; the last column may be of several words."""
+    """The line of a table that begins with FIRST, by the heads of columns; the last column may contain spaces."""
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if line.split()[:1] == [first])
     head = max(i for i in range(at) if lines[i].split()[:1] in (["POOL"], ["PID"]))
@@ -46,7 +45,7 @@ def connect(path: Path) -> socket.socket:
 
 
 def heard(connection: socket.socket) -> bytes:
-    """All that comes until the end of the connection."""
+    """Everything received until the end of the connection."""
     out = b""
     try:
         while more := connection.recv(65536):
@@ -58,7 +57,7 @@ def heard(connection: socket.socket) -> bytes:
 
 @pytest.fixture
 def watched(start, tmp_path):
-    """quarryd with a control socket, `control`, of the test's own."""
+    """quarryd with a control socket, `control`."""
     def make(pool: dict[str, object] | None = None, settings: dict[str, object] | None = None, **more):
         server = start(pool, settings={"control.socket": tmp_path / "control", **(settings or {})}, **more)
         server.control = tmp_path / "control"
@@ -66,10 +65,10 @@ def watched(start, tmp_path):
     return make
 
 
-# --- what it tells --------------------------------------------------------------------------------
+# --- the output --------------------------------------------------------------------------------
 
 
-def test_it_tells_how_the_server_is_while_every_worker_is_stopped(watched):
+def test_status_is_available_while_every_worker_is_stopped(watched):
     server = watched({"pm.max_children": 2})
     wait_until(lambda: len(server.children()) == 2, "two workers")
     workers = server.children()
@@ -88,7 +87,7 @@ def test_it_tells_how_the_server_is_while_every_worker_is_stopped(watched):
     assert whole["config"] == str(server.config)
 
 
-def test_its_figures_are_those_of_the_status_page(watched, tmp_path):
+def test_status_equals_the_status_page(watched, tmp_path):
     server = watched({"pm.max_children": 2, "pm.status_path": "/status", "pm.status_listen": tmp_path / "status"})
     for _ in range(5):
         fastcgi.get(server.socket)
@@ -100,7 +99,7 @@ def test_its_figures_are_those_of_the_status_page(watched, tmp_path):
         return json.loads(fastcgi.ask(tmp_path / "status", "/status", "json&full").text)
 
     def still(page: dict) -> dict:
-        """Without what grows by itself."""
+        """Without figures that grow by themselves."""
         for each in page["processes"]:
             del each["start since"]
         del page["start since"]
@@ -113,7 +112,7 @@ def test_its_figures_are_those_of_the_status_page(watched, tmp_path):
     assert set(document(server.control)["pools"][0]) == {*page, "start since"} - {"processes"}
 
 
-def test_table_has_a_line_for_each_pool_and_with_full_for_each_worker(watched):
+def test_the_table_has_a_line_for_each_pool_and_with_full_for_each_worker(watched):
     server = watched({"pm.max_children": 2}, more=daemon.section("other", {
         "listen": "127.0.0.1:0", "repositories": "/tmp", "pm": "ondemand", "pm.max_children": 7, **daemon.user()}))
     wait_until(lambda: len(server.children()) == 2, "two workers")
@@ -138,7 +137,7 @@ def test_client_cannot_write_to_the_terminal(watched):
     with fastcgi.connect(server.socket) as connection:
         params = {**fastcgi.params_for("/xfer", method="POST"), "REQUEST_URI": evil, "CONTENT_LENGTH": "9",
                   "CONTENT_TYPE": "application/x-fossil-debug"}
-        connection.sendall(fastcgi.request(params)[:-8])  # its body does not come
+        connection.sendall(fastcgi.request(params)[:-8])  # without its body
         wait_until(lambda: document(server.control)["pools"][0]["processes executing"] == 1, "the request")
         text = status("--socket", server.control, "--full").stdout
         assert "owned" in text and not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
@@ -147,7 +146,7 @@ def test_client_cannot_write_to_the_terminal(watched):
         assert "owned" in raw and not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", raw)
 
 
-def test_children_of_earlier_generations_are_told_of(watched):
+def test_children_of_earlier_generations_are_shown(watched):
     server = watched()
     old = server.child()
     held = fastcgi.hold(server.socket)
@@ -162,18 +161,18 @@ def test_children_of_earlier_generations_are_told_of(watched):
     wait_until(lambda: document(server.control)["previous generation"] == [], "its end")
 
 
-def test_crashes_that_count_towards_an_emergency_are_told_of(watched):
+def test_recent_crashes_are_shown(watched):
     server = watched(settings={"emergency_restart_threshold": 3, "emergency_restart_interval": "1h"})
-    assert document(server.control)["crashes"] == 0 and "crashes lately" not in status("--socket", server.control).stdout
+    assert document(server.control)["crashes"] == 0 and "recent crashes" not in status("--socket", server.control).stdout
     os.kill(server.child(), signal.SIGSEGV)
     wait_until(lambda: document(server.control)["crashes"] == 1, "the crash")
-    assert "crashes lately: 1; at 3 " in status("--socket", server.control).stdout
+    assert "recent crashes: 1; at 3 " in status("--socket", server.control).stdout
 
 
-# --- where it is ----------------------------------------------------------------------------------
+# --- the place of the socket ----------------------------------------------------------------------------------
 
 
-def test_it_is_for_the_owner_alone_and_no_child_holds_it(watched):
+def test_only_the_owner_may_connect_and_no_child_inherits_the_socket(watched):
     server = watched()
     mode = server.control.stat()
     assert stat.S_ISSOCK(mode.st_mode) and stat.S_IMODE(mode.st_mode) == 0o600 and mode.st_uid == os.geteuid()
@@ -186,7 +185,7 @@ def test_it_is_for_the_owner_alone_and_no_child_holds_it(watched):
     assert listening(server.main.pid) and not listening(server.child())
 
 
-def test_config_says_where_it_is_beside_the_pid_file_or_nowhere(start, tmp_path):
+def test_the_control_socket_is_found_through_the_configuration(start, tmp_path):
     beside = start(settings={"pid": tmp_path / "q.pid"})
     done = status("--config", beside.config)
     assert done.returncode == 0 and f"process {beside.main.pid}," in done.stdout
@@ -204,20 +203,20 @@ def test_config_says_where_it_is_beside_the_pid_file_or_nowhere(start, tmp_path)
     assert done.returncode == 1 and "neither control.socket nor pid" in done.stderr
 
 
-def test_a_config_that_is_wrong_by_now_says_all_the_same_where_it_is(watched):
+def test_the_control_socket_is_found_through_an_invalid_configuration(watched):
     server = watched()
     server.config.write_text(server.config.read_text() + "colour = red\n")
     done = status("--config", server.config)
     assert done.returncode == 0 and f"process {server.main.pid}," in done.stdout
 
 
-def test_reload_keeps_it_and_another_path_moves_it(watched, tmp_path):
+def test_a_reload_keeps_the_control_socket_or_moves_it(watched, tmp_path):
     server = watched()
     inode = server.control.stat().st_ino
     server.main.send(signal.SIGUSR2)
     seen = 0
     while seen < 2:
-        # Nobody who asks meanwhile is refused, or left without an answer.
+        # Requests during the reload are answered.
         seen = document(server.control)["generation"]
     assert server.control.stat().st_ino == inode
     moved = tmp_path / "elsewhere"
@@ -230,7 +229,7 @@ def test_reload_keeps_it_and_another_path_moves_it(watched, tmp_path):
     assert not server.control.exists()
 
 
-def test_reload_to_a_path_that_is_taken_does_not_happen(watched, tmp_path):
+def test_a_control_socket_in_use_prevents_a_reload(watched, tmp_path):
     server = watched()
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(str(tmp_path / "taken"))
@@ -242,7 +241,7 @@ def test_reload_to_a_path_that_is_taken_does_not_happen(watched, tmp_path):
     assert document(server.control)["generation"] == 1
 
 
-def test_socket_of_a_dead_master_is_replaced_and_that_of_a_living_one_is_not(watched, start, tmp_path):
+def test_only_the_socket_of_a_dead_master_is_replaced(watched, start, tmp_path):
     first = watched()
     second = start(settings={"control.socket": first.control}, wait=False)
     assert second.main.wait() == 1
@@ -256,14 +255,14 @@ def test_socket_of_a_dead_master_is_replaced_and_that_of_a_living_one_is_not(wat
     assert document(first.control)["pid"] == third.main.pid
 
 
-def test_file_in_its_place_is_left_alone(start, tmp_path):
+def test_a_file_in_place_of_the_control_socket_is_not_replaced(start, tmp_path):
     (tmp_path / "file").write_text("precious")
     server = start(settings={"control.socket": tmp_path / "file"}, wait=False)
     assert server.main.wait() == 1 and "is not a socket" in server.log()
     assert (tmp_path / "file").read_text() == "precious"
 
 
-def test_without_a_config_it_is_in_a_private_folder_that_the_log_names(fresh, tmp_path, fossil):
+def test_without_a_configuration_the_control_socket_is_in_a_private_folder(fresh, tmp_path, fossil):
     server = Process([places.program("quarryd"), "--serve", fresh, "--http", "127.0.0.1:0"], tmp_path / "log",
                      env=fossil.environment)
     try:
@@ -279,11 +278,11 @@ def test_without_a_config_it_is_in_a_private_folder_that_the_log_names(fresh, tm
         server.kill_group()
 
 
-# --- who may ask, and who does not ask ------------------------------------------------------------
+# --- access rights, and invalid clients ------------------------------------------------------------
 
 
 @AS_ROOT
-def test_others_are_refused_by_the_mode_and_by_the_master(watched, open_folder):
+def test_other_users_are_refused(watched, open_folder):
     server = watched(settings={"control.socket": open_folder / "control"})
     path = open_folder / "control"
     program = open_folder / "quarry"
@@ -303,7 +302,7 @@ def test_others_are_refused_by_the_mode_and_by_the_master(watched, open_folder):
 
 
 @pytest.mark.slow
-def test_client_that_says_nothing_is_dropped_and_so_is_half_a_question(watched):
+def test_silent_and_incomplete_clients_are_disconnected(watched):
     server = watched()
     with connect(server.control) as silent, connect(server.control) as half:
         half.sendall(b"status")
@@ -319,7 +318,7 @@ GARBAGE = {"a verb that is none": b"stop\n", "an empty line": b"\n", "zeros": b"
 
 
 @pytest.mark.parametrize("garbage", GARBAGE)
-def test_garbage_is_refused_and_nothing_else_happens(watched, garbage):
+def test_an_invalid_question_is_refused(watched, garbage):
     server = watched()
     garbage = GARBAGE[garbage]
     before = process.children(server.main.pid)
@@ -334,16 +333,16 @@ def test_garbage_is_refused_and_nothing_else_happens(watched, garbage):
 
 
 @pytest.mark.slow
-def test_two_hundred_silent_clients_keep_nobody_out_and_cost_nothing(watched):
+def test_two_hundred_silent_clients_do_not_block_others(watched):
     server = watched(settings={"rlimit_files": 64})
     silent = [connect(server.control) for _ in range(200)]
     try:
         assert document(server.control)["pid"] == server.main.pid
         assert len(os.listdir(f"/proc/{server.main.pid}/fd")) <= 64
-        before = seconds_of_processor(server.main.pid)
+        before = daemon.processor_seconds(server.main.pid)
         for each in silent:
             assert heard(each) == b""
-        assert seconds_of_processor(server.main.pid) - before < 1, "it waits for clients, it does not spin"
+        assert daemon.processor_seconds(server.main.pid) - before < 1, "it waits for clients, it does not spin"
     finally:
         for each in silent:
             each.close()
@@ -351,7 +350,7 @@ def test_two_hundred_silent_clients_keep_nobody_out_and_cost_nothing(watched):
 
 
 @pytest.mark.slow
-def test_master_that_hangs_is_given_up_with_a_message(watched):
+def test_status_gives_up_on_a_hanging_master(watched):
     server = watched()
     os.kill(server.main.pid, signal.SIGSTOP)
     try:
@@ -362,10 +361,10 @@ def test_master_that_hangs_is_given_up_with_a_message(watched):
         os.kill(server.main.pid, signal.SIGCONT)
 
 
-def test_wrong_words_say_what_is_wrong(watched, tmp_path):
+def test_wrong_usage_of_status_and_top(watched, tmp_path):
     server = watched()
     done = status("--socket", server.control, "www", "nope")
-    assert done.returncode == 1 and done.stdout == "" and '"nope"' in done.stderr and "there are: www" in done.stderr
+    assert done.returncode == 1 and done.stdout == "" and '"nope"' in done.stderr and "the pools are www" in done.stderr
     assert status("--socket", server.control, "--config", server.config).returncode == 2
     assert status("--socket", server.control, "--colour").returncode == 2
     done = status("--config", tmp_path / "none.conf")

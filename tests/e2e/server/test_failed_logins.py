@@ -1,4 +1,4 @@
-"""Failed logins and other troubles in the error log: who, from where, and how grave."""
+"""Failed logins and other errors in the error log, with user, address and level."""
 
 import configparser
 import itertools
@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from support import places, repofile, wire
-from support.logs import LINE, Starter
+from support.logs import LINE
 from support.process import wait_until
 
 FILTER = places.TOP / "conf" / "fail2ban" / "filter.d" / "quarry.conf"
@@ -20,19 +20,11 @@ NOTHING = b"# nothing\n"
 is_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 
 
-@pytest.fixture
-def start(fresh, tmp_path, fossil):
-    starter = Starter(tmp_path, fresh, fossil.environment)
-    yield starter
-    for server in starter.started:
-        server.stop()
-
-
 def log_of(server) -> list[re.Match]:
-    return [LINE.fullmatch(line) for line in server.main.output().splitlines()]
+    return [LINE.fullmatch(line) for line in server.log().splitlines()]
 
 
-def told(server, part: str) -> re.Match:
+def logged(server, part: str) -> re.Match:
     """The first line of the log with PART in it."""
     wait_until(lambda: any(part in line[4] for line in log_of(server)), f"{part!r} in the log")
     return next(line for line in log_of(server) if part in line[4])
@@ -47,7 +39,7 @@ def log_in(server, name: str, secret: str = "0" * 40, path: str = "/") -> bytes:
 
 
 def matches(lines: list[str]) -> list[tuple[str, str]]:
-    """Address and user of each of LINES that the filter takes for a failure: fail2ban's own work, done here."""
+    """Address and user of each of LINES that the filter matches, as fail2ban would find them."""
     reader = configparser.ConfigParser(interpolation=None)
     reader.read(FILTER)
     text = reader["Definition"]["failregex"]
@@ -70,11 +62,11 @@ NAMES = {
 }
 
 
-def test_failed_login_is_told_with_address_and_name(start, fresh):
-    server = start(pool={"sync.login_failures": "0"})
+def test_a_failed_login_is_logged_with_address_and_name(start, fresh):
+    server = start({"sync.login_failures": "0"})
     for name in filter(None, NAMES):
         assert b"error login\\sfailed" in log_in(server, name, path='/"x')
-        line = told(server, f'for "{NAMES[name]}": ')
+        line = logged(server, f'for "{NAMES[name]}": ')
         assert line[2] == "notice" and line[3] == "pool www"
         assert line[4] == f'client {ADDRESS}: login failed for "{NAMES[name]}": POST "/"x"'
     secret = repofile.value(fresh, "SELECT pw FROM user WHERE login='writer'")
@@ -82,20 +74,20 @@ def test_failed_login_is_told_with_address_and_name(start, fresh):
     assert not any("writer" in line[4] for line in log_of(server))
 
 
-def test_login_that_is_not_looked_at_is_told_otherwise(start):
-    server = start(pool={"sync.login_failures": "1"})
+def test_a_login_over_the_limit_is_logged_differently(start):
+    server = start({"sync.login_failures": "1"})
     log_in(server, "ann")
     log_in(server, "ann")
-    line = told(server, "too many failed logins")
+    line = logged(server, "too many failed logins")
     assert re.fullmatch(rf'client {ADDRESS}: too many failed logins: try again in \d+ s for "ann": POST "/"', line[4])
 
 
-def test_right_password_elsewhere_gives_no_more_guesses(start, fresh, tmp_path):
+def test_a_login_to_another_repository_does_not_reset_the_limit(start, fresh, tmp_path):
     folder = tmp_path / "served"
     folder.mkdir()
     for name in ("own", "other"):
         shutil.copy(fresh, folder / f"{name}.fossil")
-    server = start(pool={"repositories": str(folder), "repository": [], "sync.login_failures": "2"})
+    server = start({"repositories": folder, "repository": None, "sync.login_failures": "2"})
     secret = str(repofile.value(fresh, "SELECT pw FROM user WHERE login='writer'"))
     replies = []
     for _ in range(6):
@@ -107,8 +99,8 @@ def test_right_password_elsewhere_gives_no_more_guesses(start, fresh, tmp_path):
 
 def test_no_secret_is_in_any_log(start, fresh, tmp_path):
     access = tmp_path / "access.log"
-    server = start({"log_level": "debug"}, {"access.log": str(access), "sync.login_failures": "0",
-                                            "access.format": '"%R %m %r%Q%q %s %u %{HTTP_COOKIE}e %{HTTP_AUTHORIZATION}e"'})
+    server = start({"access.log": access, "sync.login_failures": "0",
+                    "access.format": '"%R %m %r%Q%q %s %u %{HTTP_COOKIE}e %{HTTP_AUTHORIZATION}e"'}, settings={"log_level": "debug"})
     secret = str(repofile.value(fresh, "SELECT pw FROM user WHERE login='writer'"))
     rest = NOTHING
     for proof in (secret, "0" * 40):
@@ -116,7 +108,7 @@ def test_no_secret_is_in_any_log(start, fresh, tmp_path):
         sync(server, wire.signed(rest, "writer", proof))
         sync(server, rest, HTTP_COOKIE=f"x-f-l-c={card.replace(' ', '%20')}", HTTP_AUTHORIZATION="Basic c2VjcmV0")
     wait_until(lambda: len(access.read_text().splitlines()) == 4, "four lines")
-    written = access.read_text() + server.main.output()
+    written = access.read_text() + server.log()
     assert "writer" in written
     nonce = wire.sha1(rest)
     for word in (secret, "c2VjcmV0", nonce, *(wire.sha1((nonce + proof).encode()) for proof in (secret, "0" * 40))):
@@ -124,21 +116,21 @@ def test_no_secret_is_in_any_log(start, fresh, tmp_path):
 
 
 def test_no_query_is_in_the_error_log(start):
-    server = start({"log_level": "debug"})
+    server = start(settings={"log_level": "debug"})
     log_in(server, "ann", path="/?login=ann&password=hunter2")
-    assert told(server, "login failed")[4].endswith('POST "/"')
-    assert "hunter2" not in server.main.output()
+    assert logged(server, "login failed")[4].endswith('POST "/"')
+    assert "hunter2" not in server.log()
 
 
-def test_fail2ban_filter_takes_failed_logins_and_nothing_else(start, tmp_path):
-    server = start(pool={"sync.login_failures": "0"})
+def test_the_fail2ban_filter_matches_only_failed_logins(start, tmp_path):
+    server = start({"sync.login_failures": "0"})
     for name in filter(None, NAMES):
         log_in(server, name, path=f'/[pool www] client 192.0.2.98: login failed for "z":')
     server.ask("PUT", '/] client 192.0.2.98: login failed for "z": ', REMOTE_ADDR="192.0.2.6")
     sync(server, b"pull a b\n")
-    told(server, "is not served here")
-    told(server, "wrong project")
-    lines = server.main.output().splitlines()
+    logged(server, "is not served here")
+    logged(server, "wrong project")
+    lines = server.log().splitlines()
     expected = [(ADDRESS, NAMES[name]) for name in filter(None, NAMES)]
     assert matches(lines) == expected
     assert matches([f"host quarryd[5]: {line.partition('] ')[2]}" for line in lines]) == expected
@@ -151,8 +143,8 @@ def test_fail2ban_filter_takes_failed_logins_and_nothing_else(start, tmp_path):
         assert done.stdout.splitlines() == [f"{address} {user}" for address, user in expected]
 
 
-def test_program_of_one_request_tells_of_failed_logins_in_the_same_form(fresh):
-    """As a CGI program; test_quarry_http.py has the rest of it."""
+def test_quarry_http_logs_failed_logins_in_the_same_form(fresh):
+    """As a CGI program; test_quarry_http.py has the other tests."""
     for name, target in itertools.product(filter(None, NAMES), ("/x?password=hunter2", "http://ann:hunter2@h/x#hunter2")):
         body = wire.signed(NOTHING, name, "0" * 40)
         variables = {"GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": "POST", "REQUEST_URI": target,
@@ -166,24 +158,24 @@ def test_program_of_one_request_tells_of_failed_logins_in_the_same_form(fresh):
         assert matches([line[0]]) == [(ADDRESS, NAMES[name])]
 
 
-def test_what_is_not_there_is_in_the_access_log_alone(start, fresh, tmp_path):
+def test_requests_for_missing_repositories_are_only_in_the_access_log(start, fresh, tmp_path):
     folder = tmp_path / "served"
     folder.mkdir()
     shutil.copy(fresh, folder / "there.fossil")
     access = tmp_path / "access.log"
-    for level, is_told in (("notice", False), ("debug", True)):
-        server = start({"log_level": level}, {"repositories": str(folder), "repository": [], "access.log": str(access),
-                                              "access.format": '"%m %r %s"'})
+    for level, is_logged in (("notice", False), ("debug", True)):
+        server = start({"repositories": folder, "repository": None, "access.log": access, "access.format": '"%m %r %s"'},
+                       settings={"log_level": level})
         paths = ("/wp-login.php", "/.env", "/there/admin.php", "/absent")
         for path in paths:
             assert b"404" in server.ask("GET", path)
         assert b"404" in sync(server, NOTHING, "/absent")
         assert b"200 OK" in sync(server, NOTHING, "/there")
         server.ask("PUT", "/last")
-        told(server, "is not served here")
+        logged(server, "is not served here")
         about = [line for line in log_of(server) if ": 404 " in line[4]]
-        assert {line[2] for line in about} == ({"debug"} if is_told else set())
-        assert len(about) == (len(paths) + 1 if is_told else 0)
+        assert {line[2] for line in about} == ({"debug"} if is_logged else set())
+        assert len(about) == (len(paths) + 1 if is_logged else 0)
         server.stop()
         seen = access.read_text().splitlines()
         assert [*(f"GET {path} 404" for path in paths), "POST /absent 404"] == seen[:5]
@@ -191,12 +183,12 @@ def test_what_is_not_there_is_in_the_access_log_alone(start, fresh, tmp_path):
 
 
 @is_root
-def test_what_the_server_may_not_read_is_an_error_that_says_so(start, fresh, open_folder):
+def test_an_unreadable_repository_is_logged_as_an_error(start, fresh, open_folder):
     served = open_folder / "served"
     for name in ("closed", "open"):
         (served / name).mkdir(parents=True)
         shutil.copy(fresh, served / name / "one.fossil")
-    server = start(pool={"repositories": str(served), "repository": [], "user": "nobody"})
+    server = start({"repositories": served, "repository": None, "user": "nobody"})
     (served / "closed").chmod(0o700)
     (served / "open" / "one.fossil").chmod(0o600)
     for path, status, why in (
@@ -204,21 +196,21 @@ def test_what_the_server_may_not_read_is_an_error_that_says_so(start, fresh, ope
             ("/open/one", b"500", f"500 {served}/open/one.fossil: unable to open database file (Permission denied)")):
         reply = sync(server, NOTHING, path)
         assert status in reply and str(served).encode() not in reply
-        assert told(server, why)[2] == "error"
+        assert logged(server, why)[2] == "error"
     served.chmod(0o700)
     assert b"404" in sync(server, NOTHING, "/open/one")
-    assert told(server, f"404 cannot access open/one.fossil in {served}: Permission denied")[2] == "error"
+    assert logged(server, f"404 cannot access open/one.fossil in {served}: Permission denied")[2] == "error"
 
 
 @is_root
-def test_push_to_what_the_server_may_not_write_is_an_error_that_says_so(start, fresh, open_folder):
+def test_a_push_to_a_read_only_repository_is_logged_as_an_error(start, fresh, open_folder):
     path = shutil.copy(fresh, open_folder / "kept.fossil")
     repofile.set_capabilities(path, "nobody", "oi")
     path.chmod(0o644)
     open_folder.chmod(0o755)
-    server = start(pool={"repository": str(path), "user": "nobody"})
+    server = start({"repository": path, "user": "nobody"})
     code = repofile.project_code(path)
     assert b"error " not in sync(server, wire.body(f"pull {wire.SERVER_CODE} {code}"))
     reply = sync(server, wire.body(f"push {wire.SERVER_CODE} {code}", wire.file_card(b"new")))
     assert b"error the\\srepository\\sis\\sread-only\\son\\sthis\\sserver" in reply
-    assert told(server, f"POST \"/\": 200 {path}: no permission to write the file or its folder")[2] == "error"
+    assert logged(server, f"POST \"/\": 200 {path}: no permission to write the file or its folder")[2] == "error"

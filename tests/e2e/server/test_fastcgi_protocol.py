@@ -1,4 +1,4 @@
-"""What a web server may rely on beside single requests: records, kept connections, questions."""
+"""FastCGI beyond single requests: records, kept connections, management records."""
 
 import struct
 
@@ -49,7 +49,7 @@ def answer(connection) -> dict[str, str]:
     return values(content)
 
 
-def test_questions_are_answered_before_between_and_after_requests(server):
+def test_management_records_are_answered_before_between_and_after_requests(server):
     with fastcgi.connect(server.socket) as connection:
         connection.sendall(question(*ASKED, "FCGI_COLOUR"))
         assert answer(connection) == ASKED
@@ -63,7 +63,7 @@ def test_questions_are_answered_before_between_and_after_requests(server):
         assert answer(connection) == {"FCGI_MAX_REQS": "1"}
 
 
-def test_who_only_asks_questions_keeps_no_worker(start):
+def test_management_records_alone_do_not_occupy_a_worker(start):
     server = start({"ping.path": "/ping", "params_timeout": "1s"})
     with fastcgi.connect(server.socket) as connection:
         def is_let_go() -> bool:
@@ -77,7 +77,7 @@ def test_who_only_asks_questions_keeps_no_worker(start):
     assert "closed: no request within 1 s" in server.log()
 
 
-def test_many_requests_come_on_one_connection_and_other_connections_between(server):
+def test_a_kept_connection_does_not_block_other_connections(server):
     with fastcgi.connect(server.socket) as connection:
         for _ in range(50):
             connection.sendall(kept("/ping"))
@@ -87,7 +87,7 @@ def test_many_requests_come_on_one_connection_and_other_connections_between(serv
 
 @pytest.mark.parametrize("path, method, query", [("/ping", "GET", ""), ("/ping", "HEAD", ""), ("/status", "GET", "full"),
                                                  ("/nothing-here", "GET", ""), ("/ping", "POST", "")])
-def test_no_record_of_a_reply_is_empty_but_the_ends_of_its_streams(server, path, method, query):
+def test_only_the_last_record_of_a_stream_is_empty(server, path, method, query):
     with fastcgi.connect(server.socket) as connection:
         connection.sendall(kept(path, method, query))
         records = fastcgi.read_records(connection, END)

@@ -1,4 +1,4 @@
-"""A reload with requests under way: workers of several generations on one status page, their figures, their words."""
+"""A reload with in-flight requests: workers of several generations, their status, figures and output."""
 
 import os
 import re
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support import daemon, fastcgi, places, process
+from support.pool import corrupt_board
 from support.process import wait_until
 from test_children import say
 from test_control import document, row, status, watched  # noqa: F401  (a fixture)
@@ -28,7 +29,7 @@ def rows(server) -> dict[int, dict]:
 
 
 def hold(server) -> tuple[int, fastcgi.Held]:
-    """The worker that has a request whose body does not come, and the request."""
+    """A worker with an incomplete request, and the request."""
     before = {pid for pid, each in rows(server).items() if each["state"] == "Running"}
     held = fastcgi.hold(server.socket, size=len(REQUEST))
     running = set()
@@ -51,7 +52,7 @@ def change(server, **words: object) -> None:
 
 
 def reload(server, previous: int = -1) -> int:
-    """The new generation, once it is ready and PREVIOUS children of earlier ones are left (-1: any number)."""
+    """Reloads, and waits until ELDERS children of previous generations are left (-1: any number). Returns the generation."""
     generation = document(server.control)["generation"] + 1
     server.main.send(signal.SIGUSR2)
 
@@ -63,7 +64,7 @@ def reload(server, previous: int = -1) -> int:
 
 
 def boards_of(pid: int) -> set[str]:
-    """The scoreboards in the memory of PID: what they are mapped from."""
+    """The inodes of the scoreboards mapped by PID."""
     lines = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "quarry-scoreboard" in line]
     return {words[4] for words in lines}
 
@@ -71,7 +72,7 @@ def boards_of(pid: int) -> set[str]:
 # --- on the status page ---------------------------------------------------------------------------
 
 
-def test_worker_that_finishes_its_request_stands_beside_the_new_ones(watched):  # noqa: F811
+def test_a_finishing_worker_is_shown_with_the_new_ones(watched):  # noqa: F811
     server = watched({"pm.max_children": 2, "pm.status_path": "/status"})
     old, held = hold(server)
     before = rows(server)[old]
@@ -137,7 +138,7 @@ def test_three_generations_at_once(watched):  # noqa: F811
     assert figures(server)["requests"] == 3
 
 
-def test_figures_do_not_go_backwards_over_three_reloads_under_load(watched):  # noqa: F811
+def test_counters_never_decrease_over_reloads_under_load(watched):  # noqa: F811
     server = watched({"pm.max_children": 3, "pm.status_path": "/status"})
     is_over = threading.Event()
     failed = []
@@ -187,7 +188,7 @@ def test_reload_with_another_max_children(watched, children):  # noqa: F811
     assert len(server.children()) == children
 
 
-def test_pool_that_is_raised_beyond_its_board_goes_on_counting_on_another(watched):  # noqa: F811
+def test_a_pool_that_outgrows_its_scoreboard_keeps_its_counters(watched):  # noqa: F811
     server = watched({"pm.max_children": 1})
     for _ in range(5):
         assert b"A Fossil repository" in fastcgi.get(server.socket)
@@ -206,10 +207,10 @@ def test_pool_that_is_raised_beyond_its_board_goes_on_counting_on_another(watche
     assert figures(server)["accepted conn"] == 7
 
 
-# --- who sees what --------------------------------------------------------------------------------
+# --- access to scoreboards --------------------------------------------------------------------------------
 
 
-def test_both_generations_write_to_one_board_and_a_worker_sees_no_other(watched):  # noqa: F811
+def test_both_generations_share_a_scoreboard_and_see_no_other(watched):  # noqa: F811
     other = {"listen": "127.0.0.1:0", "repositories": "/tmp", "pm": "static", "pm.max_children": 1, **daemon.user()}
     server = watched(more=daemon.section("other", other))
     old, held = hold(server)
@@ -226,7 +227,7 @@ def test_both_generations_write_to_one_board_and_a_worker_sees_no_other(watched)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_pool_with_another_user_has_another_board(open_folder, watched, fresh):  # noqa: F811
+def test_a_pool_with_another_user_gets_another_scoreboard(open_folder, watched, fresh):  # noqa: F811
     server = watched(repository=shutil.copy(fresh, open_folder / "fresh.fossil"))
     old, held = hold(server)
     change(server, user="nobody")
@@ -240,24 +241,17 @@ def test_pool_with_another_user_has_another_board(open_folder, watched, fresh): 
     held.close()
 
 
-def test_worker_that_overwrote_its_board_does_not_hurt_the_next_master(watched):  # noqa: F811
+def test_a_corrupted_scoreboard_does_not_harm_the_next_master(watched):  # noqa: F811
     server = watched({"pm.max_children": 2, "pm.status_path": "/status"})
     for _ in range(5):
         assert b"A Fossil repository" in fastcgi.get(server.socket)
     wait_until(lambda: figures(server)["requests"] == 5, "five requests")
     started = figures(server)["start time"]
     old, held = hold(server)
-    line = next(line for line in Path(f"/proc/{old}/maps").read_text().splitlines() if "quarry-scoreboard" in line)
-    begin, end = (int(number, 16) for number in line.split()[0].split("-"))
-
-    def scribble() -> None:
-        with open(f"/proc/{old}/mem", "r+b", buffering=0) as memory:
-            memory.seek(begin)
-            memory.write(os.urandom(end - begin))
     server.main.send(signal.SIGUSR2)
     while document(server.control)["generation"] == 1:
-        scribble()
-    scribble()
+        corrupt_board(old)
+    corrupt_board(old)
     wait_until(lambda: figures(server)["unreadable slots"] in (1, 2, 3), "all but the slots of children mended")
     page = figures(server)
     assert (page["pool"], page["generation"], page["max children"], page["children"]) == ("www", 2, 2, 2)
@@ -272,7 +266,7 @@ def test_worker_that_overwrote_its_board_does_not_hurt_the_next_master(watched):
     assert sorted(rows(server)) == sorted(server.children())
 
 
-def test_reloads_leave_no_descriptor_behind(watched):  # noqa: F811
+def test_reloads_leak_no_descriptors(watched):  # noqa: F811
     server = watched({"pm.max_children": 2, "catch_workers_output": "yes"})
 
     def descriptors() -> list[str]:
@@ -286,10 +280,10 @@ def test_reloads_leave_no_descriptor_behind(watched):  # noqa: F811
     wait_until(lambda: len(descriptors()) <= len(before), f"no more than {before}")
 
 
-# --- what they print ------------------------------------------------------------------------------
+# --- output ------------------------------------------------------------------------------
 
 
-def test_what_an_old_worker_prints_stands_in_the_log(watched):  # noqa: F811
+def test_output_of_an_old_worker_is_logged(watched):  # noqa: F811
     server = watched({"catch_workers_output": "yes"})
     old, held = hold(server)
     say(old, 1, b"begun before ")
@@ -306,7 +300,7 @@ def test_what_an_old_worker_prints_stands_in_the_log(watched):  # noqa: F811
     held.close()
 
 
-def test_old_worker_that_prints_more_than_a_pipe_holds_goes_on(watched):  # noqa: F811
+def test_an_old_worker_may_print_more_than_a_pipe_holds(watched):  # noqa: F811
     server = watched({"catch_workers_output": "yes", "decorate_workers_output": "no"})
     old, held = hold(server)
     reload(server, previous=1)
@@ -316,11 +310,11 @@ def test_old_worker_that_prints_more_than_a_pipe_holds_goes_on(watched):  # noqa
     wait_until(lambda: not process.exists(old), "its end")
 
 
-# --- a reload that does not come about ------------------------------------------------------------
+# --- a failed reload ------------------------------------------------------------
 
 
-def test_program_that_is_gone_when_it_is_executed_changes_nothing(watched, tmp_path, monkeypatch):  # noqa: F811
-    """It answers the check, and is no more: what was to be handed over is the old program's again."""
+def test_a_program_that_disappears_before_it_is_executed_prevents_a_reload(watched, tmp_path, monkeypatch):  # noqa: F811
+    """It passes the check, and is removed then: the old program keeps everything."""
     real, program = places.program("quarryd"), tmp_path / "quarryd"
     shutil.copy(real, program)
     monkeypatch.setattr(places, "program", lambda name: program if name == "quarryd" else real.parent / name)

@@ -1,4 +1,4 @@
-"""When children end, and what comes after them."""
+"""The end of children, and their replacement."""
 
 import json
 import os
@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from support import daemon, fastcgi, process, wire
-from support.daemon import Daemon
+from support.daemon import WITHOUT_HANDLERS, Daemon
 from support.process import free_port, wait_until
 
 
-def test_worker_is_replaced_after_its_requests(start):
+def test_a_worker_is_replaced_after_max_requests(start):
     server = start({"pm.max_requests": 3})
     first = server.child()
     for _ in range(3):
@@ -38,12 +38,12 @@ def test_worker_that_takes_too_long_is_killed_and_replaced(start):
 
 
 def is_refused(port: int) -> bool:
-    """Whether a connection from an address that is not allowed ends without a word."""
+    """Whether a connection from an address that is not allowed is closed without a reply."""
     with socket.create_connection(("127.0.0.1", port), timeout=60, source_address=("127.0.0.2", 0)) as connection:
         return connection.recv(1) == b""
 
 
-def test_client_that_is_refused_costs_no_worker_its_life(start, fresh, tmp_path):
+def test_a_refused_client_does_not_make_a_worker_overdue(start, fresh, tmp_path):
     port = free_port()
     other = {"listen": tmp_path / "other.sock", "repository": fresh, "request_terminate_timeout": "1s", **daemon.user()}
     server = start({"listen": f"127.0.0.1:{port}", "listen.allowed_clients": "127.0.0.1", "pm.status_path": "/status",
@@ -52,14 +52,14 @@ def test_client_that_is_refused_costs_no_worker_its_life(start, fresh, tmp_path)
     assert is_refused(port)
     figures = json.loads(fastcgi.ask(tmp_path / "status.sock", "/status", "json").text)
     assert figures["active processes"] == 0 and figures["accepted conn"] == 0
-    # A request that is overdue after it shows that the master has looked.
+    # A later overdue request shows that the master has checked.
     held = fastcgi.hold(tmp_path / "other.sock")
     server.wait_for_log("[pool other] child")
     held.close()
     assert "is killed" in server.log() and "[pool www] child" not in server.log()
 
 
-def test_ondemand_worker_that_refused_a_client_ends_when_it_is_idle(start):
+def test_an_ondemand_worker_that_refused_a_client_ends_when_idle(start):
     port = free_port()
     server = start({"listen": f"127.0.0.1:{port}", "listen.allowed_clients": "127.0.0.1", "pm": "ondemand",
                     "pm.process_idle_timeout": "1s"})
@@ -68,18 +68,8 @@ def test_ondemand_worker_that_refused_a_client_ends_when_it_is_idle(start):
     wait_until(lambda: not server.children(), "no worker")
 
 
-def test_graceful_stop_ends_within_its_bound(start):
-    server = start(settings={"process_control_timeout": "1s"})
-    held = fastcgi.hold(server.socket)
-    worker = server.child()
-    server.main.send(signal.SIGQUIT)
-    assert server.main.wait() == 0
-    held.close()
-    assert not process.exists(worker)
-
-
-def test_answer_that_is_slowly_taken_counts_only_where_it_is_told_to(start, fossil, tmp_path):
-    """The worker's reply is larger than what the socket holds, and the client does not read."""
+def test_a_slow_reader_is_terminated_only_with_track_finished(start, fossil, tmp_path):
+    """The reply is larger than the socket's buffer, and the client does not read."""
     path = tmp_path / "large.fossil"
     fossil.new(path)
     checkout = tmp_path / "large"
@@ -96,7 +86,7 @@ def test_answer_that_is_slowly_taken_counts_only_where_it_is_told_to(start, foss
                         "pm.max_children": 2}, repository=path)
         held = fastcgi.hold(server.socket, size=len(body))
         held.connection.sendall(fastcgi.record(fastcgi.STDIN, body) + fastcgi.record(fastcgi.STDIN))
-        # Another request, overdue after it, shows that the master has looked.
+        # A later overdue request shows that the master has checked.
         later = fastcgi.hold(server.socket)
         wait_until(lambda s=server: s.log().count("is killed") >= (2 if word == "yes" else 1), "an end")
         ended[word] = server.log().count("is killed")
@@ -105,7 +95,7 @@ def test_answer_that_is_slowly_taken_counts_only_where_it_is_told_to(start, foss
     assert ended == {"no": 1, "yes": 2}
 
 
-def test_all_pools_together_keep_within_the_bound(start, fresh, tmp_path):
+def test_process_max_limits_all_pools_together(start, fresh, tmp_path):
     server = start({"pm.max_children": 3}, settings={"process.max": 4}, http={"listen": f"127.0.0.1:{free_port()}",
                                                                                "pool": "www"},
                    more=daemon.section("other", {"listen": tmp_path / "other.sock", "repository": fresh,
@@ -121,8 +111,8 @@ def test_all_pools_together_keep_within_the_bound(start, fresh, tmp_path):
     wait_until(lambda: not process.exists(first) and sum(count()) == 5, "its successor")
 
 
-def test_pool_that_the_bound_starves_says_so_and_is_the_first_to_grow(start, fresh, tmp_path):
-    """Its status page is that of a process of its own, which the bound is not for."""
+def test_a_pool_starved_by_process_max_grows_first(start, fresh, tmp_path):
+    """Its status page has a separate process, which process.max does not count."""
     words = {"listen": tmp_path / "other.sock", "repository": fresh, "pm": "ondemand", "pm.max_children": 3,
              "pm.status_path": "/status", "pm.status_listen": tmp_path / "status.sock", **daemon.user()}
     server = start({"pm.max_children": 2}, settings={"process.max": 2}, more=daemon.section("other", words))
@@ -139,7 +129,7 @@ def test_pool_that_the_bound_starves_says_so_and_is_the_first_to_grow(start, fre
     wait_until(lambda: figures() == (0, 1), "the end of it")
 
 
-def test_pool_that_the_bound_keeps_short_under_load_says_so_once(start, tmp_path):
+def test_a_pool_limited_by_process_max_is_reported_once(start, tmp_path):
     server = start({"pm": "ondemand", "pm.max_children": 10, "pm.status_path": "/status",
                     "pm.status_listen": tmp_path / "status.sock"}, settings={"process.max": 1})
 
@@ -153,7 +143,7 @@ def test_pool_that_the_bound_keeps_short_under_load_says_so_once(start, tmp_path
 
 
 @pytest.mark.parametrize("manager", ["static", "ondemand"])
-def test_server_that_can_start_no_worker_goes_on_and_starts_one_once_it_can(start, manager):
+def test_a_server_that_cannot_start_workers_keeps_trying(start, manager):
     server = start({"pm": manager})
     limits = resource.prlimit(server.main.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(server.main.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
@@ -162,7 +152,7 @@ def test_server_that_can_start_no_worker_goes_on_and_starts_one_once_it_can(star
     with fastcgi.connect(server.socket) as connection:
         connection.sendall(fastcgi.head() + fastcgi.record(fastcgi.STDIN))
         server.wait_for_log("Too many open files")
-        # It tries each second, and waits in between.
+        # It retries every second, and waits in between.
         before = process.times_waited(server.main.pid)
         wait_until(lambda: process.times_waited(server.main.pid) >= before + 3, "more tries")
         assert server.main.is_running() and server.log().count("Too many open files") == 1
@@ -176,10 +166,8 @@ def crash(server: Daemon, pid: int, number: int) -> None:
 
 
 def test_many_crashes_replace_all_children(start):
-    # Sanitizers would make an exit of the signal.
-    options = ":".join([os.environ.get("ASAN_OPTIONS", ""), "handle_segv=0:handle_sigbus=0"])
     server = start({"pm.max_children": 3}, settings={"emergency_restart_threshold": 2, "emergency_restart_interval": "1h"},
-                   http={"listen": f"127.0.0.1:{free_port()}"}, env={"ASAN_OPTIONS": options})
+                   http={"listen": f"127.0.0.1:{free_port()}"}, env=WITHOUT_HANDLERS)
     wait_until(lambda: len(server.children()) == 3, "three workers")
     gateway = server.child("gateway")
     one, two, three = server.children()
@@ -193,17 +181,8 @@ def test_many_crashes_replace_all_children(start):
     assert fastcgi.get(server.socket)
 
 
-def test_children_that_were_killed_are_no_emergency(start):
-    server = start({"pm.max_children": 2}, settings={"emergency_restart_threshold": 1, "emergency_restart_interval": "1h"})
-    wait_until(lambda: len(server.children()) == 2, "two workers")
-    one, two = server.children()
-    crash(server, one, signal.SIGKILL)
-    wait_until(lambda: len(server.children()) == 2, "a successor")
-    assert two in server.children() and "emergency" not in server.log()
-
-
-def test_worker_that_was_stopped_goes_on_with_its_request(start):
-    """The system breaks off a read with a time limit when its process is stopped."""
+def test_a_stopped_worker_continues_its_request(start):
+    """A read with a timeout is interrupted when its process is stopped."""
     server = start()
     pid = server.child()
     had_read = daemon.bytes_read(pid)

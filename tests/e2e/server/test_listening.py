@@ -1,4 +1,4 @@
-"""Where a pool listens, in every form that an address has, and who reaches it there."""
+"""Every form of a listen address, and the clients that may connect."""
 
 import contextlib
 import os
@@ -54,16 +54,16 @@ def test_pool_is_reached_where_it_listens_and_nowhere_else(start, listen, expect
 @needs_ipv6
 @pytest.mark.parametrize("allowed, expected", [("::1", {"::1"}), ("127.0.0.1", {"127.0.0.1"}), ("192.0.2.1", set()),
                                                ("127.0.0.1, ::1", BOTH)])
-def test_allowed_clients_are_told_apart_on_an_address_of_both_families(start, allowed, expected):
+def test_allowed_clients_are_distinguished_on_an_address_of_both_families(start, allowed, expected):
     port = free_port()
     start({"listen": f"[::]:{port}", "ping.path": "/ping", "listen.allowed_clients": allowed})
     assert reached(port) == expected
 
 
-def test_no_socket_of_a_worker_outlives_another_program_in_its_place(start):
+def test_sockets_of_a_worker_are_closed_on_exec(start):
     server = start({"listen": f"127.0.0.1:{free_port()}"})
     worker = server.child()
-    port = int(re.search(r"listens on 127\.0\.0\.1:(\d+)", server.log())[1])
+    port = int(re.search(r"listening on 127\.0\.0\.1:(\d+)", server.log())[1])
     held = fastcgi.hold(port)
     flags = {}
 
@@ -79,7 +79,7 @@ def test_no_socket_of_a_worker_outlives_another_program_in_its_place(start):
     assert all(each & os.O_CLOEXEC for each in flags.values()), flags
 
 
-def test_pool_on_any_free_port_says_which(start):
+def test_a_pool_on_any_free_port_logs_it(start):
     server = start({"listen": "127.0.0.1:0", "ping.path": "/ping"})
-    port = int(re.search(r"\[pool www\] listens on 127\.0\.0\.1:(\d+)", server.log())[1])
+    port = int(re.search(r"\[pool www\] listening on 127\.0\.0\.1:(\d+)", server.log())[1])
     assert reached(port) == {"127.0.0.1"}

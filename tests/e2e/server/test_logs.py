@@ -1,4 +1,4 @@
-"""The error log and the access log: where they go, what they say, and how they are opened anew."""
+"""The error log and the access log: destinations, formats and reopening."""
 
 import contextlib
 import json
@@ -16,25 +16,17 @@ from pathlib import Path
 import pytest
 
 from support import fastcgi, places, process, repofile
-from support.logs import LINE, TIME, Daemon, Starter, holds_open, journal_fields, move_away, reopen
+from support.daemon import Daemon, section, user
+from support.logs import LINE, TIME, LogDaemon, holds_open, journal_fields, move_away, reopen
 from support.process import free_port, wait_until
-from support.program import quarryd
 from support.wire import Peer
 
 is_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 
 
 @pytest.fixture
-def start(fresh, tmp_path, fossil) -> Iterator[Starter]:
-    starter = Starter(tmp_path, fresh, fossil.environment)
-    yield starter
-    for server in starter.started:
-        server.stop()
-
-
-@pytest.fixture
-def daemon(tmp_path) -> Iterator[Daemon]:
-    daemon = Daemon(tmp_path / "daemon.sock")
+def daemon(tmp_path) -> Iterator[LogDaemon]:
+    daemon = LogDaemon(tmp_path / "daemon.sock")
     yield daemon
     daemon.close()
 
@@ -55,55 +47,53 @@ def ask_for_a_long_line(server) -> None:
 
 # --- the error log -----------------------------------------------------------------------------------
 
-def test_error_log_is_a_file_with_microseconds_level_and_child(start, tmp_path):
-    server = start({"error_log": str(tmp_path / "error.log")})
+def test_error_log_is_a_file_with_microseconds_level_and_child(start):
+    server = start()
     server.ask("PUT", "/no/such/page")
-    of_worker = LINE.fullmatch(wait_for_line(tmp_path / "error.log", "/no/such/page"))
+    of_worker = LINE.fullmatch(wait_for_line(server.log_path, "/no/such/page"))
     assert of_worker and of_worker[2] == "notice" and of_worker[3] == "pool www"
-    assert all(LINE.fullmatch(line) for line in lines(tmp_path / "error.log"))
-    assert (tmp_path / "error.log").stat().st_mode & 0o777 == 0o640
+    assert all(LINE.fullmatch(line) for line in lines(server.log_path))
+    assert server.log_path.stat().st_mode & 0o777 == 0o640
     assert server.main.output() == ""
 
 
-def test_error_log_is_standard_error_by_default(start, tmp_path):
-    server = start()
-    wait_until(lambda: "ready" in server.main.output(), "its first lines")
+def test_error_log_is_standard_error_by_default(start):
+    server = start(settings={"error_log": None})
     assert all(LINE.fullmatch(line) for line in server.main.output().splitlines())
 
 
-@pytest.mark.parametrize("level, told", [("debug", {"debug", "notice", "error"}), ("notice", {"notice", "error"}),
+@pytest.mark.parametrize("level, logged", [("debug", {"debug", "notice", "error"}), ("notice", {"notice", "error"}),
                                          ("warning", {"error"}), ("error", {"error"}), ("alert", set())])
-def test_log_level_is_the_least_that_is_told(start, tmp_path, fresh, level, told):
-    log = tmp_path / "error.log"
-    server = start({"error_log": str(log), "log_level": level})
+def test_log_level_is_the_minimum_that_is_logged(start, fresh, level, logged):
+    server = start(settings={"log_level": level})
     fresh.write_bytes(b"no repository")
     assert b"500" in server.ask(path="/")
     server.stop()
-    assert {LINE.fullmatch(line)[2] for line in lines(log)} == told
+    assert {LINE.fullmatch(line)[2] for line in lines(server.log_path)} == logged
 
 
-@pytest.mark.parametrize("sent, told", [
+@pytest.mark.parametrize("sent, logged", [
     (b"\x16\x03\x01\x02\r\n\r\n", ": 400 "), (b"POST / HTTP/1.1\r\nHost: h\r\n\r\n", ": 411 "),
     (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"x" * 100_000, ": 431 "), (b"GET / HTTP/7.0\r\n\r\n", ": 505 "),
     (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n1", "of an incomplete request")],
     ids=["no request", "no length", "a long header", "no such version", "half a body"])
-def test_what_a_client_alone_is_at_fault_for_is_a_notice(start, tmp_path, sent, told):
+def test_errors_of_clients_are_notices(start, sent, logged):
     """Scanners send such things all day."""
-    log, port = tmp_path / "error.log", free_port()
-    start({"error_log": str(log)}, {}, f"127.0.0.1:{port}")
+    port = free_port()
+    server = start(http={"listen": f"127.0.0.1:{port}"})
     wait_until(lambda: process.port_answers(port), "the front")
     with socket.create_connection(("127.0.0.1", port)) as client, contextlib.suppress(ConnectionError):
         client.sendall(sent)
-        if told.startswith(":"):
+        if logged.startswith(":"):
             client.recv(1000)
-    assert LINE.fullmatch(wait_for_line(log, told))[2] == "notice"
+    assert LINE.fullmatch(wait_for_line(server.log_path, logged))[2] == "notice"
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_log_limit_divides_a_long_message_into_lines(start, tmp_path, form):
+def test_log_limit_divides_a_long_message_into_lines(start, form):
     def messages(limit: int) -> list[str]:
-        log = tmp_path / f"error-{limit}.log"
-        server = start({"error_log": str(log), "log_limit": str(limit), "log_format": form})
+        server = start(settings={"log_limit": limit, "log_format": form})
+        log = server.log_path
         ask_for_a_long_line(server)
         wait_for_line(log, "is not served here")
         server.stop()
@@ -120,13 +110,15 @@ def test_log_limit_divides_a_long_message_into_lines(start, tmp_path, form):
 
 
 @pytest.mark.parametrize("buffering", ["yes", "no"])
-def test_log_buffering_makes_each_line_one_write(start, buffering):
+def test_log_buffering_makes_each_line_one_write(fresh, tmp_path, buffering):
     """A socket that keeps messages apart shows each write(2)."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    config = start.config({"log_buffering": buffering}, {})
+    config = tmp_path / "quarryd.conf"
+    config.write_text(section("global", {"log_buffering": buffering})
+                      + section("www", {"listen": tmp_path / "pool.sock", "repository": fresh, "pm.max_children": 1, **user()}))
     with ours, theirs:
         main = subprocess.Popen([places.program("quarryd"), "--config", config], stdin=subprocess.DEVNULL, stderr=theirs,
-                                env=start.environment, start_new_session=True)
+                                start_new_session=True)
         try:
             ours.settimeout(60)
             writes = []
@@ -140,67 +132,68 @@ def test_log_buffering_makes_each_line_one_write(start, buffering):
     assert all(LINE.fullmatch(line) for line in b"".join(writes).decode().splitlines())
 
 
-def test_log_format_json_is_one_object_a_line(start, tmp_path):
-    log = tmp_path / "error.log"
-    server = start({"error_log": str(log), "log_format": "json"})
+def test_log_format_json_is_one_object_a_line(start):
+    server = start(settings={"log_format": "json"})
     server.ask("PUT", '/no"such\npage')
-    wait_for_line(log, "is not served here")
-    objects = [json.loads(line) for line in lines(log)]
+    wait_for_line(server.log_path, "is not served here")
+    objects = [json.loads(line) for line in lines(server.log_path)]
     for each in objects:
         assert re.fullmatch(TIME, each["time"]) and each["level"] == "notice" and each["message"]
     assert {each["pid"] for each in objects if "child" not in each} == {server.main.pid}
-    assert {(each["child"], each["pid"]) for each in objects if "child" in each} == {("pool www", server.workers()[0])}
+    assert {(each["child"], each["pid"]) for each in objects if "child" in each} == {("pool www", server.child())}
 
 
 def test_lines_go_to_syslog_with_facility_and_ident(start, daemon):
-    server = start({"error_log": f"syslog:{daemon.path}", "syslog.facility": "local3", "syslog.ident": "fossils"})
+    server = start(settings={"error_log": f"syslog:{daemon.path}", "syslog.facility": "local3",
+                             "syslog.ident": "fossils"})
     assert re.fullmatch(rb"<157>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d fossils\[%d\]: notice: ready: .*" % server.main.pid,
                         daemon.wait_for(b"ready"))
     server.ask("PUT", "/no/such/page")
-    worker = server.workers()[0]
+    worker = server.child()
     assert b"fossils[%d]: notice: [pool www] client" % worker in daemon.wait_for(b"/no/such/page")
     assert server.main.output() == ""
 
 
 def test_syslog_lines_are_the_daemon_facility_and_quarryd_by_default(start, daemon):
-    start({"error_log": f"syslog:{daemon.path}"})
+    start(settings={"error_log": f"syslog:{daemon.path}"})
     line = daemon.wait_for(b"ready")
     assert line.startswith(b"<29>") and b" quarryd[" in line
 
 
-def test_syslog_takes_json_as_its_text(start, daemon):
-    start({"error_log": f"syslog:{daemon.path}", "log_format": "json"})
+def test_json_is_sent_to_syslog_as_text(start, daemon):
+    start(settings={"error_log": f"syslog:{daemon.path}", "log_format": "json"})
     _, _, text = daemon.wait_for(b"ready").partition(b"]: ")
     assert json.loads(text)["level"] == "notice"
 
 
 def test_entries_of_the_journal_have_fields(start, daemon):
-    server = start({"error_log": f"journald:{daemon.path}", "syslog.ident": "fossils", "syslog.facility": "local3"})
+    server = start(settings={"error_log": f"journald:{daemon.path}", "syslog.ident": "fossils",
+                             "syslog.facility": "local3"})
     ready = journal_fields(daemon.wait_for(b"ready"))
     assert ready["PRIORITY"] == "5" and ready["SYSLOG_IDENTIFIER"] == "fossils" and ready["SYSLOG_FACILITY"] == "19"
     assert ready["SYSLOG_PID"] == str(server.main.pid) and ready["MESSAGE"].startswith("ready: ")
     server.ask("PUT", "/no\nPRIORITY=0\npage")
-    told = journal_fields(daemon.wait_for(b"page"))
-    assert told["PRIORITY"] == "5" and told["QUARRY_CHILD"] == "pool www"
-    assert told["MESSAGE"].startswith("[pool www] client 127.0.0.1: PUT ")
+    logged = journal_fields(daemon.wait_for(b"page"))
+    assert logged["PRIORITY"] == "5" and logged["QUARRY_CHILD"] == "pool www"
+    assert logged["MESSAGE"].startswith("[pool www] client 127.0.0.1: PUT ")
 
 
 @pytest.mark.parametrize("kind", ["syslog", "journald"])
 def test_a_restarted_logging_daemon_is_found_again(start, daemon, kind):
-    server = start({"error_log": f"{kind}:{daemon.path}"})
+    server = start(settings={"error_log": f"{kind}:{daemon.path}"})
     daemon.wait_for(b"ready")
     daemon.close()
     assert b"405" in server.ask("PUT", "/while/it/is/away")
-    successor = Daemon(daemon.path)
+    successor = LogDaemon(daemon.path)
     with contextlib.closing(successor):
         server.ask("PUT", "/when/it/is/back")
         successor.wait_for(b"/when/it/is/back")
 
 
-def test_a_logging_daemon_that_hangs_costs_lines_not_requests(start, daemon):
-    server = start({"error_log": f"syslog:{daemon.path}"})
+def test_a_hanging_logging_daemon_does_not_delay_requests(start, daemon):
+    server = start(settings={"error_log": f"syslog:{daemon.path}"})
     daemon.wait_for(b"ready")
-    # Nothing is taken from here on, and its queue is full long before the last request.
+    # Nothing is received from here on, and the queue is full long before the last request.
     queue = int(Path("/proc/sys/net/unix/max_dgram_qlen").read_text())
     for i in range(queue + 20):
         assert b"405" in server.ask("PUT", f"/unheard/{i}")
@@ -210,10 +203,9 @@ def test_a_logging_daemon_that_hangs_costs_lines_not_requests(start, daemon):
     daemon.wait_for(b"/heard/again")
 
 
-def test_a_logging_daemon_that_is_not_there_is_named_at_the_start(start, tmp_path):
-    config = start.config({"error_log": f"syslog:{tmp_path}/absent.sock"}, {})
-    done = quarryd("--config", config)
-    assert done.returncode == 1 and f"{tmp_path}/absent.sock" in done.stderr
+def test_a_missing_logging_daemon_prevents_the_start(start, tmp_path):
+    server = start(settings={"error_log": f"syslog:{tmp_path}/absent.sock"}, wait=False)
+    assert server.main.wait() == 1 and f"{tmp_path}/absent.sock" in server.log()
 
 
 # --- the access log ----------------------------------------------------------------------------------
@@ -224,7 +216,7 @@ def access(tmp_path) -> Path:
 
 
 def test_access_log_has_php_fpms_format_by_default(start, access):
-    server = start(pool={"access.log": str(access), "ping.path": "/ping"}, TZ="Asia/Tokyo")
+    server = start({"access.log": access, "ping.path": "/ping"}, env={"TZ": "Asia/Tokyo"})
     server.ask(path="/ping?x=1", REMOTE_ADDR="192.0.2.7")
     server.ask("HEAD", "/no/such/page")
     server.stop()
@@ -244,48 +236,46 @@ def test_each_placeholder_has_its_value(start, access, fresh):
              "type": "%{Content-Type}o", "no_header": "%{X-None}o", "pid": "%p", "parent": "%P", "path": "%r", "q": "%Q",
              "query": "%q", "address": "%R", "status": "%s", "came": "%{%s}t", "written": "%{%s}T",
              "zone": "%{%Z}t", "user": "%u", "operation": "%x"}
-    pool = {"access.log": str(access), "access.format": '"' + "|".join(names.values()) + '"'}
-    server = start(pool=pool, TZ="UTC0")
+    server = start({"access.log": access, "access.format": '"' + "|".join(names.values()) + '"'}, env={"TZ": "UTC0"})
     server.ask("POST", "/xfer?a=b&c", b"# a comment\n", CONTENT_TYPE="application/x-fossil-debug",
                REMOTE_ADDR="192.0.2.7", HTTP_USER_AGENT="Fossil/2.20")
-    worker = server.workers()[0]
+    worker = server.child()
     peak = process.memory_kib(worker, "VmHWM")
     server.stop()
     line, = lines(access)
-    told = dict(zip(names, line.split("|"), strict=True))
+    logged = dict(zip(names, line.split("|"), strict=True))
 
     exact = {"percent": "%", "agent": "Fossil/2.20", "none": "-", "file": str(fresh), "length": "12", "method": "POST",
              "pool": "www", "type": "application/x-fossil-debug", "no_header": "-", "pid": str(worker),
              "parent": str(server.main.pid), "path": "/xfer", "q": "?", "query": "a=b&c", "address": "192.0.2.7",
              "status": "200", "zone": "UTC"}
-    assert {name: told[name] for name in exact} == exact
-    assert told["s"] == told["seconds"] and told["ms"] == told["ms2"] and told["us"] == told["us2"]
-    assert float(told["ms"]) == int(told["us"]) / 1000 and abs(float(told["s"]) - float(told["ms"]) / 1000) < 0.001
-    assert 0 <= int(told["written"]) - int(told["came"]) <= 1 + float(told["s"])
-    assert told["memory"] == told["b"] and told["kb"] == told["kb2"] == str(int(told["b"]) // 1024)
-    assert told["mb"] == told["mb2"] == str(int(told["b"]) // 1024 ** 2) and 0 < int(told["kb"]) <= peak
-    assert told["cpu"] == told["total_cpu"] and 0 < float(told["cpu"]) < 200
-    assert abs(float(told["user_cpu"]) + float(told["system_cpu"]) - float(told["cpu"])) < 0.02
+    assert {name: logged[name] for name in exact} == exact
+    assert logged["s"] == logged["seconds"] and logged["ms"] == logged["ms2"] and logged["us"] == logged["us2"]
+    assert float(logged["ms"]) == int(logged["us"]) / 1000 and abs(float(logged["s"]) - float(logged["ms"]) / 1000) < 0.001
+    assert 0 <= int(logged["written"]) - int(logged["came"]) <= 1 + float(logged["s"])
+    assert logged["memory"] == logged["b"] and logged["kb"] == logged["kb2"] == str(int(logged["b"]) // 1024)
+    assert logged["mb"] == logged["mb2"] == str(int(logged["b"]) // 1024 ** 2) and 0 < int(logged["kb"]) <= peak
+    assert logged["cpu"] == logged["total_cpu"] and 0 < float(logged["cpu"]) < 200
+    assert abs(float(logged["user_cpu"]) + float(logged["system_cpu"]) - float(logged["cpu"])) < 0.02
 
 
-def test_users_and_operations_are_told(start, access, fresh):
+def test_users_and_operations_are_logged(start, access, fresh):
     port = free_port()
-    start(pool={"access.log": str(access), "access.format": "%u %x %{Content-Length}o"}, http=f"127.0.0.1:{port}")
-    wait_until(lambda: process.port_answers(port), "the gateway")
+    start({"access.log": access, "access.format": "%u %x %{Content-Length}o"}, http={"listen": f"127.0.0.1:{port}"})
     secret = repofile.add_user(fresh, "ann", "pen", "gio")
     answer = Peer(port, "/", "ann", secret, repofile.project_code(fresh)).pull()
     wait_for_line(access, f"ann pull {len(answer.raw)}")
 
 
 def test_a_client_cannot_forge_an_access_line(start, access):
-    server = start(pool={"access.log": str(access), "access.format": '"%R %m %r%Q%q %{HTTP_X}e"'})
+    server = start({"access.log": access, "access.format": '"%R %m %r%Q%q %{HTTP_X}e"'})
     server.ask(path='/ping"\n1.2.3.4 GET /forged?\r\x1b[2J\\', REMOTE_ADDR="::1", HTTP_X="a\nb")
     server.stop()
     assert lines(access) == [r"::1 GET /ping\x22\x0a1.2.3.4 GET /forged?\x0d\x1b[2J\x5c a\x0ab"]
 
 
-def test_suppressed_paths_are_those_of_plain_successful_probes(start, access):
-    server = start(pool={"access.log": str(access), "access.format": '"%m %r%Q%q %s"',
+def test_only_successful_plain_probes_are_suppressed(start, access):
+    server = start({"access.log": access, "access.format": '"%m %r%Q%q %s"',
                          "access.suppress_path[]": ["/ping", "/nothing/here"], "ping.path": "/ping",
                          "pm.status_path": "/status"})
     server.ask("GET", "/ping")
@@ -301,24 +291,24 @@ def test_suppressed_paths_are_those_of_plain_successful_probes(start, access):
                              "DELETE /ping 405", "GET /status 200"]
 
 
-def test_access_format_json_is_an_object_with_all_of_it(start, access, fresh):
-    server = start(pool={"access.log": str(access), "access.format": "json"})
+def test_access_format_json_is_an_object_with_all_fields(start, access, fresh):
+    server = start({"access.log": access, "access.format": "json"})
     server.ask(path='/xfer?"\n', REMOTE_ADDR="192.0.2.7")
-    worker = server.workers()[0]
+    worker = server.child()
     server.stop()
     line, = lines(access)
-    told = json.loads(line)
-    assert re.fullmatch(TIME, told["time"]) and re.fullmatch(TIME, told["written"]) and told["time"] <= told["written"]
+    logged = json.loads(line)
+    assert re.fullmatch(TIME, logged["time"]) and re.fullmatch(TIME, logged["written"]) and logged["time"] <= logged["written"]
     exact = {"pool": "www", "pid": worker, "parent_pid": server.main.pid, "remote_address": "192.0.2.7", "user": "",
              "method": "GET", "uri": "/xfer", "query": '"\n', "status": 200, "content_length": 0,
              "repository": str(fresh), "operation": ""}
-    assert {name: told[name] for name in exact} == exact
-    assert told["duration_us"] > 0 and told["memory_peak"] > 1 << 20 and told["reply_size"] > 10
-    assert told["cpu_user_us"] + told["cpu_system_us"] > 0
+    assert {name: logged[name] for name in exact} == exact
+    assert logged["duration_us"] > 0 and logged["memory_peak"] > 1 << 20 and logged["reply_size"] > 10
+    assert logged["cpu_user_us"] + logged["cpu_system_us"] > 0
 
 
 def test_lines_of_many_workers_never_mix(start, access):
-    server = start(pool={"access.log": str(access), "access.format": '"%p %r end"', "pm.max_children": "4"})
+    server = start({"access.log": access, "access.format": '"%p %r end"', "pm.max_children": "4"})
     padding = "x" * 100
 
     def ask(name: str) -> None:
@@ -330,39 +320,36 @@ def test_lines_of_many_workers_never_mix(start, access):
         thread.start()
     for thread in threads:
         thread.join()
-    pids = {str(pid) for pid in server.workers()}
+    pids = {str(pid) for pid in server.children()}
     server.stop()
     found = [re.fullmatch(rf"(\d+) /ping/([a-d]\d+){padding} end", line) for line in lines(access)]
     assert all(found) and {match[2] for match in found} == {f"{name}{i}" for name in "abcd" for i in range(100)}
     assert {match[1] for match in found} <= pids
 
 
-def test_the_access_log_can_go_where_standard_error_goes(start):
-    """As containers like it."""
-    server = start(pool={"access.log": "/proc/self/fd/2", "access.format": '"asked %r"'})
-    server.ask()
-    wait_until(lambda: "ready" in server.main.output(), "the error log there, too")
+def test_the_access_log_can_be_standard_error(start):
+    """As is usual in containers."""
+    server = start({"access.log": "/proc/self/fd/2", "access.format": '"asked %r"'}, settings={"error_log": None})
+    server.ask(path="/ping")
     assert "asked /ping" in server.main.output().splitlines()
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 @pytest.mark.parametrize("name", ["/proc/self/fd/2", "/dev/stderr"])
-def test_an_access_log_on_standard_error_stays_there_after_a_signal(start, tmp_path, number, name):
-    """It is opened by a name that means something else in a worker, whose own standard error goes nowhere."""
-    log = tmp_path / "error.log"
-    server = start({"error_log": str(log)}, {"access.log": name, "access.format": '"asked %r"'})
+def test_an_access_log_on_standard_error_stays_there_after_a_signal(start, number, name):
+    """The name means something else in a worker, whose own standard error is discarded."""
+    server = start({"access.log": name, "access.format": '"asked %r"'})
     server.ask(REQUEST_URI="/first")
     server.main.send(number)
-    wait_until(lambda: "the logs were reopened" in log.read_text() or log.read_text().count("ready: ") == 2,
-               "what the signal does")
+    wait_until(lambda: "the logs were reopened" in server.log() or server.log().count("ready: ") == 2, "the signal's effect")
     for path in ("/second", "/third"):
         server.ask(REQUEST_URI=path)
     wait_until(lambda: server.main.output() == "asked /first\nasked /second\nasked /third\n", "all lines there")
-    assert "asked" not in log.read_text()
+    assert "asked" not in server.log_path.read_text()
 
 
 def test_an_error_log_on_standard_error_stays_there_after_a_signal(start):
-    server = start({"error_log": "/proc/self/fd/2"})
+    server = start(settings={"error_log": "/proc/self/fd/2"})
     server.main.send(signal.SIGUSR1)
     wait_until(lambda: "the logs were reopened" in server.main.output(), "what the signal does")
     for _ in range(2):
@@ -371,32 +358,23 @@ def test_an_error_log_on_standard_error_stays_there_after_a_signal(start):
 
 
 def test_both_logs_are_appended_to(start, access, tmp_path):
-    for path in (access, tmp_path / "error.log"):
-        path.write_text("what was there\n")
-    server = start({"error_log": str(tmp_path / "error.log")}, {"access.log": str(access)})
+    logs = access, tmp_path / "error.log"
+    for path in logs:
+        path.write_text("an earlier line\n")
+    server = start({"access.log": access}, settings={"error_log": logs[1]})
     server.ask()
     server.stop()
-    for path in (access, tmp_path / "error.log"):
-        assert lines(path)[0] == "what was there" and len(lines(path)) > 1
-
-
-@pytest.mark.parametrize("format, complaint", [
-    ("%R %z", "there is no placeholder %z"), ("%{secs}d", '%d does not support "secs"'), ("%e", "%e needs a name"),
-    ("%{child}p", '%p does not take "child" in braces'), ("%{micro d", "%{ is not closed"), ("100%", "nothing follows the last %")])
-def test_a_wrong_access_format_is_named_with_file_and_line(start, format, complaint):
-    config = start.config({}, {"access.format": f'"{format}"'})
-    line = next(i for i, text in enumerate(lines(config), 1) if "access.format" in text)
-    done = quarryd("--config", config, "--test")
-    assert done.returncode == 1 and f"{config}:{line}: access.format: {complaint}" in done.stderr
+    for path in logs:
+        assert lines(path)[0] == "an earlier line" and len(lines(path)) > 1
 
 
 # --- reopening ---------------------------------------------------------------------------------------
 
-def test_an_idle_worker_opens_both_logs_anew_at_sigusr1(start, access, tmp_path):
-    error = tmp_path / "error.log"
-    server = start({"error_log": str(error)}, {"access.log": str(access), "access.format": "%r"})
+def test_an_idle_worker_reopens_both_logs_at_sigusr1(start, access):
+    server = start({"access.log": access, "access.format": "%r"})
+    error = server.log_path
     server.ask("PUT", "/before")
-    worker = server.workers()[0]
+    worker = server.child()
     moved = [move_away(error), move_away(access)]
     sizes = [path.stat().st_size for path in moved]
     reopen(worker)
@@ -406,12 +384,12 @@ def test_an_idle_worker_opens_both_logs_anew_at_sigusr1(start, access, tmp_path)
     assert lines(access) == ["/after"] and lines(moved[1]) == ["/before"]
     assert len(lines(error)) == 1 and "/after" in lines(error)[0]
     assert [path.stat().st_size for path in moved] == sizes
-    assert server.workers() == [worker]
+    assert server.children() == [worker]
 
 
-def test_a_busy_worker_opens_its_logs_anew_after_its_request(start, access, fresh):
-    server = start(pool={"access.log": str(access), "access.format": "%r"})
-    worker = server.workers()[0]
+def test_a_busy_worker_reopens_its_logs_after_its_request(start, access, fresh):
+    server = start({"access.log": access, "access.format": "%r"})
+    worker = server.child()
     held = fastcgi.hold(server.socket, "/xfer", 5)
     wait_until(lambda: holds_open(worker, fresh), "the worker at the request's body")
     moved = move_away(access)
@@ -420,12 +398,12 @@ def test_a_busy_worker_opens_its_logs_anew_after_its_request(start, access, fres
     wait_until(lambda: holds_open(worker, access), "the new log")
     server.ask(path="/after")
     assert lines(moved) == ["/xfer"] and lines(access) == ["/after"]
-    assert server.workers() == [worker]
+    assert server.children() == [worker]
 
 
-def test_a_worker_that_is_only_starting_is_told_too(start, access):
-    """Before it has handlers, a worker must not be ended by the signal, nor lose it."""
-    server = start(pool={"access.log": str(access), "access.format": "%r"})
+def test_a_starting_worker_reopens_its_logs(start, access):
+    """A worker must not be killed by the signal, nor lose it, before it has installed handlers."""
+    server = start({"access.log": access, "access.format": "%r"})
     for _ in range(8):
         before = process.children(server.main.pid)
         os.kill(before[0], signal.SIGKILL)
@@ -435,19 +413,13 @@ def test_a_worker_that_is_only_starting_is_told_too(start, access):
         reopen(worker)
         wait_until(lambda: holds_open(worker, access) and not holds_open(worker, moved), "the new log")
         server.ask(path="/after")
-        assert lines(access) == ["/after"] and server.workers() == [worker]
+        assert lines(access) == ["/after"] and server.children() == [worker]
 
 
-def test_the_gateway_opens_the_error_log_anew_at_sigusr1(start, tmp_path):
-    error = tmp_path / "error.log"
+def test_the_gateway_reopens_the_error_log_at_sigusr1(start):
     port = free_port()
-    server = start({"error_log": str(error)}, http=f"127.0.0.1:{port}")
-    wait_until(lambda: process.port_answers(port), "the gateway's socket")
-
-    def gateways() -> list[int]:
-        return [pid for pid in process.children(server.main.pid) if process.name(pid) == "gateway"]
-    wait_until(lambda: len(gateways()) == 1, "the gateway")
-    gateway, = gateways()
+    server = start(http={"listen": f"127.0.0.1:{port}"})
+    error, gateway = server.log_path, server.child("gateway")
     moved = move_away(error)
     reopen(gateway)
     wait_until(lambda: holds_open(gateway, error) and not holds_open(gateway, moved), "the new log")
@@ -456,8 +428,8 @@ def test_the_gateway_opens_the_error_log_anew_at_sigusr1(start, tmp_path):
 
 
 @is_root
-def test_a_worker_that_may_not_open_its_log_is_replaced_by_one_that_inherits_it(fresh, fossil):
-    """As another user, before a folder that is root's alone."""
+def test_a_worker_that_cannot_reopen_its_log_is_replaced(fresh, fossil):
+    """It runs as another user, and only root may enter the folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -467,14 +439,14 @@ def test_a_worker_that_may_not_open_its_log_is_replaced_by_one_that_inherits_it(
         for path in (folder / "served", repository):
             shutil.chown(path, "nobody", "nogroup")
         access = folder / "logs" / "access.log"
-        start = Starter(folder, repository, fossil.environment)
-        server = start({}, {"access.log": str(access), "access.format": "%r", "user": "nobody"})
+        server = Daemon(folder / "daemon", Path(repository), {"access.log": access, "access.format": "%r", "user": "nobody"},
+                        settings={"error_log": None}, env=fossil.environment).wait_until_ready()
         try:
             server.ask(path="/before")
-            first = server.workers()
+            first = server.children()
             assert os.stat(f"/proc/{first[0]}").st_uid != 0 and holds_open(first[0], access)
             reopen(first[0])
-            wait_until(lambda: server.workers() not in ([], first), "another worker")
+            wait_until(lambda: server.children() not in ([], first), "another worker")
             server.ask(path="/after")
             assert lines(access) == ["/before", "/after"]
             assert "exiting, so that a new child inherits the log" in server.main.output()

@@ -1,11 +1,10 @@
-"""Several people at the same time: nobody waits for another's network, and nothing is lost."""
+"""Concurrent clients: slow clients do not delay others, and nothing is lost."""
 
 import concurrent.futures
 import contextlib
 import os
 import random
 import select
-import signal
 import socket
 import threading
 import time
@@ -21,7 +20,7 @@ PULLS = 10
 
 
 def test_two_pushes_and_ten_pulls(launch, small, fossil, tmp_path):
-    """Two clones of which each has half a thousand artifacts to push, ten that pull meanwhile."""
+    """Two clones with 500 artifacts each to push, and ten that pull at the same time."""
     repofile.add_user(small, "writer", "pen", "gio")
     server = launch(small)
     pushers, readers = [], []
@@ -53,15 +52,15 @@ def test_two_pushes_and_ten_pulls(launch, small, fossil, tmp_path):
 
 
 def unfinished_request(server, body, sent, content_type=wire.PLAIN):
-    """A connection on which the first SENT bytes of a request were sent, and no more."""
+    """A connection on which only the first SENT bytes of a request were sent."""
     connection = socket.create_connection(("127.0.0.1", server.port))
     head = f"POST / HTTP/1.0\r\nHost: x\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     connection.sendall((head + body)[:len(head) + sent])
     return connection
 
 
-def test_slow_senders_hold_up_nobody(launch, fresh, fossil, peer_of):
-    """More pushes that do not go on than there are workers; another push and a pull go through."""
+def test_slow_senders_do_not_delay_others(launch, fresh, fossil, peer_of):
+    """With more stalled pushes than workers, another push and a pull succeed."""
     server = launch(fresh, workers=2)
     peer = peer_of(server)
     slow = [wire.signed(wire.body(f"push {wire.SERVER_CODE} {peer.project_code}", wire.file_card(b"slow %d" % number)),
@@ -77,8 +76,8 @@ def test_slow_senders_hold_up_nobody(launch, fresh, fossil, peer_of):
     assert {wire.sha3(b"slow %d" % number) for number in range(6)} <= repofile.artifacts(fresh)
 
 
-def test_slow_readers_hold_up_nobody(launch, generated, peer_of):
-    """More clones whose replies nobody reads than there are workers; a push goes through."""
+def test_slow_readers_do_not_delay_others(launch, generated, peer_of):
+    """With more clones whose replies are not read than workers, a push succeeds."""
     server = launch(generated, workers=2, settings={"http.client_timeout": "10m"})
     peer = peer_of(server)
     body = wire.body(wire.CLIENT_VERSION, "clone 3 1")
@@ -91,14 +90,14 @@ def test_slow_readers_hold_up_nobody(launch, generated, peer_of):
 
 
 @pytest.mark.ours("it stores the push of a client that has left")
-def test_a_client_that_leaves_ends_its_request(launch, fresh, peer_of):
-    """A push waits for the write lock when its client leaves: it waits no longer, and nothing of it is stored."""
+def test_a_request_ends_when_its_client_disconnects(launch, fresh, peer_of):
+    """A push that waits for the write lock ends when its client disconnects, and stores nothing."""
     server = launch(fresh, workers=1)
     peer = peer_of(server)
 
     worker, = server.workers()
     idle = process.sockets(worker)
-    # So short that the front has passed it on as a whole.
+    # Short enough that the front passes it on as a whole.
     files = [b"%d of who left" % number for number in range(4000)]
     cards = wire.body(f"push {wire.SERVER_CODE} {peer.project_code}", *map(wire.file_card, files))
     body = wire.compress(wire.signed(cards, peer.login, peer.secret))
@@ -116,8 +115,8 @@ def test_a_client_that_leaves_ends_its_request(launch, fresh, peer_of):
 
 
 @pytest.mark.ours("each pull takes minutes, too")
-def test_what_one_writer_names_and_nobody_has_holds_up_no_pull(launch, fresh, peer_of):
-    """200,000 names in a file whose statistics say that its tables are small; four who pull at once, and a push beside."""
+def test_very_many_phantoms_do_not_delay_pulls(launch, fresh, peer_of):
+    """200,000 phantoms in a file whose statistics say that its tables are small; four concurrent pulls, and a push."""
     repofile.execute(fresh, "ANALYZE")
     server = launch(fresh, workers=4)
     peer = peer_of(server)
@@ -136,8 +135,8 @@ def test_what_one_writer_names_and_nobody_has_holds_up_no_pull(launch, fresh, pe
 
 
 @pytest.mark.ours("it takes the write lock to pull, and waits as long as it likes")
-def test_a_writer_beside_is_waited_for_with_a_bound(launch, fresh, peer_of):
-    """Somebody else holds the write lock: a pull goes on at once, a push waits and then is told."""
+def test_a_push_waits_for_another_writer_up_to_busy_timeout(launch, fresh, peer_of):
+    """Another writer holds the lock: a pull succeeds at once, a push waits and then gets an error."""
     server = launch(fresh, settings={"repository.busy_timeout": "1s"})
     peer = peer_of(server)
     with repofile.database(fresh, write=True) as connection:
@@ -159,7 +158,7 @@ def test_a_push_that_waits_for_the_lock_gets_it(launch, fresh, peer_of):
         connection.execute("BEGIN IMMEDIATE")
         with concurrent.futures.ThreadPoolExecutor(1) as other:
             push = other.submit(peer.push, wire.file_card(b"waits"))
-            # Nothing tells from outside that it waits, but that it does not end.
+            # The only visible sign of waiting is that it does not end.
             assert not concurrent.futures.wait([push], 0.7).done
             connection.execute("COMMIT")
             assert not push.result(60).errors()
@@ -167,8 +166,8 @@ def test_a_push_that_waits_for_the_lock_gets_it(launch, fresh, peer_of):
 
 
 @pytest.mark.ours("it has no workers")
-def test_thousands_of_requests_leave_nothing_behind(launch, fresh, peer_of):
-    """One worker answers many requests; its memory and its descriptors stay where they were."""
+def test_thousands_of_requests_leak_nothing(launch, fresh, peer_of):
+    """Memory and descriptors of a worker stay constant over many requests."""
     server = launch(fresh, workers=1, settings={"pm.max_requests": "0"})
     peer = peer_of(server)
     worker, = server.workers()
@@ -191,8 +190,8 @@ def test_thousands_of_requests_leave_nothing_behind(launch, fresh, peer_of):
 
 @pytest.mark.slow
 @pytest.mark.ours("it forks for each request")
-def test_large_pushes_at_the_same_time_leave_no_memory_behind(launch, fresh, peer_of):
-    """What many hold together is what they sent and little more, and is given back."""
+def test_memory_is_released_after_large_concurrent_pushes(launch, fresh, peer_of):
+    """Memory is limited to what clients have sent and little more, and is released."""
     if is_sanitized():
         pytest.skip("says nothing here")
     crowd, size = 6, 20 << 20
@@ -206,27 +205,15 @@ def test_large_pushes_at_the_same_time_leave_no_memory_behind(launch, fresh, pee
     children = process.children(server.main.pid)
     workers = server.workers()
     for pid in children:
-        # A worker holds one body with what it makes of it, the gateway holds all.
+        # A worker holds one body and derived data, the gateway holds all bodies.
         most = 6 * size if pid in workers else crowd * size * 3 // 2
         assert process.memory_kib(pid, "VmHWM") << 10 < most
         process.wait_until(lambda pid=pid: process.memory_kib(pid, "VmRSS") < 40 << 10, "the memory to be given back")
 
 
-@pytest.mark.ours("it has no workers")
-def test_workers_that_die_are_replaced(launch, fresh, peer_of):
-    server = launch(fresh, workers=3, settings={"pm.max_requests": "0"})
-    peer = peer_of(server)
-    process.wait_until(lambda: len(server.workers()) == 3, "three workers")
-    first = set(server.workers())
-    for pid in first:
-        os.kill(pid, signal.SIGKILL)
-    process.wait_until(lambda: len(set(server.workers()) - first) == 3, "three new workers")
-    assert not peer.push(wire.file_card(b"after")).errors()
-
-
 @pytest.mark.ours("it resets connections when there are many")
-def test_requests_at_the_same_time_get_their_own_answers(launch, small, peer_of):
-    """Answers never mix: each asks for another artifact."""
+def test_concurrent_requests_get_their_own_answers(launch, small, peer_of):
+    """Each asks for another artifact."""
     server = launch(small)
     peer = peer_of(server)
     names = sorted(repofile.public_artifacts(small))[:200]
@@ -235,7 +222,7 @@ def test_requests_at_the_same_time_get_their_own_answers(launch, small, peer_of)
     assert [answer[0] for answer in answers] == names
 
 
-def test_fossil_commits_into_the_same_file_meanwhile(launch, fresh, fossil, tmp_path, peer_of):
+def test_fossil_commits_to_the_same_file_concurrently(launch, fresh, fossil, tmp_path, peer_of):
     """Two programs, one file: neither loses anything.
 
     fossil begins its transaction as a reader. In write-ahead-log mode it cannot become a writer when
@@ -278,7 +265,7 @@ def test_fossil_commits_into_the_same_file_meanwhile(launch, fresh, fossil, tmp_
     proof.check(fresh, fossil)
 
 
-def test_changed_settings_hold_from_the_next_request(launch, fresh, peer_of):
+def test_changed_settings_apply_to_the_next_request(launch, fresh, peer_of):
     """Workers keep what they have read only as long as the file stays the same."""
     server = launch(fresh, workers=3, settings={"sync.login_failures": "0"})
     peer = peer_of(server)

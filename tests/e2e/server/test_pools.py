@@ -1,4 +1,4 @@
-"""How many workers there are: pm = static, dynamic and ondemand, seen in /proc."""
+"""The number of workers with pm = static, dynamic and ondemand."""
 
 import concurrent.futures
 import ctypes
@@ -9,198 +9,148 @@ import re
 import signal
 import socket
 import time
-from pathlib import Path
 
 import pytest
 
-from support import fastcgi, places, process
-from support.process import Process, wait_until
-from support.servers import pool_config
+from support import daemon, fastcgi, places, process
+from support.process import wait_until
 
 PIDFD_GETFD = 438
 
 
-class Pool:
-    """quarryd with one pool on a Unix socket."""
-
-    def __init__(self, folder: Path, repository: Path, children: int, settings: dict[str, str]):
-        self.socket = folder / "pool.sock"
-        self.repository = repository
-        self.config = folder / "quarryd.conf"
-        self.write(children, settings)
-        self.main = Process([places.program("quarryd"), "--config", self.config], folder / "log")
-        wait_until(lambda: "ready: " in self.log() or not self.main.is_running(), "quarryd")
-        assert self.main.is_running(), self.log()
-
-    def write(self, children: int, settings: dict[str, str]) -> None:
-        self.config.write_text(pool_config(self.repository, str(self.socket), children, settings))
-
-    def log(self) -> str:
-        return self.main.output()
-
-    def workers(self) -> list[int]:
-        return [pid for pid in process.children(self.main.pid) if process.name(pid).startswith("pool")]
-
-    def ask(self) -> bytes:
-        return fastcgi.get(self.socket)
-
-
-@pytest.fixture
-def start(tmp_path, fresh):
-    started = []
-
-    def make(children: int, **settings: str) -> Pool:
-        pool = Pool(tmp_path, fresh, children, {name.replace("__", "."): value for name, value in settings.items()})
-        started.append(pool)
-        return pool
-    yield make
-    for pool in started:
-        if pool.main.is_running():
-            assert pool.main.stop() == 0
-
-
-def seconds_of_processor(pid: int) -> float:
-    """What a process has spent so far, to the nanosecond."""
-    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
-
-
 def test_static_pool_has_max_children_and_keeps_them(start):
-    pool = start(3, pm="static")
-    wait_until(lambda: len(pool.workers()) == 3, "three workers")
-    os.kill(pool.workers()[0], signal.SIGKILL)
-    wait_until(lambda: len(pool.workers()) == 3, "three workers again")
+    pool = start({"pm.max_children": 3})
+    wait_until(lambda: len(pool.children()) == 3, "three workers")
+    killed = pool.child()
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: len(pool.children()) == 3 and killed not in pool.children(), "three workers again")
 
 
-def test_ondemand_pool_has_no_worker_without_work(start):
-    pool = start(5, pm="ondemand", pm__process_idle_timeout="1s")
-    assert pool.workers() == []
-    assert b"A Fossil repository" in pool.ask()
-    assert len(pool.workers()) == 1
-    wait_until(lambda: pool.workers() == [], "the end of the idle worker")
-    assert b"A Fossil repository" in pool.ask()
+def test_an_ondemand_pool_has_no_idle_workers(start):
+    pool = start({"pm.max_children": 5, "pm": "ondemand", "pm.process_idle_timeout": "1s"})
+    assert pool.children() == []
+    assert pool.is_served()
+    assert len(pool.children()) == 1
+    wait_until(lambda: pool.children() == [], "the end of the idle worker")
+    assert pool.is_served()
 
 
 def test_two_hundred_connections_at_once_are_all_served_by_twenty_workers(start):
-    pool = start(20, pm="ondemand")
+    pool = start({"pm.max_children": 20, "pm": "ondemand"})
     seen = set()
     with concurrent.futures.ThreadPoolExecutor(200) as crowd:
-        replies = [crowd.submit(pool.ask) for _ in range(200)]
+        replies = [crowd.submit(pool.is_served) for _ in range(200)]
         while not all(reply.done() for reply in replies):
-            now = pool.workers()
+            now = pool.children()
             seen.update(now)
             assert len(now) <= 20
-    assert all(b"A Fossil repository" in reply.result() for reply in replies)
-    seen.update(pool.workers())
+    assert all(reply.result() for reply in replies)
+    seen.update(pool.children())
     assert 1 <= len(seen) <= 20, "no worker was started in another's place"
 
 
 @pytest.mark.slow
-def test_master_rests_while_all_workers_are_held_and_more_connections_wait(start):
-    pool = start(20, pm="ondemand")
+def test_the_master_is_idle_while_connections_wait_for_busy_workers(start):
+    pool = start({"pm.max_children": 20, "pm": "ondemand"})
     held = [fastcgi.hold(pool.socket) for _ in range(40)]
-    wait_until(lambda: len(pool.workers()) == 20, "twenty workers")
+    wait_until(lambda: len(pool.children()) == 20, "twenty workers")
     wait_until(lambda: "has reached pm.max_children (20)" in pool.log(), "the advice in the log")
-    before = seconds_of_processor(pool.main.pid)
+    before = daemon.processor_seconds(pool.main.pid)
     with socket.socket() as silent:  # five seconds of waiting for nothing
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         silent.settimeout(5)
         with pytest.raises(TimeoutError):
             silent.accept()
-    spent = seconds_of_processor(pool.main.pid) - before
+    spent = daemon.processor_seconds(pool.main.pid) - before
     if not places.is_sanitized():
         assert spent <= 0.05, f"{spent} s of processor in 5 s"
-    assert len(pool.workers()) == 20
+    assert len(pool.children()) == 20
     assert pool.log().count("has reached pm.max_children") == 1, "it is not said every second"
     for each in held:
         each.close()
-    assert b"A Fossil repository" in pool.ask()
+    assert pool.is_served()
 
-def test_worker_killed_in_a_request_leaves_the_next_connection_to_another(start):
-    pool = start(1, pm="ondemand")
+def test_a_waiting_connection_survives_the_kill_of_the_busy_worker(start):
+    pool = start({"pm": "ondemand"})
     held = fastcgi.hold(pool.socket)
-    wait_until(lambda: len(pool.workers()) == 1, "a worker")
-    first, = pool.workers()
-    # What it listens on, the master's channel and the connection, which another worker would take else.
+    wait_until(lambda: len(pool.children()) == 1, "a worker")
+    first, = pool.children()
+    # The listening socket, the master's channel and the connection.
     wait_until(lambda: process.sockets(first) >= 3, "the request in its hands")
     with concurrent.futures.ThreadPoolExecutor(1) as crowd:
-        waiting = crowd.submit(pool.ask)
+        waiting = crowd.submit(pool.is_served)
         os.kill(first, signal.SIGKILL)
-        assert b"A Fossil repository" in waiting.result(60)
+        assert waiting.result(60)
     held.close()
 
 
 @pytest.mark.slow
 def test_dynamic_pool_keeps_idle_workers_in_reserve(start):
-    pool = start(8, pm="dynamic", pm__start_servers="2", pm__min_spare_servers="2", pm__max_spare_servers="3")
-    wait_until(lambda: len(pool.workers()) == 2, "start_servers")
+    pool = start({"pm.max_children": 8, "pm": "dynamic", "pm.start_servers": 2, "pm.min_spare_servers": 2, "pm.max_spare_servers": 3})
+    wait_until(lambda: len(pool.children()) == 2, "start_servers")
     held = [fastcgi.hold(pool.socket) for _ in range(4)]
-    wait_until(lambda: len(pool.workers()) == 6, "two idle ones beside the busy four")
+    wait_until(lambda: len(pool.children()) == 6, "two idle ones beside the busy four")
     for each in held:
         each.close()
-    wait_until(lambda: len(pool.workers()) == 3, "no more than three idle ones")
+    wait_until(lambda: len(pool.children()) == 3, "no more than three idle ones")
 
 
-def test_dynamic_pool_says_that_it_wants_more_than_max_children(start):
-    pool = start(3, pm="dynamic", pm__min_spare_servers="1", pm__max_spare_servers="2")
+def test_a_dynamic_pool_at_max_children_is_reported(start):
+    pool = start({"pm.max_children": 3, "pm": "dynamic", "pm.min_spare_servers": 1, "pm.max_spare_servers": 2})
     held = [fastcgi.hold(pool.socket) for _ in range(3)]
     wait_until(lambda: "has reached pm.max_children (3)" in pool.log(), "the advice")
-    assert len(pool.workers()) == 3
+    assert len(pool.children()) == 3
     for each in held:
         each.close()
 
 
-def test_dynamic_pool_starts_in_the_middle_where_it_is_not_told_how_many(start):
-    pool = start(8, pm="dynamic", pm__min_spare_servers="2", pm__max_spare_servers="6")
-    wait_until(lambda: "ready: " in pool.log(), "quarryd")
+def test_start_servers_of_a_dynamic_pool_defaults_to_the_mean(start):
+    pool = start({"pm.max_children": 8, "pm": "dynamic", "pm.min_spare_servers": 2, "pm.max_spare_servers": 6})
     assert re.search(r"ready: process \d+ with 4 children", pool.log())
 
 
 @pytest.mark.slow
 def test_dynamic_pool_starts_no_more_than_max_spawn_rate_in_a_second(start):
-    pool = start(30, pm="dynamic", pm__start_servers="20", pm__min_spare_servers="20", pm__max_spare_servers="25",
-                 pm__max_spawn_rate="2")
-    wait_until(lambda: len(pool.workers()) == 20, "the first twenty")
+    pool = start({"pm.max_children": 30, "pm": "dynamic", "pm.start_servers": 20, "pm.min_spare_servers": 20,
+                  "pm.max_spare_servers": 25, "pm.max_spawn_rate": 2})
+    wait_until(lambda: len(pool.children()) == 20, "the first twenty")
     held = [fastcgi.hold(pool.socket) for _ in range(8)]
     began = time.monotonic()
-    wait_until(lambda: len(pool.workers()) == 28, "eight more, so that twenty are idle")
+    wait_until(lambda: len(pool.children()) == 28, "eight more, so that twenty are idle")
     # Two at once, wherever in its second the master is, and then two each second.
     assert time.monotonic() - began > 1.9
     for each in held:
         each.close()
 
 
-def test_pool_may_have_ten_thousand_children_and_its_page_is_whole(start):
-    pool = start(10000, pm="ondemand", pm__status_path="/status")
+def test_the_status_page_of_a_pool_of_ten_thousand_children_is_complete(start):
+    pool = start({"pm.max_children": 10000, "pm": "ondemand", "pm.status_path": "/status"})
     figures = json.loads(fastcgi.ask(pool.socket, "/status", "json&full").text)
     assert figures["max children"] == 10000 and len(figures["processes"]) == 1
 
 
-def test_pools_of_every_kind_live_side_by_side(start, tmp_path):
-    pool = start(3, pm="static")
+def test_pools_of_every_kind_coexist(start):
+    pool = start({"pm.max_children": 3})
     text = pool.config.read_text()
     www = text[text.index("[www]"):]
     for name, words in (("some", "pm = dynamic\npm.min_spare_servers = 2\npm.max_spare_servers = 2"),
                         ("none", "pm = ondemand")):
         text += www.replace("[www]", f"[{name}]").replace("pm = static", words).replace("pool.sock", f"{name}.sock")
     pool.config.write_text(text)
-    pool.main.send(signal.SIGHUP)
-    wait_until(lambda: pool.log().count("ready: ") == 2, "the reload")
-
-    def children(kind: str) -> int:
-        return sum(process.name(pid) == f"pool {kind}" for pid in process.children(pool.main.pid))
-    wait_until(lambda: (children("www"), children("some")) == (3, 2), "the children of both")
-    assert children("none") == 0
+    pool.reload(signal.SIGHUP)
+    wait_until(lambda: (len(pool.children()), len(pool.children("pool some"))) == (3, 2), "the children of both")
+    assert not pool.children("pool none")
     for name in ("pool", "some", "none"):
-        assert b"A Fossil repository" in fastcgi.get(tmp_path / f"{name}.sock")
-    assert children("none") == 1
+        assert b"A Fossil repository" in fastcgi.get(pool.folder / f"{name}.sock")
+    assert len(pool.children("pool none")) == 1
 
 
-def test_workers_never_hang_in_accept_on_a_socket_that_somebody_made_blocking(start):
+def test_workers_do_not_hang_on_a_listening_socket_made_blocking(start):
     if os.geteuid() != 0:
         pytest.skip("only root may take another process's descriptor")
-    pool = start(4, pm="static")
-    wait_until(lambda: len(pool.workers()) == 4, "four workers")
+    pool = start({"pm.max_children": 4})
+    wait_until(lambda: len(pool.children()) == 4, "four workers")
     libc = ctypes.CDLL(None, use_errno=True)
     pidfd = os.pidfd_open(pool.main.pid)
     made_blocking = 0
@@ -219,7 +169,7 @@ def test_workers_never_hang_in_accept_on_a_socket_that_somebody_made_blocking(st
     os.close(pidfd)
     assert made_blocking == 1
     for _ in range(20):
-        assert b"A Fossil repository" in pool.ask()
-    # A worker in accept() would not see the signal, and would be ended by force.
+        assert pool.is_served()
+    # A worker in accept() would not notice the signal, and would be killed.
     assert pool.main.stop(signal.SIGQUIT) == 0
     assert "immediately" not in pool.log() and "did not stop" not in pool.log()

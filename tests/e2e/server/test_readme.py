@@ -1,4 +1,4 @@
-"""What README.md shows works as it stands, but for paths, users, hosts and ports."""
+"""The examples in README.md work, with paths, users, hosts and ports replaced."""
 
 import grp
 import json
@@ -17,7 +17,7 @@ FOLDERS = ("/etc/quarry", "/run/quarry", "/var/log/quarry", "/var/lib/quarry", "
 
 
 def blocks():
-    """What README.md has in configuration files."""
+    """The configuration files in README.md."""
     return re.findall(r"^```ini\n(.*?)^```$", (places.TOP / "README.md").read_text(), re.MULTILINE | re.DOTALL)
 
 
@@ -25,7 +25,7 @@ def shown(section):
     return next(block for block in blocks() if section in block)
 
 
-def test_a_push_is_told_to_the_destinations_of_the_example(tmp_path, fossil):
+def test_the_example_delivers_events_of_a_push(tmp_path, fossil):
     for folder in FOLDERS:
         (tmp_path / folder[1:]).mkdir(parents=True)
     fossil.new(tmp_path / "srv/fossil/NAME.fossil")
@@ -41,14 +41,14 @@ def test_a_push_is_told_to_the_destinations_of_the_example(tmp_path, fossil):
             assert text.count(sample) == 1, sample
             text = text.replace(sample, ours)
         config = tmp_path / "etc/quarry/quarry.conf"
-        # Where the courier listens by default is the machine's.
+        # The courier's default socket may be in use on this machine.
         config.write_text(text.replace("[courier]\n", f"[courier]\nsocket = {tmp_path}/run/quarry/courier.sock\n")
                           .replace("[www]\n", "[www]\nbackoffice.lease_time = 1s\n"))
         server = Process([places.program("quarryd"), "--config", config], tmp_path / "output", env=fossil.environment)
         try:
             socket = tmp_path / "run/quarry/www.sock"
             wait_until(lambda: socket_answers(socket) or not server.is_running(), "quarryd")
-            # Nobody has asked for anything yet: what comes first is news.
+            # After the first run, new content causes events.
             wait_until(lambda: repofile.value(repository, "SELECT 1 FROM config WHERE name='quarry-told'"), "a first run")
             page = documents.wiki_page("Page", "2026-01-02T00:00:00", "text")
             cards = wire.signed(wire.body(f"push {'0' * 40} {repofile.project_code(repository)}", wire.file_card(page)),
@@ -58,8 +58,8 @@ def test_a_push_is_told_to_the_destinations_of_the_example(tmp_path, fossil):
             held.close()
             archive = tmp_path / "var/lib/quarry/events.json"
             wait_until(lambda: archive.exists() and archive.read_text().count("\n") >= 2, "events in the file")
-            told = [json.loads(line) for line in archive.read_text().splitlines()]
-            assert {event["type"] for event in told} == {"artifact.wiki", "push"}
+            events = [json.loads(line) for line in archive.read_text().splitlines()]
+            assert {event["type"] for event in events} == {"artifact.wiki", "push"}
             wait_until(lambda: [event["type"] for event in chat.taken] == ["push"], "the push by webhook")
             done = quarry("courier", "test", "archive", "--config", config)
             assert done.returncode == 0, done.stderr
@@ -69,7 +69,7 @@ def test_a_push_is_told_to_the_destinations_of_the_example(tmp_path, fossil):
             server.stop()
 
 
-def test_a_newcomer_submits_twice_and_takes_one_back(tmp_path, fossil):
+def test_the_example_submits_and_rolls_back_change_sets(tmp_path, fossil):
     commands = next(block for block in re.findall(r"^```sh\n(.*?)^```$", (places.TOP / "README.md").read_text(),
                                                   re.MULTILINE | re.DOTALL) if "queue rollback" in block)
     port = free_port()

@@ -10,62 +10,38 @@ import threading
 import pytest
 
 from support import fastcgi, places, process, wire
-from support.daemon import Daemon
+from support.daemon import bytes_read
 from support.process import Process, free_port, wait_until
-from test_pools import start  # noqa: F401  (a fixture)
 
 
-def reloaded(pool, generation: int) -> None:
-    wait_until(lambda: f"becomes {generation}" in pool.log() and pool.log().rfind("ready: ") >
-               pool.log().rfind(f"becomes {generation}"), f"generation {generation}")
-
-
-def test_reload_puts_the_new_configuration_in_force_in_the_same_process(start):  # noqa: F811
-    pool = start(2, pm="static")
-    wait_until(lambda: len(pool.workers()) == 2, "two workers")
-    before = set(pool.workers())
+def test_a_reload_applies_the_configuration_in_the_same_process(start):
+    pool = start({"pm.max_children": 2})
+    wait_until(lambda: len(pool.children()) == 2, "two workers")
+    before = set(pool.children())
     inode = os.stat(pool.socket).st_ino
-    pool.write(3, {"pm": "static", "listen.mode": "0600"})
-    pool.main.send(signal.SIGUSR2)
-    reloaded(pool, 2)
-    wait_until(lambda: len(pool.workers()) == 3 and not before & set(pool.workers()), "three new workers")
+    pool.change("pm.max_children = 2", "pm.max_children = 3\nlisten.mode = 0600")
+    pool.reload()
+    wait_until(lambda: len(pool.children()) == 3 and not before & set(pool.children()), "three new workers")
     assert os.stat(pool.socket).st_ino == inode, "the socket is the one that it was"
     assert os.stat(pool.socket).st_mode & 0o777 == 0o600
-    assert b"A Fossil repository" in pool.ask()
+    assert pool.is_served()
 
 
-def test_new_workers_take_requests_beside_old_ones_that_finish(start):  # noqa: F811
-    pool = start(1, pm="static")
-    wait_until(lambda: len(pool.workers()) == 1, "a worker")
-    old, = pool.workers()
+def test_new_workers_take_requests_beside_old_ones_that_finish(start):
+    pool = start()
+    old = pool.child()
     request = b"pragma client-version 22100 20230226 192424\n"
     held = fastcgi.hold(pool.socket, size=len(request))
-    wait_until(lambda: process.name(old).startswith("pool"), "its name")
-    # It holds the request for sure when a second one is not answered by it.
-    pool.main.send(signal.SIGHUP)
-    reloaded(pool, 2)
-    assert b"A Fossil repository" in pool.ask()
-    assert process.exists(old) and len(pool.workers()) == 2
+    pool.reload(signal.SIGHUP)
+    assert pool.is_served()
+    assert process.exists(old) and len(pool.children()) == 2
     assert b"200 OK" in held.finish(request)
     wait_until(lambda: not process.exists(old), "the end of the old worker")
-    wait_until(lambda: len(pool.workers()) == 1, "the new worker alone")
+    wait_until(lambda: len(pool.children()) == 1, "the new worker alone")
 
 
-def test_configuration_with_a_mistake_does_not_reload(start):  # noqa: F811
-    pool = start(1, pm="static")
-    wait_until(lambda: len(pool.workers()) == 1, "a worker")
-    before = pool.workers()
-    pool.write(1, {"pm": "static", "colour": "red"})
-    pool.main.send(signal.SIGUSR2)
-    wait_until(lambda: "not reloaded" in pool.log(), "the refusal")
-    wait_until(lambda: "unknown directive colour" in pool.log(), "its reason")
-    assert str(pool.config) in pool.log()
-    assert pool.workers() == before
-    assert b"A Fossil repository" in pool.ask()
-
-
-def test_address_that_is_not_free_does_not_reload(start, tmp_path):  # noqa: F811
-    pool = start(1, pm="static")
+def test_an_address_in_use_prevents_a_reload(start, tmp_path):
+    pool = start()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -74,116 +50,109 @@ def test_address_that_is_not_free_does_not_reload(start, tmp_path):  # noqa: F81
         pool.config.write_text(text + text[text.index("[www]"):].replace("[www]", "[other]")
                                .replace(f"listen = {pool.socket}", f"listen = 127.0.0.1:{port}"))
         pool.main.send(signal.SIGUSR2)
-        wait_until(lambda: "not reloaded" in pool.log(), "the refusal")
-        wait_until(lambda: f"another program listens on 127.0.0.1:{port}" in pool.log(), "its reason")
-        assert b"A Fossil repository" in pool.ask()
+        pool.wait_for_log("not reloaded")
+        pool.wait_for_log(f"another program listens on 127.0.0.1:{port}")
+        assert pool.is_served()
         assert pool.socket.exists()
 
 
-def test_program_that_cannot_run_does_not_take_over(start, tmp_path, monkeypatch):  # noqa: F811
+def test_a_program_that_cannot_run_prevents_a_reload(start, tmp_path, monkeypatch):
     program = tmp_path / "quarryd"
     shutil.copy(places.program("quarryd"), program)
     monkeypatch.setattr(places, "program", lambda name: program)
-    pool = start(1, pm="static")
+    pool = start()
     program.unlink()
     program.write_text("no program\n")
     program.chmod(0o755)
     pool.main.send(signal.SIGUSR2)
-    wait_until(lambda: "not reloaded" in pool.log(), "the refusal")
-    assert b"A Fossil repository" in pool.ask()
+    pool.wait_for_log("not reloaded")
+    assert pool.is_served()
 
 
-def test_new_program_takes_over(start, tmp_path, monkeypatch):  # noqa: F811
+def test_a_reload_executes_the_new_program(start, tmp_path, monkeypatch):
     program = tmp_path / "quarryd"
     shutil.copy(places.program("quarryd"), program)
     monkeypatch.setattr(places, "program", lambda name: program)
-    pool = start(1, pm="static")
+    pool = start()
     shutil.copy(program, tmp_path / "newer")
     os.replace(tmp_path / "newer", program)
-    pool.main.send(signal.SIGUSR2)
-    reloaded(pool, 2)
+    pool.reload()
     assert os.stat(f"/proc/{pool.main.pid}/exe").st_ino == program.stat().st_ino
-    assert b"A Fossil repository" in pool.ask()
+    assert pool.is_served()
 
 
-def test_a_pool_more_and_a_pool_less(start, tmp_path):  # noqa: F811
-    pool = start(1, pm="static")
+def test_a_reload_adds_and_removes_a_pool(start, tmp_path):
+    pool = start()
     other = tmp_path / "other.sock"
     text = pool.config.read_text()
     pool.config.write_text(text + text[text.index("[www]"):].replace("[www]", "[other]")
                            .replace(str(pool.socket), str(other)))
-    pool.main.send(signal.SIGUSR2)
-    reloaded(pool, 2)
+    pool.reload()
     assert b"A Fossil repository" in fastcgi.get(other)
     pool.config.write_text(text)
-    pool.main.send(signal.SIGUSR2)
-    reloaded(pool, 3)
-    assert b"A Fossil repository" in pool.ask()
+    pool.reload()
+    assert pool.is_served()
     wait_until(lambda: not process.socket_answers(other), "the end of the other pool")
     assert not other.exists()
 
 
-def test_a_hundred_pools_and_one_less(start, tmp_path):  # noqa: F811
+def test_a_reload_removes_one_of_very_many_pools(start):
     """More sockets are handed over than fit into a small table."""
-    pool = start(1, pm="ondemand")
+    pool = start({"pm": "ondemand"})
     text = pool.config.read_text()
     www = text[text.index("[www]"):]
 
     def write(count: int) -> None:
         pool.config.write_text(text + "".join(
             www.replace("[www]", f"[p{number}]").replace("pool.sock", f"{number}.sock") for number in range(count)))
-    for generation, count in ((2, 129), (3, 128), (4, 128)):
+    for count in (129, 128, 128):
         write(count)
-        pool.main.send(signal.SIGUSR2)
-        reloaded(pool, generation)
-        assert b"A Fossil repository" in fastcgi.get(tmp_path / f"{count - 1}.sock")
-    assert b"A Fossil repository" in pool.ask() and b"A Fossil repository" in fastcgi.get(tmp_path / "0.sock")
-    assert not (tmp_path / "128.sock").exists()
+        pool.reload()
+        assert b"A Fossil repository" in fastcgi.get(pool.folder / f"{count - 1}.sock")
+    assert pool.is_served() and b"A Fossil repository" in fastcgi.get(pool.folder / "0.sock")
+    assert not (pool.folder / "128.sock").exists()
 
 
 @pytest.mark.slow
-def test_worker_that_heeds_no_signal_is_killed_in_the_end(start):  # noqa: F811
-    pool = start(1, pm="static")
-    pool.config.write_text(pool.config.read_text().replace("[global]", "[global]\nprocess_control_timeout = 1s"))
-    wait_until(lambda: len(pool.workers()) == 1, "a worker")
-    old, = pool.workers()
+def test_a_worker_that_ignores_signals_is_killed(start):
+    pool = start(settings={"process_control_timeout": "1s"})
+    old = pool.child()
     os.kill(old, signal.SIGSTOP)  # it then takes neither SIGQUIT nor SIGTERM
-    pool.main.send(signal.SIGUSR2)
-    reloaded(pool, 2)
+    pool.reload()
     wait_until(lambda: not process.exists(old), "the end of the old worker")
-    assert b"A Fossil repository" in pool.ask()
+    assert pool.is_served()
 
 
-def test_worker_that_does_not_finish_is_ended_after_process_control_timeout(start):  # noqa: F811
-    pool = start(1, pm="static")
-    pool.config.write_text(pool.config.read_text().replace("[global]", "[global]\nprocess_control_timeout = 1s"))
-    wait_until(lambda: len(pool.workers()) == 1, "a worker")
-    old, = pool.workers()
+def test_a_worker_that_does_not_finish_is_terminated_after_process_control_timeout(start):
+    pool = start(settings={"process_control_timeout": "1s"})
+    old = pool.child()
+    read_before = bytes_read(old)
     held = fastcgi.hold(pool.socket)
-    pool.main.send(signal.SIGUSR2)
-    reloaded(pool, 2)
+    wait_until(lambda: bytes_read(old) > read_before, "the request in the worker's hands")
+    pool.reload()
+    pool.wait_for_log(f"child {old} of generation 1 did not end within")
     wait_until(lambda: not process.exists(old), "the end of the old worker")
     held.close()
 
 
-def test_reload_and_stop_in_the_middle_of_reloads(start):  # noqa: F811
-    pool = start(2, pm="static")
+def test_reload_and_stop_in_the_middle_of_reloads(start):
+    pool = start({"pm.max_children": 2})
     for _ in range(20):
         pool.main.send(signal.SIGUSR2)
         pool.main.send(signal.SIGHUP)
-        for pid in pool.workers()[:1]:
+        for pid in pool.children()[:1]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
     wait_until(lambda: "becomes" in pool.log(), "a reload")
-    assert b"A Fossil repository" in pool.ask()
+    assert pool.is_served()
     pool.main.send(signal.SIGUSR2)
     assert pool.main.stop(signal.SIGQUIT) == 0
     assert not pool.socket.exists()
 
 
 @pytest.mark.parametrize("reloads", [6, pytest.param(60, marks=pytest.mark.slow)])
-def test_under_full_load_reloads_and_killed_workers_fail_no_other_request(start, reloads):  # noqa: F811
-    pool = start(4, pm="dynamic", pm__min_spare_servers="2", pm__max_spare_servers="4")
+def test_under_full_load_reloads_and_killed_workers_fail_no_other_request(start, reloads):
+    pool = start({"pm": "dynamic", "pm.max_children": 4, "pm.min_spare_servers": 2, "pm.max_spare_servers": 4})
     is_over = threading.Event()
     asked, failed, killed = [0], [], 0
 
@@ -201,10 +170,9 @@ def test_under_full_load_reloads_and_killed_workers_fail_no_other_request(start,
     for each in crowd:
         each.start()
     try:
-        for generation in range(2, reloads + 2):
-            pool.main.send(signal.SIGUSR2)
-            reloaded(pool, generation)
-            for pid in pool.workers()[-1:]:
+        for _ in range(reloads):
+            pool.reload()
+            for pid in pool.children()[-1:]:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                     killed += 1
@@ -222,8 +190,8 @@ def test_under_full_load_reloads_and_killed_workers_fail_no_other_request(start,
 
 
 class Regular:
-    """Asks the HTTP front all the time over one connection, which it makes anew only when the front said that it
-    would close it."""
+    """Sends requests to the HTTP front over one connection, and reconnects only after the front has announced that it closes
+    it."""
 
     def __init__(self, port: int):
         self.port = port
@@ -239,7 +207,7 @@ class Regular:
                 self.failures.append(repr(error))
 
     def ask(self, connection: socket.socket) -> bool:
-        """False: no more is to be asked on it."""
+        """False if the connection must not be used again."""
         self.asked += 1
         connection.sendall(b"GET /ping HTTP/1.1\r\nHost: h\r\n\r\n")
         reply = b""
@@ -255,28 +223,23 @@ class Regular:
 
 
 @pytest.mark.parametrize("reloads", [10, pytest.param(100, marks=pytest.mark.slow)])
-def test_no_request_fails_on_kept_connections_at_full_load_over_many_reloads(fresh, tmp_path, fossil, reloads):
+def test_no_request_fails_on_kept_connections_at_full_load_over_many_reloads(start, reloads):
     port = free_port()
-    server = Daemon(tmp_path / "daemon", fresh, {"pm.max_children": 4, "ping.path": "/ping"},
-                    http={"listen": f"127.0.0.1:{port}"}, env=fossil.environment)
+    server = start({"pm.max_children": 4, "ping.path": "/ping"}, http={"listen": f"127.0.0.1:{port}"})
     is_over = threading.Event()
     clients = [Regular(port) for _ in range(16)]
     threads = [threading.Thread(target=client.ask_until, args=[is_over]) for client in clients]
+    for each in threads:
+        each.start()
     try:
-        server.wait_until_ready()
-        for each in threads:
-            each.start()
-        for generation in range(2, reloads + 2):
+        for _ in range(reloads):
             asked = [client.asked for client in clients]
-            server.main.send(signal.SIGUSR2)
-            wait_until(lambda g=generation: server.log().rfind("ready: ") > server.log().find(f"becomes {g}") > 0,
-                       "the reload")
+            server.reload()
             wait_until(lambda a=asked: all(c.asked > before for c, before in zip(clients, a, strict=True)), "all clients")
     finally:
         is_over.set()
         for each in threads:
             each.join()
-        server.stop()
     failures = [failure for client in clients for failure in client.failures]
     assert not failures, f"{len(failures)} of {sum(c.asked for c in clients)}: {failures[:5]}"
     assert sum(client.closed for client in clients) >= reloads, "old fronts have ended kept connections"

@@ -1,5 +1,4 @@
-"""Under a service manager: readiness, reload, watchdog and sockets that it has opened, with a notify socket and
-sockets of the tests' own; the pid file; the sample units."""
+"""Under a service manager: readiness, reload, watchdog and socket activation; the pid file; the sample units."""
 
 import contextlib
 import os
@@ -19,12 +18,12 @@ from support.process import Process, wait_until
 from support.program import quarry, quarryd
 from support.servers import pool_config
 
-#: Becomes quarryd with the descriptor that it is given as the first of the service manager's.
+#: Executes quarryd with a descriptor as the first of the service manager.
 ACTIVATE = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid())); " \
            "os.execv(sys.argv[2], sys.argv[2:])"
 
 
-#: A user of whom there are no processes.
+#: A user without processes.
 NOBODY_ELSE = 54321
 
 
@@ -41,7 +40,7 @@ class Manager:
         return dict(line.split("=", 1) for line in self.socket.recv(4096).decode().splitlines())
 
     def expect(self, key: str) -> dict[str, str]:
-        """The next message that is no sign of life."""
+        """The next message except those of the watchdog."""
         while "WATCHDOG" in (message := self.next()):
             pass
         assert message.get(key) == "1", message
@@ -75,7 +74,7 @@ def run(tmp_path):
         each.kill_group()
 
 
-def test_it_says_when_it_is_ready_reloads_and_stops(manager, config, run):
+def test_readiness_reload_and_stop_are_notified(manager, config, run):
     server = run(places.program("quarryd"), "--config", config, NOTIFY_SOCKET=str(manager.path))
     ready = manager.expect("READY")
     assert ready["MAINPID"] == str(server.pid) and "generation 1" in ready["STATUS"]
@@ -87,14 +86,14 @@ def test_it_says_when_it_is_ready_reloads_and_stops(manager, config, run):
     assert server.wait() == 0
 
 
-def test_it_says_that_it_is_alive_as_often_as_it_is_wanted(manager, config, run):
+def test_the_watchdog_is_notified_in_time(manager, config, run):
     run(places.program("quarryd"), "--config", config, NOTIFY_SOCKET=str(manager.path), WATCHDOG_USEC="300000")
     manager.expect("READY")
     for _ in range(3):
         assert manager.next() == {"WATCHDOG": "1"}
 
 
-def test_it_says_how_it_is_while_it_runs(manager, config, run, fresh, tmp_path):
+def test_the_status_is_notified_regularly(manager, config, run, fresh, tmp_path):
     text = config.read_text().replace("[global]", "[global]\nsystemd_interval = 50ms\nprocess.max = 1")
     config.write_text(text + text[text.index("[www]"):].replace("[www]", "[other]").replace("pool.sock", "other.sock"))
     server = run(places.program("quarryd"), "--config", config, NOTIFY_SOCKET=str(manager.path))
@@ -118,13 +117,13 @@ def test_it_says_how_it_is_while_it_runs(manager, config, run, fresh, tmp_path):
     hear("^stopping$")
 
 
-def test_nobody_is_told_where_nobody_asks(config, run, tmp_path):
+def test_a_missing_notify_socket_is_ignored(config, run, tmp_path):
     server = run(places.program("quarryd"), "--config", config, NOTIFY_SOCKET=str(tmp_path / "gone"))
     wait_until(lambda: "ready: " in server.output(), "quarryd")
     assert server.stop() == 0
 
 
-def test_a_socket_that_was_opened_for_it_is_taken_and_left_where_it_is(config, run, tmp_path):
+def test_an_activated_socket_is_used_and_not_removed(config, run, tmp_path):
     path = tmp_path / "pool.sock"
     with socket.socket(socket.AF_UNIX) as opened:
         opened.bind(str(path))
@@ -132,13 +131,8 @@ def test_a_socket_that_was_opened_for_it_is_taken_and_left_where_it_is(config, r
         # A connection that waits while it starts.
         waiting = fastcgi.connect(path)
         waiting.sendall(fastcgi.head("GET", "/") + fastcgi.record(fastcgi.STDIN))
-        os.set_inheritable(opened.fileno(), True)
-        server = Process.__new__(Process)
-        server.output_path = tmp_path / "log"
-        with server.output_path.open("ab") as sink:
-            server._popen = subprocess.Popen(
-                [sys.executable, "-c", ACTIVATE, str(opened.fileno()), str(places.program("quarryd")), "--config",
-                 str(config)], pass_fds=[opened.fileno()], stdout=sink, stderr=subprocess.STDOUT, start_new_session=True)
+        server = Process([sys.executable, "-c", ACTIVATE, opened.fileno(), places.program("quarryd"), "--config", config],
+                         tmp_path / "log", pass_fds=[opened.fileno()])
     try:
         assert b"A Fossil repository" in fastcgi.read_reply(waiting)
         inode = path.stat().st_ino
@@ -151,7 +145,7 @@ def test_a_socket_that_was_opened_for_it_is_taken_and_left_where_it_is(config, r
         server.kill_group()
 
 
-def test_pid_file_of_another_that_runs_is_refused(config, run, tmp_path):
+def test_a_pid_file_of_a_running_server_prevents_the_start(config, run, tmp_path):
     first = run(places.program("quarryd"), "--config", config)
     wait_until(lambda: "ready: " in first.output(), "quarryd")
     assert (tmp_path / "pid").read_text() == f"{first.pid}\n"
@@ -164,14 +158,14 @@ def test_pid_file_of_another_that_runs_is_refused(config, run, tmp_path):
     workers = process.children(first.pid)
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
-    # They listen on the socket as long as they are there.
+    # The workers listen on the socket until they have ended.
     wait_until(lambda: not any(map(process.exists, workers)), "the end of its workers")
     third = run(places.program("quarryd"), "--config", config)
     wait_until(lambda: "ready: " in third.output(), "quarryd, where the file is of nobody")
     assert third.stop() == 0 and not (tmp_path / "pid").exists()
 
 
-def test_it_goes_to_the_background_when_it_is_ready(config, tmp_path):
+def test_daemonize_returns_when_the_server_is_ready(config, tmp_path):
     log = tmp_path / "error.log"
     config.write_text(config.read_text().replace("error_log = stderr", f"error_log = {log}"))
     done = quarryd("--config", config, "--daemonize")
@@ -190,7 +184,7 @@ def test_it_goes_to_the_background_when_it_is_ready(config, tmp_path):
     wait_until(lambda: not process.exists(pid), "its end")
 
 
-def test_it_stays_in_the_foreground_when_it_is_told_to(config, run, tmp_path):
+def test_nodaemonize_overrides_the_configuration(config, run, tmp_path):
     config.write_text(config.read_text().replace("[global]", "[global]\ndaemonize = yes"))
     server = run(places.program("quarryd"), "--config", config, "-F")
     wait_until(lambda: "ready: " in server.output() or not server.is_running(), "quarryd")
@@ -199,7 +193,7 @@ def test_it_stays_in_the_foreground_when_it_is_told_to(config, run, tmp_path):
     assert both.wait() == 2
 
 
-def test_relative_paths_are_under_the_prefix_wherever_it_is_started(fresh, run, tmp_path):
+def test_relative_paths_refer_to_the_prefix(fresh, run, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     path = elsewhere / "quarryd.conf"
@@ -223,21 +217,17 @@ def test_relative_paths_are_under_the_prefix_wherever_it_is_started(fresh, run, 
     assert nowhere.wait() == 2
 
 
-def test_what_keeps_it_from_the_background_is_said_before(config, tmp_path):
-    def daemonize():
-        return quarryd("--config", config, "--daemonize")
-    done = daemonize()
-    assert done.returncode == 1 and "set error_log" in done.stderr
+def test_errors_are_printed_before_going_to_the_background(config, tmp_path):
     config.write_text(config.read_text().replace("error_log = stderr", f"error_log = {tmp_path}/log")
                       .replace("pool.sock", "no/such/folder/pool.sock"))
-    done = daemonize()
+    done = quarryd("--config", config, "--daemonize")
     assert done.returncode == 1 and "no/such/folder" in done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user, whose number of processes is bounded")
 @pytest.mark.parametrize("where", ["background", "foreground"])
-def test_start_whose_first_child_cannot_be_made_fails_at_once_and_says_why(open_folder, where):
-    """Two processes are allowed: the command and what it puts into the background, which then cannot make a third."""
+def test_a_start_fails_if_no_child_can_be_started(open_folder, where):
+    """Two processes are allowed: the command and the background process, which then cannot start a third."""
     path = open_folder / "quarryd.conf"
     path.write_text(f"[global]\nerror_log = {open_folder}/error.log\npid = {open_folder}/pid\n"
                     f"[www]\nlisten = {open_folder}/pool.sock\nrepositories = {open_folder}\npm.max_children = 2\n")
@@ -253,11 +243,11 @@ def test_start_whose_first_child_cannot_be_made_fails_at_once_and_says_why(open_
         assert "ready:" not in (open_folder / "error.log").read_text()
         assert not (open_folder / "pid").exists() and not (open_folder / "pool.sock").exists()
         manager.setblocking(False)
-        told = []
+        messages = []
         with contextlib.suppress(BlockingIOError):
             while True:
-                told.append(manager.recv(4096))
-        assert not any(b"READY" in each for each in told)
+                messages.append(manager.recv(4096))
+        assert not any(b"READY" in each for each in messages)
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")

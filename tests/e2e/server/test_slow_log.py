@@ -15,7 +15,7 @@ def slow_pool(tmp_path: Path, **words: object) -> dict[str, object]:
     return {"slowlog": tmp_path / "slow.log", "request_slowlog_timeout": "1s", **words}
 
 
-def test_slow_request_is_logged_once_with_what_it_does(start, tmp_path):
+def test_a_slow_request_is_logged_once_with_its_stage(start, tmp_path):
     server = start(slow_pool(tmp_path))
     slow_log = tmp_path / "slow.log"
     pid = server.child()
@@ -36,7 +36,7 @@ def test_slow_request_is_logged_once_with_what_it_does(start, tmp_path):
     other.close()
 
 
-def test_body_that_has_come_in_part_is_counted(start, tmp_path):
+def test_the_slow_log_shows_the_bytes_received(start, tmp_path):
     size = 3 << 20
     server = start(slow_pool(tmp_path))
     held = fastcgi.hold(server.socket, size=size)
@@ -47,7 +47,7 @@ def test_body_that_has_come_in_part_is_counted(start, tmp_path):
     assert f" received={1 << 20}/{size} " in lines_of(tmp_path / "slow.log")[0]
 
 
-def test_slow_push_says_how_many_cards_it_has_read(start, tmp_path, fresh):
+def test_the_slow_log_shows_the_cards_read(start, tmp_path, fresh):
     """It waits for another writer of the same repository."""
     server = start(slow_pool(tmp_path, **{"repository.busy_timeout": "60s"}))
     secret = wire.shared_secret(repofile.project_code(fresh), "writer", "pen")

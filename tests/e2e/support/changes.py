@@ -22,7 +22,7 @@ STAGES = ("prequeue", "queue", "staging", "pending", "run", "done", "fail", "ter
 
 
 def idle_programs(folder: Path) -> Path:
-    """quarryd, with a quarry-changes beside it that sleeps."""
+    """A quarryd whose quarry-changes only sleeps."""
     folder.mkdir()
     shutil.copy(places.program("quarryd"), folder)
     (folder / "quarry-changes").write_text("#!/bin/sh\nexec sleep 1000000\n")
@@ -32,7 +32,7 @@ def idle_programs(folder: Path) -> Path:
 
 def tarball(files: dict[str, bytes | None], *, target: str = "trunk", comment: str = "a change", kind: str = "DC",
             **sections: str) -> bytes:
-    """FILES with nothing for a content are removed."""
+    """FILES with None as content are removed."""
     meta = {"movetype": kind, "target": target, "files": "\n".join(files), "comment": comment, **sections}
     text = "".join(f"##{name}\n{value}\n" for name, value in meta.items() if value)
     out = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Debian's chromium, without a window: what a page is after its script ran, and what the console says of it."""
+"""Debian's chromium without a window: a page after its script ran, and the messages of the console."""
 
 import re
 import shutil
@@ -16,11 +16,11 @@ needs_chromium = pytest.mark.skipif(PROGRAM is None, reason="chromium is not ins
 @dataclass
 class Shown:
     dom: str
-    console: list[str]  # what it says of the page: errors, and what the policy has kept from being done
+    console: list[str]  # errors, and violations of the content security policy
 
 
 def show(url: str, folder: Path, milliseconds: int = 0) -> Shown:
-    """URL as it is when MILLISECONDS of the page's own time have passed. FOLDER is for what the browser keeps."""
+    """URL after MILLISECONDS of the page's own time. FOLDER is for the browser's profile."""
     arguments = [PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                  "--disable-background-networking", "--disable-component-update", f"--user-data-dir={folder / 'browser'}",
                  "--enable-logging=stderr", "--dump-dom"]

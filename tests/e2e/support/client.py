@@ -1,4 +1,4 @@
-"""`quarry clone` and `quarry sync`, what stands in for the servers that they do not expect, and for ssh."""
+"""`quarry clone` and `quarry sync`, and stand-ins for misbehaving servers and for ssh."""
 
 import http.server
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import places
 
-#: A stand-in for ssh: it notes its arguments, and gives the command to a shell, as sshd does.
+#: A stand-in for ssh: it records its arguments, and passes the command to a shell, as sshd does.
 SSH = """#!/bin/sh
 for word in "$@"; do printf '%s\\n' "$word" >> "$SSH_ARGUMENTS"; done
 while [ $# -gt 0 ]; do
@@ -30,7 +30,7 @@ SSH_CONNECTION="127.0.0.1 50000 127.0.0.1 22" exec sh -c "$*"
 
 
 class Quarry:
-    """The program, without anything of the person who runs the tests."""
+    """The program, isolated from the environment of the user who runs the tests."""
 
     def __init__(self, folder: Path, environment: dict[str, str]):
         self.folder = folder

@@ -1,4 +1,4 @@
-"""The part of a history that no import makes: what people do with the fossil program.
+"""The part of a history that an import does not create, made with the fossil program.
 
 Moves, removals, merges of every kind, delta manifests, tags and their cancelling, edits of comment,
 date, author and colour, closed leaves, comments that refer to check-ins, private branches.
@@ -12,7 +12,7 @@ FIRST_DAY = "2020-03-0"
 
 
 class Session:
-    """A checkout whose every step happens a minute after the one before."""
+    """A checkout in which every step happens a minute after the previous one."""
 
     def __init__(self, fossil: Fossil, repository: Path, folder: Path):
         self.checkout = Checkout(fossil, repository, folder)

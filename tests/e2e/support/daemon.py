@@ -1,28 +1,33 @@
-"""quarryd with a configuration of the test's own words, and its children as /proc shows them."""
+"""quarryd with the test's own directives, and its children as /proc shows them."""
 
 import os
-import subprocess
+import signal
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import places, process
+from . import fastcgi, places, process
 from .process import Process, wait_until
-from .program import quarryd
+
+
+#: Without it, sanitizers turn the signals of a crash into an exit.
+WITHOUT_HANDLERS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":handle_segv=0:handle_sigbus=0"}
 
 
 def section(name: str, words: dict[str, object]) -> str:
-    """With what stands in WORDS and is not None."""
-    return "\n".join([f"[{name}]", *(f"{key} = {value}" for key, value in words.items() if value is not None)]) + "\n"
+    """WORDS without those that are None; a list is a directive with several values."""
+    lines = [f"{key} = {each}" for key, value in words.items() for each in (value if isinstance(value, list) else [value])
+             if each is not None]
+    return "\n".join([f"[{name}]", *lines]) + "\n"
 
 
 def user() -> dict[str, object]:
-    """What a pool needs where the tests run as root."""
+    """What a pool needs if the tests run as root."""
     return {"user": "root"} if os.geteuid() == 0 else {}
 
 
 class Daemon:
-    """One pool, `www`, on a Unix socket (or where LISTEN says), over REPOSITORY. COMMAND is what starts quarryd, if
-    the test does not itself; MORE is more configuration."""
+    """One pool, `www`, that serves REPOSITORY on a Unix socket, with the directives POOL; SETTINGS are for [global], HTTP for
+    [http], and MORE is further configuration. COMMAND is a program that starts quarryd, with its arguments."""
 
     def __init__(self, folder: Path, repository: Path, pool: dict[str, object] | None = None, *,
                  settings: dict[str, object] | None = None, http: dict[str, object] | None = None,
@@ -30,24 +35,30 @@ class Daemon:
         folder.mkdir()
         self.folder = folder
         self.socket = folder / "pool.sock"
-        self.log_path = folder / "error.log"
+        settings = {"error_log": folder / "error.log", **(settings or {})}
+        self.log_path = settings["error_log"] if isinstance(settings["error_log"], Path) else folder / "error.log"
+        # A log that cannot be read here, or does not contain notices, does not show when the server is ready.
+        self._has_readable_log = str(settings["error_log"]).partition(":")[0] not in ("syslog", "journald") and \
+            settings.get("log_level", "notice") in ("debug", "notice")
         self.config = folder / "quarryd.conf"
         words = {"listen": self.socket, "repository": repository, "pm": "static", "pm.max_children": 1,
                  "backoffice": "no"}
         words |= user()
-        text = section("global", {"error_log": self.log_path, **(settings or {})})
+        text = section("global", settings)
         if http is not None:
             text += section("http", http)
         self.config.write_text(text + section("www", words | (pool or {})) + more)
         self.main = Process([*(command or []), places.program("quarryd"), "--config", self.config], folder / "output", env=env)
 
     def wait_until_ready(self) -> "Daemon":
-        wait_until(lambda: "ready:" in self.log() or not self.main.is_running(), "quarryd")
+        def is_ready() -> bool:
+            return "ready:" in self.log() if self._has_readable_log else bool(self.children())
+        wait_until(lambda: is_ready() or not self.main.is_running(), "quarryd")
         assert self.main.is_running(), self.log()
         return self
 
     def log(self) -> str:
-        """The log, and what was printed before there was one."""
+        """The log, and what was printed before it was opened."""
         texts = [path.read_text(errors="replace") for path in (self.main.output_path, self.log_path) if path.exists()]
         return "".join(texts)
 
@@ -62,16 +73,35 @@ class Daemon:
         wait_until(lambda: len(self.children(kind)) >= 1, f"a child of {kind}")
         return self.children(kind)[0]
 
+    def ask(self, method: str = "GET", path: str = "/", body: bytes = b"", **parameters: str) -> bytes:
+        """The reply to a FastCGI request, with its header."""
+        parameters.setdefault("PATH_INFO", path.partition("?")[0])
+        if body:
+            parameters["CONTENT_LENGTH"] = str(len(body))
+        with fastcgi.connect(self.socket) as connection:
+            connection.sendall(fastcgi.head(method, path, **parameters)
+                               + (fastcgi.record(fastcgi.STDIN, body) if body else b"")
+                               + fastcgi.record(fastcgi.STDIN))
+            return fastcgi.read_reply(connection)
+
+    def is_served(self) -> bool:
+        return b"A Fossil repository" in self.ask()
+
+    def change(self, old: str, new: str) -> None:
+        """Replaces text in the configuration."""
+        text = self.config.read_text()
+        assert text.count(old) == 1, old
+        self.config.write_text(text.replace(old, new))
+
+    def reload(self, number: int = signal.SIGUSR2) -> None:
+        """Reloads, and waits until the new generation is ready."""
+        ready = self.log().count("ready: ")
+        self.main.send(number)
+        wait_until(lambda: self.log().count("ready: ") > ready, "the reload")
+
     def stop(self) -> None:
         if self.main.is_running():
-            self.main.stop()
-
-
-def check(config: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """quarryd --test."""
-    path = folder / "checked.conf"
-    path.write_text(config)
-    return quarryd("--config", path, "--test")
+            assert self.main.stop() == 0, self.log()
 
 
 # --- /proc -------------------------------------------------------------------------------------------
@@ -100,6 +130,11 @@ def limit(pid: int, name: str) -> tuple[str, str]:
 def environment(pid: int) -> dict[str, str]:
     entries: Iterable[bytes] = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     return dict(entry.decode().split("=", 1) for entry in entries if entry)
+
+
+def processor_seconds(pid: int) -> float:
+    """Processor time that the process has used so far."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def bytes_read(pid: int) -> int:

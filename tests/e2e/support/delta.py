@@ -34,12 +34,12 @@ def insert(data: bytes) -> bytes:
 
 
 def compose(target_size: int, segments: list[bytes], total: int) -> bytes:
-    """A delta from its parts: for lies as well as for truths."""
+    """A delta from its parts, which may be invalid."""
     return number(target_size) + b"\n" + b"".join(segments) + number(total) + b";"
 
 
 def create(source: bytes, target: bytes) -> bytes:
-    """Keeps the common beginning and end, which is what the tests' edits leave."""
+    """Copies the common beginning and end, which the tests' edits leave."""
     shorter = min(len(source), len(target))
     head = 0
     while head < shorter and source[head] == target[head]:
@@ -59,7 +59,7 @@ def create(source: bytes, target: bytes) -> bytes:
 
 
 def apply(source: bytes, delta: bytes) -> bytes:
-    """Raises ValueError where the delta is wrong in any way."""
+    """Raises ValueError if the delta is invalid."""
     position = 0
 
     def read_number() -> int:

@@ -1,4 +1,4 @@
-"""Structural artifacts that are no check-ins, written by hand: wiki pages, tickets, technotes, attachments, posts."""
+"""Structural artifacts other than check-ins, written by hand: wiki pages, tickets, technotes, attachments, posts."""
 
 import hashlib
 
@@ -7,7 +7,7 @@ from .wire import fossilize, sha3
 
 
 def identifier(text: str) -> str:
-    """What names a ticket or a technote: 40 hex digits."""
+    """The identifier of a ticket or a technote: 40 hex digits."""
     return hashlib.sha1(text.encode()).hexdigest()
 
 
@@ -36,7 +36,7 @@ def ticket_change(ticket: str, date: str, fields: dict[str, str]) -> bytes:
 
 
 def attachment(name: str, target: str, date: str, source: str = "", comment: str = "") -> bytes:
-    """Without SOURCE, the name of what is attached, a removal."""
+    """SOURCE is the name of the attached artifact; without it, the attachment is removed."""
     cards = [f"A {fossilize(name)} {fossilize(target)}" + (f" {source}" if source else ""), f"D {date}", "U hand"]
     return with_checksum(cards + ([f"C {fossilize(comment)}"] if comment else []))
 
@@ -51,8 +51,8 @@ def post(date: str, text: str, title: str = "", root: str = "", reply_to: str = 
 
 
 def of_every_kind() -> list[bytes]:
-    """Pages, tickets, notes and threads that have versions, attachments and edits; what refers to something stands
-    after it."""
+    """Pages, tickets, notes and threads with versions, attachments and edits. Artifacts come after those that they refer
+    to."""
     made: list[bytes] = []
 
     def add(artifact: bytes) -> str:

@@ -1,4 +1,4 @@
-"""A FastCGI client by hand, to a pool's socket: whole requests, and requests that stop half-way."""
+"""A hand-written FastCGI client for a pool's socket: complete requests, and requests that stop half-way."""
 
 import socket
 import struct
@@ -36,7 +36,7 @@ class Reply:
 
     @property
     def status(self) -> int:
-        """As CGI has it: 200 where nothing is said."""
+        """As in CGI, 200 is the default."""
         return int(self.headers.get("status", "200").split()[0])
 
     @property
@@ -46,7 +46,7 @@ class Reply:
 
 @dataclass
 class Held:
-    """A request whose body does not come: its worker waits for it."""
+    """A request without its body, for which a worker waits."""
 
     connection: socket.socket
 
@@ -71,7 +71,7 @@ def request(params: dict[str, str]) -> bytes:
 
 
 def params_for(path: str, query: str = "", method: str = "GET") -> dict[str, str]:
-    """What nginx's own fastcgi_params would send, of that what matters."""
+    """The relevant part of nginx's own fastcgi_params."""
     return {"REQUEST_METHOD": method, "SCRIPT_NAME": path, "SCRIPT_FILENAME": path, "QUERY_STRING": query,
             "REQUEST_URI": path + (f"?{query}" if query else ""), "REMOTE_ADDR": "192.0.2.9", "CONTENT_LENGTH": "0"}
 
@@ -95,7 +95,7 @@ def hold(address: Path | int, path: str = "/xfer", size: int = 100) -> Held:
 
 
 def get(address: Path | int, path: str = "/") -> bytes:
-    """The reply, its header included; nothing where the connection was closed."""
+    """The reply with its header; empty if the connection was closed."""
     with connect(address) as connection:
         connection.sendall(head("GET", path) + record(STDIN))
         return read_reply(connection)
@@ -119,7 +119,7 @@ def read_reply(connection: socket.socket) -> bytes:
 
 
 def ask(address: Path | int | tuple[str, int], path: str, query: str = "", method: str = "GET") -> Reply:
-    """The reply of who listens on ADDRESS."""
+    """The reply of the server that listens on ADDRESS."""
     with connect(address) as connection:
         connection.sendall(request(params_for(path, query, method)))
         return read_page(connection)

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 
-#: Who the program believes is running it, and so the first user of a repository that it makes.
+#: The user name that fossil sees, and so the first user of a new repository.
 ADMIN = "admin"
 
 
@@ -23,7 +23,7 @@ class FossilFailed(AssertionError):
 
 
 class Fossil:
-    """The program with a home of its own, so that nothing of the person running the tests leaks in."""
+    """The program, isolated from the home of the user who runs the tests."""
 
     def __init__(self, home: Path):
         home.mkdir(parents=True, exist_ok=True)
@@ -52,13 +52,13 @@ class Fossil:
         self("new", *options, path)
 
     def timeline(self, repository: Path) -> str:
-        """Every event, one line each. Tags are shown in the order in which they were computed, which
-        is no fact about the history: they are sorted here."""
+        """Every event, one line each. Fossil shows tags in the order in which they were computed, which does not belong to
+        the history: they are sorted here."""
         text = self("timeline", "-n", 0, "-W", 0, "-R", repository)
         return re.sub(r"(?<= tags: )([^)\n]*)", lambda tags: ", ".join(sorted(tags[1].split(", "))), text)
 
     def timeline_differences(self, one: Path, other: Path) -> list[str]:
-        """Lines that only one of two repositories shows. Events of the same second come in no order."""
+        """Lines that only one of two repositories shows. The order of events of the same second does not matter."""
         lines = [sorted(self.timeline(path).splitlines()) for path in (one, other)]
         return [] if lines[0] == lines[1] else sorted(set(lines[0]) ^ set(lines[1])) or ["equal lines, other counts"]
 
@@ -98,8 +98,8 @@ class Checkout:
         return self.commit(comment, *options)
 
     def commit_beside_others(self, comment: str, *options: object) -> str:
-        """While others write to the repository: fossil begins to write after it has read, and gives
-        up at once where somebody wrote in between (a fossil that ends may write statistics)."""
+        """While others write to the repository: fossil begins to write after it has read, and gives up at once if there was
+        another write in between (a fossil that exits may write statistics)."""
         for _ in range(20):
             try:
                 return self.commit(comment, *options)

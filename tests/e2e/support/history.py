@@ -15,7 +15,7 @@ FIRST_SECOND = 1262304000  # 2010-01-01
 
 @dataclass
 class Line:
-    """One branch: its last check-in and what stands in it. FILES: path → (mode, content)."""
+    """One branch: its last check-in and its files. FILES: path → (mode, content)."""
 
     mark: int
     files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class History:
         elif chance < 0.13 and len(paths) > 30:
             self._delete(line, self.random.choice(paths))
         elif chance < 0.20:
-            # A rename, seen by fossil's import as one file gone and another come.
+            # A rename, which fossil's import sees as one file removed and another added.
             path = self.random.choice(paths)
             mode, content = line.files[path]
             self._delete(line, path)

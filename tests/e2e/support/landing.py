@@ -15,13 +15,13 @@ def program() -> Path:
 
 
 class ChangeSets:
-    """Makes change sets with numbers of their own."""
+    """Makes numbered change sets."""
 
     def __init__(self):
         self.numbers = itertools.count(1)
 
     def make(self, files: dict[str, str | tuple[str, str] | None] | None = None, branch: str = "trunk", **more) -> dict:
-        """FILES by name: a text, a text and its permission, or None where it is removed."""
+        """FILES by name: a text, a text and its permission, or None to remove the file."""
         number = next(self.numbers)
         described = {name: None if file is None else
                      {"text": file} if isinstance(file, str) else {"text": file[0], "permission": file[1]}
@@ -40,7 +40,7 @@ def start(repository: Path, change_sets: list[dict], *options: object) -> subpro
 
 
 def land(repository: Path, *change_sets: dict, batch: int = 1) -> list[dict]:
-    """What became of each: `check_in` and `was_there`, or `reason` and `log`."""
+    """The outcome of each: `check_in` and `was_there`, or `reason` and `log`."""
     process = start(repository, list(change_sets), "--batch", batch)
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors

@@ -1,83 +1,20 @@
-"""Logs seen from outside: a quarryd of the test's own with words for its logs, and daemons that take lines."""
+"""Logs as others read them: their lines, daemons that receive them, and what logrotate does."""
 
 import os
 import re
 import signal
 import socket
 import struct
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import fastcgi, places, process
-from .process import Process, wait_until
+from .process import wait_until
 
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
 LINE = re.compile(rf"\[({TIME})\] (debug|notice|warning|error|alert): (?:\[([^]]+)\] )?(.*)")
 
 
-@dataclass
-class Logged:
-    """A running quarryd with one pool on a Unix socket."""
-
-    main: Process
-    socket: Path
-
-    def workers(self) -> list[int]:
-        return [pid for pid in process.children(self.main.pid) if "pool" in process.name(pid)]
-
-    def ask(self, method: str = "GET", path: str = "/ping", body: bytes = b"", **parameters: str) -> bytes:
-        parameters.setdefault("PATH_INFO", path.partition("?")[0])
-        if body:
-            parameters["CONTENT_LENGTH"] = str(len(body))
-        with fastcgi.connect(self.socket) as connection:
-            connection.sendall(fastcgi.head(method, path, **parameters)
-                               + (fastcgi.record(fastcgi.STDIN, body) if body else b"")
-                               + fastcgi.record(fastcgi.STDIN))
-            return fastcgi.read_reply(connection)
-
-    def stop(self) -> None:
-        self.main.stop()
-
-
-@dataclass
-class Starter:
-    """Starts them in FOLDER; they are stopped at the end."""
-
-    folder: Path
-    repository: Path
-    environment: dict[str, str]
-    started: list[Logged] = field(default_factory=list)
-
-    def config(self, words: dict[str, str], pool: dict[str, str | list[str]], http: str = "") -> Path:
-        """WORDS are for [global]; in POOL, a list is a key that stands several times."""
-        lines = ["[global]", *(f"{name} = {value}" for name, value in words.items())]
-        if http:
-            lines += ["[http]", f"listen = {http}"]
-        settings = {"listen": str(self.folder / "pool.sock"), "repository": str(self.repository),
-                    "pm": "static", "pm.max_children": "1", **pool}
-        if os.geteuid() == 0:
-            settings.setdefault("user", "root")
-        lines.append("[www]")
-        for name, value in settings.items():
-            lines += [f"{name} = {each}" for each in (value if isinstance(value, list) else [value])]
-        path = self.folder / "quarryd.conf"
-        path.write_text("\n".join(lines) + "\n")
-        return path
-
-    def __call__(self, words: dict[str, str] | None = None, pool: dict[str, str | list[str]] | None = None,
-                 http: str = "", **environment: str) -> Logged:
-        path = self.config(words or {}, pool or {}, http)
-        server = Logged(Process([places.program("quarryd"), "--config", path], self.folder / "stderr",
-                                env={**self.environment, **environment}), self.folder / "pool.sock")
-        self.started.append(server)
-        wait_until(lambda: bool(server.workers()) and process.socket_answers(server.socket)
-                   or not server.main.is_running(), "quarryd")
-        assert server.main.is_running(), server.main.output()
-        return server
-
-
-class Daemon:
-    """What listens at a socket for lines: syslog's or the journal's part."""
+class LogDaemon:
+    """Receives datagrams as syslog and the journal do."""
 
     def __init__(self, path: Path, queue: int | None = None):
         path.unlink(missing_ok=True)

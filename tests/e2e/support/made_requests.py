@@ -1,6 +1,6 @@
-"""Sync requests made by chance from a seed, good ones and bad ones, about a repository whose content is known.
+"""Random sync requests from a seed, valid and invalid, for a repository with known content.
 
-What the program answers in another way on purpose (see test_same_answers.py) is not made here.
+Requests that Quarry answers differently on purpose (see test_same_answers.py) are not generated.
 """
 
 import random
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from . import delta, repofile, wire
 
-#: Logins with what they may do; the password of each is "word".
+#: Logins with their capabilities; the password of each is "word".
 USERS = {"o": "o", "i": "i", "g": "g", "gio": "gio", "x": "giox", "oy": "oy", "a": "a", "s": "s", "oe": "oe",
          "v": "v", "none": ""}
 WRITERS = ("i", "gio", "x", "a", "s", "v")
@@ -25,7 +25,7 @@ def text_literal(text: str) -> str:
 
 @dataclass
 class Material:
-    """What there is in the repository at first."""
+    """The initial content of the repository."""
 
     project_code: str
     public: dict[str, bytes]
@@ -43,7 +43,7 @@ class Material:
 
 
 class Maker:
-    """One request after the other. A request may refer to what earlier ones brought."""
+    """Requests may refer to content of earlier ones."""
 
     def __init__(self, material: Material, seed: int):
         self.chance = random.Random(seed)
@@ -60,7 +60,7 @@ class Maker:
         cards += getattr(self, kind)(user)
         if chance.random() < 0.2:
             chance.shuffle(cards)
-            # Who speaks of SHA3 first has to have said that it knows it.
+            # SHA3 has to be announced first.
             cards.sort(key=lambda card: "client-version" not in str(card))
         body = wire.body(*cards, f"# {chance.getrandbits(80):x}")
         return self.signed(body, user)
@@ -94,7 +94,7 @@ class Maker:
 
     def sync(self, user: str) -> list:
         cards = self.some([self.file, self.igot, self.igot_known, self.gimme_known])
-        # Nobody asks for what they have.
+        # A client does not ask for artifacts that it has.
         had = {card[5:] for card in cards if isinstance(card, str) and card.startswith("igot ")}
         return [f"pull {self.codes()}", f"push {self.codes()}",
                 *[card for card in cards if isinstance(card, bytes) or card[6:] not in had]]

@@ -12,7 +12,7 @@ from support.process import free_port
 
 
 class Handler:
-    """Keeps what comes; the answers of RECIPIENTS and of `at_end` are for a test to set."""
+    """Records messages. A test may set the answers to recipients, and to the message (`at_end`)."""
 
     def __init__(self):
         self.mails = []
@@ -37,7 +37,7 @@ class Handler:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate of 127.0.0.1 that nobody else has signed, and its key."""
+    """A self-signed certificate of 127.0.0.1, and its key."""
     made, key = folder / "certificate.pem", folder / "key.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
                     "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", made],

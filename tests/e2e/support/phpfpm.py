@@ -1,4 +1,4 @@
-"""PHP-FPM, where it is installed: what a status page has to look like, and what to be as quick as."""
+"""PHP-FPM, if it is installed, to compare with."""
 
 import os
 import shutil

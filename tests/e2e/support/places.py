@@ -14,7 +14,7 @@ def build_directory() -> Path:
 
 
 def program(name: str) -> Path:
-    """A program of ours. Its absence is an error: a suite that skips itself shows nothing."""
+    """A program of ours. It must exist, because a suite that skips itself shows nothing."""
     path = build_directory() / "src" / "app" / name
     if not path.exists():
         raise FileNotFoundError(f"{path} is not built (set $QUARRY_BUILD to the build directory)")
@@ -22,7 +22,7 @@ def program(name: str) -> Path:
 
 
 def log_guard() -> Path:
-    """What is preloaded into a `fossil` that works on the same file as others."""
+    """The library that is preloaded into a `fossil` that works on the same file as others."""
     path = build_directory() / "src" / "repository" / "libquarry-log-guard.so"
     assert path.exists(), f"{path} is not built"
     return path
@@ -45,6 +45,6 @@ def corpus(name: str) -> Path | None:
 
 @functools.cache
 def is_sanitized() -> bool:
-    """Whether quarryd was built with AddressSanitizer: then its memory says nothing."""
+    """Whether quarryd was built with AddressSanitizer, which makes its memory usage meaningless."""
     libraries = subprocess.run(["ldd", program("quarryd")], capture_output=True, text=True, check=False)
     return "libasan" in libraries.stdout or b"__asan_init" in program("quarryd").read_bytes()

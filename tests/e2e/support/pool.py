@@ -1,4 +1,4 @@
-"""quarryd over one repository, asked for its status page by FastCGI."""
+"""quarryd with a status page, which is read over FastCGI."""
 
 import contextlib
 import json
@@ -7,8 +7,9 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import fastcgi, places, process, servers
-from .process import Process, free_port, wait_until
+from . import fastcgi
+from .daemon import Daemon
+from .process import free_port, port_answers, wait_until
 
 WORKERS = 3
 BACKLOG = 77
@@ -17,41 +18,31 @@ PAGES = {"pm.status_path": "/status", "ping.path": "/ping", "ping.response": "ar
 FORMATS = ("", "json", "xml", "html", "openmetrics")
 
 
-class Pool:
-    """quarryd over one repository, with a pool socket, a status socket and the HTTP front."""
+class Pool(Daemon):
+    """A pool of WORKERS workers behind the HTTP front."""
 
-    def __init__(self, folder: Path, repository: Path, fossil, settings: dict[str, str], listen: str = ""):
-        self.socket = folder / "pool.sock"
-        self.status_socket = folder / "status.sock"
+    def __init__(self, folder: Path, repository: Path, pool: dict[str, object], **more: object):
         self.port = free_port()
-        self.target = repository
-        config = folder / "quarryd.conf"
-        config.write_text(servers.pool_config(repository, listen or str(self.socket), WORKERS, settings,
-                                              f"127.0.0.1:{self.port}"))
-        self.main = Process([places.program("quarryd"), "--config", config], folder / "log", env=fossil.environment)
-        wait_until(lambda: process.port_answers(self.port) or not self.main.is_running(), "quarryd")
-        assert self.main.is_running(), self.main.output()
-        wait_until(lambda: len(self.workers()) == WORKERS, "all workers")
+        super().__init__(folder, repository, {"pm.max_children": WORKERS, **pool},
+                         http={"listen": f"127.0.0.1:{self.port}"}, **more)
+        wait_until(lambda: port_answers(self.port) or not self.main.is_running(), "quarryd")
+        assert self.main.is_running(), self.log()
+        wait_until(lambda: len(self.children()) == WORKERS, "all workers")
 
-    def ask(self, path: str, query: str = "", method: str = "GET") -> fastcgi.Reply:
+    def page(self, path: str, query: str = "", method: str = "GET") -> fastcgi.Reply:
         return fastcgi.ask(self.socket, path, query, method)
 
     def figures(self, query: str = "json", address: Path | None = None) -> dict:
         return json.loads(fastcgi.ask(address or self.socket, "/status", query).text)
 
-    def workers(self) -> list[int]:
-        return self.children("pool")
 
-    def status_process(self) -> int:
-        wait_until(lambda: len(self.children("status")) == 1, "the status process")
-        return self.children("status")[0]
-
-    def children(self, kind: str) -> list[int]:
-        return [pid for pid in process.children(self.main.pid) if process.name(pid).startswith(kind)]
-
-    def stop(self) -> None:
-        assert self.main.is_running(), f"quarryd died:\n{self.main.output()[-3000:]}"
-        self.main.stop()
+def corrupt_board(pid: int) -> None:
+    """Overwrites the scoreboard that PID maps with random bytes."""
+    line = next(line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "quarry-scoreboard" in line)
+    begin, end = (int(number, 16) for number in line.split()[0].split("-"))
+    with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        memory.seek(begin)
+        memory.write(os.urandom(end - begin))
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
-"""Processes that a test starts, and what /proc tells of them.
+"""Processes that a test starts, and what /proc shows about them.
 
-Everything is stopped by pid: tests of several people may run on the same machine.
+Processes are stopped by pid, because other tests may run on the same machine.
 """
 
 import contextlib
@@ -17,12 +17,12 @@ from pathlib import Path
 
 FIRST_PORT, LAST_PORT = 10_000, 32_000
 
-#: Seconds to wait for what has to happen; only reached when something is wrong.
+#: Timeout in seconds, only reached when something is wrong.
 PATIENCE = 120.0
 
 
 def ports() -> Iterator[int]:
-    """Each of them once, before any comes again. Tests that run at the same time have others."""
+    """Each port once before any is repeated. Tests that run at the same time use different ones."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     share = range(FIRST_PORT + worker, LAST_PORT, workers)
@@ -33,9 +33,9 @@ PORTS = ports()
 
 
 def free_port() -> int:
-    """That nobody has on any address of this machine.
+    """A port that is free on all addresses of this machine.
 
-    Below those that the system gives to whoever connects: a connection of another test cannot have it a moment later.
+    Below the ephemeral ports, so that a connection of another test cannot take it a moment later.
     """
     for number in itertools.islice(PORTS, 100):
         with socket.socket() as probe:
@@ -47,7 +47,7 @@ def free_port() -> int:
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIENCE, pause: float = 0.005) -> None:
-    """Polls CONDITION. PAUSE, in seconds, is between two looks: what is measured to be short wants a shorter one."""
+    """Polls CONDITION every PAUSE seconds. WHAT is for the error message."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -64,7 +64,7 @@ def port_answers(port: int) -> bool:
 
 
 def tcp_input_is_read(port: int) -> bool:
-    """Whether who listens on PORT has accepted every connection and read all that has come on them."""
+    """Whether the server on PORT has accepted every connection and read everything sent on them."""
     lines = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     return all(int(line[4].split(":")[1], 16) == 0 for line in lines if int(line[1].split(":")[1], 16) == port)
 
@@ -87,7 +87,7 @@ def children(pid: int) -> list[int]:
 
 
 def processes(mark: str) -> list[int]:
-    """Those that have MARK in their arguments."""
+    """Processes with MARK in their arguments."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
@@ -101,7 +101,7 @@ def processes(mark: str) -> list[int]:
 
 
 def name(pid: int) -> str:
-    """What the process calls itself (prctl PR_SET_NAME): 15 characters of it."""
+    """The name that the process has given itself (prctl PR_SET_NAME), at most 15 characters."""
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except (FileNotFoundError, ProcessLookupError):
@@ -125,7 +125,7 @@ def pss_kib(pid: int) -> int:
 
 
 def sockets(pid: int) -> int:
-    """How many sockets the process has open; 0 for one that is gone."""
+    """The number of sockets that the process has open; 0 if it does not exist."""
     count = 0
     with contextlib.suppress(OSError):
         for entry in os.scandir(f"/proc/{pid}/fd"):
@@ -135,7 +135,7 @@ def sockets(pid: int) -> int:
 
 
 def exists(pid: int) -> bool:
-    """Whether PID is there and not a zombie."""
+    """Whether PID exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -143,22 +143,21 @@ def exists(pid: int) -> bool:
 
 
 def group(number: int) -> list[str]:
-    """The processes of a process group, as ps(1) tells them; zombies, too."""
+    """The processes of a process group, including zombies, as lines of ps(1)."""
     listing = subprocess.run(["ps", "-e", "-o", "pgid=,pid=,ppid=,stat=,args="], capture_output=True, text=True,
                              check=True).stdout
     return [line for line in listing.splitlines() if int(line.split()[0]) == number]
 
 
 class Process:
-    """A program in a process group of its own, its output in a file."""
+    """A program in its own process group, with its output in a file."""
 
-    def __init__(self, arguments: list[object], output: Path, *, cwd: Path | None = None,
-                 env: dict[str, str] | None = None):
+    def __init__(self, arguments: list[object], output: Path, **more: object):
+        """MORE: further arguments of Popen."""
         self.output_path = output
         with output.open("ab") as sink:
-            self._popen = subprocess.Popen([str(word) for word in arguments], cwd=cwd, env=env,
-                                           stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT,
-                                           start_new_session=True)
+            self._popen = subprocess.Popen([str(word) for word in arguments], stdin=subprocess.DEVNULL, stdout=sink,
+                                           stderr=subprocess.STDOUT, start_new_session=True, **more)
 
     @property
     def pid(self) -> int:
@@ -182,7 +181,7 @@ class Process:
         return self._popen.wait(seconds)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """Asks nicely, then kills what is left of the group. Returns the exit status."""
+        """Sends a signal, then kills the rest of the group. Returns the exit status."""
         self.send(number)
         try:
             return self.wait()
@@ -194,7 +193,7 @@ class Process:
             self._popen.wait(PATIENCE)
 
     def kill_group(self) -> bool:
-        """Kills what the program left behind. Returns whether anything was there."""
+        """Kills the remaining processes of the group. Returns whether there were any."""
         try:
             os.killpg(self.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -203,5 +202,5 @@ class Process:
 
 
 def times_waited(pid: int) -> int:
-    """How often the process has had nothing to do but wait: it grows whenever it looks at something again."""
+    """How often the process has waited: it grows with each check."""
     return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1])

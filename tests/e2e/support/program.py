@@ -1,4 +1,4 @@
-"""Our programs, run to their end."""
+"""Runs our programs until they exit."""
 
 import subprocess
 

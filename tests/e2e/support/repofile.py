@@ -1,4 +1,4 @@
-"""What the tests read from and plant in repository files, over SQLite."""
+"""Reads and changes repository files through SQLite."""
 
 import contextlib
 import sqlite3
@@ -35,7 +35,7 @@ def execute(path: Path, sql: str, *values: object) -> None:
 
 
 def copy(source: Path, target: Path) -> Path:
-    """A copy that holds what stands in the write-ahead log too. TARGET must not exist."""
+    """A copy that includes the write-ahead log. TARGET must not exist."""
     assert not target.exists()
     with database(source) as connection, contextlib.closing(sqlite3.connect(target)) as into:
         connection.backup(into)
@@ -50,7 +50,7 @@ def project_code(path: Path) -> str:
 
 
 def artifacts(path: Path) -> set[str]:
-    """Names of all artifacts that are there in substance."""
+    """Names of all artifacts except phantoms."""
     return {name for name, in query(path, "SELECT uuid FROM blob WHERE size>=0")}
 
 
@@ -69,7 +69,7 @@ def clusters(path: Path) -> set[str]:
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    """Every artifact's bytes by name, expanded from the stored rows without anybody's help."""
+    """Every artifact's bytes by name, expanded from the stored rows by this code alone."""
     sources = dict(query(path, "SELECT rid, srcid FROM delta"))
     stored = {rid: (name, content) for rid, name, content in
               query(path, "SELECT rid, uuid, content FROM blob WHERE size>=0")}
@@ -86,14 +86,14 @@ def contents(path: Path) -> dict[str, bytes]:
 
 
 def everything(path: Path) -> list[str]:
-    """The whole file as SQL text, but for the base URLs that a `fossil server` beside notes down."""
+    """The whole file as SQL text, without the base URLs that a `fossil server` records."""
     with database(path) as connection:
         return [line for line in connection.iterdump() if "VALUES('baseurl:" not in line]
 
 
 @contextlib.contextmanager
 def unchanged(path: Path) -> Iterator[None]:
-    """What happens inside must leave no trace in the file."""
+    """The block must not change the file."""
     before = everything(path)
     yield
     after = everything(path)
@@ -132,7 +132,7 @@ def shun(path: Path, name: str) -> None:
     execute(path, "INSERT OR IGNORE INTO shun(uuid,mtime) VALUES(?,0)", name)
 
 
-#: Tables that artifacts make rows in: what an empty repository has empty.
+#: Tables with rows of artifacts, which are empty in an empty repository.
 ARTIFACT_TABLES = ("blob", "delta", "rcvfrom", "private", "event", "mlink", "plink", "leaf", "filename", "tagxref",
                    "cherrypick", "backlink", "attachment", "ticket", "ticketchng", "phantom", "unclustered", "orphan",
                    "unsent")

@@ -3,7 +3,7 @@
     gateway   quarryd with its own HTTP front
     nginx     quarryd behind a Unix socket, nginx in front with the sample configuration
     apache    the same with Apache and its sample (where a test asks for it, or --peer says so)
-    fossil    `fossil server`: not a subject of the tests, but the peer to write and judge them with
+    fossil    `fossil server`: not a subject of the tests, but used to check the tests themselves
 """
 
 import contextlib
@@ -46,12 +46,12 @@ class Server:
         return self.main.output()
 
     def all_logs(self) -> str:
-        """The web server's errors, too: some requests it refuses without asking."""
+        """Including the web server's errors: it refuses some requests itself."""
         path = self.folder / f"{self.kind}-error.log"
         return self.log() + (path.read_text(errors="replace") if path.exists() else "")
 
     def crashes(self) -> list[str]:
-        """Lines about children that ended by a fault of their own. SIGKILL and SIGTERM are the tests'."""
+        """Lines about children that crashed. SIGKILL and SIGTERM come from the tests."""
         return [line for line in self.log().splitlines() if CRASH.search(line)]
 
     def workers(self) -> list[int]:
@@ -59,7 +59,7 @@ class Server:
         return [pid for pid in process.children(self.main.pid) if process.name(pid).startswith("pool ")]
 
     def is_complete(self) -> bool:
-        """Whether quarryd's first children are all there, and past the moment in which they still have its name."""
+        """Whether all of quarryd's first children have started and set their names."""
         names = [process.name(pid) for pid in process.children(self.main.pid)]
         return "ready: process" in self.log() and process.name(self.main.pid) not in names
 
@@ -81,15 +81,14 @@ class Launcher:
     folder: Path
     fossil: Fossil
     started: list[Server] = field(default_factory=list)
-    #: Another than the build's, with other programs beside it.
+    #: Another quarryd than that of the build, with other programs beside it.
     quarryd: Path | None = None
     open_folders: list[tempfile.TemporaryDirectory] = field(default_factory=list)
 
     def __call__(self, target: Path, *, workers: int = 4, settings: dict[str, str] | None = None,
                  web_pages: bool = False) -> Server:
-        """Serves TARGET. SETTINGS are words of the configuration (see pool_config). With WEB_PAGES, what is no sync
-        request is answered by a `fossil` that quarryd runs; tests of syncs are without it, so that nothing else is
-        behind a reply."""
+        """Serves TARGET. SETTINGS are directives (see pool_config). With WEB_PAGES, requests other than syncs are answered by a
+        `fossil` that quarryd runs; tests of syncs do without, so that every reply is Quarry's."""
         folder = self.folder / f"server-{len(self.started)}"
         folder.mkdir()
         settings = {**(settings or {}), **({"pages": "fossil"} if web_pages and settings else {})}
@@ -97,12 +96,12 @@ class Launcher:
         return start(target, folder, workers, settings, web_pages)
 
     def _remember(self, server: Server) -> Server:
-        """Before it is waited for: what does not come up has to be stopped too."""
+        """Called before waiting, because a server that does not get ready has to be stopped as well."""
         self.started.append(server)
         return server
 
     def stop_all(self) -> None:
-        """Stops what still runs; a server that died by itself is a failure of the test."""
+        """Stops all servers. A server that died by itself is a failure of the test."""
         died = [server for server in self.started if not server.main.is_running() and not server.was_stopped]
         for server in self.started:
             server.stop()
@@ -112,7 +111,7 @@ class Launcher:
         assert not crashed, "\n".join(crashed)
         assert not died, "\n".join(f"{server.kind} died:\n{server.log()[-3000:]}" for server in died)
 
-    # --- the three kinds ---------------------------------------------------------------------------
+    # --- the kinds of servers ---------------------------------------------------------------------------
 
     def _fossil(self, target: Path, folder: Path, workers: int, settings: dict[str, str], web_pages: bool) -> Server:
         port = free_port()
@@ -138,7 +137,7 @@ class Launcher:
         pool_socket = folder / "pool.sock"
         config = folder / "quarryd.conf"
         if self.kind == "apache":
-            # It will not run as root, and others do not come into a test's own folder.
+            # It does not run as root, and other users cannot enter a test's folder.
             self.open_folders.append(tempfile.TemporaryDirectory())
             Path(self.open_folders[-1].name).chmod(0o755)
             pool_socket = Path(self.open_folders[-1].name) / "pool.sock"
@@ -149,18 +148,16 @@ class Launcher:
         server = self._remember(Server(self.kind, port, target, folder, main))
         wait_for(server, lambda: process.socket_answers(pool_socket) and server.is_complete())
         if self.kind == "nginx":
-            config = write_nginx_config(folder, port, pool_socket)
-            command = ["nginx", "-c", config, "-p", folder, "-e", folder / "nginx-error.log"]
+            server.front = start_nginx(write_nginx_config(folder, port, pool_socket), port)
         else:
-            command = ["apache2", "-f", write_apache_config(folder, port, pool_socket), "-D", "FOREGROUND"]
-        server.front = Process(command, folder / f"{self.kind}.log")
-        wait_until(lambda: process.port_answers(port) or not server.front.is_running(), self.kind)
-        assert server.front.is_running(), server.front.output()
+            server.front = Process(["apache2", "-f", write_apache_config(folder, port, pool_socket), "-D", "FOREGROUND"],
+                                   folder / "apache.log")
+            wait_for_front(server.front, port)
         return server
 
 
 def disable_backoffice(target: Path) -> None:
-    """The program's backoffice outlives it, and writes into a folder that the next test has made anew."""
+    """Fossil's backoffice outlives the program, and would write into a folder that the next test has recreated."""
     for repository in [target] if target.is_file() else target.rglob("*.fossil"):
         with contextlib.suppress(sqlite3.Error):
             repofile.set_config(repository, "backoffice-disable", 1)
@@ -190,7 +187,7 @@ def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str
 
 def gateway_arguments(target: Path, folder: Path, port: int, workers: int, settings: dict[str, str],
                       web_pages: bool) -> list[object]:
-    """--serve wherever it does; a config file where a test needs limits of its own."""
+    """--serve if that suffices, or a configuration file if a test needs its own limits."""
     if not settings:
         return ["--serve", target, "--http", f"127.0.0.1:{port}", "--children", workers,
                 *([] if web_pages else ["--no-pages"])]
@@ -199,17 +196,14 @@ def gateway_arguments(target: Path, folder: Path, port: int, workers: int, setti
     return ["--config", config]
 
 
-def write_nginx_config(folder: Path, port: int, pool_socket: Path) -> Path:
-    """The sample configuration with its addresses replaced and nothing else, in the least that nginx
-    needs around it. Returns the file to start nginx with."""
-    text = places.nginx_sample().read_text()
-    for sample, ours in (("unix:/run/quarry/www.sock", f"unix:{pool_socket}"),
-                         ("    listen 80;", f"    listen 127.0.0.1:{port};")):
-        assert text.count(sample) == 1, f"{sample} is not once in {places.nginx_sample()}"
-        text = text.replace(sample, ours)
-    (folder / "quarry.conf").write_text(text)
-    temporary = "".join(f"    {kind}_temp_path {folder}/{kind};\n"
-                        for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
+def wait_for_front(front: Process, port: int) -> None:
+    wait_until(lambda: process.port_answers(port) or not front.is_running(), "the web server")
+    assert front.is_running(), front.output()
+
+
+def write_nginx(folder: Path, http: str) -> Path:
+    """A configuration of nginx in FOLDER with HTTP in its http block. Returns the file."""
+    temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
     config = folder / "nginx.conf"
     config.write_text(("user root;\n" if os.geteuid() == 0 else "") + f"""daemon off;
 worker_processes 1;
@@ -217,21 +211,40 @@ pid {folder}/nginx.pid;
 error_log {folder}/nginx-error.log info;
 events {{ worker_connections 512; }}
 http {{
-    access_log {folder}/nginx-access.log;
-{temporary}    include {folder}/quarry.conf;
-}}
+{temporary}{http}}}
 """)
     return config
 
 
-def write_apache_config(folder: Path, port: int, pool_socket: Path) -> Path:
-    """The same for Apache."""
-    text = places.apache_sample().read_text()
-    for sample, ours in (("unix:/run/quarry/www.sock|", f"unix:{pool_socket}|"),
-                         ("<VirtualHost *:80>", f"<VirtualHost 127.0.0.1:{port}>")):
-        assert text.count(sample) == 1, f"{sample} is not once in {places.apache_sample()}"
-        text = text.replace(sample, ours)
+def start_nginx(config: Path, port: int) -> Process:
+    """Starts nginx, and waits until it listens on PORT."""
+    folder = config.parent
+    nginx = Process(["nginx", "-c", config, "-p", folder, "-e", folder / "nginx-error.log"], folder / "nginx.log")
+    wait_for_front(nginx, port)
+    return nginx
+
+
+def write_nginx_config(folder: Path, port: int, pool_socket: Path, more: dict[str, str] | None = None) -> Path:
+    """The sample configuration with its addresses replaced, MORE, and nothing else, in the minimum that nginx needs around it.
+    Returns the file to start nginx with."""
+    write_sample_config(places.nginx_sample(), folder, {"unix:/run/quarry/www.sock": f"unix:{pool_socket}",
+                                                        "    listen 80;": f"    listen 127.0.0.1:{port};", **(more or {})})
+    return write_nginx(folder, f"access_log {folder}/nginx-access.log;\ninclude {folder}/quarry.conf;\n")
+
+
+def write_sample_config(sample: Path, folder: Path, replaced: dict[str, str]) -> None:
+    """FOLDER/quarry.conf: the sample configuration of a web server with its addresses REPLACED and nothing else."""
+    text = sample.read_text()
+    for theirs, ours in replaced.items():
+        assert text.count(theirs) == 1, f"{theirs} is not once in {sample}"
+        text = text.replace(theirs, ours)
     (folder / "quarry.conf").write_text(text)
+
+
+def write_apache_config(folder: Path, port: int, pool_socket: Path) -> Path:
+    """The sample configuration, in the minimum that Apache needs around it. Returns the file to start it with."""
+    write_sample_config(places.apache_sample(), folder, {"unix:/run/quarry/www.sock|": f"unix:{pool_socket}|",
+                                                         "<VirtualHost *:80>": f"<VirtualHost 127.0.0.1:{port}>"})
     modules = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in (
         "mpm_event", "authz_core", "setenvif", "proxy", "proxy_fcgi"))
     config = folder / "apache.conf"

@@ -1,4 +1,4 @@
-"""One server for a whole file of attacks, and what has to hold after each of them."""
+"""One server for a whole file of attacks, and checks after each of them."""
 
 import contextlib
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class Siege:
 
     @contextlib.contextmanager
     def nothing_happens(self) -> Iterator[None]:
-        """What is inside leaves the file alone, the server up, and a line about the client in a log."""
+        """The block must not change the file or stop the server, and a log must mention the client."""
         logs = self.server.all_logs()
         with repofile.unchanged(self.repository):
             yield
@@ -33,18 +33,18 @@ class Siege:
             process.wait_until(lambda: CLIENT in self.server.all_logs()[len(logs):], "a line in the log")
 
     def own_log_lines(self, after: int) -> list[str]:
-        """What quarryd logged about clients since its log was AFTER characters long."""
+        """Lines about clients after the first AFTER characters of quarryd's log."""
         return [line for line in self.server.log()[after:].splitlines() if CLIENT in line]
 
     def peak_memory_mib(self) -> float:
-        """The most that any process of ours has held so far. None has been replaced: it would be forgotten."""
+        """The largest peak of our processes. None may have been replaced, or its peak would be lost."""
         pids = set(process.children(self.server.main.pid))
         assert self.children <= pids
         return max(process.memory_kib(pid, "VmHWM") for pid in pids) / 1024
 
 
 def is_refused(answer: wire.Answer) -> bool:
-    """An error card and nothing else that matters, or an HTTP status with a line that says why."""
+    """A reply with only an error card, or an HTTP error with a reason."""
     if answer.status == 200:
         matter = [card.operator for card in answer.cards if card.operator not in ("#", "pragma")]
         # A clone that is refused begins with `push`, from which the client learns the project code.

@@ -44,7 +44,7 @@ class Spool:
 
 
 def unread(pipe) -> int:
-    """Bytes that were written to PIPE, and that nobody has read yet."""
+    """The number of unread bytes in PIPE."""
     count = array.array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, count)
     return count[0]
@@ -56,7 +56,7 @@ def lines(first: int, last: int) -> bytes:
 
 @contextlib.contextmanager
 def small_disk(spool: Spool, size: str) -> Iterator[None]:
-    """SPOOL's folder is a file system of its own of SIZE, which needs root."""
+    """Mounts a file system of SIZE as SPOOL's folder, which needs root."""
     spool.folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", spool.folder], capture_output=True,
                              check=False)
@@ -70,7 +70,7 @@ def small_disk(spool: Spool, size: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def following(spool: Spool, out, *options: object, **streams: object) -> Iterator[subprocess.Popen[bytes]]:
-    """A drain that writes what comes to the file OUT, until the end of the block."""
+    """A drain that writes to the file OUT until the end of the block."""
     with out.open("ab") as sink:
         drain = spool.start("drain", "--follow", *options, stdout=sink, **streams)
     try:

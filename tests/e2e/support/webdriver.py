@@ -1,4 +1,4 @@
-"""Debian's chromium as a person uses it: with clicks, forms and downloads; and what it says and asks for meanwhile."""
+"""Debian's chromium, driven with clicks, forms and downloads; and its console and requests."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ class Driven:
         self.downloads.mkdir(parents=True)
         options = Options()
         options.binary_location = shutil.which("chromium")
-        # No name of another host leads anywhere, so that asking for one harms nobody, and shows.
+        # Names of other hosts are not resolved, so that requests to them are harmless and visible.
         for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                      "--disable-background-networking", "--disable-component-update", f"--user-data-dir={folder / 'browser'}",
                      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
@@ -71,7 +71,7 @@ class Driven:
         self.one(selector).click()
 
     def follow(self, selector: str) -> None:
-        """Clicks on a link that a script may have to make one, for who is not known to be no robot."""
+        """Clicks on a link. Fossil's script may have to complete it first, which keeps robots out."""
         self.wait(lambda: "honeypot" not in (self.one(selector).get_attribute("href") or "honeypot"), f"a link {selector}")
         self.click(selector)
 
@@ -88,26 +88,26 @@ class Driven:
             "features": [{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}]})
 
     def barriers(self) -> list[str]:
-        """What axe-core finds in the page that would keep somebody from using it."""
+        """Accessibility violations that axe-core finds in the page."""
         self.driver.execute_script(Path(AXE).read_text())
         found, passed = self.driver.execute_async_script("""
             const done = arguments[0];
             axe.run().then(found => done([found.violations.map(each => [each.id, each.nodes.map(node => node.html)]),
                                           found.passes.length]), error => done([[String(error)], 0]));""")
-        assert passed > 5, f"it has looked at nothing: {found}"
+        assert passed > 5, f"axe-core has checked nothing: {found}"
         return found
 
     def complaints(self) -> list[str]:
-        """What the console has said since the last time, but for its advice to who writes pages."""
+        """New messages of the console, except debug messages."""
         return [f"{each['level']}: {each['message']}" for each in self.driver.get_log("browser") if each["level"] != "DEBUG"]
 
     def asked(self) -> list[str]:
-        """The addresses that were asked for since the last time."""
+        """URLs requested since the last call."""
         messages = [json.loads(each["message"])["message"] for each in self.driver.get_log("performance")]
         return [each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"]
 
     def hosts_asked(self) -> set[str]:
-        """Of those that go over the network, with their ports."""
+        """Hosts of network requests, with their ports."""
         parts = [urllib.parse.urlsplit(url) for url in self.asked()]
         return {each.netloc for each in parts if each.scheme in ("http", "https", "ws", "wss", "ftp")}
 

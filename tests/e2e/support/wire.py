@@ -1,4 +1,4 @@
-"""The sync protocol by hand: cards out, cards in, without any of the stock client's good manners."""
+"""A hand-written client of the sync protocol, which may also send invalid cards."""
 
 import hashlib
 import http.client
@@ -22,7 +22,7 @@ def sha3(data: bytes) -> str:
 
 
 def is_named(name: str, data: bytes) -> bool:
-    """Whether NAME is the hash of DATA, by the algorithm that its length tells."""
+    """Whether NAME is the hash of DATA, by the algorithm that its length implies."""
     return name == (sha1(data) if len(name) == 40 else sha3(data))
 
 
@@ -60,13 +60,12 @@ def defossilize(text: str) -> str:
 # --- cards out ---------------------------------------------------------------------------------------
 
 
-#: Says that SHA3 names are understood; the DATE and TIME that would be answered are left out.
+#: Announces SHA3 names; without DATE and TIME, which the server would answer.
 CLIENT_VERSION = "pragma client-version 22100"
 
 
 def body(*cards: bytes | str) -> bytes:
-    """A request. Lines are text and get their newline here; cards with a payload are bytes that end
-    where the payload does."""
+    """A request. Text gets a newline here; cards with a payload are bytes that end with the payload."""
     return b"".join(card if isinstance(card, bytes) else card.encode() + b"\n" for card in cards)
 
 
@@ -84,7 +83,7 @@ def cfile_card(data: bytes, name: str | None = None) -> bytes:
 
 
 def signed(rest: bytes, login: str, secret: str) -> bytes:
-    """REST with a login card in front. SECRET is what the server's user table holds."""
+    """REST after a login card. SECRET is the password as stored in the server's user table."""
     nonce = sha1(rest)
     return f"login {fossilize(login)} {nonce} {sha1((nonce + secret).encode())}\n".encode() + rest
 
@@ -130,7 +129,7 @@ def parse(body: bytes) -> list[Card]:
 
 @dataclass
 class Answer:
-    """One HTTP response, and its cards where it is a sync reply."""
+    """One HTTP response, with its cards if it is a sync reply."""
 
     status: int
     headers: dict[str, str]
@@ -178,7 +177,7 @@ class Peer:
 
     def post(self, body: bytes, content_type: str = PLAIN, headers: dict[str, str] | None = None,
              path: str | None = None, method: str = "POST") -> Answer:
-        """Sends BODY as it stands and reads the response."""
+        """Sends BODY unchanged and reads the response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
         try:
             connection.request(method, path if path is not None else self.path, body,
@@ -204,7 +203,7 @@ class Peer:
         return self.ask(body(CLIENT_VERSION, *cards, f"clone {version} {sequence}"), content_type)
 
     def exchange_bytes(self, data: bytes, half_close: bool = False) -> bytes:
-        """Sends DATA over a bare connection, returns all that comes back until the server closes."""
+        """Sends DATA over a plain connection, and returns everything received until the server closes it."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=self.timeout) as wire:
             try:
                 wire.sendall(data)
@@ -230,7 +229,7 @@ SERVER_CODE = "00112233445566778899aabbccddeeff00112233"
 
 @dataclass
 class ClonedArtifacts:
-    """What the file and cfile cards of a clone's replies make, deltas applied once all is there."""
+    """The artifacts in the file and cfile cards of a clone's replies."""
 
     whole: dict[str, bytes] = field(default_factory=dict)
     deltas: dict[str, tuple[str, bytes]] = field(default_factory=dict)
@@ -265,7 +264,7 @@ class ClonedArtifacts:
         return set(self.whole) | set(self.deltas)
 
     def expand(self) -> dict[str, bytes]:
-        """Every artifact; each one's hash is checked."""
+        """Every artifact, with deltas applied and hashes checked."""
         content = dict(self.whole)
         for name in self.deltas:
             chain = []

@@ -9,13 +9,20 @@
 
 #include "common/exit_codes.h"
 #include "quarry/base/escape.h"
+#include "quarry/master/control_address.h"
 #include "server_control.h"
 #include "status_commands.h"
-#include "status_document.h"
 #include "status_view.h"
 
 namespace quarry::app {
 namespace {
+
+base::Result<base::SocketAddress> address_of(const ServerControl& server) {
+  if (server.socket.empty()) return master::control_socket_in(server.config);
+  // A plain name is a file in the current folder, not a port.
+  const bool has_folder = server.socket.find('/') != std::string::npos;
+  return base::SocketAddress::parse(has_folder ? server.socket : "./" + server.socket);
+}
 
 void print(const Lines& lines) {
   for (const std::string& line : lines) fmt::print("{}\n", line);
@@ -28,7 +35,7 @@ base::Result<void> check_names(const StatusArguments& arguments, StatusObject se
   for (const std::string& name : arguments.pools) {
     if (std::ranges::find(known, name) != known.end()) continue;
     return base::fail(base::ErrorCode::kNotFound,
-                      fmt::format("there is no pool \"{}\"; there are: {}", base::printable(name),
+                      fmt::format("unknown pool \"{}\"; the pools are {}", base::printable(name),
                                   base::printable(fmt::format("{}", fmt::join(known, ", ")))));
   }
   return {};
@@ -46,6 +53,11 @@ StatusDocument wanted(const StatusArguments& arguments, const StatusDocument& li
 }
 
 }  // namespace
+
+base::Result<std::string> ServerControl::ask(control::Question question) const {
+  QUARRY_TRY_ASSIGN(const auto address, address_of(*this));
+  return control::ask(address, question);
+}
 
 int run_status(const StatusArguments& arguments) {
   const auto answer = arguments.server.ask(arguments.is_full ? control::Question::kFullStatus

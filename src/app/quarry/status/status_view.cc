@@ -27,11 +27,11 @@ std::string note_of(StatusObject pool, std::int64_t now) {
   std::string note;
   const auto add = [&](const std::string& more) { note += (note.empty() ? "" : "; ") + more; };
   if (const std::int64_t next = pool.instant("next start"); next > 0) {
-    add(fmt::format("starts again in {}: {}", short_time(micros_since(now, next)),
+    add(fmt::format("restart in {}: {}", short_time(micros_since(now, next)),
                     pool.text("backoff reason")));
   }
   if (const auto held_back = pool.number("children held back"); held_back > 0) {
-    add(fmt::format("process.max holds {} back", held_back));
+    add(fmt::format("{} held back by process.max", held_back));
   }
   if (const auto count = pool.number("children of earlier generations"); count > 0) {
     add(fmt::format("{} of earlier generations", count));
@@ -48,6 +48,19 @@ std::string children_of(StatusObject pool) {
 
 std::string tenths(double value) {
   return fmt::format("{:.1f}", value);
+}
+
+/// A table of the services that have an object NAME, whose cells ROW returns; empty if there are
+/// none.
+template <typename Row>
+Lines service_lines(StatusObject server, const char* name, Table table, Row row) {
+  bool has_any = false;
+  for (const StatusObject service : server.list("services")) {
+    if (!service.member(name).is_object()) continue;
+    has_any = true;
+    table.add(row(service, StatusObject(service.member(name))));
+  }
+  return has_any ? table.lines() : Lines();
 }
 
 /// A pool's activity between two samples.
@@ -105,6 +118,62 @@ Lines work_lines(StatusObject server) {
 
 }  // namespace
 
+base::Result<StatusDocument> parse_status(const std::string& text) {
+  StatusDocument document = StatusDocument::parse(text, nullptr, false);
+  if (document.contains("error")) {
+    return base::fail(
+        base::ErrorCode::kDenied,
+        fmt::format("quarryd says: {}", base::printable(StatusObject(document).text("error"))));
+  }
+  if (document.contains("pools")) return document;
+  return base::fail(base::ErrorCode::kInvalid, "the answer is not a status of quarryd");
+}
+
+const StatusDocument& StatusObject::member(const char* name) const {
+  static const StatusDocument none;
+  const auto at = object_->find(name);
+  return at == object_->end() ? none : *at;
+}
+
+const StatusDocument& StatusObject::list(const char* name) const {
+  static const StatusDocument none = StatusDocument::array();
+  const StatusDocument& found = member(name);
+  return found.is_array() ? found : none;
+}
+
+std::uint64_t StatusObject::number(const char* name) const {
+  const StatusDocument& found = member(name);
+  return found.is_number_unsigned() ? found.get<std::uint64_t>() : 0;
+}
+
+std::int64_t StatusObject::instant(const char* name) const {
+  constexpr std::uint64_t kLast = 1'000'000'000'000;
+  return static_cast<std::int64_t>(std::min(number(name), kLast));
+}
+
+double StatusObject::fraction(const char* name) const {
+  const StatusDocument& found = member(name);
+  return found.is_number() ? found.get<double>() : 0;
+}
+
+std::string StatusObject::text(const char* name) const {
+  const StatusDocument& found = member(name);
+  return found.is_string() ? found.get<std::string>() : std::string();
+}
+
+std::string pool_of_service(StatusObject service) {
+  const std::string name = service.text("service");
+  return name.substr(name.find(' ') + 1);
+}
+
+double rate_between(StatusObject before, StatusObject after, const char* name, double seconds) {
+  if (seconds <= 0) return 0;
+  const bool is_anew = before.instant("start time") != after.instant("start time");
+  const std::uint64_t last = is_anew ? 0 : before.number(name);
+  const std::uint64_t now = after.number(name);
+  return now <= last ? 0 : static_cast<double>(now - last) / seconds;
+}
+
 Lines server_lines(StatusObject server, std::int64_t now) {
   Lines lines = {fmt::format("quarryd {}, process {}, {} for {}, generation {} for {}, {}",
                              base::printable(server.text("version")), server.number("pid"),
@@ -118,14 +187,14 @@ Lines server_lines(StatusObject server, std::int64_t now) {
         fmt::format("children of earlier generations that finish: {}", children.size()));
   }
   if (const auto crashes = server.number("crashes"); crashes > 0) {
-    lines.push_back(fmt::format("crashes lately: {}; at {} all children are replaced", crashes,
+    lines.push_back(fmt::format("recent crashes: {}; at {} all children are replaced", crashes,
                                 server.number("emergency restart threshold")));
   }
   return lines;
 }
 
 Lines pool_lines(StatusObject server, std::int64_t now) {
-  Table table({"POOL", "PM", ">CHILDREN", ">ACTIVE", ">IDLE", ">MOST", ">QUEUE", ">REQUESTS",
+  Table table({"POOL", "PM", ">CHILDREN", ">ACTIVE", ">IDLE", ">MAX", ">QUEUE", ">REQUESTS",
                ">REFUSED", ">SLOW", ">FULL", "NOTE"});
   for (const StatusObject pool : server.list("pools")) {
     table.add({pool.text("pool"), pool.text("process manager"), children_of(pool),
@@ -138,34 +207,24 @@ Lines pool_lines(StatusObject server, std::int64_t now) {
 }
 
 Lines job_lines(StatusObject server) {
-  Table table({"SERVICE", ">RUNNING", ">WAITING", ">ASLEEP", ">STARTED", ">FAILED", ">DELAYED",
-               ">HELD BACK"});
-  bool has_any = false;
-  for (const StatusObject service : server.list("services")) {
-    const StatusObject jobs = service.member("jobs");
-    if (!service.member("jobs").is_object()) continue;
-    has_any = true;
-    table.add({service.text("service"), figure(jobs, "running"), figure(jobs, "waiting"),
-               figure(jobs, "paused"), figure(jobs, "started"), figure(jobs, "failed"),
-               figure(jobs, "delayed"), figure(jobs, "held back")});
-  }
-  return has_any ? table.lines() : Lines();
+  const Table table({"SERVICE", ">RUNNING", ">WAITING", ">PAUSED", ">STARTED", ">FAILED",
+                     ">DELAYED", ">HELD BACK"});
+  return service_lines(server, "jobs", table, [](StatusObject service, StatusObject jobs) {
+    return Lines{service.text("service"), figure(jobs, "running"),  figure(jobs, "waiting"),
+                 figure(jobs, "paused"),  figure(jobs, "started"),  figure(jobs, "failed"),
+                 figure(jobs, "delayed"), figure(jobs, "held back")};
+  });
 }
 
 Lines pages_lines(StatusObject server) {
-  Table table({"SERVICE", "PROGRAM", ">RUNNING", ">WAITING", ">MADE", ">CACHED", ">SHARED",
-               ">REFUSED", ">FAILED", ">KEPT"});
-  bool has_any = false;
-  for (const StatusObject service : server.list("services")) {
-    const StatusObject pages = service.member("pages");
-    if (!service.member("pages").is_object()) continue;
-    has_any = true;
-    table.add({service.text("service"), pages.text("about"), figure(pages, "running"),
-               figure(pages, "waiting"), figure(pages, "made"), figure(pages, "from cache"),
-               figure(pages, "shared"), figure(pages, "refused"), figure(pages, "failed"),
-               amount(pages, "cache size")});
-  }
-  return has_any ? table.lines() : Lines();
+  const Table table({"SERVICE", "PROGRAM", ">RUNNING", ">WAITING", ">MADE", ">CACHED", ">SHARED",
+                     ">REFUSED", ">FAILED", ">CACHE SIZE"});
+  return service_lines(server, "pages", table, [](StatusObject service, StatusObject pages) {
+    return Lines{service.text("service"),    pages.text("about"),      figure(pages, "running"),
+                 figure(pages, "waiting"),   figure(pages, "made"),    figure(pages, "from cache"),
+                 figure(pages, "shared"),    figure(pages, "refused"), figure(pages, "failed"),
+                 amount(pages, "cache size")};
+  });
 }
 
 Lines child_lines(StatusObject pool) {

@@ -22,7 +22,7 @@ using std::chrono::duration;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr const char* kKeys = "q: quit   first: r requests, b bytes, a active, n name";
+constexpr const char* kKeys = "q: quit   sort by: r requests, b bytes, a active, n name";
 
 base::Result<StatusSample> take_sample(const ServerControl& server) {
   QUARRY_TRY_ASSIGN(const auto answer, server.ask(control::Question::kFullStatus));

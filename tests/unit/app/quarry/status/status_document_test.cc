@@ -1,4 +1,4 @@
-#include "status/status_document.h"
+#include "status/status_view.h"
 
 #include <doctest/doctest.h>
 

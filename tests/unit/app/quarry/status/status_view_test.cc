@@ -88,7 +88,7 @@ TEST_CASE("a crash loop, previous generations and crashes are shown if there are
                              {"children held back", 3U}});
   CHECK(server_lines(server, 100).size() == 3);
   CHECK(pool_lines(server, 100)[1].ends_with(
-      "starts again in 4.0s: a child exited; process.max holds 3 back; 2 of earlier generations"));
+      "restart in 4.0s: a child exited; 3 held back by process.max; 2 of earlier generations"));
 }
 
 TEST_CASE("a service that runs on request is shown with the jobs that wait for a slot") {

@@ -1,0 +1,155 @@
+// The commands that work on the whole of a local repository: init, verify, rebuild, and compact, which
+// makes it smaller while others use it.
+#include <fmt/core.h>
+
+#include <chrono>
+#include <string>
+
+#include "commands.h"
+#include "common/exit_codes.h"
+#include "common/interruption.h"
+#include "common/progress.h"
+#include "quarry/repository/compaction.h"
+#include "quarry/repository/repository.h"
+#include "quarry/repository/whole_file.h"
+#include "remote/password.h"
+
+namespace quarry::app {
+namespace {
+
+using std::chrono::steady_clock;
+
+std::string megabytes(std::int64_t bytes) {
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+base::Result<repository::CompactedSlice> compact(repository::Compaction& compaction,
+                                                 const CompactArguments& arguments) {
+  Progress progress(arguments.quiet);
+  const auto begin = steady_clock::now();
+  const auto is_over = [&] {
+    const std::chrono::duration<double> took = steady_clock::now() - begin;
+    return Interruption::signal() != 0 ||
+           (arguments.budget > 0 && took.count() >= arguments.budget);
+  };
+  return compaction.run(
+      {.is_over = is_over,
+       .progress = [&](std::size_t done, std::size_t total) { progress.show(done, total); },
+       .is_whole = true});
+}
+
+void print_result(const std::string& file, const repository::CompactedSlice& slice,
+                  std::int64_t free_space) {
+  if (slice.examined == 0) {
+    fmt::print("{}: nothing has changed since the last compaction\n", file);
+  } else {
+    fmt::print("{}: {} of {} artifacts became deltas: {} before, {} now{}\n", file, slice.rewritten,
+               slice.examined, megabytes(slice.size_before), megabytes(slice.size_after),
+               slice.is_done ? "" : "; not done yet");
+    fmt::print("longest time that the file was locked: {:.1f} ms\n",
+               static_cast<double>(slice.longest_lock.count()) / 1000);
+  }
+  if (free_space > 0) {
+    fmt::print("{} of the file are free; --vacuum returns them to the file system\n",
+               megabytes(free_space));
+  }
+}
+
+int compact_and_report(repository::Repository& repository, const CompactArguments& arguments) {
+  repository::Compaction compaction(repository);
+  const auto slice = compact(compaction, arguments);
+  if (!slice) return failed(slice.error());
+  if (arguments.vacuum && Interruption::signal() == 0) {
+    if (const auto done = compaction.vacuum(); !done) return failed(done.error());
+  }
+  const auto free_space = compaction.free_space();
+  if (!arguments.quiet) print_result(arguments.file, *slice, free_space.value_or(0));
+  for (const std::string& what : slice->damage) fmt::print("{}\n", what);
+  if (slice->damaged == 0) return kDone;
+  return failed(
+      {.message = fmt::format("{}: {} damaged artifact{}, left unchanged; see quarry verify",
+                              arguments.file, slice->damaged, slice->damaged == 1 ? "" : "s")});
+}
+
+}  // namespace
+
+int run_init(const InitArguments& asked) {
+  InitArguments arguments = asked;
+  const bool is_random = arguments.password.empty();
+  if (is_random) arguments.password = random_password();
+  if (arguments.password.empty()) return failed({.message = "cannot generate a random password"});
+  if (arguments.user.empty()) arguments.user = login_of_caller();
+  const auto made = repository::init(arguments.file, {.project_name = arguments.project_name,
+                                                      .user = arguments.user,
+                                                      .password = arguments.password});
+  if (!made) return failed(made.error());
+  const auto opened = repository::Repository::open(arguments.file);
+  if (!opened) return failed(opened.error());
+  fmt::print("project-id: {}\nserver-id:  {}\n", (*opened)->settings().project_code(),
+             (*opened)->settings().server_code());
+  if (is_random) {
+    fmt::print("admin-user: {} (password is \"{}\")\n", arguments.user, arguments.password);
+  } else {
+    fmt::print("admin-user: {}\n", arguments.user);
+  }
+  return kDone;
+}
+
+int run_verify(const WholeFileArguments& arguments) {
+  const auto verified = [&] {
+    Progress progress(arguments.quiet);
+    return repository::verify(
+        arguments.file, [&](std::size_t done, std::size_t total) { progress.show(done, total); });
+  }();
+  if (!verified) return failed(verified.error());
+  for (const std::string& fault : verified->faults) fmt::print("{}\n", fault);
+  if (!arguments.quiet) {
+    for (const auto& [where, rows] : verified->order_dependent) {
+      fmt::print("{}: {} row{} by processing order ({})\n", where.first, rows,
+                 rows == 1 ? " differs" : "s differ", where.second);
+    }
+  }
+  if (const std::size_t count = verified->faults.size(); count > 0) {
+    return failed({.message = fmt::format("{}: {} fault{} found", arguments.file, count,
+                                          count == 1 ? "" : "s")});
+  }
+  if (!arguments.quiet) fmt::print("{}: no faults found\n", arguments.file);
+  return kDone;
+}
+
+int run_rebuild(const WholeFileArguments& arguments) {
+  const Interruption interruption;
+  const auto rebuilt = [&] {
+    Progress progress(arguments.quiet);
+    const auto show = [&](std::size_t done, std::size_t total) {
+      progress.show(done, total);
+      if (done == total) progress.say("computing the tables");
+    };
+    return repository::rebuild(arguments.file, {}, show,
+                               [] { return Interruption::signal() != 0; });
+  }();
+  // The transaction was rolled back: the file is unchanged, without a journal beside it.
+  if (!rebuilt && Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
+  if (!rebuilt) return failed(rebuilt.error());
+  for (const std::string& what : rebuilt->unreadable) fmt::print("{}\n", what);
+  if (const std::size_t count = rebuilt->unreadable.size(); count > 0) {
+    return failed({.message = fmt::format("{}: rebuilt without {} unreadable artifact{}",
+                                          arguments.file, count, count == 1 ? "" : "s")});
+  }
+  if (!arguments.quiet) fmt::print("{}: rebuilt\n", arguments.file);
+  return kDone;
+}
+
+int run_compact(const CompactArguments& arguments) {
+  const Interruption interruption;
+  auto repository = repository::Repository::open(
+      arguments.file, {.max_artifact_size = repository::kLargestArtifact});
+  if (!repository) return failed(repository.error());
+  const int code = compact_and_report(**repository, arguments);
+  (*repository)->checkpoint();
+  // Interrupted, but what was compacted so far is committed.
+  if (Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
+  return code;
+}
+
+}  // namespace quarry::app

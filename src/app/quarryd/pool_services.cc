@@ -1,0 +1,239 @@
+#include "pool_services.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "changes_directives.h"
+#include "courier_service.h"
+#include "quarry/backoffice/turn.h"
+#include "quarry/base/log.h"
+#include "quarry/master/directive_table.h"
+#include "quarry/repository/repository_name.h"
+
+namespace quarry::app {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Words = std::vector<std::string>;
+
+// Means all repositories. If number_of() of a name has this value too, they all have a run.
+constexpr std::uint32_t kAllRepositories = 0;
+
+constexpr milliseconds kGraceTime{60'000};
+// How long a sync may take to report its result after its time limit.
+constexpr milliseconds kReportTime{60'000};
+
+std::string name_of_pool_service(const master::PoolConfig& pool) {
+  return fmt::format("pool {}", pool.name);
+}
+std::string name_of_peers_service(const master::PoolConfig& pool) {
+  return fmt::format("peers {}", pool.name);
+}
+
+/// A service of other programs, whose output is logged.
+master::Service job_service(const master::PoolConfig& pool, std::string name) {
+  master::Service service;
+  service.name = std::move(name);
+  service.kind = master::ServiceKind::kJob;
+  service.run_as = pool.run_as;
+  service.process = pool.process;
+  service.process.catch_output = true;
+  return service;
+}
+
+/// The last arguments of a program for all repositories of POOL.
+void add_repositories(Words& words, const master::PoolConfig& pool) {
+  const bool is_one = !pool.repository.empty();
+  if (!is_one) words.emplace_back("--folder");
+  words.push_back(std::filesystem::absolute(is_one ? pool.repository : pool.repositories).string());
+}
+
+Words backoffice_arguments(const master::PoolConfig& pool, const worker::BackgroundOptions& options,
+                           const EventTarget& courier) {
+  const auto lease = std::chrono::ceil<seconds>(options.lease_time);
+  Words words{"quarry", "backoffice", "--automatic", "--lease-time", std::to_string(lease.count())};
+  if (!courier.socket.empty()) words.insert(words.end(), {"--courier", courier.socket});
+  if (options.compacts) words.emplace_back("--compact");
+  add_repositories(words, pool);
+  return words;
+}
+
+/// The command line that syncs with PEER, one of ALL peers. It contains no secrets, because every
+/// user can read it.
+Words peer_arguments(const ConfiguredPeer& peer, const std::vector<ConfiguredPeer>& all,
+                     const EventTarget& courier) {
+  const backoffice::PeerOptions& options = peer.options;
+  Words words{"quarry", "peer", "run"};
+  const auto add = [&words](const char* option, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {option, value});
+  };
+  const auto add_time = [&add](const char* option, milliseconds time) {
+    add(option, std::to_string(time.count()));
+  };
+  add("--name", options.name);
+  add("--url", options.url);
+  add("--remote", options.remote);
+  add("--password-file", options.password_file);
+  add("--ca-file", options.ca_file);
+  add("--direction", std::string(backoffice::name_of(options.direction)));
+  if (options.with_private) words.emplace_back("--private");
+  if (options.with_unversioned) words.emplace_back("--uv");
+  add_time("--interval", options.interval);
+  add_time("--retry-delay", options.retry_delay);
+  add_time("--retry-max-delay", options.retry_max_delay);
+  add_time("--timeout", options.timeout);
+  add_time("--max-time", options.max_time);
+  add("--courier", courier.socket);
+  add("--served-name", peer.name);
+  if (peer.is_served) add("--backoffice", std::to_string(repository::number_of(peer.name)));
+  for (const ConfiguredPeer& other : all) {
+    if (other.file == peer.file && other.number != peer.number && other.options.pushes()) {
+      add("--sibling", std::to_string(other.number));
+    }
+  }
+  words.insert(words.end(), {"--", peer.file.string()});
+  return words;
+}
+
+Words changes_arguments(const char* kind, const master::PoolConfig& pool,
+                        const changes::PoolOptions& options, const EventTarget& courier) {
+  static constexpr auto kWords = changes_directives<QueueDirectiveOptions>();
+  const std::span<const master::Directive<QueueDirectiveOptions>> table(kWords);
+  const auto defaults = master::shown_in(table, QueueDirectiveOptions{});
+  const auto wanted = master::shown_in(table, QueueDirectiveOptions{options});
+  Words words{"quarry-changes", kind};
+  if (!courier.socket.empty()) words.insert(words.end(), {"--courier", courier.socket});
+  if (courier.has_notices) words.emplace_back("--notices");
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    // `changes` itself is implied by starting the program.
+    if (wanted[i].name == "changes" || wanted[i].values == defaults[i].values) continue;
+    for (const std::string& value : wanted[i].values) {
+      words.insert(words.end(), {"--set", fmt::format("{}={}", wanted[i].name, value)});
+    }
+  }
+  add_repositories(words, pool);
+  return words;
+}
+
+}  // namespace
+
+std::optional<master::Service> backoffice_service(const master::PoolConfig& pool,
+                                                  const worker::BackgroundOptions& options,
+                                                  const EventTarget& courier) {
+  if (!options.is_enabled) return std::nullopt;
+  if (!pool.process.chroot.empty()) {
+    base::log(base::LogLevel::kNotice,
+              "[pool {}] the backoffice does not run in a chroot (see \"backoffice\" in "
+              "quarry.conf(5))",
+              pool.name);
+    return std::nullopt;
+  }
+  master::Service service = job_service(pool, fmt::format("backoffice {}", pool.name));
+  service.processes.max_children = options.max_children;
+  // A process that sleeps until its lease begins must not be killed before that.
+  service.longest_run = std::max(options.longest_run, 2 * options.lease_time + kGraceTime);
+  const std::string workers = name_of_pool_service(pool), peers = name_of_peers_service(pool);
+  const auto program_for =
+      [path = program_beside("quarry", QUARRY_PROGRAM_FOLDER), workers, peers, own = service.name,
+       is_folder = pool.repository.empty(), words = backoffice_arguments(pool, options, courier)](
+          const std::string& from, std::uint32_t number) -> std::optional<master::Program> {
+    if (from != workers && from != peers && from != own) return std::nullopt;
+    Words arguments = words;
+    if (is_folder && from != own) {
+      arguments.insert(arguments.end(), {"--number", std::to_string(number)});
+    }
+    return master::Program{path, std::move(arguments)};
+  };
+  service.on_request = master::OnRequest{.verb = control::Verb::kBackoffice,
+                                         .program_for = program_for,
+                                         .from = {workers, peers},
+                                         .max_paused = options.max_sleepers};
+  const auto every = std::chrono::duration_cast<seconds>(options.interval);
+  if (every.count() > 0) {
+    // With a courier, run at the start to record the current state, so that later events can be
+    // found.
+    service.on_request->of_itself.push_back(
+        {.number = kAllRepositories, .every = every, .at_start = !courier.socket.empty()});
+  }
+  return service;
+}
+
+base::Result<worker::BackgroundCheck> look_for_work(repository::Repository& repository,
+                                                    milliseconds lease_time) {
+  const backoffice::TurnOptions options{.lease_time = std::chrono::ceil<seconds>(lease_time)};
+  QUARRY_TRY_ASSIGN(const auto forecast, backoffice::forecast_run(repository, options));
+  return worker::BackgroundCheck{forecast.is_wanted, forecast.until};
+}
+
+std::vector<ConfiguredPeer> peers_of(const master::Config& config, const master::PoolConfig& pool) {
+  std::vector<ConfiguredPeer> peers = peers_in(config).peers;
+  std::erase_if(peers, [&](const ConfiguredPeer& peer) { return peer.pool != pool.name; });
+  return peers;
+}
+
+worker::PeerNumbers peer_numbers(const std::vector<ConfiguredPeer>& peers) {
+  worker::PeerNumbers numbers;
+  for (const ConfiguredPeer& peer : peers) {
+    if (peer.is_served && peer.options.pushes()) numbers[peer.name].push_back(peer.number);
+  }
+  return numbers;
+}
+
+std::optional<master::Service> peers_service(const master::PoolConfig& pool,
+                                             const std::vector<ConfiguredPeer>& peers,
+                                             const EventTarget& courier) {
+  if (peers.empty()) return std::nullopt;
+  master::Service service = job_service(pool, name_of_peers_service(pool));
+  // One process per peer, so that a peer that hangs does not delay the others.
+  service.processes.max_children = peers.size();
+  service.starts_alone = true;
+  std::map<std::uint32_t, Words> words;
+  master::OnRequest kind{.verb = control::Verb::kPeer,
+                         .program_for = {},
+                         .from = {name_of_pool_service(pool), service.name}};
+  for (const ConfiguredPeer& peer : peers) {
+    words[peer.number] = peer_arguments(peer, peers, courier);
+    const auto every = std::chrono::ceil<seconds>(peer.options.interval);
+    kind.of_itself.push_back({.number = peer.number, .every = every, .at_start = true});
+    service.longest_run = std::max(service.longest_run, peer.options.max_time + kReportTime);
+  }
+  kind.program_for =
+      [path = program_beside("quarry", QUARRY_PROGRAM_FOLDER), words = std::move(words)](
+          const std::string&, std::uint32_t number) -> std::optional<master::Program> {
+    const auto at = words.find(number);
+    if (at == words.end()) return std::nullopt;
+    return master::Program{path, at->second};
+  };
+  service.on_request = std::move(kind);
+  return service;
+}
+
+std::vector<master::Service> changes_services(const master::PoolConfig& pool,
+                                              const changes::PoolOptions& options,
+                                              const EventTarget& courier) {
+  std::vector<master::Service> services;
+  if (!options.is_enabled) return services;
+  if (!pool.process.chroot.empty()) {
+    base::log(base::LogLevel::kNotice, "[pool {}] queues of change sets do not run in a chroot",
+              pool.name);
+    return services;
+  }
+  for (const char* kind : {"prequeue", "queueing", "execution"}) {
+    master::Service service = job_service(pool, fmt::format("{} {}", kind, pool.name));
+    service.processes.max_children = 1;
+    // Never two at a time, because each holds the queue's pid file.
+    service.starts_alone = true;
+    service.program = master::Program{program_beside("quarry-changes", QUARRY_SERVER_FOLDER),
+                                      changes_arguments(kind, pool, options, courier)};
+    services.push_back(std::move(service));
+  }
+  return services;
+}
+
+}  // namespace quarry::app

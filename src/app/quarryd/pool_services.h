@@ -1,0 +1,58 @@
+// The services that run other programs for a pool:
+//
+//   `quarry backoffice`   the background work of its repositories, started when a worker reports that
+//                         a run is due, and periodically
+//   `quarry peer run`     a sync with a peer, one process each, started when the peer is due (the
+//                         previous process has set the time), and when a worker reports new content
+//                         that the peer does not have. Not a job of the backoffice, which is one
+//                         process per repository and minute, under a lease: a peer that hangs would
+//                         delay mail and hooks
+//   `quarry-changes KIND` the daemons for its change-set queues, one process per kind, for the queues
+//                         of all repositories. Their command line has the repositories to serve, and
+//                         each directive that differs from its default (changes_directives.h):
+//                         [--courier SOCKET] [--notices] [--set NAME=VALUE]… (FILE | --folder FOLDER)
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "peer_configuration.h"
+#include "quarry/base/result.h"
+#include "quarry/changes/options.h"
+#include "quarry/master/config.h"
+#include "quarry/master/service.h"
+#include "quarry/worker/worker_options.h"
+
+namespace quarry::app {
+
+/// Where these programs send events.
+struct EventTarget {
+  std::string socket;        // the courier's socket; "": none
+  bool has_notices = false;  // whether submitters of change sets are notified by mail
+};
+
+/// Nothing if POOL does not want a backoffice, or cannot have one, which is logged.
+std::optional<master::Service> backoffice_service(const master::PoolConfig& pool,
+                                                  const worker::BackgroundOptions& options,
+                                                  const EventTarget& courier);
+/// Whether a run is due in REPOSITORY, for BackgroundOptions::check.
+base::Result<worker::BackgroundCheck> look_for_work(repository::Repository& repository,
+                                                    std::chrono::milliseconds lease_time);
+
+/// The peers in CONFIG of POOL's repositories.
+std::vector<ConfiguredPeer> peers_of(const master::Config& config, const master::PoolConfig& pool);
+/// The numbers by which the pool's workers identify PEERS.
+worker::PeerNumbers peer_numbers(const std::vector<ConfiguredPeer>& peers);
+/// Nothing if there are no PEERS.
+std::optional<master::Service> peers_service(const master::PoolConfig& pool,
+                                             const std::vector<ConfiguredPeer>& peers,
+                                             const EventTarget& courier);
+
+/// Empty if POOL has no queues, or cannot have any, which is logged.
+std::vector<master::Service> changes_services(const master::PoolConfig& pool,
+                                              const changes::PoolOptions& options,
+                                              const EventTarget& courier);
+
+}  // namespace quarry::app
