@@ -7,10 +7,11 @@ import pytest
 
 from support import changes, repofile
 from support.changes import Queue, somebody, tarball
-from support.daemon import check, section
+from support.daemon import section
 from support.fossil import Checkout
 from support.mailserver import MailServer
 from support.process import free_port, wait_until
+from support.program import quarryd
 
 ADDRESSES = {"writer": "writer@example.org", "second": "second@example.org", "gone": "gone@example.org",
              "mute": "mute@example.org"}
@@ -83,5 +84,6 @@ def test_invalid_destinations_for_submitters_are_refused(tmp_path):
                         ({"type": "mail", "from": "submitter", "to": "d@e.f"}, "no address")):
         more = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path})
         more += section("destination people", words)
-        done = check(more, tmp_path)
+        (tmp_path / "q.conf").write_text(more)
+        done = quarryd("--config", tmp_path / "q.conf", "--test")
         assert done.returncode != 0 and part in done.stdout + done.stderr, done

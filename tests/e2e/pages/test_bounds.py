@@ -108,7 +108,7 @@ def background():
 
 @pytest.mark.parametrize(("path", "status", "text", "reason"), [
     ("/dies", 502, "could not be generated", "its reply ended early"),
-    ("/nonsense", 502, "could not be generated", "fossil-of-ours: the header line"),
+    ("/nonsense", 502, "could not be generated", "fossil-of-ours: invalid header line"),
     ("/fails", 502, "could not be generated", "standard error: the disk is on fire"),
     ("/hangs", 504, "took too long", "it took longer than 1 s"),
 ])

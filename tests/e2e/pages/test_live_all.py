@@ -171,7 +171,7 @@ def test_change_sets_of_another_pool_are_counted(start, fresh, tmp_path, fossil)
 def test_unreadable_change_sets_are_reported(start, fresh, tmp_path):
     two = Two(start, fresh, tmp_path, other={"pm.status_all": "yes", "user": "nobody"}, changes="on")
     process.wait_until(lambda: len(two.pools()) == 2, "both pools")
-    assert "cannot be read" in change_sets_of_www(two)["problem"]
+    assert "cannot read" in change_sets_of_www(two)["problem"]
 
 
 def test_the_last_backoffice_run_is_shown(start_pool):

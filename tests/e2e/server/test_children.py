@@ -339,7 +339,7 @@ def test_directives_that_need_root_are_reported_at_the_start(start, tmp_path, fr
     done = check("user = root", "group = root", "listen.owner = root", "process.priority = -1")
     assert done.returncode == 0, done.stderr
     for number, word in enumerate(["user", "group", "listen.owner", "process.priority below 0"], start=4):
-        assert f"{config}:{number}: {word} is ignored: quarryd is not running as root" in done.stderr
+        assert f"{config}:{number}: {word} is ignored: quarryd does not run as root" in done.stderr
     done = check("chroot = /")
     assert done.returncode == 1
     assert f"{config}:4: chroot needs root" in done.stderr
