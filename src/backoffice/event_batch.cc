@@ -7,8 +7,8 @@
 namespace quarry::backoffice {
 namespace {
 
-// Per request, because the receiver holds requests in memory. A longer message gets a request of
-// its own.
+// Limits on one request, because the receiver holds requests in memory. A message that exceeds them
+// is sent in a request of its own.
 constexpr std::size_t kMaxMessages = 500;
 constexpr std::size_t kMaxBytes = spool::kMaxHandOver / 8;
 

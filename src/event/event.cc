@@ -80,7 +80,8 @@ struct RecordNames {
   std::string_view type;
   const char* part;
 };
-/// In the order of Record's alternatives. The types of artifacts continue with their kind.
+/// In the order of Record's alternatives. The types of artifact events are in kKinds, because they
+/// depend on the kind.
 constexpr auto kNames = std::to_array<RecordNames>({
     {"artifact.", "artifact"},
     {"push", "push"},

@@ -92,7 +92,7 @@ class Verification {
   void report(const ArtifactWalk::Artifact& artifact, std::string_view what);
   void check_integrity();
   bool is_same(const DerivedRows& comparison);
-  /// A row that only one side has.
+  /// A row that exists on only one side.
   struct UnmatchedRow {
     std::string text;
     std::map<std::string, std::string> values;  // for `event`, by column

@@ -86,8 +86,8 @@ class Executor {
     Say say;
   };
   /// Lands TASKS, which are for one branch, in this order and in one transaction if possible.
-  /// Returns an outcome for each; for one that has landed before, that outcome. When one is
-  /// deferred, so are later ones that touch the same files.
+  /// Returns an outcome for each; a task that has landed before gets the same outcome again. When
+  /// one is deferred, so are later ones that touch the same files.
   virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop) = 0;
   /// Rolls back LANDED, oldest first, by one reverse check-in of ROLLBACK. Like land_all(), has no
   /// effect the second time.

@@ -16,8 +16,8 @@
 namespace quarry::changes {
 
 /// Whether the request with SIGNATURE (hexadecimal digits) and DATE is seen for the first time.
-/// MAX_SKEW: how far the date of a request may be off. On an error (of file operations) the request
-/// must be rejected.
+/// MAX_SKEW: maximum difference between the date of a request and the clock. On an error (of file
+/// operations) the request must be rejected.
 base::Result<bool> is_first_request(const Directories& directories,
                                     std::chrono::milliseconds max_skew, std::string_view signature,
                                     base::UnixMillis date, base::UnixMillis now);

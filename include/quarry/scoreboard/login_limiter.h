@@ -10,12 +10,12 @@
 // An IPv6 /64 is one address. Names that do not exist are limited like users, so replies do not
 // show which names exist. Users that have logged in are marked, so that names cannot evict them.
 //
-// While a user is under attack, an address that was told to wait, and did, may spend one token more
-// than an address that is new. So attackers with ever new addresses cannot keep the user out.
+// While a user is under attack, an address that had to wait, and did, may spend one token more than
+// a new address. So attackers that keep changing their address cannot lock the user out.
 //
-// An attempt is counted when it has failed, so that many clients of one user at one address do not
-// delay each other. After some failures it is counted before its password is checked, so that
-// simultaneous guesses do not cost less.
+// An attempt is normally counted after it has failed, so that many clients of one user at one
+// address do not delay each other. After some failures, attempts are counted before their passwords
+// are checked, so that guessing in parallel gains nothing.
 #pragma once
 
 #include <array>

@@ -8,10 +8,10 @@
 //                  additional disk queue until that is empty (src/spool/queue/disk_assistance.h)
 //
 // Delivery is at least once; duplicates occur only after a crash, or if a consumer does not finish
-// during shutdown. With one worker, the messages of a producer are delivered in order, through all
-// changes of mode and across restarts. With several workers, batches are *started* in order but
-// delivered concurrently; a consumer that needs more has to sort them itself. Messages that such a
-// consumer returns during shutdown may be delivered after later ones at the next start.
+// during shutdown. With one worker, the messages of a producer are delivered in order, even across
+// mode changes and restarts. With several workers, batches are *started* in order but delivered
+// concurrently; a consumer that needs more has to sort them itself. Messages that such a consumer
+// returns during shutdown may be delivered after later ones at the next start.
 #pragma once
 
 #include <chrono>

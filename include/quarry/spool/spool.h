@@ -42,7 +42,7 @@ base::Result<void> visit_spool(
     const std::function<bool(std::uint64_t number, const Message& message)>& visitor,
     const Reporter& reporter, base::FileSystem& files = base::FileSystem::real());
 
-/// Deletes all messages that are there now; a process may go on enqueueing. Returns how many.
+/// Deletes all messages that exist now; another process may continue to enqueue. Returns how many.
 /// Errors: kBusy (a process is delivering).
 base::Result<std::uint64_t> purge_spool(const SpoolLocation& location, const Reporter& reporter,
                                         base::FileSystem& files = base::FileSystem::real());

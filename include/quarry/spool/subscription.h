@@ -57,7 +57,7 @@ inline constexpr std::size_t kMaxWindow = 65536;
 
 /// A message as seen by a subscription or a listing.
 struct StreamedMessage {
-  /// Does not change across restarts or in the dead letters. Ascends in the order of appends.
+  /// Does not change across restarts or in the dead letters. Later messages have higher ids.
   std::uint64_t id = 0;
   /// Identifies it in settle(); same as the id, unless the message was replayed from the dead
   /// letters.

@@ -75,7 +75,8 @@ base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
   return base::fail_errno(fmt::format("cannot open the slow log {}", log.path));
 }
 
-/// Returns OPENED; but on a reload an error is only logged, and the server goes on without the log.
+/// Returns OPENED; but on a reload an error is only logged, and the server continues without the
+/// log.
 base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
   if (opened || start == Start::kFirst) return opened;
   base::log(base::LogLevel::kError, "{}; continuing without it", opened.error().message);

@@ -13,8 +13,8 @@
 
 namespace quarry::app {
 
-/// The service, and the socket pair through which connections are passed to it. Shared by the
-/// closures of all services that use one of its ends.
+/// The service, and the socket pair through which connections are passed to it. Each service that
+/// uses one of the two ends holds a reference to it.
 struct PagesService {
   master::Service service;
   std::shared_ptr<base::PassedConnections> connections;

@@ -72,7 +72,7 @@ Result<void> send_to_folder(const std::string& path, const base::Clock& clock,
   if (!folder) return trouble("open");
   const std::string name = new_name(clock.now());
   const std::string hidden = "." + name;
-  // The umask decides, because another user may process the files.
+  // The mode is left to the umask, because another user may process the files.
   const base::Fd file(::openat(folder.get(), hidden.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file) return trouble("create a file in");

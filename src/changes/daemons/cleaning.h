@@ -29,7 +29,8 @@ class Cleaning {
 
   /// Does one turn, after all other work. After an error the pass is abandoned.
   base::Result<void> run(Scan scan);
-  /// When the pass continues; nothing: at the next scan for everything.
+  /// The time at which the current pass continues; nullopt: there is none, and the next full scan
+  /// begins one.
   std::optional<base::UnixMillis> next_time() const { return next_; }
   bool is_idle() const { return !next_; }
 

@@ -10,7 +10,7 @@
 namespace quarry::changes {
 namespace {
 
-// Longer than git's, so that fewer files have such lines of their own, which would count as
+// Longer than git's markers, because a file's own lines that look like markers would count as
 // conflicts.
 constexpr std::size_t kMarkerSize = 11;
 

@@ -126,8 +126,8 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
   return base;
 }
 
-/// Rolls back the last change set first, so that each finds its changes as it left them, apart
-/// from later changes by others.
+/// Rolls back the last change set first, so that each one's changes are as it left them, apart from
+/// later changes by others.
 Attempt<void> Preparation::roll_back(const LandingOrder& order, TreeChange& change,
                                      MergeLabels labels) {
   for (const auto& [id, submitter] : order.rolls_back | std::views::reverse) {

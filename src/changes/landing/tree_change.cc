@@ -76,7 +76,8 @@ Attempt<void> TreeChange::check(const ChangedFile& file) const {
   return {};
 }
 
-/// The name for CONTENT. Unchanged content keeps its name, whatever hash algorithm that is of.
+/// The name for CONTENT. Unchanged content keeps its name, even if that is a hash of another
+/// algorithm.
 HashName TreeChange::name_of(const Content& content, const MaybeFile& ours, const MaybeFile& base) {
   for (const MaybeFile& file : {ours, base}) {
     if (file && file->hash.algorithm() != algorithm_ && file->hash.names(*content)) {

@@ -109,8 +109,8 @@ std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields,
   return std::nullopt;
 }
 
-/// Users whose old password is in FIELDS with a new one. Of several cookies, only fossil knows
-/// which is its own.
+/// Users whose old password is in FIELDS with a new one. If there are several cookies, only fossil
+/// knows which one is its own.
 std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& fields) {
   std::vector<std::string> users;
   const bool is_change =

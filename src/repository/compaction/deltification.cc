@@ -25,7 +25,7 @@ constexpr std::size_t kEndless = 200000;
 // A delta of a smaller artifact does not pay.
 constexpr std::int64_t kSmallestDelta = 50;
 // An artifact with more dependent deltas is left unchanged, because all of them are visited while
-// the lock is held. So one in this many versions stays whole.
+// the lock is held. As a result, one in this many versions stays whole.
 constexpr std::size_t kMaxDependents = 1000;
 // Larger artifacts are not expanded while the lock is held; only their stored bytes are checked.
 constexpr std::size_t kExpandedAtOnce = std::size_t{4} << 20;

@@ -181,7 +181,7 @@ std::uint64_t DiskStore::left_of_found() const {
   return log_.end() > next ? log_.end() - next : 0;
 }
 
-/// Takes messages that were given back, those with tickets before BEFORE.
+/// Takes messages that consumers have returned and whose tickets are below BEFORE.
 Batch DiskStore::take_returned(std::size_t max, std::uint64_t before) {
   Batch batch;
   std::size_t bytes = 0;

@@ -52,7 +52,7 @@ class DiskStore final : public Store {
   base::Result<void> checkpoint();
   /// Calls checkpoint() if there is progress, which the writing process may wait for.
   void publish_progress();
-  /// For a writer: reads how far another process has come.
+  /// For a writer: reads the position that the delivering process has reached.
   void refresh_progress();
   /// Starts a new segment if the last one has messages, so that it can be removed once they are
   /// delivered. Not concurrently with push().

@@ -1,9 +1,9 @@
 // `quarry spool replay`: searches segments that were set aside for messages, and appends them to
 // the queue. If a segment's header is readable, these are the messages after the damage; else all.
 //
-// A queue never does this on its own. After a damaged length the next record has to be searched
-// for, and what is found may be part of a message that itself contains a segment. The user knows
-// whether that is possible.
+// A queue never does this automatically. After a damaged length the next record has to be searched
+// for, and what is found may be part of a message that itself contains a segment. Only the user
+// knows whether messages may contain segments.
 //
 // With a readable header, a record is recognized by its position. Otherwise only the 24 bits of its
 // check identify it, so there must be two in a row, or one at the end of the file.

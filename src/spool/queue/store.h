@@ -32,7 +32,8 @@ struct Batch {
 class Store {
  public:
   virtual ~Store() = default;
-  /// Appends MESSAGES, moving them. Returns how many, from the first on; if not all, sets *error.
+  /// Appends MESSAGES, moving them. Returns the number of messages stored, counted from the first;
+  /// if not all were, sets *error.
   virtual std::size_t push(std::span<Message> messages, base::Error* error) = 0;
   /// The first messages, at most MAX; may be empty.
   virtual Batch take(std::size_t max) = 0;

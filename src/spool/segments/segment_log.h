@@ -43,8 +43,8 @@ class SegmentLog {
   // --- appending
 
   /// Appends MESSAGES. On return they are in the files, and on disk if the files are synced.
-  /// Returns how many were appended, from the first on; if not all, *error is set and the others
-  /// left no trace.
+  /// Returns the number appended, counted from the first; if not all were, sets *error, and the
+  /// others leave no trace.
   std::size_t append(std::span<const Message> messages, base::Error* error);
   /// Puts MESSAGES before all others, in their own segment at FRONT: all of them, or none. Errors:
   /// file system errors.

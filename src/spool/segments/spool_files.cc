@@ -51,7 +51,8 @@ Result<void> remove_if_there(base::FileSystem& system, const std::filesystem::pa
 }  // namespace
 
 bool are_of_same_generation(std::uint64_t sequence, std::uint64_t other) {
-  // A batch may have been put before the first message.
+  // The first number may be a little lower, because a batch may have been put before the first
+  // message.
   const auto generation_of = [](std::uint64_t one) {
     return (one + (std::uint64_t{1} << 39)) >> 40;
   };

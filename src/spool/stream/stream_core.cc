@@ -254,7 +254,7 @@ Result<void> StreamCore::unsubscribe(const std::string& name) {
 }
 
 std::vector<SubscriptionStatistics> StreamCore::statistics() const {
-  // A subscription may be busy; the others go on meanwhile.
+  // A subscription may be busy; the others continue meanwhile.
   Lock lock(mutex_);
   const auto subscriptions = subscriptions_;
   lock.unlock();

@@ -113,7 +113,7 @@ std::optional<Connection> Acceptor::last_new(bool was_busy) {
 std::optional<Connection> Acceptor::take(int fd) {
   if (fd == listener_) return accept_one();
   if (fd == master_) {
-    // The master sends nothing to workers: readable means that it has exited.
+    // The master never sends data to workers, so a readable channel means that it has exited.
     has_ended_ = true;
     return std::nullopt;
   }

@@ -38,7 +38,7 @@ using spool::Message;
 
 // Milliseconds between checks for new messages with --follow, if notifications do not work.
 constexpr int kFollowInterval = 500;
-// Milliseconds between checks how much was read: frequent at first.
+// Milliseconds between checks of how much was read: frequent at first.
 constexpr int kFirstPollDelay = 1;
 constexpr int kMaxPollDelay = 64;
 // Milliseconds after which the wall clock is read again, because it may be changed.

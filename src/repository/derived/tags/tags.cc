@@ -1,4 +1,4 @@
-// Tags that T cards set on an artifact (`tagxref` with srcid != 0); the latest card counts.
+// Tags that T cards set on an artifact (`tagxref` with srcid != 0); the latest card wins.
 //
 // Inheritance (srcid == 0): descendants along primary parents inherit from the check-in with the
 // card (origid), as long as each check-in between them has a propagating entry (tagtype 2).
@@ -21,7 +21,8 @@ void Tags::apply_tags(Rid rid, const Structural& artifact, double day) {
   for (const TagCard& card : artifact.tags) {
     const Rid target = card.target.empty() ? rid : work_.names.need(card.target);
     if (target == 0) continue;
-    // On a change of that ticket it is applied in the order of the changes.
+    // Such a tag on a ticket change takes effect in the order of the changes, so the whole ticket
+    // is recomputed.
     if (card.name.starts_with("tkt-")) {
       work_.pending.stale_tickets.emplace(card.name.substr(4));
     }

@@ -31,8 +31,8 @@ struct Link {
   std::optional<double> child;  // the child's time as the parent last read it
 };
 
-/// The final time of the check-in at the head of CHAIN (each is the chosen child of the one
-/// before).
+/// The final time of the check-in at the head of CHAIN (each is the chosen child of the previous
+/// one).
 double adjusted_time(std::vector<Link> chain) {
   for (int round = 0; round < kRounds; ++round) {
     bool changed = false;
