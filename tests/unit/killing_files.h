@@ -1,5 +1,6 @@
 // The machine's files, for a process that is killed (SIGKILL) before one of its operations on them.
-// Nothing is synced: what a killed process has written stays, synced or not, and syncing takes long.
+// Nothing is synced, because syncing is slow, and what a killed process has written stays in any
+// case.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -98,8 +99,8 @@ class KillingFiles final : public quarry::base::FileSystem {
   Fuse& fuse_;
 };
 
-/// Lets LIVE go on in a process of its own, which ends by itself with 0 or is killed, and tells of
-/// its life by records of two bytes into PIPE: what, and a number. HEAR gets them, in their order.
+/// Runs LIVE in a child process, which exits with 0 or is killed. It reports its progress through
+/// PIPE in records of two bytes, a letter and a number, which are passed to HEAR in order.
 inline void hear_of_life(const std::function<void(int pipe)>& live,
                          const std::function<void(char what, std::uint8_t number)>& hear) {
   std::array<int, 2> pipe{};

@@ -169,8 +169,8 @@ bool is_about_names(Kind kind) {
   return kind == Kind::kLink || kind == Kind::kRename || kind == Kind::kRemove;
 }
 
-/// Whether SYNC, of a folder's names, makes ONE durable, which is about names. A rename from folder
-/// to folder is one step of the journal, and goes with the folder that it leads to.
+/// Whether SYNC, which syncs a folder's names, makes ONE, which changes names, durable. A rename
+/// between folders is one step of the journal, and belongs to the folder of the new name.
 bool covers(const FileOperation& sync, const FileOperation& one) {
   const std::string& name = one.kind == Kind::kRename ? one.to : one.name;
   return std::filesystem::path(name).parent_path() == sync.name;
@@ -222,7 +222,7 @@ MemoryFileSystem::Image MemoryFileSystem::after_a_stop(
     std::string& content = contents[one.file];
     switch (one.kind) {
       case Kind::kWrite:
-        // What was lost before it is a hole.
+        // Lost writes before it leave a hole.
         if (content.size() < one.offset) content.resize(one.offset);
         content.replace(one.offset, one.bytes.size(), one.bytes);
         break;

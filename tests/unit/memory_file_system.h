@@ -23,8 +23,8 @@ struct FileOperation {
   std::string to = {};    // of a rename
 };
 
-/// One folder of files, whose paths' folders are not looked at, or a tree of them. Not for several
-/// threads at a time.
+/// Either a single folder, for which the folders in paths are ignored, or a tree of folders. Not
+/// thread-safe.
 class MemoryFileSystem final : public quarry::base::FileSystem {
  public:
   using Image = std::map<std::string, std::string>;  // contents by name; in a tree, by path
@@ -51,15 +51,15 @@ class MemoryFileSystem final : public quarry::base::FileSystem {
   /// Within `before`: whether the operation only removes a name.
   bool is_removing() const { return is_removing_; }
 
-  /// What changed the disk so far.
+  /// The operations that have changed the disk so far.
   const std::vector<FileOperation>& operations() const { return operations_; }
   /// The files as they are now.
   Image image() const;
-  /// What a machine finds that stopped after the first COUNT of OPERATIONS on START. Those that no
-  /// sync has made durable until then are kept where KEEPS(i) says so for the i-th of them.
+  /// The files after a restart of a machine that crashed after the first COUNT of OPERATIONS on
+  /// START. Of the operations that no sync had made durable, the i-th is kept if KEEPS(i) is true.
   static Image after_a_stop(const Image& start, const std::vector<FileOperation>& operations,
                             std::size_t count, const std::function<bool(std::size_t)>& keeps);
-  /// How many of the first COUNT of OPERATIONS no sync has made durable.
+  /// The number of operations, among the first COUNT of OPERATIONS, that no sync has made durable.
   static std::size_t unsynced(const std::vector<FileOperation>& operations, std::size_t count);
 
  private:

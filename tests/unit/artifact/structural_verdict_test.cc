@@ -145,8 +145,8 @@ std::string ticket_change_of(int fields) {
 }
 
 TEST_CASE("ten megabytes of cards are parsed in linear time") {
-  // Ten times the cards: 100 times the time would be the square of it. With more of them it is the
-  // time in which the kernel gives out memory that is measured.
+  // With ten times the cards, quadratic time would be 100 times as long. With even more cards, the
+  // test would mainly measure how fast the kernel allocates memory.
   constexpr int kFew = 25'000;
   constexpr int kMany = 250'000;
   CHECK(time_to_parse(check_in_of(kMany), true) < 40 * time_to_parse(check_in_of(kFew), true));

@@ -20,10 +20,10 @@ namespace {
 
 const std::filesystem::path kBase = "/q.changes";
 
-/// A repository that records when something came into it; it is durable by itself.
+/// A repository that records when each change set landed; what it contains is always durable.
 struct Repository {
   std::map<std::uint64_t, std::size_t> landed;       // by number of file operations
-  std::map<std::uint64_t, std::size_t> rolled_back;  // when the rollback landed that took it back
+  std::map<std::uint64_t, std::size_t> rolled_back;  // when its rollback landed
   std::vector<std::uint64_t> order;
 
   /// Its state after COUNT operations.
@@ -196,8 +196,8 @@ void stop_everywhere(const Life& life, const Judge& judge) {
   }
 }
 
-/// Stops the machine of LIFE everywhere: then each job has landed once, in order, but those in
-/// FAILING, and those for which MAY_FAIL is true, have failed.
+/// Crashes the machine of LIFE after each operation. Afterwards each job must have landed once, in
+/// order, except that those in FAILING must, and those with MAY_FAIL may, have failed.
 template <typename MayFail>
 void check_landings(const Life& life, const std::set<std::uint64_t>& failing,
                     const MayFail& may_fail) {
@@ -246,7 +246,8 @@ TEST_CASE(
 
 namespace {
 
-/// Submits jobs that land together, of which FAILING fails, and stops their machine everywhere.
+/// Submits jobs that land together, of which FAILING fails, and crashes their machine after each
+/// operation.
 void stop_batch_everywhere(const std::vector<std::vector<std::string>>& files_of_each,
                            std::uint64_t failing, bool takes_lines) {
   Machine machine;
@@ -318,7 +319,7 @@ TEST_CASE("after a stop at any time a rollback rolls back everything or nothing"
       REQUIRE(after.repository.rolled_back.empty());
       return;
     }
-    if (stages.front() == Stage::kFail) return;  // it came before its target had landed
+    if (stages.front() == Stage::kFail) return;  // it arrived before its target had landed
     REQUIRE(stages.front() == Stage::kDone);
     for (const std::uint64_t number : {1U, 2U}) {
       REQUIRE(after.world.stage_of(number) == Stage::kDone);

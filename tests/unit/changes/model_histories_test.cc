@@ -305,7 +305,7 @@ class World {
       CHECK(model_.why_not(job->name.id, {}).empty() == may_go);
     }
     for (const ChangeSetId& id : ready) REQUIRE(is_active(jobs_.at(id)));
-    // While any job may go on, one does.
+    // As long as any job can proceed, one does.
     REQUIRE((active.empty() || !ready.empty() || !running_.empty()));
   }
 

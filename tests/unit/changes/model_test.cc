@@ -253,7 +253,7 @@ TEST_CASE("jobs that wait only for each other are in line, unless another job is
   for (const std::uint64_t number : {1U, 2U, 3U}) model.put(job_of(number, {"a"}));
   model.put(job_of(4, {"b", "c"}));
   model.put(job_of(5, {"c"}, {4}));  // needs the other to have landed
-  model.put(job_of(6, {"c"}));       // waits behind that one
+  model.put(job_of(6, {"c"}));       // waits after that one
   model.put(job_of(7, {"d"}));
   CHECK(line() == Numbers{1, 2, 3, 4, 7});
   CHECK(numbers_of(model.in_line(kModelTime, 2)) == Numbers{1, 2});

@@ -36,7 +36,7 @@ Past past_of(const std::vector<Drawn>& all) {
   return past;
 }
 
-/// Deletes all jobs that may be, LIMIT at once, and returns the order.
+/// Deletes all jobs that may be deleted, LIMIT at a time, and returns them in order.
 std::vector<std::set<std::uint64_t>> all_gone(Past& past, std::size_t limit = 1'000) {
   std::vector<std::set<std::uint64_t>> rounds;
   for (auto locations = past.next(limit); !locations.empty(); locations = past.next(limit)) {
@@ -53,7 +53,7 @@ bool has_landed(const Drawn& one) {
   return one.known.stage == Stage::kDone && !one.known.is_rolled_back;
 }
 
-/// Whether F landed on J, as far as a rollback of J is concerned.
+/// Whether a rollback of J would have to include F, because F landed on it.
 bool follows(const Drawn& f, const Drawn& j) {
   if (!has_landed(f) || !has_landed(j)) return false;
   const auto names = [&](const std::vector<ChangeSetId>& ids) {

@@ -61,7 +61,7 @@ void say(const Fd& fd, std::string_view text) {
           static_cast<ssize_t>(text.size()));
 }
 
-/// What has come so far.
+/// The bytes received so far.
 std::string heard(const Fd& fd) {
   std::string text;
   std::array<char, 4096> bytes;

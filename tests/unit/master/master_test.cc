@@ -36,7 +36,7 @@ TEST_CASE("children are started, replaced when they die, and ended on SIGTERM") 
   CHECK(third.what == 'a');
   CHECK(third.pid != second.pid);
   CHECK(world.ends_on(SIGTERM));
-  CHECK(world.next().what == 0);  // nobody holds the pipe any more
+  CHECK(world.next().what == 0);  // no process has the pipe open any longer
   CHECK_FALSE(std::filesystem::exists(world.pid_file()));
 }
 

@@ -74,7 +74,7 @@ long ticks_of(pid_t pid) {
   return user + system;
 }
 
-/// Something that one child waits for and another gives.
+/// A condition that one child waits for and another signals.
 class Signal {
  public:
   Signal() {
@@ -117,7 +117,7 @@ TEST_CASE("while a child is about to call accept(), no other is started and the 
   const Fd connection = connect(world);
   CHECK(world.next().what == 's');
   const long before = ticks_of(world.master());
-  // The socket is put back every second, in case that a child never comes to accept().
+  // The master watches the socket again every second, in case a child never calls accept().
   CHECK(world.is_silent(700));
   CHECK(ticks_of(world.master()) - before <= 2);
 }

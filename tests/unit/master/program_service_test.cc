@@ -80,7 +80,7 @@ class SmallMaster {
       return log.str().find(text) != std::string::npos;
     });
   }
-  /// The next word that is said.
+  /// The next word that a process reports.
   ServiceWord next() {
     while (text_.find('\n') == std::string::npos) {
       pollfd wait{words_.get(), POLLIN, 0};
@@ -97,12 +97,12 @@ class SmallMaster {
     fields >> word.what >> word.number >> word.pid;
     return word;
   }
-  /// Whether nothing is said for a while.
+  /// Whether no process reports anything for a while.
   bool is_silent() const {
     pollfd wait{words_.get(), POLLIN, 0};
     return text_.empty() && ::poll(&wait, 1, kWhile) == 0;
   }
-  /// The next COUNT words, in the order in which they came.
+  /// The next COUNT words, in the order of their arrival.
   std::vector<ServiceWord> next(int count) {
     std::vector<ServiceWord> words;
     for (int i = 0; i < count; ++i) words.push_back(next());
@@ -233,7 +233,7 @@ TEST_CASE_FIXTURE(ReadyMaster, "a job runs once for the requested number") {
 }
 
 TEST_CASE_FIXTURE(ReadyMaster, "a worker's request is handled although it has ended") {
-  // The master finds both deaths, and what was asked for, at once.
+  // The master notices both deaths and the request in the same iteration.
   signal(SIGSTOP);
   REQUIRE(::kill(pids.at('r'), SIGKILL) == 0);
   wait_until(pids.at('r'), 'Z');
@@ -348,7 +348,7 @@ TEST_CASE_FIXTURE(ReadyMaster, "jobs that fail immediately are started with a de
     ask_for({13});
     CHECK(letters(next(2)) == "jJ");
   }
-  // Four are forgiven; the others waited 50, 100 and 200 ms.
+  // The first four failures cause no delay; the next starts are delayed by 50, 100 and 200 ms.
   CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(350));
 }
 
@@ -394,7 +394,7 @@ TEST_CASE_FIXTURE(ReadyMaster,
                   "a job that the master did not request itself cannot reschedule itself") {
   ask_for({70});
   CHECK(letters(next(2)) == "jJ");
-  // By when another one's has had itself run again, twice.
+  // Meanwhile, a job that its master requested itself has rescheduled itself twice.
   CHECK(SmallMaster(true).next(2 + 2 * 4).size() == 10);
   CHECK(is_silent());
 }

@@ -160,7 +160,7 @@ TEST_CASE("the latest refusals of all children are listed, newest first") {
     Refusal refusal{.status = static_cast<std::uint32_t>(400 + i)};
     refusal.text.assign("no");
     (i % 2 == 0 ? first : second).refused(refusal);
-    // So that none has the time of another.
+    // So that no two have the same time.
     for (const auto before = monotonic_micros(); monotonic_micros() == before;) continue;
   }
   const auto recent = board.refusals();

@@ -63,7 +63,7 @@ TEST_CASE("a dynamic pool with too few idle children starts twice as many each s
     children += decision.start;
     CHECK((decision.advice == Advice::kBusy) == (second >= 3));
   }
-  // 16 is the rate; the last needs no more than are missing.
+  // At most 16 are started at a time; the last start only fills up to the minimum.
   CHECK(started == std::vector<std::size_t>{1, 2, 4, 8, 16, 9});
   CHECK(policy->every_second(Pool(1, 40)).start == 0);
   CHECK_MESSAGE(policy->every_second(Pool(1, 38)).start == 1, "a quiet second ends the doubling");

@@ -25,7 +25,7 @@ bool is_closed_on_exec(int fd) {
   return (::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0;
 }
 
-/// What the program that is executed gets of HANDOVER, which keeps no descriptor.
+/// What the executed program receives of HANDOVER, whose descriptors are released.
 Handover handed_over(Handover& handover) {
   auto written = write_handover(handover);
   REQUIRE(written);
@@ -45,7 +45,7 @@ Handover handed_over(Handover& handover) {
   return std::move(**taken);
 }
 
-/// What a program takes over that finds TEXT.
+/// The handover that a program reads if the memfd contains TEXT.
 auto taken_from(std::string_view text) {
   Fd fd(::memfd_create("test", 0));
   REQUIRE(::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));

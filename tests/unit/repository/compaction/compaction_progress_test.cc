@@ -1,4 +1,4 @@
-// Which artifacts a pass looks at, and where it goes on.
+// Which artifacts a pass examines, and where the next pass continues.
 
 #include "compaction/compaction_progress.h"
 

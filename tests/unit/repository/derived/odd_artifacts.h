@@ -31,7 +31,8 @@ inline std::string control(int day, const std::string& target, const std::string
 
 inline const std::string kId(40, '3');
 
-/// Calls CHECK with a repository for each of ORDERS, in which its artifacts were stored.
+/// For each of ORDERS, stores the artifacts in that order in a new repository, and calls CHECK with
+/// it.
 template <typename Check>
 void in_orders(const std::vector<std::vector<std::string>>& orders, Check&& check) {
   for (std::size_t order = 0; order < orders.size(); ++order) {

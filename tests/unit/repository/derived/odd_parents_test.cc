@@ -191,7 +191,7 @@ TEST_CASE("an upper-case hash finds the artifact with the lower-case one") {
   std::string artifact, sql, expected;
   SUBCASE("P") {
     artifact = with("C c\nD 2021-01-02T00:00:00\nF a {a}\nP {it}\nU ann\n");
-    // What is written in another way counts as another version of the file.
+    // A hash in another spelling counts as another version of the file.
     sql = "SELECT count(*) FROM mlink WHERE pmid<>0", expected = "2";
   }
   SUBCASE("P of a document that is not its first version") {

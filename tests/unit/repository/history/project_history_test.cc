@@ -21,7 +21,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// One text of them, which a failed check shows.
+/// All of them as one text, which a failed check shows.
 template <typename Container>
 std::string text_of(const Container& lines) {
   return fmt::format("{}", fmt::join(lines, "\n"));
@@ -127,7 +127,8 @@ TEST_CASE("open and closed branches and their tips are the same as fossil's") {
     World world;
     receive_history(world, seed);
     const std::vector<Branch> branches = branches_of(world);
-    // Fossil goes by the newest check-in, which is no leaf where a child is dated before it.
+    // Fossil uses the newest check-in, which is not a leaf if one of its children is dated before
+    // it.
     const std::string odd = world.sql(
         "SELECT '|'||coalesce(group_concat(name,'|'),'')||'|' FROM (SELECT value AS name, rid,"
         " max(event.mtime) FROM tagxref JOIN event ON objid=rid WHERE tagxref.tagid=8 AND tagtype>0"

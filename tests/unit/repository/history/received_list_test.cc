@@ -83,7 +83,7 @@ TEST_CASE("a late hook gets the last day, counted from the last request") {
     numbers.push_back(world.last());
     world.clock.advance(10 * kHour);
   }
-  // The last came at hour 50: the third, at hour 20, is too old, the fourth not.
+  // The last one arrived at hour 50: the third, from hour 20, is too old; the fourth is not.
   CHECK(world.first_to_report(numbers[0]) == numbers[2]);
   CHECK(world.lines(world.first_to_report(numbers[0]), world.last()).find(hash_of("content 3")) ==
         0);

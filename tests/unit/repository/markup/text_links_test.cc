@@ -81,8 +81,7 @@ void compare(std::span<const char* const> pieces, Markup markup, const std::stri
   }
 }
 
-// No row of a table with a backtick that nothing in its cell closes: fossil reads on beyond the
-// row.
+// Not for table rows with an unclosed backtick in a cell: fossil continues to read after the row.
 constexpr auto kMarkdown =
     std::to_array<const char*>({"[x](@)",
                                 "[x](/info/@)",

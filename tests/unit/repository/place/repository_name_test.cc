@@ -8,7 +8,8 @@ using namespace quarry::repository;
 
 namespace {
 
-/// What PATH may mean, in the order of trying: "name>rest", "!" where an endpoint follows.
+/// The possible meanings of PATH, in the order in which they are tried: "name>rest", "!" where an
+/// endpoint follows.
 std::string meanings(std::string_view path) {
   std::string all;
   for (const NameCandidate& candidate : quarry::repository::names_in(path)) {

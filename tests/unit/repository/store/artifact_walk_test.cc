@@ -24,7 +24,7 @@ using namespace quarry::repository::test;
 
 namespace {
 
-/// A history in which everything is a delta on something that came any time before.
+/// A history in which every artifact is a delta on any earlier one.
 void fill(World& world) {
   const std::vector<std::string> artifacts = History(1, History::Kind::kPlain).make(80);
   world.receive([&](Receipt& receipt) {
@@ -62,7 +62,7 @@ std::string faults(const World& world, const WalkBounds& bounds) {
   return fmt::format("{}", fmt::join(verified->faults, "\n"));
 }
 
-/// While it lives, there is room for the stack of one more thread and for no second.
+/// During its lifetime, there is memory for the stack of one more thread, but not for a second.
 class RoomForOneThread {
  public:
   RoomForOneThread() {

@@ -1,5 +1,5 @@
-// Checks that connections keep the two rules of wal_lock_rules.h, from the lock bytes that they
-// hold. Also a VFS that reports the results of the wrapped one.
+// Checks, by the lock bytes that connections hold, that they keep the two rules of
+// wal_lock_rules.h. Also a VFS that wraps another one and reports its results.
 #pragma once
 
 #include <sqlite3.h>

@@ -1,4 +1,4 @@
-// Several processes with guarded connections, and one at a time of another program without, that
+// Several processes with guarded connections, and one process of another program without a guard,
 // commit, read, checkpoint and are killed: no acknowledged commit is lost, and the file is intact.
 //
 //   QUARRY_TEST_SECONDS   how long (2)
@@ -38,8 +38,8 @@ struct StressPlace {
   Fd acknowledged;  // appended to: the numbers of rows whose commit has returned
 };
 
-/// Widens the moment in which commits are lost to the width of many of them: a checkpoint that has
-/// read the log's header waits before it looks how far others have copied.
+/// Makes the window in which commits can be lost longer than many commits: a checkpoint that has
+/// read the log's header pauses before it checks how far others have copied.
 class SlowCheckpoints {
  public:
   static constexpr const char* kVfs = "slow-checkpoints";
@@ -47,7 +47,7 @@ class SlowCheckpoints {
   SlowCheckpoints() {
     watched_.on_header_read = [](sqlite3_file*) { pause(); };
   }
-  /// FILE is guarded: its methods are its own.
+  /// A guarded file has its own table of methods, so that it can be changed.
   static void slow_down(sqlite3* handle) {
     sqlite3_file* file = nullptr;
     sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
@@ -66,7 +66,7 @@ class SlowCheckpoints {
   test::WatchedVfs watched_{kVfs};
 };
 
-/// One process's work, until it is killed. Ends by itself only where something is wrong.
+/// The work of one process until it is killed. It only ends earlier after an error.
 class Child {
  public:
   Child(const StressPlace& place, std::uint64_t number)
@@ -82,7 +82,7 @@ class Child {
   }
 
  private:
-  /// For one connection's life.
+  /// During the lifetime of one connection.
   void work_guarded() {
     Database database(place_.file, Database::Mode::kReadWrite, kBusyTimeout);
     SlowCheckpoints::slow_down(database.handle());
@@ -112,7 +112,8 @@ class Child {
     }
   }
 
-  /// As a program does that knows nothing of us: SQLite checkpoints by itself, and at each close.
+  /// Like a program that does not know about the guard: SQLite runs checkpoints automatically, and
+  /// at each close.
   void work_bare() {
     sqlite3* handle = nullptr;
     constexpr int kFlags = SQLITE_OPEN_READWRITE;
@@ -168,7 +169,7 @@ class Child {
   std::minstd_rand random_;
 };
 
-/// The processes. The one of another program is the first.
+/// The processes. The first one belongs to the other program.
 class Processes {
  public:
   explicit Processes(const StressPlace& place) : place_(place) {
@@ -218,7 +219,7 @@ TEST_CASE("commits that killed processes and another program had acknowledged ar
   const auto list = folder / "acknowledged";
   StressPlace place{folder / "stress.db",
                     Fd(::open(list.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600))};
-  // Open all the time, as some worker of a server is: a close of the others is not the last.
+  // Stays open, as in a worker of a server, so that no other close is the last one.
   Database watcher(place.file, Database::Mode::kCreate, kBusyTimeout);
   watcher.execute("PRAGMA journal_mode=WAL; CREATE TABLE t(x INTEGER PRIMARY KEY, y)");
 

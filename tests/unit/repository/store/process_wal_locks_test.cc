@@ -18,8 +18,8 @@ namespace {
 
 constexpr ProcessWalLocks::File kFile{1, 2};
 
-/// A process: what SQLite keeps of its connections' locks among themselves, and the guard between
-/// that and the kernel, to which all of them are one.
+/// A process: SQLite's record of the locks between its own connections, and the guard between
+/// SQLite and the kernel, which does not distinguish the connections.
 struct Process {
   struct Held {
     std::size_t connection;
@@ -44,7 +44,7 @@ class ProcessesVfs : public sqlite3_vfs {
       return SQLITE_OK;
     };
   }
-  /// What is opened from now on is a connection of it.
+  /// Connections opened from now on belong to this process.
   void begin_process(bool guarded) {
     unwatched_.add(false);
     kernel_.add();
@@ -160,7 +160,7 @@ TEST_CASE("processes of several threads keep the log's rules in random interleav
 
 namespace {
 
-/// A kernel to which all that is asked for is free, since the process has it.
+/// A kernel that grants every request, since the process holds the locks.
 struct Willing {
   int lock(LockBytes) const { return 0; }
   void unlock(LockBytes) const {}
@@ -174,9 +174,9 @@ TEST_CASE("a thread does not reset the log while another one of its process runs
   REQUIRE(locks.take(kFile, 2, kWriteByte, kBusy, Willing()) == 0);
   REQUIRE(locks.take(kFile, 1, kCheckpointByte, kBusy, Willing()) == 0);
   CHECK(locks.take(kFile, 2, kResetBytes, kBusy, Willing()) == kBusy);
-  // And that one copies nothing, since the write lock is not its own.
+  // And the checkpoint copies nothing, since its thread does not hold the write lock.
   CHECK(locks.take(kFile, 1, kFirstReaderByte, kBusy, Willing()) == kBusy);
-  // Another file has nothing to do with it.
+  // Locks on another file are independent.
   constexpr ProcessWalLocks::File kOther{1, 3};
   REQUIRE(locks.take(kOther, 2, kWriteByte, kBusy, Willing()) == 0);
   CHECK(locks.take(kOther, 2, kResetBytes, kBusy, Willing()) == 0);

@@ -46,7 +46,7 @@ class Bare {
     sqlite3_finalize(statement);
     return text;
   }
-  /// The answer, and how many frames were in the log, and in the file.
+  /// The result, and the numbers of frames in the log and of those copied to the file.
   struct Checkpointed {
     int code = 0;
     int in_log = 0;
@@ -67,7 +67,8 @@ class Bare {
   sqlite3* handle_ = nullptr;
 };
 
-/// Whether SQLite itself keeps a reset away from a checkpoint that has read the header.
+/// Whether this version of SQLite itself prevents a reset during a checkpoint that has read the
+/// header.
 bool is_mended() {
   const int version = sqlite3_libversion_number();
   return version >= 3051003 || (version >= 3050007 && version < 3051000) ||
@@ -80,9 +81,9 @@ struct Race {
   bool is_sound = false;
 };
 
-/// One connection commits while the checkpoint of another has read the log's header and not looked
-/// yet how far it was copied; the log was copied whole before, so that the commit resets it.
-/// IS_BUSY: another connection holds the write lock until then.
+/// One connection commits while a checkpoint of another one has read the log's header but has not
+/// checked yet how far the log was copied. The log was completely copied before, so the commit
+/// resets it. IS_BUSY: another connection holds the write lock until then.
 Race race(WatchedVfs& watched, const char* checkpointing, const char* committing, int mode,
           bool is_busy = false) {
   const TemporaryFolder folder;

@@ -1,5 +1,5 @@
-// The rules of wal_lock_rules.h over random interleavings of what SQLite asks for, lock by lock,
-// against a table of locks in memory: guarded connections beside those of other programs.
+// Tests the rules of wal_lock_rules.h with random interleavings of SQLite's lock requests on a
+// table of locks in memory, for guarded connections and those of other programs.
 //
 //   QUARRY_TEST_LOCK_CALLS   how many requests (2,000,000)
 //   QUARRY_TEST_SEED         1
@@ -18,7 +18,7 @@ using namespace quarry::repository::test;
 
 namespace {
 
-/// A VFS whose files are nothing but numbers in a LockTable.
+/// A VFS whose files are only numbers in a LockTable.
 class TableVfs : public sqlite3_vfs {
  public:
   explicit TableVfs(LockTable& table) : sqlite3_vfs(), table_(table) {
@@ -57,7 +57,7 @@ class TableVfs : public sqlite3_vfs {
   std::size_t opened_ = 0;
 };
 
-/// How connection WHO takes and gives back bytes of TABLE, as WalLocks asks.
+/// Locks and unlocks bytes of TABLE for the connection WHO, in the form that WalLocks requires.
 struct Below {
   LockTable& table;
   std::size_t who;
@@ -79,7 +79,7 @@ struct GuardedAndOther {
   WalLocks locks;
 };
 
-/// GUARDED connections and OTHERS, which go on in random order for CALLS steps.
+/// GUARDED connections and OTHERS; run() makes CALLS steps in random order.
 class Crowd {
  public:
   Crowd(int guarded, int others, std::uint64_t seed)
@@ -98,7 +98,7 @@ class Crowd {
     }
   }
   const LockMonitor& monitor() const { return monitor_; }
-  /// The bytes that a connection still has although it has ended all that it began; 0: none.
+  /// The bytes that a connection still holds after it has finished all its operations; 0: none.
   unsigned left_over() {
     for (std::size_t i = 0; i < connections_.size(); ++i) {
       while (!connections_[i].is_between()) connections_[i].step();
@@ -126,7 +126,7 @@ TEST_CASE(
     Crowd crowd(guarded, 1, from_environment("QUARRY_TEST_SEED", 1));
     crowd.run(calls / 3);
     CHECK(crowd.monitor().breach() == "");
-    // No connection is harmed: the only one without guard has no other such to fear.
+    // No connection is harmed: only unguarded ones harm each other, and there is only one.
     CHECK(crowd.monitor().harm() == 0);
     CHECK(crowd.monitor().copies() > calls / 3000);
     CHECK(crowd.monitor().resets() > calls / 3000);
@@ -160,10 +160,10 @@ TEST_CASE("a connection keeps the rules even with requests in random order") {
     const LockBytes bytes = any();
     const Below below{table, who};
     if (random() % 3 != 0) {
-      // SQLite never asks for what it has.
+      // SQLite never requests a lock that it already holds.
       if ((locks[who].held() & bytes.mask()) == 0) locks[who].take(bytes, SQLITE_BUSY, below);
     } else {
-      // SQLite gives back what it took together together.
+      // SQLite releases locks together if it has taken them together.
       table.unlock(who, {0, kLockByteCount});
       locks[who].released({0, kLockByteCount}, below);
     }

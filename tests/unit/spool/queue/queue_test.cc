@@ -249,7 +249,7 @@ TEST_CASE_FIXTURE(MemoryWorld,
   CHECK(times[1] - times[0] >= 30ms);
   REQUIRE(queue.put(2, 2) == 1);
   REQUIRE(consumer.wait_until_begun(3));
-  // A message that waits for an hour is tried once more when the queue ends.
+  // A message that is delayed for an hour is tried once more when the queue ends.
   CHECK(queue.queue->shutdown().lost == 0);
   CHECK(consumer.got() == numbers(1, 2));
 }

@@ -1,5 +1,5 @@
-// A process that is killed (SIGKILL) before each single file operation of a stream. It writes to a
-// pipe what was acknowledged.
+// A process that is killed (SIGKILL) before each single file operation of a stream. It reports each
+// acknowledged message through a pipe.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>

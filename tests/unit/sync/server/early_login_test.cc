@@ -15,7 +15,7 @@ namespace {
 const std::string kFailedLogin = "error login\\sfailed\n";
 const std::string kTooLarge = "the request is larger than 1000 bytes: log in first\n";
 
-/// A pull with so many bytes after it that it is too large without a login.
+/// A pull followed by enough bytes to exceed the limit for a request without a login.
 std::string large(std::size_t size = 100'000) {
   std::string body = kPullCard;
   while (body.size() + 2 < size) {

@@ -1,5 +1,4 @@
-// Tags for which fossil's rebuild decides by its order of processing, on which nothing depends
-// here.
+// Tags whose effect depends on the order of processing in fossil's rebuild, but not here.
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -20,7 +19,7 @@ std::string tagged_check_in(const std::string& comment, const std::string& paren
                             parent.empty() ? "" : "P " + hash(parent) + "\n", tags));
 }
 
-/// A control artifact of that DAY with CARDS, in their order, in each of which % is the target.
+/// A control artifact of DAY with CARDS in this order; a % in them is replaced by TARGET.
 std::string tag_control(int day, const std::string& target, std::vector<std::string> cards) {
   std::string text = fmt::format("D 2021-02-{:02d}T00:00:00\n", day);
   for (std::string& card : cards)
