@@ -16,8 +16,8 @@ from pathlib import Path
 from support import places, repofile
 from support.fossil import Fossil
 
-# How a column's row ids become names that are the same in every copy of the repository. The number
-# itself stays where it points nowhere: mlink.pid 0 and -1, mlink.fid and pmid 0, tagxref.srcid 0.
+# How a column's row ids become names that are the same in every copy of the repository. A number that refers to nothing
+# stays as it is: mlink.pid 0 and -1, mlink.fid and pmid 0, tagxref.srcid 0.
 BLOB = "coalesce((SELECT uuid FROM blob WHERE blob.rid={0}), {0})"
 TAG = "coalesce((SELECT tagname FROM tag WHERE tag.tagid={0}), {0})"
 FILE = "coalesce((SELECT name FROM filename WHERE filename.fnid={0}), {0})"
@@ -25,8 +25,8 @@ TICKET = "coalesce((SELECT tkt_uuid FROM ticket WHERE ticket.tkt_id={0}), {0})"
 PLAIN = "{0}"
 LEFT_OUT = None
 
-# Columns that are not taken as they stand. A table that a repository does not have is passed over;
-# every column that is not named here is compared to the byte.
+# Columns whose values are not compared unchanged. A table that a repository does not have is skipped; every column that
+# is not listed here is compared byte by byte.
 DERIVED = {
     "event": {"objid": BLOB, "tagid": TAG},
     "mlink": {"mid": BLOB, "fid": BLOB, "pmid": BLOB, "pid": BLOB, "fnid": FILE, "pfnid": FILE},
@@ -34,7 +34,7 @@ DERIVED = {
     "leaf": {"rid": BLOB},
     "filename": {"fnid": LEFT_OUT},
     "tag": {"tagid": LEFT_OUT},
-    # The time of a cluster's tag is the time of processing: a rebuild gives it another.
+    # The time of a cluster's tag is the time of processing, which a rebuild changes.
     "tagxref": {"tagid": TAG, "srcid": BLOB, "origid": BLOB, "rid": BLOB,
                 "mtime": "CASE WHEN tagid=(SELECT tagid FROM tag WHERE tagname='cluster') THEN NULL ELSE {0} END"},
     "cherrypick": {"parentid": BLOB, "childid": BLOB},
@@ -48,7 +48,7 @@ DERIVED = {
     "phantom": {"rid": BLOB},
     "unclustered": {"rid": BLOB},
     "orphan": {"rid": BLOB, "baseline": BLOB},
-    # Truth that a rebuild must leave alone.
+    # Primary data that a rebuild must not change.
     "private": {"rid": BLOB},
 }
 
@@ -73,9 +73,9 @@ def dump(path: Path) -> list[str]:
 
 
 def differences(ours: list[str], rebuilt: list[str], limit: int = 60) -> list[str]:
-    """Rows that only one side has, similar ones together."""
-    # Sorting both sides' lonely rows together is what a person would do, and unlike difflib on the
-    # whole dump it takes no time on large ones.
+    """Rows that exist on only one side, with similar ones next to each other."""
+    # Sorts the unmatched rows of both sides together, as a person would do. Unlike difflib on the whole dump, this is
+    # fast even for large ones.
     only_ours, only_rebuilt = set(ours) - set(rebuilt), set(rebuilt) - set(ours)
     if not only_ours and not only_rebuilt:
         # Same rows, but not equally often.

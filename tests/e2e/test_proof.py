@@ -37,7 +37,7 @@ def test_a_planted_wrong_row_is_found(small, fossil, damage, trace):
 
 @pytest.mark.slow
 def test_a_generated_repository_is_the_same_for_the_same_seed(small_original, fossil, tmp_path):
-    """Failures can be looked at again, and benchmarks of two days be compared."""
+    """So failures can be reproduced, and benchmarks of different days can be compared."""
     again = tmp_path / "again.fossil"
     generator.build(again, fossil, check_ins=60, binary_size=0)
     assert repofile.artifacts(again) == repofile.artifacts(small_original)

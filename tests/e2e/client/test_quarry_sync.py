@@ -46,7 +46,7 @@ def test_a_whole_history_is_synced(serve, quarry, small, fresh, fossil, tmp_path
     repofile.set_config(small, "max-upload", 20000)
     all_of_it = len(repofile.public_artifacts(small))
     output = quarry("sync", small, url, "--once")
-    # In many requests, each of which the server answers with what it lacks; it gets everything once.
+    # This takes many requests. Each reply requests what the server still lacks, and every artifact is sent only once.
     assert sent(output) == all_of_it and round_trips(output) > 10
     quarry("sync", empty, url, "--once")
     assert repofile.public_artifacts(empty) >= repofile.public_artifacts(small) - repofile.clusters(small)
@@ -55,7 +55,7 @@ def test_a_whole_history_is_synced(serve, quarry, small, fresh, fossil, tmp_path
     assert not repofile.phantoms(fresh)
     assert repofile.artifacts(fresh) >= repofile.public_artifacts(small) - repofile.clusters(small)
     if server.kind == "fossil":
-        fossil("rebuild", fresh)  # its own tables depend on the order in which things came
+        fossil("rebuild", fresh)  # its own tables depend on the order of arrival
     proof.check(fresh, fossil)
 
 

@@ -77,7 +77,7 @@ def test_a_full_temporary_folder(generated, tmp_path):
 
 
 def test_a_pushed_history(launch, small, fossil, tmp_path):
-    """The server's file after a whole history came in, without fossil's rebuild having touched it."""
+    """The server's file after a whole history was pushed, without a rebuild by fossil."""
     served = tmp_path / "served.fossil"
     fossil.new(served)
     repofile.make_empty(served, repofile.project_code(small))

@@ -180,7 +180,7 @@ def test_a_guess_counts_even_if_its_client_disconnects(served):
     stranger = Stranger(served)
 
     def is_counted_of_who_leaves(number):
-        """A request that nobody has read before its client left is no guess."""
+        """A request whose client disconnects before anything has read it does not count as a guess."""
         with fastcgi.connect(served.socket) as connection:
             connection.sendall(fastcgi.head("GET", "/login", REMOTE_ADDR=HOME, HTTP_HOST="x", QUERY_STRING="u=ann&p=wrong")
                                + fastcgi.record(fastcgi.STDIN))

@@ -27,7 +27,7 @@ def test_a_slow_request_is_logged_once_with_its_stage(start, tmp_path):
                          r' request="POST /some/xfer" repository="" user="" operation="" received=0/6'
                          r' doing="reading the body"', line)
     assert found and float(found[1]) >= 1
-    # The worker goes on, and its next slow request is another one.
+    # The worker continues, and its next slow request is logged separately.
     assert b"Status: " in held.finish(b"# abc\n") and server.children() == [pid]
     other = fastcgi.hold(server.socket, "/other/xfer", size=6)
     wait_until(lambda: len(lines_of(slow_log)) >= 2, "another line")

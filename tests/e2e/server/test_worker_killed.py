@@ -72,7 +72,7 @@ def push_under_watch(fossil, server, url, client, kill_after=None):
 
 
 def batches(path, count):
-    """All public artifacts in COUNT parts, in the order in which they came."""
+    """All public artifacts in COUNT parts, in the order of their arrival."""
     public = repofile.public_artifacts(path)
     names = [name for name, in repofile.query(path, "SELECT uuid FROM blob ORDER BY rid") if name in public]
     return [names[len(names) * part // count:len(names) * (part + 1) // count] for part in range(count)]
@@ -88,10 +88,10 @@ def offer(client, names):
 @pytest.mark.slow
 @pytest.mark.ours("it has no workers")
 def test_fifty_kills_at_different_moments(launch, server_kind, generated_original, fossil, tmp_path):
-    """A history arrives in many pushes. Into each of fifty a kill falls, later and later in its course. (Behind a web
-    server the worker does the same, and ten must do.)
+    """A history arrives in many pushes. During fifty of them the worker is killed, each time at a later moment. (With a
+    web server in front the worker does the same, so ten are enough.)
 
-    A kill that came too late is made good with the next push."""
+    If a kill came too late, the next push is interrupted instead."""
     client = repofile.copy(generated_original, tmp_path / "client.fossil")
     # Nothing is offered by name alone: each push brings its own batch.
     repofile.execute(client, "DELETE FROM unclustered")
@@ -119,7 +119,7 @@ def test_fifty_kills_at_different_moments(launch, server_kind, generated_origina
         moment = sorted(worked)[CALM // 2] * (interrupted + chance.random()) / kills
         went_through, duration = push_under_watch(fossil, server, url, client, moment)
         interrupted += not went_through
-        if went_through:  # as quick as the machine is by now
+        if went_through:  # use the current speed of the machine
             worked = [*worked[1:], duration]
         assert repofile.query(served, "PRAGMA quick_check") == [("ok",)]
         offer(client, names)
@@ -145,7 +145,7 @@ def test_a_confirmed_push_survives_a_kill(launch, fresh, fossil, peer_of):
         told = []
 
         def is_told():
-            # Both workers were just killed: a request may meet one that has not gone yet.
+            # Both workers were just killed: a request may still reach one that has not exited yet.
             with contextlib.suppress(OSError):
                 told.append(peer.push(wire.file_card(data)))
             return told and told[-1].status == 200

@@ -65,7 +65,7 @@ def test_terminated_feeder_keeps_what_it_has_read(spool):
 
 
 def test_drain_that_is_killed_repeatedly_loses_nothing(spool, tmp_path):
-    # Under sanitizers most of the time goes by before a message does.
+    # Under sanitizers, most of the time passes before the first message.
     count = 15000 if is_sanitized() else 60000
     spool("feed", "--maxfilesize", "64k", given=lines(1, count))
     out = tmp_path / "out"
@@ -75,7 +75,7 @@ def test_drain_that_is_killed_repeatedly_loses_nothing(spool, tmp_path):
         with out.open("ab") as sink:
             drain = spool.start("drain", "--dequeuebatchsize", 20, stdout=sink)
         try:
-            # The more were killed, the more time has the next one: on a busy machine its start takes all of it.
+            # Each kill gives the next process more time, because on a busy machine starting it may take all of it.
             drain.wait(chance.random() * (0.1 + killed / 200))
         except subprocess.TimeoutExpired:
             drain.send_signal(signal.SIGKILL)

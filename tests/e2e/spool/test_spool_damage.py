@@ -96,13 +96,13 @@ def test_feeder_whose_files_are_removed_reports_lost_lines(spool, change, given)
     feeder.stdin.write(lines(1, 100))
     feeder.stdin.flush()
     wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines")
-    # All of it has gone when it looks.
+    # The feeder only checks after everything has been removed.
     feeder.send_signal(signal.SIGSTOP)
     change(spool.folder)
     feeder.send_signal(signal.SIGCONT)
     reported = feeder.communicate(given, timeout=60)[1].decode()
     assert feeder.returncode == 1 and "was removed" in reported
-    # Only where the folder is as it was does it read more first.
+    # It reads more lines first only if the folder is unchanged.
     expected = "were not stored" if given and change is remove_segments else "100 messages could not be saved"
     assert expected in reported, reported
     # Nothing was written elsewhere.
@@ -115,7 +115,7 @@ def test_idle_feeder_notices_that_its_folder_is_gone(spool, change):
         feeder.stdin.write(lines(1, 100))
         feeder.stdin.flush()
         wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines")
-        # What it finds is the whole change: in half of one it may still save what is removed next.
+        # It must only see the complete change: in the middle of it, it might still save lines that are removed next.
         feeder.send_signal(signal.SIGSTOP)
         change(spool.folder)
         feeder.send_signal(signal.SIGCONT)

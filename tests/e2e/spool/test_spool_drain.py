@@ -84,7 +84,7 @@ def test_unread_lines_in_a_pipe_are_repeated(spool):
         reported = drain.stderr.read().decode()
     assert "standard output: Broken pipe: " in reported
     assert "written messages were not read and will be repeated" in reported
-    # To the line: the one that was read in part is repeated as a whole.
+    # Exactly to the line: a line that was read only in part is repeated as a whole.
     assert whole(reader.got) + spool("drain") == lines(1, 50000)
 
 
@@ -318,7 +318,7 @@ def test_lines_wait_for_the_minimum_batch_or_its_timeout(spool):
 @pytest.mark.parametrize("ends", ["signal", "reader"])
 def test_drain_waits_for_its_hours(spool, monkeypatch, ends):
     spool("feed", given=lines(1, 10))
-    # In the time zone in which it is noon, or a little later.
+    # Use a time zone in which it is noon, or a little later.
     monkeypatch.setenv("TZ", f"NOON{time.gmtime().tm_hour - 12:+d}")
     begin, end = "--dequeuetimebegin", "--dequeuetimeend"
     drain = spool.start("drain", begin, 22, end, 4, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -165,7 +165,7 @@ def test_feeder_reports_how_many_lines_it_has_discarded(spool):
     assert done.stderr.decode() == ("quarry: queue.discardmark is reached: discarding lines\n"
                                     "quarry: 12 of 20 lines were discarded: queue.discardmark was reached\n")
     assert spool("drain") == lines(1, 8)
-    # What matters more is not, and nothing is said then.
+    # Messages that are more important are not discarded, and nothing is reported.
     done = spool.run("feed", "--size", 10, "--discardseverity", 7, given=lines(1, 9))
     assert done.returncode == 0 and done.stderr == b""
 
@@ -193,13 +193,13 @@ def test_help_shows_the_actual_defaults(spool):
         "highwatermark": "90 % of the size", "lowwatermark": "70 % of the size", "fulldelaymark": "the size",
         "discardmark": "80 % of the size", "discardseverity": "8", "samplinginterval": "0", "maxfilesize": "1m",
         "maxdiskspace": "no limit", "syncqueuefiles": "off", "timeoutenqueue": "for ever", "timeoutshutdown": "for ever"}
-    # What --ack is by default it tells otherwise.
+    # The default of --ack is described in other words.
     drain.pop("ack")
     assert drain == {
         "dequeuebatchsize": "1000", "mindequeuebatchsize": "0", "mindequeuebatchsize.timeout": "1000",
         "dequeuetimebegin": "0", "dequeuetimeend": "25", "checkpointinterval": "1", "syncqueuefiles": "off",
         "oncorruption": "safe"}
-    # More than 10,000, and nobody waits; a mark of 80 % of ten.
+    # By default more than 10,000 lines do not make the feeder wait. With a size of ten, the mark is 80 % of it.
     spool("feed", given=lines(1, 12000))
     assert spool.status()["messages"] == 12000
     spool("purge")

@@ -1,1 +1,1 @@
-"""What the end-to-end tests stand on: one subject a file, no test in here."""
+"""Support code for the end-to-end tests, one file per subject, without tests."""

@@ -117,7 +117,7 @@ class Queue:
         return sorted(each.name for each in folder.iterdir()) if folder.exists() else []
 
     def stage_of(self, id_: str) -> str:
-        # One that moves while the folders are looked at may be seen twice, or not at all.
+        # A job that moves while the folders are listed may be seen twice, or not at all.
         for _ in range(5):
             found = [stage for stage in STAGES for name in self.names(stage) if name.startswith(id_)]
             if len(found) == 1:
@@ -125,11 +125,11 @@ class Queue:
         raise AssertionError(f"{id_} is in {found}")
 
     def is_in(self, id_: str, *stages: str) -> bool:
-        """For one that may be moving just now."""
+        """Also works for a change set that may be moving."""
         return any(name.startswith(id_) for stage in stages for name in self.names(stage))
 
     def files(self) -> list[str]:
-        """All but what the daemons and the endpoint keep for themselves."""
+        """All files except the private ones of the daemons and the endpoint."""
         return sorted(str(path.relative_to(self.base)) for path in self.base.rglob("*")
                       if path.is_file() and path.relative_to(self.base).parts[0] != "ctrl")
 

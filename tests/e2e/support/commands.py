@@ -12,7 +12,7 @@ FIRST_DAY = "2020-03-0"
 
 
 class Session:
-    """A checkout in which every step happens a minute after the previous one."""
+    """A checkout in which each step is dated a minute after the previous one."""
 
     def __init__(self, fossil: Fossil, repository: Path, folder: Path):
         self.checkout = Checkout(fossil, repository, folder)

@@ -28,7 +28,7 @@ class LogDaemon:
         self.taken: list[bytes] = []
 
     def take(self) -> list[bytes]:
-        """All datagrams that came so far."""
+        """All datagrams received so far."""
         try:
             while True:
                 self.taken.append(self.socket.recv(1 << 20))

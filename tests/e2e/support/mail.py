@@ -1,4 +1,4 @@
-"""Mail of a repository: what is set up for it, and what came of it."""
+"""Mail of a repository: setting it up, and reading what was sent."""
 
 import email
 import email.policy
@@ -15,9 +15,9 @@ SELF = "project@example.org"
 
 
 def set_up(path: Path, fossil: Fossil, folder: Path, **settings: str) -> None:
-    """Has fossil make its tables, and mail go to FOLDER, or as SETTINGS (with _ for -) say."""
+    """Lets fossil create its tables, and sends mail to FOLDER, unless SETTINGS (with _ for -) say otherwise."""
     folder.mkdir(exist_ok=True)
-    # Fossil would send at once what a test is to find pending.
+    # Otherwise fossil would immediately send alerts that the test expects to be pending.
     fossil("settings", "backoffice-disable", "on", "-R", path)
     fossil("alerts", "status", "-R", path)
     values = {"email_send_method": "dir", "email_send_dir": str(folder), "email_url": URL, "email_subname": "[proj]",
@@ -87,7 +87,8 @@ def _sorted_tags(found: re.Match) -> str:
 
 
 def facts(message: EmailMessage) -> dict:
-    """What two programs' mails must have in common: all but the words of the first line and what is random."""
+    """The parts that must be the same in the mails of both programs: all except the wording of the first line and
+    random values."""
     body = re.sub(r" tags: ([^)\n]*)", _sorted_tags, text(message))
     is_post = " activity alert" not in message["Subject"]
     return {

@@ -101,7 +101,7 @@ class Launcher:
         return server
 
     def stop_all(self) -> None:
-        """Stops all servers. A server that died by itself is a failure of the test."""
+        """Stops all servers. A server that has died unexpectedly fails the test."""
         died = [server for server in self.started if not server.main.is_running() and not server.was_stopped]
         for server in self.started:
             server.stop()

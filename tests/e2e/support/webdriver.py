@@ -54,7 +54,7 @@ class Driven:
         self.driver.get(url)
 
     def wait(self, condition, what: str):
-        """What CONDITION gives as soon as it is true. An element may go while it is looked at."""
+        """Returns the value of CONDITION as soon as it is true. Elements may disappear while it is evaluated."""
         waiting = WebDriverWait(self.driver, PATIENCE, poll_frequency=0.05, ignored_exceptions=[WebDriverException])
         return waiting.until(lambda _: condition(), what)
 
