@@ -34,9 +34,9 @@ LAYERS: dict[str, set[str]] = {
     "base": set(),
 }
 
-# Module -> room -> the rooms whose headers it may include, of those named before it, so that there is no circle; "" is
-# the module's own folder, and a room within a room has its path. A module without rooms is not named. A room's own
-# headers are included by their names alone.
+# Module -> room -> the rooms whose headers it may include. These must be listed before it, so that includes are not
+# circular; "" is the module's own folder, and a room within a room has its path. A module without rooms is not named. A
+# room's own headers are included by their names alone.
 ROOMS: dict[str, dict[str, set[str]]] = {
     "repository": {
         "store": set(),

@@ -1,16 +1,16 @@
 #!/usr/bin/python3
-"""Checks how SQLite runs every statement of src/repository, whatever it believes of the tables' sizes.
+"""Checks how SQLite runs every statement of src/repository, whatever the statistics say about the tables' sizes.
 
-`sqlite_stat1` of a repository may be from its first days, when every table had one row: a scan of it then looks
-cheaper than a look into its index. So this prepares each statement in an empty repository that has no statistics,
-those of a real project, those of a new one (one row in every table), and mixtures in which one table differs from
-all others. Prints, and exits with 1, where
+`sqlite_stat1` of a repository may be from its first days, when every table had one row: a full scan then looks cheaper
+than using an index. So this prepares each statement in an empty repository that has no statistics, those of a real
+project, those of a new one (one row in every table), and mixtures in which one table differs from all others. Prints,
+and exits with 1, where
 
   - a statement walks over a table (SCAN), or makes an index or a filter of one for itself, and is not in WALKS;
   - a plan depends on the statistics, and the statement is not in WALKS;
   - one walk is inside another (which is quadratic), whatever WALKS says;
-  - a statement that is not run where it would walk (ASKED) walks also with the statistics of a real project;
-  - a statement is not looked at: it is put together at run time, and is not in MADE or PASSED.
+  - a statement that is only run if it does not walk (ASKED) walks even with the statistics of a real project;
+  - a statement is not checked, because it is composed at run time and is not in MADE or PASSED.
 
 An SQL literal is a string that begins with an SQL keyword in capitals; literals side by side are one.
 """
@@ -29,14 +29,14 @@ KEYWORD = re.compile(r"\s*(SELECT|WITH|INSERT|REPLACE|UPDATE|DELETE|CREATE|DROP|
 HOLE = re.compile(r"(?<!'){}(?!')")
 PLANLESS = re.compile(r"(CREATE (TEMP )?(TABLE|INDEX|VIEW)|DROP|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|EXPLAIN|VACUUM)\b")
 
-# Statements that are not run where they would walk: what runs them asks before (would_scan). By what they contain.
+# Statements that are not run if they would walk, which their caller checks first (would_scan). By what they contain.
 ASKED = {
     "LEFT JOIN blob AS s ON s.rid=d.srcid WHERE b.rid>=?1": "a clone, which otherwise looks up row by row",
 }
 
 # Statements that may walk, by what they contain (behind "= ": what they are), and why. "rebuild": it works on the whole history by design.
 WALKS = {
-    # What is small, or ends with its first row.
+    # Small tables, and scans that end with the first row.
     "FROM sqlite_schema": "as many rows as tables and indexes",
     "FROM shun LIMIT 1": "one row",
     "FROM private LIMIT 1": "one row",
@@ -47,7 +47,7 @@ WALKS = {
     "FROM config WHERE name GLOB 'ci-lock-*' AND mtime<?1": "as many rows as settings",
     "FROM unclustered LIMIT 1 OFFSET ?1": "no more rows than its limit",
     "FROM event INDEXED BY event_i1 ORDER BY mtime DESC": "ends after so many rows",
-    # Whole tables that a request is about.
+    # Whole tables that a request needs.
     "FROM leaf": "the branches, and the tip of one: a leaf each, and some more",
     "FROM unclustered AS u": "what no cluster names yet: below a thousand once clusters are made",
     "FROM phantom AS p": "what is missing",
@@ -64,7 +64,7 @@ WALKS = {
     "FROM concealed WHERE mtime>=0": "an area of the configuration",
     "FROM subscriber WHERE sverified": "an area of the configuration",
     # Mail to subscribers.
-    "FROM pending_alert": "what somebody is still to be told of, at most a day's events",
+    "FROM pending_alert": "pending notifications, at most a day's events",
     "FROM subscriber LEFT JOIN user": "everybody who gets mail",
     "FROM subscriber WHERE lastContact<=?2": "everybody who gets mail, once a week",
     "UPDATE subscriber SET lastContact=mtime": "once in the life of a file",
@@ -73,11 +73,11 @@ WALKS = {
     "FROM fx_quarry_users AS known": "as many rows as users",
     "FROM user WHERE length(login)>0": "as many rows as users",
     "= SELECT count(*) FROM fx_quarry_mail": "what waits to be sent",
-    "FROM fx_quarry_untold AS u": "what came and is not to be told yet",
+    "FROM fx_quarry_untold AS u": "artifacts that cannot be reported yet",
     "SELECT min(rid) FROM blob WHERE rid>?1": "once for some hundred row numbers without a row",
     "FROM accesslog WHERE mtime<?1": "what fossil logs of logins in a year, once an hour",
     "SELECT max(rid) FROM blob WHERE rid<?1": "once for ten thousand row numbers without a row",
-    # The end of a client's clone, which looks at all that came.
+    # The end of a client's clone, which processes everything that was received.
     "FROM sqlite_temp_schema": "as many rows as temporary tables",
     "FROM temp.kept_delta AS k": "a clone",
     "INSERT OR IGNORE INTO unclustered(rid) SELECT rid FROM blob": "a clone",
@@ -140,7 +140,7 @@ MADE = {
     "SELECT {} FROM ticket WHERE tkt_uuid=?1": ["SELECT title FROM ticket WHERE tkt_uuid=?1"],
 }
 
-# What is handed on without a literal at the call, and where the literals are.
+# Statements that are passed on without a literal at the call, and where the literals are.
 PASSED = {
     ("checkin_links.cc", "sql"): "the callers, in the same function",
     ("database.cc", "std::string_view sql"): "the definition",
@@ -389,10 +389,10 @@ PREPARES = re.compile(r"AUTOMATIC|BLOOM FILTER")
 
 
 def plan_of(database: sqlite3.Connection, sql: str) -> tuple[tuple[str, ...], list[str]]:
-    """The lines of the plan of SQL, and what of them is a walk."""
+    """The lines of the plan of SQL, and those of them that are walks."""
     count = max([int(number) for number in re.findall(r"\?(\d+)", sql)], default=0)
     rows = database.execute("EXPLAIN QUERY PLAN " + sql, [None] * count).fetchall()
-    # What a recursive query or a subquery makes for itself is no table.
+    # Temporary results of recursive queries and subqueries are not tables.
     own = set(re.findall(r"(?:WITH RECURSIVE |CO-ROUTINE |MATERIALIZE )(\w+)", sql + " ".join(row[3] for row in rows)))
     texts = {row[0]: row[3] for row in rows}
     parents = {row[0]: row[1] for row in rows}

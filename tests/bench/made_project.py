@@ -1,11 +1,11 @@
-"""The history of a project that never was, with the shape of a real one.
+"""The history of an invented project, with the statistical shape of a real one.
 
 The figures are those of a library of twenty years (2,394 check-ins, 5,640 artifacts, imported from a
-forge): a third of the check-ins stand on the main line, every third begins a branch, most branches have
-one or two check-ins; a third of them is merged, a third only tried out in a merge that leads nowhere,
-the rest given up. Eight files get half of the changes, twenty a quarter. Whatever the number of artifacts,
-a check-in costs the same: about as many files, as large, with as many tags in force. What grows with the
-number are the chains of deltas.
+forge): a third of the check-ins are on the main line, every third begins a branch, and most branches have one or two
+check-ins. A third of the branches are merged, a third are only tried out in a merge without descendants, and the rest
+are abandoned. Half of the changes are in eight files, a quarter in twenty others. A check-in costs the same regardless
+of the number of artifacts: the number of files, their sizes and the number of active tags stay about the same. Only the
+delta chains grow with the number.
 """
 
 import hashlib
@@ -20,24 +20,25 @@ from support.wire import fossilize
 BEGAN, ENDED = 1262304000, 1767225600  # 2010 to 2025
 CLUSTER = 800
 FIRST_FILES, LAST_FILES = 8, 90
-# Of a check-in: how many files it changes, and with which weight.
+# Number of files that a check-in changes, and its weight.
 CHANGES = {1: 1430, 2: 350, 3: 90, 4: 30, 5: 20, 6: 12, 7: 8, 8: 5, 10: 5, 12: 3, 20: 2, 31: 1}
-# Of a branch: how many check-ins it has.
+# Number of check-ins on a branch, and its weight.
 LENGTHS = {1: 379, 2: 87, 3: 51, 4: 12, 5: 14, 6: 3, 7: 3, 8: 4, 10: 4, 13: 6, 17: 2, 20: 4, 33: 3, 155: 1}
-# What a check-in is.
+# Kinds of check-ins, and their weights.
 MAIN_LINE, MERGE, TRIED, BRANCH = "main line", "merge", "tried", "branch"
 KINDS = {MAIN_LINE: 606, MERGE: 174, TRIED: 187, BRANCH: 1427}
-# What becomes of a branch.
+# How a branch ends, and the weight of each case.
 FATES = {MERGE: 34, TRIED: 34, None: 32}
 MAX_OPEN, MAX_FINISHED = 20, 10
-# Of check-ins on the main line: how many bring a new file, and a file under a new name.
+# Fractions of the check-ins on the main line that add a file, and that rename one.
 ADDS, RENAMES = 0.4, 0.1
 CONTROLS = 32 / 2394
-# An older manifest waits with this likelihood for the check-in after the next: several on one source.
+# Probability that an older manifest becomes a delta only on the check-in after the next, so that several deltas share
+# one source.
 WAITS = 0.3
-# Where in the history the main line takes a further name, without giving up those that it had.
+# Points of the history at which the main line gets an additional name.
 NAMES = (0.05, 0.07, 0.085, 0.115, 0.3, 0.36, 0.38, 0.39, 0.485, 0.6, 0.86)
-# Lines of the files that change most. The first ones change most of these.
+# Line counts of the files that change most, the most frequently changed ones first.
 HOT = (1500, 1000, 700, 950, 300, 400, 600, 200)
 YOUNG = 0.6  # of their size at the end
 WARM = 20
@@ -57,7 +58,7 @@ class Entry:
 
 
 class Line:
-    """A branch: its last check-in and what stands in it; BASES: what the files that it changed were."""
+    """A branch: its last check-in with its files; BASES: the original versions of the files that it has changed."""
 
     def __init__(self, name: str, head: Artifact, files: dict[str, Entry], left: int):
         self.name, self.head, self.files, self.left = name, head, files, left
@@ -87,7 +88,7 @@ class Project:
     # --- the course of time -------------------------------------------------------------------------
 
     def write(self) -> Iterator[int]:
-        """Makes the whole history. Yields now and then how many artifacts there are."""
+        """Makes the whole history. Yields the number of artifacts from time to time."""
         self._begin()
         while self._left() > 0:
             self._step()
@@ -199,7 +200,7 @@ class Project:
             self._leave(name, line.files[name].artifact)
 
     def _leave(self, name: str, artifact: Artifact) -> None:
-        """ARTIFACT has no later version on its line: the next one of the main line is its source."""
+        """ARTIFACT has no later version on its branch, so the next version on the main line becomes its source."""
         if artifact.is_settled:
             return
         current = self.main.files.get(name)
@@ -215,7 +216,7 @@ class Project:
             self.store.settle(waiting.pop(0), current.artifact)
 
     def _merged_files(self, line: Line) -> dict[str, Entry]:
-        """What a merge of LINE changes on the main line."""
+        """The changes that a merge of LINE makes on the main line."""
         changed = {}
         for name, base in line.bases.items():
             current = self.main.files.get(name)
@@ -270,7 +271,7 @@ class Project:
     # --- files ----------------------------------------------------------------------------------------
 
     def _change(self, line: Line) -> None:
-        """What a check-in changes on LINE, which leaves one artifact for its manifest."""
+        """The changes of a check-in on LINE, limited so that one artifact is left for its manifest."""
         most = min(self._draw(CHANGES), self._left() - 1)
         adds = line is self.main and len(line.files) < self._goal_of_files()
         if line is self.main and most > 0:
@@ -336,7 +337,7 @@ class Project:
             self.renamed.append(name)
 
     def _forget_former_names(self) -> None:
-        """Only the check-in that renames a file tells its former name."""
+        """Only the check-in that renames a file contains its former name."""
         for name in self.renamed:
             entry = self.main.files[name]
             self.main.files[name] = Entry(name, entry.artifact, entry.goal)

@@ -1,7 +1,7 @@
 """Artifacts in a repository file as `fossil` leaves them: the older version a delta on a newer one.
 
-An artifact is made of lines. It is kept in memory until it is settled, as a whole or as a delta; what
-the two have in common is found by lines, which is what edits leave.
+An artifact is made of lines. It is kept in memory until it is written, whole or as a delta. Common parts are found line
+by line, because edits leave most lines unchanged.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ ROWS_AT_ONCE = 500
 
 
 class Artifact:
-    """RID and NAME; LINES are its bytes. It is settled once: `is_settled`, and `is_whole` if no delta."""
+    """RID and NAME; LINES are its bytes. It is written once: then `is_settled`, and `is_whole` if it is not a delta."""
 
     __slots__ = ("is_settled", "is_whole", "lines", "name", "receipt", "rid")
 
@@ -32,7 +32,7 @@ class Artifact:
 
 
 class Store:
-    """Writes into an open repository file without artifacts. `count` is how many there are."""
+    """Writes into an open repository file without artifacts. `count` is the number of artifacts."""
 
     def __init__(self, connection: sqlite3.Connection):
         self.connection = connection
@@ -48,13 +48,13 @@ class Store:
         self.deltas: list[tuple] = []
 
     def begin_receipt(self, julian_day: float, address: str) -> None:
-        """What is added from now on came with one request."""
+        """Artifacts that are added from now on belong to a new request."""
         self.receipt += 1
         self.connection.execute("INSERT INTO rcvfrom(rcvid,uid,mtime,nonce,ipaddr) VALUES(?,1,?,NULL,?)",
                                 (self.receipt, julian_day, address))
 
     def add(self, lines: list[bytes]) -> Artifact | None:
-        """None: the same bytes are there already."""
+        """Returns None if the same bytes exist already."""
         digest = hashlib.sha3_256(b"".join(lines))
         if digest.digest()[:8] in self.known:
             return None
@@ -92,7 +92,7 @@ class Store:
 
 
 def difference(source: list[bytes], target: list[bytes], content: bytes) -> bytes:
-    """The delta that makes CONTENT, which is TARGET's lines joined, of SOURCE's lines."""
+    """The delta that builds CONTENT, the lines TARGET joined, from the lines SOURCE."""
     begins = [0, *itertools.accumulate(map(len, source))]
     head = common_beginning(source, target)
     tail = common_beginning(source[head:][::-1], target[head:][::-1])
@@ -140,7 +140,7 @@ class _Segments:
 
 
 def common_beginning(one: list[bytes], other: list[bytes]) -> int:
-    """How many lines at the beginning are equal."""
+    """The number of equal lines at the beginning."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""What people write: names, comments and lines of program text, all from one source of randomness."""
+"""Generates names, comments and lines of program text from one random source."""
 
 import random
 
@@ -38,7 +38,7 @@ class Text:
         return text if len(words) < 14 else text.replace(" ", "\n\n", 9).replace("\n\n", " ", 8)
 
     def edited(self, lines: list[bytes], goal: int) -> list[bytes]:
-        """A few lines put in, replaced or taken out; on the way to GOAL lines more come than go."""
+        """A few lines inserted, replaced or removed; below GOAL lines, more are inserted than removed."""
         lines = list(lines)
         for _ in range(self.random.choices((1, 2, 3, 5), (78, 15, 5, 2))[0]):
             count = min(150, int(self.random.paretovariate(1.2)))

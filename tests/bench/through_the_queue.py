@@ -155,7 +155,7 @@ def milliseconds_to_stage(writer: Somebody, queue: Queue, began: float, body: by
 
 
 def beside_many(launcher: Launcher, repository: Path, settings: dict[str, str], count: int) -> tuple[list[float], float]:
-    """Milliseconds until a new change set is staged, and seconds until one is after everything was killed and restarted."""
+    """Milliseconds until a new change set is staged, and seconds until one is staged after a kill and a restart."""
     user = {"changes.gate_user": "nobody"} if os.geteuid() == 0 else {}
     settings = {**settings, "changes.gate": "/usr/bin/sleep 600", **user}
     server = launcher(repository, settings=settings)
@@ -227,4 +227,4 @@ def table(figures: Figures) -> str:
         "| | median, ms | 95 of 100, ms |", "| --- | ---: | ---: |",
         f"| from the request to the check-in, while nothing else is there | {middle_and_most(figures.milliseconds)} |",
         f"| from the request to staging/, beside {WAITING:,} that wait | {middle_and_most(figures.staged)} |",
-        f"| from the start of quarryd with these to the first that is staged | {1000 * figures.restart:.0f} | |"])
+        f"| from a restart with these to the first one in staging/ | {1000 * figures.restart:.0f} | |"])
