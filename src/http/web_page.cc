@@ -111,7 +111,8 @@ std::string_view advice(int status) {
       return "Your connection may be slow or broken: try again.";
     case 411:
     case 413:
-      return "Send less at once, or ask the administrator of this server to raise the limit.";
+      return "Send less data in one request, or ask the administrator of this server to raise the "
+             "limit.";
     case 429:
     case 503:
       return "Nothing is wrong with your request. Wait a few seconds, then reload the page.";

@@ -110,7 +110,8 @@ void add_backoffice(CLI::App& command, Run& run) {
       .add_option("--min", arguments.min,
                   "With --poll: interval of runs of an unchanged repository, in seconds (0: never)")
       ->capture_default_str();
-  command.add_flag("--nodelay", arguments.no_delay, "Run at once or not at all");
+  command.add_flag("--nodelay", arguments.no_delay,
+                   "Run immediately, or exit if another process holds the lease");
   command.add_flag("--nolease", arguments.no_lease, "Run without checking the lease");
   command.add_flag("--compact", arguments.compacts,
                    "Also store old versions as deltas on newer ones");

@@ -100,7 +100,7 @@ def test_uploading_a_file_that_is_too_large_leads_to_an_error_page(launch, fresh
         browser.open("data:text/html," + urllib.parse.quote(form))
         browser.attach("input[type=file]", large)
         browser.click("input[type=submit]")
-        browser.wait_for_text("Send less at once")
+        browser.wait_for_text("Send less data in one request")
         assert browser.driver.title.startswith("413 ")
     # The console only mentions the error status.
     assert all("413" in each for each in browser.complaints())

@@ -57,8 +57,8 @@ PeerArguments& add_peer_command(CLI::App& peer, Run& run, const char* name, cons
 
 void add_peer(CLI::App& peer, Run& run) {
   peer.require_subcommand(1);
-  auto& synced = add_peer_command(peer, run, "sync", "Sync with peers of the configuration at once",
-                                  run_peer_sync);
+  auto& synced = add_peer_command(
+      peer, run, "sync", "Sync immediately with peers of the configuration", run_peer_sync);
   peer.get_subcommand("sync")->add_option("NAME", synced.names,
                                           "Peers to sync with (default: all)");
   auto& shown =
