@@ -183,7 +183,7 @@ class Writer {
 
 std::string delta_create(std::string_view source, std::string_view target) {
   if (target.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw std::length_error("cannot make a delta of an artifact of 4 GiB or more");
+    throw std::length_error("cannot create a delta of an artifact of 4 GiB or more");
   }
   source = source.substr(0, std::numeric_limits<std::uint32_t>::max());
   Writer writer(target);

@@ -35,7 +35,7 @@ std::string_view file_of(Trigger trigger) {
 base::Result<void> make_trigger(const fs::path& ctrl, Trigger trigger) {
   const fs::path path = ctrl / file_of(trigger);
   if (::mkfifo(path.c_str(), 0600) == 0 || errno == EEXIST) return {};
-  return base::fail_errno(path.string() + ": cannot make a FIFO");
+  return base::fail_errno(path.string() + ": cannot create a FIFO");
 }
 
 void pull(const fs::path& ctrl, Trigger trigger) {

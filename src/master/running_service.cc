@@ -34,8 +34,8 @@ std::optional<scoreboard::Board> forget_others(const RunningServices& services,
       if (board) {
         observed = std::move(*board);
       } else {
-        base::log(base::LogLevel::kError, "cannot observe [{}]: {}", other->service().name,
-                  board.error().message);
+        base::log(base::LogLevel::kError, "cannot map the scoreboard of [{}]: {}",
+                  other->service().name, board.error().message);
       }
     }
     other->children.board().unmap();

@@ -38,7 +38,7 @@ base::Result<std::shared_ptr<Overview>> Overview::create(std::size_t pools) {
   QUARRY_TRY_ASSIGN(Mapping read, map_for_reading(memory.get(), size));
   QUARRY_TRY_ASSIGN(Mapping written, map_for_writing(memory.get(), size));
   if (::madvise(written.get(), size, MADV_DONTFORK) != 0) {
-    return base::fail_errno("cannot keep the overview's memory from children");
+    return base::fail_errno("cannot exclude the overview's memory from child processes");
   }
   return std::shared_ptr<Overview>(new Overview(pools, std::move(written), std::move(read)));
 }

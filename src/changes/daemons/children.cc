@@ -91,7 +91,7 @@ Result<void> Children::make_idle_one() {
   if (busy() < children_.size()) return {};
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
-    return base::fail_errno("cannot make a socket pair for a child");
+    return base::fail_errno("cannot create a socket pair for a child");
   }
   base::Fd ours(ends[0]), its(ends[1]);
   const pid_t pid = ::fork();

@@ -16,7 +16,7 @@ using base::Result;
 
 constexpr std::int64_t kBusyPause = 200;  // milliseconds
 
-const std::string kGone = "the process that executed it is gone",
+const std::string kGone = "the process that executed it has ended",
                   kStuck = "its job file could not be moved";
 
 /// The first line of history after JOB's last execution.

@@ -99,7 +99,7 @@ Result<void> Loop::begin() {
   for (const int signal : {SIGTERM, SIGINT, SIGQUIT}) ::sigaddset(&signals, signal);
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   signals_.reset(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  return signals_ ? Result<void>() : base::fail_errno("cannot make a descriptor for signals");
+  return signals_ ? Result<void>() : base::fail_errno("cannot create a descriptor for signals");
 }
 
 /// Starts serving new queues and stops serving missing ones.

@@ -204,7 +204,7 @@ Result<void> TarballReaders::start_helper() {
   helper_.reset();
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return base::fail_errno("cannot make a socket pair for readers of tarballs");
+    return base::fail_errno("cannot create a socket pair for readers of tarballs");
   }
   auto helper = std::make_unique<Helper>();
   helper->socket.reset(ends[0]);

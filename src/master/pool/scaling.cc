@@ -120,7 +120,7 @@ void Scaling::hold_back(std::size_t children) {
   if (children > 0) was_held_back_ = now;
   children_.watch().held_back(children);
   if (!is_new) return;
-  base::log(LogLevel::kWarning, "[{}] process.max ({}) is reached: it has {} children of {}",
+  base::log(LogLevel::kWarning, "[{}] process.max ({}) is reached: running {} of {} children",
             service_.name, bound_.limit(), children_.count(), service_.processes.max_children);
 }
 

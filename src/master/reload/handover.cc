@@ -25,7 +25,7 @@ constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
 base::Result<void> keep_open(int fd) {
   if (::fcntl(fd, F_SETFD, 0) == 0) return {};
-  return base::fail_errno("cannot keep a descriptor over the reload");
+  return base::fail_errno("cannot keep a descriptor open across the reload");
 }
 
 base::Result<int> let_through(const base::Fd& fd) {

@@ -105,7 +105,7 @@ def test_process_max_limits_all_pools_together(start, fresh, tmp_path):
         return len(server.children("pool www")), len(server.children("pool other")), len(server.children("gateway"))
 
     wait_until(lambda: count() == (3, 1, 1), "as many children as may be")
-    assert "[pool other] process.max (4) is reached: it has 1 children of 3" in server.log()
+    assert "[pool other] process.max (4) is reached: running 1 of 3 children" in server.log()
     first = server.child()
     os.kill(first, signal.SIGKILL)
     wait_until(lambda: not process.exists(first) and sum(count()) == 5, "its successor")
@@ -123,7 +123,7 @@ def test_a_pool_starved_by_process_max_grows_first(start, fresh, tmp_path):
     assert figures() == (0, 0)
     held = fastcgi.hold(tmp_path / "other.sock", size=6)
     wait_until(lambda: figures() == (1, 1), "word of it on the page")
-    assert "[pool other] process.max (2) is reached: it has 0 children of 3" in server.log()
+    assert "[pool other] process.max (2) is reached: running 0 of 3 children" in server.log()
     os.kill(server.child(), signal.SIGKILL)
     assert b"Status: 200" in held.finish(b"# abc\n")
     wait_until(lambda: figures() == (0, 1), "the end of it")
