@@ -32,8 +32,8 @@ constexpr TypeRule kCheckInRule{StructuralType::kCheckIn, letters("BCFQR"), lett
                                 letters("DZ")};
 constexpr TypeRule kControlRule{StructuralType::kControl, 0, letters("DTUZ"), letters("DTUZ")};
 
-// The first that has a mark counts. What is left is a check-in if it has parents, else a control
-// artifact.
+// The first type with one of its marks applies. Without any mark, an artifact is a check-in if it
+// has parents, else a control artifact.
 constexpr std::array<TypeRule, 7> kTypeRules{{
     {StructuralType::kAttachment, letters("A"), letters("ACDNUZ"), letters("ADZ")},
     {StructuralType::kTechnote, letters("E"), letters("CDENPTUWZ"), letters("DEWZ")},

@@ -93,7 +93,7 @@ void Model::set_frozen(std::set<std::string, std::less<>> branches) {
   evaluate_touched();
 }
 
-/// Links NODE to its dependencies. A dependency that would close a circle is omitted and recorded.
+/// Links NODE to its dependencies. A dependency that would make a cycle is omitted and recorded.
 void Model::link(ModelNode& node) {
   if (!node.is_rollback()) {
     for (const ChangeSetId& id : node.known.dependencies) {

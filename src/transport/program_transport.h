@@ -49,7 +49,7 @@ class ProgramTransport : public Transport {
   base::Fd to_;
   base::Fd from_;
   std::string received_;   // not consumed yet
-  bool answered_ = false;  // something came since the last request
+  bool answered_ = false;  // data has arrived since the last request
 };
 
 }  // namespace quarry::transport

@@ -1,8 +1,8 @@
 // The contents of a scoreboard: the state of each child, in its slot, and the state of the pool,
 // which the master writes. These are plain values; scoreboard.h defines the shared memory.
 //
-// Every child can write anywhere on its pool's board, so readers must not trust it: is_sound() tells
-// values that a child or the master can have written from corrupt ones.
+// Every child can write anywhere on its pool's board, so readers must not trust it: is_sound()
+// distinguishes values that a child or the master can have written from corrupt ones.
 #pragma once
 
 #include <array>

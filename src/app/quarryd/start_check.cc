@@ -24,7 +24,7 @@ using Lines = std::vector<std::string>;
 /// The files that a child needs, as paths within its chroot; "": not needed.
 struct ChildFiles {
   std::string socket;           // the pool's socket to connect to
-  bool is_socket_made = false;  // whether the socket exists already, with its final owner and mode
+  bool is_socket_made = false;  // whether the socket already exists, with its final owner and mode
   std::string repository;
   std::string repositories;  // the folder of repositories
 };

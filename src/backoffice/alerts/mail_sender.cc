@@ -50,7 +50,8 @@ bool write_all(int fd, std::string_view bytes) {
   return ::fsync(fd) == 0;
 }
 
-/// A name made of the time in seconds, and a random part to distinguish mails of one second.
+/// A name that consists of the time in seconds and a random part, which distinguishes mails of the
+/// same second.
 std::string new_name(base::UnixMillis now) {
   std::string name;
   for (const char c : base::iso_seconds(now)) {

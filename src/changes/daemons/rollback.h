@@ -31,7 +31,7 @@ class Rollback {
   bool is_under_way() const { return lock_.has_value(); }
   /// Starts the rollback NAME, which is in pending/. After an error it is tried again.
   base::Result<void> begin(const ChangeSetName& name);
-  /// Continues; to be called until it is no longer under way. After an error the rest is done at
+  /// Continues the rollback; call it until none is under way. After an error the rest is done at
   /// the next scan.
   base::Result<void> go_on();
   /// Handles the answer, or the death, of the child.

@@ -26,7 +26,7 @@ class Tracker {
   void put(const Job& job, Stage stage);
   /// ID, which is in pending/, counts as running until locate() is called for it.
   void start(const ChangeSetId& id);
-  /// ID must not go before TIME, whatever its file says.
+  /// ID must not run before TIME, regardless of its file.
   void delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time);
   /// Finds the jobs that others depend on.
   base::Result<void> resolve();

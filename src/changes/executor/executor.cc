@@ -124,12 +124,12 @@ void set_all(Items items, const Outcome& outcome) {
   for (const Item& item : items) *item.outcome = outcome;
 }
 
-/// Whether it may land later, so that jobs behind it have to wait too.
+/// Whether it may land later, so that later jobs have to wait too.
 bool is_deferred(const Outcome& outcome) {
   return outcome.verdict == Verdict::kDeferred || outcome.verdict == Verdict::kNoRoom;
 }
 
-/// The outcome of jobs behind a deferred one: if they touch the same files, they must not overtake
+/// The outcome of jobs after a deferred one: if they touch the same files, they must not overtake
 /// it.
 Outcome behind(const Outcome& other) {
   return outcome(other.verdict, "a change set ahead of it was deferred: " + other.why);

@@ -36,7 +36,7 @@ class PoolWatch {
   void backed_off(std::string_view reason, std::chrono::milliseconds wait);
   /// pm.max_children has prevented a start.
   void max_children_reached();
-  /// process.max is holding back CHILDREN; 0: none any more.
+  /// process.max is holding back CHILDREN; 0: no longer any.
   void held_back(std::size_t children);
   void slow_request();
   // The pool's backoffice runs:

@@ -13,8 +13,8 @@ namespace parameter = http::parameter;
 constexpr char kUserAgent[] = "HTTP_USER_AGENT";
 constexpr std::size_t kMaxKey = 2000;
 
-// Fossil's pages that show the repository's content and nothing about the client. None that asks
-// for a login, makes a captcha or has a form other than for searching.
+// Fossil's pages that show the repository's content and nothing about the client. Excluded are
+// pages that ask for a login, contain a captcha, or have a form other than for searching.
 constexpr auto kPages = std::to_array<std::string_view>(
     {"",           "annotate", "artifact",     "attachlist",  "attachview",  "background",
      "blame",      "brlist",   "builtin",      "ci",          "dir",         "doc",

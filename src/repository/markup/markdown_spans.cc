@@ -286,7 +286,7 @@ std::size_t MarkdownSpans::next_mark(std::string_view text, char mark) {
       continue;
     }
     if (text[at] == mark) return at;
-    // If the construct turns out to be none, its first mark counts.
+    // If the construct turns out to be invalid, the first mark inside it is used.
     std::size_t inside = 0;
     const auto skip_until = [&](char end) {
       while (at < size && text[at] != end) {

@@ -24,8 +24,8 @@ class DiskStore final : public Store {
  public:
   /// Whether there are files of a queue with messages.
   static base::Result<bool> is_there(const SpoolFiles& files);
-  /// Opens existing files or starts anew, and reports what was found to REPORTER. The caller holds
-  /// the locks for ROLES. Errors: file system errors.
+  /// Opens existing files, or begins without any, and reports what was found to REPORTER. The
+  /// caller holds the locks for ROLES. Errors: file system errors.
   static base::Result<std::unique_ptr<DiskStore>> open(const SpoolFiles& files,
                                                        const QueueOptions& options,
                                                        const Reporter& reporter,
@@ -44,7 +44,7 @@ class DiskStore final : public Store {
   /// Removes the last segment if everything was delivered even though it is not full, to gain
   /// space. Not concurrently with push(). Returns whether there is more room now.
   bool make_room();
-  /// Moves messages that were given back, while later ones are settled, to the end, because only
+  /// Moves messages that were returned, although later ones are settled, to the end, because only
   /// one position can be stored. Several workers guarantee no order, but no duplicates. Call only
   /// at the end, not concurrently with anything. Errors: file system errors.
   base::Result<void> close_gaps();

@@ -61,7 +61,7 @@ void SegmentLog::begin_at(const Position& beginning) {
 // --- appending --------------------------------------------------------------------------------
 
 /// Opens a segment to append to. Creates its file first, even on a full disk that only has room for
-/// the name: it tells a reader that the previous segment is complete and can be removed.
+/// the name: its existence shows a reader that the previous segment is complete and can be removed.
 Result<void> SegmentLog::begin_file() {
   if (file_ && size_ > 0 && size_ < limits_.file_size) return {};
   if (!file_ || size_ > 0) {

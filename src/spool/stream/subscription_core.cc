@@ -174,7 +174,7 @@ Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
   }
   const std::uint64_t unreadable = source_.take_missing();
   if (source_.position() == state_.read() && unreadable == 0) return {};
-  // Not journaled on its own: the next message that is taken does that.
+  // Not journaled separately: the event of the next taken message includes it.
   state_.apply(Passed{.to = source_.position(), .unreadable = unreadable});
   is_journaled_ = false;
   return {};

@@ -75,8 +75,8 @@ Result<void> Intake::mention(NameList& mentioned) {
 Result<void> Intake::mention_one(const HashName& name, bool is_private) {
   const auto known = repository_.find(name);
   // Without the right to private artifacts, the client can make nothing private that is here, and
-  // cannot add private artifacts. It may do so to a phantom: that is no longer requested, and
-  // becomes public once it arrives.
+  // cannot add private artifacts. It may make a phantom private, which is then no longer requested,
+  // and becomes public once it arrives.
   const bool may_hide = sync_user_.may(Right::kPrivate) || (known && known->is_phantom());
   if (is_private && !may_hide) return {};
   if (known) {

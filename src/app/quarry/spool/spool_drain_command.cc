@@ -104,7 +104,7 @@ class DrainLoop {
   bool has_reported_window_ = false;
 };
 
-/// The error if the reader has exited, or a file cannot be written any more.
+/// The error if the reader has exited, or a file can no longer be written.
 std::unexpected<base::Error> DrainLoop::gone(int number) const {
   const std::size_t left = whole_before(written_);
   std::string message = fmt::format("standard output: {}", std::strerror(number));

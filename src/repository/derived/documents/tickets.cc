@@ -119,9 +119,9 @@ void Tickets::refresh_tickets() {
     try {
       refresh_ticket(id, fields);
     } catch (const SqliteError& error) {
-      // The project defines these tables. A value that violates a constraint is no reason to reject
-      // a push; a rebuild fails, as fossil's does. But an interruption, or an error that rolled
-      // back the transaction, cannot be skipped.
+      // The project defines these tables. A value that violates a constraint is not a reason to
+      // reject a push; a rebuild fails, as fossil's does. But an interruption, or an error that
+      // rolled back the transaction, cannot be skipped.
       if (error.is_interrupt()) throw;
       if (work_.is_quiet || !work_.database.in_transaction()) {
         throw SqliteError(error.code(), fmt::format("the tables of the setting ticket-table: "
