@@ -108,7 +108,7 @@ CONFIGURATION = {"config": "name", "user": "login", "shun": "uuid", "reportfmt":
 SENT = ["shun WHERE", "user WHERE", "reportfmt WHERE", "concealed WHERE", "subscriber WHERE sverified AND",
         "config INDEXED BY sqlite_autoindex_config_1 WHERE name GLOB 'walias:/*' AND"]
 
-# Literals that are not whole: what is made of them.
+# Literals with placeholders, and the statements that are composed of them.
 MADE = {
     "SELECT mtime, {} FROM {} mtime>=0": [f"SELECT mtime FROM {rows} mtime>=0" for rows in SENT],
     "SELECT mtime FROM {} WHERE {}=?1": [f"SELECT mtime FROM {table} WHERE {key}=?1" for table, key in CONFIGURATION.items()],

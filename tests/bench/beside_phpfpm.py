@@ -129,8 +129,8 @@ def milliseconds(work: Callable[[], object]) -> float:
 def measure(folder: Path, runs: int, seconds: int) -> Results:
     results = Results()
     with both(folder, "static", {"pm": "static", "pm.max_children": CHILDREN}) as pools, nginx(folder, pools) as port:
-        # One connection alone waits to be woken four times a request, and the wait differs most: measured more often.
-        # Afterwards all of PHP-FPM's children wait for nginx's kept connections, and answer no one else.
+        # With a single connection, each request includes four wake-ups, whose duration varies most: measure more often.
+        # Afterwards all of PHP-FPM's children wait for nginx's kept connections, and answer no other clients.
         for prefix, path, counts in (("", "", (1, 1, 1, 4, 16)), ("kept-", "kept/", (4, 16))):
             for connections, side in itertools.product(counts * runs, SIDES):
                 url = f"http://127.0.0.1:{port}/{path}{side}"

@@ -57,7 +57,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// What every message is made of.
+/// The parts of every message.
 class Shape {
  public:
   Shape() {

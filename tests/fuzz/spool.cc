@@ -1,6 +1,6 @@
 // Input: damage to the files of a queue: bytes changed, files truncated, extended, exchanged or
-// removed. From the rest, the queue delivers only messages that it was given, in their order, and
-// goes on.
+// removed. From what is left, the queue must deliver only messages that were enqueued, in their
+// order, and continue to work.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -39,7 +39,7 @@ def test_a_deleted_change_set_never_lands_again(launch, repository, fossil, quar
                or files_of(queue, late) == [], "its failure")
     server.stop()
 
-    # It is put back by hand, as if it were new.
+    # Restore the old change set by hand, as if it were new.
     server = launch(repository, settings={"changes": "on", "changes.scan": "1s"})
     for each in copy.iterdir():
         shutil.copy(each, queue.base / "data" / each.name)

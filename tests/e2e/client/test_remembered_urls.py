@@ -101,7 +101,7 @@ def test_all_remotes_are_synced_with_and_one_that_fails_keeps_no_other_from_it(l
     add_check_in(fossil, here, tmp_path / "work", "one.txt")
     status, output, errors = quarry.attempt("sync", "--all", here)
     assert status == 1 and "quarry: broken: http://127.0.0.1:1/" in errors and errors.count("\n") == 1
-    # Where the last sync went has a name, and is one.
+    # The URL of the last sync also has a name, so it is synced only once.
     assert [line for line in output.splitlines() if line.endswith(":")] == ["again:", "broken:", "far:"]
     for repository in (near, far):
         assert "add one.txt" in fossil.timeline(repository)

@@ -104,7 +104,7 @@ http {{ access_log off; {kinds}
 
 @pytest.fixture
 def way(fossil, small, tmp_path):
-    """Call it with a kind of server to get a visitor of the pages of SMALL behind it."""
+    """Call it with a kind of server to get a visitor of the pages of SMALL on that server."""
     fronts, launchers = [], []
 
     def begin(kind, prefix, is_secure) -> Browser:

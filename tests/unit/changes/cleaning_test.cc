@@ -150,7 +150,7 @@ TEST_CASE("unfinished jobs stay, however old, and so do their dependencies") {
   }
   machine.pass();
   CHECK(machine.left() == Numbers{1, 2, 4});
-  // It goes when nothing needs it any more.
+  // It is deleted when nothing needs it any longer.
   REQUIRE(machine.files.remove(machine.world.directories.file_of(Stage::kStaging, name_of(4))));
   machine.pass();
   CHECK(machine.left().empty());

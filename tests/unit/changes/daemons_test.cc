@@ -509,7 +509,7 @@ TEST_CASE("circles of dependencies, which only somebody with the folders can mak
   }
   queue.submit(8, {"b"});
   queue.until(8, Stage::kDone);
-  // A job that waits for a rollback which takes it back goes with it.
+  // A job that depends on a rollback that includes it is rolled back, too.
   put(9, {8, 10});
   queue.submit(10, {}, "land", {8}, MoveType::kRollback);
   queue.until(10, Stage::kDone);

@@ -235,7 +235,7 @@ TEST_CASE("the closure of a rollback has all dependents, and all that landed on 
   CHECK(model.closure({id_of(1)}, 4).error().code == ErrorCode::kLimit);
   CHECK(model.closure({id_of(9)}, 5).error().code == ErrorCode::kNotFound);
   CHECK(model.closure({id_of(77)}, 5).error().code == ErrorCode::kNotFound);
-  // Precursors in a circle, which no queue writes, are rolled back together.
+  // Circular precursors, which no queue writes, are rolled back together.
   landed(10, 80, {}, {11}, "z");
   landed(11, 80, {}, {10}, "z");
   CHECK(numbers_of(*model.closure({id_of(10)}, 5)) == Numbers{10, 11});

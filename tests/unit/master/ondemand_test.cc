@@ -148,7 +148,7 @@ TEST_CASE("a first accept() without a connection also makes the master watch the
       connection_is_taken.await();
       Fd connection;
       world.say(accept_one(child, &connection) ? 'g' : 'n');
-      // Stays out of accept() for good, and says so.
+      // Reports that accept() has returned, and never calls it again.
       child.slot.accepted();
       return sleep_for_ever(child);
     }

@@ -216,7 +216,7 @@ TEST_CASE("receivers are stopped after the workers, gracefully and immediately")
     master.signal(number);
     CHECK(master.is_silent());
     release(worker);
-    // A worker that is terminated says nothing.
+    // A terminated worker reports nothing.
     CHECK(letters(master.next(number == SIGQUIT ? 2 : 1)) == (number == SIGQUIT ? "WR" : "R"));
     CHECK(master.wait_for_end() == 0);
   }
@@ -293,7 +293,7 @@ TEST_CASE_FIXTURE(ReadyMaster,
     at_once += word.what == 'j' ? 1 : -1;
     most = std::max(most, at_once);
   }
-  CHECK(begun == std::multiset<int>{100, 101, 102, 103});  // 102 was asked for while it waited
+  CHECK(begun == std::multiset<int>{100, 101, 102, 103});  // 102 was requested twice before it ran
   CHECK(most == 2);
 }
 
@@ -324,7 +324,7 @@ TEST_CASE_FIXTURE(ReadyMaster,
 }
 
 TEST_CASE_FIXTURE(ReadyMaster, "the number of paused jobs is limited, and others wait to start") {
-  // Two may run at once, and three pause beside them.
+  // At most two run at the same time, and at most three more are paused.
   ask_for({60, 61, 62, 63, 64, 65});
   CHECK(std::ranges::count(next(10), 'p', &ServiceWord::what) == 5);
   CHECK(is_silent());
@@ -366,7 +366,7 @@ TEST_CASE_FIXTURE(ReadyMaster,
   release(worker);
   CHECK(letters(next(1)) == "W");
   CHECK(is_silent());
-  // The job ends by SIGTERM, and says nothing.
+  // SIGTERM ends the job, which reports nothing.
   release(job.pid);
   CHECK(letters(next(1)) == "R");
   CHECK(wait_for_end() == 0);

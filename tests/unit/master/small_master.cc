@@ -54,7 +54,7 @@ void end_on(int signal) {
   ::sigaction(signal, &action, nullptr);
 }
 
-/// Whether the socket has come as sd_listen_fds(3) says.
+/// Whether the socket was passed as described in sd_listen_fds(3).
 bool has_listener() {
   const char* pid = std::getenv("LISTEN_PID");
   const char* count = std::getenv("LISTEN_FDS");

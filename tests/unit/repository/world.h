@@ -32,7 +32,7 @@ class World {
   /// Stores CONTENT whole, in a separate receipt.
   artifact::HashName put(std::string_view content);
   void put_all(const std::vector<std::string>& contents);
-  /// Stores TARGET as a delta on SOURCE, or what BYTES make of it.
+  /// Stores TARGET as a delta on SOURCE; BYTES, unless empty, replace the correct delta.
   void put_delta(std::string_view target, std::string_view source, std::string bytes = {});
   /// Stores CONTENT whole, as a private artifact.
   artifact::HashName put_private(std::string_view content);

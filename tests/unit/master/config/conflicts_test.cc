@@ -17,7 +17,7 @@ Credentials who(uid_t user, gid_t group, std::vector<gid_t> more = {}) {
   return {.user = "somebody", .uid = user, .gid = group, .home = "", .groups = std::move(more)};
 }
 
-/// Whether the second cannot be listened on beside the first.
+/// Whether it is impossible to listen on both addresses.
 bool collide(const char* one, const char* other) {
   Listens listens;
   CHECK_FALSE(listens.add(*SocketAddress::parse(one), "a"));

@@ -21,8 +21,8 @@ struct Promise {
 
 constexpr std::size_t kMessages = 24;
 
-/// A scenario with everything: segments that fill, batches of all sizes, messages that are given
-/// back, checkpoints, an end and another start.
+/// A scenario with everything: segments that fill, batches of all sizes, messages that are
+/// returned, checkpoints, an end and another start.
 Recording<Promise> record(bool synced) {
   MemoryFileSystem system;
   Recording<Promise> recording;
@@ -43,7 +43,7 @@ Recording<Promise> record(bool synced) {
   const auto consume = [&](StoreWorld& world, std::size_t count, std::size_t delivered) {
     Batch batch = world.store->take(count);
     REQUIRE(batch.messages.front() == numbered(settled + 1));
-    // Messages that were given back come in a batch of their own.
+    // Returned messages form a separate batch.
     delivered = std::min(delivered, batch.messages.size());
     // The consumer has them before the position is stored.
     settled += delivered;

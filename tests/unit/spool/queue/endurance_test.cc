@@ -118,7 +118,7 @@ QueueOptions any_options(std::mt19937& random, const TemporaryFolder& folder) {
   return options;
 }
 
-/// Counts deliveries in several threads, and gives back some messages at random.
+/// Counts deliveries in several threads, and returns some messages at random.
 class CountingConsumer {
  public:
   CountingConsumer(std::size_t messages, unsigned seed) : counts_(messages), random_(seed) {}
