@@ -139,7 +139,7 @@ def kept_or_built(variable: str, tmp_path_factory: pytest.TempPathFactory, build
 
 @pytest.fixture(scope="session")
 def generated_original(tmp_path_factory: pytest.TempPathFactory, fossil: Fossil) -> Path:
-    """The large generated repository, built once. Never to be written to."""
+    """The large generated repository, built once. Tests must not write to it."""
     return kept_or_built("QUARRY_GENERATED", tmp_path_factory, lambda path: generator.build(path, fossil))
 
 

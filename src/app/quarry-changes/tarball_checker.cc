@@ -73,7 +73,7 @@ Result<changes::Meta> TarballChecker::judge(const Case& given,
   return meta;
 }
 
-/// Sets METAS for CASES, which are of one submitter, as far as they can be read together. Large or
+/// Sets METAS for those of CASES, all from one submitter, that can be read together. Large or
 /// invalid tarballs are left to check().
 void TarballChecker::check_together(std::span<const Case* const> cases,
                                     std::span<std::optional<Result<changes::Meta>>* const> metas) {

@@ -10,7 +10,7 @@ void Past::add(const ModelJob& known, bool is_old) {
   node->has_landed = known.stage == Stage::kDone && !known.is_rolled_back;
   node->landed_at = known.landed_at;
   node->is_old = is_old;
-  // The change sets that a rollback names are not what it landed on.
+  // A rollback names the change sets to roll back, not those that it landed on.
   if (known.name.type != MoveType::kRollback) node->names = known.dependencies;
   node->precursors = known.precursors;
   nodes_[known.name.id] = std::move(node);
@@ -30,7 +30,7 @@ void Past::tie(Node& node) {
   }
   for (const ChangeSetId& id : std::exchange(node.precursors, {})) {
     const auto found = nodes_.find(id);
-    // If the precursor has landed later, it was overtaken, and landed on this job instead.
+    // A precursor that landed later was overtaken: it landed on this job instead.
     if (found != nodes_.end() && found->second->landed_at <= node.landed_at) follow(*found->second);
   }
 }

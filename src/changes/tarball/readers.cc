@@ -117,7 +117,7 @@ bool answer(int socket, int status) {
 [[noreturn]] void fork_readers(int socket, pid_t owner) {
   sigset_t all;
   ::sigfillset(&all);
-  // It ends with its owner, whatever signals are sent to the terminal or the process group.
+  // It ends with its owner, and ignores signals to the terminal or the process group.
   ::sigprocmask(SIG_BLOCK, &all, nullptr);
   ::signal(SIGCHLD, SIG_DFL);
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != owner) ::_exit(kFailed);

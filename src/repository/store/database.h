@@ -118,7 +118,8 @@ class Database {
   /// use. VALUES are bound (Query::bind()), and must outlive the Query.
   template <typename... Values>
   Query query(std::string_view sql, Values&&... values) {
-    static_assert((!std::is_same_v<Values, std::string> && ...), "a temporary does not live on");
+    static_assert((!std::is_same_v<Values, std::string> && ...),
+                  "a temporary does not outlive the call");
     Query query = prepared(sql);
     query.bind(values...);
     return query;
@@ -126,7 +127,8 @@ class Database {
   /// The same for SQL that is composed at run time: the statement is not cached.
   template <typename... Values>
   Query query_once(std::string_view sql, Values&&... values) {
-    static_assert((!std::is_same_v<Values, std::string> && ...), "a temporary does not live on");
+    static_assert((!std::is_same_v<Values, std::string> && ...),
+                  "a temporary does not outlive the call");
     Query query(this, prepare(sql, false), nullptr);
     query.bind(values...);
     return query;

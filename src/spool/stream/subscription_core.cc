@@ -182,7 +182,7 @@ Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
 
 Result<std::optional<StreamedMessage>> SubscriptionCore::find(std::uint64_t sequence) {
   QUARRY_TRY_ASSIGN(auto message, source_.find(sequence, state_.open().at(sequence).at));
-  // It is lost only if the files are still in place.
+  // A missing message counts as lost only if the files are still in place.
   if (!message) QUARRY_TRY(setup_.log.files().check_folder());
   if (message) state_.record_position(sequence, source_.found_at());
   return message;

@@ -52,7 +52,8 @@ def is_in(page) -> bool:
 
 
 def serve_pages(start, repository, pool=None, **more):
-    """A server of REPOSITORY's pages, to which the users ann and bob may log in in all ways. POOL: further directives."""
+    """A server of REPOSITORY's pages, to which the users ann and bob may log in by all methods. POOL:
+    further directives."""
     repofile.add_user(repository, "ann", "word", "deip")
     repofile.add_user(repository, "bob", "ink", "dei")
     repofile.set_config(repository, "http_authentication_ok", 1)

@@ -166,8 +166,8 @@ struct Life {
   std::size_t batch = 1;
 };
 
-/// Starts a machine from what is left after each operation of LIFE, lets it finish, and calls the
-/// judge.
+/// Simulates a crash after each operation of LIFE: starts a machine with what is left on its disk,
+/// lets it finish, and calls JUDGE with it.
 template <typename Judge>
 void stop_everywhere(const Life& life, const Judge& judge) {
   std::mt19937 random(1);

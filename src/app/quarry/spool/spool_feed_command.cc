@@ -214,7 +214,8 @@ Result<void> feed_all(QueueFeeder& feeder, LineReader& lines, FolderWatch& watch
   }
 }
 
-/// The result after the shutdown: FED, or the messages that were lost or too long.
+/// The result after the shutdown: FED, or an error with the number of messages that were lost, or
+/// of lines that were too long.
 Result<void> outcome(Result<void> fed, const spool::Ending& ending, const LineReader& lines) {
   if (ending.lost > 0) {
     const std::string lost = fmt::format("{} messages could not be saved", ending.lost);

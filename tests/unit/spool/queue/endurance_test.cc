@@ -66,7 +66,7 @@ TEST_CASE("with a consumer that stops and starts at random all messages are deli
     return {.delivered = count};
   };
   std::uint64_t sent = 0;
-  // It ends and starts again while producers have more.
+  // The queue is restarted while the producers still have messages.
   for (int life = 0; life < 3; ++life) {
     const TestQueue queue(options, consumer);
     const std::uint64_t until = each * static_cast<std::uint64_t>(life + 1) / 3;
