@@ -80,8 +80,8 @@ def test_submitters_are_mailed_when_their_change_set_did_not_land(start, people,
 def test_invalid_destinations_for_submitters_are_refused(tmp_path):
     for words, part in (({"type": "file", "to": "submitter", "path": tmp_path / "x"}, "type"),
                         ({"type": "mail", "from": "a@b.c", "to": "submitter", "events": "push"}, "change-set"),
-                        ({"type": "mail", "from": "a@b.c", "to": "submitter, d@e.f"}, "no address"),
-                        ({"type": "mail", "from": "submitter", "to": "d@e.f"}, "no address")):
+                        ({"type": "mail", "from": "a@b.c", "to": "submitter, d@e.f"}, "not an address"),
+                        ({"type": "mail", "from": "submitter", "to": "d@e.f"}, "not an address")):
         more = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path})
         more += section("destination people", words)
         (tmp_path / "q.conf").write_text(more)
