@@ -42,8 +42,9 @@ base::Result<BlobReader> BlobReader::open(std::string_view blob, std::size_t max
   }
   blob.remove_prefix(kBlobPrefixSize);
   if (blob.size() > UINT_MAX) {
-    return fail(ErrorCode::kLimit,
-                fmt::format("compressed content has {} bytes, more than zlib takes", blob.size()));
+    return fail(
+        ErrorCode::kLimit,
+        fmt::format("compressed content has {} bytes, more than zlib supports", blob.size()));
   }
   auto state = std::make_unique<State>();
   state->left = declared;

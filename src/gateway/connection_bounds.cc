@@ -80,7 +80,8 @@ bool ConnectionBounds::exceeds_address_limit(Exchange& exchange) {
 bool ConnectionBounds::has_room() {
   const std::size_t limit = options_.max_connections;
   if (exchanges_.size() < limit) return true;
-  // One at a time: a connection is closed for the new one only when its address is known.
+  // Accept only one above the limit: the connection to close for it is chosen once the new client's
+  // address is known.
   if (exchanges_.size() > limit || is_crowded_) return false;
   if (slowest(nullptr, nullptr) != nullptr) return true;
   retry_soon();

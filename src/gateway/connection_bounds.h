@@ -36,7 +36,7 @@ class ConnectionBounds {
   /// Whether the request of EXCHANGE, which came through a proxy, has to be refused (logged).
   bool exceeds_address_limit(Exchange& exchange);
 
-  /// The number of buffered reply bytes changes by BYTES.
+  /// Adds BYTES, which may be negative, to the number of buffered reply bytes.
   void queued(std::ptrdiff_t bytes) { unsent_ += bytes; }
   /// While too many reply bytes are buffered, closes the connection with the most. The caller's
   /// exchange may be destroyed in it.

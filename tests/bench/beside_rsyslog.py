@@ -1,4 +1,5 @@
-"""The queue compared with rsyslog: a socket in, a queue with the same parameters, a socket out on both sides, taking turns.
+"""The queue compared with rsyslog. Both receive messages on a socket, queue them with the same parameters and send them to
+another socket; they take turns.
 
 rsyslog uses its fastest parts, as measured: imptcp on a Unix socket with one thread, the parser for the old format, a
 template of the unchanged message, and omfwd by TCP, which sends 16 KiB at once. Ours is spool_relay. spool_load makes the

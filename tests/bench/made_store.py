@@ -22,7 +22,8 @@ ROWS_AT_ONCE = 500
 
 
 class Artifact:
-    """RID and NAME; LINES are its bytes. It is written once: then `is_settled`, and `is_whole` if it is not a delta."""
+    """RID and NAME; LINES are its bytes. Once it is written, `is_settled` is true, and so is `is_whole` unless it was
+    written as a delta."""
 
     __slots__ = ("is_settled", "is_whole", "lines", "name", "receipt", "rid")
 

@@ -5,8 +5,8 @@
 //   spool_load receive ADDRESS --count N   prints {"messages", "distinct", ..., "last"} when all have
 //                                          come, or when it is asked to end
 //
-// A message is one line of RFC 5424 with next to nothing to parse, of the same length for all, with
-// its number and bytes that follow from the number:
+// A message is one line of RFC 5424 with almost nothing to parse. All have the same length, and
+// each contains its number and bytes derived from the number:
 //
 //   <134>1 - - - - - - 0000012345 xyzabcdefgh...
 //

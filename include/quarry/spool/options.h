@@ -63,7 +63,7 @@ struct QueueOptions {
   std::optional<std::size_t> light_delay_mark;
   /// queue.discardmark: above it, messages with queue.discardseverity or a less severe one are
   /// discarded, on enqueue and on delivery (80 %; severity 8: never). Does not apply to the disk
-  /// part of a disk-assisted queue, which delays nobody.
+  /// part of a disk-assisted queue, which does not delay producers.
   std::optional<std::size_t> discard_mark;
   std::uint8_t discard_severity = 8;
 

@@ -90,7 +90,7 @@ struct WorkerOptions {
   bool trust_remote_user = false;
   /// Limit on the body as transferred, in bytes; a larger one gets 413 before it is read.
   std::size_t max_body = std::size_t{512} << 20;
-  /// Timeouts for a silent web server in the middle of a request, or while it should read a reply.
+  /// Timeouts for a web server that stalls while sending a request or reading a reply.
   std::chrono::milliseconds head_timeout{5'000};  // until all parameters have arrived
   std::chrono::milliseconds read_timeout{60'000};
   /// The worker exits after this many requests, and the master starts a new one; 0: no limit.

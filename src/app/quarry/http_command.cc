@@ -203,7 +203,7 @@ class Service {
   std::unique_ptr<repository::Repository> repository_;
 };
 
-/// False if the reader has gone.
+/// Returns false if the reader has closed its end.
 bool send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::write(STDOUT_FILENO, bytes.data(), bytes.size());

@@ -32,8 +32,8 @@ constexpr std::size_t kMaxWhy = 500;
 constexpr int kNotExecutable = 126;
 constexpr int kNotFound = 127;
 
-// A mail is claimed for some minutes only, so a slow server is given up and tried again later. A
-// mail being transferred is not interrupted, because its outcome would be unknown.
+// A mail is claimed for some minutes only, so delivery to a slow server is given up and retried
+// later. A mail being transferred is not interrupted, because its outcome would be unknown.
 constexpr std::chrono::seconds kConnectTime{15};
 constexpr std::chrono::seconds kMailTime{60};
 // A server that is silent for this long will not answer for the next mail either.

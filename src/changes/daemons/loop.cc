@@ -136,7 +136,7 @@ void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
   }
 }
 
-/// A queue that cannot be opened does not affect others, and is tried again after each search.
+/// A queue that cannot be opened does not affect others; opening it is retried after each search.
 void Loop::take_new(const std::vector<QueueOptions>& queues) {
   for (const QueueOptions& queue : queues) {
     const bool is_ours = std::ranges::any_of(

@@ -29,7 +29,7 @@ class Rollback {
       : context_(context), tracker_(tracker), children_(children) {}
 
   bool is_under_way() const { return lock_.has_value(); }
-  /// Starts the rollback NAME, which is in pending/. After an error it is tried again.
+  /// Starts the rollback NAME, which is in pending/. After an error it is retried.
   base::Result<void> begin(const ChangeSetName& name);
   /// Continues the rollback; call it until none is under way. After an error the rest is done at
   /// the next scan.

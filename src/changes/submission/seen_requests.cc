@@ -14,8 +14,7 @@ using base::Result;
 
 namespace {
 
-/// Deletes the periods before PERIOD. Anything that cannot be deleted is tried again when the next
-/// period begins.
+/// Deletes the periods before PERIOD. Failed deletions are retried when the next period begins.
 void forget_before(const Directories& directories, std::int64_t period) {
   const auto folder = directories.control("seen");
   const auto names = directories.files().list(folder);

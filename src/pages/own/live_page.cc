@@ -76,7 +76,7 @@ void put_refusals(json& document, const PoolSnapshot& snapshot, const ServerSour
   }
 }
 
-/// The same for POOLS. Refusals by workers and by others have separate room.
+/// The same for POOLS. Refusals by workers and by other processes have separate quotas.
 json refusals_of(const std::vector<scoreboard::PoolOverview>& pools, std::int64_t now) {
   struct OfPool {
     const scoreboard::PoolOverview* pool;

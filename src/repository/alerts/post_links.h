@@ -6,7 +6,7 @@
 
 namespace quarry::repository {
 
-/// Maximum number of links to follow. No thread is that deep; it ends cycles.
+/// Maximum number of links to follow. No thread is that deep; the limit guards against cycles.
 inline constexpr int kMaxThread = 1000;
 
 struct PostLinks {

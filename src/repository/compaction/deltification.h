@@ -55,7 +55,7 @@ class Deltification {
   /// Plans the changes for RID, and changes that must come before it. Error: kCorrupt (RID cannot
   /// be read, or does not match its hash). Throws SqliteError.
   base::Result<std::vector<Rewriting>> plan(Rid rid);
-  /// Call when everything planned was applied or dropped.
+  /// Call after everything planned has been applied or dropped.
   void forget_plan() { planned_.clear(); }
   Versions& versions() { return versions_; }
 

@@ -2,7 +2,7 @@
 //
 //   check-ins      of the project, by the time that the timeline shows
 //   files          if a check-in names one as the successor of the other (`mlink`), or if they had
-//                  the same name; a content that comes back counts from its last appearance
+//                  the same name; content that reappears counts from its last appearance
 //   wiki pages,    by their own times
 //   technotes
 //

@@ -21,7 +21,7 @@ class BulkLoad {
 
   /// Sets Work::is_whole.
   void begin();
-  /// Writes all links, tags, and inherited tags, when all artifacts were added. Marks.
+  /// Writes all links, tags, and inherited tags. Call after all artifacts have been added. Marks.
   void write_lineage_and_tags();
   /// Creates the indexes, and releases the memory, when everything is written.
   void end();

@@ -61,7 +61,7 @@ bool OrderDependence::has_unusual_relatives(Rid rid) {
   });
 }
 
-/// Finds the tags that two artifacts with the same time set on the same artifact.
+/// Finds each tag that is set on one artifact by two others with the same time.
 void OrderDependence::read_cards() {
   tied_.emplace();
   std::map<TaggedArtifact, std::map<double, Rid>> cards;  // time to source

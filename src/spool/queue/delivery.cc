@@ -191,7 +191,7 @@ void DeliveryWorkers::pause(Lock& lock, const Worker& self, const Delivery& deli
 /// is above the discard mark.
 void DeliveryWorkers::discard_queued(Batch& batch, std::uint64_t full) {
   const QueueOptions& options = state_.setup.options;
-  // Messages on disk delay nobody.
+  // Messages on disk do not delay producers.
   if (options.discard_severity > kLeastSevere || state_.is_helper() || full < *options.discard_mark)
     return;
   Batch kept;

@@ -220,7 +220,7 @@ constexpr std::array kEntries = {
     toggle<&O::sync_queue_files>(
         {"syncqueuefiles", "on|off", "Sync files, to survive a crash of the machine"}),
     toggle<&O::save_on_shutdown>(
-        {"saveonshutdown", "on|off", "Save messages in memory at the end"}),
+        {"saveonshutdown", "on|off", "Save messages in memory at shutdown"}),
     choice<&O::on_corruption, kCorruption>(
         {"oncorruption", "safe|ignore", "Whether damaged files are kept or deleted"}),
     number<&O::worker_threads, 1, 256>({"workerthreads", "NUMBER", "Maximum number of workers"}),
@@ -239,7 +239,7 @@ constexpr std::array kEntries = {
         {"dequeuetimeend", "HOUR", "Hour at which delivery ends, 0 to 24; 25: no restriction"}),
     time<&O::timeout_enqueue>({"timeoutenqueue", "MS", "Maximum time to wait for a full queue"}),
     time<&O::timeout_shutdown>(
-        {"timeoutshutdown", "MS", "Time for workers to continue at the end"}),
+        {"timeoutshutdown", "MS", "Maximum time to wait for workers at shutdown"}),
     time<&O::timeout_action_completion>(
         {"timeoutactioncompletion", "MS", "Time for workers to finish their batches after that"}),
     time<&O::timeout_worker_thread_shutdown, -1>(

@@ -24,7 +24,7 @@ class Sampling {
   explicit Sampling(std::size_t interval) : interval_(interval) {}
 
   /// The outcome for samples: the first COUNT were accepted; the next one was discarded, or may be
-  /// tried again.
+  /// retried.
   struct Taken {
     std::size_t count;
     bool is_next_discarded;

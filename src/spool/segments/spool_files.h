@@ -56,7 +56,7 @@ class SpoolFiles {
   /// The path of a segment, for messages.
   std::string shown(std::uint64_t number) const { return segment(number).string(); }
 
-  /// The numbers of the existing segments, ascending.
+  /// The numbers of the existing segments, in ascending order.
   base::Result<std::vector<std::uint64_t>> segments() const;
   /// The size of each segment in bytes.
   base::Result<std::map<std::uint64_t, std::uint64_t>> sizes() const;

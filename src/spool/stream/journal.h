@@ -52,7 +52,7 @@ class Journal {
   /// Syncs what was appended.
   base::Result<void> sync();
   /// Starts a new segment with STATE if there are many events after the last state. Errors are only
-  /// reported, since it is tried again.
+  /// reported, because the next call retries it.
   void compact(const SubscriptionState& state);
   /// Removes the files.
   base::Result<void> remove();

@@ -114,9 +114,9 @@ class SubscriptionState {
   /// When the first waiting message is due; with IN_ORDER, only the first open one counts. Nothing
   /// if there is none, or it is in flight.
   std::optional<std::int64_t> next_due(bool in_order) const;
-  /// Up to MAX waiting messages that are due at TIME, ascending; with IN_ORDER, only consecutive
-  /// ones from the first open message on. A message whose remaining wait exceeds its whole delay is
-  /// due, because the clock was set back.
+  /// Up to MAX waiting messages that are due at TIME, in ascending order; with IN_ORDER, only the
+  /// consecutive ones that start with the first open message. A message whose remaining wait
+  /// exceeds its whole delay is due, because the clock was set back.
   std::vector<std::uint64_t> due(std::int64_t time, std::size_t max, bool in_order) const;
   /// The oldest segment that is still needed.
   std::uint64_t floor() const { return open_.empty() ? read_.segment : first_at().segment; }

@@ -50,8 +50,8 @@ Result<void> Intake::file(const CardReader& card, bool is_private) {
 
 Result<void> Intake::mention(NameList& mentioned) {
   // Usually the client mentions what everybody has: the unclustered artifacts of this repository,
-  // which need no lookup in the artifact table. If there are very many, as while a history is being
-  // pushed, looking up the few mentioned names is cheaper.
+  // which need no lookup in the artifact table. If there are very many, as when a whole history is
+  // being pushed, looking up the few mentioned names is cheaper.
   if (const auto* unclustered =
           repository_.names().unclustered_within(kReadPerMention * mentioned.size())) {
     std::size_t known = 0;

@@ -1,7 +1,7 @@
 // Stores what a push brings: artifacts, and names of artifacts that the client has.
 //
-// Without a Receipt (in the first pass over a request) nothing is stored: the first need to store
-// something sets needs_receipt(), and the pass restarts with one. Used by Exchange.
+// Without a Receipt (in the first pass over a request) nothing is stored: the first attempt to
+// store something sets needs_receipt(), and the pass restarts with one. Used by Exchange.
 #pragma once
 
 #include <cstdint>

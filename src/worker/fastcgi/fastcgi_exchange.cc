@@ -76,7 +76,7 @@ void put(Request& request, std::string_view name, std::string_view value) {
   }
 }
 
-/// The answer to NAMES, the content of a GET_VALUES record: the known ones with their values.
+/// The reply to a GET_VALUES record with the content NAMES: the known names with their values.
 std::string get_values_result(std::string_view names) {
   std::string content;
   while (const auto asked = http::take_pair(names)) {

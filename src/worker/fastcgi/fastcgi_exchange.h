@@ -45,7 +45,7 @@ class FastCgiExchange : public BodyReader {
   base::Result<void> await_head();
   /// After await_head(): calls TAKES with the request; true if it has passed the connection on.
   bool is_passed_on(const std::function<bool(const Request& request, int connection)>& takes) const;
-  /// After await_head(): reads the parameters. Errors: kInvalid (no FastCGI request).
+  /// After await_head(): reads the parameters. Errors: kInvalid (not a FastCGI request).
   base::Result<void> read_head();
   /// ON_BODY is called with the number of bytes of the body read so far.
   void watch_body(std::function<void(std::size_t size)> on_body) { on_body_ = std::move(on_body); }

@@ -1,5 +1,5 @@
 """The courier and backoffice runs are killed at random while clients push: every artifact is reported by webhook, in a
-file and by mail; without kills, once."""
+file and by mail at least once, and exactly once if nothing is killed."""
 
 import contextlib
 import itertools

@@ -1,4 +1,4 @@
-"""quarry spool: a durable pipe that survives either of its ends, and commands to inspect it."""
+"""quarry spool: a durable pipe that loses nothing if the process at either end dies, and commands to inspect it."""
 
 import json
 import os

@@ -206,7 +206,7 @@ def test_generated_columns_are_limited_for_each_value(with_tickets, fossil, tmp_
 
 
 def test_long_values_are_allowed(with_tickets, fossil, tmp_path):
-    """A ticket may be longer than what a statement may compute."""
+    """A ticket may be longer than the limit on values that a statement computes."""
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     words = "words " * 15000
     for _ in range(3):

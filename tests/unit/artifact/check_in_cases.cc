@@ -81,8 +81,7 @@ void add_files(Cases& cases) {
   cases.bad("a file twice", file("f " + a + "\nF f " + a));
   cases.good(kCheckIn, "files in the order of their bytes",
              file("B " + a + "\nF b " + a + "\nF \xc3\xa9 " + a));
-  cases.bad("files in another order than that of their bytes",
-            file("\xc3\xa9 " + a + "\nF b " + a));
+  cases.bad("files that are not in the order of their bytes", file("\xc3\xa9 " + a + "\nF b " + a));
   cases.bad("files that are out of order once unescaped", file("a!b " + a + "\nF a\\sb " + a));
   cases.bad("names that are the same up to a NUL", file("a\\0b " + a + "\nF a\\0c " + a));
   cases.good(kCheckIn, "fossil's own file twice", file("_FOSSIL_ " + a + "\nF _FOSSIL_ " + a));

@@ -38,7 +38,7 @@ void write(MemoryFileSystem& files, const std::filesystem::path& path, std::stri
   REQUIRE((*file)->append(text));
 }
 
-/// The queueing daemon over files in memory.
+/// The queueing daemon with its files in memory.
 struct CleaningMachine {
   explicit CleaningMachine(const MemoryFileSystem::Image& image = {})
       : files("/", image), world(files, kCleaningBase), queueing(world.context()) {

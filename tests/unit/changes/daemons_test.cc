@@ -291,7 +291,7 @@ TEST_CASE("jobs that land together have different times of landing") {
   CHECK(queue.lines() == expected);
 }
 
-TEST_CASE("a locked job is not overtaken, and is tried again in time") {
+TEST_CASE("a locked job is not overtaken, and is retried in time") {
   const TemporaryFolder folder;
   Queue queue(folder);
   queue.options.batch = 4;

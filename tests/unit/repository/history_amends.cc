@@ -1,5 +1,5 @@
 // The part of a random history in which several users amend the same line of check-ins, and their
-// control artifacts arrive in another order than that of their dates.
+// control artifacts do not arrive in the order of their dates.
 
 #include <fmt/core.h>
 

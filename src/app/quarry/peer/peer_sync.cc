@@ -37,7 +37,7 @@ using What = PeerReport::What;
 
 // Timeout for handing over events, which waits for the courier's disk.
 constexpr seconds kHandOverTimeout{20};
-// Delay before a repository that cannot be opened is tried again.
+// Delay before opening a repository is retried.
 constexpr milliseconds kAfterTrouble{60'000};
 constexpr std::size_t kMaxShown = 500;
 

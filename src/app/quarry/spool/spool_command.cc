@@ -157,7 +157,8 @@ nlohmann::json json_of(const StreamedMessage& message, bool of_stream) {
   return line;
 }
 
-/// Prints the messages that ARGUMENTS select as FORMAT formats them, until the reader has gone.
+/// Prints the messages selected by ARGUMENTS, formatted by FORMAT, until the reader closes the
+/// pipe.
 template <typename Format>
 Result<void> show_all(const SpoolArguments& arguments, Format&& format) {
   QUARRY_TRY_ASSIGN(const bool of_stream, is_stream(arguments));

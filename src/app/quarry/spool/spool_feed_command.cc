@@ -30,7 +30,7 @@ using spool::Message;
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 // Milliseconds between checks that the folder still exists, if notifications do not work.
 constexpr int kMaxInputWait = 5000;
-// Milliseconds until a full or locked queue is tried again.
+// Milliseconds between attempts to use a full or locked queue.
 constexpr int kRetryInterval = 100;
 // A process that is ending holds the lock of the queue for a moment.
 constexpr int kMaxOpenAttempts = 20;
@@ -119,7 +119,7 @@ class QueueFeeder {
       : queue_(queue), signals_(signals), patience_(patience), is_on_disk_(is_on_disk) {}
 
   /// Puts MESSAGES into the queue, and waits for space if necessary. Errors: kBusy if a signal
-  /// arrived before all were taken, kLimit after waiting too long, and those of the disk.
+  /// arrived before all were taken, kLimit after waiting too long, and file system errors.
   Result<void> put(std::vector<Message> messages) {
     std::span<Message> left(messages);
     auto since = Clock::now();

@@ -23,7 +23,7 @@ class Terminal {
 
   bool is_terminal() const { return is_terminal_; }
   /// Replaces the lines on the screen, as many as fit, or prints LINES if it is not a terminal.
-  /// False if the reader has gone.
+  /// Returns false if the reader has closed the pipe.
   bool show(const std::vector<std::string>& lines);
 
   struct Input {

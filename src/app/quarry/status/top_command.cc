@@ -1,4 +1,4 @@
-// quarry top: shows live what a running server does.
+// quarry top: a live view of a running server.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -52,7 +52,8 @@ class Top {
   Top(const TopArguments& arguments, StatusSample first)
       : arguments_(arguments), last_(std::move(first)) {}
 
-  /// Returns the signal that ended it; 0 after the key, the last update, or if the reader has gone.
+  /// Returns the signal that ended it; 0 after the key, the last update, or if the reader has
+  /// closed the pipe.
   int run() {
     // Rates need two samples; show a screen before the second one.
     if (terminal_.is_terminal() && !show()) return 0;

@@ -46,7 +46,7 @@ class Lineage {
   void link(const ParentLink& link);
   /// Removes all parents of CHILD. Not while held in memory.
   void unlink(Rid child);
-  /// Call when the row of `event` for the check-in RID, of DAY, has been written.
+  /// Call after the row of `event` for the check-in RID, dated DAY, has been written.
   void note_check_in(Rid rid, double day);
   /// Reads `cherrypick` again, if it is held in memory.
   void read_picks();

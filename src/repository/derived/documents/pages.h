@@ -22,7 +22,7 @@ class Pages {
 
   // All throw SqliteError.
 
-  /// Adds PAGE, which is RID and of DAY (the Julian day of its D card).
+  /// Adds PAGE. RID is its row id, and DAY the Julian day of its D card.
   void add_wiki_page(Rid rid, const artifact::Structural& page, double day);
   /// The same for the technote NOTE.
   void add_technote(Rid rid, const artifact::Structural& note, double day);

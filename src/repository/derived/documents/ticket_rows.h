@@ -23,7 +23,7 @@ class Ticket {
 
   /// Removes the rows of the ticket, and keeps its row id for the new one.
   void forget();
-  /// Applies the change RID, of DAY.
+  /// Applies the change RID, dated DAY.
   void apply(Rid rid, const artifact::Structural& change, double day);
   /// The current value of a column; "unknown" without a row.
   std::string value_of(const std::string& column);

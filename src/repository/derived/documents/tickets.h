@@ -17,7 +17,7 @@ namespace quarry::repository {
 struct TicketFields;
 
 /// Call after the setting NAME has changed. Marks all tickets in PENDING if they depend on it. For
-/// `ticket-table` it creates their tables again, unless the definition is invalid. Throws
+/// `ticket-table` it also creates the ticket tables again, unless the definition is invalid. Throws
 /// SqliteError.
 void ticket_setting_changed(Database& database, std::string_view name, Pending& pending);
 
@@ -28,7 +28,7 @@ class Tickets {
 
   // Both throw SqliteError.
 
-  /// Adds CHANGE, which is RID and of DAY (the Julian day of its D card).
+  /// Adds CHANGE. RID is its row id, and DAY the Julian day of its D card.
   void add_ticket_change(Rid rid, const artifact::Structural& change, double day);
   /// Computes all marked tickets. One that violates a constraint of the project's own tables is
   /// left unchanged, except in a complete recomputation, which then fails.

@@ -19,9 +19,10 @@ class Tags {
 
   // All throw SqliteError.
 
-  /// Applies the T cards of ARTIFACT, which is RID and of DAY (the Julian day of its D card).
+  /// Applies the T cards of ARTIFACT. RID is its row id, and DAY the Julian day of its D card.
   void apply_tags(Rid rid, const artifact::Structural& artifact, double day);
-  /// Applies a card of SOURCE, of DAY, that sets TAG on TARGET to VALUE. TYPE is tagxref.tagtype.
+  /// Applies a card that sets TAG on TARGET to VALUE. SOURCE is the artifact with the card, and DAY
+  /// its date. TYPE is tagxref.tagtype.
   void set_tag(std::int64_t tag, int type, std::optional<std::string_view> value, Rid source,
                double day, Rid target);
   /// Applies inherited tags to RID, which has been linked with PARENT, its primary parent.

@@ -76,7 +76,8 @@ void EventTimes::forget_moved_time(Rid rid) {
                          printed_day(work_.database, *date));
 }
 
-/// The children of RID that are close to DAY, and whose files were compared with it.
+/// The children of RID that are dated close to DAY, and whose files were compared with those of
+/// RID.
 std::vector<Dated> EventTimes::close_children(Rid rid, double day) {
   std::map<Rid, bool> related;  // whether RID is the primary parent
   for (const Rid child : work_.lineage.picked_by(rid)) related[child] = false;
@@ -112,8 +113,8 @@ std::set<Rid> EventTimes::take_stale() {
   return stale;
 }
 
-/// The close child that decides about RID, of DAY, if it has one. The choice does not change while
-/// times are adjusted. It is cached because all ancestors in a chain need it.
+/// The close child that determines the time of RID, dated DAY, if it has one. The choice does not
+/// change while times are adjusted. It is cached because all ancestors in a chain need it.
 std::optional<Dated> EventTimes::chosen_child(Rid rid, double day) {
   const auto [known, is_new] = chosen_.try_emplace(rid);
   if (!is_new) return known->second;
@@ -124,7 +125,7 @@ std::optional<Dated> EventTimes::chosen_child(Rid rid, double day) {
          });
 }
 
-/// The displayed time of RID, of DAY, before its close children; empty if it has none.
+/// The displayed time of RID, dated DAY, before its close children; empty if it has none.
 std::optional<double> EventTimes::time_before_children(Rid rid, double day) {
   std::vector<Link> chain;
   while (chain.size() <= kRounds) {

@@ -59,7 +59,8 @@ TEST_CASE(
     CHECK(asked == 1);  // nothing to decide the second time
     CHECK(world.tip() == (is_older ? tip : fork));
     CHECK(world.sql("SELECT count(*) FROM leaf") == "2");
-    // After one of the two is closed, it lands on the other, whichever it was prepared for.
+    // After one of the two leaves is closed, the change set lands on the other, whichever it was
+    // prepared for.
     world.put(artifact::format_control(
         {.date = world.clock.now(), .user = "ann", .tags = {{'+', "closed", tip, ""}}}));
     world.landed(order);

@@ -464,7 +464,7 @@ const ChangeSetName kName{.id = *ChangeSetId::parse("00000000000000ab"),
                           .type = MoveType::kDevelopment,
                           .extra = {}};
 
-/// Caches a content in FOLDER.
+/// Caches the content of a small change set in FOLDER.
 void keep(const TemporaryFolder& folder) {
   const auto file = file_of(meta({"a", "gone", "l"}) +
                             tar_entry({.name = "lroot/a", .content = "one", .mode = 0755}) +

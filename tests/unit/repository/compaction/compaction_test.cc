@@ -184,7 +184,7 @@ TEST_CASE("chains stay below a limit, however the versions arrive" * doctest::te
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("a content that comes back is newer than those in between") {
+TEST_CASE("content that reappears is newer than the versions in between") {
   World world;
   Project project(world);
   project.commit_many(2);

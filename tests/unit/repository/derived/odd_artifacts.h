@@ -22,7 +22,7 @@ inline std::string hash(const std::string& content) {
   return std::string(name_of(content).str());
 }
 
-/// A control artifact of DAY in February that sets TAG ("+name value") on TARGET.
+/// A control artifact dated DAY of February that sets TAG ("+name value") on TARGET.
 inline std::string control(int day, const std::string& target, const std::string& tag) {
   const std::string name = tag.substr(0, tag.find(' '));
   return finish(fmt::format("D 2021-02-{:02d}T00:00:00\nT {} {} {}\nU bob\n", day, name,

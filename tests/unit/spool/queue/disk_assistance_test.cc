@@ -89,7 +89,8 @@ TEST_CASE_FIXTURE(AssistedWorld,
   const int last = put_until_held(queue);
   CHECK(queue.figures->is_disk_assisted);
   CHECK(queue.figures->high_watermark_hits == 1);
-  // Four, and the one of the regular worker, which runs in parallel to the DA worker.
+  // Four in memory, and the one that the regular worker is delivering, in parallel to the DA
+  // worker.
   CHECK(queue.figures->size == 5);
   CHECK(queue.figures->on_disk == count(last - 5));
   CHECK(queue.figures->workers == 1);
@@ -258,7 +259,7 @@ TEST_CASE_FIXTURE(AssistedWorld, "the DA worker may also not wait at all") {
   REQUIRE(queue.put(2, 12) == 11);
   REQUIRE(files.wait_until_blocked());
   CHECK(queue.engine->shuffler_state() == ShufflerState::kAtWork);
-  // Its writing delays nobody else.
+  // Producers do not wait while it writes.
   CHECK(queue.put(13, 15) == 3);
   consumer.open();
   CHECK(consumer.wait_until_got(1));

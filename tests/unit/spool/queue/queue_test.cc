@@ -436,7 +436,7 @@ TEST_CASE("with queue.samplinginterval one message per interval is taken, one by
   }
 }
 
-TEST_CASE_FIXTURE(MemoryWorld, "a refused sample is still a sample when it is tried again") {
+TEST_CASE_FIXTURE(MemoryWorld, "a refused sample is still a sample when it is retried") {
   options.sampling_interval = 2;
   options.size = 3;
   options.high_watermark.reset();
@@ -457,8 +457,7 @@ TEST_CASE_FIXTURE(MemoryWorld, "a refused sample is still a sample when it is tr
   CHECK(queue.figures().left_out == 6);
 }
 
-TEST_CASE_FIXTURE(DiskWorld,
-                  "a sample that the disk rejects is not discarded, and is tried again") {
+TEST_CASE_FIXTURE(DiskWorld, "a sample that the disk rejects is not discarded, and is retried") {
   MemoryFileSystem system;
   options.sampling_interval = 3;
   const TestQueue queue(options, {}, system);
@@ -475,7 +474,7 @@ TEST_CASE_FIXTURE(DiskWorld,
   CHECK(queue.figures().left_out == 4);
 }
 
-TEST_CASE_FIXTURE(MemoryWorld, "a discarded sample counts, and is not tried again") {
+TEST_CASE_FIXTURE(MemoryWorld, "a discarded sample counts, and is not retried") {
   options.sampling_interval = 3;
   options.size = 10;
   options.discard_mark = 2;

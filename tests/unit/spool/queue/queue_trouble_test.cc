@@ -203,7 +203,7 @@ TEST_CASE_FIXTURE(QueueWorld,
   const TestEngine queue = start_engine();
   CHECK(queue.put(4, 5) == 2);
   const std::size_t before = files.failures();
-  // It is tried again, and nothing is delivered.
+  // It is retried, and nothing is delivered.
   while (files.failures() == before) std::this_thread::yield();
   CHECK(consumer.got().empty());
   files.repair();

@@ -37,7 +37,7 @@ TEST_CASE("a raised barrier holds back users of its file until it is lowered, an
   CHECK(waiter.raise(1, milliseconds(5000)));
 }
 
-TEST_CASE("a barrier whose raiser has died delays nobody for long") {
+TEST_CASE("a barrier whose raiser has died does not block others for long") {
   const Board board = new_board();
   // However late the lease would expire.
   REQUIRE(board.leases().take(1, std::chrono::hours(1)));

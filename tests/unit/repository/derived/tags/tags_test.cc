@@ -19,7 +19,7 @@ std::string tagged_check_in(const std::string& comment, const std::string& paren
                             parent.empty() ? "" : "P " + hash(parent) + "\n", tags));
 }
 
-/// A control artifact of DAY with CARDS in this order; a % in them is replaced by TARGET.
+/// A control artifact dated DAY with CARDS in this order; a % in them is replaced by TARGET.
 std::string tag_control(int day, const std::string& target, std::vector<std::string> cards) {
   std::string text = fmt::format("D 2021-02-{:02d}T00:00:00\n", day);
   for (std::string& card : cards)
