@@ -70,6 +70,13 @@ class SpawnPlan {
   posix_spawnattr_t attributes_{};
 };
 
+/// A process that was started with SIGCHLD ignored could not wait for its children.
+void stop_ignoring_ends() {
+  struct sigaction current {};
+  ::sigaction(SIGCHLD, nullptr, &current);
+  if (current.sa_handler == SIG_IGN) ::signal(SIGCHLD, SIG_DFL);
+}
+
 [[noreturn]] void work_and_exit(const std::function<std::string()>& work, int output) {
   try {
     const std::string text = work();
@@ -109,6 +116,7 @@ Result<pid_t> spawn(const Launch& launch) {
     sources.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, beyond));
     if (!sources.back()) return fail_errno("cannot start " + launch.words[0]);
   }
+  stop_ignoring_ends();
   SpawnPlan plan;
   plan.set_files(sources, launch.folder);
   if (launch.has_own_group) plan.set_signals_and_group();
@@ -133,6 +141,7 @@ std::optional<int> wait_for_end(pid_t pid) {
 
 Result<std::string> run_in_child(const std::function<std::string()>& work) {
   QUARRY_TRY_ASSIGN(Pipe pipe, make_pipe());
+  stop_ignoring_ends();
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("cannot create a process");
   if (pid == 0) work_and_exit(work, pipe.writing.get());

@@ -124,7 +124,7 @@ class Slot {
 
 inline constexpr std::size_t kMaxSlots = 65536;
 
-/// The layout of a board's memory, for a process that does not trust the header.
+/// The layout of a board's memory.
 struct BoardLayout {
   std::uint64_t version = 0;
   std::uint64_t slot_size = 0;

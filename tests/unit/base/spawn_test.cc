@@ -138,6 +138,17 @@ TEST_CASE("work in a child has no effect except for the text that it returns") {
   CHECK_FALSE(run_in_child([]() -> std::string { ::_exit(3); }));
 }
 
+TEST_CASE("children are waited for even if SIGCHLD was ignored") {
+  ::signal(SIGCHLD, SIG_IGN);
+  const auto text = run_in_child([] { return std::string("text"); });
+  REQUIRE(text);
+  CHECK(*text == "text");
+  ::signal(SIGCHLD, SIG_IGN);
+  const auto pid = spawn({.words = {"true"}});
+  REQUIRE(pid);
+  CHECK(wait_for_end(*pid) == 0);
+}
+
 TEST_CASE("a program is found in the absolute folders of PATH") {
   const TemporaryFolder folder;
   const auto make = [&](const char* name, std::filesystem::perms rights) {
