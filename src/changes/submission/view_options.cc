@@ -54,11 +54,12 @@ std::optional<StageSet> stages_named(std::string_view words) {
 }
 
 std::string stages_help() {
-  std::string text = "states are ";
+  std::string text = "valid states: ";
   for (std::size_t i = 0; i < kStages; ++i) {
     text += fmt::format("{}, ", word_of(static_cast<Stage>(i)));
   }
-  return text + "waiting (the first five) and over (the others), separated by commas";
+  return text +
+         "waiting (any of the first five), over (any of the others); separate several by commas";
 }
 
 }  // namespace quarry::changes

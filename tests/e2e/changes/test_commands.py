@@ -232,7 +232,7 @@ def test_lists_are_limited_and_continue(queue_command, waiting):
     queue_command("abandon", waiting[1])
     listed = json.loads(queue_command("list", "--json", "--state", "abandon,fail"))
     assert [each["id"] for each in listed["jobs"]] == [waiting[1]] and listed["counts"]["queue"] == 2
-    assert "states are prequeue, " in queue_command.refused("list", "--state", "somewhere")
+    assert "valid states: prequeue, " in queue_command.refused("list", "--state", "somewhere")
     assert "after: " in queue_command.refused("list", "--after", "somewhere")
 
 
