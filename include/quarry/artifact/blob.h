@@ -17,7 +17,8 @@ inline constexpr std::size_t kBlobPrefixSize = 4;
 
 /// Compresses CONTENT (up to 2^32 - 1 bytes).
 std::string blob_compress(std::string_view content);
-/// Compresses as well as possible, in ten times the time, for content that is kept for good.
+/// Compresses better than blob_compress(), but takes ten times as long. For content that is kept
+/// permanently.
 std::string blob_compress_well(std::string_view content);
 
 /// The uncompressed size that BLOB declares. Error: kInvalid (shorter than the prefix).

@@ -22,8 +22,8 @@ class BlobReader {
   ~BlobReader();
 
   /// The next piece, which has kPiece bytes unless it is the last, and is valid until the next
-  /// call. Empty at the end. Error: kInvalid, in the same cases as blob_expand(); do not call it
-  /// again after an error.
+  /// call. Empty after the last piece. Error: kInvalid, in the same cases as blob_expand(). Do not
+  /// call it again after an error.
   base::Result<std::string_view> next();
 
  private:

@@ -26,8 +26,8 @@ base::Result<std::size_t> delta_output_size(std::string_view delta);
 base::Result<std::string> delta_apply(std::string_view source, std::string_view delta,
                                       std::size_t max_size);
 
-/// A delta that builds TARGET (up to 2^32 - 1 bytes) from SOURCE. Always valid, not always small.
-/// Takes time linear in both sizes, even for hostile input.
+/// Returns a delta that builds TARGET (up to 2^32 - 1 bytes) from SOURCE. The delta is always
+/// valid, but not always small. Takes time linear in both sizes, even for hostile input.
 std::string delta_create(std::string_view source, std::string_view target);
 
 }  // namespace quarry::artifact

@@ -1,5 +1,5 @@
-// Fossil's escape format for any text in a space-delimited token: in cards of structural artifacts
-// (file names, comments) and of the protocol (user names, error texts).
+// Fossil's escape format for text in space-separated tokens: in cards of structural artifacts (file
+// names, comments) and of the sync protocol (user names, error texts).
 //
 //   space \s   tab \t   newline \n   carriage return \r   form feed \f   vertical tab \v
 //   NUL \0     backslash \\ (doubled)
@@ -12,11 +12,11 @@
 namespace quarry::artifact {
 
 std::string fossilize(std::string_view text);
-/// The inverse. A backslash before any other character stands for that character, and a backslash
-/// at the end for itself.
+/// The inverse of fossilize(). A backslash before any other character stands for that character; a
+/// backslash at the end stands for itself.
 std::string defossilize(std::string_view token);
-/// The same in place, in the SIZE bytes at TOKEN: the text is never longer than its token. Returns
-/// the size of the text.
+/// The same in place, for the SIZE bytes at TOKEN, because the text is never longer than its token.
+/// Returns the size of the text.
 std::size_t defossilize_in_place(char* token, std::size_t size);
 
 }  // namespace quarry::artifact

@@ -16,7 +16,7 @@ enum class HashAlgorithm : std::uint8_t { kSha1, kSha3_256 };
 
 class HashName {
  public:
-  /// Returns nothing if TEXT is not 40 or 64 lower-case hex digits.
+  /// nullopt if TEXT is not 40 or 64 lower-case hex digits.
   static std::optional<HashName> parse(std::string_view text);
   /// The name of CONTENT under ALGORITHM.
   static HashName of(HashAlgorithm algorithm, std::string_view content);

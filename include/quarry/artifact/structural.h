@@ -1,7 +1,6 @@
 // Structural artifacts: artifacts whose text Fossil itself interprets (see the file format page of
-// Fossil's documentation). They follow a strict grammar of one-letter cards in order, which ends
-// with a Z card that holds the MD5 of everything before it. Any other text is plain data, not an
-// error.
+// Fossil's documentation). Their text is a sequence of one-letter cards in a fixed order; the last
+// one is a Z card with the MD5 of everything before it. Any other text is plain data, not an error.
 //
 //   [-----BEGIN PGP SIGNED MESSAGE-----\n … \n\n]
 //   CARD [' ' ARGUMENT]… '\n'         letters ascend; some cards may be repeated
@@ -10,9 +9,9 @@
 //   [-----BEGIN PGP SIGNATURE …]
 //
 // The parser accepts the same artifacts as fossil 2.21, with one exception: an artifact with the
-// date "now", which would mean another time at each reading, is plain data here. Like fossil, the
-// parser also accepts upper-case hash names (and keeps the case), treats a NUL byte between
-// arguments as a space, and ends a text at an escaped NUL.
+// date "now" is plain data here, because it would have another date each time it is read. Like
+// fossil, the parser also accepts upper-case hash names (and keeps the case), treats a NUL byte
+// between arguments as a space, and ends a text at an escaped NUL.
 #pragma once
 
 #include <cstdint>
@@ -84,9 +83,8 @@ struct AttachmentCard {
   std::string_view source;  // hash; empty if the attachment is removed
 };
 
-/// A parsed structural artifact. Every view points into memory that this object owns, and stays
-/// valid when the object is moved. Escapes are decoded. Fields that the type does not have are
-/// empty.
+/// A parsed structural artifact. All views point into memory that this object owns, and stay valid
+/// when the object is moved. Escapes are decoded. Fields that the type does not have are empty.
 struct Structural {
   StructuralType type;
   std::optional<base::UnixMillis> date;  // D
@@ -98,7 +96,8 @@ struct Structural {
   std::string_view baseline;                // B: the baseline of a delta manifest
   std::string_view repository_checksum;     // R
   std::vector<FileCard> files;              // F, sorted by name as the grammar requires
-  std::vector<std::string_view> parents;    // P, primary first; for other types prior versions
+  std::vector<std::string_view> parents;    // P, primary first; for types other than check-ins,
+                                            // prior versions
   std::vector<CherrypickCard> cherrypicks;  // Q
   std::vector<TagCard> tags;                // T
   std::vector<std::string_view> members;    // M
@@ -119,8 +118,8 @@ struct Structural {
   std::unique_ptr<char[]> memory;  // the views point here
 };
 
-/// Parses CONTENT, or returns nothing if it is plain data. Takes time linear in its size, and at
-/// worst about ten times its size in memory. Most plain data is recognized at once.
+/// Parses CONTENT. Returns nullopt if it is plain data. Takes time linear in the size of CONTENT,
+/// and memory of at most about ten times that size. Most plain data is recognized immediately.
 std::optional<Structural> parse_structural(std::string_view content);
 
 /// CONTENT, which parse_structural() parsed as ARTIFACT, without its F cards and without the
@@ -131,12 +130,12 @@ std::string text_without_files(std::string_view content, const Structural& artif
 /// for any other text.
 Structural parse_without_files(std::string_view text, StructuralType type);
 
-/// Whether NAME is a relative path as in F cards: no empty, "." or ".." component, and no '/' at
-/// either end. The format functions require such file names.
+/// Whether NAME is a relative path as in F cards: without empty, "." and ".." components, and
+/// without a '/' at either end. The format functions require such file names.
 bool is_simple_path(std::string_view name);
 
-/// Whether NAME is that of fossil's check-out database or of a file that SQLite creates next to it,
-/// in any folder and in any case.
+/// Whether NAME is the name of fossil's check-out database or of a file that SQLite creates next to
+/// it, in any folder and in upper or lower case.
 bool is_checkout_database(std::string_view name);
 
 /// The text of a cluster of MEMBERS (at least one), which are sorted and deduplicated here.

@@ -1,4 +1,4 @@
-// FastCGI 1.0 for both ends of a connection: records, and name-value pairs. All numbers are
+// FastCGI 1.0 for both ends of a connection: records and name-value pairs. All numbers are
 // big-endian; names and layout follow libfcgi's fastcgi.h.
 //
 //   record   version 1 │ type │ request id (2) │ content length (2) │ padding length │ reserved
@@ -18,15 +18,16 @@
 
 namespace quarry::http {
 
-/// Bytes of content in the largest record without padding: the largest multiple of 8 below 64 KiB.
+/// Maximum number of content bytes in a record without padding: the largest multiple of 8 below 64
+/// KiB.
 inline constexpr std::size_t kMaxContent = 65528;
 
-/// Limits on a request's parameters: their number and their bytes.
+/// Limits on the number of a request's parameters and on their total bytes.
 inline constexpr std::size_t kMaxParams = 300;
 inline constexpr std::size_t kMaxParamsSize = std::size_t{64} << 10;
 
 struct RecordHeader {
-  std::uint8_t type = 0;  // such as FCGI_STDOUT; any value when received from a peer
+  std::uint8_t type = 0;  // such as FCGI_STDOUT; a peer may send any value
   std::uint16_t request_id = FCGI_NULL_REQUEST_ID;
   std::uint16_t content_length = 0;
   std::uint8_t padding_length = 0;
@@ -40,17 +41,17 @@ struct RecordHeader {
 using RecordHeaderBytes = std::array<char, FCGI_HEADER_LEN>;
 
 RecordHeaderBytes encode(const RecordHeader& header);
-/// The header at the beginning of BYTES. nullopt if they are too short or of another version.
+/// The header at the beginning of BYTES. nullopt if BYTES is too short or has another version.
 std::optional<RecordHeader> decode(std::string_view bytes);
 
 /// Appends a record with CONTENT (at most 65,535 bytes) and PADDING bytes of padding.
 void append_record(std::string& out, std::uint8_t type, std::uint16_t request_id,
                    std::string_view content, std::uint8_t padding = 0);
-/// Appends CONTENT in as many records as it needs: none if it is empty.
+/// Appends CONTENT in as many records as it needs; appends none if CONTENT is empty.
 void append_stream(std::string& out, std::uint8_t type, std::uint16_t request_id,
                    std::string_view content);
 
-/// The content of a BEGIN_REQUEST record to a responder. FLAGS: FCGI_KEEP_CONN or 0.
+/// The content of a BEGIN_REQUEST record for a responder. FLAGS is FCGI_KEEP_CONN or 0.
 std::string begin_content(std::uint8_t flags = 0);
 /// The content of an END_REQUEST record; STATUS is a value such as FCGI_REQUEST_COMPLETE.
 std::string end_content(std::uint8_t status = FCGI_REQUEST_COMPLETE);
@@ -65,12 +66,13 @@ struct RecordPart {
   bool is_last = false;
 };
 
-/// Reads records from pieces of any size. It buffers headers only.
+/// Reads records from pieces of any size. Buffers headers only.
 class RecordReader {
  public:
-  /// Takes the next part of a record off BYTES. nullopt if more bytes are needed or is_malformed().
+  /// Removes the next part of a record from the front of BYTES and returns it. nullopt if more
+  /// bytes are needed, or if is_malformed().
   std::optional<RecordPart> next(std::string_view& bytes);
-  /// A record of another version has begun.
+  /// Whether a record of another version has begun.
   bool is_malformed() const { return header_size_ > 0 && version() != FCGI_VERSION_1; }
   std::uint8_t version() const { return static_cast<std::uint8_t>(header_bytes_[0]); }
 
@@ -91,8 +93,8 @@ struct Pair {
   std::string_view name;  // not empty
   std::string_view value;
 };
-/// Takes the first pair off PAIRS. nullopt if there is none, its lengths are wrong, or it contains a
-/// NUL, which would truncate it as a C string.
+/// Removes the first pair from PAIRS and returns it. nullopt if there is none, if its lengths are
+/// wrong, or if it contains a NUL, which would truncate it as a C string.
 std::optional<Pair> take_pair(std::string_view& pairs);
 
 }  // namespace quarry::http

@@ -8,13 +8,14 @@
 
 namespace quarry::http {
 
-/// Decodes a value. nullopt if a % is not followed by two hex digits, or for %00.
+/// Decodes a value. nullopt if a % is not followed by two hex digits, or if the value contains %00.
 std::optional<std::string> form_decode(std::string_view text);
 
 /// The same, but like browsers and fossil keeps a % that is not followed by two hex digits.
 std::string form_decode_leniently(std::string_view text);
 
-/// The decoded value of the first NAME in QUERY; "" if there is none. nullopt as in form_decode().
+/// The decoded value of the first NAME in QUERY; empty if there is none. nullopt in the same cases
+/// as form_decode().
 std::optional<std::string> form_value(std::string_view query, std::string_view name);
 
 }  // namespace quarry::http

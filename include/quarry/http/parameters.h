@@ -25,7 +25,8 @@ inline constexpr char kRemoteUser[] = "REMOTE_USER";
 inline constexpr char kHttps[] = "HTTPS";  // see is_https()
 inline constexpr char kHost[] = "HTTP_HOST";
 inline constexpr char kCookie[] = "HTTP_COOKIE";
-/// The prefix for the name of any other header, in capitals and with _ instead of -.
+/// The prefix of parameters for all other headers. The rest is the header's name in capitals, with
+/// _ instead of -.
 inline constexpr char kOfHeader[] = "HTTP_";
 
 /// Whether VALUE, the value of kHttps, means that the client used TLS.

@@ -12,7 +12,7 @@ std::string_view reason_phrase(int status);
 
 /// The HTTP status for an error of CODE.
 int status_of(base::ErrorCode code);
-/// The error code for a reply with STATUS; kIo if there is none.
+/// The error code for a reply with STATUS; kIo if no code corresponds to it.
 base::ErrorCode error_code_of(long status);
 
 }  // namespace quarry::http

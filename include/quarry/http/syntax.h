@@ -8,14 +8,15 @@
 
 namespace quarry::http {
 
-/// A header name or method: one or more of RFC 9110's token characters.
+/// Whether TEXT can be a header name or method: one or more of RFC 9110's token characters.
 bool is_token(std::string_view text);
-/// No control characters except tabs.
+/// Whether TEXT can be a header value: it contains no control characters except tabs.
 bool is_field_value(std::string_view text);
-/// A valid Host header: a name or an address, with or without a port. Rejects characters with a
-/// special meaning in links, markup or headers.
+/// Whether TEXT is a valid Host header: a name or an address, with or without a port. Rejects
+/// characters with a special meaning in links, markup or headers.
 bool is_host(std::string_view text);
-/// Takes the first line and its end, LF or CR LF, off the front of TEXT; returns the line.
+/// Removes the first line with its line end (LF or CR LF) from the front of TEXT, and returns the
+/// line.
 std::string_view take_line(std::string_view& text);
 /// Compares header names, ignoring case.
 bool same_name(std::string_view a, std::string_view b);
@@ -24,8 +25,8 @@ bool is_letter_or_digit(char c);
 /// SPACE.
 std::string percent_encode(std::string_view text, std::string_view plain = "-._",
                            std::string_view space = "%20");
-/// Decodes %XX. nullopt if a % is not followed by two hex digits, or for a NUL, which is not allowed
-/// in a path.
+/// Decodes %XX. nullopt if a % is not followed by two hex digits, or if the text contains a NUL,
+/// which is not allowed in a path.
 std::optional<std::string> percent_decode(std::string_view text);
 
 }  // namespace quarry::http

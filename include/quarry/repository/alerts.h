@@ -26,7 +26,7 @@ namespace quarry::repository {
 
 class Repository;
 
-/// Two kinds of mail, each with its own `sent` column.
+/// Two kinds of mail. Each has its own `sent` column.
 enum class AlertTiming { kAtOnce, kDigest };
 
 /// An event. Row ids are reused after an artifact is removed, so it also holds the start of the
@@ -35,7 +35,7 @@ struct AlertReference {
   char type = 0;  // c check-in, e technote, f post, g tags, t ticket, w wiki
   Rid rid = 0;
   std::string hash;              // the first digits of the artifact's hash
-  bool needs_moderator = false;  // only moderators may see it yet
+  bool needs_moderator = false;  // Only moderators may see the event so far.
 
   /// "c4413:0123456789", followed by '!' if a moderator is needed.
   std::string text() const;
@@ -44,13 +44,13 @@ struct AlertReference {
 
 struct PendingAlert {
   std::string id;  // pending_alert.eventid
-  /// Empty if the event no longer exists; no mail is sent for it.
+  /// nullopt if the event no longer exists; then no mail is sent for it.
   std::optional<AlertReference> reference;
-  /// For a post: it is a new version of another.
+  /// Whether a post is a new version of another post.
   bool is_edit = false;
-  /// For a post: the authors of the posts that it answers, directly or indirectly.
+  /// The authors of the posts that a post answers, directly or indirectly.
   std::vector<std::string> answered;
-  /// For a post: it answers another.
+  /// Whether a post answers another post.
   bool is_answer = false;
 };
 
@@ -66,21 +66,22 @@ struct AlertMarks {
 struct Subscriber {
   std::string code = {};     // upper-case hex; anyone who knows it may change the subscription
   std::string address = {};  // as entered
-  std::string letters = {};  // wanted kinds of events: subscriber.ssub
+  std::string letters = {};  // letters of the kinds of events that the subscriber wants:
+                             // subscriber.ssub
   std::string user = {};     // login; may be empty
   /// All capabilities of the user, including those inherited from `developer`, `reader`, `nobody`
   /// and `anonymous`.
   std::string capabilities = {};
 };
 
-/// Details of a forum post that its timeline entry does not have.
+/// Details of a forum post that are not in its timeline entry.
 struct AlertPost {
   std::string title;
   std::string reply_to;      // the first version of the post that it answers; empty in a new thread
   std::string sender;        // the author's display name, or login if that is unknown
   std::string author;        // login, as in the artifact
   std::string text;          // unformatted
-  bool is_too_long = false;  // the text is too long, and is left out
+  bool is_too_long = false;  // the text is too long and was left out
 };
 
 /// The details of an event for a mail.
@@ -99,7 +100,7 @@ class Alerts {
   /// REPOSITORY is not owned.
   explicit Alerts(Repository& repository) : repository_(repository) {}
 
-  // Use inside a Snapshot or a Receipt. Errors of all: kIo, kCorrupt.
+  // Use these functions inside a Snapshot or a Receipt. All of them may return kIo or kCorrupt.
 
   /// Whether the tables exist.
   base::Result<bool> are_set_up();
@@ -116,13 +117,13 @@ class Alerts {
   base::Result<void> visit_expiring(
       std::int64_t after, std::int64_t until,
       const std::function<base::Result<void>(const Subscriber&)>& visit);
-  /// Returns nothing if the event no longer exists, or its row id now belongs to another artifact.
-  /// AS_POST adds the details for a mail about this post alone.
+  /// nullopt if the event no longer exists, or its row id now belongs to another artifact. AS_POST
+  /// adds the details for a mail about this post alone.
   base::Result<std::optional<AlertEvent>> event(const AlertReference& reference, bool as_post);
-  /// At most LIMIT rows, sorted by id, starting after AFTER.
+  /// At most LIMIT rows, sorted by id, starting after the id AFTER.
   base::Result<std::vector<AlertMarks>> marks(std::size_t limit, std::string_view after = {});
 
-  // Inside a Receipt.
+  // Use the functions below inside a Receipt.
 
   /// Adds the columns that are missing from tables created by early versions of fossil.
   base::Result<void> upgrade_tables();

@@ -2,20 +2,20 @@
 // sender and time. Hooks and events report them, whichever program wrote them.
 //
 // An artifact belongs to the request that brought its content (`blob.rcvid`), even if it was a
-// phantom before. Our own index `fx_quarry_received` on that column finds them; new rows go to its
-// end, and fossil's rebuild does not touch it.
+// phantom before. Our own index on that column, `fx_quarry_received`, finds these artifacts. New
+// rows are added at the end of the index, and `fossil rebuild` does not change it.
 //
-// Shunned artifacts are never reported. An artifact that cannot be reported yet is deferred: a
-// delta whose source is missing, a check-in whose baseline is missing, and a private artifact,
-// which includes those that await a moderator. Phantoms are deferred too, because their content may
-// arrive with the number of a request that has already been reported: `fossil pull` uses one number
-// for all its round trips, and other programs write meanwhile. Our own table holds the deferred
-// rows:
+// Shunned artifacts are never reported. An artifact is deferred if it cannot be reported yet: if it
+// is a delta whose source is missing, a check-in whose baseline is missing, or private (artifacts
+// that await a moderator are private). Phantoms are deferred too, because their content may arrive
+// under the number of a request that has already been reported: `fossil pull` uses one number for
+// all its round trips, and other programs may write between them. The deferred rows are in our own
+// table:
 //
 //   fx_quarry_untold(rid)
 //
-// A consumer saves its mark and the deferred rows (Arrivals::defer) in one transaction, and asks
-// later which of them have become ready (Arrivals::ready).
+// A consumer saves its mark and the deferred rows in one transaction (Arrivals::defer), and later
+// asks which of the deferred artifacts can be reported now (Arrivals::ready).
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ namespace quarry::repository {
 
 class Repository;
 
-/// A consumer's position, which callers store unchanged. The default mark precedes all artifacts.
+/// The position of a consumer, which stores it unchanged. The default mark is before all artifacts.
 struct ArrivalMark {
   std::int64_t receipt = 0;   // rcvfrom.rcvid
   std::int64_t artifact = 0;  // blob.rid of the last artifact seen in that request
@@ -47,7 +47,7 @@ struct ReceivedArtifact {
   artifact::HashName name;
   std::int64_t size = 0;  // bytes, uncompressed
   ArtifactKind kind = ArtifactKind::kData;
-  std::optional<TimelineEntry> entry;  // if the timeline shows it
+  std::optional<TimelineEntry> entry;  // if the artifact is in the timeline
   std::vector<std::string> tags;       // for a check-in: its branch and releases; at most 100
 };
 
@@ -62,7 +62,7 @@ struct Received {
 
 struct ArrivalBatch {
   std::vector<Received> received;
-  ArrivalMark mark;           // where to continue
+  ArrivalMark mark;           // position to continue from
   bool is_at_end = false;     // nothing has arrived after MARK
   std::vector<Rid> reported;  // rows in RECEIVED
   std::vector<Rid> deferred;  // rows that cannot be reported yet
@@ -71,7 +71,8 @@ struct ArrivalBatch {
 /// Deferred artifacts that can be reported now.
 struct ReadyArrivals {
   std::vector<Received> received;
-  /// Rows that need not be deferred any longer: those in RECEIVED, and those never to be reported.
+  /// Rows that no longer have to be deferred: those in RECEIVED, and those that must never be
+  /// reported.
   std::vector<Rid> finished;
 };
 
@@ -85,9 +86,9 @@ class Arrivals {
   /// kIo.
   base::Result<void> prepare();
 
-  // Use inside a Snapshot or a Receipt. Errors of all: kIo, kCorrupt.
+  // Use these functions inside a Snapshot or a Receipt. All of them may return kIo or kCorrupt.
 
-  /// The mark after everything that has arrived.
+  /// The mark after all artifacts that have arrived so far.
   base::Result<ArrivalMark> end();
   /// The arrivals after MARK, examining at most LIMIT (at least 1) artifacts. Reads no content.
   /// Error: kInvalid (see prepare()).
@@ -96,7 +97,7 @@ class Arrivals {
   /// deferred rows.
   base::Result<ReadyArrivals> ready(const ArrivalMark& mark, std::size_t limit);
 
-  // Use inside a Receipt. Errors of both: kIo, kCorrupt.
+  // Use these functions inside a Receipt. Both may return kIo or kCorrupt.
 
   /// Saves the deferred rows of BATCH, and removes its reported rows from the table.
   base::Result<void> defer(const ArrivalBatch& batch);

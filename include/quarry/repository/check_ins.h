@@ -1,7 +1,7 @@
 // Finds check-ins: the tip of a branch, a check-in by name, check-ins with a tag.
 //
-// Ignores private and shunned artifacts and those of Repository::is_waiting(). Use inside a
-// Snapshot or a Receipt.
+// Private and shunned artifacts are ignored, and so are those for which Repository::is_waiting() is
+// true. Use these functions inside a Snapshot or a Receipt.
 #pragma once
 
 #include <cstddef>
@@ -27,17 +27,18 @@ class CheckIns {
   /// REPOSITORY is not owned.
   explicit CheckIns(Repository& repository) : repository_(repository) {}
 
-  // Errors of all: kIo.
+  // All functions may return kIo.
 
   /// Errors: kNotFound (no such branch), kConflict (the branch is closed).
   base::Result<BranchTip> tip(std::string_view branch);
   /// The check-in NAME, which is a hash, an unambiguous prefix of at least 6 digits, or a tag. A
-  /// tag means the last check-in that has it, for a branch its newest check-in. Errors: kNotFound,
-  /// kInvalid (ambiguous prefix).
+  /// tag stands for the last check-in that has it; the name of a branch stands for its newest
+  /// check-in. Errors: kNotFound, kInvalid (ambiguous prefix).
   base::Result<artifact::HashName> named(std::string_view name);
-  /// Check-ins whose own manifest has a T card with TAG, latest first, whatever control artifacts
-  /// do to the tag. They must have been pushed by the user BY (a login) or an administrator,
-  /// because other users can write any tag into what they push. Examines at most LIMIT check-ins.
+  /// Check-ins whose own manifest has a T card with TAG, latest first, even if control artifacts
+  /// have changed the tag. Only check-ins that were pushed by the user BY (a login) or by an
+  /// administrator count, because any user can put any tag into a pushed check-in. Examines at most
+  /// LIMIT check-ins.
   base::Result<std::vector<artifact::HashName>> with_tag(std::string_view tag, std::string_view by,
                                                          std::size_t limit = 100);
 

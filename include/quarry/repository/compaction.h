@@ -1,11 +1,11 @@
-// Makes a repository file smaller while it is in use: old versions become deltas on newer ones, as
-// after `fossil rebuild --compress`.
+// Makes a repository file smaller while it is in use: stores old versions as deltas on newer ones,
+// as `fossil rebuild --compress` does.
 //
 // Compaction makes passes over the artifacts, newest first, and does each pass in slices. The row
 // `quarry-compaction` of `config` holds the position. A pass covers the artifacts that arrived
 // since the previous pass and the versions that they replaced. It covers all artifacts if it is the
-// first pass, if a phantom was filled, or if a quarter of the artifacts is new. Without new
-// artifacts nothing is done or written.
+// first pass, if a phantom was filled, or if a quarter of the artifacts is new. If there are no new
+// artifacts, no pass is made.
 //
 // The write lock is held for about 20 milliseconds at a time, longer only for the largest
 // artifacts. An interruption leaves a correct file: all new content is compared with its hash
@@ -31,14 +31,15 @@ struct CompactionOptions {
   std::function<bool()> is_over = {};
   /// Called with (done, total) row numbers of the pass. May be empty.
   std::function<void(std::size_t, std::size_t)> progress = {};
-  /// Pause between two transactions, as a multiple of the time worked. At most one second.
+  /// Pause between two transactions, as a multiple of the time spent in the previous one. At most
+  /// one second.
   double rest = 0;
-  /// Cover all artifacts, unless none has arrived since the last such pass.
+  /// Makes a pass over all artifacts, unless none has arrived since the last such pass.
   bool is_whole = false;
 };
 
 struct CompactedSlice {
-  bool is_done = false;      // nothing is left to do
+  bool is_done = false;      // no work is left
   std::size_t examined = 0;  // artifacts
   std::size_t rewritten = 0;
   /// Size of the rewritten artifacts in the file before and after, in bytes.
@@ -55,9 +56,9 @@ class Compaction {
   /// REPOSITORY is not owned. No Snapshot or Receipt may be alive, unless noted otherwise.
   explicit Compaction(Repository& repository) : repository_(repository) {}
 
-  /// Works until nothing is left or OPTIONS.is_over returns true. Errors: kInvalid (unknown
-  /// schema), kBusy, kNoSpace, kReadOnly, kIo, kCorrupt (written content does not read back; rolled
-  /// back).
+  /// Works until no work is left or OPTIONS.is_over returns true. Errors: kInvalid (unknown
+  /// schema), kBusy, kNoSpace, kReadOnly, kIo, kCorrupt (written content does not read back, and is
+  /// rolled back).
   base::Result<CompactedSlice> run(const CompactionOptions& options = {});
 
   /// Whether a delta was replaced within the last day. A client that reads the repository in

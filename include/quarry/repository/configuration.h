@@ -2,10 +2,10 @@
 //
 //   config /TABLE SIZE        content:   MTIME 'KEY' COLUMN VALUE COLUMN VALUE …
 //
-// TABLE is `config` (settings), `user`, `shun`, `reportfmt`, `concealed` or `subscriber`; MTIME
-// is in seconds since 1970; KEY and VALUE are SQL literals: 'text' (with '' for '), x'hex',
-// integers, NULL. They are parsed and bound as values, never run as SQL. Of two rows with the same
-// key the one with the later MTIME wins. Rows that belong to no area are never exchanged.
+// TABLE is `config` (settings), `user`, `shun`, `reportfmt`, `concealed` or `subscriber`; MTIME is
+// in seconds since 1970; KEY and VALUE are SQL literals: 'text' (with '' for '), x'hex', integers,
+// NULL. They are parsed and bound as values, never run as SQL. If two rows have the same key, the
+// one with the later MTIME wins. Rows that do not belong to any area are never exchanged.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct SqlLiteral {
   enum class Kind : std::uint8_t { kNull, kInteger, kText, kBlob };
   Kind kind = Kind::kNull;
   std::int64_t integer = 0;
-  std::string bytes = {};  // of text and blobs
+  std::string bytes = {};  // content of texts and blobs
 };
 
 struct ConfigRecord {
@@ -53,7 +53,7 @@ struct ConfigRecord {
   std::vector<std::pair<std::string, SqlLiteral>> columns = {};
 };
 
-/// Parses CONTENT of the card `config NAME` (with the slash). Returns nothing if either is
+/// Parses CONTENT of the card `config NAME` (with the slash). Returns nullopt if either is
 /// malformed. Leaves out columns that the table does not have.
 std::optional<ConfigRecord> parse_config_record(std::string_view name, std::string_view content);
 

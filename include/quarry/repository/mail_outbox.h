@@ -1,9 +1,9 @@
 // The queue of mails to be sent: the table `fx_quarry_mail`.
 //
-// The transaction that marks alerts as sent also adds their mails here, and a mail is removed after
-// it was handed over. So a crash loses no mail, and two processes never queue the same alert. A row
-// holds only the recipient and the events; the text is composed when the mail is sent, and leaves
-// out events that have been removed meanwhile.
+// The transaction that marks alerts as sent also adds their mails here. A mail is removed after it
+// has been handed over for delivery. So a crash does not lose mails, and two processes never queue
+// the same alert. A row holds only the recipient and the events; the text is composed when the mail
+// is sent, and leaves out events that have been removed meanwhile.
 //
 // A process claims a mail before it sends it. The claim expires if the process neither removes nor
 // defers the mail.
@@ -35,13 +35,13 @@ struct OutgoingMail {
   std::int64_t id = 0;
   MailKind kind = MailKind::kAlert;
   std::string code;     // the subscriber's code, in hex
-  std::string address;  // current
+  std::string address;  // the subscriber's current address
   std::string letters;
-  std::string capabilities = {};  // current
+  std::string capabilities = {};  // the user's current capabilities
   std::vector<AlertReference> about;
-  std::string token;  // for the Message-Id: unique, and the same for each attempt
+  std::string token;  // for the Message-Id: unique for each mail, and the same in all attempts
   MailTime made{};
-  std::int64_t attempts = 0;  // failed ones
+  std::int64_t attempts = 0;  // failed attempts
 };
 
 class MailOutbox {
@@ -49,19 +49,19 @@ class MailOutbox {
   /// REPOSITORY is not owned.
   explicit MailOutbox(Repository& repository) : repository_(repository) {}
 
-  // Use inside a Snapshot or a Receipt. Errors of all: kIo, kCorrupt.
+  // Use these functions inside a Snapshot or a Receipt. All of them may return kIo or kCorrupt.
 
   /// Whether claim() would return a mail.
   base::Result<bool> has_due(MailTime now);
   base::Result<std::size_t> size();
 
-  // Inside a Receipt.
+  // Use the functions below inside a Receipt.
 
-  /// Adds a mail to the subscriber CODE.
+  /// Adds a mail to the subscriber with the code CODE.
   base::Result<void> add(MailKind kind, const std::string& code,
                          const std::vector<AlertReference>& about, MailTime now);
-  /// Claims the mail that has been due longest, so that no other process gets it before UNTIL. Also
-  /// removes mails to subscribers who have opted out.
+  /// Claims the mail that has been due longest, so that no other process gets it before UNTIL.
+  /// nullopt if no mail is due. Also removes mails to subscribers who have opted out.
   base::Result<std::optional<OutgoingMail>> claim(MailTime now, MailTime until);
   /// Removes MAIL after it was sent or given up.
   base::Result<void> remove(const OutgoingMail& mail);

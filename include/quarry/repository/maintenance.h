@@ -15,7 +15,7 @@ namespace quarry::repository {
 class Repository;
 
 struct VerifiedSlice {
-  Rid next = 0;  // where to continue; 0 at the end
+  Rid next = 0;  // where to continue; 0 if all artifacts are verified
   std::size_t artifacts = 0;
   std::vector<std::string> damage = {};  // "HASH: problem"; at most 100
 };
@@ -26,14 +26,14 @@ class Maintenance {
   explicit Maintenance(Repository& repository) : repository_(repository) {}
 
   /// Deletes expired check-in locks, and rows of fossil's access log that are older than
-  /// ACCESS_LOG_KEPT. Does not write if there are none. Returns the number of deleted rows. Errors:
-  /// kBusy, kNoSpace, kIo.
+  /// ACCESS_LOG_KEPT. Does not write if there is nothing to delete. Returns the number of deleted
+  /// rows. Errors: kBusy, kNoSpace, kIo.
   base::Result<std::size_t> prune(std::chrono::hours access_log_kept);
   /// Updates SQLite's table statistics if they are outdated (`PRAGMA optimize`), in bounded time.
   /// Errors: kBusy, kNoSpace, kIo.
   base::Result<void> optimize();
-  /// Verifies the hashes of artifacts, starting with FIRST, until IS_OVER returns true, which is
-  /// called after each. Errors: kIo.
+  /// Verifies the hashes of artifacts, starting with FIRST, until IS_OVER returns true. It is
+  /// called after each artifact. Errors: kIo.
   base::Result<VerifiedSlice> verify(Rid first, const std::function<bool()>& is_over);
 
  private:

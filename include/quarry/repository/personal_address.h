@@ -13,7 +13,7 @@ class Repository;
 
 /// Whether TEXT is name@domain.tld, without characters that are special in a header or a shell.
 bool is_mail_address(std::string_view text);
-/// The first address in TEXT, or empty.
+/// The first address in TEXT, or an empty string.
 std::string mail_address_in(std::string_view text);
 
 /// The address of the user LOGIN. Empty if the user does not exist, may not read check-ins, has

@@ -1,7 +1,7 @@
 // A project's history for pages: check-ins, branches and tags.
 //
 // It is read from indexes of the derived tables, up to the limit that the caller sets. Private and
-// shunned artifacts are left out, and those that await a moderator.
+// shunned artifacts and those that await a moderator are left out.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ enum class ArtifactKind {
   kTicket,  // a change of a ticket
   kTechnote,
   kForum,
-  kAttachment,  // also the removal of an attachment
+  kAttachment,  // also records the removal of an attachment
   kCluster,
 };
 
@@ -42,8 +42,8 @@ struct TimelineEntry {
   std::string branch;     // for a check-in; may be empty
 };
 
-/// A branch. Its tip is its newest leaf by displayed time. Fossil uses the newest check-in, which
-/// differs only if a child is dated before its parent.
+/// A branch. Its tip is its newest leaf by displayed time. (Fossil uses the newest check-in, which
+/// is another one only if a child is dated before its parent.)
 struct Branch {
   std::string name;
   artifact::HashName tip;    // the newest leaf
@@ -63,7 +63,7 @@ class ProjectHistory {
   /// REPOSITORY is not owned.
   explicit ProjectHistory(Repository& repository) : repository_(repository) {}
 
-  // Errors of all: kIo, kCorrupt.
+  // All functions may return kIo or kCorrupt.
 
   /// The newest LIMIT check-ins of the timeline, newest first. Returns fewer if it would have to
   /// skip more than 100,000 other entries.

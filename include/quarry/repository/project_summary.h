@@ -1,4 +1,4 @@
-// The entry of one repository in a list of repositories, and whether it may be shown.
+// What a list of repositories shows of one repository, and whether it may be shown.
 #pragma once
 
 #include <filesystem>
@@ -17,14 +17,14 @@ struct ProjectSummary {
   std::string description;  // `project-description`
   /// Time of the newest public check-in.
   std::optional<base::UnixMillis> last_check_in;
-  /// Capabilities of a visitor who is not logged in: those of `nobody`, with inherited ones.
+  /// Capabilities of a visitor who is not logged in: those of `nobody`, including inherited ones.
   std::string rights;
   /// False if `repolist-skin` says that the repository only provides a skin.
   bool is_listed = true;
 
-  /// Whether anyone may see check-ins, and the other content of pages about them.
+  /// Whether anyone may see check-ins and the pages about them.
   bool may_be_read() const;
-  /// Whether anyone may clone it.
+  /// Whether anyone may clone the repository.
   bool may_be_cloned() const;
 };
 

@@ -25,14 +25,14 @@ struct Arrival {
   artifact::HashName name;
   std::string_view payload;  // content, or a delta when delta_source is set
   std::optional<artifact::HashName> delta_source = {};
-  /// The payload is in blob format (a cfile card) rather than plain (a file card).
+  /// Whether the payload is in blob format (a cfile card) rather than plain (a file card).
   bool is_compressed = false;
-  /// For cfile cards: the declared uncompressed size of the whole artifact. Checked when set.
+  /// The uncompressed size of the whole artifact that a cfile card declares. Checked if set.
   std::optional<std::uint64_t> declared_size = {};
   bool is_private = false;
 };
 
-/// An announcement that a user is about to commit on a check-in.
+/// Records that a user is about to commit on a check-in.
 struct CheckInLock {
   std::string login;       // empty for a client without a login
   std::int64_t since = 0;  // seconds since 1970
@@ -41,7 +41,8 @@ struct CheckInLock {
 /// Default of the setting `lock-timeout`: how long a check-in lock lasts.
 inline constexpr std::int64_t kCheckInLockSeconds = 60;
 
-/// The sender of the stored artifacts. Becomes a row of `rcvfrom` only if something is stored.
+/// The sender of the stored artifacts. A row of `rcvfrom` is written for it only if something is
+/// stored.
 struct Sender {
   std::int64_t uid = 0;
   std::optional<std::string> login_nonce = {};
@@ -64,34 +65,35 @@ class Receipt {
   /// Sets the sender of everything that is stored after this call.
   void set_sender(Sender sender);
 
-  /// Stores a received artifact: verifies its hash (kInvalid if it is wrong), keeps deltas whose
-  /// source has not arrived, fills phantoms, and resolves deltas that waited for this artifact.
-  /// Ignores an artifact that is already stored or is shunned (returns false).
+  /// Stores a received artifact: verifies its hash (kInvalid if it is wrong), keeps a delta whose
+  /// source has not arrived yet, fills phantoms, and resolves deltas that waited for this artifact.
+  /// Ignores an artifact that is already stored or shunned, and returns false for it.
   base::Result<bool> store(const Arrival& arrival);
 
-  // A clone checks all artifacts once, at its end, so that the order of arrival costs nothing. Only
-  // for a repository that init_for_clone() created and that no other process uses.
+  // A clone stores all artifacts unchecked and checks them together at the end, so that it does not
+  // matter in which order they arrive. Use these functions only for a repository that
+  // init_for_clone() created and that no other process uses.
 
-  /// Stores ARRIVAL unchecked. Ignores an artifact that is already stored or is shunned (returns
-  /// false). Errors: kLimit, kInvalid (impossible sizes).
+  /// Stores ARRIVAL unchecked. Ignores an artifact that is already stored or shunned, and returns
+  /// false for it. Errors: kLimit, kInvalid (impossible sizes).
   base::Result<bool> keep(const Arrival& arrival);
   /// Checks everything that keep() stored, and fails with the error that store() would have
   /// returned for the first bad artifact. Then computes the derived tables. Starts threads. Fails
   /// with kIo when WATCH interrupts it.
   base::Result<void> complete(const CompletionWatch& watch = {});
-  /// Adds NAME as a phantom, an artifact that exists elsewhere, unless it is known already.
+  /// Adds NAME as a phantom (an artifact that exists elsewhere), unless it is already known.
   base::Result<void> add_phantom(const artifact::HashName& name, bool is_private);
   /// Makes NAME public or, for phantoms only, private.
   base::Result<void> set_private(const artifact::HashName& name, bool is_private);
   /// Sets a row of `config`, or removes it if VALUE is empty.
   base::Result<void> set_config(std::string_view name, std::optional<std::string_view> value);
 
-  /// Stores RECORD in its table unless a row with its key has the same or a later mtime. Checks
-  /// only that a setting may be transferred. Returns whether anything changed.
+  /// Stores RECORD in its table, unless the stored row with its key has the same or a later mtime.
+  /// Checks only that a setting may be transferred. Returns whether anything changed.
   base::Result<bool> merge_config(const ConfigRecord& record);
 
-  /// Locks CHECK_IN for CLIENT, which is about to commit on it. If another client holds the lock,
-  /// returns that lock instead.
+  /// Locks CHECK_IN for CLIENT, which is about to commit a child of it. If another client holds the
+  /// lock, returns that lock instead.
   base::Result<std::optional<CheckInLock>> lock_check_in(const artifact::HashName& check_in,
                                                          const std::optional<std::string>& login,
                                                          std::string_view client);
@@ -103,22 +105,23 @@ class Receipt {
   /// An arrival without content can only change the mtime of the same content. Errors: kInvalid
   /// (the content does not match its hash), kLimit.
   base::Result<bool> store_unversioned(const UnversionedArrival& arrival);
-  /// Removes NAMES, which were sent, from the unsent artifacts.
+  /// Removes NAMES from the list of unsent artifacts after they have been sent.
   base::Result<void> forget_unsent(const std::vector<artifact::HashName>& names);
   /// Sets the password of the user LOGIN. The project code must be known. Error: kNotFound.
   base::Result<void> set_password(std::string_view login, std::string_view password);
 
-  /// Checks that TIP is the tip of BRANCH, which then holds until the end of this transaction. As
-  /// in fossil, the tip is the newest open leaf of the branch by displayed time; if the branch has
-  /// forked it is the later of the two leaves. Private artifacts do not count. Call before anything
-  /// is stored. Errors: kConflict (TIP is not the tip, or the branch is closed), kNotFound (no such
-  /// branch).
+  /// Checks that TIP is the tip of BRANCH; it then remains the tip until this transaction ends. As
+  /// in fossil, the tip is the newest open leaf of the branch by displayed time, also if the branch
+  /// has forked. Private artifacts do not count. Call it before anything is stored. Errors:
+  /// kConflict (TIP is not the tip, or the branch is closed), kNotFound (no such branch).
   base::Result<void> require_tip(std::string_view branch, const artifact::HashName& tip);
 
-  /// Creates clusters if there are 100 or more unclustered artifacts. Returns the number created.
+  /// Creates clusters if there are 100 or more unclustered artifacts. Returns the number of
+  /// clusters created.
   base::Result<int> make_clusters();
 
-  /// Computes the derived tables for everything stored, and commits durably (synchronous=FULL).
+  /// Computes the derived tables for everything that was stored, and commits durably
+  /// (synchronous=FULL).
   base::Result<void> commit();
 
  private:

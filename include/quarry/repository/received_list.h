@@ -23,18 +23,18 @@ class ReceivedList {
   /// REPOSITORY is not owned.
   explicit ReceivedList(Repository& repository) : repository_(repository) {}
 
-  // Use inside a Snapshot or a Receipt. Errors of all: kIo, kCorrupt.
+  // Use these functions inside a Snapshot or a Receipt. All of them may return kIo or kCorrupt.
 
   /// The number of the last request that brought an artifact, or 0.
   base::Result<std::int64_t> last_receipt();
-  /// The request after which the next hook run begins, if AFTER was the last reported one. Requests
-  /// that are more than a day older than the last one are skipped. If nothing was reported yet
-  /// (AFTER is 0) the first remaining request is skipped too, as in fossil, so that a new
-  /// repository does not report its own creation.
+  /// Where the next run of the hook begins if AFTER is the last request that was reported: it
+  /// reports the requests after the returned one. Skips requests that are more than a day older
+  /// than the last one. If none has been reported yet (AFTER is 0), also skips the first remaining
+  /// request, as fossil does, so that a new repository does not report its own creation.
   base::Result<std::int64_t> first_to_report(std::int64_t after);
-  /// The lines for the requests after AFTER and up to UP_TO, in row order: at most MAX_BYTES, then
-  /// a line "...". Includes private artifacts, because hooks belong to the project. Needs
-  /// Arrivals::prepare(). Error: kInvalid.
+  /// The lines for the requests after AFTER and up to UP_TO, in row order. If they exceed
+  /// MAX_BYTES, the rest is replaced by a line "...". Includes private artifacts, because hooks
+  /// belong to the project. Call Arrivals::prepare() first. Error: kInvalid.
   base::Result<std::string> lines(std::int64_t after, std::int64_t up_to, std::size_t max_bytes);
 
  private:

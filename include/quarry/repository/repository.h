@@ -1,11 +1,11 @@
-// One open repository file: reads for a sync session and, in a Receipt, its writes.
+// One open repository file: the reads of a sync session and, in a Receipt, its writes.
 //
 // A Repository belongs to one thread of one process. It keeps its SQLite connection and prepared
-// statements while it lives. Workers keep several of them open between requests.
+// statements until it is destroyed. Workers keep several of them open between requests.
 //
-// Every read that must see one state of the file happens inside a Snapshot or a Receipt. The file
-// is in WAL mode: snapshots never wait for a writer, and a Receipt holds the write lock until it
-// ends.
+// All reads that must see the same state of the file happen inside one Snapshot or Receipt. The
+// file is in WAL mode: snapshots never wait for a writer, and a Receipt holds the write lock until
+// it ends.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,8 @@
 
 namespace quarry::repository {
 
-/// Size of the largest artifact that a repository can hold, in bytes: fossil counts them in an int.
+/// Size of the largest artifact that a repository can hold, in bytes. Fossil stores sizes in an
+/// int.
 inline constexpr std::size_t kLargestArtifact = (std::size_t{1} << 31) - 1;
 
 struct OpenOptions {
@@ -43,15 +44,15 @@ struct OpenOptions {
   std::size_t content_cache_size = std::size_t{4} << 20;
   /// Size of the write-ahead log above which keep_log_short() runs a checkpoint, in bytes.
   std::size_t log_size = std::size_t{4} << 20;
-  /// Shared by the processes that use the file. Not owned; null if there is only one process.
+  /// Shared by the processes that use the file. Not owned; null if only this process uses it.
   CheckpointBarrier* checkpoint_barrier = nullptr;
-  /// Where "now" comes from. Not owned; must outlive the repository.
+  /// The source of the current time. Not owned; must outlive the repository.
   const base::Clock* clock = &base::system_clock();
-  /// Called now and then with the running statement, when one takes longer than some milliseconds.
-  /// May be empty. Must not use the repository.
+  /// Called repeatedly, with its SQL, while a statement takes longer than some milliseconds. May be
+  /// empty. Must not use the repository.
   std::function<void(std::string_view sql)> on_long_statement = {};
-  /// The file is still being created, under a temporary name. Nothing is synced to disk before
-  /// make_durable(), so the file is lost if the machine crashes before that.
+  /// Whether the file is still being created, under a temporary name. No writes are synced to disk
+  /// before make_durable(), so the file is lost if the machine crashes before that.
   bool is_unfinished = false;
   WalkBounds walk = {};
 };
@@ -65,13 +66,13 @@ struct ArtifactInfo {
 
 class StoredPayload;
 
-/// An artifact as it is stored, to be copied to a client without expanding it. Valid only during
-/// the call of the visitor that gets it.
+/// An artifact as it is stored, to be copied to a client without expanding it. Valid only until the
+/// visitor that receives it returns.
 struct StoredArtifact {
   Rid rid;
   artifact::HashName name;
   std::int64_t size;                               // of the whole artifact, uncompressed
-  std::optional<artifact::HashName> delta_source;  // content is a delta on this
+  std::optional<artifact::HashName> delta_source;  // the content is a delta on this artifact
   std::int64_t stored_size;                        // bytes of `content` in the file
   StoredPayload* payload;                          // source of append_to()
 
@@ -82,7 +83,7 @@ struct StoredArtifact {
 class Database;
 struct RepositoryState;
 
-/// A read transaction: all reads while it lives see the same state of the file.
+/// A read transaction: all reads during its lifetime see the same state of the file.
 class Snapshot {
  public:
   Snapshot(Snapshot&&) noexcept;
@@ -94,9 +95,9 @@ class Snapshot {
   Database* database_;
 };
 
-/// This class is larger than our usual ones because all its functions share one connection, its
-/// prepared statements and the content cache. Subjects with rules of their own are separate
-/// objects: settings(), names(), unversioned() and Receipt.
+/// This class is larger than most of ours because all its functions share one connection, its
+/// prepared statements and the content cache. Subjects with their own rules are separate objects:
+/// settings(), names(), unversioned() and Receipt.
 class Repository {
  public:
   /// Opens the existing repository PATH. Errors: kNotFound, kInvalid (not a repository, or an
@@ -107,8 +108,8 @@ class Repository {
   Repository(const Repository&) = delete;
   Repository& operator=(const Repository&) = delete;
 
-  /// Error: kInvalid if a later Fossil has upgraded the file to an unknown schema. Nothing else may
-  /// be called after that. Inside a Snapshot or a Receipt.
+  /// Returns kInvalid if a later Fossil has upgraded the file to an unknown schema; then no other
+  /// function may be called. Use inside a Snapshot or a Receipt.
   base::Result<void> check_schema();
 
   const std::filesystem::path& path() const;
@@ -116,19 +117,19 @@ class Repository {
   /// Whether path() now names another file than the open one. Uses only stat(2), because opening
   /// and closing the file would drop SQLite's locks.
   bool was_replaced() const;
-  /// After was_replaced(): removes the old file's -wal and -shm, which SQLite would use with the
-  /// new file. Newer ones stay.
+  /// Call after was_replaced(): removes the old file's -wal and -shm, which SQLite would otherwise
+  /// use with the new file. Keeps those of the new file.
   void remove_leftovers();
 
   /// Runs a checkpoint if commits have made the write-ahead log too long. Call it after commits,
-  /// when no client waits for this process: it waits for the disk, and sometimes briefly for
-  /// readers.
+  /// when no client is waiting for this process, because it waits for the disk and sometimes
+  /// briefly for readers.
   void keep_log_short();
   /// Whether this object has committed something since the last complete checkpoint().
   bool wants_checkpoint() const;
-  /// Copies the write-ahead log into the file and truncates it, unless the log is in use. With an
-  /// empty log the file may be replaced by another. Call it when idle, because it waits for the
-  /// disk.
+  /// Copies the write-ahead log into the file and truncates it, unless the log is in use. While the
+  /// log is empty, another file may safely replace this one. Call it when idle, because it waits
+  /// for the disk.
   void checkpoint();
 
   /// Interrupts all later reads and writes once IS_OVER returns true; it is called about once per
@@ -136,36 +137,36 @@ class Repository {
   /// that has begun is not interrupted. An empty function removes the limit.
   void bound_by(std::function<bool()> is_over);
 
-  /// Ends `is_unfinished`: syncs all commits to disk, and switches the file to WAL mode. Errors:
-  /// kNoSpace, kIo.
+  /// Ends the state `is_unfinished`: syncs all commits to disk, and switches the file to WAL mode.
+  /// Errors: kNoSpace, kIo.
   base::Result<void> make_durable();
 
-  /// Begins a read transaction. Cheap: it does not wait for a lock.
+  /// Begins a read transaction. Does not wait for a lock.
   base::Result<Snapshot> snapshot();
-  /// A number that changes whenever this or another process may have changed the file. Only inside
-  /// a Snapshot or a Receipt.
+  /// A number that changes whenever this or another process may have changed the file. Use inside a
+  /// Snapshot or a Receipt.
   std::uint64_t state();
 
   // --- artifacts -------------------------------------------------------------------------------
 
-  /// Returns nothing if the repository does not know NAME, not even as a phantom.
+  /// nullopt if the repository does not know NAME, not even as a phantom.
   std::optional<ArtifactInfo> find(const artifact::HashName& name);
   bool is_private(Rid rid);
   bool is_shunned(const artifact::HashName& name);
   /// The full content. Errors: kNotFound (a phantom, or no such row), kCorrupt, kLimit.
   base::Result<std::string> content(Rid rid);
-  /// The delta source of RID and the uncompressed delta. Returns nothing if RID is stored whole.
+  /// The delta source of RID and the uncompressed delta. nullopt if RID is stored whole.
   base::Result<std::optional<std::pair<artifact::HashName, std::string>>> stored_delta(Rid rid);
-  /// The delta source alone, without reading the delta.
+  /// The delta source alone, without reading the delta. nullopt if RID is stored whole.
   std::optional<artifact::HashName> delta_source(Rid rid);
 
   /// Calls VISIT for each artifact with rid >= FIRST in rid order, except phantoms, shunned and
-  /// private ones, until VISIT returns false. Returns the rid from which to continue (the refused
-  /// artifact or the next one), or 0 at the end.
+  /// private ones, until VISIT returns false. Returns the rid to continue from, or 0 if all were
+  /// visited.
   base::Result<Rid> visit_stored(Rid first,
                                  const std::function<bool(const StoredArtifact&)>& visit);
-  /// Whether RID is a delta whose source has not arrived yet, or awaits a moderator's approval.
-  /// Such an artifact is neither announced nor sent.
+  /// Whether RID is a delta whose source has not arrived yet, or an artifact that awaits a
+  /// moderator's approval. Such an artifact is neither announced nor sent.
   bool is_waiting(Rid rid);
   /// Whether is_waiting() is true for any artifact.
   bool has_waiting();

@@ -1,7 +1,7 @@
 // Finds repository files below a folder. Neither names nor symbolic links can lead out of it.
 //
-// The file is opened only with O_PATH, because closing any other descriptor of a repository file
-// would drop SQLite's locks on it.
+// The file is opened only with O_PATH. If any other descriptor of a repository file were closed,
+// SQLite would lose its locks on the file.
 #pragma once
 
 #include <sys/types.h>

@@ -49,15 +49,15 @@ struct UserChange {
   std::string login;
   enum class What { kNew, kGone, kCapabilities, kSecret } what = What::kNew;
   std::string capabilities;  // current
-  std::string before;        // of kCapabilities and kGone: the previous capabilities
+  std::string before;        // for kCapabilities and kGone: the previous capabilities
 };
 
 struct SecurityNews {
   std::vector<FailedLogins> failed = {};
   std::vector<AdminAction> actions = {};
   std::vector<UserChange> users = {};
-  SecurityMark mark = {};  // where to continue
-  bool is_at_end = false;  // nothing follows the mark
+  SecurityMark mark = {};  // position to continue from
+  bool is_at_end = false;  // there are no events after the mark
 };
 
 class SecurityLog {
@@ -65,16 +65,16 @@ class SecurityLog {
   /// REPOSITORY is not owned.
   explicit SecurityLog(Repository& repository) : repository_(repository) {}
 
-  // Use inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
+  // Use these functions inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
 
-  /// Whether the users were saved before. If not, after() would report all of them as new.
+  /// Whether the users were saved before. If not, after() reports all of them as new.
   bool knows_users();
   /// The mark after all existing rows.
   base::Result<SecurityMark> end();
-  /// The events after MARK, at most LIMIT row ids of each log, and the changes of all users. Of a
-  /// password it reports only that it has changed.
+  /// The events after MARK, limited to LIMIT row ids of each log, and the changes of all users. For
+  /// a password, it reports only that it has changed.
   base::Result<SecurityNews> after(const SecurityMark& mark, std::size_t limit);
-  /// Saves the current users for later comparison. Inside a Receipt.
+  /// Saves the current users for later comparison. Use inside a Receipt.
   base::Result<void> note_users();
 
  private:

@@ -41,25 +41,25 @@ class Settings {
   /// Cached until the file changes.
   const std::string& project_code();
   const std::string& server_code();
-  /// A row of `config`, or nothing.
+  /// The value of a row of `config`; nullopt if there is none.
   std::optional<std::string> get(std::string_view name);
   /// Names of the rows of `config` that begin with PREFIX (not empty), sorted.
   std::vector<std::string> names_with(std::string_view prefix);
   std::int64_t get_int(std::string_view name, std::int64_t otherwise);
-  /// Accepts on/off, yes/no, true/false and 1/0 as Fossil does; returns OTHERWISE for anything
-  /// else.
+  /// Accepts on/off, yes/no, true/false and 1/0 as Fossil does. Returns OTHERWISE for any other
+  /// value.
   bool get_bool(std::string_view name, bool otherwise);
   /// Whether the setting `hash-policy` rejects NAME's hash algorithm.
   bool shuns_hash_of(const artifact::HashName& name);
-  /// The hash algorithm for artifacts created here, from the setting `hash-policy`.
+  /// The hash algorithm for artifacts that are created here, as the setting `hash-policy` says.
   artifact::HashAlgorithm hash_of_own();
   std::optional<User> find_user(std::string_view login);
 
   /// Calls VISIT for each row of AREAS that has an mtime, in the form of a `config` card.
   void visit_configuration(ConfigAreas areas, const ConfigVisitor& visit);
 
-  /// Other repositories of the project seen within the last month. OWN_URL becomes `src` in
-  /// `about`.
+  /// Other repositories of the project that were seen within the last month. OWN_URL becomes `src`
+  /// in `about`.
   std::vector<SyncLink> sync_links(std::string_view own_url);
 
  private:

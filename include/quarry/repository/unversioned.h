@@ -1,4 +1,5 @@
-// Unversioned files, which are not part of the history: only the newest content of each is kept.
+// Unversioned files, which are not part of the history. Only the newest content of each file is
+// kept.
 //
 // Use inside a Snapshot or a Receipt. Functions that do not return a Result throw if the file
 // cannot be read.
@@ -19,7 +20,7 @@ struct RepositoryState;
 struct UnversionedFile {
   std::string name = {};
   std::int64_t mtime = 0;  // seconds since 1970, by the clock of the machine that changed it
-  std::optional<std::string> hash = {};  // empty if deleted
+  std::optional<std::string> hash = {};  // nullopt if deleted
   std::int64_t size = 0;                 // bytes, uncompressed
 };
 
@@ -28,7 +29,7 @@ struct UnversionedArrival {
   std::string_view name;
   std::int64_t mtime = 0;
   std::string_view hash;                    // "-" if deleted
-  std::optional<std::string_view> content;  // empty if not sent
+  std::optional<std::string_view> content;  // nullopt if not sent
 };
 
 class UnversionedFiles {
@@ -42,7 +43,8 @@ class UnversionedFiles {
   /// SHA1 over `NAME YYYY-MM-DD HH:MM:SS HASH\n` of all files that are not deleted, in name order.
   /// Cached until the file changes; the reference is valid until the next call.
   const std::string& hash();
-  /// Errors: kNotFound (no such file, deleted, or content never received), kCorrupt, kLimit.
+  /// Errors: kNotFound (the file does not exist, is deleted, or its content was never received),
+  /// kCorrupt, kLimit.
   base::Result<std::string> content(std::string_view name);
 
  private:

@@ -31,13 +31,14 @@ base::Result<void> init(const std::filesystem::path& path, const InitOptions& op
 base::Result<void> init_for_clone(const std::filesystem::path& path, std::string_view user,
                                   const base::Clock& clock = base::system_clock());
 
-/// Problems of a file, one line each, as text for people.
+/// Problems of a file, one line each, to be read by people.
 using Findings = std::vector<std::string>;
 
 struct Verified {
   Findings faults;
   /// Number of rows, by table and class, that differ only because the artifacts were processed in
-  /// another order, for example by `fossil rebuild`. Table and class are text for people.
+  /// another order, for example by `fossil rebuild`. The names of table and class are to be read by
+  /// people.
   std::map<std::pair<std::string, std::string>, std::size_t> order_dependent;
 };
 

@@ -9,8 +9,8 @@
 //   push    artifacts never sent before, and `igot` for everything unclustered; then what the server
 //           asks for
 //
-// Each reply is one transaction: after an error in it, the file is as the previous reply left it.
-// Used by `quarry sync`, `quarry clone` and the backoffices of peers.
+// Each reply is one transaction: if an error occurs in it, the file stays as it was after the
+// previous reply. Used by `quarry sync`, `quarry clone` and the backoffices of peers.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,8 @@
 namespace quarry::sync {
 
 struct ClientOptions {
-  /// The repository was made by init_for_clone() and is to become a clone of the server's.
+  /// The repository was created by init_for_clone() and is to become a clone of the server's
+  /// repository.
   bool clone = false;
   bool pull = false;
   bool push = false;
@@ -35,14 +36,14 @@ struct ClientOptions {
   bool with_private = false;
   /// Also sync unversioned files, in the directions above or when cloning.
   bool with_unversioned = false;
-  /// Both sides name all their artifacts, not only those outside clusters.
+  /// Both sides name all their artifacts, including those in clusters.
   bool verily = false;
 
-  /// The user to log in as; empty: no login.
+  /// The user to log in as. Empty for no login.
   std::string user;
-  /// The password, or, if it is 40 hex digits, the hash that the server stores.
+  /// The password, or, if it has 40 hex digits, the hash that the server stores.
   std::string password;
-  /// The user of this repository that `rcvfrom` names.
+  /// The user of this repository to record in `rcvfrom`.
   std::int64_t uid = 1;
   /// Limit on one reply, uncompressed, in bytes.
   std::size_t max_reply = std::size_t{512} << 20;
@@ -57,7 +58,7 @@ struct ClientFigures {
   std::uint64_t artifacts_received = 0;
   std::uint64_t bytes_sent = 0;  // as transferred
   std::uint64_t bytes_received = 0;
-  /// Seconds by which the server's clock is ahead, from its last reply; includes the network delay.
+  /// Seconds by which the server's clock was ahead at its last reply; includes the network delay.
   std::int64_t clock_skew = 0;
 };
 
@@ -77,15 +78,16 @@ class ClientSession {
 
   /// Whether the sync is complete.
   bool is_done() const;
-  /// The next request; only while is_done() is false. Errors: those of reading the repository.
+  /// The next request. Call only while is_done() is false. Errors: those of reading the repository.
   base::Result<ClientRequest> next_request();
-  /// The last request without a login, for a server that it was redirected to; later requests have
-  /// no login either. Call before take_reply().
+  /// Returns the last request again without a login, for a server to which the client was
+  /// redirected. Later requests will not have a login either. Call before take_reply().
   ClientRequest repeat_without_login();
   /// Processes the reply to the last request. Errors: kDenied (the server's message, after "the
-  /// server says: "), kInvalid (not a reply of a Fossil server, malformed cards, content that does
-  /// not match its hash; when cloning, found once everything has arrived), kLimit, and those of
-  /// storing. After an error the session is over. REMOTE_ADDRESS is the server's, for `rcvfrom`.
+  /// server says: "), kInvalid (not a reply of a Fossil server, malformed cards, or content that
+  /// does not match its hash; a clone detects that only after all artifacts have arrived), kLimit,
+  /// and those of storing. After an error the session is over. REMOTE_ADDRESS is the address of the
+  /// server, for `rcvfrom`.
   base::Result<void> take_reply(std::string_view content_type, std::string_view body,
                                 std::string_view remote_address = {});
 

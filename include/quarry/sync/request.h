@@ -10,30 +10,32 @@
 
 namespace quarry::sync {
 
-/// Limits and options of a pool (configuration words `sync.*`).
+/// Limits and options of a pool (configuration directives `sync.*`).
 struct SessionOptions {
   /// Limit on the body after decompression, in bytes.
   std::size_t max_body = std::size_t{512} << 20;
-  /// The same for a request without a valid login; a larger one is not decompressed.
+  /// Limit on the body of a request without a valid login. A larger body is not decompressed.
   std::size_t max_body_without_login = std::size_t{32} << 20;
   /// Maximum number of cards in one request.
   std::size_t max_cards = 1000000;
-  /// A `push` or `pull` whose server code is this server's own is an error (old rule).
+  /// Whether a `push` or `pull` with this server's own server code is an error, as in old versions
+  /// of fossil.
   bool refuse_own_server_code = false;
-  /// A second login card is an error (newest rule) instead of adding its rights.
+  /// Whether a second login card is an error, as in the newest fossil. Otherwise it adds its
+  /// rights.
   bool single_login = false;
-  /// Maximum number of artifacts that one request may bring, and time limit for any request.
+  /// Maximum number of artifacts in one request, and time limit for any request.
   std::size_t max_artifacts = 100000;
   std::chrono::milliseconds max_time{300'000};
   /// The clock for the time limit.
   std::chrono::steady_clock::time_point (*now)() = std::chrono::steady_clock::now;
-  /// Clients have all rights without a login, because they could open the file themselves.
+  /// Whether clients have all rights without a login, because they could open the file themselves.
   bool all_rights = false;
   /// Maximum number of phantoms requested in one reply.
   std::size_t max_gimme = 500;
 };
 
-/// Progress of a session. Views are valid during the call.
+/// Progress of a session. The views are valid only during the call.
 struct SessionProgress {
   std::string_view user;
   std::string_view operation;  // as in SessionFigures
@@ -44,7 +46,7 @@ struct SessionProgress {
 class LoginGuard {
  public:
   virtual ~LoginGuard() = default;
-  /// How long the client must wait before a login of USER may be checked; 0: not at all.
+  /// How long the client must wait before a login of USER may be checked; 0 if it need not wait.
   virtual std::chrono::seconds wait(std::string_view user) = 0;
   /// Records the outcome of the login last passed to wait().
   virtual void record(bool succeeded) = 0;
@@ -61,27 +63,27 @@ struct Request {
   std::string_view remote_user = {};
   /// The value of the Cookie header, for x-f-l-c.
   std::string_view cookie = {};
-  /// Not owned; null: logins are not limited.
+  /// Not owned. If null, logins are not limited.
   LoginGuard* logins = nullptr;
   /// The URL of the repository as the client sees it, without a trailing slash. May be empty.
   std::string_view own_url = {};
   /// Called from time to time with progress for the scoreboard. May be empty.
   std::function<void(const SessionProgress&)> on_progress = {};
-  /// Polled from time to time: whether the client has disconnected. Then the request is aborted and
-  /// changes nothing. May be empty.
+  /// Polled from time to time: returns whether the client has disconnected. If so, the request is
+  /// aborted without any change. May be empty.
   std::function<bool()> has_left = {};
 };
 
 /// Statistics of a session for the scoreboard and the access log.
 struct SessionFigures {
-  std::string user;          // the user logged in, or "nobody"
+  std::string user;          // the user who is logged in, or "nobody"
   std::string failed_login;  // user name of a failed login; any bytes, for the log only
   std::string operation;     // "clone", "pull", "push", "sync" or ""
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
   std::uint64_t cards = 0;
-  std::string error;      // text of the error card, empty if none
-  bool is_fault = false;  // the error is the server's or its repository's
+  std::string error;      // text of the error card; empty if there is none
+  bool is_fault = false;  // the error is the fault of the server or its repository
 };
 
 struct Reply {

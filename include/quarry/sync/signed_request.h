@@ -1,5 +1,5 @@
-// A request other than a sync that is signed like one: no password is transmitted, and the signed
-// parts cannot be changed in transit.
+// A signed request that is not a sync. It is signed as syncs are: the password is not transmitted,
+// and the signed parts cannot be changed in transit.
 //
 //   Cookie: x-f-l-c=login+USER+NONCE+SIGNATURE    a login card, form-encoded, as in syncs
 //   X-Quarry-Date: 2026-01-31T12:00:00.123Z       UTC, within kMaxSkew of the server's clock
@@ -11,9 +11,9 @@
 //   SIGNATURE  SHA1(NONCE ‖ secret); the secret is the stored form of the password: the SHA1 of
 //              PROJECT-CODE/LOGIN/PASSWORD
 //
-// Since a body may be long, a login is checked in two steps: begin() checks the signature,
-// confirm() what it signs. signature() identifies a request, so that a caller can refuse a replay.
-// Lives for one request, in a worker or in `quarry http`.
+// Since a body may be long, a login is checked in two steps: begin() checks the signature, and
+// confirm() checks that the body is the signed one. signature() identifies a request, so that a
+// caller can refuse a replay. An object lives for one request, in a worker or in `quarry http`.
 #pragma once
 
 #include <chrono>
@@ -43,13 +43,13 @@ struct SignedHead {
 /// The user that a request is from.
 struct RequestUser {
   std::string login = "nobody";
-  std::string letters;  // capabilities, with inherited ones; sorted
+  std::string letters;  // capabilities, including inherited ones; sorted
   bool is_logged_in = false;
 };
 
 class SignedRequest {
  public:
-  /// Neither is owned. LOGINS may be null.
+  /// The arguments are not owned. LOGINS may be null.
   SignedRequest(repository::Repository& repository, LoginGuard* logins);
   ~SignedRequest();
   SignedRequest(const SignedRequest&) = delete;
@@ -58,15 +58,15 @@ class SignedRequest {
   /// Determines the user from HEAD; without a login it is `nobody`. Errors: kDenied (the login
   /// failed, or its date is too far from NOW), kInvalid (no date), those of snapshot().
   base::Result<void> begin(const SignedHead& head, base::UnixMillis now);
-  /// Adds the next bytes of the body; after begin().
+  /// Adds the next bytes of the body. Call after begin().
   void add_body(std::string_view bytes);
-  /// Checks the signed hash after the whole body was added. Call once. Error: kDenied.
+  /// Checks the signed hash. Call once, after the whole body was added. Error: kDenied.
   base::Result<void> confirm();
 
   const RequestUser& user() const { return user_; }
-  /// "" unless the user logged in with a password.
+  /// Empty unless the user logged in with a password.
   const std::string& signature() const { return signature_; }
-  /// The time of signing.
+  /// The time when the request was signed.
   base::UnixMillis date() const { return date_; }
   const std::string& failed_login() const;
 
@@ -82,13 +82,13 @@ class SignedRequest {
   base::UnixMillis date_;
 };
 
-/// BODY's hash in the form that is signed.
+/// The hash of BODY in the form in which it is signed.
 std::string body_hash(std::string_view body);
 /// The text whose SHA3-256 is the nonce.
 std::string signed_text(std::string_view method, std::string_view target, std::string_view date,
                         std::string_view body_hash);
 
-/// The client's side: the Cookie header of a request by USER with PASSWORD.
+/// For clients: the Cookie header of a request by USER with PASSWORD.
 std::string sign_request(std::string_view project_code, std::string_view user,
                          std::string_view password, std::string_view signed_text);
 

@@ -1,5 +1,5 @@
-// HTTP requests with libcurl. Redirects are not followed, because a request may be signed for its
-// path, and its login is for one server only.
+// HTTP requests with libcurl. Redirects are not followed, because a signed request is valid only
+// for its path, and its login only for one server.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct HttpRequest {
 struct HttpReply {
   long status = 0;
   std::string content_type;
-  std::string location;  // where a redirect leads; empty if there is none
-  std::string address;   // the server's
+  std::string location;  // target of a redirect; empty if there is none
+  std::string address;   // IP address of the server
   std::string body;
 };
 
@@ -35,8 +35,8 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  /// Errors: kIo (cannot connect, the connection broke, or is_interrupted), kDenied (untrusted
-  /// certificate), kLimit (the reply is longer than the options allow).
+  /// Errors: kIo (cannot connect, the connection broke, or is_interrupted returned true), kDenied
+  /// (untrusted certificate), kLimit (the reply is longer than the options allow).
   base::Result<HttpReply> exchange(const HttpRequest& request);
 
  private:
@@ -44,7 +44,7 @@ class HttpClient {
   void* curl_;
 };
 
-/// A single request.
+/// Sends a single request over its own connection.
 inline base::Result<HttpReply> exchange(const HttpRequest& request,
                                         const TransportOptions& options) {
   return HttpClient(options).exchange(request);

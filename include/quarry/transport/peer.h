@@ -1,5 +1,6 @@
-// Syncs with another repository of the project as a client, and retries temporary failures. It has
-// no terminal and no signal handling: messages, and questions for a person, go to a PeerWatch.
+// Syncs with another repository of the project as a client, and retries temporary failures. It does
+// not use a terminal or handle signals: it passes messages and questions for the user to a
+// PeerWatch.
 //
 //   connect ─> converse ─┬─> done, or moved elsewhere
 //      ↑                 ├─> login failed: retry with another password, if the watch supplies one
@@ -29,7 +30,7 @@ namespace quarry::transport {
 struct PeerOptions {
   RemoteUrl url;  // includes the password
   TransportOptions transport;
-  /// User and password are taken from the URL.
+  /// The user and password in it are ignored; those of the URL are used.
   sync::ClientOptions sync;
   RetryOptions retry;
   /// Connects to a server; replaced in tests.
@@ -37,24 +38,25 @@ struct PeerOptions {
       connect = transport::connect;
 };
 
-/// Receives the events of a sync. By default they are ignored.
+/// Is notified of the events of a sync, and ignores most of them by default.
 class PeerWatch {
  public:
   virtual ~PeerWatch() = default;
-  /// After each reply.
+  /// Called after each reply.
   virtual void progressed(const sync::ClientFigures&) {}
-  /// An attempt has completed.
+  /// Called when an attempt has completed.
   virtual void finished(const sync::ClientFigures&) {}
-  /// The server sent a message for the user.
+  /// Called for each message that the server sent for the user.
   virtual void message_received(const std::string&) {}
-  /// The server rejected the password. WHY is its message, TRIES the number of rejected passwords.
-  /// Returns the next password to try, or the error to end the sync with.
+  /// Called when the server has rejected the password. WHY is the server's message, TRIES the
+  /// number of rejected passwords. Returns the next password to try, or the error to end the sync
+  /// with.
   virtual base::Result<std::string> next_password(const RemoteUrl&, const base::Error& why,
                                                   int /*tries*/) {
     return std::unexpected(why);
   }
-  /// Waits for DELAY before a retry. Returns false to give up instead, because the caller has to
-  /// end.
+  /// Waits for DELAY before a retry. Returns false if the caller has to stop and there must not be
+  /// a retry.
   virtual bool wait(std::chrono::milliseconds delay, const base::Error& why) = 0;
 };
 
@@ -65,7 +67,7 @@ class Peer {
 
   struct Outcome {
     RemoteUrl url;  // includes the accepted password
-    /// Where the repository has permanently moved to, according to the server.
+    /// The new URL of the repository if the server says that it has moved permanently.
     std::optional<std::string> moved_to;
     sync::ClientFigures figures;  // of the last attempt
   };
@@ -81,8 +83,8 @@ class Peer {
   PeerWatch& watch_;
 };
 
-/// The transport settings of REPOSITORY (`ssl-ca-location`, `ssh-command`), then OpenSSL's
-/// environment variables, as in fossil.
+/// The transport settings of REPOSITORY (`ssl-ca-location`, `ssh-command`), supplemented by
+/// OpenSSL's environment variables, as in fossil.
 TransportOptions transport_options_of(repository::Repository& repository);
 /// Splits TEXT, such as the setting `ssh-command`, at spaces and tabs.
 std::vector<std::string> split_words(std::string_view text);

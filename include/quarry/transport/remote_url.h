@@ -25,8 +25,8 @@ struct RemoteUrl {
   std::string user;
   std::string password;
   std::string host;
-  std::string port;     // empty: the scheme's default
-  std::string path;     // http, https: starts with a slash; ssh, file: path of the file
+  std::string port;     // empty for the scheme's default
+  std::string path;     // http, https: begins with a slash; ssh, file: path of the file
   std::string program;  // from ?fossil=; may be empty
 
   /// Errors: kInvalid.
@@ -35,7 +35,7 @@ struct RemoteUrl {
   /// The URL without its password, in the form in which fossil stores it. Omits the program of a
   /// file: URL, which fossil does not support.
   std::string without_password() const;
-  /// The URL without user and password (http and https), as sent to the server.
+  /// The URL without user and password (http and https), as it is sent to the server.
   std::string without_user() const;
 };
 

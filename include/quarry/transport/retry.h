@@ -9,15 +9,15 @@
 namespace quarry::transport {
 
 /// How often to retry, and how long to wait: FIRST, then twice as long each time, up to LONGEST.
-/// Each delay is shortened by a random amount of up to a quarter, so that clients that lost their
-/// server together do not reconnect together.
+/// Each delay is shortened by a random amount of up to a quarter, so that clients that lost the
+/// same server do not all reconnect at the same time.
 struct RetryOptions {
   int tries = 1;
   std::chrono::milliseconds first{1'000};
   std::chrono::milliseconds longest{60'000};
 };
 
-/// The delay before retry TRY_NUMBER (from 1 on). RANDOM is in [0, 1).
+/// The delay before retry TRY_NUMBER (counted from 1). RANDOM is in [0, 1).
 inline std::chrono::milliseconds delay_before(int try_number, const RetryOptions& options,
                                               double random) {
   auto delay = options.first;

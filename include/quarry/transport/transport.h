@@ -5,7 +5,7 @@
 //                 carries HTTP; one connection for the whole session
 //   file          the same program, started locally
 //
-// A library of its own, so that only clients link libcurl.
+// This is a separate library, so that only clients link libcurl.
 #pragma once
 
 #include <chrono>
@@ -22,28 +22,28 @@
 namespace quarry::transport {
 
 struct TransportOptions {
-  /// Trusted CA certificates: a PEM file, or a directory as made by c_rehash(1). If both are empty:
-  /// the system's.
+  /// Trusted CA certificates: a PEM file, or a directory as created by c_rehash(1). If both are
+  /// empty, the system's certificates are used.
   std::string ca_file;
   std::string ca_folder;
-  /// How long to wait for a connection, and for a server that sends nothing.
+  /// Time limits for connecting, and for a server that does not send anything.
   std::chrono::seconds connect_timeout{30};
   std::chrono::seconds idle_timeout{300};
   /// Maximum size of a reply on the wire, in bytes.
   std::size_t max_reply = std::size_t{512} << 20;
   /// ssh and its first arguments.
   std::vector<std::string> ssh_command{"ssh", "-e", "none", "-T"};
-  /// The program to start for file: URLs that name none; it must support `test-http FILE`.
+  /// The program to start for a file: URL that does not name one; it must support `test-http FILE`.
   std::string local_program = "fossil";
-  /// Whether to abort; called about once a second during an exchange, and after a signal.
+  /// Returns whether to abort. Called about once a second during an exchange, and after a signal.
   std::function<bool()> is_interrupted;
 };
 
 struct TransportReply {
   std::string content_type;
   std::string body;
-  /// The server has redirected the request: build it again without credentials. From now on
-  /// requests go to the new URL.
+  /// The server has redirected the request: build it again without credentials. Later requests go
+  /// to the new URL.
   bool was_redirected = false;
 };
 
@@ -52,12 +52,12 @@ class Transport {
   virtual ~Transport() = default;
 
   /// Sends REQUEST and waits for the reply. Errors: kIo (cannot connect, the connection broke, or
-  /// is_interrupted), kDenied (untrusted certificate, or a redirect that is not followed),
-  /// kNotFound (404), kLimit, kInvalid.
+  /// is_interrupted returned true), kDenied (untrusted certificate, or a redirect that is not
+  /// followed), kNotFound (404), kLimit, kInvalid.
   virtual base::Result<TransportReply> exchange(const sync::ClientRequest& request) = 0;
   /// The server's address, if known after an exchange.
   virtual std::string remote_address() const = 0;
-  /// Where the repository has permanently moved to, if the server said so.
+  /// The new URL of the repository if the server has said that it has moved permanently.
   virtual std::optional<std::string> moved_to() const { return std::nullopt; }
 };
 
