@@ -11,12 +11,12 @@
 
 namespace quarry::changes {
 
-/// Position of a job in the order: right before the most urgent job that depends on it.
+/// The position of a job in the order: directly before the most urgent job that depends on it.
 struct Rank {
   MoveType type = MoveType::kDevelopment;
   std::string tai;
   ChangeSetId
-      lender;  // the job whose move type and time these are: itself, or one that depends on it
+      lender;  // the job that has this move type and time: this job, or one that depends on it
   std::uint32_t depth = 0;  // number of dependencies between the lender and this job
 
   friend bool operator<(const Rank& a, const Rank& b) {
@@ -34,20 +34,20 @@ struct ModelLane {
 
 struct ModelNode {
   ChangeSetId id;
-  bool is_known = false;  // false: only a reference in another job
+  bool is_known = false;  // false if another job refers to it but it was not added
   ModelJob known;
   Rank rank;
   std::vector<ModelNode*> dependencies;
   std::vector<ModelNode*> dependents;
   std::vector<ModelNode*> followers;  // jobs that have this one as a precursor
-  std::vector<ModelLane*> lanes;      // that it waits or runs in
-  std::size_t granted = 0;            // number of lanes in which it is next
+  std::vector<ModelLane*> lanes;      // the lanes in which it waits or runs
+  std::size_t granted = 0;            // number of lanes in which it is the next to go
   std::size_t open = 0;               // number of dependencies that have not landed
   bool is_active = false;
   bool is_touched = false;
-  bool is_placed = false;  // entered in the sets and lanes where it belongs
+  bool is_placed = false;  // it has been entered in the sets and lanes to which it belongs
   char last_standing = 0;  // standing() when its dependents were last evaluated
-  std::string circle;      // why it depends on itself: the dependency that closes the circle
+  std::string circle;      // if it depends on itself: the dependency that closes the circle
 
   bool is_rollback() const { return known.name.type == MoveType::kRollback; }
   bool is_waiting() const {
@@ -58,9 +58,9 @@ struct ModelNode {
   bool has_landed() const {
     return is_known && known.stage == Stage::kDone && !known.is_rolled_back;
   }
-  /// Whether it may still land.
+  /// Whether the job may still land.
   bool is_open() const { return is_known && !is_over(known.stage); }
-  /// Its state as far as its dependents are concerned: one letter for each case that they
+  /// The job's state as far as it matters to its dependents: one letter for each case that they
   /// distinguish.
   char standing() const {
     if (!is_known) return '?';
@@ -71,7 +71,7 @@ struct ModelNode {
   }
 };
 
-/// Why NODE can never go; empty if it can.
+/// Why NODE can never go; empty if it may go eventually.
 std::string doom_of(const ModelNode& node);
 
 }  // namespace quarry::changes

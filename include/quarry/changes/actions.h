@@ -8,13 +8,13 @@
 //   retry     queues it again as if it had not failed                  fail term abandon
 //
 // Each action changes the job file under its lock (directories.h) and adds a line of history with
-// the user's name. All but abandon move the job to queue/, where the queueing daemon reads it
-// again; the caller then has to pull that daemon's trigger. To stop a running job, the action
-// writes a file ctrl/abandon.CSID or ctrl/term.CSID for the execution daemon; a change set that
-// has landed by then stays landed.
+// the user's name. All actions except abandon and terminate move the job to queue/, where the
+// queueing daemon reads it again; the caller then has to pull that daemon's trigger. To stop a
+// running job, the action writes a file ctrl/abandon.CSID or ctrl/term.CSID for the execution
+// daemon; a change set that has landed by then stays landed.
 //
 // Workers use this for remote users and check their rights; `quarry queue` uses it for the user
-// that owns the queue and may do everything.
+// that owns the queue and has all rights.
 #pragma once
 
 #include <cstdint>
@@ -42,27 +42,27 @@ bool may_do(const Rights& rights, Action action, const Actor& actor, const Job& 
 struct ActionRequest {
   Action action = Action::kHold;
   std::string login;  // the user
-  std::string text;   // approve: the reference; others: the reason, may be empty
+  std::string text;   // approve: the reference; other actions: the reason, which may be empty
 };
 
-/// Applies an action to JOB, which is in STAGE: changes JOB and returns the stage to move it to
-/// and the text for its history. No side effects. Errors: kInvalid (not possible in this stage),
-/// kConflict (already so).
+/// Applies an action to JOB, which is in STAGE: changes JOB, and returns the stage to move it to
+/// and the reason to record in its history. No side effects. Errors: kInvalid (the action is not
+/// possible in this stage), kConflict (JOB is already in the requested state).
 struct ActionOutcome {
   Stage stage = Stage::kQueue;
   std::string why;
 };
 base::Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job);
 
-/// Applies REQUEST to the change set ID. MAY, unless empty, is called with the job and decides
-/// whether the user is allowed to. Returns the job; the last line of its history says what was
-/// done or requested. Errors: kNotFound; kDenied; kBusy (the job is being executed or moved; the
-/// message says what to do); those of decide() and of file operations.
+/// Applies REQUEST to the change set ID. MAY, which may be empty, is called with the job and
+/// returns whether the user has the right to do so. Returns the job; the last line of its history
+/// says what was done or requested. Errors: kNotFound, kDenied, kBusy (the job is being executed or
+/// moved; the message says what to do), those of decide() and of file operations.
 base::Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionRequest& request,
                       base::UnixMillis now, const std::function<bool(const Job&)>& may);
 
 /// The change set whose id begins with DIGITS. Errors: kInvalid (not digits), kNotFound, kLimit
-/// (ambiguous; the message lists the matches).
+/// (several ids match; the message lists them).
 base::Result<JobLocation> find_one(const Directories& directories, std::string_view digits);
 
 }  // namespace quarry::changes

@@ -7,8 +7,8 @@
 //   state TIME X WHY       a move to another state
 //   output TEXT            output of the execution: conflicts, output of a gate
 //
-// It is not synced: everything except the output is also in the job files, from which rebuild()
-// restores it.
+// The log is not synced, because everything in it except the output is also in the job files.
+// rebuild() restores it from them.
 #pragma once
 
 #include <cstddef>
@@ -37,19 +37,20 @@ class ChangeLog {
   /// DIRECTORIES must outlive this object.
   explicit ChangeLog(const Directories& directories) : directories_(directories) {}
 
-  /// Starts the log of a new job: writes its name and dependencies, and a `supports` line to the
-  /// log of each dependency.
+  /// Begins the log of a new job: writes its name and dependencies, and adds a `supports` line to
+  /// the log of each dependency.
   base::Result<void> begin(const Job& job) const;
   /// Appends the last line of JOB's history.
   base::Result<void> note(const Job& job) const;
   /// Appends output of the execution of ID, which may have several lines. Truncated when the log
   /// is full.
   base::Result<void> say(const ChangeSetId& id, std::string_view text) const;
-  /// Errors: kNotFound; those of file operations. Other lines are skipped.
+  /// Reads the log of ID. Lines that LogRecord does not need are skipped. Errors: kNotFound, those
+  /// of file operations.
   base::Result<LogRecord> read(const ChangeSetId& id) const;
-  /// The name of ID's job if the beginning of its log has it.
+  /// The name of ID's job. nullopt if it is not at the beginning of the log.
   std::optional<ChangeSetName> name_of(const ChangeSetId& id) const;
-  /// Writes JOB's log again. Keeps its output and `supports` lines, and adds missing `supports`
+  /// Writes JOB's log again. Keeps its output and its `supports` lines, and adds missing `supports`
   /// lines to the logs of its dependencies.
   base::Result<void> rebuild(const Job& job) const;
 

@@ -3,7 +3,7 @@
 //   meta     metadata in sections
 //   lroot/   the added and changed files, in their folders
 //
-// The tarball and its job have the same name, of parts that never contain '_':
+// The tarball and its job have the same name. It consists of parts that never contain '_':
 //
 //   CSID_TAI_PID_HOST_PRIO_EXTRA
 //   │    │   │   │    │    └ for people: the submitter; may be empty
@@ -37,12 +37,12 @@
 namespace quarry::changes {
 
 inline constexpr std::size_t kMaxMeta = std::size_t{4} << 20;  // bytes
-inline constexpr std::size_t kMaxFiles = 20'000;               // of a change set
+inline constexpr std::size_t kMaxFiles = 20'000;               // in a change set
 inline constexpr std::size_t kMaxReferences = 1'000;           // dependencies, precursors
 inline constexpr std::size_t kMaxSections = 100;
 inline constexpr std::size_t kMaxName = 1'024;  // bytes in the name of a file, branch or user
 inline constexpr std::size_t kMaxNamePart =
-    40;  // bytes of host and extra in the name of a change set
+    40;  // bytes of HOST and of EXTRA in the name of a change set
 inline constexpr std::size_t kMaxComment = std::size_t{64} << 10;
 
 /// In order of priority, highest first.
@@ -91,28 +91,29 @@ base::UnixMillis time_of_tai64n(std::string_view label);
 /// TEXT without the characters that a part of a name may not contain, cut to kMaxNamePart bytes.
 std::string name_part(std::string_view text);
 
-/// The contents of the meta file. All text is UTF-8 without control characters, except for
-/// newlines and tabs in the comment, which neither begins nor ends with a blank line. File names
-/// are simple paths (artifact::is_simple_path) without duplicates.
+/// The contents of the meta file. All text is UTF-8 without control characters, except for newlines
+/// and tabs in the comment, which does not begin or end with a blank line. File names are simple
+/// paths (artifact::is_simple_path) without duplicates.
 struct Meta {
   MoveType type = MoveType::kDevelopment;
   std::string target;  // the branch; empty only for a rollback
   std::vector<std::string> files;
-  /// For a rollback: the change sets to roll back. Otherwise those that must have landed before.
+  /// For a rollback: the change sets to roll back. Otherwise: the change sets that must land before
+  /// this one.
   std::vector<ChangeSetId> dependencies;
   std::string approval;  // reference to an approval; may be empty
   std::vector<ChangeSetId> precursors;
   std::string comment;
-  std::string author;  // empty: the submitter
-  std::string base;    // the check-in that the files were changed from; empty: the tip
-  /// Unknown sections with their lines, without blank ones.
+  std::string author;  // empty if the submitter is the author
+  std::string base;    // the check-in on which the changes are based; empty for the tip
+  /// Unknown sections with their lines, except blank lines.
   std::vector<std::pair<std::string, std::vector<std::string>>> others;
 
   /// Errors: kInvalid and kLimit; the message names the section.
   static base::Result<Meta> parse(std::string_view text);
   std::string text() const;
-  /// Whether the sections that the move type requires are present; parse() checks it too. Errors:
-  /// kInvalid.
+  /// Checks that the sections which the move type requires are present. parse() does so too.
+  /// Errors: kInvalid.
   base::Result<void> check() const;
 
   friend bool operator==(const Meta&, const Meta&) = default;

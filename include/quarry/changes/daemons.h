@@ -1,14 +1,13 @@
-// The three daemons of a queue, and the interfaces that they are given.
+// The three daemons of a queue, and the interfaces that they use.
 //
 //   prequeue    checks submitted tarballs: makes a job of each, or records why it is invalid
 //   queueing    finds precursors, fails jobs that can never go, and moves to pending/ those that can
 //               go, or, without a gate, can go once the jobs ahead of them have landed
 //   execution   has child processes land the jobs in pending/, and roll back what a rollback names
 //
-// Each daemon serves any number of queues and is the only one of its kind in each (it locks a pid
-// file in ctrl/). It runs when its FIFO is written to, and on a timer. A job that is changed
-// without being executed (held, released, approved, retried) goes to queue/, where it is read
-// again.
+// Each daemon serves any number of queues, and is the only one of its kind for each of them (it
+// locks a pid file in ctrl/). It runs when its FIFO is written to, and on a timer. A job that is
+// held, released, approved or retried goes to queue/, where it is read again.
 //
 // Children of the execution daemon keep the repository open and execute one job after another:
 // they read its name from a socket and answer with a verdict. When a child dies, its job counts as
@@ -47,8 +46,8 @@ class Checker {
     std::filesystem::path tarball;
     Submission submission;
   };
-  /// Returns the metadata of each. On kIo, kBusy and kNoSpace the tarball is checked again later;
-  /// any other error is the reason why the change set fails.
+  /// Returns the metadata for each case, or an error. After kIo, kBusy and kNoSpace the tarball is
+  /// checked again later; any other error is the reason why the change set fails.
   virtual std::vector<base::Result<Meta>> check_all(std::span<const Case> cases) = 0;
 };
 
@@ -56,15 +55,15 @@ class Checker {
 class Stop {
  public:
   virtual ~Stop() = default;
-  /// kTerminated or kAbandoned.
+  /// The verdict of the stopped job: kTerminated or kAbandoned. nullopt if no stop is requested.
   virtual std::optional<Verdict> wanted() const = 0;
-  /// If a stop is wanted: the reason given for ID ("": none given). Nothing: the request is for
-  /// other jobs of the same batch.
+  /// If a stop is requested: the reason for stopping ID, which may be empty. nullopt if only other
+  /// jobs of the same batch have to stop.
   virtual std::optional<std::string> why(const ChangeSetId&) const { return std::string(); }
 };
 
-/// Shown instead of errors that belong in the log: everybody who may read the repository sees why
-/// a change set waits or has failed, but must not see the paths of the server.
+/// Shown instead of errors that belong in the log. Everybody who may read the repository can see
+/// why a change set waits or has failed, but must not see paths on the server.
 inline constexpr std::string_view kServersTrouble = "internal error: see the server's log";
 
 struct Outcome {
@@ -73,10 +72,10 @@ struct Outcome {
   std::optional<artifact::HashName> landed;
 };
 
-/// Changes a repository; runs in a child.
+/// Makes changes in a repository. Runs in a child.
 class Executor {
  public:
-  /// Appends to the log of the change set: conflicts, output of a gate.
+  /// Appends to the log of the change set: conflicts, or the output of a gate.
   using Say = std::function<void(std::string_view text)>;
 
   virtual ~Executor() = default;
@@ -86,11 +85,11 @@ class Executor {
     Say say;
   };
   /// Lands TASKS, which are for one branch, in this order and in one transaction if possible.
-  /// Returns an outcome for each; a task that has landed before gets the same outcome again. When
-  /// one is deferred, so are later ones that touch the same files.
+  /// Returns an outcome for each; a task that has landed before gets the same outcome again. When a
+  /// task is deferred, later tasks that touch the same files are deferred too.
   virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop) = 0;
-  /// Rolls back LANDED, oldest first, by one reverse check-in of ROLLBACK. Like land_all(), has no
-  /// effect the second time.
+  /// Rolls back LANDED, oldest first, by a single reverse check-in for ROLLBACK. If it is called
+  /// again, it returns the same outcome without another check-in.
   virtual Outcome roll_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
                             const Say& say) = 0;
 };
@@ -99,12 +98,12 @@ struct QueueOptions {
   std::filesystem::path repository;
   std::filesystem::path base;
   Rules rules;
-  std::size_t children = 2;  // executing at the same time
+  std::size_t children = 2;  // number of children that execute at the same time
   std::size_t batch = 1;     // jobs given to a child at once
-  /// A batch may contain jobs that touch the same files, which land on top of each other. Not with
-  /// a gate, which could accept one and defer the one before it.
+  /// Whether a batch may contain jobs that touch the same files, and so land on top of each other.
+  /// Must be false with a gate, which could accept a job and defer the one that it lands on.
   bool takes_lines = false;
-  std::chrono::milliseconds patience{30'000};  // time for a child to stop when asked to
+  std::chrono::milliseconds patience{30'000};  // time limit for a child to stop when it is asked to
 };
 
 /// Called after every move. May be empty.
@@ -112,13 +111,14 @@ using Report = std::function<void(const QueueOptions&, const Job&, Stage from, S
 
 struct DaemonOptions {
   std::vector<QueueOptions> queues;
-  /// Returns the queues that exist now, replacing `queues`; called at most every search_interval.
-  /// Nothing: cannot be determined now. A queue that cannot be opened is logged and retried. A
-  /// queue that is missing twice in a row finishes its running jobs, within its patience.
+  /// Returns the queues that exist now, which replace `queues`; nullopt if they cannot be
+  /// determined now. Called at most once every search_interval. A queue that cannot be opened is
+  /// logged and retried. A queue that is missing twice in a row may finish its running jobs within
+  /// its patience.
   std::function<std::optional<std::vector<QueueOptions>>()> find_queues;
   std::chrono::milliseconds search_interval{500};
   std::chrono::milliseconds scan_interval{5'000};
-  bool is_once = false;  // exit when there is nothing to do
+  bool is_once = false;  // exit when no work is left
   Report report;
 };
 
@@ -126,24 +126,25 @@ using MakeChecker = std::function<std::unique_ptr<Checker>(const QueueOptions&)>
 /// Called in each child.
 using MakeExecutor = std::function<std::unique_ptr<Executor>(const QueueOptions&)>;
 
-// These return after SIGTERM, SIGINT or SIGQUIT, which the caller must have blocked before
-// (execution: after its children have finished their jobs), or, with is_once, when there is
-// nothing left to do. Errors: kBusy: another process serves one of the queues; those of file
-// operations at the start.
+// These functions return after SIGTERM, SIGINT or SIGQUIT, or, with is_once, when no work is left.
+// The caller must have blocked these signals. After a signal, the execution daemon first waits
+// until its children have finished their jobs. Errors: kBusy (another process serves one of the
+// queues), those of file operations at the start.
 
 base::Result<void> run_prequeue(const DaemonOptions& options, const MakeChecker& make_checker);
 base::Result<void> run_queueing(const DaemonOptions& options);
 base::Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor);
 
-/// The reason in the history of a job in run/.
+/// The reason that the history of a job in run/ gives.
 inline constexpr std::string_view kExecuted = "executed";
-/// Called when a job has moved to run/.
+/// Called after a job has moved to run/.
 using Begun = std::function<void(const ChangeSetId&)>;
 
-/// What a child does with jobs of one branch: moves them from pending/ to run/, executes them
-/// together, and moves each to where its verdict leads. Returns the verdicts; kSkipped: the job was
-/// not touched. The caller syncs the folders of DIRECTORIES after it has reported the verdicts: if
-/// the last move is lost in a crash, the job is executed again and found to have landed.
+/// Executes jobs of one branch in a child: moves them from pending/ to run/, executes them
+/// together, and moves each one according to its verdict. Returns the verdicts; kSkipped means that
+/// the job was left unchanged. The caller syncs the folders of DIRECTORIES after it has reported
+/// the verdicts: if a crash undoes the last move, the job is executed again and found to have
+/// landed.
 std::vector<Verdict> execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
                                  Executor& executor, const Stop& stop, const Rules& rules,
                                  const base::Clock& clock, const Begun& begun = {});

@@ -1,5 +1,5 @@
-// The folders of a queue, which are all of its state. BASE is FILE.changes next to FILE.fossil by
-// default.
+// The folders of a queue, which contain all of its state. By default, BASE is FILE.changes next to
+// FILE.fossil.
 //
 //   BASE/tmp/            files being written; their contents do not count
 //   BASE/data/           NAME: the tarball; NAME.submission: the submitter and the address
@@ -8,14 +8,14 @@
 //   BASE/ctrl/           pid files and FIFOs of the daemons (triggers.h), frozen branches, notes
 //                        between the daemons and other processes
 //
-// A job file is in exactly one of the stage folders at any time, also after a crash:
+// A job file is in exactly one of the stage folders at any time, even after a crash:
 //
 //   1. the new contents are written to a file in tmp/ and synced;
 //   2. that file is renamed over the job file, in its current folder;
 //   3. one rename(2) moves it to the next folder; both folders are synced.
 //
-// Jobs that move together take each of these steps together (joint_move.h). What must be durable,
-// and when:
+// Jobs that move together take each of these steps together (joint_move.h). These are made durable
+// at the following times:
 //
 //   a submission      before the submitter gets a reply: tarball, submission, name in prequeue/
 //   a job file        before it is renamed, so that it is never empty or truncated
@@ -25,10 +25,10 @@
 //   a landing         by the repository's transaction, which stores the id as a tag: if the move to
 //                     done/ is lost, the job is executed again and found to have landed
 //
-// A process that changes or moves a job holds the lock of its file, also across the renames
-// (JobLock). An empty file in prequeue/ is a job that has yet to be made from its tarball.
+// A process that changes or moves a job holds the lock of its file during all these steps
+// (JobLock). An empty file in prequeue/ stands for a job that has yet to be made from its tarball.
 //
-// Workers use this too, to submit and to read.
+// Workers use these functions too, to submit change sets and to read the queue.
 #pragma once
 
 #include <array>
@@ -106,14 +106,15 @@ class Directories {
 
   // Submitting
 
-  /// Creates a file in tmp/ for the tarball of NAME. Errors: kBusy: the name is taken; those of
+  /// Creates a file in tmp/ for the tarball of NAME. Errors: kBusy (the name is taken), those of
   /// file operations.
   base::Result<std::unique_ptr<base::File>> begin(const ChangeSetName& name);
-  /// Submits the change set whose complete tarball is FILE, from begin(), and makes it durable.
-  /// The caller wakes the prequeue daemon (triggers.h). Leaves nothing behind on an error.
+  /// Submits the change set whose complete tarball is FILE, as returned by begin(), and makes it
+  /// durable. The caller then wakes the prequeue daemon (triggers.h). After an error, no files are
+  /// left behind.
   base::Result<void> submit(const ChangeSetName& name, std::unique_ptr<base::File> file,
                             const Submission& submission);
-  /// Removes the file made by begin() for a change set that is not submitted after all.
+  /// Removes the file that begin() created, for a change set that is not submitted after all.
   void give_up(const ChangeSetName& name);
   base::Result<Submission> submission_of(const ChangeSetName& name) const;
 
@@ -121,36 +122,36 @@ class Directories {
 
   /// The jobs in STAGE, in order of execution.
   base::Result<std::vector<ChangeSetName>> list(Stage stage) const;
-  /// Errors: kNotFound: it has moved to another folder; kCorrupt: not a job file; kBusy: the file
-  /// is empty, since the change set has not been checked yet.
+  /// Errors: kNotFound (it has moved to another folder), kCorrupt (not a job file), kBusy (the file
+  /// is empty because the change set has not been checked yet).
   base::Result<Job> read(Stage stage, const ChangeSetName& name) const;
-  /// Finds the change set ID, which may move at any time.
+  /// Finds the change set ID, even if it is being moved. nullopt if there is none.
   base::Result<std::optional<JobLocation>> find(const ChangeSetId& id) const;
   /// The change sets whose ids begin with DIGITS.
   base::Result<std::vector<JobLocation>> find_all(std::string_view digits) const;
 
-  /// The stage of the job NAME; nothing: no folder has it. Faster than find().
+  /// The stage of the job NAME; nullopt if it is not in any folder. Faster than find().
   base::Result<std::optional<Stage>> stage_of(const ChangeSetName& name) const;
 
   // Changing
 
-  /// Locks a job. Errors: kBusy: another process has the lock; kNotFound, kCorrupt as for read().
-  /// An empty file is not an error: the job then has only its name and move type.
+  /// Locks a job. Errors: kBusy (another process has the lock), kNotFound and kCorrupt as for
+  /// read(). An empty file is not an error: the returned job then has only its name and move type.
   base::Result<JobLock> lock_job(Stage stage, const ChangeSetName& name);
   /// Moves a file that is not a job (kCorrupt) from STAGE to fail/, unchanged.
   base::Result<void> put_aside(Stage stage, const ChangeSetName& name);
-  /// Syncs the folders of all moves by JointMove.
+  /// Syncs the folders of all moves made by JointMove.
   base::Result<void> sync_folders();
 
-  /// Deletes the finished jobs at LOCATIONS with all their files, except for jobs that are locked,
-  /// that have moved, or that reached their stage at or after BEFORE. Job files are deleted first,
+  /// Deletes the finished jobs at LOCATIONS with all their files. Skips jobs that are locked, that
+  /// have moved, or that reached their stage at or after BEFORE. Job files are deleted first,
   /// durably. Returns the deleted ids.
   base::Result<std::vector<ChangeSetId>> forget(const std::vector<JobLocation>& locations,
                                                 base::UnixMillis before);
 
-  /// Cleans up after crashes: removes old files from tmp/, tarballs that were never submitted, and
-  /// the older of two files of one job (left by a crash of the machine if its file system does not
-  /// preserve the order of renames). Other processes may move jobs meanwhile.
+  /// Cleans up after crashes: removes old files from tmp/, tarballs that were never submitted, and,
+  /// if a job has two files, the older one. (A crash of the machine can leave two if the file
+  /// system does not preserve the order of renames.) Other processes may move jobs meanwhile.
   base::Result<void> recover(base::UnixMillis now);
 
  private:
@@ -170,19 +171,19 @@ class Directories {
 /// A locked job: no other process changes or moves it.
 class JobLock {
  public:
-  /// As it was read; may be changed before update() or move().
+  /// The job as it was read. May be changed before update() or move().
   Job job;
 
   Stage stage() const { return stage_; }
-  /// The file is empty: the job has yet to be made from its tarball.
+  /// Whether the file is empty: the job has yet to be made from its tarball.
   bool is_new() const { return is_new_; }
 
   /// Writes the job to its file, in its current folder.
   base::Result<void> update();
-  /// Adds a line of history, writes the job and moves it to TO. After an error (of file
-  /// operations) the job is either where it was or in TO, never in both.
+  /// Adds a line of history, writes the job and moves it to TO. After an error of a file operation,
+  /// the job is either where it was or in TO, but never in both.
   base::Result<void> move(Stage to, base::UnixMillis now, std::string_view why);
-  /// The same, but the file moves unchanged and nothing is synced: the line of history is written
+  /// The same, but the file is moved unchanged and is not synced. The line of history is written
   /// with the next move.
   base::Result<void> move_unwritten(Stage to, base::UnixMillis now, std::string_view why);
 
@@ -205,13 +206,13 @@ class JobLock {
   std::unique_ptr<base::File> lock_;
 };
 
-/// Submits a change set of TYPE to DIRECTORIES, whose missing folders are made, and wakes the
-/// prequeue daemon. WRITE has to write the tarball to the file that it is given. Returns the name.
-/// Errors: those of WRITE and of file operations; then nothing is left behind.
+/// Submits a change set of TYPE to DIRECTORIES, whose missing folders are created, and wakes the
+/// prequeue daemon. WRITE has to write the tarball to the file that is passed to it. Returns the
+/// name. Errors: those of WRITE and of file operations. After an error, no files are left behind.
 base::Result<ChangeSetName> submit(
     Directories& directories, MoveType type, const Submission& submission,
     const std::function<base::Result<void>(base::File& file)>& write);
-/// Makes missing folders of a queue. Several processes may do so at the same time.
+/// Creates missing folders of a queue. Several processes may do so at the same time.
 base::Result<void> make_folders(Directories& directories);
 
 }  // namespace quarry::changes

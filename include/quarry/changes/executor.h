@@ -12,8 +12,8 @@
 //   the gate cannot be run              kDeferred
 //   SIGTERM, SIGHUP                     kTerminated, kAbandoned; kLanded if already stored
 //
-// Rollbacks run without a gate: a harmful change has to go even if the gate would reject the
-// previous state.
+// Rollbacks run without a gate: a harmful change has to be removed even if the gate would reject
+// the tree without it.
 #pragma once
 
 #include <filesystem>
@@ -32,12 +32,12 @@ struct ExecutorOptions {
   std::filesystem::path repository;
   std::filesystem::path temporary = "/tmp";  // folder for the contents of tarballs
   TarballLimits tarball;
-  GateOptions gate;  // no gate if it has no command
+  GateOptions gate;  // a gate is run if it has a command
   LandingOptions landing;
   repository::OpenOptions open;
 };
 
-/// Opens the repository at the first job, and again when the file has been replaced.
+/// The executor opens the repository for the first job, and again when the file has been replaced.
 std::unique_ptr<Executor> make_executor(ExecutorOptions options);
 
 }  // namespace quarry::changes

@@ -21,8 +21,8 @@ bool is_branch_name(std::string_view name);
 
 /// Errors: those of file operations.
 base::Result<Branches> frozen_branches(const Directories& directories);
-/// Freezes or thaws BRANCH. Errors: kConflict (already so), kInvalid (not a valid name of a
-/// branch), kLimit (too many), kBusy; those of file operations.
+/// Freezes or thaws BRANCH. Errors: kConflict (already frozen, or not frozen), kInvalid (not a
+/// valid name of a branch), kLimit (too many frozen branches), kBusy, those of file operations.
 base::Result<void> set_frozen(Directories& directories, std::string_view branch, bool is_frozen);
 
 }  // namespace quarry::changes

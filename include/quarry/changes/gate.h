@@ -1,5 +1,6 @@
-// A gate: a program of the administrator's that accepts or rejects a merged tree before it is
-// stored (quarry-changes(7)). It builds and runs submitted code, so all of it is untrusted:
+// A gate is a program, configured by the administrator, that accepts or rejects a merged tree
+// before it is stored (quarry-changes(7)). It builds and runs submitted code, so it runs as an
+// untrusted process, started through these programs:
 //
 //   choom, nice                     first to be killed when memory is short; low CPU priority
 //   setpriv                         switches to another user if we are root
@@ -12,9 +13,10 @@
 //   prlimit                         limits for each process, and on the number of processes
 //   sh                              unpacks the tree from its standard input, then execs the gate
 //
-// Nothing of it outlives the gate: its processes end with the first process of their namespace,
-// its files with the tmpfs. Run by children of the execution daemon from their main thread (a gate
-// is killed when the thread that started it ends). SIGPIPE must be ignored.
+// The gate leaves nothing behind: its processes end with the first process of their namespace, and
+// its files disappear with the tmpfs. Gates are run by children of the execution daemon from their
+// main thread, because a gate is killed when the thread that started it ends. SIGPIPE must be
+// ignored.
 #pragma once
 
 #include <chrono>
@@ -30,22 +32,25 @@
 namespace quarry::changes {
 
 struct GateOptions {
-  std::vector<std::string> command;  // the program and its arguments; empty: no gate
-  bool is_sandboxed = true;          // false: runs with our privileges, in a folder under /tmp
-  std::string user;                  // user to run it as; requires root, and root has to set it
-  /// Paths that it may read in addition to the system's.
+  std::vector<std::string> command;  // the program and its arguments; empty if there is no gate
+  bool is_sandboxed = true;          // if false, it runs with our privileges, in a folder under
+                                     // /tmp
+  std::string user;                  // user to run it as; only root can run it as another user, and
+                                     // root must set this
+  /// Paths that the gate may read in addition to those of the system.
   std::vector<std::string> readable;
-  /// Paths that it must never see: repositories, queues. Options that would expose one are
+  /// Paths that the gate must never see: repositories, queues. Options that would expose one are
   /// rejected.
   std::vector<std::string> hidden;
   std::chrono::milliseconds timeout{600'000};
-  std::uint64_t memory = std::uint64_t{2} << 30;  // bytes of all processes and files; 0: unlimited
+  std::uint64_t memory = std::uint64_t{2} << 30;  // bytes of all processes and files; 0 for no
+                                                  // limit
   std::uint64_t disk = std::uint64_t{1} << 30;    // bytes of all files; the tmpfs is in memory
   std::uint64_t files = 200'000;                  // number of files
   std::uint64_t processes = 256;                  // including threads
   // Limits for each process.
   std::chrono::seconds processor_time{600};
-  std::uint64_t addresses = std::uint64_t{8} << 30;  // bytes of address space; 0: unlimited
+  std::uint64_t addresses = std::uint64_t{8} << 30;  // bytes of address space; 0 for no limit
   std::uint64_t open_files = 1024;
 };
 
@@ -53,7 +58,7 @@ struct GateOptions {
 struct GateCase {
   std::string change_set;  // the name of the change set
   std::string branch;
-  std::string tip;  // the check-in that it was merged with; may be empty
+  std::string tip;  // the check-in with which it was merged; may be empty
   std::string author;
   std::vector<std::string> files;
   /// Calls its argument with each file of the tree. May be empty.
@@ -62,10 +67,10 @@ struct GateCase {
 
 enum class GateDecision : std::uint8_t {
   kLand,         // exit code 0
-  kSkip,         // 99
-  kTryLater,     // 111
-  kFail,         // 100, and any other end
-  kInterrupted,  // at our request
+  kSkip,         // exit code 99
+  kTryLater,     // exit code 111
+  kFail,         // exit code 100, and any other end
+  kInterrupted,  // stopped because INTERRUPTED returned true
 };
 
 struct GateVerdict {
@@ -77,8 +82,9 @@ struct GateVerdict {
 };
 inline constexpr std::size_t kMaxGateOutput = std::size_t{64} << 10;  // bytes
 
-/// Runs the gate. INTERRUPTED is polled several times a second. Errors, when it could not be run:
-/// kInvalid (the options), kNotFound (a program is missing), kDenied, kIo; those of visit_tree.
+/// Runs the gate. INTERRUPTED is polled several times a second. Errors if the gate could not be
+/// run: kInvalid (the options), kNotFound (a program is missing), kDenied, kIo, those of
+/// visit_tree.
 base::Result<GateVerdict> run_gate(const GateOptions& options, const GateCase& gate_case,
                                    const std::function<bool()>& interrupted);
 

@@ -1,5 +1,5 @@
-// A job: a change set in the queue, as a file with the change set's name. The folder that contains
-// the file is the state of the job; it is in exactly one folder at any time.
+// A job is a change set in the queue, stored as a file with the change set's name. The folder that
+// contains the file is the state of the job; the file is in exactly one folder at any time.
 //
 //   prequeue ─> queue ─> staging ─> pending ─> run ─> done       D  applied
 //      Q          Q         S          P        X ├─> fail       F  failed
@@ -53,7 +53,7 @@ enum class Stage : std::uint8_t {
 inline constexpr std::size_t kStages = 9;
 std::string_view word_of(Stage stage);
 std::optional<Stage> stage_named(std::string_view word);
-/// One of Q S P X D F T A.
+/// The letter of STAGE: Q S P X D F T or A.
 char letter_of(Stage stage);
 /// The groups used in reports: submitted, in progress, applied, failed, terminated, abandoned.
 std::string_view group_of(Stage stage);
@@ -91,13 +91,13 @@ struct Job {
   std::optional<RolledBack> rolled_back;
   std::vector<HistoryLine> history;
 
-  /// When it reached its current stage, or when it was submitted if there is no history.
+  /// When the job reached its current stage, or when it was submitted if it has no history.
   base::UnixMillis ended() const;
-  /// WHY becomes one line of at most kMaxWhy bytes.
+  /// Adds a line of history. WHY is shortened to one line of at most kMaxWhy bytes.
   void add_history(base::UnixMillis time, Stage stage, std::string_view why);
 
-  /// Parses the file of the job NAME. Its meta sections may be incomplete (Meta::check) if it
-  /// failed for that reason. Errors: kInvalid, kLimit.
+  /// Parses the file of the job NAME. The meta sections of a failed job may be incomplete
+  /// (Meta::check). Errors: kInvalid, kLimit.
   static base::Result<Job> parse(const ChangeSetName& name, std::string_view text);
   std::string text() const;
 

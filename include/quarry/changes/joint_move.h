@@ -1,7 +1,7 @@
-// Moves several jobs together. Each step is taken for all of them before the next: the files are
-// written, they are synced in one go, each is renamed. So the disk syncs once for many jobs; every
-// job file is still on disk before anything refers to it, and a job is in exactly one folder at
-// any time.
+// Moves several jobs together. Each step is done for all jobs before the next step begins: the
+// files are written, synced together, and then renamed. So the disk is synced once for many jobs,
+// and still every file is durable before it is renamed, and a job is in exactly one folder at any
+// time.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,10 @@ class JointMove {
   struct Member {
     JobLock lock;
     Stage from;
-    base::Result<void> outcome;  // after an error the job is where it was or where it was to go
+    base::Result<void> outcome;  // after an error, the job is where it was or in the folder to
+                                 // which it was to move
   };
-  /// Limit on jobs that move together: each has two files open.
+  /// Maximum number of jobs that move together. Each has two files open.
   static constexpr std::size_t kMax = 16;
 
   explicit JointMove(Directories& directories) : directories_(directories) {}

@@ -1,5 +1,5 @@
-// Three-way merge of a file: what a change set has made (theirs) of the file that it is based on
-// (base), and what the branch has made of it (ours).
+// Three-way merge of a file. "base" is the version on which the change set is based, "theirs" the
+// version of the change set, and "ours" the version on the branch.
 //
 //   base    ours    theirs   result
 //   a       a       b        b          changed on one side
@@ -24,10 +24,10 @@
 
 namespace quarry::changes {
 
-/// Limit on the bytes of each version of a file that is merged by lines.
+/// Maximum size of each version of a file that is merged by lines, in bytes.
 inline constexpr std::size_t kMaxMerged = std::size_t{16} << 20;
-/// Limit on its lines. In the worst case, where all lines differ on both sides, this many take 2
-/// or 3 seconds; ten times as many take minutes.
+/// Maximum number of lines of such a version. In the worst case, if all lines differ on both sides,
+/// this many lines take 2 or 3 seconds; ten times as many take minutes.
 inline constexpr std::size_t kMaxLinesMerged = 200'000;
 /// Limit on the text about the conflicts in one file, in bytes.
 inline constexpr std::size_t kMaxConflictText = std::size_t{16} << 10;
@@ -39,7 +39,7 @@ struct FileVersion {
 
   friend bool operator==(const FileVersion&, const FileVersion&) = default;
 };
-/// Nothing: the file does not exist.
+/// nullopt if the file does not exist.
 using MaybeVersion = std::optional<FileVersion>;
 
 /// Names of the versions, for the text about conflicts.
@@ -59,7 +59,7 @@ struct MergeConflict {
   std::string regions;  // the conflicting lines, if any: text without control characters
 };
 
-/// The merged file; nothing if it is deleted.
+/// Returns the merged file; nullopt if it is deleted.
 std::expected<std::optional<MergedFile>, MergeConflict> merge_file(const MaybeVersion& base,
                                                                    const MaybeVersion& ours,
                                                                    const MaybeVersion& theirs,

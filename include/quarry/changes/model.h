@@ -1,20 +1,20 @@
-// Decides what a queue does next, from facts about its jobs alone, without files or a clock. The
+// Decides what a queue does next, only from facts about its jobs, without files or a clock. The
 // daemons and `quarry queue` build the model from the job files, which are authoritative.
 //
-// Order. Jobs are ordered by move type (RB, EM, BF, DC), then by time: within a move type, a job
-// is never overtaken by a younger one that touches the same files. A job comes before those that
-// depend on it; for this, an emergency lends its rank to its dependencies.
+// Order. Jobs are ordered by move type (RB, EM, BF, DC), then by time. So within a move type, a job
+// is never overtaken by a younger one that touches the same files. A job comes before the jobs that
+// depend on it; therefore the dependencies of an emergency have the same rank as the emergency.
 //
-// Lanes. A lane is a file on a branch; the jobs that touch the file stand in it, in order. A job
-// may go when it is the first in all its lanes, nothing is running in any of them, and all its
-// dependencies have landed. So the first job in the order can always go eventually: there is no
-// deadlock.
+// Lanes. A lane is a file on a branch; the jobs that touch the file queue in it, in order. A job
+// may go when it is the first in all its lanes, no job is running in any of them, and all its
+// dependencies have landed. So the first job in the order can always go eventually, and a deadlock
+// is impossible.
 //
-// Passive jobs (held, lacking an approval, on a frozen branch, or depending on such jobs) are in
-// no lane, so others overtake them. A higher move type overtakes waiting jobs but never running
-// ones.
+// Passive jobs are in no lane, so other jobs overtake them. A job is passive if it is held, lacks
+// an approval, is for a frozen branch, or depends on a passive job. A higher move type overtakes
+// waiting jobs but never running ones.
 //
-// Rollbacks have no lanes: nothing else is executed while one runs.
+// Rollbacks have no lanes: no other job is executed while a rollback runs.
 #pragma once
 
 #include <compare>
@@ -45,24 +45,23 @@ struct std::hash<quarry::changes::ChangeSetId> {
 
 namespace quarry::changes {
 
-/// What the model knows of a job.
+/// What the model knows about a job.
 struct ModelJob {
   ChangeSetName name;
   Stage stage = Stage::kPrequeue;
   std::string branch;
   std::vector<std::string> files;
-  std::vector<ChangeSetId> dependencies;  // of a rollback: the change sets that it rolls back
+  std::vector<ChangeSetId> dependencies;  // for a rollback: the change sets to roll back
   std::vector<ChangeSetId> precursors;
-  bool is_approved = true;  // or needs no approval
+  bool is_approved = true;  // also true if it does not need an approval
   std::string held;         // who holds it, and why
   bool is_rolled_back = false;
-  bool goes_alone =
-      false;  // it was executed without success, so it may not share a batch with others
+  bool goes_alone = false;  // an execution has failed, so it may not be in a batch with others
   base::UnixMillis deferred_at;
-  base::UnixMillis not_before;  // it is deferred until then
+  base::UnixMillis not_before;  // end of a deferral
   base::UnixMillis landed_at;   // if it is in done/
 
-  /// A deferral that began in the future is ignored: the clock has been corrected since.
+  /// A deferral that began in the future is ignored, because the clock has been set back since.
   bool is_deferred(base::UnixMillis now) const { return deferred_at <= now && now < not_before; }
 };
 
@@ -81,43 +80,43 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  /// Adds or replaces a job. For one in prequeue/ only the name is known.
+  /// Adds or replaces a job. For a job in prequeue/, only the name is known.
   void put(ModelJob known);
   void erase(const ChangeSetId& id);
-  /// Makes jobs for these branches passive, and only those.
+  /// Replaces the set of frozen branches. Jobs for these branches become passive.
   void set_frozen(std::set<std::string, std::less<>> branches);
 
   const ModelJob* find(const ChangeSetId& id) const;
   /// Jobs in queue/, staging/ and pending/, in order.
   std::vector<ChangeSetId> in_order() const;
 
-  /// Jobs that may go now, in order, in whichever folder they wait.
+  /// Jobs that may go now, in order. They may be in any folder of waiting jobs.
   std::vector<ChangeSetId> ready(base::UnixMillis now) const;
   bool is_ready(const ChangeSetId& id, base::UnixMillis now) const;
-  /// At most MAX_COUNT jobs that wait for nothing except running jobs and others in this list that
-  /// precede them in their lanes; in order.
+  /// At most MAX_COUNT jobs that wait only for running jobs and for jobs in this list that precede
+  /// them in their lanes; in order.
   std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t max_count) const;
   /// Whether ID would be ready if the running jobs in BATCH had finished.
   bool may_follow(const ChangeSetId& id, const std::set<ChangeSetId>& batch,
                   base::UnixMillis now) const;
-  /// When the next deferred job may go.
+  /// The time at which the next deferred job may go; nullopt if no job is deferred.
   std::optional<base::UnixMillis> next_time(base::UnixMillis now) const;
   /// Jobs that can never go, with the reason.
   std::vector<std::pair<ChangeSetId, std::string>> doomed() const;
-  /// What the job waits for, as a sentence; empty if it waits for nothing.
+  /// What the job waits for, as a sentence; empty if it may go.
   std::string why_not(const ChangeSetId& id, base::UnixMillis now) const;
 
-  /// For each file of the job, the one right ahead of it or the one that is running: its
-  /// ##precursors.
+  /// For each file of the job: the job directly before it in the lane, or the running one. These
+  /// are its precursors.
   std::vector<ChangeSetId> precursors_of(const ChangeSetId& id) const;
-  /// Ids that others refer to but that are not in the model.
+  /// Ids to which jobs refer, but which are not in the model.
   std::vector<ChangeSetId> unknown() const;
 
-  /// The change sets that a rollback of PRIMARY rolls back: PRIMARY; those that depend on one of
-  /// these and are unfinished or have landed; and those that landed after one of these as their
-  /// precursor, with the same files. In order of landing, followed by those that have not landed.
-  /// Errors: kNotFound: one of PRIMARY is unknown, has failed or was rolled back before; kLimit:
-  /// more than LIMIT.
+  /// The change sets that a rollback of PRIMARY rolls back: PRIMARY; all change sets that depend on
+  /// one of these and are unfinished or have landed; and all that landed after one of these, their
+  /// precursor, with the same files. They are in order of landing, followed by those that have not
+  /// landed. Errors: kNotFound (one of PRIMARY is unknown, has failed or was rolled back before),
+  /// kLimit (more than LIMIT).
   base::Result<std::vector<ChangeSetId>> closure(const std::vector<ChangeSetId>& primary,
                                                  std::size_t limit) const;
 

@@ -1,10 +1,10 @@
-// Notes about moves made by other processes than the daemons. Only the daemons send events: a
-// process that holds, approves, retries or abandons a job (actions.h) leaves a note, and the
-// queueing daemon reports it.
+// Notes about moves that were made by other processes than the daemons. Only the daemons send
+// events, so a process that holds, approves, retries or abandons a job (actions.h) leaves a note,
+// and the queueing daemon reports the move.
 //
 //   BASE/ctrl/moved.CSID.TIME   FROM TO NAME
 //
-// Notes are not synced: each move is reported once, unless something crashes in between.
+// Notes are not synced: each move is reported once, unless a crash occurs before that.
 #pragma once
 
 #include <optional>
@@ -19,19 +19,19 @@
 namespace quarry::changes {
 
 struct Moved {
-  Job job;  // at that time: its history ends with the move
+  Job job;  // as it was after the move: the last line of its history is this move
   Stage from = Stage::kQueue;
   Stage to = Stage::kQueue;
 };
 
-/// Notes that JOB has moved FROM one stage TO another; the last line of its history has the
-/// reason.
+/// Records that JOB has moved from the stage FROM to the stage TO. The last line of its history has
+/// the reason.
 base::Result<void> note_move(Directories& directories, const Job& job, Stage from, Stage to);
-/// Reads and removes the notes, oldest first; a limited number at once.
+/// Reads and removes notes, oldest first. Returns a limited number of them per call.
 base::Result<std::vector<Moved>> take_moves(Directories& directories);
 
-/// The job NAME in its current stage; nothing if it is gone or cannot be read. Searches twice,
-/// since the job may move meanwhile.
+/// The job NAME in its current stage; nullopt if it does not exist or cannot be read. Searches
+/// twice, since the job may move meanwhile.
 std::optional<std::pair<Stage, Job>> job_anywhere(const Directories& directories,
                                                   const ChangeSetName& name);
 

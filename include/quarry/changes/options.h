@@ -17,11 +17,12 @@ namespace quarry::changes {
 
 /// Options for gates.
 struct GateWords {
-  std::string program;   // the program and its arguments, separated by blanks; "": no gate
-  std::string user;      // user to run it as; "": the user that runs the queue
-  std::string readable;  // paths that it may read in addition to the system's, separated by blanks
+  std::string program;   // the program and its arguments, separated by blanks; empty for no gate
+  std::string user;      // user to run it as; empty for the user that runs the queue
+  std::string readable;  // paths that it may read in addition to those of the system, separated by
+                         // blanks
   bool is_sandboxed = true;
-  /// A verdict counts even if the branch has moved on since.
+  /// Whether a verdict remains valid if the branch has changed since.
   bool accepts_stale = false;
   std::chrono::milliseconds timeout{600'000};
   std::uint64_t memory = std::uint64_t{2} << 30;  // bytes
@@ -31,25 +32,27 @@ struct GateWords {
 
 struct PoolOptions {
   bool is_enabled = false;
-  /// Folder for the queues of all repositories, each named after its repository; "": each queue is
-  /// next to its repository.
+  /// Folder for the queues of all repositories, each named after its repository. If empty, each
+  /// queue is next to its repository.
   std::filesystem::path base;
   std::uint64_t max_size = std::uint64_t{64} << 20;       // bytes of a tarball
   std::uint64_t max_expanded = std::uint64_t{256} << 20;  // bytes of its contents
   std::uint64_t children = 2;                             // of the execution daemon
-  std::uint64_t batch = 0;                 // change sets that land together; 0: see batch_of()
+  std::uint64_t batch = 0;                 // change sets that land together; 0 for the default of
+                                           // batch_of()
   std::chrono::milliseconds scan{10'000};  // interval between scans without a trigger
   Rules rules;
   GateWords gate;
   Rights rights;
 };
 
-/// How many change sets land together. By default one if there is a gate, since all of them wait
-/// for its verdict on any; many if there is none, since that costs less for each.
+/// How many change sets land together. By default, it is one if there is a gate, because all change
+/// sets of a batch wait for the gate's verdict on each of them. Without a gate it is many, because
+/// a large batch costs less per change set.
 std::size_t batch_of(const PoolOptions& options);
 
-/// The folder of the queue of the repository FILE, which the pool serves as NAME ("": its only
-/// repository).
+/// The folder of the queue for the repository FILE, which the pool serves as NAME (empty for the
+/// only repository of a pool).
 std::filesystem::path queue_base(const PoolOptions& options, const std::filesystem::path& file,
                                  std::string_view name);
 

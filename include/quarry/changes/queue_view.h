@@ -1,8 +1,9 @@
-// A queue as shown to users: a snapshot of its folders, readable by everybody who may see the
-// repository. Waiting jobs are in order of execution, finished ones latest first. However long the
-// queue is, only the job files of one page are read; a bookmark continues after it.
+// A queue as it is shown to users: a snapshot of its folders, which everybody who may see the
+// repository may read. Waiting jobs are in order of execution, finished ones latest first. Only the
+// job files of one page are read, however long the queue is; a bookmark marks where the next page
+// begins.
 //
-// The endpoint and `quarry queue --json` print it as JSON (quarry-changes(7)).
+// The queue's endpoint and `quarry queue --json` print it as JSON (quarry-changes(7)).
 #pragma once
 
 #include <array>
@@ -21,33 +22,34 @@
 
 namespace quarry::changes {
 
-/// Content types of posted change sets and actions. No web form can send these.
+/// Content types of posted change sets and actions. Web forms cannot send these types.
 inline constexpr std::string_view kTarballType = "application/x-quarry-change-set";
 inline constexpr std::string_view kActionType = "application/x-quarry-action";
 
 struct JobView {
   Job job;
   Stage stage = Stage::kPrequeue;
-  /// Not checked yet: only its name and its submitter are known.
+  /// Whether the job has not been checked yet; then only its name and its submitter are known.
   bool is_new = false;
-  /// Position among the waiting jobs, from 1; 0: not waiting.
+  /// Position among the waiting jobs, counted from 1; 0 if it is not waiting.
   std::uint64_t place = 0;
-  /// Estimated time until it is done if nothing delays it.
+  /// Estimated time until it is done, if it is not delayed.
   std::optional<std::chrono::milliseconds> expected;
-  /// Anything else to show: why it cannot be read, what it waits for.
+  /// Other information to show: what it waits for, or why it cannot be read.
   std::string remark;
-  /// Output of its execution: conflicts, output of a gate. Only from view_job().
+  /// Output of its execution: conflicts, or the output of a gate. Only set by view_job().
   std::string output;
 };
 
-/// JOB in one line: the first of its comment, or what it rolls back if it is a rollback without
-/// one.
+/// JOB in one line: the first line of its comment. For a rollback without a comment, what it rolls
+/// back.
 std::string headline(const Job& job);
 
 struct QueueView {
-  std::array<std::uint64_t, kStages> counts{};  // of all jobs, shown or not
+  std::array<std::uint64_t, kStages> counts{};  // number of jobs in each stage, including those
+                                                // that are not shown
   std::vector<JobView> jobs;
-  /// If a list has more jobs: the bookmark to continue from.
+  /// If a list has more jobs: the bookmark at which to continue.
   std::string more_waiting;
   std::string more_over;
 };
@@ -63,32 +65,33 @@ struct Bookmark {
 
 using StageSet = std::array<bool, kStages>;
 StageSet all_stages();
-/// Parses a list of folders, `waiting` and `over`, separated by commas; "": all.
+/// Parses a list of folders, separated by commas, in which `waiting` and `over` stand for several
+/// folders. An empty list means all.
 std::optional<StageSet> stages_named(std::string_view words);
-/// A sentence that lists these words.
+/// A sentence for users that lists the words that stages_named() accepts.
 std::string stages_help();
 
 struct ViewOptions {
   std::size_t max_waiting = 200;
   std::size_t max_over = 50;
-  std::string branch = {};  // only this branch; "": all
+  std::string branch = {};  // only jobs for this branch; empty for all
   StageSet stages = all_stages();
-  /// Only the list of this bookmark, continuing after it.
+  /// If set, views only the list of this bookmark, continuing after it.
   std::optional<Bookmark> after = {};
 };
-/// Limit on job files read for a list. If most of them are for other branches, a page may have
-/// fewer jobs than requested although there are more.
+/// Maximum number of job files that are read for a list. If most of them are for other branches, a
+/// page may have fewer jobs than requested although more exist.
 inline constexpr std::size_t kMaxViewed = 2'000;
 
-/// Views the queue in DIRECTORIES; one that was never used is empty. Errors: those of file
+/// Views the queue in DIRECTORIES. A queue that was never used is empty. Errors: those of file
 /// operations.
 base::Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options);
-/// Views the change set at LOCATION. Errors: kNotFound; those of file operations.
+/// Views the change set at LOCATION. Errors: kNotFound, those of file operations.
 base::Result<JobView> view_job(const Directories& directories, const JobLocation& location);
 
 /// A JSON object on one line: a summary, or everything if WHOLE.
 std::string json_of(const JobView& view, bool whole);
-/// MORE: additional members of the object, each as `"name":value,`.
+/// MORE has additional members of the object, each in the form `"name":value,`.
 std::string json_of(const QueueView& view, std::string_view more = {});
 
 }  // namespace quarry::changes

@@ -1,14 +1,15 @@
-// Rights in the change-set queue of a repository. Nothing else decides who may do what.
+// Rights in the change-set queue of a repository. Only this module decides which user may do what.
 //
-// For each deed the configuration (directives changes.submit and so on) names capabilities and
-// users. A user with one of the capabilities, or named explicitly, may do it. Capabilities imply
-// others as in a sync: `s` implies `a`, `a` implies `i`, `i` implies `o`. Two rules are built in:
+// For each deed, the configuration (directives changes.submit and so on) names capabilities and
+// users. A user may do the deed if the user has one of these capabilities or is named explicitly.
+// Capabilities imply others as in a sync: `s` implies `a`, `a` implies `i`, `i` implies `o`. Two
+// rules are built in:
 //
 //   approve   nobody approves their own change set; but a user who may approve may refer
 //             to an approval granted elsewhere when submitting
 //   abandon   everybody who may submit may abandon their own change sets
 //
-// Used by workers, before anything is stored, and by the prequeue daemon, which knows the meta
+// Used by workers before anything is stored, and by the prequeue daemon after it has read the meta
 // file.
 #pragma once
 
@@ -27,24 +28,24 @@ namespace quarry::changes {
 
 enum class Deed : std::uint8_t {
   kSubmit,
-  kEmergency,  // to submit an EM
-  kAuthor,     // to submit as another author (##author)
-  kApprove,    // others' change sets
-  kRollback,   // to submit an RB
-  kHold,       // and release
+  kEmergency,  // to submit a change set of type EM
+  kAuthor,     // to submit a change set of another author (##author)
+  kApprove,    // change sets of others
+  kRollback,   // to submit a change set of type RB
+  kHold,       // to hold and release
   kRetry,
-  kAbandon,  // others' change sets
-  kFreeze,   // and thaw a branch
+  kAbandon,  // change sets of others
+  kFreeze,   // to freeze and thaw a branch
 };
 inline constexpr std::size_t kDeeds = 9;
 /// The name as in the directives, after `changes.`: "submit", "emergency", …
 std::string_view word_of(Deed deed);
 
 struct Allowed {
-  std::string letters;  // capabilities, any of which is enough
+  std::string letters;  // capabilities; one of them is sufficient
   std::vector<std::string> users;
 
-  /// Parses a directive's value: letters and @USERs, separated by blanks or commas, or `none`.
+  /// Parses the value of a directive: letters and @USERs, separated by blanks or commas, or `none`.
   /// Error: kInvalid.
   static base::Result<Allowed> parse(std::string_view text);
   std::string text() const;
@@ -53,7 +54,7 @@ struct Allowed {
 };
 
 struct Rights {
-  /// By deed.
+  /// Indexed by deed.
   std::array<Allowed, kDeeds> allowed{Allowed{"i", {}}, Allowed{"a", {}}, Allowed{"a", {}},
                                       Allowed{"a", {}}, Allowed{"a", {}}, Allowed{"a", {}},
                                       Allowed{"a", {}}, Allowed{"a", {}}, Allowed{"a", {}}};
@@ -64,19 +65,20 @@ struct Rights {
   friend bool operator==(const Rights&, const Rights&) = default;
 };
 
-/// The user who does something.
+/// The user who wants to do something.
 struct Actor {
   std::string login;
   std::string letters;  // capabilities, including inherited ones
 };
 
-/// Whether ACTOR may do DEED to a change set of SUBMITTER ("" if there is none yet).
+/// Whether ACTOR may do DEED to a change set that SUBMITTER has submitted (empty if there is none
+/// yet).
 bool may(const Rights& rights, Deed deed, const Actor& actor, std::string_view submitter = {});
-/// The message for a user who may not do WHAT, which needs the right to DEED.
+/// The message for a user who may not do WHAT, for which the right to DEED is needed.
 std::string not_permitted(std::string_view what, Deed deed, const Rights& rights);
-/// Why ACTOR may not submit META; nothing if allowed.
+/// Why ACTOR may not submit META; nullopt if this is allowed.
 std::optional<std::string> objection(const Rights& rights, const Meta& meta, const Actor& actor);
-/// The same when only the move type is known.
+/// The same, if only the move type is known.
 std::optional<std::string> objection(const Rights& rights, MoveType type, const Actor& actor);
 
 }  // namespace quarry::changes

@@ -1,4 +1,4 @@
-// The configured rules of a queue, and the decisions that follow from them. Pure functions.
+// The configured rules of a queue, and the decisions that follow from them. All functions are pure.
 #pragma once
 
 #include <array>
@@ -20,10 +20,10 @@ struct Rules {
   std::uint32_t max_deferrals = 10;               // deferrals of a job before it fails
   std::chrono::milliseconds retry_delay{5'000};   // after the first deferral; doubled each time
   std::chrono::milliseconds longest_delay{300'000};
-  /// How long finished jobs are kept; 0: forever.
+  /// How long finished jobs are kept; 0 for ever.
   std::chrono::milliseconds keep = std::chrono::hours{24 * 90};
   std::size_t max_rollback =
-      100;  // limit on change sets rolled back by one rollback, at most kMaxReferences
+      100;  // maximum number of change sets that a rollback rolls back; at most kMaxReferences
 };
 
 /// JOB, in STAGE, as the model sees it.
@@ -32,22 +32,23 @@ ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules);
 /// How an execution ended. The values are exit codes of `quarry-changes execute`.
 enum class Verdict : std::uint8_t {
   kLanded = 0,
-  kSkipped = 99,     // not now: another process has it, or the gate skipped it
+  kSkipped = 99,     // not now: another process executes it, or the gate skipped it
   kFailed = 100,     // permanent failure
   kDeferred = 111,   // temporary failure
-  kNoRoom = 112,     // a disk is full: also temporary, but not counted against the job
+  kNoRoom = 112,     // a disk is full: temporary too, but not counted as a deferral of the job
   kTerminated = 15,  // SIGTERM
   kAbandoned = 1,    // SIGHUP
 };
 
-/// The next stage of a job.
+/// Where a job moves next, and why.
 struct Step {
   Stage to = Stage::kPending;
   std::string why;
 };
-/// After VERDICT, for the reason WHY. Updates the counters of JOB.
+/// The step after VERDICT, which was given because of WHY. Updates the counters of JOB.
 Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules);
-/// After a crash: killed by a signal, or exited without a verdict. Updates the counters of JOB.
+/// The step after a crash: the child was killed by a signal, or exited without a verdict. Updates
+/// the counters of JOB.
 Step step_after_crash(Job& job, std::string how, const Rules& rules);
 
 }  // namespace quarry::changes

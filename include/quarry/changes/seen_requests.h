@@ -1,9 +1,10 @@
-// Records signed requests, so that a request that was overheard cannot be replayed.
+// Records signed requests, so that an intercepted request cannot be replayed.
 //
 //   BASE/ctrl/seen/PERIOD/SIGNATURE   an empty file; PERIOD: number of the date.s period since 1970
 //
-// Requests whose date is too far off are rejected anyway (sync::SignedRequest), so only a few
-// periods are kept. Workers share the folder; the one that creates the file accepts the request.
+// Requests with a date that differs too much from the clock are rejected anyway
+// (sync::SignedRequest), so only a few periods are kept. Workers share the folder; the worker that
+// creates the file accepts the request.
 #pragma once
 
 #include <chrono>
@@ -16,8 +17,8 @@
 namespace quarry::changes {
 
 /// Whether the request with SIGNATURE (hexadecimal digits) and DATE is seen for the first time.
-/// MAX_SKEW: maximum difference between the date of a request and the clock. On an error (of file
-/// operations) the request must be rejected.
+/// MAX_SKEW is the maximum difference between the date of a request and the clock. If a file
+/// operation fails, the error is returned and the request must be rejected.
 base::Result<bool> is_first_request(const Directories& directories,
                                     std::chrono::milliseconds max_skew, std::string_view signature,
                                     base::UnixMillis date, base::UnixMillis now);

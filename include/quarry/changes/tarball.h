@@ -1,17 +1,17 @@
-// The tarball of a change set (change_set.h): written by `quarry submit`, read by the queue, which
+// The tarball of a change set (change_set.h). `quarry submit` writes it; the queue reads it and
 // does not trust it.
 //
 //   meta            a file; exactly once, anywhere
 //   lroot/          a folder; entries for it and for folders in it are optional
 //   lroot/NAME      a file (only its owner's execute permission counts) or a symbolic link
 //
-// It is a tar archive (ustar, pax or GNU) with its end marker, uncompressed or compressed once
-// with gzip or zstd, without trailing data. Anything else is rejected: hard links, devices, pipes,
-// sparse files, other files or folders, and duplicate names.
+// It is a tar archive (ustar, pax or GNU) with its end marker and without trailing data,
+// uncompressed or compressed once with gzip or zstd. Anything else is rejected: hard links,
+// devices, pipes, sparse files, other files or folders, and duplicate names.
 //
-// A symbolic link is content, as in fossil, and appears in everybody's check-out. So its target
-// must be relative and stay within the tree, so that no program that reads or writes through it
-// gets outside.
+// As in fossil, a symbolic link is content, and appears in everybody's check-out. So its target
+// must be relative and stay within the tree: a program that reads or writes through the link must
+// not get outside the tree.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,7 @@ class ChangeSetContent {
       : meta_(std::move(meta)), files_(std::move(files)), contents_(std::move(contents)) {}
 
   const Meta& meta() const { return meta_; }
-  /// Sorted by name; each is in meta().files.
+  /// The files, sorted by name. Each of them is in meta().files.
   const std::vector<SubmittedFile>& files() const { return files_; }
   /// The names in meta().files that have no file in the tarball: the change set deletes these
   /// files.
@@ -70,31 +70,33 @@ class ChangeSetContent {
   base::Fd contents_;
 };
 
-/// Reads the change set in the open file TARBALL, from its beginning. Its contents are stored in
-/// FOLDER. Errors: kInvalid and kLimit; the message names the entry; kNoSpace, kIo.
+/// Reads the change set in the open file TARBALL, from its beginning. Stores its contents in
+/// FOLDER. Errors: kInvalid and kLimit (the message names the entry), kNoSpace, kIo.
 base::Result<ChangeSetContent> read_tarball(int tarball, const TarballLimits& limits,
                                             const std::filesystem::path& folder);
 
 /// Reads tarballs in child processes that have no other files open, cannot open any, and have
 /// limited time and memory: if a library mishandles hostile input, only the child is affected, and
-/// the error is kInvalid. Its results are checked again.
+/// the error is kInvalid. The results of the child are checked again.
 ///
-/// Forking a process with much memory costs more than reading a tarball. So the children are forked
-/// by a helper process, which is itself forked early, by the constructor. Not thread-safe.
+/// Forking a process with much memory costs more than reading a tarball. So a helper process forks
+/// the children; the constructor forks the helper early, while the process is small. Not
+/// thread-safe.
 class TarballReaders {
  public:
-  /// Only for single-threaded processes.
+  /// Use only in single-threaded processes.
   TarballReaders();
   ~TarballReaders();
   TarballReaders(const TarballReaders&) = delete;
   TarballReaders& operator=(const TarballReaders&) = delete;
 
-  /// As read_tarball().
+  /// Does the same as read_tarball().
   base::Result<ChangeSetContent> read(int tarball, const TarballLimits& limits,
                                       const std::filesystem::path& folder);
-  /// Reads several tarballs in one child, which costs less. At most kMax, and all from the same
-  /// submitter, since a hostile tarball can take over the child and falsify those after it.
-  /// Errors: for one tarball, or, if the child has died, for all.
+  /// Reads several tarballs in one child, which costs less. There may be at most kMax, and all must
+  /// be from the same submitter, since a hostile tarball can take over the child and falsify the
+  /// results of those after it. Returns an error for each tarball that cannot be read, or for all
+  /// if the child has died.
   using Contents = base::Result<std::vector<base::Result<ChangeSetContent>>>;
   Contents read_together(std::span<const int> tarballs, const TarballLimits& limits,
                          const std::filesystem::path& folder);
@@ -107,28 +109,30 @@ class TarballReaders {
   Contents read_once(std::span<const int> tarballs, const TarballLimits& limits,
                      const std::filesystem::path& folder);
 
-  std::unique_ptr<Helper> helper_;  // null: could not be started, or has died
+  std::unique_ptr<Helper> helper_;  // null if it could not be started, or has died
 };
 
 // The contents of a checked tarball can be cached, so that it is read only once. The cache may be
-// lost at any time: the tarball is authoritative. Damage from a crash is detected.
+// lost at any time, because the tarball is authoritative. Damage by a crash is detected.
 
-/// Caches CONTENT of the change set NAME in FOLDER, where it was read. Errors: kLimit: too large;
-/// kDiscarded: the file system of FOLDER cannot link an unnamed file; kNoSpace, kIo.
+/// Caches CONTENT of the change set NAME in FOLDER, where it was read. Errors: kLimit (too large),
+/// kDiscarded (the file system of FOLDER cannot link an unnamed file), kNoSpace, kIo.
 base::Result<void> keep_content(const ChangeSetContent& content,
                                 const std::filesystem::path& folder, const ChangeSetName& name);
 bool has_content(const std::filesystem::path& folder, const ChangeSetName& name);
 void drop_content(const std::filesystem::path& folder, const ChangeSetName& name);
-/// Takes the cached contents of NAME out of FOLDER. Errors: kNotFound; kInvalid, kLimit, kIo:
-/// damaged.
+/// Removes the cached contents of NAME from FOLDER and returns them. Errors: kNotFound; kInvalid,
+/// kLimit and kIo if they are damaged.
 base::Result<ChangeSetContent> take_content(const std::filesystem::path& folder,
                                             const ChangeSetName& name, const TarballLimits& limits);
 
-/// Whether NAME is allowed as the name of a file in a change set: simple as in
-/// artifact::is_simple_path(), UTF-8, without control characters or backslashes, at most kMaxName
-/// bytes, and not reserved by fossil in a check-out. Errors: kInvalid, kLimit, with the reason.
+/// Checks that NAME is allowed as the name of a file in a change set: a simple path as in
+/// artifact::is_simple_path(), in UTF-8, without control characters or backslashes, with at most
+/// kMaxName bytes, and not reserved by fossil in a check-out. Errors: kInvalid, kLimit, with the
+/// reason.
 base::Result<void> check_file_name(std::string_view name);
-/// Whether the symbolic link NAME may point to TARGET. Errors: kInvalid, kLimit, with the reason.
+/// Checks that the symbolic link NAME may point to TARGET. Errors: kInvalid, kLimit, with the
+/// reason.
 base::Result<void> check_link_target(std::string_view name, std::string_view target);
 
 enum class TarballCompression : std::uint8_t { kNone, kGzip, kZstd };
@@ -147,8 +151,8 @@ class TarballWriter {
 
   /// Adds the file PATH. Errors: those of Sink; kIo.
   base::Result<void> add(std::string_view path, char permission, std::string_view content);
-  /// Ends the archive; nothing may be added afterwards. Without it, readers reject the tarball as
-  /// incomplete.
+  /// Ends the archive. No files may be added afterwards. If it is not called, readers reject the
+  /// tarball as incomplete.
   base::Result<void> finish();
 
  private:
@@ -165,9 +169,10 @@ struct FileToSubmit {
   std::function<base::Result<std::string>()> read;
 };
 
-/// Writes the tarball of META with FILES, all of which META must name. A gzip tarball has a
-/// checksum; a zstd one does not, as libarchive writes it. Errors: kInvalid, kLimit if
-/// read_tarball() would reject META, a name or a link; those of Sink and of reading files.
+/// Writes the tarball of META with FILES, each of which must be named in META. A gzip tarball has a
+/// checksum; a zstd tarball does not, because libarchive does not write one. Errors: kInvalid and
+/// kLimit if read_tarball() would reject META, a name or a link; those of SINK and of reading
+/// files.
 base::Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
                                  std::span<const FileToSubmit> files,
                                  TarballCompression compression = TarballCompression::kGzip);

@@ -1,4 +1,4 @@
-// The files of a check-in, stored or being made.
+// The files of a check-in that is stored or being made.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace quarry::changes {
 
-/// The content of an artifact; immutable.
+/// The content of an artifact. Immutable.
 using Content = std::shared_ptr<const std::string>;
 /// Looks up contents. Errors: kNotFound (missing or a phantom), kCorrupt, kLimit, kIo.
 using ContentSource = std::function<base::Result<Content>(const artifact::HashName&)>;
@@ -28,7 +28,7 @@ struct TreeFile {
   friend bool operator==(const TreeFile&, const TreeFile&) = default;
 };
 
-/// By name, in byte order.
+/// The files by name, in byte order.
 using FileTree = std::map<std::string, TreeFile, std::less<>>;
 
 }  // namespace quarry::changes

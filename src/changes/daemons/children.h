@@ -28,18 +28,19 @@ namespace quarry::changes {
 
 inline constexpr std::string_view kBegun = "begun ";
 
-/// A report by a child about one of its jobs.
+/// A child's report about one of its jobs.
 struct Answer {
   ChangeSetName name;
   bool has_begun = false;  // it has moved to run/; its outcome follows later
   bool is_rollback = false;
-  std::optional<Outcome> outcome;  // nothing: the child died
+  std::optional<Outcome> outcome;  // nullopt if the child died
   std::string how;                 // how the child died
 };
 
 class Children {
  public:
-  /// The main function of a child. It gets its end of the socket; the child exits when it returns.
+  /// The main function of a child. SOCKET is the child's end of the connection. The child exits
+  /// when the function returns.
   using Live = std::function<void(base::Fd socket)>;
 
   explicit Children(Live live) : live_(std::move(live)) {}
@@ -69,7 +70,7 @@ class Children {
   struct Child {
     pid_t pid = -1;
     base::Fd socket;
-    std::deque<ChangeSetName> names;  // of the jobs that it is executing
+    std::deque<ChangeSetName> names;  // names of the jobs that it is executing
     bool is_rollback = false;
     std::string received;
 
@@ -90,7 +91,7 @@ std::string line_of(const Outcome& outcome);
 std::optional<Outcome> outcome_of_line(std::string_view line);
 
 /// The main function of a child: executes jobs in DIRECTORIES until SOCKET is closed or the child
-/// is asked to stop. REPORTS_BEGIN: also reports when a job has moved to run/.
+/// is asked to stop. If REPORTS_BEGIN is set, it also reports each job that has moved to run/.
 void serve(base::Fd socket, const QueueOptions& options, Directories& directories,
            Executor& executor, const base::Clock& clock, bool reports_begin);
 

@@ -1,9 +1,10 @@
-// Deletes jobs that finished longer ago than `changes.keep`, with tarball, submission and log.
-// Unfinished jobs stay, and so do finished ones that are still needed (past.h).
+// Deletes jobs that finished longer ago than `changes.keep`, with their tarballs, submissions and
+// logs. Keeps unfinished jobs, and finished ones that are still needed (past.h).
 //
-// A pass reads all finished jobs and deletes the old ones, a few in each turn of the daemon, so
-// that the queue is not delayed. It pauses while a submission waits to be checked, which may
-// depend on any job, and during a rollback, which may have to put back jobs that it has stopped.
+// A pass reads all finished jobs and deletes the old ones, a few each time the daemon runs, so that
+// the queue is not delayed. The pass pauses while a submission waits to be checked, because the
+// submission may depend on any job. It also pauses during a rollback, which may have to put back
+// jobs that it has stopped.
 //
 // The job file is deleted first, durably. Files that a crash leaves behind are deleted later:
 // tarballs by Directories::recover(), logs by the next pass.
@@ -27,9 +28,9 @@ class Cleaning {
  public:
   Cleaning(const DaemonContext& context, Tracker& tracker) : context_(context), tracker_(tracker) {}
 
-  /// Does one turn, after all other work. After an error the pass is abandoned.
+  /// Does a part of the pass, after all other work. After an error, the pass is abandoned.
   base::Result<void> run(Scan scan);
-  /// The time at which the current pass continues; nullopt: there is none, and the next full scan
+  /// The time at which the current pass continues; nullopt if there is none and the next full scan
   /// begins one.
   std::optional<base::UnixMillis> next_time() const { return next_; }
   bool is_idle() const { return !next_; }
@@ -48,11 +49,11 @@ class Cleaning {
 
   /// State of a pass.
   struct Pass {
-    base::UnixMillis before;             // jobs that finished later are kept
-    std::vector<ChangeSetId> logs;       // apparently without a job
+    base::UnixMillis before;             // jobs that finished at or after this time are kept
+    std::vector<ChangeSetId> logs;       // logs that seem to have no job
     std::vector<JobLocation> locations;  // not read yet
     Past past;
-    bool is_complete = false;  // all are read
+    bool is_complete = false;  // all jobs are read
     std::size_t forgotten = 0;
     std::set<ChangeSetId> asked;  // unfinished jobs whose dependencies are already in `past`
   };

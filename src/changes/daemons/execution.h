@@ -51,9 +51,9 @@ class Execution final : public QueueWorker {
   Tracker tracker_;
   Children children_;
   Rollback rollback_;
-  std::set<ChangeSetId> asked_;  // to stop, and still running
-  std::set<ChangeSetId> stuck_;  // in run/, although their children have an outcome for them
-  std::set<ChangeSetId> begun_;  // reported as running, but not as finished
+  std::set<ChangeSetId> asked_;  // jobs that have been asked to stop, and are still running
+  std::set<ChangeSetId> stuck_;  // jobs in run/ although their children have an outcome for them
+  std::set<ChangeSetId> begun_;  // jobs reported as running, but not yet as finished
   base::UnixMillis started_at_;  // when ready jobs were last started
   bool is_finishing_ = false;
 };

@@ -1,6 +1,6 @@
 // Main loop of a daemon: waits for triggers, children, signals and timers, and runs the worker of
-// each queue. Queues may appear and disappear meanwhile: a new one is served once it is found, a
-// missing one finishes its running jobs, without disturbing the others.
+// each queue. Queues may appear and disappear meanwhile: a new queue is served as soon as it is
+// found, and a missing one finishes its running jobs. Other queues are not affected.
 #pragma once
 
 #include <functional>
@@ -20,18 +20,18 @@
 
 namespace quarry::changes {
 
-/// The locked pid file of a queue, which ensures that it has only one daemon of each kind. Removed
-/// by the destructor.
+/// The locked pid file of a queue, which ensures that it has only one daemon of each kind. The
+/// destructor removes the file.
 class PidFile {
  public:
-  /// Errors: kBusy: another process holds the lock.
+  /// Errors: kBusy (another process holds the lock).
   static base::Result<PidFile> take(const Directories& directories, Trigger kind);
   PidFile(PidFile&&) = default;
   PidFile& operator=(PidFile&&) = default;
   ~PidFile();
   /// Whether the file still exists: its folder may have been removed or replaced.
   bool is_there() const { return file_ && file_->has_name().value_or(false); }
-  /// In a child: releases the file without removing it.
+  /// For use in a child: releases the file without removing it.
   void release() { file_.reset(); }
 
  private:
@@ -57,17 +57,17 @@ struct ManagedQueue {
 
 class Loop {
  public:
-  /// Sets the worker of a queue. Called when the queue has its final address.
+  /// Sets the worker of a queue. Called when the queue has its final address in memory.
   using MakeWorker = std::function<void(ManagedQueue& managed)>;
 
   Loop(const DaemonOptions& options, Trigger kind, MakeWorker make_worker)
       : options_(options), kind_(kind), make_worker_(std::move(make_worker)) {}
 
   DaemonContext context_of(ManagedQueue& managed) const;
-  /// Runs until a signal, or until there is nothing left to do. Errors: kBusy; those of file
-  /// operations at the start.
+  /// Runs until a signal arrives, or until no work is left. Errors: kBusy, those of file operations
+  /// at the start.
   base::Result<void> run();
-  /// In a child: closes everything that belongs to the daemon.
+  /// For use in a child: closes everything that belongs to the daemon.
   void leave_daemon();
 
  private:

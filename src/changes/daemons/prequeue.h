@@ -1,4 +1,4 @@
-// Step 2: turns a submission into a job in queue/, or fails it with the reason.
+// Step 2: makes a job in queue/ from a submission, or fails it and records the reason.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ class Prequeue final : public QueueWorker {
   /// A job that is being checked.
   struct Candidate {
     JobLock lock;
-    std::optional<Checker::Case> to_check;  // nothing: REASON says why not
+    std::optional<Checker::Case> to_check;  // nullopt if it need not be checked; REASON says why
     base::Error reason;
   };
   base::Result<std::optional<Candidate>> take(const ChangeSetName& name);

@@ -18,8 +18,8 @@
 namespace quarry::changes {
 
 enum class Scan : std::uint8_t {
-  kNew,  // what a trigger reports
-  kAll,  // also what triggers may have missed
+  kNew,  // reads what a trigger may have reported
+  kAll,  // also reads what triggers may have missed
 };
 
 /// What the daemons share for each queue.
@@ -43,19 +43,19 @@ struct DaemonContext {
 class QueueWorker {
  public:
   virtual ~QueueWorker() = default;
-  /// Called once, at the start.
+  /// Called once, when the daemon starts to serve the queue.
   virtual base::Result<void> begin() { return {}; }
-  /// Does the pending work. After an error the rest is done at the next scan.
+  /// Does the pending work. After an error, the rest is done at the next scan.
   virtual base::Result<void> run(Scan scan) = 0;
   /// Descriptors to poll, apart from the trigger.
   virtual std::vector<int> descriptors() const { return {}; }
-  /// When to run even without a trigger.
+  /// When to run even without a trigger; nullopt if this is not needed.
   virtual std::optional<base::UnixMillis> next_time() const { return std::nullopt; }
-  /// Whether nothing is in progress.
+  /// Whether no work is in progress.
   virtual bool is_idle() const { return true; }
-  /// The daemon is about to exit: start nothing new.
+  /// Called when the daemon is about to exit: no new work may be started.
   virtual void finish() {}
-  /// In a child: closes everything that belongs to the daemon.
+  /// For use in a child: closes everything that belongs to the daemon.
   virtual void leave_daemon() {}
 };
 

@@ -37,7 +37,7 @@ class Queueing final : public QueueWorker {
 
   DaemonContext context_;
   Tracker tracker_;
-  JointMove moving_;  // moves that the tracker regards as done
+  JointMove moving_;  // moves that the tracker already regards as done
   Cleaning cleaning_;
   bool is_finishing_ = false;
 };

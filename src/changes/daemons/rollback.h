@@ -1,5 +1,5 @@
-// Step 7: a rollback rolls back the change sets that it names and all that depend on them. Nothing
-// else is executed meanwhile.
+// Step 7: a rollback rolls back the change sets that it names and all that depend on them. No other
+// job is executed meanwhile.
 //
 //   1. The rollback moves to run/ and lists everything that it will roll back (##closure), so that
 //      it rolls back the same after a crash.
@@ -9,7 +9,7 @@
 //   4. A child makes one reverse check-in of all that has landed. It lands once, like any other.
 //   5. The landed jobs are marked with ##rollback; the rollback moves to done/.
 //
-// If step 2 or 4 fails, the jobs in abandon/ go back to where they were.
+// If step 2 or 4 fails, the jobs in abandon/ return to their previous stages.
 #pragma once
 
 #include <optional>
@@ -29,18 +29,18 @@ class Rollback {
       : context_(context), tracker_(tracker), children_(children) {}
 
   bool is_under_way() const { return lock_.has_value(); }
-  /// Starts the rollback NAME, which is in pending/. After an error it is retried.
+  /// Starts the rollback NAME, which is in pending/. After an error, it is retried.
   base::Result<void> begin(const ChangeSetName& name);
-  /// Continues the rollback; call it until none is under way. After an error the rest is done at
-  /// the next scan.
+  /// Continues the rollback. Call it until no rollback is under way. After an error, the rest is
+  /// done at the next scan.
   base::Result<void> go_on();
-  /// Handles the answer, or the death, of the child.
+  /// Handles the child's answer or death.
   base::Result<void> take(const Answer& answer);
-  /// Puts back the jobs that JOB, a rollback that failed, has moved to abandon/.
+  /// Returns the jobs that JOB, a failed rollback, has moved to abandon/ to their previous stages.
   base::Result<void> restore(const Job& job);
   /// When go_on() has to be called again.
   std::optional<base::UnixMillis> next_time() const { return deadline_; }
-  /// In a child: releases the lock.
+  /// For use in a child: releases the lock.
   void leave_daemon() { lock_.reset(); }
 
  private:

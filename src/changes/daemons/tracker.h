@@ -20,15 +20,15 @@ class Tracker {
   Tracker(const Directories& directories, const Rules& rules);
 
   const Model& model() const { return *model_; }
-  /// Reads new jobs in STAGES, and finds the current stage of those that have left.
+  /// Reads new jobs in STAGES, and finds the current stage of the jobs that have left them.
   base::Result<void> scan(std::initializer_list<Stage> stages);
-  /// JOB is in STAGE; called by the holder of its lock.
+  /// Records that JOB is in STAGE. Called by the process that holds its lock.
   void put(const Job& job, Stage stage);
-  /// ID, which is in pending/, counts as running until locate() is called for it.
+  /// Treats ID, which is in pending/, as running until locate() is called for it.
   void start(const ChangeSetId& id);
-  /// ID must not run before TIME, regardless of its file.
+  /// Prevents ID from running before TIME, whatever its file says.
   void delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time);
-  /// Finds the jobs that others depend on.
+  /// Finds the jobs on which other jobs depend.
   base::Result<void> resolve();
   /// Finds the current stage of ID, which must be known.
   base::Result<void> locate(const ChangeSetId& id);

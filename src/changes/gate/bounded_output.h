@@ -14,8 +14,8 @@ class BoundedOutput {
   explicit BoundedOutput(std::size_t limit) : half_(limit / 2) {}
 
   void add(std::string_view bytes);
-  /// As lines for logs and terminals, with control characters and invalid UTF-8 escaped, and a
-  /// note about omitted bytes.
+  /// The output as lines for logs and terminals: control characters and invalid UTF-8 are escaped,
+  /// and a note says how many bytes were omitted.
   std::string text() const;
 
  private:

@@ -12,17 +12,18 @@
 
 namespace quarry::changes {
 
-/// Errors: kInvalid; the message says what is wrong with OPTIONS.
+/// Checks OPTIONS. Error: kInvalid; the message says what is wrong.
 base::Result<void> check_options(const GateOptions& options);
 
 struct GateUser {
   uid_t user = 0;
   gid_t group = 0;
 };
-/// The user that the gate has to switch to; nothing: ours. Errors: kInvalid, kDenied, kNotFound.
+/// The user to which the gate has to switch; nullopt if it runs as our user. Errors: kInvalid,
+/// kDenied, kNotFound.
 base::Result<std::optional<GateUser>> gate_user(const GateOptions& options);
 
-/// Numbers of the gate's descriptors after its standard streams.
+/// The gate's descriptors that follow its standard streams.
 inline constexpr int kStatusDescriptor = 3;
 inline constexpr int kCallsDescriptor = 4;
 /// Replacements for files in /etc that would identify this machine.
@@ -33,10 +34,10 @@ struct GateFile {
 inline constexpr int kFirstFileDescriptor = 5;
 std::vector<GateFile> gate_files();
 
-/// FOLDER is "/gate" in a sandbox.
+/// The environment of the gate. FOLDER is "/gate" in a sandbox.
 std::vector<std::string> gate_environment(const GateCase& gate_case, const std::string& folder);
-/// The part that runs inside the sandbox, if there is one: sets limits, unpacks the tree, execs
-/// the gate.
+/// The commands that run inside the sandbox, if there is one: they set limits, unpack the tree, and
+/// exec the gate.
 std::vector<std::string> inner_words(const GateOptions& options);
 /// The complete command lines.
 std::vector<std::string> sandbox_words(const GateOptions& options, const GateCase& gate_case,

@@ -1,4 +1,4 @@
-// A running gate: sends it its tree, reads its output, and enforces its time limit.
+// A running gate. Sends the tree to the gate, reads its output, and enforces its time limit.
 #pragma once
 
 #include <sys/types.h>
@@ -22,26 +22,29 @@ class GateProcess {
  public:
   enum class End { kByItself, kTimedOut, kInterrupted, kTooMuchMemory, kTooManyFiles };
 
-  /// Starts WORDS in FOLDER, and enforces those limits in OPTIONS that cannot be set per process.
-  /// In a sandbox WORDS start bwrap, which reports its status.
+  /// Starts WORDS in FOLDER, and enforces the limits in OPTIONS that cannot be set per process. If
+  /// there is a sandbox, WORDS start bwrap, which reports the status of the gate.
   static base::Result<GateProcess> start(const std::vector<std::string>& words,
                                          const std::string& folder, const GateOptions& options,
                                          std::function<bool()> interrupted);
   GateProcess(GateProcess&&) = default;
   GateProcess& operator=(GateProcess&&) = delete;
-  /// Kills it.
+  /// Kills the gate.
   ~GateProcess();
 
-  /// Writes BYTES to its standard input. Errors: kDiscarded: it has closed its input or exited.
+  /// Writes BYTES to the gate's standard input. Errors: kDiscarded (the gate has closed its input
+  /// or exited).
   base::Result<void> feed(std::string_view bytes);
-  /// Closes its standard input, and waits until it and all processes in its sandbox have ended.
+  /// Closes the gate's standard input, and waits until the gate and all processes in its sandbox
+  /// have ended.
   void wait();
 
-  // After wait().
+  // How the gate ended. Call after wait().
 
   End end() const { return end_; }
-  /// Its exit code, 128 plus the number if it was killed by a signal, as in shells. Nothing: it
-  /// never ran, since the sandbox could not be set up, or was torn down.
+  /// The gate's exit code or, as in shells, 128 plus the signal's number if a signal killed it.
+  /// nullopt if the gate never ran, because the sandbox could not be set up, or if the sandbox was
+  /// torn down.
   std::optional<int> exit_code() const;
   std::string output() const { return output_.text(); }
 
@@ -64,7 +67,7 @@ class GateProcess {
 
   pid_t pid_;
   bool is_sandboxed_;
-  std::uint64_t max_memory_;  // 0: unlimited
+  std::uint64_t max_memory_;  // 0 for no limit
   std::uint64_t max_files_;
   std::function<bool()> interrupted_;
   std::chrono::steady_clock::time_point deadline_;
@@ -78,7 +81,7 @@ class GateProcess {
   std::string status_text_;
   BoundedOutput output_{kMaxGateOutput};
   bool has_ended_ = false;
-  std::optional<int> status_;  // as from waitpid()
+  std::optional<int> status_;  // as returned by waitpid()
   End end_ = End::kByItself;
 };
 

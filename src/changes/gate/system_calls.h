@@ -1,5 +1,5 @@
 // System calls that a gate may not use: those that allocate memory outside all limits, and those
-// that no build needs and that are known for kernel vulnerabilities.
+// that builds do not need and that are known for kernel vulnerabilities.
 #pragma once
 
 #include "quarry/base/fd.h"
@@ -8,7 +8,7 @@
 namespace quarry::changes {
 
 /// The seccomp filter, in a file for bwrap. Filtered calls, and all calls of other architectures,
-/// fail with ENOSYS, as in an old kernel.
+/// fail with ENOSYS, as in a kernel that does not have them.
 base::Result<base::Fd> gate_calls();
 
 }  // namespace quarry::changes

@@ -1,4 +1,4 @@
-// Resource usage of a whole sandbox, for limits that cannot be set per process. Measured from
+// Resource usage of a whole sandbox, for limits that cannot be set per process. It is measured from
 // outside, through the first process of its namespaces.
 //
 //   memory   of all its processes, shared memory and files (which are in memory)
@@ -16,7 +16,7 @@ struct Usage {
   std::uint64_t files = 0;
 };
 
-/// Usage of the sandbox whose first process is FIRST. Anything that cannot be read, because the
+/// Usage of the sandbox whose first process is FIRST. A value that cannot be read, because the
 /// sandbox is not set up yet or has ended, counts as zero.
 Usage usage_of(pid_t first);
 

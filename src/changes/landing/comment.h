@@ -13,12 +13,12 @@ namespace quarry::changes {
 struct RolledBackCheckIn {
   ChangeSetId id;
   artifact::HashName name;
-  std::string comment;  // of the check-in, in fossil's markup, like GIVEN below
+  std::string comment;  // the check-in's comment, in fossil's markup, like GIVEN below
 };
 
-/// The comment of a check-in. GIVEN is its author's ("": none). ROLLED_BACK are the change sets
-/// that it rolls back, in order of landing; each is mentioned with its abbreviated id, the first
-/// line of its comment and a link to its check-in.
+/// The comment of a check-in. GIVEN is the author's comment, which may be empty. ROLLED_BACK are
+/// the change sets that it rolls back, in order of landing; each is mentioned with its abbreviated
+/// id, the first line of its comment and a link to its check-in.
 std::string comment_of(const std::string& given, std::span<const RolledBackCheckIn> rolled_back);
 
 }  // namespace quarry::changes

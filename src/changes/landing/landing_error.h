@@ -1,4 +1,4 @@
-// Failure to compute a check-in: either the change set is refused, or there was an error.
+// Why a check-in could not be computed: either the change set is refused, or an error occurred.
 #pragma once
 
 #include <expected>
@@ -21,7 +21,7 @@ struct LandingError {
   Refusal refusal() && { return {*kind, std::move(message), std::move(log)}; }
   base::Error error() && { return {code, std::move(message)}; }
 
-  std::optional<RefusalKind> kind;  // nothing: an error
+  std::optional<RefusalKind> kind;  // nullopt for an error
   base::ErrorCode code = base::ErrorCode::kInvalid;
   std::string message;
   std::string log;

@@ -18,7 +18,7 @@ namespace quarry::changes {
 
 class Preparation {
  public:
-  /// Takes no ownership. REPOSITORY must have a Snapshot.
+  /// The arguments are not owned. REPOSITORY must have a Snapshot.
   Preparation(repository::Repository& repository, StoredFiles& stored, TreeChecksum& checksum)
       : repository_(repository), check_ins_(repository), stored_(stored), checksum_(checksum) {}
 
@@ -48,7 +48,7 @@ class Preparation {
   TreeChecksum& checksum_;
 
   Prospect prospect_;
-  std::optional<artifact::HashName> parent_;    // of the next check-in
+  std::optional<artifact::HashName> parent_;    // parent of the next check-in
   std::vector<RolledBackCheckIn> rolled_back_;  // by the current check-in
   std::vector<artifact::HashName> fresh_;       // added to prospect_.added by the current check-in
 };

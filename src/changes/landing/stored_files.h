@@ -1,5 +1,5 @@
-// A cache of what a Lander reads from a repository: check-ins with their files, and contents.
-// Entries are named by their hashes, so they never become invalid.
+// A cache of what a Lander reads from a repository: check-ins with their files, and contents. The
+// hash of an entry is its key, so entries never become invalid.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace quarry::changes {
 
-/// The data of a check-in that its child needs.
+/// The data of a check-in that is needed to make its child.
 struct StoredCheckIn {
   artifact::HashName name;
   FileTree files;
@@ -26,14 +26,14 @@ struct StoredCheckIn {
 };
 using CheckInPtr = std::shared_ptr<const StoredCheckIn>;
 
-/// Requires a Snapshot or a Receipt.
+/// Use inside a Snapshot or a Receipt.
 class StoredFiles {
  public:
   /// REPOSITORY is not owned. Caches at most KEPT bytes of contents.
   StoredFiles(repository::Repository& repository, std::size_t kept)
       : repository_(repository), kept_limit_(kept) {}
 
-  /// Errors: kNotFound (it or its baseline is missing), kCorrupt (not a check-in), kIo.
+  /// Errors: kNotFound (the check-in or its baseline is missing), kCorrupt (not a check-in), kIo.
   base::Result<CheckInPtr> check_in(const artifact::HashName& name);
   /// Errors: those of a ContentSource.
   base::Result<Content> content(const artifact::HashName& name);

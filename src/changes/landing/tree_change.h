@@ -25,8 +25,8 @@ class TreeChange {
              std::size_t max_size)
       : tree_(before), contents_(std::move(contents)), algorithm_(algorithm), max_size_(max_size) {}
 
-  /// Changes FILES, merging them if they were changed from BASE; null: they replace those in the
-  /// tree.
+  /// Changes FILES. If BASE is not null, merges each file that the tree has changed since BASE;
+  /// otherwise FILES replace the files in the tree.
   Attempt<void> apply(const std::vector<ChangedFile>& files, const FileTree* base,
                       const MergeLabels& labels);
   /// Rolls back the changes between BEFORE and AFTER.
@@ -38,8 +38,8 @@ class TreeChange {
     Content content;
     std::optional<artifact::HashName> prior;  // previous content of the same file
   };
-  /// The resulting new contents. LABELS name the versions in messages. Refusals: kConflict with
-  /// all conflicts, kNothing.
+  /// Returns the new contents. LABELS are the names of the versions in messages. Refusals:
+  /// kConflict (with all conflicts), kNothing.
   Attempt<std::vector<Added>> finish(const MergeLabels& labels);
   FileTree& tree() { return tree_; }
 

@@ -3,7 +3,8 @@
 //   MD5 of, for every file in order of names:   NAME ' ' SIZE '\n' CONTENT
 //
 // Consecutive check-ins have nearly all files in common. So the state of the digest is saved at
-// checkpoints, and the next checksum continues from the last one before the first difference.
+// checkpoints, and the next checksum continues from the last checkpoint before the first
+// difference.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +34,8 @@ class TreeChecksum {
   };
   std::size_t in_common(const FileTree& tree) const;
 
-  std::vector<File> files_;              // of the previous tree
-  std::vector<Checkpoint> checkpoints_;  // in files_, in order
+  std::vector<File> files_;              // files of the previous tree
+  std::vector<Checkpoint> checkpoints_;  // positions in files_, in order
 };
 
 }  // namespace quarry::changes

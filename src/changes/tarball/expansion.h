@@ -1,7 +1,8 @@
-// The archive inside a tarball: copied, or decompressed with gzip or zstd, up to a limit.
+// Reads the archive inside a tarball, up to a limit: copies it, or decompresses it with gzip or
+// zstd.
 //
-// gzip uses zlib directly, since libarchive does not verify its checksums; zstd uses libarchive,
-// with only one layer of compression.
+// For gzip, zlib is used directly, since libarchive does not verify gzip's checksums. For zstd,
+// libarchive is used, with only one layer of compression.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +17,12 @@ namespace quarry::changes {
 
 class Expansion {
  public:
-  /// Opens the file TARBALL, which is not owned. Errors: kLimit: too large; kIo.
+  /// Opens the file TARBALL, which is not owned. Errors: kLimit (too large), kIo.
   static base::Result<std::unique_ptr<Expansion>> open(int tarball, const TarballLimits& limits);
   virtual ~Expansion() = default;
 
-  /// Reads into BUFFER and returns the number of bytes; 0 at a proper end. Errors: kInvalid:
-  /// damaged or truncated; kLimit: more than allowed; kIo.
+  /// Reads into BUFFER and returns the number of bytes; 0 at the end of a complete archive. Errors:
+  /// kInvalid (damaged or truncated), kLimit (larger than allowed), kIo.
   base::Result<std::size_t> read(std::span<char> buffer);
 
  protected:

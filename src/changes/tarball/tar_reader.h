@@ -1,6 +1,6 @@
-// Reads a tarball in two steps: entry by entry, with checks of the types and sizes of entries and of
-// the end of the archive (tar_reader.cc); then all entries are checked as a whole
-// (tarball_reader.cc), since they may come from another process.
+// Reads a tarball in two steps. The first one reads it entry by entry, and checks the types and
+// sizes of the entries and the end of the archive (tar_reader.cc). The second one checks all
+// entries together (tarball_reader.cc), since they may come from another process.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct TarballEntries {
   std::string meta;
   /// The files below lroot/, with names relative to it, in the archive's order.
   std::vector<SubmittedFile> files;
-  /// The folders that have entries of their own, likewise.
+  /// The folders that have their own entries, in the same form.
   std::vector<std::string> folders;
 };
 
@@ -31,13 +31,13 @@ base::Result<TarballEntries> read_entries(int tarball, const TarballLimits& limi
 
 /// Writes BYTES to FILE at OFFSET. Errors: kNoSpace, kIo.
 base::Result<void> write_at(int file, std::string_view bytes, std::uint64_t offset);
-/// Fills BUFFER from FILE at OFFSET. Errors: kCorrupt: it is shorter; kIo.
+/// Fills BUFFER from FILE at OFFSET. Errors: kCorrupt (the file is too short), kIo.
 base::Result<void> read_at(int file, std::span<char> buffer, std::uint64_t offset);
 
 /// Creates an unnamed file in FOLDER.
 base::Result<base::Fd> make_contents_file(const std::filesystem::path& folder);
-/// Checks ENTRIES, whose contents are in CONTENTS: valid and unique names, links, and a meta file
-/// that names every file. Errors: kInvalid, kLimit.
+/// Checks ENTRIES, whose contents are in CONTENTS: names must be valid and unique, links must be
+/// valid, and the meta file must name every file. Errors: kInvalid, kLimit.
 base::Result<ChangeSetContent> checked_content(TarballEntries entries, base::Fd contents);
 
 }  // namespace quarry::changes
