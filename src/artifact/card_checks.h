@@ -8,21 +8,21 @@
 
 namespace quarry::artifact {
 
-/// Whether TEXT has the form of a hash: 40 or 64 hex digits, in either case.
+/// Whether TEXT has the form of a hash: 40 or 64 hex digits, in upper or lower case.
 bool is_hash(std::string_view text);
 
 /// Whether TITLE is a valid title of a wiki page: 1 to 100 bytes, no control characters, and only
 /// single spaces between other characters.
 bool is_wiki_title(std::string_view title);
 
-/// The time in a D or E card. Fossil parses it with SQLite's julianday(), so everything that this
-/// function accepts is accepted here, except "now":
+/// The time in a D or E card; nullopt if it is invalid. Fossil parses it with SQLite's julianday(),
+/// so this function accepts everything that julianday() accepts, except "now":
 ///
 ///   [-]YYYY-MM-DD[(T| )HH:MM[:SS[.fraction]][Z|(+|-)HH:MM]]    a date, with or without a time
 ///   HH:MM…                                                     a time on 2000-01-01
 ///   a decimal number                                           a Julian day
 ///
-/// It must be after the Julian day 0 and before the year 10000.
+/// The time must be after the Julian day 0 and before the year 10000.
 std::optional<base::UnixMillis> parse_card_date(std::string_view text);
 
 }  // namespace quarry::artifact

@@ -11,12 +11,12 @@ namespace quarry::artifact {
 
 class CardParser {
  public:
-  /// TEXT must outlive OUT, have no signature, and have a verified Z card.
+  /// TEXT must outlive OUT, must not have a signature, and must have a verified Z card.
   CardParser(std::span<char> text, Structural& out) : size_(text.size()), text_(text), out_(out) {}
 
   /// Returns false if the text is plain data.
   bool parse() { return parse_cards() && find_type(); }
-  /// The same without finding the type, which may depend on cards that were removed.
+  /// The same, but does not determine the type, which may depend on cards that were removed.
   bool parse_cards();
 
  private:

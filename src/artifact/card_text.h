@@ -1,5 +1,6 @@
-// The cards of a structural artifact as a stream of letters and arguments, in the copy of the
-// artifact that its Structural owns. Arguments are mutable, so that they can be unescaped in place.
+// Reads a structural artifact as a stream of card letters and arguments. It works on the copy of
+// the artifact that its Structural owns. Arguments are mutable, so that they can be unescaped in
+// place.
 #pragma once
 
 #include <optional>
@@ -19,11 +20,13 @@ class CardText {
   /// TEXT must end in a newline.
   explicit CardText(std::span<char> text) : rest_(text) {}
 
-  /// The letter of the next card. Empty at the end. Also empty, with finished() false, if the
-  /// previous card has unread arguments, or the letter is not followed by a space or newline.
+  /// The letter of the next card; nullopt at the end. Also nullopt, while finished() is false, if
+  /// the previous card has unread arguments, or if the letter is not followed by a space or
+  /// newline.
   std::optional<char> next_card();
 
-  /// The next argument of this card, if any. It ends at a space, a newline or, as in fossil, a NUL.
+  /// The next argument of this card; nullopt if there is none. It ends at a space, a newline or, as
+  /// in fossil, a NUL.
   std::optional<Argument> next_argument();
 
   /// Reads SIZE bytes and a newline, directly after the newline of a card. More text must follow.

@@ -9,8 +9,9 @@
 
 namespace quarry::artifact {
 
-/// Removes a number from the front of REST. Returns nothing and leaves REST unchanged if there is
-/// no digit, or if the number exceeds 32 bits, the limit for sizes and offsets in a delta.
+/// Removes a number from the front of REST and returns it. Returns nullopt and leaves REST
+/// unchanged if REST does not begin with a digit, or if the number exceeds 32 bits, the limit for
+/// sizes and offsets in a delta.
 std::optional<std::uint32_t> take_delta_number(std::string_view& rest);
 
 void append_delta_number(std::string& delta, std::uint32_t number);
@@ -22,7 +23,7 @@ constexpr std::size_t delta_number_width(std::uint32_t number) {
   return width;
 }
 
-/// The sum of the big-endian 32-bit words of BYTES, the last one padded with zeros.
+/// The sum of the big-endian 32-bit words in BYTES. The last word is padded with zeros.
 std::uint32_t delta_checksum(std::string_view bytes);
 
 }  // namespace quarry::artifact

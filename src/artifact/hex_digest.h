@@ -1,4 +1,4 @@
-// Digests by kind, for digest.h, RunningDigest and HashName.
+// Message digests, selected by DigestKind. Used by digest.h, RunningDigest and HashName.
 #pragma once
 
 #include <openssl/evp.h>
@@ -11,18 +11,19 @@
 
 namespace quarry::artifact {
 
-/// Writes the digest of BYTES as lower-case hex to OUT, which has room for hex_length(KIND) digits,
-/// so that a push with many small artifacts does not allocate a string for each.
+/// Writes the digest of BYTES as lower-case hex to OUT, which must have room for hex_length(KIND)
+/// digits. So a push with many small artifacts does not allocate a string for each.
 void hex_digest(DigestKind kind, std::string_view bytes, char* out);
 
 constexpr std::size_t hex_length(DigestKind kind) {
   return std::array<std::size_t, 3>{32, 40, 64}[static_cast<std::size_t>(kind)];
 }
 
-/// Lives as long as the process. Throws std::runtime_error if OpenSSL does not support it.
+/// OpenSSL's algorithm for a kind. It exists until the process ends. Throws std::runtime_error if
+/// OpenSSL does not support it.
 const EVP_MD* algorithm_of(DigestKind kind);
 
-/// Writes BYTES as lower-case hex to OUT, which has room for twice as many.
+/// Writes BYTES as lower-case hex to OUT, which must have room for twice as many bytes.
 void write_hex(std::basic_string_view<unsigned char> bytes, char* out);
 
 }  // namespace quarry::artifact

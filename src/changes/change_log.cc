@@ -14,7 +14,7 @@ using base::Result;
 
 constexpr std::size_t kMaxRead = 4 * kMaxLog;
 constexpr std::size_t kMaxLine = 4'096;
-constexpr std::size_t kHead = 4'096;  // bytes searched for the name
+constexpr std::size_t kHead = 4'096;  // number of bytes that are searched for the name
 
 std::string line_of_state(const HistoryLine& line) {
   return fmt::format("state {} {} {}\n", base::iso_millis(line.time), line.state, line.why);
@@ -38,7 +38,7 @@ void take(LogRecord& record, std::string_view line) {
   }
 }
 
-/// Parses TEXT, up to its last newline: a line without one is still being written.
+/// Parses TEXT up to its last newline. A line without a newline is still being written.
 LogRecord record_of(std::string_view text) {
   LogRecord record;
   for (std::string_view rest = text.substr(0, text.rfind('\n') + 1); !rest.empty();) {

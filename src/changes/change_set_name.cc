@@ -16,7 +16,8 @@ namespace {
 constexpr std::array<std::string_view, kMoveTypes> kWords = {"RB", "EM", "BF", "DC"};
 
 constexpr std::size_t kLabel = 24;
-// 1970 in TAI64, as in djb's programs: 2^62, plus the ten seconds by which TAI was ahead then.
+// 1970 in TAI64, as in djb's programs: 2^62, plus ten seconds, because TAI was ten seconds ahead in
+// 1970.
 constexpr std::uint64_t kUnixEpoch = (std::uint64_t{1} << 62) + 10;
 // The last second that base::UnixMillis and fossil's dates can express, in the year 9999.
 constexpr std::uint64_t kLastSecond = kUnixEpoch + 253'402'300'799;
@@ -44,7 +45,7 @@ bool is_label(std::string_view text) {
 }
 
 std::optional<std::int64_t> pid_of(std::string_view text) {
-  // Only one spelling is valid for each name, so that names can be compared as text.
+  // Each name has only one valid spelling, so that names can be compared as text.
   if (text.starts_with('-') || (text.size() > 1 && text[0] == '0')) return std::nullopt;
   return base::parse_number<std::int64_t>(text);
 }

@@ -21,7 +21,7 @@ constexpr std::size_t kMaxSubmissionFile = std::size_t{16} << 10;
 // Files older than this are leftovers.
 constexpr std::int64_t kForgotten = std::int64_t{24} * 3600 * 1000;
 
-/// The name of the change set that FILE belongs to.
+/// The name of the change set to which FILE belongs; nullopt if it does not belong to one.
 std::optional<ChangeSetName> name_of_file(std::string_view file) {
   for (const std::string_view suffix : {kSubmission, kJobBeingWritten, kKeptContent}) {
     if (file.ends_with(suffix)) file.remove_suffix(suffix.size());
@@ -38,10 +38,10 @@ Result<std::string> content_of(base::File& file, std::size_t limit) {
   return content;
 }
 
-/// Parses the file of NAME, locked or not.
+/// Parses the file of NAME, which may be locked or not. nullopt if it is empty.
 Result<std::optional<Job>> job_in(base::File& file, const ChangeSetName& name,
                                   const fs::path& path) {
-  // With one byte more than is allowed Job::parse() rejects it.
+  // If the file is too long, one byte more than is allowed makes Job::parse() reject it.
   auto content = content_of(file, kMaxJob + 1);
   if (content && content->empty()) return std::nullopt;
   if (content) {
@@ -129,7 +129,7 @@ Result<void> Directories::submit(const ChangeSetName& name, std::unique_ptr<base
   };
   auto published = publish();
   if (published) return {};
-  // If the job has been taken already, it continues.
+  // If a daemon has already taken the job, it is not removed.
   const auto removed = files_.remove(file_of(Stage::kPrequeue, name));
   const bool is_taken = is_made && !removed && removed.error().code == ErrorCode::kNotFound;
   if (!is_taken) give_up(name);
@@ -137,8 +137,8 @@ Result<void> Directories::submit(const ChangeSetName& name, std::unique_ptr<base
 }
 
 void Directories::give_up(const ChangeSetName& name) {
-  // The job file is deleted first, so that nobody searches for a missing tarball. Files that
-  // cannot be deleted are found by recover().
+  // The job file is deleted first, so that no process searches for a missing tarball. recover()
+  // finds files that cannot be deleted here.
   const std::string submission = name.text() + std::string(kSubmission);
   for (const fs::path& path :
        {file_of(Stage::kPrequeue, name), tarball_of(name), base_ / "data" / submission,
@@ -174,8 +174,8 @@ Result<Job> Directories::read(Stage stage, const ChangeSetName& name) const {
 
 Result<std::vector<JobLocation>> Directories::find_all(std::string_view digits) const {
   std::map<ChangeSetId, JobLocation> found;
-  // In the order in which jobs move, so that none is missed; if one is seen twice, its later
-  // location is the current one.
+  // The folders are read in the order in which jobs move, so that no job is missed. If a job is
+  // seen twice, its later location is the current one.
   for (std::size_t i = 0; i < kStages; ++i) {
     const auto stage = static_cast<Stage>(i);
     QUARRY_TRY_ASSIGN(const auto files, files_.list(folder(stage)));
@@ -194,8 +194,8 @@ Result<std::vector<JobLocation>> Directories::find_all(std::string_view digits) 
 }
 
 Result<std::optional<JobLocation>> Directories::find(const ChangeSetId& id) const {
-  // Searches twice, since jobs also move back (retry, recovery) and can be missed in the first
-  // round.
+  // Searches twice, since jobs may also move to earlier stages (retry, recovery), and the first
+  // search can then miss them.
   for (int attempt = 0; attempt < 2; ++attempt) {
     QUARRY_TRY_ASSIGN(auto locations, find_all(id.str()));
     if (!locations.empty()) return std::move(locations.front());
@@ -204,8 +204,8 @@ Result<std::optional<JobLocation>> Directories::find(const ChangeSetId& id) cons
 }
 
 Result<std::optional<Stage>> Directories::stage_of(const ChangeSetName& name) const {
-  // Searches twice, as in find(). In the order in which jobs move: if it is seen twice, the later
-  // stage is the current one.
+  // Searches twice, as in find(). The folders are read in the order in which jobs move: if the job
+  // is seen twice, the later stage is the current one.
   std::optional<Stage> found;
   for (int attempt = 0; attempt < 2 && !found; ++attempt) {
     for (std::size_t i = 0; i < kStages; ++i) {
@@ -223,7 +223,7 @@ Result<std::unique_ptr<base::File>> Directories::lock(const fs::path& path) {
   QUARRY_TRY_ASSIGN(auto file, files_.open(path, base::FileUse::kAppend));
   QUARRY_TRY_ASSIGN(const bool is_locked, file->try_lock());
   if (!is_locked) return fail(ErrorCode::kBusy, path.string() + ": locked by another process");
-  // It may have been changed or moved before it was locked.
+  // The file may have been changed or moved before it was locked.
   QUARRY_TRY_ASSIGN(const bool has_name, file->has_name());
   if (!has_name) return fail(ErrorCode::kNotFound, path.string() + ": moved by another process");
   return file;
@@ -271,8 +271,8 @@ Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<JobLocati
     unsynced_[static_cast<std::size_t>(location.stage)] = true;
     gone.push_back(&location);
   }
-  // Syncs the deletions, so that a job that survives a crash of the machine still has all its
-  // files.
+  // Syncs the deletions, so that a job that still exists after a crash of the machine also has all
+  // its other files.
   QUARRY_TRY(sync_folders());
   std::vector<ChangeSetId> ids;
   for (const JobLocation* location : gone) {
@@ -301,14 +301,14 @@ Result<void> Directories::recover(base::UnixMillis now) {
   return remove_old("data", before, jobs);
 }
 
-/// Removes files in FOLDER whose names have times before BEFORE, unless they are in KEPT.
+/// Removes files in FOLDER whose names contain times before BEFORE, unless they are in KEPT.
 Result<void> Directories::remove_old(std::string_view folder, base::UnixMillis before,
                                      const std::set<std::string, std::less<>>& kept) {
   QUARRY_TRY_ASSIGN(const auto files, files_.list(base_ / folder));
   for (const std::string& file : files) {
     const auto name = name_of_file(file);
     if (!name || time_of_tai64n(name->tai) >= before || kept.contains(name->text())) continue;
-    // Its job may have moved back (retry) to a folder that was read before.
+    // The job may have moved back (by a retry) to a folder that was read earlier.
     QUARRY_TRY_ASSIGN(const auto stage, folder == "data" ? stage_of(*name) : std::nullopt);
     if (stage) continue;
     const auto removed = files_.remove(base_ / folder / file);

@@ -93,7 +93,7 @@ Result<void> take_history(Job& job, const Section& section) {
   return {};
 }
 
-/// Reads SECTION, one of a job's own, into JOB.
+/// Reads SECTION, which is one of a job's own sections, into JOB.
 Result<void> take(Job& job, const Section& section) {
   const std::string& name = section.name;
   if (name == "submitter") return take_submitter(job, section);

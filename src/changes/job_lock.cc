@@ -14,14 +14,14 @@ fs::path JobLock::temporary() const {
 /// Writes the job to a file in tmp/, without syncing it.
 Result<std::unique_ptr<base::File>> JobLock::write() const {
   base::FileSystem& files = directories_->files_;
-  // Left over from a crash: only the holder of this lock writes there.
+  // A crash may have left the file. Only the holder of this lock writes to it.
   [[maybe_unused]] const auto removed = files.remove(temporary());
   QUARRY_TRY_ASSIGN(auto file, files.open(temporary(), base::FileUse::kMake));
   QUARRY_TRY(file->append(job.text()));
   return file;
 }
 
-/// Locks FILE, from write(), and renames it over the job file.
+/// Locks FILE, which write() returned, and renames it over the job file.
 Result<void> JobLock::put_in_place(std::unique_ptr<base::File> file) {
   QUARRY_TRY(file->try_lock());
   QUARRY_TRY(directories_->files_.rename(temporary(), directories_->file_of(stage_, job.name)));

@@ -23,7 +23,7 @@ bool leads_to(const ModelNode& from, const ModelNode& to) {
   return false;
 }
 
-/// The most urgent of NODE's own rank and those lent by waiting jobs that depend on it.
+/// The most urgent rank of NODE's own one and those of waiting jobs that depend on NODE.
 Rank rank_of(const ModelNode& node) {
   Rank rank{
       .type = node.known.name.type, .tai = node.known.name.tai, .lender = node.id, .depth = 0};
@@ -134,7 +134,7 @@ void Model::evaluate_touched() {
   }
 }
 
-/// Updates the state of NODE, and marks the nodes that this affects.
+/// Updates the state of NODE, and marks the nodes that are affected by a change.
 void Model::evaluate(ModelNode& node) {
   node.open = static_cast<std::size_t>(std::ranges::count_if(
       node.dependencies, [](const ModelNode* one) { return !one->has_landed(); }));
@@ -180,7 +180,7 @@ void Model::enter_lanes(ModelNode& node) {
   }
 }
 
-/// Removes NODE from all sets and lanes, so that its rank may change.
+/// Removes NODE from all sets and lanes. Its rank may change after that.
 void Model::leave_lanes(ModelNode& node) {
   node.is_placed = false;
   waiting_.erase(&node);

@@ -19,7 +19,7 @@ namespace {
 // Limit on the jobs examined by in_line(), so that its cost does not grow with the queue.
 constexpr std::size_t kMaxExamined = 1'000;
 
-/// Which job is ahead of NODE in one of its lanes; empty if none.
+/// A sentence that says which job is ahead of NODE in one of its lanes; empty if there is none.
 std::string why_behind(const ModelNode& node) {
   for (const ModelLane* lane : node.lanes) {
     if (lane->granted == &node) continue;
@@ -33,7 +33,7 @@ std::string why_behind(const ModelNode& node) {
   return {};
 }
 
-/// Appends to FOUND the jobs that a rollback of NODE rolls back too.
+/// Appends to FOUND the jobs that a rollback of NODE also rolls back.
 void add_followers(const ModelNode& node, std::vector<const ModelNode*>& found) {
   for (const ModelNode* dependent : node.dependents) {
     if (dependent->is_open() || dependent->has_landed()) found.push_back(dependent);

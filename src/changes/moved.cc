@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "moved.";
 constexpr std::size_t kMaxNote = 512;
-constexpr std::size_t kMaxMoves = 1'000;  // read at once
+constexpr std::size_t kMaxMoves = 1'000;  // maximum number read in one call
 
 struct Note {
   std::string file;
@@ -33,7 +33,7 @@ std::optional<Note> note_named(const std::string& file) {
   return Note{.file = file, .time = {*time}};
 }
 
-/// Nothing: NOTE is invalid or its job is gone.
+/// The move that NOTE records; nullopt if NOTE is invalid or its job no longer exists.
 Result<std::optional<Moved>> move_in(const Directories& directories, const Note& note) {
   QUARRY_TRY_ASSIGN(const std::string content,
                     directories.read_file(directories.control(note.file), kMaxNote));

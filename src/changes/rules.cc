@@ -27,8 +27,8 @@ ModelJob model_job_of(const Job& job, Stage stage, const Rules& rules) {
                  .precursors = job.meta.precursors,
                  .is_approved = true,
                  .held = job.held,
-                 // In other stages the mark is from an interrupted move: the job is about to be
-                 // rolled back, or no longer is.
+                 // In other stages, the mark was left by an interrupted move: the job is about to
+                 // be rolled back, or the rollback was undone.
                  .is_rolled_back = is_over(stage) && job.rolled_back.has_value(),
                  .goes_alone = job.crashes > 0 || job.deferrals > 0,
                  .deferred_at = {},

@@ -36,7 +36,7 @@ bool is_text(std::string_view line) {
   return true;
 }
 
-/// Starts the section named in LINE.
+/// Starts the section that is named in LINE.
 Result<void> begin(std::vector<Section>& sections, std::string_view line, std::size_t number) {
   const std::string_view name = line.substr(2);
   if (!is_section_name(name)) {

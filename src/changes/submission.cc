@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMaxSubmission = std::size_t{8} << 10;
 
-/// The rest of the line of TEXT that begins with NAME and a space.
+/// The rest of the line in TEXT that begins with NAME and a space; nullopt if there is none.
 std::optional<std::string> line_named(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     std::string_view line = base::take_until(text, '\n');
@@ -31,7 +31,7 @@ std::optional<std::string> line_named(std::string_view text, std::string_view na
   return std::nullopt;
 }
 
-/// This host's name, as far as a name of a change set may contain it.
+/// The name of this host, without characters that the name of a change set may not contain.
 std::string host_part() {
   std::array<char, 256> name{};
   const bool is_known = ::gethostname(name.data(), name.size() - 1) == 0;
@@ -64,11 +64,11 @@ std::string Submission::text() const {
 }
 
 Result<void> make_folders(Directories& directories) {
-  // Check all, since another process may be in the middle of making them.
+  // Check all folders, since another process may be creating them at the moment.
   for (std::size_t i = 0; i < kStages; ++i) {
     std::error_code error;
     if (std::filesystem::is_directory(directories.folder(static_cast<Stage>(i)), error)) continue;
-    // For a repository in its own subfolder.
+    // This may be the queue of a repository in a subfolder.
     std::filesystem::create_directories(directories.base().parent_path(), error);
     return directories.make();
   }

@@ -33,7 +33,7 @@ struct RepositoryState {
   /// Waits at the checkpoint barrier. Call it before a transaction begins.
   void wait_for_checkpoint();
 
-  /// Clears the caches if another connection has changed the file. Inside a transaction.
+  /// Clears the caches if another connection has changed the file. Use inside a transaction.
   void refresh();
   /// Clears all caches.
   void forget();
@@ -53,14 +53,14 @@ struct RepositoryState {
   Manifests manifests;
   Derivation derivation;
 
-  /// A file of SQLite next to the repository, as it was when the repository was opened.
+  /// One of SQLite's files next to the repository, as it was when the repository was opened.
   struct Companion {
     std::filesystem::path path;
     ino_t inode;
   };
   std::vector<Companion> companions;  // -wal and -shm
 
-  std::uint64_t epoch = 1;  // counts detected changes, by this and other processes
+  std::uint64_t epoch = 1;  // counts the detected changes made by this and other processes
   std::int64_t data_version = -1;
   std::map<std::string, std::optional<std::string>, std::less<>> settings;
   std::map<std::string, std::optional<User>, std::less<>> users;

@@ -24,7 +24,7 @@ class HttpTransport : public Transport {
   std::string url_;
   std::string address_;
   std::optional<std::string> moved_to_;
-  bool moved_for_good_ = true;  // so far
+  bool moved_for_good_ = true;  // all redirects so far were permanent
   int redirects_ = 0;
 };
 

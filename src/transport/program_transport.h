@@ -1,9 +1,9 @@
-// HTTP over standard input and output of a program: `PROGRAM test-http FILE`, started locally for
-// file: URLs, and by ssh on another host for ssh: URLs.
+// Carries HTTP over the standard input and output of a program: `PROGRAM test-http FILE`, which is
+// started locally for file: URLs, and by ssh on another host for ssh: URLs.
 //
 // No local shell is involved. On the remote host, ssh passes the command to the user's shell, so
-// each word is quoted. A program may answer one request and end, or continue; if it has ended, the
-// next request starts it again.
+// each word is quoted. A program may end after it has answered a request, or wait for more; if it
+// has ended, the next request starts it again.
 #pragma once
 
 #include <sys/types.h>
@@ -42,13 +42,13 @@ class ProgramTransport : public Transport {
   std::vector<std::string> command_;
   std::string address_;
   std::string path_;
-  bool is_own_;  // the program is this one
+  bool is_own_;  // the program is TransportOptions::local_program
   bool is_fossil_;
   std::string host_;
   pid_t pid_ = -1;
   base::Fd to_;
   base::Fd from_;
-  std::string received_;   // not consumed yet
+  std::string received_;   // bytes that are not consumed yet
   bool answered_ = false;  // data has arrived since the last request
 };
 

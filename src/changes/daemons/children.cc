@@ -62,8 +62,8 @@ std::optional<Outcome> outcome_of_line(std::string_view line) {
 Children::~Children() {
   for (Child& child : children_) {
     child.socket.reset();
-    // A job that a child is still executing is found in run/ at the next start; idle children exit
-    // by themselves.
+    // If a child is still executing a job, the job is found in run/ at the next start. Idle
+    // children exit by themselves.
     if (!child.names.empty()) ::kill(child.pid, SIGKILL);
   }
   for (const Child& child : children_) reap(child);
@@ -118,7 +118,7 @@ Result<void> Children::give(std::vector<ChangeSetName> names, bool is_rollback) 
     std::string line = is_rollback ? "rollback" : "land";
     for (const ChangeSetName& name : names) line += " " + name.text();
     line += '\n';
-    // If the child has died, this shows when its answer is read.
+    // If the child has died, this is noticed when its answer is read.
     [[maybe_unused]] const auto sent =
         ::send(child.socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
     child.names.assign(std::make_move_iterator(names.begin()),
@@ -190,7 +190,7 @@ void Children::take_lines(Child& child, std::vector<Answer>& answers) {
   }
 }
 
-/// CHILD has died, or is about to: its jobs get no verdict.
+/// Reports that CHILD has died or is about to die, so that its jobs do not get a verdict.
 void Children::report_death(Child& child, std::vector<Answer>& answers) {
   if (child.received.size() >= kMaxLine) ::kill(child.pid, SIGKILL);
   const std::string how = reap(child);

@@ -18,18 +18,20 @@ using base::ErrorCode;
 using base::Result;
 using std::chrono::milliseconds;
 
-// Limits for one turn, for a fast disk: some disks take a thousand times longer to delete a file.
+// Limits for one turn. They suit a fast disk; some disks take a thousand times longer to delete a
+// file.
 constexpr std::size_t kReadAtOnce = 500;    // job files
 constexpr std::size_t kForgetAtOnce = 200;  // change sets
 constexpr std::size_t kRound = 10;  // change sets whose folders are synced together, or logs
 constexpr std::size_t kRoundsAtOnce = 40;
-constexpr std::int64_t kLongestTurn = 50;  // milliseconds; the current round is finished
+constexpr std::int64_t kLongestTurn = 50;  // milliseconds; after that, the current round is still
+                                           // finished
 constexpr std::int64_t kPause = 100;       // milliseconds between turns
 constexpr milliseconds kLongestRest = std::chrono::hours{6};  // between passes
 constexpr milliseconds kShortestRest{1'000};
 constexpr std::array kOver = {Stage::kDone, Stage::kFail, Stage::kTerm, Stage::kAbandon};
 
-/// Removes and returns the last CHUNK items of ALL, or all if there are fewer.
+/// Removes the last CHUNK items of ALL, or all if there are fewer, and returns them.
 template <typename Item>
 std::vector<Item> take_last(std::vector<Item>& all, std::size_t chunk) {
   const auto from = all.end() - static_cast<std::ptrdiff_t>(std::min(chunk, all.size()));
@@ -81,8 +83,8 @@ Result<bool> Cleaning::has_job(const LogRecord& record) const {
   return stage.has_value();
 }
 
-/// Whether the log of ID is old and not needed. A log without a name was made by dependents of a
-/// missing job, and belongs to them.
+/// Whether the log of ID is old and not needed. A log without a name was created by the dependents
+/// of a missing job; it is needed as long as they exist.
 Result<bool> Cleaning::is_orphan(const ChangeSetId& id) const {
   const ChangeLog log(context_.directories);
   QUARRY_TRY_ASSIGN(const LogRecord record, log.read(id));
@@ -110,7 +112,7 @@ Result<void> Cleaning::read_some() {
   for (const JobLocation& location : take_last(pass_->locations, kReadAtOnce)) {
     const auto job = context_.directories.read(location.stage, location.name);
     if (!job) {
-      // It is being retried, or is not a job file and is left for the administrator.
+      // The job is being retried, or the file is not a job and is left for the administrator.
       const bool is_theirs =
           job.error().code == ErrorCode::kNotFound || job.error().code == ErrorCode::kCorrupt;
       if (is_theirs || job.error().code == ErrorCode::kBusy) continue;
@@ -129,7 +131,7 @@ Result<void> Cleaning::read_some() {
 Result<bool> Cleaning::may_go_on() {
   QUARRY_TRY_ASSIGN(const auto unseen, context_.directories.list(Stage::kPrequeue));
   if (!unseen.empty()) return false;
-  // Reads jobs that have left prequeue/ since.
+  // Reads jobs that have left prequeue/ meanwhile.
   QUARRY_TRY(tracker_.scan({Stage::kQueue}));
   for (const ChangeSetId& id : tracker_.open()) {
     const ModelJob& known = *tracker_.model().find(id);
@@ -138,8 +140,8 @@ Result<bool> Cleaning::may_go_on() {
     if (!pass_->asked.insert(id).second) continue;
     for (const ChangeSetId& needed : known.dependencies) pass_->past.need(needed);
     if (!is_rollback) continue;
-    // A rollback that was interrupted and then held may still have to put back the jobs that it
-    // stopped.
+    // A rollback that was interrupted and then held may still have to return jobs that it stopped
+    // to their previous stages.
     const auto found = job_anywhere(context_.directories, known.name);
     if (!found) continue;
     for (const ChangeSetId& listed : found->second.closure) pass_->past.need(listed);

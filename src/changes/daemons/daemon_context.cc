@@ -20,7 +20,8 @@ std::vector<JointMove::Member> DaemonContext::move(JointMove& move) const {
 }
 
 void DaemonContext::record_move(const Job& job, Stage from, Stage to) const {
-  // The job file has the same data: a log that lacks a line is rebuilt from it.
+  // The job file has the same data. If a line is missing in the log, the log is rebuilt from the
+  // job file.
   const ChangeLog changes(directories);
   const auto begun = from == Stage::kPrequeue ? changes.begin(job) : base::Result<void>();
   const auto noted = changes.note(job);

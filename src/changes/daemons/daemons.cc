@@ -28,7 +28,7 @@ Result<void> run_queueing(const DaemonOptions& options) {
 
 Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor) {
   Loop loop(options, Trigger::kExecution, [&](ManagedQueue& managed) {
-    // In a child: close everything of the daemon's except for this queue.
+    // This runs in a child: close everything that belongs to the daemon, except this queue.
     auto live = [&loop, &make_executor, &options, &queue = managed.options](base::Fd socket) {
       loop.leave_daemon();
       Directories directories(base::FileSystem::real(), queue.base);

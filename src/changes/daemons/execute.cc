@@ -59,7 +59,7 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Job
     return executor.land_all(tasks, stop);
   } catch (const std::exception& error) {
     base::log(base::LogLevel::kError, "an execution failed: {}", error.what());
-    // One of them is to blame; they are deferred, after which each is executed alone.
+    // One of the jobs caused the exception. All are deferred, and then each is executed alone.
     return std::vector<Outcome>(
         tasks.size(), {.verdict = tasks.size() > 1 ? Verdict::kDeferred : Verdict::kFailed,
                        .why = std::string(kServersTrouble),
@@ -67,8 +67,9 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Job
   }
 }
 
-/// Locks the job NAME in pending/. The process that has moved it there may still hold the lock for
-/// a moment, together with the other jobs that it moves; waits no longer than that takes.
+/// Locks the job NAME in pending/. The process that has moved the job there may still hold the lock
+/// for a moment, together with those of other jobs that it moves. Waits long enough for that, but
+/// not longer.
 base::Result<JobLock> lock_soon(Directories& directories, const ChangeSetName& name) {
   constexpr auto kLockPause = std::chrono::milliseconds(1);
   constexpr int kLockAttempts = 100;
@@ -80,8 +81,8 @@ base::Result<JobLock> lock_soon(Directories& directories, const ChangeSetName& n
   return lock;
 }
 
-/// Moves NAMES from pending/ to run/, up to the first that cannot be locked: later ones may touch
-/// the same files and must not overtake it.
+/// Moves NAMES from pending/ to run/, up to the first one that cannot be locked: later jobs may
+/// touch the same files and must not overtake it.
 std::vector<JobLock> take(Directories& directories, const std::vector<ChangeSetName>& names,
                           const base::Clock& clock, const Begun& begun) {
   const ChangeLog log(directories);
@@ -89,8 +90,8 @@ std::vector<JobLock> take(Directories& directories, const std::vector<ChangeSetN
   for (const ChangeSetName& name : names) {
     auto lock = lock_soon(directories, name);
     if (!lock || !lock->job.held.empty()) break;
-    // Need not be durable: after a crash of the machine the job is in pending/ again, and if it
-    // has landed, its tag shows it.
+    // The move need not be durable: after a crash of the machine the job is in pending/ again, and
+    // if it has landed, its tag shows this.
     const auto taken = lock->move_unwritten(Stage::kRun, clock.now(), kExecuted);
     if (!taken) {
       base::log(base::LogLevel::kError, "{}", taken.error().message);
@@ -116,9 +117,9 @@ Step step_of(Job& job, Outcome outcome, const Stop& stop, const Rules& rules) {
   return step_after(job, outcome.verdict, std::move(outcome.why), rules);
 }
 
-/// Moves the jobs of LOCKS to where OUTCOMES lead, and returns the verdicts. A job that cannot be
-/// moved stays in run/ without a lock, where the daemon finds it, as after a crash; if it has
-/// landed, its tag shows it.
+/// Moves the jobs of LOCKS to the stages that follow from OUTCOMES, and returns the verdicts. A job
+/// that cannot be moved stays in run/ without a lock, where the daemon finds it, as after a crash.
+/// If it has landed, its tag shows this.
 std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<JobLock> locks,
                                        const std::vector<Outcome>& outcomes, const Stop& stop,
                                        const Rules& rules, const base::Clock& clock) {

@@ -19,14 +19,14 @@ constexpr std::int64_t kBusyPause = 200;  // milliseconds
 const std::string kGone = "the process that executed it has ended",
                   kStuck = "its job file could not be moved";
 
-/// The first line of history after JOB's last execution.
+/// The first line of history that follows JOB's last execution.
 std::vector<HistoryLine>::iterator behind_last_execution(Job& job) {
   const auto run = std::ranges::find(job.history.rbegin(), job.history.rend(),
                                      letter_of(Stage::kRun), &HistoryLine::state);
   return run.base();
 }
 
-/// The stage of STATE, if an execution can lead to it.
+/// The stage with the letter STATE; nullopt if an execution cannot lead to it.
 std::optional<Stage> stage_of_end(char state) {
   for (const Stage stage :
        {Stage::kPending, Stage::kDone, Stage::kFail, Stage::kTerm, Stage::kAbandon}) {
@@ -45,14 +45,14 @@ Result<void> Execution::recover(const ChangeSetName& name, const std::string& ho
     return context_.directories.put_aside(Stage::kRun, name);
   }
   if (!lock) {
-    // A child of a daemon that has died may still be executing it, and moves it itself.
+    // A child of a previous daemon may still be executing the job, and will move it.
     const bool is_others =
         lock.error().code == ErrorCode::kBusy || lock.error().code == ErrorCode::kNotFound;
     return is_others ? tracker_.locate(name.id) : std::unexpected(std::move(lock).error());
   }
   Job& job = lock->job;
   const Rules& rules = context_.options.rules;
-  // If it has landed, its tag shows it. A full disk must not make it fail.
+  // If the job has landed, its tag shows this. A full disk must not make the job fail.
   const Step step =
       is_crash ? step_after_crash(job, how, rules) : step_after(job, Verdict::kNoRoom, how, rules);
   if (step.to == Stage::kFail && name.type == MoveType::kRollback)
@@ -76,13 +76,14 @@ Result<void> Execution::recover() {
   return {};
 }
 
-/// Reports that a child has moved NAME to run/, wherever the job is now.
+/// Reports that a child has moved NAME to run/. The job may be in another stage now.
 void Execution::report_begin(const ChangeSetName& name) {
   if (!begun_.insert(name.id).second || !context_.report) return;
   auto found = job_anywhere(context_.directories, name);
   if (!found) return;
   auto& [stage, job] = *found;
-  // In run/ the file does not have this line yet: execute_all() writes it with the next move.
+  // While the job is in run/, its file does not have this line yet: execute_all() writes it with
+  // the next move.
   if (stage == Stage::kRun) {
     job.add_history(context_.clock.now(), Stage::kRun, kExecuted);
   } else {
@@ -91,7 +92,7 @@ void Execution::report_begin(const ChangeSetName& name) {
   context_.report(context_.options, job, Stage::kPending, Stage::kRun);
 }
 
-/// Reports where a child has moved NAME to from run/, even if it has moved on since.
+/// Reports the stage to which a child has moved NAME from run/. The job may have moved again since.
 void Execution::report_end(const ChangeSetName& name) {
   begun_.erase(name.id);
   if (!context_.report) return;
@@ -106,7 +107,7 @@ void Execution::report_end(const ChangeSetName& name) {
 }
 
 /// Moves jobs from pending/ back to queue/ if one of their precursors waits in an earlier stage: a
-/// crash of the machine may have undone the move of the precursor but not theirs.
+/// crash of the machine may have undone the move of the precursor, but not that of the job.
 Result<void> Execution::put_back() {
   std::set<ChangeSetId> waiting;
   for (const Stage stage : {Stage::kPrequeue, Stage::kQueue, Stage::kStaging}) {
@@ -116,7 +117,8 @@ Result<void> Execution::put_back() {
   QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(Stage::kPending));
   for (const ChangeSetName& name : names) {
     auto lock = context_.directories.lock_job(Stage::kPending, name);
-    // Either the process that has locked it moves it, or it is not a job, which is detected later.
+    // Either another process has locked the job and will move it, or the file is not a job, which
+    // is detected later.
     if (!lock) continue;
     const bool is_behind = std::ranges::any_of(
         lock->job.meta.precursors, [&](const ChangeSetId& id) { return waiting.contains(id); });
@@ -150,7 +152,7 @@ Result<void> Execution::apply(const Answer& answer) {
   if (begun_.contains(id)) report_end(answer.name);
   if (known && known->stage == Stage::kPending && answer.outcome &&
       answer.outcome->verdict == Verdict::kSkipped) {
-    // Another process has locked it.
+    // Another process has locked the job.
     const base::UnixMillis now = context_.clock.now();
     tracker_.delay(id, now, {now.value + kBusyPause});
   }
@@ -170,8 +172,8 @@ Result<void> Execution::take_answers() {
   return done;
 }
 
-/// Handles the files ctrl/abandon.CSID and ctrl/term.CSID, which ask for a running job to be
-/// stopped; they contain the reason.
+/// Handles the files ctrl/abandon.CSID and ctrl/term.CSID. Such a file requests that a running job
+/// is stopped, and contains the reason.
 Result<void> Execution::stop_requested() {
   QUARRY_TRY_ASSIGN(const auto files,
                     context_.directories.files().list(context_.directories.control("")));
@@ -192,7 +194,7 @@ Result<void> Execution::stop_requested() {
   return {};
 }
 
-/// Stops ID on request, for the reason WHY. False: it has not stopped yet.
+/// Stops ID on request, for the reason WHY. Returns false if the job has not stopped yet.
 Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const std::string& why) {
   if (children_.is_busy_with(id)) {
     // The signal may come too late; the outcome is known when the child answers.
@@ -203,7 +205,7 @@ Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const s
   QUARRY_TRY_ASSIGN(const auto location, context_.directories.find(id));
   if (!location) return true;
   if (location->stage == Stage::kRun) return false;
-  // It has ended meanwhile. If it was deferred to pending/, it is stopped there.
+  // The job has ended meanwhile. If it was deferred to pending/, it is stopped there.
   if (location->stage != Stage::kPending) return true;
   auto lock = context_.directories.lock_job(Stage::kPending, location->name);
   if (!lock) return lock.error().code == ErrorCode::kNotFound;
@@ -233,8 +235,9 @@ Result<void> Execution::start() {
   return {};
 }
 
-/// Chooses a batch: FIRST, and jobs of the same branch that may land together with it, being ready
-/// or, with takes_lines, next in line. Their lanes are taken from now on; the child moves them.
+/// Chooses a batch: FIRST, and jobs of the same branch that may land together with it. These must
+/// be ready or, with takes_lines, next in their lanes. From now on the jobs count as running; the
+/// child moves them.
 std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
                                                  const std::vector<ChangeSetId>& ready) {
   const Model& model = tracker_.model();
@@ -263,7 +266,7 @@ Result<void> Execution::run(Scan scan) {
   auto done = take_answers();
   QUARRY_TRY(stop_requested());
   if (scan == Scan::kAll) QUARRY_TRY(recover());
-  // Children of a daemon that has died may still be executing jobs in run/, which are not in
+  // Children of a previous daemon may still be executing jobs in run/; these are not in
   // `children_`.
   QUARRY_TRY(scan == Scan::kAll ? tracker_.scan({Stage::kPending, Stage::kRun})
                                 : tracker_.scan({Stage::kPending}));
@@ -274,8 +277,8 @@ Result<void> Execution::run(Scan scan) {
   return done;
 }
 
-/// From the time of the last start, since jobs that have become due after it have yet to be
-/// started.
+/// The time is computed from the last start of jobs, since jobs that have become due after that
+/// have yet to be started.
 std::optional<base::UnixMillis> Execution::next_time() const {
   const auto rollback = rollback_.next_time();
   const auto job = tracker_.model().next_time(started_at_);

@@ -18,7 +18,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-constexpr int kMaxFailedSearches = 20;  // consecutive ones, before an error is logged
+constexpr int kMaxFailedSearches = 20;  // consecutive failed searches before an error is logged
 constexpr std::array<std::string_view, kTriggers> kPidFiles = {"prequeue.pid", "queue.pid",
                                                                "exec.pid"};
 
@@ -33,12 +33,12 @@ Result<PidFile> PidFile::take(const Directories& directories, Trigger kind) {
     if (!is_locked) {
       return base::fail(ErrorCode::kBusy, path.string() + ": another daemon serves this queue");
     }
-    // The previous owner may have just removed it.
+    // The previous owner may have removed the file just now.
     QUARRY_TRY_ASSIGN(const bool has_name, file->has_name());
     if (!has_name) continue;
     QUARRY_TRY(file->truncate(0));
-    // Only the lock matters: on a full disk the file lacks the number, and the queue is served
-    // anyway.
+    // Only the lock matters: if the disk is full, the queue is served although the file does not
+    // contain the number.
     const auto written = file->append(fmt::format("{}\n", ::getpid()));
     if (!written && written.error().code != ErrorCode::kNoSpace)
       return std::unexpected(written.error());
@@ -107,7 +107,8 @@ void Loop::search_for_queues() {
   const base::UnixMillis begin = base::system_clock().now();
   if (!options_.find_queues || is_finishing_ || begin < next_search_) return;
   if (const auto queues = options_.find_queues()) {
-    // First, so that a queue that has been removed since the search is not created again.
+    // New queues are taken first, so that a queue that has been removed since the search is not
+    // created again.
     take_new(*queues);
     finish_missing(*queues);
     failed_searches_ = 0;
@@ -117,13 +118,13 @@ void Loop::search_for_queues() {
         "cannot search the folder of repositories for queues: known ones are served, new ones are "
         "not");
   }
-  // Search at most a twentieth of the time, however many files there are.
+  // Spend at most a twentieth of the time on searches, however many files there are.
   const base::UnixMillis end = base::system_clock().now();
   next_search_ = {end.value +
                   std::max(options_.search_interval.count(), 19 * (end.value - begin.value))};
 }
 
-/// A file that is being replaced may be missed once.
+/// Stops serving queues that are missing. A file that is being replaced may be missing once.
 void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
   constexpr int kGone = 2;
   for (const auto& managed : queues_) {
@@ -136,7 +137,8 @@ void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
   }
 }
 
-/// A queue that cannot be opened does not affect others; opening it is retried after each search.
+/// Starts serving new queues. A queue that cannot be opened does not affect others; opening it is
+/// retried after each search.
 void Loop::take_new(const std::vector<QueueOptions>& queues) {
   for (const QueueOptions& queue : queues) {
     const bool is_ours = std::ranges::any_of(
@@ -169,7 +171,7 @@ void Loop::remove_finished() {
   });
 }
 
-/// Runs the workers of queues that were woken or are due; all of them if IS_TIME.
+/// Runs the workers of the queues that were woken or are due, or of all queues if IS_TIME.
 void Loop::work(bool is_time) {
   const base::UnixMillis now = base::system_clock().now();
   if (is_time) next_scan_ = {now.value + options_.scan_interval.count()};
@@ -179,7 +181,7 @@ void Loop::work(bool is_time) {
     managed->is_woken = false;
     drain(managed->fifo);
     const auto done = managed->worker->run(is_time ? Scan::kAll : Scan::kNew);
-    // If the folder is gone, errors are expected.
+    // If the folder no longer exists, errors are expected.
     if (done || (managed->last && !managed->pid_file.is_there())) continue;
     base::log(base::LogLevel::kError, "{}: {}", managed->options.base.string(),
               done.error().message);

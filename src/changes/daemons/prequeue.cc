@@ -24,20 +24,20 @@ Result<void> Prequeue::move(JobLock lock, Stage to, std::string_view why) {
   return moving_.size() < JointMove::kMax ? Result<void>() : commit();
 }
 
-/// Makes the collected moves.
+/// Carries out the collected moves.
 Result<void> Prequeue::commit() {
   Result<void> done;
   if (moving_.size() == 0) return done;
   for (JointMove::Member& moved : context_.move(moving_)) {
     if (!moved.outcome) done = std::move(moved.outcome);
   }
-  // No need to sync first: if a crash of the machine leaves two files of a job, the newer one
-  // counts.
+  // The folders need not be synced first: if a crash of the machine leaves two files of a job, the
+  // newer one counts.
   context_.wake(Trigger::kQueue);
   return done;
 }
 
-/// Locks NAME and prepares its check. Nothing: no check is needed.
+/// Locks NAME and prepares its check. Returns nullopt if it need not be checked.
 Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& name) {
   auto lock = context_.directories.lock_job(Stage::kPrequeue, name);
   if (!lock) {
@@ -46,7 +46,7 @@ Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& n
     QUARRY_TRY(context_.directories.put_aside(Stage::kPrequeue, name));
     return std::nullopt;
   }
-  // A retried job with complete metadata has been checked before.
+  // A retried job whose metadata is complete has been checked before.
   if (!lock->is_new() && lock->job.meta.check()) {
     QUARRY_TRY(move(std::move(*lock), Stage::kQueue, "checked before"));
     return std::nullopt;
@@ -81,19 +81,19 @@ Result<void> Prequeue::judge(Candidate candidate, Result<Meta> meta) {
         base::fail(ErrorCode::kInvalid, "the move type in its meta file is not that in its name");
   }
   if (!meta && (!candidate.to_check || meta.error().code == ErrorCode::kNotFound)) {
-    // Not the submitter's fault: a file of the queue is missing or was changed.
+    // This is not the submitter's fault: a file of the queue is missing or was changed.
     context_.log(meta.error());
     meta.error().message = kServersTrouble;
   }
   if (!meta) return move(std::move(candidate.lock), Stage::kFail, meta.error().message);
   candidate.lock.job.meta = std::move(*meta);
-  // Precursors are determined by the queueing daemon.
+  // The queueing daemon determines the precursors.
   candidate.lock.job.meta.precursors.clear();
   return move(std::move(candidate.lock), Stage::kQueue, "checked");
 }
 
-/// Checks NAMES, at most as many as may move at once. A failure for one does not affect the
-/// others.
+/// Checks NAMES, which are at most as many as may move together. If one check fails, the others are
+/// not affected.
 Result<void> Prequeue::check_all(std::span<const ChangeSetName> names) {
   Result<void> done;
   const auto note = [&](Result<void> checked) {

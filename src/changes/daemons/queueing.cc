@@ -13,8 +13,8 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-// Limit on jobs in pending/. Others wait in staging/ even if they may go: there they can still be
-// overtaken, and scanning pending/ stays cheap.
+// Limit on jobs in pending/. Other jobs wait in staging/ even if they may go: there they can still
+// be overtaken, and scanning pending/ remains fast.
 constexpr std::size_t kMaxPending = 64;
 
 }  // namespace
@@ -37,7 +37,7 @@ Result<void> Queueing::make_logs() {
     QUARRY_TRY_ASSIGN(const auto names, context_.directories.list(stage));
     for (const ChangeSetName& name : names) {
       if (there.contains(name.id.str())) continue;
-      // Not a job, or moved: handled later.
+      // If it is not a job, or has moved, it is handled later.
       const auto job = context_.directories.read(stage, name);
       const auto made = job ? log.rebuild(*job) : Result<void>();
       if (!made) context_.log(made.error());
@@ -66,7 +66,7 @@ Result<void> Queueing::scan_folders(Scan scan) {
   return tracker_.resolve();
 }
 
-/// Makes the collected moves.
+/// Carries out the collected moves.
 Result<void> Queueing::commit() {
   Result<void> done;
   for (const JointMove::Member& moved : context_.move(moving_)) {
@@ -77,7 +77,7 @@ Result<void> Queueing::commit() {
   return done;
 }
 
-/// Moves ID to TO. If another process has locked or moved it, it is left for the next scan.
+/// Moves ID to TO. If another process has locked or moved the job, it is left for the next scan.
 Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& why) {
   const ModelJob& known = *tracker_.model().find(id);
   auto lock = context_.directories.lock_job(known.stage, known.name);
@@ -101,7 +101,7 @@ Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& 
   return moving_.size() < JointMove::kMax ? Result<void>() : commit();
 }
 
-/// Fails jobs whose dependencies did not land, and then their dependents.
+/// Fails jobs whose dependencies did not land, and then the dependents of these jobs.
 Result<void> Queueing::fail_doomed() {
   for (auto doomed = tracker_.model().doomed(); !doomed.empty();
        doomed = tracker_.model().doomed()) {
@@ -120,7 +120,7 @@ Result<void> Queueing::move_ready() {
   const base::UnixMillis now = context_.clock.now();
   auto ids = tracker_.model().ready(now);
   if (context_.options.takes_lines) {
-    // The execution daemon takes them in order.
+    // The execution daemon takes these jobs in order.
     const auto line = tracker_.model().in_line(now, kMaxPending);
     ids.insert(ids.end(), line.begin(), line.end());
   }

@@ -41,8 +41,8 @@ Result<void> Rollback::begin(const ChangeSetName& name) {
   return go_on();
 }
 
-/// The change sets to roll back. After a crash it includes all that was listed before it; those
-/// that were rolled back then are done.
+/// The change sets to roll back. After a crash, all change sets that were listed before it are
+/// included, but not processed again if they have been rolled back.
 Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
   std::vector<ChangeSetId> before, left;
   for (const ChangeSetId& id : job.closure.empty() ? job.meta.dependencies : job.closure) {
@@ -82,7 +82,8 @@ Result<void> Rollback::abandon_all() {
   return {};
 }
 
-/// Adds jobs that depend on listed ones, or have landed on them, since the list was made.
+/// Adds jobs to the list that depend on listed jobs, or have landed on them, since the list was
+/// made.
 Result<void> Rollback::extend() {
   QUARRY_TRY(tracker_.scan({Stage::kQueue, Stage::kStaging, Stage::kPending}));
   QUARRY_TRY_ASSIGN(auto closure, closure_of(lock_->job));
@@ -99,7 +100,7 @@ Result<void> Rollback::go_on() {
     return undo(Verdict::kDeferred, std::string(kServersTrouble));
   }
   stop_running();
-  // Only the rollback itself may be in run/: children of a daemon that has died may be running
+  // Only the rollback itself may be in run/, because children of a previous daemon may be running
   // too.
   if (tracker_.count(Stage::kRun) > 1) return {};
   deadline_.reset();
@@ -115,10 +116,10 @@ Result<void> Rollback::go_on() {
   return {};
 }
 
-/// Moves ID to abandon/, from any stage in which it waits, and records the stage.
+/// Moves ID to abandon/, from any stage in which it waits, and records that stage.
 Result<void> Rollback::abandon(const ChangeSetId& id) {
   const ChangeSetId& by = lock_->job.name.id;
-  // The queueing daemon may be moving it.
+  // The queueing daemon may be moving the job.
   for (int attempt = 0;; ++attempt) {
     const ModelJob* known = tracker_.model().find(id);
     if (!known || known->is_rolled_back) return {};
@@ -126,7 +127,7 @@ Result<void> Rollback::abandon(const ChangeSetId& id) {
     if (is_over(known->stage) && known->stage != Stage::kAbandon) return {};
     auto lock = context_.directories.lock_job(known->stage, known->name);
     if (lock && lock->stage() == Stage::kAbandon) {
-      // It was running, and has been stopped.
+      // The job was running, and has been stopped.
       lock->job.rolled_back = RolledBack{.by = by, .from = Stage::kPending};
       QUARRY_TRY(lock->update());
     } else if (lock) {
@@ -176,7 +177,7 @@ Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
 }
 
 Result<void> Rollback::end(Stage to, const std::string& why) {
-  // After an error it stays where it is, unlocked, as after a crash.
+  // If the move fails, the job stays where it is, unlocked, as after a crash.
   JobLock lock = std::move(*lock_);
   lock_.reset();
   deadline_.reset();
@@ -200,7 +201,8 @@ Result<void> Rollback::take(const Answer& answer) {
   if (!lock_) return {};
   Job& job = lock_->job;
   if (!answer.outcome) {
-    // The abandoned jobs go back; if the rollback is retried, it lists them again.
+    // The abandoned jobs return to their previous stages. If the rollback is retried, it lists them
+    // again.
     const Step step = step_after_crash(job, answer.how, context_.options.rules);
     auto restored = restore(job);
     if (restored) return end(step.to, step.why);

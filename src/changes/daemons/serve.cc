@@ -36,7 +36,7 @@ class Mailbox {
  public:
   explicit Mailbox(int socket) : socket_(socket) {}
 
-  /// Reads what is available. False: the connection is closed.
+  /// Reads the bytes that are available. Returns false if the connection is closed.
   bool receive() {
     std::array<char, 1024> bytes{};
     ssize_t count = 0;
@@ -61,7 +61,7 @@ class Mailbox {
   void forget_stops() { stops_.clear(); }
   void wait() const {
     pollfd poll{.fd = socket_, .events = POLLIN, .revents = 0};
-    // A signal that arrives right before is noticed after the timeout.
+    // A signal that arrives directly before the call is noticed after the timeout.
     ::poll(&poll, 1, 1'000);
   }
 
@@ -81,7 +81,7 @@ class Mailbox {
   std::map<ChangeSetId, std::string> stops_;
 };
 
-/// Stop requests by SIGTERM and SIGHUP during a job.
+/// Handles requests to stop a job, which are sent as SIGTERM and SIGHUP.
 class SignalledStop final : public Stop {
  public:
   explicit SignalledStop(Mailbox& mailbox) : mailbox_(mailbox) {
@@ -136,7 +136,8 @@ std::optional<Order> order_of(std::string_view line) {
   return order;
 }
 
-/// Waits for the next order. Nothing: the connection is closed, or the child has to stop.
+/// Waits for the next order. Returns nullopt if the connection is closed, or if the child has to
+/// stop.
 std::optional<Order> next_order(Mailbox& mailbox) {
   bool is_open = mailbox.receive();
   std::optional<std::string> line;
@@ -150,7 +151,7 @@ std::optional<Order> next_order(Mailbox& mailbox) {
                           return mailbox.stops().contains(name.id);
                         });
   if (is_meant) return order;
-  // Any stop requests are for previous jobs.
+  // Stop requests that have arrived so far are for previous jobs.
   mailbox.forget_stops();
   if (stop_signal == SIGTERM) return std::nullopt;
   SignalledStop::forget();
@@ -195,7 +196,7 @@ void serve(base::Fd socket, const QueueOptions& options, Directories& directorie
     const auto begun = [&](const ChangeSetId& id) {
       if (!reports_begin) return;
       const std::string line = fmt::format("{}{}\n", kBegun, id.str());
-      // If the daemon is gone, sending the answer fails too.
+      // If the daemon has exited, sending the answer fails too.
       [[maybe_unused]] const auto sent =
           ::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
     };

@@ -11,7 +11,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-// Limit on finished jobs in the model; if one is needed again, it is found again.
+// Limit on finished jobs in the model. If a removed job is needed again, it is found again.
 constexpr std::size_t kMaxFinished = 20'000;
 
 }  // namespace
@@ -46,7 +46,7 @@ void Tracker::delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMilli
   put(std::move(known));
 }
 
-/// False: it is no longer there.
+/// Reads the job NAME. Returns false if it is no longer in STAGE.
 Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
   auto job = directories_.read(stage, name);
   if (job) {
@@ -81,7 +81,7 @@ Result<void> Tracker::locate(const ChangeSetId& id) {
   const ModelJob* known = model_->find(id);
   if (!known) return {};
   const ChangeSetName name = known->name;
-  // Searches twice, since jobs also move back.
+  // Searches twice, since jobs may also move to earlier stages.
   for (int attempt = 0; attempt < 2; ++attempt) {
     for (std::size_t i = 0; i < kStages; ++i) {
       QUARRY_TRY_ASSIGN(const bool is_there, read(static_cast<Stage>(i), name));
@@ -102,7 +102,7 @@ Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
       seen.insert(name.id);
       if (started_.contains(name.id)) continue;
       const ModelJob* known = model_->find(name.id);
-      // In queue/ a job may change without moving.
+      // A job in queue/ may change without moving.
       if (known && known->stage == stage && stage != Stage::kQueue) continue;
       QUARRY_TRY(read(stage, name));
     }

@@ -26,7 +26,7 @@ Outcome outcome(Verdict verdict, std::string why) {
   return {.verdict = verdict, .why = std::move(why), .landed = {}};
 }
 
-/// Problems of the machine, and conflicts with other processes, are temporary.
+/// System errors, and conflicts with other processes, are temporary.
 Verdict verdict_on(ErrorCode code) {
   switch (code) {
     case ErrorCode::kInvalid:
@@ -74,7 +74,7 @@ Outcome outcome_of(const LandingOutcome& landed, const Executor::Say& say) {
 base::Result<ChangeSetContent> open_tarball(TarballReaders& readers, const ChangeSetName& name,
                                             const std::filesystem::path& tarball,
                                             const ExecutorOptions& options) {
-  // From the cache, if it was kept when the tarball was checked.
+  // Use the cache, if the contents were cached when the tarball was checked.
   auto kept = take_content(options.temporary, name, options.tarball);
   if (kept) return kept;
   const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -124,7 +124,7 @@ void set_all(Items items, const Outcome& outcome) {
   for (const Item& item : items) *item.outcome = outcome;
 }
 
-/// Whether it may land later, so that later jobs have to wait too.
+/// Whether the job may land later. Then later jobs that touch the same files have to wait too.
 bool is_deferred(const Outcome& outcome) {
   return outcome.verdict == Verdict::kDeferred || outcome.verdict == Verdict::kNoRoom;
 }
@@ -139,7 +139,7 @@ void say_to_all(Items items, std::string_view text) {
   for (const Item& item : items) (*item.say)(text);
 }
 
-/// Input of a gate for those ITEMS that have check-ins in PROSPECT.
+/// Input of a gate for those of ITEMS that have check-ins in PROSPECT.
 GateCase case_of(Items items, const Prospect& prospect) {
   GateCase gate_case{.change_set = {},
                      .branch = prospect.branch,
@@ -180,7 +180,7 @@ class RepositoryExecutor final : public Executor {
   ExecutorOptions options_;
   TarballReaders readers_;  // created early, while this process is small
   std::unique_ptr<repository::Repository> repository_;
-  std::unique_ptr<Lander> lander_;  // for repository_
+  std::unique_ptr<Lander> lander_;  // lands in repository_
 };
 
 base::Result<void> RepositoryExecutor::open() {
@@ -197,7 +197,7 @@ base::Result<void> RepositoryExecutor::open() {
   return repository_->check_schema();
 }
 
-/// Lands ITEMS, all or none. Long waits end when a stop is requested.
+/// Lands all of ITEMS or none. Long waits end when a stop is requested.
 base::Result<std::vector<LandingOutcome>> RepositoryExecutor::try_to_land(Items items,
                                                                           const Gate& gate,
                                                                           const Stop& stop) {
@@ -257,8 +257,8 @@ base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& pro
   return base::fail(ErrorCode::kDenied, verdict->reason);
 }
 
-/// Lands ITEMS together. If they fail, tries each half, so that in the end only the jobs at fault
-/// fail.
+/// Lands ITEMS together. If that fails, tries each half, so that in the end only the jobs that
+/// cause the failure fail.
 void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   if (items.empty()) return;
   if (const auto wanted = stop.wanted()) return set_all(items, outcome(*wanted, "stopped"));
@@ -277,7 +277,7 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   const auto wanted = stop.wanted();
   if (!decided && wanted) return set_all(items, outcome(*wanted, "stopped"));
   const Outcome done = decided ? *decided : failed(outcomes.error());
-  // A deferral has its cause in the machine, and applies to all.
+  // A deferral is caused by the system, and applies to all jobs.
   if (items.size() == 1 || is_deferred(done)) return set_all(items, done);
   const Items first = items.first(items.size() / 2), second = items.subspan(items.size() / 2);
   land_together(first, stop);
@@ -310,13 +310,14 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
     auto order = order_of(tasks[i].job, tasks[i].tarball, readers_, options_);
     if (!order) {
       outcomes[i] = failed(order.error());
-      // Land the jobs before it, so that only the last of them decides about the next one.
+      // Land the jobs before this one, so that only the outcome of the last of them decides about
+      // the next one.
       if (may_be_lines && is_deferred(outcomes[i])) land_items();
       continue;
     }
     for (const ChangedFile& file : order->files) size += file.content ? file.content->size() : 0;
     items.push_back({.order = std::move(*order), .say = &tasks[i].say, .outcome = &outcomes[i]});
-    // Limits the memory for files to what one change set may have.
+    // Limits the memory for files to the amount that one change set may have.
     if (size >= options_.tarball.expanded) land_items();
   }
   land_items();

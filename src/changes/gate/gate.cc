@@ -86,7 +86,7 @@ GateVerdict verdict_of(int code) {
   return {GateDecision::kFail, fmt::format("the gate exited with code {}", code), {}};
 }
 
-/// Why the gate was ended before it decided.
+/// Why the gate was stopped before it gave a verdict.
 std::string reason_of(GateProcess::End end, const GateOptions& options) {
   switch (end) {
     case GateProcess::End::kTimedOut:
@@ -124,7 +124,7 @@ Result<GateVerdict> run(const GateOptions& options, const GateCase& gate_case,
                         const std::function<bool()>& interrupted) {
   QUARRY_TRY_ASSIGN(auto process, GateProcess::start(words, folder, options, interrupted));
   const auto sent = send_tree(process, gate_case);
-  // A gate that does not read its whole tree gives its verdict anyway.
+  // The verdict of a gate is valid even if the gate does not read its whole tree.
   if (!sent && sent.error().code != ErrorCode::kDiscarded) return std::unexpected(sent.error());
   process.wait();
   return verdict_on(process, options);

@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kCheckInterval{100};
-/// For killed processes to disappear: the kernel may have to free gigabytes.
+/// Time limit for killed processes to disappear, because the kernel may have to free gigabytes.
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::size_t kMaxStatus = 4096;
 constexpr std::size_t kPiece = std::size_t{64} << 10;
@@ -60,8 +60,8 @@ Result<std::vector<Fd>> sandbox_files() {
   return files;
 }
 
-/// The number NAME in STATUS, what bwrap has written so far (--json-status-fd): a sequence of JSON
-/// objects.
+/// The number NAME in STATUS, the text that bwrap has written so far (--json-status-fd). It is a
+/// sequence of JSON objects.
 ///
 ///   { "child-pid": N }     the first process of the sandbox
 ///   { "exit-code": N }     of the program; missing if it was never started
@@ -110,7 +110,7 @@ Result<GateProcess> GateProcess::start(const std::vector<std::string>& words,
 }
 
 GateProcess::~GateProcess() {
-  // A moved-from object owns nothing.
+  // A moved-from object does not own a process.
   if (!ending_ || has_ended_) return;
   kill_all();
   base::wait_for_end(pid_);
@@ -137,7 +137,8 @@ void GateProcess::wait() {
   read_status();
   kill_all();
   if (first_) is_readable(first_, kPatience);
-  // Without a sandbox, other processes may keep the pipe open: do not wait for its end.
+  // Without a sandbox, other processes may keep the pipe open, so do not wait for the end of the
+  // output.
   const auto end = Clock::now() + (is_sandboxed_ ? milliseconds(kPatience) : milliseconds(0));
   do {
     read_output();
@@ -186,7 +187,7 @@ void GateProcess::check_bounds() {
 
 void GateProcess::read_output() {
   std::array<char, 65536> buffer{};
-  // Returns now and then even if the gate writes without pause.
+  // The loop is limited, so that it returns even if the gate writes without pause.
   for (int i = 0; i < 16 && output_end_; ++i) {
     const ssize_t size = ::read(output_end_.get(), buffer.data(), buffer.size());
     if (size == 0) output_end_.reset();
@@ -204,7 +205,7 @@ void GateProcess::read_status() {
     status_text_.append(buffer.data(), static_cast<std::size_t>(size));
   }
   if (first_) return;
-  // bwrap has not reaped it yet, so the pid is still valid.
+  // bwrap has not reaped the process yet, so the pid is still valid.
   if (const auto pid = number_in(status_text_, "child-pid")) {
     first_pid_ = *pid;
     first_ = process_handle(*pid);
@@ -216,7 +217,8 @@ void GateProcess::stop(End why) {
   kill_all();
 }
 
-/// bwrap gets no signal first: it would not pass it on, and the processes in it have no say.
+/// Kills bwrap without sending it another signal first: bwrap would not pass the signal on, and the
+/// processes inside must not be able to delay their end.
 void GateProcess::kill_all() const {
   if (first_) ::syscall(SYS_pidfd_send_signal, first_.get(), SIGKILL, nullptr, 0);
   ::kill(-pid_, SIGKILL);

@@ -25,17 +25,17 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #error "the number of this architecture (linux/audit.h) has to be added here"
 #endif
 
-/// Higher numbers are calls of another ABI on x86-64 (x32).
+/// Higher numbers are system calls of another ABI on x86-64 (x32).
 constexpr std::uint32_t kOtherNumbers = 0x40000000;
 
 constexpr auto kRefused = std::to_array<std::uint32_t>({
-    // Memory that remains allocated without being mapped.
+    // These allocate memory that remains allocated without being mapped.
     SYS_memfd_create,
     SYS_memfd_secret,
     SYS_shmget,
     SYS_msgget,
     SYS_semget,
-    // Not needed by builds.
+    // Builds do not need these.
     SYS_add_key,
     SYS_request_key,
     SYS_keyctl,

@@ -18,7 +18,7 @@
 namespace quarry::changes {
 namespace {
 
-/// The number of kB after NAME in a line of /proc/PID/status; 0 if LINE is a different one.
+/// The number of kB after NAME in a line of /proc/PID/status; 0 if LINE has another name.
 std::uint64_t kilobytes(std::string_view line, std::string_view name) {
   if (!line.starts_with(name)) return 0;
   line.remove_prefix(name.size());
@@ -26,7 +26,8 @@ std::uint64_t kilobytes(std::string_view line, std::string_view name) {
   return base::take_number<std::uint64_t>(line).value_or(0);
 }
 
-/// Shared memory is counted once per process: rather too much than too little.
+/// Shared memory is counted once per process, because counting too much is safer than counting too
+/// little.
 std::uint64_t memory_of(const std::filesystem::path& process) {
   std::ifstream status(process / "status");
   std::uint64_t sum = 0;
@@ -55,7 +56,7 @@ Usage usage_of(pid_t first) {
   const std::string root = fmt::format("/proc/{}/root", first);
   struct stat its {};
   struct stat ours {};
-  // Until the sandbox has its own root, this is ours.
+  // Until the sandbox has its own root, this is our root.
   if (::stat(root.c_str(), &its) != 0 || ::stat("/", &ours) != 0 || its.st_dev == ours.st_dev) {
     return usage;
   }

@@ -39,7 +39,7 @@ std::string reference_to(const RolledBackCheckIn& each) {
                      each.id.str().substr(0, kIdDigits), each.name.str().substr(0, kCheckInDigits));
 }
 
-/// The object of "roll back".
+/// The object of "roll back": a description of the change sets.
 std::string references_to(std::span<const RolledBackCheckIn> rolled_back) {
   const std::size_t count = rolled_back.size();
   if (count == 1) return reference_to(rolled_back.front());

@@ -20,11 +20,11 @@ using repository::Receipt;
 
 namespace {
 
-// Limit on branches whose checksum state is cached.
+// Limit on the number of branches whose checksum state is cached.
 constexpr std::size_t kMaxChecksums = 8;
 
-/// Calls ACTION. Some queries of a repository throw if the file cannot be read or if the caller
-/// must not wait any longer.
+/// Calls ACTION, and converts an exception into an error. Some queries of a repository throw if the
+/// file cannot be read, or if the caller must not wait any longer.
 template <typename Action>
 auto guarded(Action&& action) -> decltype(action()) {
   try {
@@ -63,7 +63,7 @@ TreeChecksum& Lander::State::checksum_of(const std::string& branch) {
   return checksums[branch];
 }
 
-/// The next landing continues from what has landed. The receipt is still open.
+/// Caches the landed check-ins, from which the next landing continues. The receipt is still open.
 void Lander::State::remember(const Prospect& prospect) {
   for (const auto& [name, content] : prospect.added) stored.remember(name, content);
   const HashName& last = prospect.check_ins.back().name;
@@ -78,9 +78,9 @@ void Lander::State::remember(const Prospect& prospect) {
 }
 
 /// Whether PROSPECT's tip is still the only open leaf of the branch, and none of its change sets
-/// has landed. A new fork counts even if its leaf is older, so that fossil would continue from
-/// ours: who has to merge must not depend on timing. If nobody has written since, this need not be
-/// queried: there may be a thousand branches.
+/// has landed. A new fork counts even if its leaf is older, although fossil would then continue
+/// from our tip: whether a merge is required must not depend on timing. If the file has not changed
+/// since, no query is needed; there may be a thousand branches.
 base::Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& prospect) {
   if (repository.state() == prospect.state) return true;
   repository::CheckIns check_ins(repository);
@@ -141,7 +141,7 @@ base::Result<bool> Lander::commit(const Prospect& prospect) {
 
 base::Result<std::vector<LandingOutcome>> Lander::land(std::span<const LandingOrder> orders,
                                                        const Gate& gate) {
-  std::size_t passed = 0;  // check-ins that the gate has accepted
+  std::size_t passed = 0;  // number of check-ins that the gate has accepted
   for (int attempt = 0; attempt < state_->options.attempts; ++attempt) {
     QUARRY_TRY_ASSIGN(Prospect prospect, prepare(orders));
     const std::size_t count = prospect.check_ins.size();

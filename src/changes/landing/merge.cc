@@ -10,13 +10,13 @@
 namespace quarry::changes {
 namespace {
 
-// Longer than git's markers, because a file's own lines that look like markers would count as
+// Longer than git's markers, because lines of the file that look like markers would count as
 // conflicts.
 constexpr std::size_t kMarkerSize = 11;
 
 using Outcome = std::expected<std::optional<MergedFile>, MergeConflict>;
 
-/// Initializes libgit2 for the lifetime of the process.
+/// Initializes libgit2 until the process ends.
 void need_library() {
   struct Library {
     Library() {
@@ -67,7 +67,7 @@ git_merge_file_input input_of(std::string_view content) {
   return input;
 }
 
-/// TEXT for logs that people read on terminals.
+/// TEXT with control characters replaced, for logs that people read on terminals.
 std::string printable(std::string_view text) {
   std::string shown(text);
   for (char& c : shown) {
@@ -133,7 +133,8 @@ Outcome merge_lines(const FileVersion& base, const FileVersion& ours, const File
   return merged(lines.text(), permission);
 }
 
-/// The side that differs from BASE, or either one if they agree; nothing if both differ.
+/// The side that differs from BASE, or either one if they are equal; nullopt if both differ in
+/// different ways.
 template <typename T>
 std::optional<T> only_change(const T& base, const T& ours, const T& theirs) {
   if (ours == theirs || theirs == base) return ours;
@@ -153,7 +154,8 @@ Outcome merge_file(const MaybeVersion& base, const MaybeVersion& ours, const May
   if (std::ranges::find(permissions, 'l') != std::end(permissions)) {
     return conflict("changed on both sides, and a symbolic link on one of them");
   }
-  // Without links there are only two permissions, so the sides cannot have made different changes.
+  // For files that are not links, there are only two permissions, so the sides cannot have made
+  // different changes.
   const char permission = *only_change(base->permission, ours->permission, theirs->permission);
   if (const auto content = only_change(base->content, ours->content, theirs->content)) {
     return merged(*content, permission);

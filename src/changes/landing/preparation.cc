@@ -68,7 +68,7 @@ base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
       prospect_.outcomes.emplace_back(*outcome);
       continue;
     }
-    // Its new contents belong to no other order.
+    // Other orders do not use its new contents.
     for (const HashName& name : fresh_) prospect_.added.erase(name);
     LandingError error = std::move(outcome).error();
     if (!error.is_refusal()) return std::unexpected(std::move(error).error());
@@ -126,7 +126,7 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
   return base;
 }
 
-/// Rolls back the last change set first, so that each one's changes are as it left them, apart from
+/// Rolls back the last change set first. So the changes of each are as it left them, apart from
 /// later changes by others.
 Attempt<void> Preparation::roll_back(const LandingOrder& order, TreeChange& change,
                                      MergeLabels labels) {
@@ -162,7 +162,7 @@ Attempt<void> Preparation::change_tree(const LandingOrder& order, TreeChange& ch
   return change.apply(order.files, &base->files, with_base);
 }
 
-/// Whether everybody who receives an artifact also has NAME, so that it may be a delta of it.
+/// Whether all clients that receive the artifact also have NAME, so that it may be a delta on NAME.
 bool Preparation::may_be_source(const HashName& name) {
   if (prospect_.added.contains(name)) return true;
   const auto found = repository_.find(name);
@@ -181,7 +181,7 @@ Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
   if (is_there || !prospect_.added.emplace(added.name, added.content).second) return {};
   fresh_.push_back(added.name);
   Prospect::Artifact artifact{.name = added.name, .payload = {}, .delta_source = {}};
-  // A private artifact becomes public by being stored in full.
+  // A private artifact is stored in full, which makes it public.
   if (added.prior && !known && may_be_source(*added.prior)) {
     if (const auto prior = find_content(*added.prior)) {
       std::string delta = artifact::delta_create(**prior, *added.content);
@@ -196,11 +196,12 @@ Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
   return {};
 }
 
-/// The argument of the R card; empty: no card.
+/// The argument of the R card; empty if there is no such card.
 base::Result<std::string> Preparation::checksum_of(const FileTree& tree) {
   if (!repository_.settings().get_bool("repo-cksum", true)) return std::string();
   auto checksum = checksum_.of(tree, [&](const HashName& name) { return find_content(name); });
-  // A tree with a missing file cannot be checked out, so there is nothing to compare the sum with.
+  // A tree with a missing file cannot be checked out, so no check-out exists with which to compare
+  // the checksum.
   if (!checksum && checksum.error().code == ErrorCode::kNotFound) return std::string();
   return checksum;
 }

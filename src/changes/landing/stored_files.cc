@@ -16,7 +16,7 @@ using base::ErrorCode;
 
 namespace {
 
-// Enough for the tips of as many branches, and for rollbacks.
+// Enough for the tips of this many branches, and for rollbacks.
 constexpr std::size_t kCheckIns = 16;
 
 struct Manifest {

@@ -8,7 +8,7 @@
 namespace quarry::changes {
 namespace {
 
-// Bytes between two checkpoints.
+// Number of bytes between two checkpoints.
 constexpr std::size_t kStride = std::size_t{128} << 10;
 
 }  // namespace

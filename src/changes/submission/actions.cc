@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 6> kActionNames = {"approve", "hold",  "r
                                                           "abandon", "retry", "terminate"};
 constexpr std::array<std::string_view, 6> kDone = {"approved",  "held",    "released",
                                                    "abandoned", "retried", "terminated"};
-// A daemon holds the lock of a job for moments, its execution for long.
+// A daemon holds the lock of a job only briefly, except while the job is executed.
 constexpr int kTries = 40;
 constexpr std::chrono::milliseconds kBetweenTries{25};
 constexpr std::size_t kMaxText = 500;
@@ -41,7 +41,7 @@ bool may_be_in(Action action, Stage stage) {
     case Action::kRetry:
       return stage == Stage::kFail || stage == Stage::kTerm || stage == Stage::kAbandon;
     case Action::kTerminate:
-      return false;  // only in run/, which is handled elsewhere
+      return false;  // possible only in run/, which is handled elsewhere
     default:
       return waits(stage);
   }
@@ -114,7 +114,7 @@ Result<Job> act_on(Directories& directories, const JobLocation& location,
   const bool is_stop = request.action == Action::kAbandon || request.action == Action::kTerminate;
   if (is_stop && location.stage == Stage::kRun)
     return stop(directories, location, request, now, may);
-  // A job that has not been checked has no data yet.
+  // A job that has not been checked does not have any data yet.
   if (location.stage == Stage::kRun || location.stage == Stage::kPrequeue) return in_hand(location);
   QUARRY_TRY_ASSIGN(JobLock held, directories.lock_job(location.stage, location.name));
   QUARRY_TRY(require_right(request, held.job, may));
@@ -204,7 +204,7 @@ Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionReq
     if (!location) return std::unexpected(not_here(id.str()));
     auto done = act_on(directories, *location, request, now, may);
     if (done) return done;
-    // It has moved, or is about to.
+    // The job has moved, or is about to move.
     const bool may_pass = done.error().code == ErrorCode::kNotFound ||
                           (done.error().code == ErrorCode::kBusy && location->stage != Stage::kRun);
     if (!may_pass) return done;

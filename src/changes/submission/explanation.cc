@@ -35,7 +35,7 @@ class Reading {
   }
   /// Reads the dependencies of known jobs.
   Result<void> read_unknown() {
-    // Jobs that do not exist stay unknown.
+    // Jobs that do not exist remain unknown.
     std::size_t left = model.unknown().size();
     while (left > 0) {
       for (const ChangeSetId& id : model.unknown()) {
@@ -75,10 +75,10 @@ class Reading {
   std::size_t files_ = 0;
 };
 
-/// Less than a few job files need: the daemons cannot write even one.
+/// Less than the size of a few job files: the daemons cannot write even one.
 constexpr std::uint64_t kNoRoom = std::uint64_t{16} << 10;
 
-/// A remark for waiting jobs if the disk of the queue is full; empty otherwise.
+/// A remark for waiting jobs if the disk of the queue is full; otherwise empty.
 std::string why_stuck(const Directories& directories) {
   struct statvfs disk {};
   if (::statvfs(directories.base().c_str(), &disk) != 0) return {};

@@ -17,7 +17,7 @@ using base::ErrorCode;
 using base::Result;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMeasured = 20;  // landings used for the estimate
+constexpr std::size_t kMeasured = 20;  // number of landings used for the estimate
 
 Result<std::vector<ChangeSetName>> names_of(const Directories& directories, Stage stage) {
   auto names = directories.list(stage);
@@ -25,7 +25,8 @@ Result<std::vector<ChangeSetName>> names_of(const Directories& directories, Stag
   return names;
 }
 
-/// A job that cannot be read is shown with its name and the error; nothing: it has moved.
+/// The view of a job. If the job cannot be read, the view has its name and the error. nullopt if
+/// the job has moved.
 std::optional<JobView> view_at(const Directories& directories, const JobLocation& location) {
   JobView view;
   view.stage = location.stage;
@@ -45,7 +46,7 @@ std::optional<JobView> view_at(const Directories& directories, const JobLocation
   return view;
 }
 
-/// The time from its start until it was done; nothing if it is not done.
+/// The time from the start of JOB until it was done; nullopt if it is not done.
 std::optional<milliseconds> time_of_execution(const Job& job) {
   std::optional<base::UnixMillis> began;
   for (const HistoryLine& line : job.history) {
@@ -73,7 +74,7 @@ std::optional<milliseconds> mean_time(const Directories& directories,
   return total / count;
 }
 
-/// Running jobs first, then in order of execution.
+/// Running jobs come first, then the others in order of execution.
 bool goes_before(const JobLocation& a, const JobLocation& b) {
   const bool a_runs = a.stage == Stage::kRun, b_runs = b.stage == Stage::kRun;
   if (a_runs != b_runs) return a_runs;
@@ -84,18 +85,18 @@ bool goes_before(const JobLocation& a, const JobLocation& b) {
 constexpr std::size_t kId = 16;
 constexpr std::size_t kTai = 24;
 
-/// By time, then by id. Both must be names of jobs.
+/// Whether A is newer than B: compares the times, then the ids. Both must be names of jobs.
 bool is_newer(std::string_view a, std::string_view b) {
   const int order = a.substr(kId + 1, kTai).compare(b.substr(kId + 1, kTai));
   return order != 0 ? order > 0 : a.substr(0, kId) > b.substr(0, kId);
 }
 
-/// Whether FILE looks like the name of a job; a quick check.
+/// Whether FILE looks like the name of a job. A fast check.
 bool may_be_job(std::string_view file) {
   return file.size() > kId + 1 + kTai && file[kId] == '_' && file[kId + 1 + kTai] == '_';
 }
 
-/// Selects the newest of many jobs by their file names alone.
+/// Selects the newest of many jobs, using only their file names.
 class Newest {
  public:
   /// Keeps the LIMIT newest jobs among those submitted before BEFORE.
@@ -103,7 +104,7 @@ class Newest {
       : limit_(limit), before_(before ? before->text() : std::string()) {}
 
   void offer(Stage stage, std::string_view file);
-  /// Newest first.
+  /// Returns the selected jobs, newest first.
   std::vector<JobLocation> take();
 
  private:
@@ -113,7 +114,7 @@ class Newest {
   };
 
   std::size_t limit_;
-  std::string before_;      // as a file name; "": any time
+  std::string before_;      // as a file name; empty for any time
   std::vector<Kept> kept_;  // a heap with the oldest on top
 };
 
@@ -143,7 +144,7 @@ std::vector<JobLocation> Newest::take() {
 /// A candidate for a list.
 struct Listed {
   JobLocation location;
-  std::uint64_t rank = 0;  // position of a waiting job, from 1
+  std::uint64_t rank = 0;  // position of a waiting job, counted from 1
 };
 
 struct Page {
@@ -176,7 +177,7 @@ bool is_list_of(const ViewOptions& options, bool over) {
   return !options.after || is_over(options.after->stage) == over;
 }
 
-/// Lists the waiting jobs that match OPTIONS; counts all.
+/// Lists the waiting jobs that match OPTIONS, and counts all waiting jobs.
 Result<std::vector<Listed>> list_waiting(const Directories& directories, const ViewOptions& options,
                                          QueueView& view) {
   std::vector<JobLocation> waiting;
@@ -201,8 +202,8 @@ Result<std::vector<Listed>> list_waiting(const Directories& directories, const V
   return listed;
 }
 
-/// Offers the finished jobs that match to OVER, and all that have landed to DONE; counts all.
-/// There may be too many to keep even their names.
+/// Offers the finished jobs that match OPTIONS to OVER, and all jobs that have landed to DONE, and
+/// counts all finished jobs. There may be too many to keep even their names.
 Result<void> offer_over(const Directories& directories, const ViewOptions& options, QueueView& view,
                         Newest& over, Newest& done) {
   for (std::size_t i = static_cast<std::size_t>(Stage::kDone); i < kStages; ++i) {
@@ -238,7 +239,7 @@ std::string headline(const Job& job) {
 Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options) {
   QueueView view;
   QUARRY_TRY_ASSIGN(const auto waiting, list_waiting(directories, options, view));
-  // One more than is shown or read, to see whether there are more.
+  // One more than the number of jobs shown or read, to find out whether there are more.
   const std::size_t limit = options.branch.empty() ? options.max_over : kMaxViewed;
   Newest over(options.max_over > 0 && is_list_of(options, /*over=*/true) ? limit + 1 : 0,
               options.after ? std::optional(options.after->name) : std::nullopt);
@@ -261,7 +262,7 @@ Result<QueueView> view_queue(const Directories& directories, const ViewOptions& 
 }
 
 Result<JobView> view_job(const Directories& directories, const JobLocation& location) {
-  // The job may move meanwhile, but not this many times.
+  // The job may move meanwhile, but not as often as this.
   JobLocation at = location;
   for (int tries = 0; tries < 5; ++tries) {
     if (auto view = view_at(directories, at)) {

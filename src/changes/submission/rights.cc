@@ -108,7 +108,7 @@ std::optional<std::string> objection(const Rights& rights, MoveType type, const 
     if (may(rights, deed, actor)) return std::nullopt;
     return not_permitted(what, deed, rights);
   };
-  // A rollback concerns others' work: a user who may do one need not be allowed to submit.
+  // A rollback concerns the work of others, so its author does not need the right to submit.
   if (type == MoveType::kRollback) return refuse_unless(Deed::kRollback, "submitting a rollback");
   if (auto refused = refuse_unless(Deed::kSubmit, "submitting")) return refused;
   if (type == MoveType::kEmergency)
@@ -122,7 +122,7 @@ std::optional<std::string> objection(const Rights& rights, const Meta& meta, con
   if (is_in_name_of_other && !may(rights, Deed::kAuthor, actor)) {
     return not_permitted("naming another author (##author)", Deed::kAuthor, rights);
   }
-  // Only users who may approve may give the reference of an approval.
+  // Only users who may approve may refer to an approval.
   if (!meta.approval.empty() && !may(rights, Deed::kApprove, actor)) {
     return not_permitted("giving an approval (##approval)", Deed::kApprove, rights);
   }

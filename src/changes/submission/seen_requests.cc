@@ -14,7 +14,8 @@ using base::Result;
 
 namespace {
 
-/// Deletes the periods before PERIOD. Failed deletions are retried when the next period begins.
+/// Deletes the folders of periods before PERIOD. Failed deletions are retried when the next period
+/// begins.
 void forget_before(const Directories& directories, std::int64_t period) {
   const auto folder = directories.control("seen");
   const auto names = directories.files().list(folder);

@@ -37,10 +37,11 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #else
-constexpr std::uint32_t kMachine = 0;  // unknown system call numbers: no filter
+constexpr std::uint32_t kMachine = 0;  // the system call numbers are unknown, so calls are not
+                                       // filtered
 #endif
 
-/// Memory, open files, exit. fstat() is newfstatat().
+/// Calls for memory, open files and exiting. fstat() is newfstatat().
 constexpr auto kAllowed = std::to_array<std::uint32_t>({
     SYS_read,         SYS_write,      SYS_pread64,    SYS_pwrite64,      SYS_lseek,
     SYS_fstat,        SYS_newfstatat, SYS_brk,        SYS_mmap,          SYS_munmap,
@@ -48,7 +49,7 @@ constexpr auto kAllowed = std::to_array<std::uint32_t>({
     SYS_rt_sigreturn, SYS_exit,       SYS_exit_group, SYS_clock_gettime,
 });
 
-/// Too little for a core file; 0 would still start a core_pattern program.
+/// Too small for a core file. A limit of 0 would still start a core_pattern program.
 constexpr rlim_t kNoCore = 1;
 
 bool filter_calls() {

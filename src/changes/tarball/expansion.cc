@@ -22,7 +22,7 @@ using base::Result;
 
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 
-/// Reads a file from its beginning, without using its offset.
+/// Reads a file from its beginning, without using the file's offset.
 class Input {
  public:
   explicit Input(int file) : file_(file) {}
@@ -56,7 +56,8 @@ class Plain : public Expansion {
 class Gzip : public Expansion {
  public:
   explicit Gzip(int file) : input_(file), bytes_(kPiece) {
-    is_open_ = ::inflateInit2(&stream_, 15 + 16) == Z_OK;  // the largest window; gzip format only
+    is_open_ = ::inflateInit2(&stream_, 15 + 16) == Z_OK;  // 15 is the largest window; 16 allows
+                                                           // only the gzip format
   }
   ~Gzip() override {
     if (is_open_) ::inflateEnd(&stream_);
@@ -114,7 +115,7 @@ class Zstd : public Expansion {
 
  private:
   Result<void> open() {
-    // A warning would mean that it uses an external program.
+    // A warning would mean that libarchive uses an external program.
     if (::archive_read_support_filter_zstd(archive_) != ARCHIVE_OK) {
       return fail(ErrorCode::kIo, "libarchive does not support zstd");
     }
@@ -123,7 +124,8 @@ class Zstd : public Expansion {
       return failure();
     archive_entry* entry = nullptr;
     if (::archive_read_next_header(archive_, &entry) != ARCHIVE_OK) return failure();
-    // The zstd filter and our source. Output of a further filter would not be limited.
+    // The filters must be the zstd filter and our source: the output of another filter would not be
+    // limited.
     if (::archive_filter_count(archive_) != 2) {
       return fail(ErrorCode::kInvalid, "the tarball is compressed more than once");
     }

@@ -18,10 +18,10 @@ using base::fail;
 using base::Result;
 
 constexpr std::size_t kShown = 120;  // bytes of a name shown in a message
-// The limit of file systems. With a longer name nobody could check out the tree.
+// The limit of file systems. A tree with a longer name could not be checked out.
 constexpr std::size_t kMaxComponent = 255;
 
-/// Also rejects control characters.
+/// Whether TEXT is UTF-8 without control characters.
 bool is_plain_utf8(std::string_view text) {
   while (!text.empty()) {
     const auto byte = static_cast<unsigned char>(text.front());
@@ -51,8 +51,9 @@ bool has_long_component(std::string_view path) {
   return has;
 }
 
-/// Fossil keeps files of its own at the top of a check-out, and any folder may be the top of
-/// another one. ".fos" was their name in its first versions.
+/// Whether PATH has a component that fossil reserves. Fossil keeps its own files at the top of a
+/// check-out, and any folder may be the top of another check-out. ".fos" was their name in its
+/// first versions.
 bool has_fossil_files(std::string_view path) {
   bool has = false;
   for_each_component(path, [&](std::string_view component) {
@@ -108,10 +109,10 @@ Result<void> check_link_target(std::string_view name, std::string_view target) {
   };
   if (target.front() == '/') return refuse("is absolute; it has to stay within the tree");
   if (has_fossil_files(target)) return refuse("is a name reserved by fossil");
-  auto depth = std::ranges::count(name, '/');  // folders above the link
-  // Components above a link are folders, but those that its target leads through may be links
-  // themselves, with other parents. So ".." is allowed only at the start of the target; then no
-  // chain of links can leave the tree.
+  auto depth = std::ranges::count(name, '/');  // number of folders above the link
+  // The components of the link's own path are folders. But the components of its target may be
+  // links, whose parents are elsewhere. So ".." is allowed only at the start of the target; then no
+  // chain of links can lead out of the tree.
   bool is_out = false, has_gone_down = false, goes_up_again = false;
   for_each_component(target, [&](std::string_view component) {
     if (component == "..") {

@@ -1,4 +1,4 @@
-// Cached content is the file that the tarball was read into, with a trailer:
+// Cached content is the file into which the contents of the tarball were read, with a trailer:
 //
 //   PACKED (packing.h)   its size, 8 bytes   the CRC-32 of all before it, 8 bytes
 #include <fcntl.h>
@@ -29,7 +29,8 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// Larger contents are read again, which costs little compared to landing them.
+// Contents larger than this are not cached but read again, which costs little compared to landing
+// them.
 constexpr std::uint64_t kMaxKept = std::uint64_t{1} << 20;
 constexpr std::size_t kNumber = sizeof(std::uint64_t);
 

@@ -21,7 +21,7 @@ void put(std::string& out, std::string_view text) {
   out += text;
 }
 
-/// Parses what the child wrote. After the first missing item all others are missing too.
+/// Parses the output of the child. If an item is missing, all items after it count as missing too.
 class Unpacking {
  public:
   explicit Unpacking(std::string_view bytes) : rest_(bytes) {}

@@ -1,12 +1,13 @@
-// Reads tarballs in processes that are forked for it. Such a reader writes the contents of files to
-// files that both processes have open, and everything else to a pipe (packing.h), each tarball's
-// entries preceded by their size in 8 bytes. None of it is trusted, since a hostile tarball may have
-// taken over the reader.
+// Reads tarballs in forked processes. Such a reader writes the contents of files to files that both
+// processes have open. It writes all other data to a pipe (packing.h); the entries of each tarball
+// are preceded by their size in 8 bytes. Its output is not trusted, since a hostile tarball may
+// have taken over the reader.
 //
-// Readers are forked by a helper process, which receives an order for each: the limits, and as
-// descriptors the pipe, the tarballs and a file for the contents of each. It forks the reader, waits
-// for it, and answers with its status; so there is one reader at a time. Its first answer, before
-// any order, says that it is running and has no other files open.
+// A helper process forks the readers. It receives an order for each: the limits and, as
+// descriptors, the pipe, the tarballs, and a file for the contents of each tarball. It forks the
+// reader, waits for it, and answers with its exit status, so there is only one reader at a time.
+// The helper also sends an answer before the first order, which says that it is running and has no
+// other files open.
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -50,7 +51,7 @@ using base::fail;
 using base::Result;
 
 constexpr int kFailed = 1;
-/// In case the disk hangs; CPU time is limited separately.
+/// A time limit in case the disk hangs. CPU time is limited separately.
 constexpr std::chrono::minutes kPatience{5};
 
 static_assert(1 + 2 * TarballReaders::kMax <= base::kMaxDescriptors);
@@ -68,7 +69,7 @@ void send_message(int pipe, std::string_view text) {
   }
 }
 
-/// Takes the next message off REST; empty if it is incomplete.
+/// Removes the next message from the front of REST and returns it; empty if it is incomplete.
 std::string_view next_message(std::string_view& rest) {
   std::uint64_t size = 0;
   if (rest.size() < sizeof size) return {};
@@ -85,7 +86,7 @@ std::string_view next_message(std::string_view& rest) {
   std::vector<int> kept = {pipe};
   kept.insert(kept.end(), tarballs.begin(), tarballs.end());
   kept.insert(kept.end(), contents.begin(), contents.end());
-  const Utf8Locale locale;  // its files cannot be opened after confine()
+  const Utf8Locale locale;  // loaded here, because its files cannot be opened after confine()
   const bool is_confined = confine(kept, {});
   const auto refused = base::fail_errno("cannot confine the reader of tarballs");
   for (std::size_t i = 0; i < tarballs.size(); ++i) {
@@ -101,7 +102,7 @@ std::string_view next_message(std::string_view& rest) {
   ::_exit(0);
 }
 
-/// False: the owner is gone.
+/// Receives an order. Returns false if the owner has exited.
 bool receive_order(int socket, TarballLimits& limits, std::vector<int>& descriptors) {
   descriptors.resize(1 + 2 * TarballReaders::kMax);
   descriptors.resize(base::receive_descriptors(
@@ -117,12 +118,12 @@ bool answer(int socket, int status) {
 [[noreturn]] void fork_readers(int socket, pid_t owner) {
   sigset_t all;
   ::sigfillset(&all);
-  // It ends with its owner, and ignores signals to the terminal or the process group.
+  // The helper ends with its owner, and ignores signals to the terminal or the process group.
   ::sigprocmask(SIG_BLOCK, &all, nullptr);
   ::signal(SIGCHLD, SIG_DFL);
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != owner) ::_exit(kFailed);
   base::close_all_but(std::array{socket});
-  // Loaded once, before its readers are forked.
+  // The locale is loaded once, before the readers are forked.
   const Utf8Locale locale;
   TarballLimits limits;
   std::vector<int> descriptors;
@@ -135,13 +136,14 @@ bool answer(int socket, int status) {
       read_as_child(files.first(count), limits, files.last(count), descriptors[0]);
     }
     for (const int each : descriptors) ::close(each);
-    // Reported as killed: it is not the tarball's fault, but no reader has answered either.
+    // If fork() failed, this is reported as if the reader was killed: the tarball is not the cause,
+    // but there is no answer from a reader either.
     status = pid > 0 ? base::wait_for_end(pid).value_or(SIGKILL) : SIGKILL;
   }
   ::_exit(0);
 }
 
-/// The helper's next answer; an error if it has died.
+/// The helper's next answer. Returns an error if it has died.
 Result<int> answer_of_helper(int socket) {
   int status = 0;
   ssize_t size = 0;
@@ -218,7 +220,7 @@ Result<void> TarballReaders::start_helper() {
   return {};
 }
 
-/// Has a reader started with DESCRIPTORS.
+/// Sends an order to the helper to start a reader with DESCRIPTORS.
 Result<void> TarballReaders::order(const TarballLimits& limits, std::span<const int> descriptors) {
   const auto send = [&] {
     return helper_ && base::send_descriptors(helper_->socket.get(),
@@ -249,7 +251,7 @@ TarballReaders::Contents TarballReaders::read_once(std::span<const int> tarballs
   const auto end = messages ? answer_of_helper(helper_->socket.get())
                             : Result<int>(std::unexpected(messages.error()));
   if (!end) {
-    // The reader ends with the helper.
+    // The reader ends when the helper does.
     ::kill(helper_->pid, SIGKILL);
     helper_.reset();
     return std::unexpected(end.error());

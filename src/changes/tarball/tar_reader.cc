@@ -26,7 +26,8 @@ constexpr std::uint64_t kBlock = 512;  // block size of a tar archive
 constexpr std::string_view kMeta = "meta";
 constexpr std::string_view kRoot = "lroot";
 
-/// Passes the archive's bytes to libarchive, and records what has to be checked at its end.
+/// Passes the archive's bytes to libarchive, and records what has to be checked at the end of the
+/// archive.
 class Source {
  public:
   explicit Source(std::unique_ptr<Expansion> expansion)
@@ -42,17 +43,17 @@ class Source {
     return -1;
   }
 
-  /// Why reading stopped; empty if without an error.
+  /// The error that stopped reading; empty if there was none.
   const base::Error& error() const { return error_; }
 
-  /// Reads the rest, so that the checksums of the compression are verified.
+  /// Reads the rest of the tarball, so that the checksums of the compression are verified.
   Result<void> drain() {
     while (true) {
       QUARRY_TRY_ASSIGN(const std::size_t size, next());
       if (size == 0) return {};
     }
   }
-  /// Whether all bytes from OFFSET on are zero.
+  /// Whether all bytes after OFFSET are zero.
   bool is_blank_from(std::uint64_t offset) const { return end_of_text_ <= offset; }
 
  private:
@@ -69,7 +70,7 @@ class Source {
   std::unique_ptr<Expansion> expansion_;
   std::vector<char> bytes_;
   std::uint64_t offset_ = 0;
-  std::uint64_t end_of_text_ = 0;  // after the last byte that is not zero
+  std::uint64_t end_of_text_ = 0;  // position after the last byte that is not zero
   base::Error error_;
 };
 
@@ -240,8 +241,8 @@ class TarReader {
                 fmt::format("the tarball is truncated in \"{}\"", base::printable(name, 120)));
   }
 
-  /// A tarball that was truncated between two entries would look as if the missing files were
-  /// deleted; only the end marker shows that it is complete.
+  /// Checks the end marker. If a tarball was truncated between two entries, it would look as if the
+  /// missing files were deleted. Only the end marker shows that the tarball is complete.
   Result<void> check_end() {
     const std::uint64_t end = position();
     QUARRY_TRY(source_.drain());

@@ -28,7 +28,7 @@ struct NamedEntry {
   bool is_folder = false;
 };
 
-/// Sorts the contents of a folder right after the folder.
+/// An order in which the contents of a folder directly follow the folder.
 bool comes_before(const NamedEntry& a, const NamedEntry& b) {
   const auto rank = [](char c) { return c == '/' ? 0 : static_cast<unsigned char>(c) + 1; };
   return std::ranges::lexicographical_compare(a.name, b.name, {}, rank, rank);
@@ -98,7 +98,7 @@ std::vector<std::string> sorted(std::vector<std::string> names) {
 Result<base::Fd> make_contents_file(const std::filesystem::path& folder) {
   base::Fd file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file) return file;
-  // For file systems without unnamed files.
+  // Some file systems do not support unnamed files.
   std::string name = (folder / "contents-XXXXXX").string();
   file.reset(::mkostemp(name.data(), O_CLOEXEC));
   if (!file) return base::fail_errno("cannot create a temporary file in " + folder.string());

@@ -26,7 +26,7 @@ struct TarballWriter::State {
 
   static la_ssize_t on_write(archive* writer, void* self, const void* bytes, std::size_t size) {
     auto& state = *static_cast<State*>(self);
-    // libarchive would finish an abandoned archive as if it were complete: drop that output.
+    // libarchive finishes an abandoned archive as if it were complete, so drop that output.
     if (!state.is_open) return -1;
     const auto done = state.sink({static_cast<const char*>(bytes), size});
     if (done) return static_cast<la_ssize_t>(size);
@@ -55,14 +55,15 @@ TarballWriter::~TarballWriter() {
 Result<TarballWriter> TarballWriter::open(Sink sink, TarballCompression compression) {
   TarballWriter writer(std::make_unique<State>(std::move(sink), ::archive_write_new()));
   archive* out = writer.state_->writer;
-  // Names of any length and with any characters; plain ustar for ordinary ones.
+  // This format allows names of any length and with any characters, and is plain ustar for ordinary
+  // names.
   ::archive_write_set_format_pax_restricted(out);
   int code = ARCHIVE_OK;
   if (compression == TarballCompression::kGzip) code = ::archive_write_add_filter_gzip(out);
   if (compression == TarballCompression::kZstd) code = ::archive_write_add_filter_zstd(out);
   if (code != ARCHIVE_OK)
     return fail(ErrorCode::kIo, "libarchive does not support this compression");
-  // No time in the gzip header.
+  // Leave out the time in the gzip header.
   if (compression == TarballCompression::kGzip) {
     ::archive_write_set_filter_option(out, "gzip", "timestamp", nullptr);
   }
@@ -115,12 +116,13 @@ Result<void> TarballWriter::finish() {
 Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
                            std::span<const FileToSubmit> files, TarballCompression compression) {
   const std::string text = meta.text();
-  // Do not send what its readers would reject.
+  // Do not write a tarball that read_tarball() would reject.
   QUARRY_TRY_ASSIGN(Meta same, Meta::parse(text));
   std::ranges::sort(same.files);
   for (const std::string& name : meta.files) {
     QUARRY_TRY(check_file_name(name));
-    // If a name changes when it is written and parsed, the change set would change another file.
+    // If a name changes when it is written and parsed, the change set would change a different
+    // file.
     if (!std::ranges::binary_search(same.files, name)) {
       return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is a name that ##files cannot express",
                                                    base::printable(name, 120)));

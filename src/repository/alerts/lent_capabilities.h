@@ -1,4 +1,4 @@
-// The capabilities of a subscriber: those of the user, and inherited ones.
+// The capabilities of a subscriber: those of the user, including inherited ones.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace quarry::repository {
 struct LentCapabilities {
   std::string developer;
   std::string reader;
-  std::string everybody;  // of `nobody` and `anonymous`
+  std::string everybody;  // those of `nobody` and `anonymous`
 };
 
 /// Throws SqliteError.

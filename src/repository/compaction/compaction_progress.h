@@ -32,14 +32,14 @@ struct CompactionProgress {
   static CompactionProgress parse(std::string_view text);
   std::string text() const;
 
-  // Use both inside a transaction. They throw SqliteError.
+  // Use both functions inside a transaction. They throw SqliteError.
   static CompactionProgress read(Database& database);
-  /// NOW in seconds since 1970.
+  /// NOW is in seconds since 1970.
   void write(Database& database, std::int64_t now) const;
 
   bool is_under_way() const { return next > 0; }
-  /// Begins a pass, if one is needed for a file whose highest rid is LAST, with PHANTOMS_NOW
-  /// phantoms up to DONE.
+  /// Begins a pass if one is needed. LAST is the highest rid in the file, and PHANTOMS_NOW the
+  /// number of phantoms up to DONE.
   void begin(Rid last, std::int64_t phantoms_now, bool is_whole);
   /// Ends the pass.
   void end(std::int64_t phantoms_now);

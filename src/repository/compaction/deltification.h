@@ -1,9 +1,9 @@
 // Stores an artifact as a delta on a later version.
 //
-// This takes two steps, to hold the write lock briefly: the slow part (finding and compressing the
-// delta) is planned from a snapshot, and a write transaction then applies what is still valid. It
-// checks the plan again, reads the content back through the new chain, and compares it with its
-// hash.
+// This takes two steps, so that the write lock is held only briefly. The slow part, which is to
+// find and compress the delta, is planned from a snapshot. A write transaction then applies the
+// parts of the plan that are still valid. It checks the plan again, reads the content back through
+// the new chain, and compares it with its hash.
 //
 //   before    old  [whole]            after    old  [delta] ─┐
 //             new  [whole]                     new  [whole] <┘
@@ -11,9 +11,9 @@
 //   before    old  [whole] <┐         after    old  [delta] ─┐      as a push stores it
 //             new  [delta] ─┘                  new  [whole] <┘
 //
-// A chain has at most kLongestChain deltas, so that old versions can be read. If it would be
-// longer, the artifact becomes a delta on a much later version near the chain's end; or, if the
-// chain grows at that end, an artifact in its middle becomes a delta on the new end.
+// A chain has at most kLongestChain deltas, so that old versions can still be read quickly. If it
+// would become longer, the artifact becomes a delta on a much later version near the end of the
+// chain. If the chain grows at that end, an artifact in its middle becomes a delta on the new end.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +34,12 @@ namespace quarry::repository {
 struct Rewriting {
   Rid rid = 0;
   Rid source = 0;
-  std::string name;  // RID's
+  std::string name;  // name of RID
   std::string source_name;
   Rid former = 0;  // the current delta source of RID; 0 if stored whole
   std::int64_t former_size = 0;
   std::string stored;  // the new bytes of RID's row
-  Content content;     // RID's
+  Content content;     // content of RID
   // The new bytes of SOURCE's row, if SOURCE is a delta on RID and must be stored whole first.
   std::optional<std::string> whole_source = {};
   std::int64_t former_source_size = 0;
@@ -50,18 +50,18 @@ class Deltification {
   /// STATE is not owned.
   explicit Deltification(RepositoryState& state) : r_(state), versions_(state.database) {}
 
-  // Use inside a Snapshot. Plans must be applied together and in order.
+  // Use plan() inside a Snapshot. Plans must be applied together and in order.
 
-  /// Plans the changes for RID, and changes that must come before it. Error: kCorrupt (RID cannot
-  /// be read, or does not match its hash). Throws SqliteError.
+  /// Plans the changes for RID, and any changes that must be made before them. Error: kCorrupt (RID
+  /// cannot be read, or does not match its hash). Throws SqliteError.
   base::Result<std::vector<Rewriting>> plan(Rid rid);
-  /// Call after everything planned has been applied or dropped.
+  /// Call after all planned changes have been applied or dropped.
   void forget_plan() { planned_.clear(); }
   Versions& versions() { return versions_; }
 
-  // Use inside a write transaction.
+  // Use apply() inside a write transaction.
 
-  /// Applies REWRITING. Returns false if the file has changed and the plan is no longer valid.
+  /// Applies REWRITING. Returns false if the file has changed so that the plan is no longer valid.
   /// Error: kCorrupt (the written content does not read back; do not commit the transaction).
   /// Throws SqliteError.
   base::Result<bool> apply(const Rewriting& rewriting);
@@ -76,7 +76,7 @@ class Deltification {
   };
   /// How an artifact will be stored.
   struct Planned {
-    Rid source = 0;  // 0 if whole
+    Rid source = 0;  // 0 if it is stored whole
     std::int64_t stored_size = 0;
   };
   using PlannedSources = std::map<Rid, Planned>;
@@ -100,7 +100,7 @@ class Deltification {
   Versions versions_;
   PlannedSources planned_;
   std::unordered_set<Rid> sound_;
-  std::uint64_t sound_in_ = 0;  // the state of the file that they belong to
+  std::uint64_t sound_in_ = 0;  // the state of the file to which sound_ belongs
 };
 
 }  // namespace quarry::repository

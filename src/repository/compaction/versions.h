@@ -6,10 +6,11 @@
 //   wiki pages,    by their own times
 //   technotes
 //
-// Nothing else has versions here: changes of a ticket have little in common, and fossil does not
-// make deltas of forum posts.
+// Other artifacts do not have versions here: the changes of a ticket have little in common, and
+// fossil does not make deltas of forum posts.
 //
-// "Later" is a total order of the artifacts of a kind, so deltas on later versions form no cycle.
+// "Later" is a total order of the artifacts of a kind, so deltas on later versions do not form a
+// cycle.
 #pragma once
 
 #include <optional>
@@ -26,17 +27,18 @@ class Versions {
   /// DATABASE is not owned. All functions throw SqliteError.
   explicit Versions(Database& database) : database_(database) {}
 
-  // Both return a few later versions that RID may be a delta on.
+  // Both functions return a few later versions on which RID may be a delta.
 
-  /// Its direct successors; for a file without successors, the next contents under its name.
+  /// The direct successors of RID. For a file without successors, the next contents under its name.
   std::vector<Rid> after(Rid rid);
-  /// For a check-in, the next ones in the project, in case it has too little in common with its
-  /// direct successors. Empty for other kinds.
+  /// For a check-in, the next check-ins in the project, in case it has too little in common with
+  /// its direct successors. Empty for other kinds.
   std::vector<Rid> next_in_project(Rid rid);
 
-  /// The artifacts that RID, or a file of the check-in RID, has replaced.
+  /// The artifacts that RID has replaced. For a check-in RID, also those that its files have
+  /// replaced.
   std::vector<Rid> before(Rid rid);
-  /// Whether ONE is the later version; empty if they cannot be compared.
+  /// Whether ONE is the later version; nullopt if they cannot be compared.
   std::optional<bool> is_later(Rid one, Rid other);
 
  private:
@@ -44,7 +46,7 @@ class Versions {
   struct SortKey {
     Kind kind;
     double time;
-    std::int64_t tag = 0;  // for a page
+    std::int64_t tag = 0;  // tag of a page
   };
 
   std::optional<SortKey> key_of(Rid rid);

@@ -1,6 +1,6 @@
-// Faster computation of all derived tables at once, starting from empty tables: frequently needed
-// data is held in memory, rows are written in table order, and indexes that no part needs are
-// created at the end.
+// Faster computation of all derived tables together, starting from empty tables: frequently needed
+// data is held in memory, rows are written in table order, and indexes that are not needed
+// meanwhile are created at the end.
 //
 // Not used if a tag sets the parents of check-ins, because links held in memory cannot be removed.
 #pragma once
@@ -17,13 +17,14 @@ class BulkLoad {
   /// Arguments are not owned.
   explicit BulkLoad(Work& work) : work_(work) {}
 
-  // All throw SqliteError.
+  // All functions throw SqliteError.
 
   /// Sets Work::is_whole.
   void begin();
-  /// Writes all links, tags, and inherited tags. Call after all artifacts have been added. Marks.
+  /// Writes all links, tags, and inherited tags. Call it after all artifacts have been added. Marks
+  /// rows to recompute.
   void write_lineage_and_tags();
-  /// Creates the indexes, and releases the memory, when everything is written.
+  /// Creates the indexes and releases the memory. Call it after all rows have been written.
   void end();
 
  private:

@@ -1,7 +1,7 @@
-// The rows of the derived tables, without row ids that a recomputation may change. They can be
-// compared between two files with the same artifacts, or before and after a rebuild.
+// The rows of the derived tables, without row ids that a recomputation may change. So the rows can
+// be compared between two files with the same artifacts, or before and after a rebuild.
 //
-// A row is rendered as text for people, with names instead of ids. That is slower than comparing
+// Rows are rendered as text for people, with names instead of ids. That is slower than comparing
 // the columns, which is enough if both sides have the same ids.
 #pragma once
 
@@ -15,12 +15,12 @@ namespace quarry::repository {
 /// A table, and how to compare and render its rows.
 struct DerivedRows {
   const char* table;
-  std::string columns;    // the compared columns
+  std::string columns;    // the columns to compare
   std::string text;       // an expression over these columns
-  std::string condition;  // rows to compare; all if empty
-  std::string key;        // two columns or constants: the key for OrderDependence
+  std::string condition;  // condition for the rows to compare; empty for all rows
+  std::string key;        // two columns or constants that form the key for OrderDependence
 
-  /// A SELECT of the columns of the rows to compare.
+  /// A SELECT of these columns of the rows to compare.
   std::string select_columns() const;
 };
 

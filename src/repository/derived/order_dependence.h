@@ -1,9 +1,10 @@
 // Rows of the derived tables that depend on the order in which artifacts are processed. Our order
-// is a function of the artifacts (artifact_order.h). `fossil rebuild` uses row ids and the way in
-// which artifacts are stored, so it may compute other rows from the same artifacts. The artifacts
-// alone determine which rows can differ: each belongs to a class that quarry-protocol(7) lists.
+// is a function of the artifacts (artifact_order.h). `fossil rebuild` processes them in an order
+// that depends on row ids and on how the artifacts are stored, so it may compute other rows from
+// the same artifacts. Only the artifacts determine which rows can differ: each such row belongs to
+// a class that quarry-protocol(7) lists.
 //
-// Used by verify() with recomputed tables.
+// verify() uses this with recomputed tables.
 #pragma once
 
 #include <map>
@@ -22,7 +23,7 @@
 
 namespace quarry::repository {
 
-/// The name of a class, for people. Empty if the row does not depend on the order.
+/// The name of a class, to be read by people. nullopt if the row does not depend on the order.
 using OrderClass = std::optional<std::string_view>;
 
 class OrderDependence {
@@ -35,18 +36,18 @@ class OrderDependence {
         lineage_(database),
         tags_(database) {}
 
-  /// The class of a row of TABLE that only one side has, with the KEY of DerivedRows. COLUMNS, only
-  /// for `event`, are those in which both rows differ; empty if one side has no row. Throws
-  /// SqliteError.
+  /// The class of a row of TABLE that only one side has. KEY is the key in DerivedRows. COLUMNS are
+  /// used only for `event`: the columns in which both rows differ; empty if one side does not have
+  /// a row. Throws SqliteError.
   OrderClass class_of(std::string_view table, std::pair<std::int64_t, std::int64_t> key,
                       const std::set<std::string>& columns);
 
  private:
   using TaggedArtifact = std::pair<std::int64_t, Rid>;  // tag, artifact
-  /// The effect of the cards on an artifact and its ancestors for one tag.
+  /// The effect of the cards for one tag on an artifact and its ancestors.
   struct TagState {
     double latest = 0;  // the time of the latest card
-    OrderClass row;     // of the artifact
+    OrderClass row;     // class of the artifact's row
   };
 
   bool has(const char* sql, std::int64_t key);
@@ -74,7 +75,7 @@ class OrderDependence {
   TagEntries tags_;
   std::map<TaggedArtifact, TagState> states_;
   std::optional<std::set<TaggedArtifact>>
-      tied_;  // by cards with equal times; computed when first needed
+      tied_;  // tags that depend on cards with equal times; computed when first needed
 };
 
 }  // namespace quarry::repository

@@ -1,4 +1,4 @@
-// Rows of `event` and related tables, as reported to others.
+// Rows of `event` and related tables, for the functions that list the project's history.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,12 @@ namespace quarry::repository {
 /// SqliteError.
 bool is_public(Repository::State& state, Rid rid, std::string_view hash);
 
-/// Whether it is public and not waiting (see Repository::is_waiting()). Throws SqliteError.
+/// Whether the artifact is public and not waiting (see Repository::is_waiting()). Throws
+/// SqliteError.
 bool is_shown(Repository::State& state, Rid rid, std::string_view hash);
 
-/// The timeline's entry for the artifact RID, of any kind, if there is one. Throws SqliteError.
+/// The timeline's entry for the artifact RID, of any kind; nullopt if there is none. Throws
+/// SqliteError.
 std::optional<TimelineEntry> timeline_entry(Repository::State& state, Rid rid,
                                             const artifact::HashName& name);
 
@@ -33,7 +35,8 @@ struct Leaf {
   double day;  // as displayed
 };
 
-/// The leaves on BRANCH, or all leaves, newest first, including private ones. Throws SqliteError.
+/// The leaves of BRANCH, or all leaves if it is nullopt, newest first, including private ones.
+/// Throws SqliteError.
 std::vector<Leaf> leaves_of(Repository::State& state,
                             std::optional<std::string_view> branch = std::nullopt);
 
@@ -46,7 +49,7 @@ struct ShownLeaf {
   bool is_closed;
 };
 
-/// LEAF, if it is public. Throws SqliteError.
+/// The name of LEAF, and whether it is closed; nullopt if it is not public. Throws SqliteError.
 std::optional<ShownLeaf> show(Repository::State& state, const Leaf& leaf);
 
 }  // namespace quarry::repository

@@ -1,4 +1,4 @@
-// Definitions in a Markdown text, which are not shown in place:
+// Definitions in a Markdown text, which are not shown where they are written:
 //
 //   [name]: target "title"     names a target, for [text][name] and [name]
 //   [^label]: text             a footnote, for [^label], including the lines after it that are indented
@@ -15,7 +15,7 @@ namespace quarry::repository {
 struct MarkdownDefinitions {
   MarkdownNames names;
   MarkdownFootnotes footnotes;
-  std::string rest;  // the text without those lines, with '\n' alone as line ends
+  std::string rest;  // the text without those lines, with '\n' as the only line end
 };
 
 MarkdownDefinitions take_definitions(std::string_view text);

@@ -9,26 +9,27 @@
 
 namespace quarry::repository {
 
-/// The targets that lines "[name]: target" define, by name: in lower case, with single spaces.
+/// The targets that lines "[name]: target" define, by name. Names are in lower case, with single
+/// spaces.
 class MarkdownNames {
  public:
   void add(std::string name, std::string_view target) {
     entries_.emplace_back(std::move(name), target);
   }
-  /// Call once, after all names were added.
+  /// Call once, after all names have been added.
   void sort();
-  /// Null if there is none. If a name has several targets this returns the same one as fossil's
-  /// binary search.
+  /// The target of NAME; null if there is none. If a name has several targets, this returns the
+  /// same one as fossil's binary search.
   const std::string* find(std::string_view name) const;
 
  private:
   std::vector<std::pair<std::string, std::string>> entries_;
 };
 
-/// The texts that lines "[^label]: text" define, by label in the same form.
+/// The texts that lines "[^label]: text" define, by label. Labels have the same form as names.
 using MarkdownFootnotes = std::map<std::string, std::string, std::less<>>;
 
-/// TEXT as a key of MarkdownNames; empty if there is no name in it.
+/// TEXT as a key of MarkdownNames; empty if it does not contain a name.
 std::string markdown_name(std::string_view text);
 
 inline bool is_blank(char c) {
@@ -50,10 +51,11 @@ class MarkdownSpans {
 
   void read(std::string_view text);
 
-  /// The position after the code span at AT in TEXT, or after the backticks if there is none.
-  /// Returns the end of TEXT if the work limit is reached.
+  /// The position after the code span that begins at AT in TEXT, or after the backticks if they do
+  /// not begin one. Returns the end of TEXT if the work limit is reached.
   std::size_t after_code_span(std::string_view text, std::size_t at);
-  /// Counts STEPS of work. Returns false when the limit is reached, and the rest is skipped.
+  /// Counts STEPS of work. Returns false when the limit is reached; the rest of the text is then
+  /// skipped.
   bool may_go_on(std::size_t steps);
   /// Maximum depth of nesting.
   static constexpr int kDeepest = 200;

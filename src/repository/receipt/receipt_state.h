@@ -8,8 +8,8 @@
 namespace quarry::repository {
 
 struct Receipt::State {
-  // Size of the cache of expanded artifacts, in bytes: the source of the next delta is usually a
-  // recent artifact.
+  // Size of the cache of expanded artifacts, in bytes. The source of the next delta is usually a
+  // recently stored artifact.
   static constexpr std::size_t kCacheSize = std::size_t{64} << 20;
 
   explicit State(Repository::State& repository) : r(repository), transaction(repository.database) {
@@ -35,23 +35,23 @@ struct Receipt::State {
                 Rid source, bool is_private);
   Rid store_content(Rid rid, const Arrival& arrival, Content content, std::string_view stored,
                     Rid source);
-  /// Makes a private artifact public; for a check-in also the files that it changed.
+  /// Makes a private artifact public. For a check-in, also makes the files that it changed public.
   void publish(Rid rid);
   void became_available(Rid rid, const Content& content);
   void resolve_waiting(Rid rid);
   void back_to_phantom(Rid rid);
-  /// Why CONTENT must be rejected: it would make fossil (at least 2.21) fail in every rebuild and
-  /// clone. Empty if it is harmless.
+  /// Why CONTENT must be rejected, because it would make fossil (at least 2.21) fail in every
+  /// rebuild and clone. nullopt if it is harmless.
   std::optional<std::string_view> harm_of(std::string_view content);
   /// A fast check whether harm_of() needs to be called for CONTENT.
   static bool may_do_harm(std::string_view content);
   bool is_change_of_other(const artifact::TagCard& tag);
   bool is_shunned(std::string_view name);
   base::Result<void> publish_if_proven(Rid rid, const Arrival& arrival);
-  class Storing;  // store_artifact.cc
+  class Storing;  // defined in store_artifact.cc
   base::Result<Rid> make_cluster(std::vector<artifact::HashName> members);
 
-  // kept_artifacts.cc
+  // Defined in kept_artifacts.cc:
   base::Result<std::int64_t> size_of_kept(const Arrival& arrival);
   void note_source(Rid rid, const artifact::HashName& source);
   bool connect_kept();
@@ -61,7 +61,8 @@ struct Receipt::State {
   Transaction transaction;
   Sender sender;
   Rid receipt = 0;
-  std::optional<artifact::HashAlgorithm> kept_algorithm;  // of the last kept artifact
+  std::optional<artifact::HashAlgorithm> kept_algorithm;  // hash algorithm of the last kept
+                                                          // artifact
   bool committed = false;
 };
 

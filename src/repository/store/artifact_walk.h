@@ -1,11 +1,13 @@
 // Expands every artifact of a file once.
 //
 // Deltas form trees: the root is stored whole, and children are deltas on their parent. The walk is
-// depth first and visits an artifact's largest subtree last, when its own content is no longer
-// needed. So only a few contents are held in memory, however many artifacts there are.
+// depth-first. It visits the largest subtree of an artifact last; at that point the content of the
+// artifact itself is no longer needed. So only a few contents are held in memory, however many
+// artifacts there are.
 //
-// The calling thread reads and expands. If there are enough processors, other threads inspect the
-// contents (hashing and parsing are most of the work). Only for programs that do not fork.
+// The calling thread reads and expands the artifacts. If there are enough processors, other threads
+// inspect the contents (hashing and parsing are most of the work). Only for programs that do not
+// fork.
 #pragma once
 
 #include <functional>
@@ -24,7 +26,7 @@ class ArtifactWalk {
   struct Artifact {
     Rid rid = 0;
     std::string name = {};
-    std::int64_t size = -1;  // from the row; negative for a phantom
+    std::int64_t size = -1;  // size in the row; negative for a phantom
   };
   struct Visitor {
     /// Called concurrently by several threads, in any order.
@@ -36,12 +38,12 @@ class ArtifactWalk {
     std::function<void(std::size_t, std::size_t)> progress;
   };
 
-  /// DATABASE and CONTENTS are not owned. CONTENTS expands artifacts again that did not fit in
-  /// memory.
+  /// DATABASE and CONTENTS are not owned. CONTENTS is used to expand artifacts again that did not
+  /// fit in memory.
   ArtifactWalk(Database& database, ContentExpansion& contents, const WalkBounds& bounds)
       : database_(database), contents_(contents), bounds_(bounds) {}
 
-  /// Calls VISITOR for every row of `blob`. Rethrows its exceptions. Throws SqliteError.
+  /// Calls VISITOR for every row of `blob`. Rethrows the exceptions of VISITOR. Throws SqliteError.
   void run(const Visitor& visitor);
   /// Number of times that an artifact was expanded.
   std::size_t expansions() const { return expansions_; }

@@ -1,7 +1,7 @@
 // Expands artifacts: a row of `blob` holds the content itself or a delta on another row, and deltas
-// form chains. The chain is first followed (row ids only) and then applied from its end, so that
-// only two buffers are needed, however long it is. Recently expanded artifacts are cached, because
-// neighbours share sources.
+// form chains. First the chain is followed, reading only row ids. Then the deltas are applied from
+// its end, so that only two buffers are needed, however long the chain is. Recently expanded
+// artifacts are cached, because neighbours share sources.
 #pragma once
 
 #include <list>
@@ -29,17 +29,17 @@ class ContentExpansion {
   ContentExpansion(Database& database, std::size_t max_artifact_size, std::size_t cache_size)
       : database_(database), max_artifact_size_(max_artifact_size), cache_limit_(cache_size) {}
 
-  /// The whole content of RID. Errors: kNotFound (it or the end of its chain is a phantom),
+  /// The whole content of RID. Errors: kNotFound (RID or the end of its chain is a phantom),
   /// kCorrupt, kLimit.
   base::Result<Content> get(Rid rid);
   /// The delta source of RID, or 0 if RID is stored whole.
   Rid delta_source(Rid rid);
-  /// The number of deltas in the chain of RID, counted up to LIMIT.
+  /// The number of deltas in the chain of RID, counted only up to LIMIT.
   int chain_length(Rid rid, int limit);
   /// Whether the chain of RID passes through LINK.
   bool chain_contains(Rid rid, Rid link);
 
-  /// Stores RID whole, if its content can be expanded. Throws SqliteError.
+  /// Stores RID whole if its content can be expanded. Throws SqliteError.
   void store_whole(Rid rid);
 
   /// Caches CONTENT as the content of RID.

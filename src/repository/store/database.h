@@ -1,8 +1,8 @@
-// SQLite behind RAII: one connection, its prepared statements, its transactions.
+// SQLite behind RAII: a connection, its prepared statements and its transactions.
 //
 // SQL text is written in full where it is used, as a string literal. Prepared statements are cached
-// for the life of the connection, with the SQL text as the key. Errors of SQLite are thrown as
-// SqliteError; the public functions of this module convert that into a base::Error.
+// until the connection is closed, with the SQL text as the key. SQLite's errors are thrown as
+// SqliteError; the public functions of this module convert it into a base::Error.
 #pragma once
 
 #include <sqlite3.h>
@@ -47,8 +47,9 @@ struct Blob {
   std::string_view bytes;
 };
 
-/// One execution of a prepared statement: bind, step, read columns. The destructor resets it. Bound
-/// text and blobs must outlive the Query; those read are valid until the next step.
+/// One execution of a prepared statement: binds, steps, and reads columns. The destructor resets
+/// the statement. Bound texts and blobs must outlive the Query; texts and blobs that are read are
+/// valid until the next step.
 class Query {
  public:
   Query(Query&& other) noexcept;
@@ -57,8 +58,8 @@ class Query {
   Query& operator=(Query&&) = delete;
   ~Query();
 
-  /// Binds VALUES to the parameters ?1, ?2, …: numbers, texts, Blob; NULL for nullptr and an empty
-  /// std::optional.
+  /// Binds VALUES to the parameters ?1, ?2, …. They can be numbers, texts and Blobs. nullptr and an
+  /// empty std::optional are bound as NULL.
   template <typename... Values>
   Query& bind(const Values&... values) {
     int index = 0;
@@ -114,8 +115,8 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  /// SQL must be one statement. The same text reuses the same prepared statement, unless that is in
-  /// use. VALUES are bound (Query::bind()), and must outlive the Query.
+  /// SQL must be a single statement. The same text reuses the same prepared statement, unless that
+  /// is in use. VALUES are bound (Query::bind()), and must outlive the Query.
   template <typename... Values>
   Query query(std::string_view sql, Values&&... values) {
     static_assert((!std::is_same_v<Values, std::string> && ...),
@@ -124,7 +125,7 @@ class Database {
     query.bind(values...);
     return query;
   }
-  /// The same for SQL that is composed at run time: the statement is not cached.
+  /// The same for SQL that is composed at run time; the statement is not cached.
   template <typename... Values>
   Query query_once(std::string_view sql, Values&&... values) {
     static_assert((!std::is_same_v<Values, std::string> && ...),
@@ -138,13 +139,13 @@ class Database {
   bool has_row(std::string_view sql, const Values&... values) {
     return query(sql, values...).step();
   }
-  /// The first column of the first row that SQL returns; 0 without one.
+  /// The first column of the first row that SQL returns; 0 if there is no row.
   template <typename... Values>
   std::int64_t first_integer(std::string_view sql, const Values&... values) {
     Query row = query(sql, values...);
     return row.step() ? row.integer(0) : 0;
   }
-  /// The same as text; empty without a row.
+  /// The same as text; empty if there is no row.
   template <typename... Values>
   std::string first_text(std::string_view sql, const Values&... values) {
     Query row = query(sql, values...);
@@ -162,7 +163,7 @@ class Database {
   void execute(std::string_view sql, const Value& value, const Values&... values) {
     query(sql, value, values...).run();
   }
-  /// Runs any number of statements without parameters, uncached.
+  /// Runs any number of statements without parameters. They are not cached.
   void execute(const std::string& sql);
   std::int64_t last_insert_rowid() const { return sqlite3_last_insert_rowid(handle_); }
   std::int64_t changes() const { return sqlite3_changes64(handle_); }
@@ -176,15 +177,15 @@ class Database {
   void set_busy_timeout(std::chrono::milliseconds timeout);
   /// Calls WATCHER periodically with the text of the running statement.
   void watch_long_statements(std::function<void(std::string_view)> watcher);
-  /// Statements fail with SQLITE_INTERRUPT after TIME, which is checked every STEPS steps. Without
-  /// a TIME they have no limit.
+  /// Makes statements fail with SQLITE_INTERRUPT after TIME, which is checked every STEPS steps. If
+  /// TIME is nullopt, there is no limit.
   void set_deadline(std::optional<std::chrono::steady_clock::time_point> time,
                     int steps = kStepsPerCheck);
-  /// Statements fail with SQLITE_INTERRUPT once IS_INTERRUPTED returns true, which is called
-  /// periodically. Statements that end a transaction are not interrupted.
+  /// Makes statements fail with SQLITE_INTERRUPT once IS_INTERRUPTED, which is called periodically,
+  /// returns true. Statements that end a transaction are not interrupted.
   void interrupt_when(std::function<bool()> is_interrupted);
-  /// Counts BYTES of work done between statements, so that IS_INTERRUPTED is called in time. Throws
-  /// SqliteError if it returns true.
+  /// Counts BYTES of work that was done between statements, so that IS_INTERRUPTED is called in
+  /// time. Throws SqliteError if it returns true.
   void count_work(std::size_t bytes);
   /// Runs SQL, which ends a transaction, without interruption.
   void end_transaction(std::string_view sql);
@@ -202,7 +203,7 @@ class Database {
   Query prepared(std::string_view sql);
   sqlite3_stmt* prepare(std::string_view sql, bool persistent);
 
-  // Steps of SQLite's virtual machine, about a millisecond.
+  // Steps of SQLite's virtual machine that take about a millisecond.
   static constexpr int kStepsPerCheck = 100000;
 
   void set_progress_handler();
@@ -210,7 +211,7 @@ class Database {
   static int on_busy(void* self, int times);
 
   sqlite3* handle_ = nullptr;
-  sqlite3_stmt* running_ = nullptr;  // the last one that was stepped, until it is finalized
+  sqlite3_stmt* running_ = nullptr;  // the statement that was stepped last, until it is finalized
   std::function<void(std::string_view)> watcher_;
   std::function<bool()> is_interrupted_;
   std::size_t work_ = 0;  // since the last call of is_interrupted_, in bytes or equivalent
@@ -246,8 +247,8 @@ struct AsResult<base::Result<Value>> {
   using Type = base::Result<Value>;
 };
 
-/// Calls FUNCTION, and returns its Result, or its value as one. Converts a SqliteError that it
-/// throws into an Error.
+/// Calls FUNCTION, and returns its Result, or its value as a Result. Converts a SqliteError that
+/// FUNCTION throws into an Error.
 template <typename Function>
 auto guarded(const std::filesystem::path& path, Function&& function) {
   using Returned = decltype(function());

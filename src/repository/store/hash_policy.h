@@ -1,4 +1,4 @@
-// The setting `hash-policy`: which hash algorithms are allowed. Fossil's values are
+// The setting `hash-policy`, which says which hash algorithms are allowed. Fossil's values are
 //
 //   0  sha1       new artifacts use SHA1
 //   1  auto       new artifacts use SHA1 until the first SHA3 artifact arrives, which changes it to 2
@@ -22,10 +22,10 @@ inline bool is_shun_sha1(std::int64_t value) {
   return value == 4;
 }
 
-// Both throw SqliteError.
+// Both functions throw SqliteError.
 
-/// Checks whether NAME, which arrived at NOW (seconds since 1970), is allowed. Returns whether that
-/// has changed the setting. Error: kDenied (rejected).
+/// Checks whether NAME, which arrived at NOW (seconds since 1970), is allowed. Returns whether its
+/// arrival has changed the setting. Error: kDenied (NAME is rejected).
 base::Result<bool> admit_hash(Database& database, const artifact::HashName& name, std::int64_t now);
 /// The algorithm for new artifacts.
 artifact::HashAlgorithm hash_for_own(Database& database);

@@ -1,6 +1,6 @@
 // Maps the names that artifacts use (hashes, file names, tag names) to the row ids that tables use.
-// A name that is referred to but unknown gets a row: a phantom for an artifact, a plain row
-// otherwise.
+// If an artifact refers to an unknown name, a row is created for it: a phantom for a hash, and a
+// plain row for other names.
 #pragma once
 
 #include <optional>
@@ -38,8 +38,8 @@ class Names {
   /// DATABASE is not owned.
   explicit Names(Database& database) : database_(database) {}
 
-  /// The rid of the artifact HASH, or 0. Like need(), it accepts upper-case letters in HASH, as
-  /// artifacts may use both.
+  /// The rid of the artifact HASH; 0 if there is none. Like need(), it accepts upper-case letters
+  /// in HASH, because artifacts may contain them.
   Rid find(std::string_view hash);
   /// The same, but case-sensitive: a HASH with upper-case letters is never found.
   Rid find_as_written(std::string_view hash);
@@ -58,7 +58,7 @@ class Names {
   /// The symbolic tags of the artifact RID (its branches and releases), at most LIMIT.
   std::vector<std::string> symbolic_tags(Rid rid, std::size_t limit);
 
-  /// Reads all artifact names into memory, for many lookups. Until forget_all().
+  /// Reads all artifact names into memory, for many lookups. They are kept until forget_all().
   void hold();
   /// Clears the cache, whose row ids may be wrong after a rollback.
   void forget_all();

@@ -1,4 +1,4 @@
-// Private artifacts (the table `private`), and making them public.
+// Private artifacts (the table `private`), and how they become public.
 //
 // A public artifact must never be stored as a delta on a private one, because clients that may not
 // receive the source could not expand it. An artifact that becomes public enters `unclustered`,
@@ -16,7 +16,7 @@ class PrivateArtifacts {
   PrivateArtifacts(Database& database, ContentExpansion& contents)
       : database_(database), contents_(contents) {}
 
-  // All throw SqliteError.
+  // All functions throw SqliteError.
 
   bool is_private(Rid rid);
   /// Whether any artifact is private.
@@ -25,14 +25,14 @@ class PrivateArtifacts {
   bool may_be_delta_on(Rid source, bool artifact_is_private) {
     return artifact_is_private || !is_private(source);
   }
-  /// Makes RID, which is new or a phantom, private.
+  /// Makes RID private. RID must be new or a phantom.
   void hide(Rid rid);
   /// Makes RID public. Returns false if it already was.
   bool make_public(Rid rid);
 
-  /// Stores RID whole if it is a delta on a private artifact, and its content can be expanded.
+  /// Stores RID whole if it is a delta on a private artifact and its content can be expanded.
   void store_whole_if_source_is_private(Rid rid);
-  /// Does the same for public artifacts that are deltas on RID, which has become private.
+  /// Stores public artifacts whole that are deltas on RID, which has become private.
   void store_dependents_whole(Rid rid);
 
  private:

@@ -1,12 +1,13 @@
-// The two WAL rules (wal_lock_rules.h) for a whole process, when only its lock requests to the
-// kernel are visible, and not the connections that they come from.
+// Applies the two WAL rules (wal_lock_rules.h) to a whole process when only its lock requests to
+// the kernel are visible, but not the connections that make them.
 //
 // SQLite has one descriptor per process for a log's index, however many connections there are, and
-// the kernel's locks belong to the process. The thread identifies the connection: while a
-// connection holds an exclusive lock it works in one thread, inside one call. Two connections that
-// take turns in one thread never interleave, so they count as one here.
+// the kernel's locks belong to the process. So a connection is identified by its thread: while it
+// holds an exclusive lock, it works in one thread, inside a single call. Two connections that take
+// turns in one thread never interleave, so they count as one here.
 //
-// A byte that one thread holds is refused to other threads, although the kernel would grant it.
+// If a thread holds a byte, requests of other threads for it are refused, although the kernel would
+// grant them.
 #pragma once
 
 #include <sys/types.h>
@@ -28,8 +29,8 @@ class ProcessWalLocks {
     bool operator==(const File&) const = default;
   };
 
-  /// See WalLocks::take(). Also returns BUSY when all entries are in use. THREAD is a number that
-  /// is unique among the running threads.
+  /// See WalLocks::take(). Also returns BUSY if all entries are in use. THREAD is a number that is
+  /// unique among the running threads.
   template <typename Below>
   int take(const File& file, std::uintptr_t thread, LockBytes asked, int busy, Below&& below) {
     Entry* own = find(file, thread);
@@ -50,7 +51,7 @@ class ProcessWalLocks {
     if (holder != nullptr) holder->locks.released(asked, below);
   }
 
-  /// The process has lost all locks on FILE, as after a close.
+  /// Call when the process has lost all locks on FILE, as it does when it closes the file.
   void forget(const File& file) {
     for (Entry& entry : entries_) {
       if (entry.file == file) entry.locks = {};
@@ -68,10 +69,10 @@ class ProcessWalLocks {
   struct Entry {
     File file;
     std::uintptr_t thread = 0;
-    WalLocks locks;  // nothing held: the entry is free
+    WalLocks locks;  // if none are held, the entry is free
   };
 
-  /// The kernel's locks, minus those that other threads of the process hold.
+  /// Locks bytes in the kernel, but refuses bytes that other threads of the process hold.
   template <typename Below>
   struct OtherThreadsExcluded {
     ProcessWalLocks& process;

@@ -9,7 +9,7 @@
 
 namespace quarry::repository {
 
-/// A temporary file cannot be created, written or read.
+/// Thrown if a temporary file cannot be created, written or read.
 class TemporaryFileError : public SqliteError {
  public:
   using SqliteError::SqliteError;
@@ -18,10 +18,10 @@ class TemporaryFileError : public SqliteError {
 /// Throws TemporaryFileError if the folder does not exist.
 std::filesystem::path temporary_folder();
 
-/// An error for WHAT ("a temporary file") that cannot be written because of WHY, with SQLite's
-/// CODE.
+/// An error that says that WHAT ("a temporary file") cannot be written because of WHY. CODE is
+/// SQLite's code.
 TemporaryFileError cannot_write_temporary(int code, std::string_view what, std::string_view why);
-/// The same for one that cannot be read.
+/// The same for a file that cannot be read.
 TemporaryFileError cannot_read_temporary(std::string_view what, std::string_view why);
 
 }  // namespace quarry::repository

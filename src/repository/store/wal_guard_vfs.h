@@ -1,16 +1,16 @@
-// A SQLite VFS that wraps another one and makes every connection opened through it keep the two
-// rules of the write-ahead log (wal_lock_rules.h). Only xShmLock differs.
+// A SQLite VFS that wraps another one and makes all connections that are opened through it keep the
+// two rules of the write-ahead log (wal_lock_rules.h). It changes only xShmLock.
 #pragma once
 
 #include <sqlite3.h>
 
 namespace quarry::repository {
 
-/// The VFS's name, for sqlite3_open_v2(). The first call registers it as a wrapper of the default
-/// VFS. Thread-safe. Throws SqliteError.
+/// Returns the name of the VFS, for sqlite3_open_v2(). The first call registers it as a wrapper of
+/// the default VFS. Thread-safe. Throws SqliteError.
 const char* wal_guard_vfs();
 
-/// Wraps any VFS. It must outlive the connections opened through it.
+/// Wraps any VFS. Must outlive the connections opened through it.
 class WalGuardVfs {
  public:
   /// Registers itself as NAME. BELOW and NAME must outlive it. Throws SqliteError.

@@ -15,9 +15,10 @@
 //       without waiting; if it is not free the request returns busy, and SQLite appends to the log.
 //
 // A connection that takes 121 alone begins a checkpoint and has not read anything yet. It then also
-// gets 120 if that is free, so that a passive checkpoint, which never requests it, makes progress.
+// gets 120 if that is free. So passive checkpoints, which never request 120, can make progress.
 //
-// A recovery always holds 120. The last close requests no byte: it locks the file itself.
+// A recovery always holds 120. The last connection to close does not request any byte, because it
+// locks the file itself.
 //
 // This header has no dependencies because the library that is preloaded into `fossil`
 // (wal_guard_preload.cc) includes it too.
@@ -25,7 +26,7 @@
 
 namespace quarry::repository {
 
-/// COUNT bytes from FIRST on, where 0 is byte 120, as in sqlite3_io_methods::xShmLock.
+/// COUNT bytes, beginning with FIRST. 0 stands for byte 120, as in sqlite3_io_methods::xShmLock.
 struct LockBytes {
   int first = 0;
   int count = 1;
@@ -42,13 +43,14 @@ inline constexpr LockBytes kResetBytes{4, 4};
 /// What to do with a request for an exclusive lock.
 enum class LockVerdict {
   kAsAsked,
-  kHeld,            // already taken in addition to an earlier request
-  kBusy,            // rule (a)
-  kWithWrite,       // begins a checkpoint: also take 120 if it is free
-  kWithCheckpoint,  // rule (b): take 121 first
+  kHeld,            // granted: it was already taken in addition to an earlier request
+  kBusy,            // refused because of rule (a)
+  kWithWrite,       // a checkpoint begins: also take 120 if it is free
+  kWithCheckpoint,  // because of rule (b): take 121 first
 };
 
-/// The bytes that one connection holds exclusively. It must see every request of that connection.
+/// The bytes that one connection holds exclusively. The object must see every request of that
+/// connection.
 class WalLocks {
  public:
   constexpr LockVerdict judge(LockBytes asked) const {
@@ -66,7 +68,7 @@ class WalLocks {
   }
 
   /// Locks ASKED exclusively through BELOW, whose lock(LockBytes) never waits and returns 0 on
-  /// success. Returns BUSY if a rule forbids it, otherwise BELOW's result.
+  /// success. Returns BUSY if a rule forbids it; otherwise returns BELOW's result.
   template <typename Below>
   constexpr int take(LockBytes asked, int busy, Below&& below) {
     const LockVerdict verdict = judge(asked);
@@ -88,7 +90,7 @@ class WalLocks {
     return 0;
   }
 
-  /// Call after ASKED were unlocked or became shared. Unlocks, through BELOW's unlock(LockBytes),
+  /// Call after ASKED were unlocked or became shared. Through BELOW's unlock(LockBytes), it unlocks
   /// the bytes that were taken in addition to them.
   template <typename Below>
   constexpr void released(LockBytes asked, Below&& below) {
@@ -117,7 +119,7 @@ class WalLocks {
   }
 
   unsigned held_ = 0;
-  unsigned extra_ = 0;  // those of held_ that SQLite has not requested
+  unsigned extra_ = 0;  // bytes in held_ that SQLite has not requested
 };
 
 }  // namespace quarry::repository

@@ -1,5 +1,5 @@
-// When one connection checkpoints the write-ahead log: never inside a commit, where a client waits,
-// but after the reply.
+// Decides when a connection checkpoints the write-ahead log: never inside a commit, for which a
+// client waits, but after the reply.
 //
 //   above the limit       a FULL checkpoint without waiting; active readers can make it partial.
 //                         After a complete one the next writer restarts the log, unless a reader
@@ -23,8 +23,8 @@ namespace quarry::repository {
 
 class WriteAheadLog {
  public:
-  /// LIMIT in bytes, raised to 64 KiB if it is lower. DATABASE must not move, and must outlive
-  /// this.
+  /// LIMIT is in bytes, and is raised to 64 KiB if it is lower. DATABASE must not move, and must
+  /// outlive this object.
   WriteAheadLog(Database& database, std::size_t limit);
   WriteAheadLog(const WriteAheadLog&) = delete;
   WriteAheadLog& operator=(const WriteAheadLog&) = delete;
@@ -45,18 +45,19 @@ class WriteAheadLog {
 
   static int committed(void* self, sqlite3* handle, const char* name, int frames);
   bool checkpoint(int mode);
-  /// Whether another connection holds the write lock. Needs the busy handler to be unset.
+  /// Whether another connection holds the write lock. The busy handler must not be set.
   bool is_being_written();
   void truncate_with_barrier(CheckpointBarrier& barrier, std::uint64_t file);
 
   Database& database_;
   std::size_t limit_;
-  std::size_t frame_size_ = 0;  // 0: not read yet
+  std::size_t frame_size_ = 0;  // 0 if not read yet
   std::size_t frames_ = 0;
   bool has_grown_ = false;
 };
 
-/// For a process that shares the file with no process that it knows of. It only keeps the pause.
+/// For a process that does not share the file with other processes that it knows of. It implements
+/// only the pause.
 class SingleProcessBarrier : public CheckpointBarrier {
  public:
   bool raise(std::uint64_t file, std::chrono::milliseconds timeout) override;

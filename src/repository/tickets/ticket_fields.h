@@ -18,7 +18,7 @@ namespace quarry::repository {
 
 struct TicketField {
   std::string name = {};
-  std::string baseline = {};  // its "baseline for" column, or empty
+  std::string baseline = {};  // the name of its "baseline for" column; empty if it has none
   bool is_in_ticket = false;
   bool is_in_change = false;
 };
@@ -34,8 +34,9 @@ struct TicketFields {
   bool has_changes = false;
   bool has_change_rid = false;   // ticketchng.tkt_rid
   bool has_change_user = false;  // ticketchng.tkt_user
-  std::string change_index;      // of ticketchng, with tkt_id as its first column; may be empty
-  // Whether there is a computed column `mimetype`, and no field with that name.
+  std::string change_index;      // an index of ticketchng whose first column is tkt_id; empty if
+                                 // there is none
+  // Whether the table has a computed column `mimetype`, and there is no field with that name.
   bool ticket_makes_mimetype = false;
   bool change_makes_mimetype = false;
 };

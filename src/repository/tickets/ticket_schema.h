@@ -1,8 +1,8 @@
-// Creates the ticket tables with the SQL in the setting `ticket-table`, which anyone who may push
-// configuration can write.
+// Creates the ticket tables with the SQL in the setting `ticket-table`. Any user who may push
+// configuration can write that setting.
 //
-// It may do the same as in fossil, and nothing else (tested statement by statement with
-// `fossil rebuild`; names are case-insensitive):
+// The SQL may do only what it may do in fossil (tested statement by statement with `fossil
+// rebuild`). Names are case-insensitive:
 //
 //   create   tables and views named ticket… and fx_…, not temporary and not virtual;
 //            indexes on tables ticket…, and indexes fx_…
@@ -23,8 +23,8 @@ namespace quarry::repository {
 /// Drops all tables ticket… and creates them as defined by the setting `ticket-table`, or Fossil's
 /// default. Replaces a view of an earlier run (`fossil rebuild` fails there), but not a table fx_….
 /// Use inside a transaction. Throws SqliteError, which names the setting and the statement, if the
-/// SQL is invalid, does something else, or exceeds a limit; the whole transaction may then be
-/// rolled back.
+/// SQL is invalid, does something that is not allowed, or exceeds a limit; the whole transaction
+/// may then be rolled back.
 void make_ticket_tables(Database& database);
 
 }  // namespace quarry::repository

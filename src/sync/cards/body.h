@@ -1,4 +1,4 @@
-// Decodes the bytes of a request into cards, and encodes cards as the bytes of a reply.
+// Decodes the body of a request into cards, and encodes cards as the body of a reply.
 //
 //   application/x-fossil                the blob format of artifact/blob.h: size, then zlib
 //   application/x-fossil-debug          plain
@@ -24,12 +24,13 @@ enum class BodyFormat : std::uint8_t { kCompressed, kPlain, kPlainClone };
 std::optional<BodyFormat> request_format(std::string_view content_type);
 std::string_view content_type_of(BodyFormat format);
 
-/// The decoded size that BODY declares; 0 if it declares none.
+/// The decoded size that BODY declares; 0 if it does not declare one.
 std::size_t decoded_size(BodyFormat format, std::string_view body);
 
-/// The cards in BODY. If they are plain, the result is BODY itself; otherwise they are decoded into
-/// STORAGE, which must outlive the result. Allocates only after checking the declared size against
-/// MAX_SIZE. WHAT names the body in messages. Errors: kInvalid (broken compression), kLimit.
+/// The cards in BODY. If FORMAT is plain, the result is BODY itself; otherwise the cards are
+/// decoded into STORAGE, which must outlive the result. Checks that the declared size is at most
+/// MAX_SIZE before it allocates memory. WHAT names the body in messages. Errors: kInvalid (broken
+/// compression), kLimit.
 base::Result<std::string_view> decode_body(BodyFormat format, std::string_view body,
                                            std::size_t max_size, std::string& storage,
                                            std::string_view what = "request");

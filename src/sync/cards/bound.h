@@ -1,8 +1,8 @@
-// Limits a request to a maximum time, and to as long as its client is connected.
+// Limits the time of a request, and ends it when its client disconnects.
 //
 // Loops in a session call is_over() from time to time, and so does the repository
-// (Repository::bound_by). A request that is over is answered with one error and changes nothing; a
-// reply that may end early, such as a clone's, ends when is_near().
+// (Repository::bound_by). If a request is over, it changes nothing, and the reply is a single
+// error. A reply that may end early, such as that of a clone, ends when is_near() returns true.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class Bound {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Starts now. HAS_LEFT may be empty, and must outlive this.
+  /// The time starts now. HAS_LEFT may be empty, and must outlive this object.
   Bound(const SessionOptions& options, const std::function<bool()>& has_left);
   Bound(const Bound&) = delete;
   Bound& operator=(const Bound&) = delete;
@@ -28,9 +28,9 @@ class Bound {
   bool is_over();
   /// Whether so much time has passed that a reply should be finished.
   bool is_near() const;
-  /// Error kLimit: is_over().
+  /// Returns kLimit if is_over().
   base::Result<void> check();
-  /// The error for the client and the log. After is_over().
+  /// The error for the client and the log. Call after is_over() returned true.
   base::Error error() const;
 
  private:
@@ -39,7 +39,7 @@ class Bound {
   const SessionOptions& options_;
   const std::function<bool()>& has_left_;
   Time began_;
-  Time next_poll_;  // of the client's connection
+  Time next_poll_;  // when to check again whether the client is connected
   State state_ = State::kGoing;
 };
 

@@ -11,8 +11,8 @@
 //   config NAME SIZE                    SIZE bytes, then a newline that SIZE does not count
 //   uvfile NAME MTIME HASH SIZE FLAGS   SIZE bytes, or none if FLAGS say deleted or left out
 //
-// All results are views into the body: reading allocates nothing. Used by ServerSession and
-// ClientSession; the fuzz target feeds it arbitrary bytes.
+// All results are views into the body: reading does not allocate memory. Used by ServerSession and
+// ClientSession. A fuzz target feeds it arbitrary bytes.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ enum class CardType : std::uint8_t {
   kReqconfig,
   kUvfile,
   kUvgimme,
-  // In replies only:
+  // Only in replies:
   kCloneSeqno,
   kError,
   kMessage,
@@ -52,7 +52,7 @@ enum class CardType : std::uint8_t {
 /// The operator of TYPE: "igot".
 std::string_view name_of(CardType type);
 
-/// Whether the cards are a client's or a server's. Each may send cards that the other may not.
+/// Who has sent the cards. Each side may send cards that the other side may not.
 enum class Speaker : std::uint8_t { kClient, kServer };
 
 /// Flags of a uvfile card without content: the file was deleted, or the other side has the content.
@@ -67,7 +67,8 @@ struct CardLimits {
 
 class CardReader {
  public:
-  /// More words than any card has; leaves room for unknown pragmas.
+  /// The maximum number of words in a card. Known cards have fewer; the rest leaves room for
+  /// unknown pragmas.
   static constexpr std::size_t kMaxWords = 16;
 
   /// BODY is not owned and must outlive the reader.
@@ -75,8 +76,8 @@ class CardReader {
                       Speaker speaker = Speaker::kClient);
 
   /// Reads the next card; false at the end of the body. Errors: kInvalid (unknown operator, wrong
-  /// number of words, size that is invalid or exceeds the body), kLimit. After an error nothing
-  /// more can be read.
+  /// number of words, size that is invalid or exceeds the body), kLimit. Do not call it again after
+  /// an error.
   base::Result<bool> next();
 
   // --- the current card ------------------------------------------------------------------------
@@ -95,7 +96,7 @@ class CardReader {
   /// The error if the card's words are invalid: "malformed file line" or "bad command: …".
   base::Error misshapen() const;
 
-  /// The last comment "# timestamp TIME …" so far: when the server replied.
+  /// The time in the last comment "# timestamp TIME …" so far, which says when the server replied.
   std::optional<base::UnixMillis> timestamp() const;
   /// Number of cards read.
   std::size_t count() const { return count_; }

@@ -1,5 +1,5 @@
-// Progress of a session for the scoreboard: counts every card, and reports rarely enough to cost
-// nothing.
+// Progress of a session for the scoreboard. Counts every card, and asks for reports so rarely that
+// they cost almost no time.
 #pragma once
 
 #include <array>

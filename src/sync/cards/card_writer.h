@@ -21,9 +21,9 @@ class CardWriter {
   /// Reserves memory for SIZE bytes.
   void reserve(std::size_t size) { text_.reserve(size); }
 
-  /// A card of WORDS, which are written unchanged; empty ones are left out.
+  /// A card that consists of WORDS. They are written unchanged; empty words are left out.
   void card(std::initializer_list<std::string_view> words);
-  /// `pragma server-version …`: the version whose protocol this server speaks.
+  /// `pragma server-version …`: the fossil version whose protocol this server speaks.
   void server_version();
   void igot(std::string_view name, bool is_private = false) {
     card({"igot", name, is_private ? "1" : ""});
@@ -34,20 +34,20 @@ class CardWriter {
   }
   /// Marks the next file as private.
   void private_next() { card({"private"}); }
-  /// `file`; SOURCE is empty, or the source if BYTES is a delta.
+  /// A `file` card. SOURCE is the delta source if BYTES is a delta; otherwise empty.
   void file(std::string_view name, std::string_view source, std::string_view bytes);
-  /// The line of a `cfile` card; the caller appends the CSIZE bytes to payload(), then calls
+  /// The line of a `cfile` card. The caller appends the CSIZE bytes to payload(), then calls
   /// end_cfile().
   void cfile(std::string_view name, std::string_view source, std::uint64_t usize,
              std::uint64_t csize);
   std::string& payload() { return text_; }
   void end_cfile();
-  /// `uvigot`: HASH is "-" if the file was deleted.
+  /// A `uvigot` card. HASH is "-" if the file was deleted.
   void uvigot(std::string_view name, std::int64_t mtime, std::string_view hash, std::int64_t size);
   void uvfile(std::string_view name, std::int64_t mtime, std::string_view hash,
               std::string_view content);
   void uvfile_deleted(std::string_view name, std::int64_t mtime);
-  /// `config NAME` with CONTENT, and a newline that its size does not include.
+  /// A card `config NAME` with CONTENT, and a newline that its size does not include.
   void config(std::string_view name, std::string_view content);
   void message(std::string_view text);
   void error(std::string_view text);

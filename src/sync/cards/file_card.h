@@ -1,10 +1,10 @@
-// Converts cards with content for the repository:
+// Converts cards with content into arguments for the repository:
 //
 //   file   NAME [SOURCE] SIZE             an artifact: its content, or a delta on SOURCE
 //   cfile  NAME [SOURCE] SIZE SIZE'       the same in blob format; SIZE is the expanded size
 //   uvfile NAME MTIME HASH SIZE FLAGS     an unversioned file
 //
-// Used by server and client.
+// Used by the server and the client.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,10 @@
 
 namespace quarry::sync {
 
-/// From the current card of CARD, whose payload it refers to. Error: kInvalid (malformed).
+/// Converts the current card of CARD. The result refers to the payload of the card. Error: kInvalid
+/// (malformed).
 base::Result<repository::Arrival> arrival_of(const CardReader& card, bool is_private);
-/// The same of a `uvfile` card.
+/// The same for a `uvfile` card.
 base::Result<repository::UnversionedArrival> unversioned_arrival_of(const CardReader& card);
 
 /// Stands for the hash of a deleted file.
@@ -30,7 +31,7 @@ inline constexpr std::string_view kDeletedHash = "-";
 /// parts.
 bool is_unversioned_name(std::string_view name);
 
-/// WORD as an mtime in seconds.
+/// Parses WORD as an mtime in seconds; nullopt if it is not one.
 std::optional<std::int64_t> unversioned_time(std::string_view word);
 /// Whether WORD is a hash, or kDeletedHash.
 bool is_unversioned_hash(std::string_view word);

@@ -1,4 +1,4 @@
-// The card with which a user logs in; sync_user.h says what it proves.
+// The card with which a user logs in. sync_user.h says what it proves.
 //
 //   login USER NONCE SIGNATURE     in a body: the first card
 //   Cookie: x-f-l-c=…              the same, form-encoded (clients from 2.27 on)
@@ -25,7 +25,7 @@ struct LoginCard {
   static std::optional<LoginCard> in_cookie(std::string_view cookie);
 };
 
-/// A login card without its newline. SECRET is what user.pw holds.
+/// A login card without its newline. SECRET is the value of user.pw.
 std::string login_card(std::string_view user, std::string_view secret, std::string_view nonce);
 /// The form in which PASSWORD is normally stored in user.pw.
 std::string stored_secret(std::string_view project_code, std::string_view user,

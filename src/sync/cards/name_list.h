@@ -1,7 +1,8 @@
-// A set of artifact names mentioned by a client, as views into its body, each with flags.
+// A set of artifact names that a client has mentioned, as views into its body. Each name has flags.
 //
-// Most lists hold a handful of names, some a million: names are appended as they arrive and sorted
-// once before the first lookup, unless there are so few that a linear search is faster.
+// Most lists have only a few names, but some have a million. So names are appended as they arrive
+// and sorted once, before the first lookup. Very short lists are not sorted, because a linear
+// search is faster.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ class NameList {
   /// Call after the last add() and before the first find(). Merges equal names into one entry with
   /// the flags that all of them have.
   void seal();
-  /// The entry of NAME, or null.
+  /// The entry for NAME; null if there is none.
   Entry* find(std::string_view name);
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }

@@ -1,5 +1,5 @@
-// What a client pushes: artifacts never sent before, artifacts that the server requests, and the
-// names of its artifacts. Used by ClientSession.
+// What a client pushes: artifacts that were never sent before, artifacts that the server requests,
+// and the names of its artifacts. Used by ClientSession.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,9 @@ namespace quarry::sync {
 
 class ClientOffer {
  public:
-  /// Nothing is owned. WITH_PRIVATE: also names and sends private artifacts. CATALOGUE: names all
-  /// artifacts, not only unclustered ones. A request gets no more artifacts after MAX_UPLOAD bytes.
+  /// REPOSITORY is not owned. WITH_PRIVATE: also names and sends private artifacts. CATALOGUE:
+  /// names all artifacts, not only unclustered ones. After MAX_UPLOAD bytes, no more artifacts are
+  /// added to a request.
   ClientOffer(repository::Repository& repository, bool with_private, bool catalogue,
               std::size_t max_upload)
       : repository_(repository),
@@ -35,11 +36,11 @@ class ClientOffer {
 
   // --- while reading the reply -----------------------------------------------------------------
 
-  /// The server has NAME.
+  /// Records that the server has NAME.
   void has(const artifact::HashName& name) { remote_has_.insert(name); }
-  /// The server requests NAME.
+  /// Records that the server requests NAME.
   void asked_for(const artifact::HashName& name);
-  /// The request was accepted: marks what it sent as sent.
+  /// Artifacts in the last request that have to be marked as sent. Call accepted() after that.
   const std::vector<artifact::HashName>& sent_of_unsent() const { return sent_of_unsent_; }
   void accepted() { sent_of_unsent_.clear(); }
 
@@ -63,14 +64,15 @@ class ClientOffer {
   std::size_t max_upload_;
   std::uint64_t sent_ = 0;
   bool unsent_was_read_ = false;
-  std::vector<artifact::HashName> unsent_;  // last first
+  std::vector<artifact::HashName> unsent_;  // in reverse order
   std::deque<artifact::HashName> asked_;
-  std::unordered_set<artifact::HashName> asked_for_;  // and not sent since
+  std::unordered_set<artifact::HashName> asked_for_;  // requested artifacts that were not sent
+                                                      // since
   std::unordered_set<artifact::HashName> named_;
-  // An artifact to send and its chain of delta sources not yet sent, so that chains longer than one
-  // request are followed only once.
+  // An artifact to send, followed by its chain of delta sources that were not sent yet. So a chain
+  // that does not fit in one request is followed only once.
   std::vector<artifact::HashName> chain_;
-  std::vector<artifact::HashName> all_;  // the catalogue, last first
+  std::vector<artifact::HashName> all_;  // the catalogue, in reverse order
   std::vector<artifact::HashName> sent_of_unsent_;
   std::unordered_map<artifact::HashName, int> times_sent_;
   std::unordered_set<artifact::HashName> remote_has_;

@@ -1,4 +1,4 @@
-// Processes the cards of one server reply in one transaction, which starts when the first of them
+// Processes the cards of one server reply in one transaction, which starts when the first card
 // stores something. Used by ClientSession.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace quarry::sync {
 
 class ClientReply {
  public:
-  /// The request and its session. Nothing is owned.
+  /// The request and its session. None of these are owned.
   struct Context {
     repository::Repository& repository;
     const ClientOptions& options;
@@ -33,21 +33,21 @@ class ClientReply {
   };
   explicit ClientReply(const Context& context) : c_(context) {}
 
-  /// Processes CARDS. After an error nothing was stored.
+  /// Processes CARDS. If it fails, nothing is stored.
   base::Result<void> read(std::string_view cards);
 
   // --- content of the reply --------------------------------------------------------------------
 
-  /// From the last `clone_seqno` card.
+  /// The number in the last `clone_seqno` card.
   const std::optional<std::uint64_t>& clone_next() const { return clone_next_; }
-  /// The text of its error card.
+  /// The text of the reply's error card.
   const std::optional<std::string>& error() const { return error_; }
-  /// Whether it contained the project code, which this repository did not know.
+  /// Whether the reply contained the project code and this repository did not know it before.
   bool received_project_code() const { return received_project_code_; }
   bool refuses_push() const { return refuses_push_; }
   std::vector<std::string>& messages() { return messages_; }
   std::uint64_t received() const { return received_; }
-  /// The server's time of the reply.
+  /// The server's time when it sent the reply.
   std::optional<base::UnixMillis> timestamp() const { return reader_.timestamp(); }
 
  private:

@@ -6,11 +6,11 @@
 //   then            `uvgimme` for files that are newer there, until they have arrived; `uvfile` for
 //                   files that are newer here
 //
-// When cloning, a server with the setting uv-sync sends its part of that reply unasked with each
-// reply: the last one counts, and nothing needs to be requested.
+// A server with the setting uv-sync sends its part of that reply to a clone with each reply,
+// without being asked. Only the last one counts, and the client need not request it.
 //
-// The newer file is the one with the later mtime, or if equal, the greater hash (a deletion, "-",
-// is the least). Used by ClientSession.
+// The newer version of a file is the one with the later mtime or, if they are equal, with the
+// greater hash (a deletion, "-", is the lowest). Used by ClientSession.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,11 @@ class ClientUnversioned {
   using Writing = std::function<base::Result<repository::Receipt*>()>;
 
   struct Choices {
-    bool asks = true;  // false: does nothing unless the server starts
+    bool asks = true;  // false: does nothing unless the server starts the exchange
     bool pulls = false;
     bool pushes = false;
   };
-  /// REPOSITORY is not owned. A request gets no more files after MAX_UPLOAD bytes.
+  /// REPOSITORY is not owned. After MAX_UPLOAD bytes, no more files are added to a request.
   ClientUnversioned(repository::Repository& repository, Choices choices, std::size_t max_upload)
       : repository_(repository),
         pulls_(choices.pulls),
@@ -46,7 +46,7 @@ class ClientUnversioned {
         max_upload_(max_upload) {}
 
   bool has_more() const { return !has_asked_ || !wanted_.empty() || !to_send_.empty(); }
-  /// Writes its part of a request. Needs an open Snapshot.
+  /// Writes the cards about unversioned files into a request. Needs an open Snapshot.
   base::Result<void> write(CardWriter& writer);
 
   // --- while reading the reply -----------------------------------------------------------------
@@ -54,7 +54,7 @@ class ClientUnversioned {
   void pragma(const CardReader& card);
   base::Result<void> igot(const CardReader& card);
   base::Result<void> file(const CardReader& card, const Writing& receipt);
-  /// The end of a reply.
+  /// Call at the end of a reply.
   base::Result<void> finish_reply(const Writing& receipt);
 
   std::uint64_t sent() const { return sent_; }
@@ -82,7 +82,7 @@ class ClientUnversioned {
   std::uint64_t sent_ = 0;
   std::map<std::string, Version> there_;
   std::vector<std::string> wanted_;
-  std::vector<std::string> to_send_;  // last first
+  std::vector<std::string> to_send_;  // in reverse order
   std::set<std::string> same_content_there_;
 };
 

@@ -1,5 +1,5 @@
-// The phantoms that a client requests: each is requested until it arrives or the server turns out
-// not to have it. Used by ClientSession.
+// The phantoms that a client requests. Each one is requested until it arrives or the server turns
+// out not to have it. Used by ClientSession.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,13 @@ class ClientWants {
 
   // --- while reading the reply -----------------------------------------------------------------
 
-  /// NAME has arrived.
+  /// Records that NAME has arrived.
   void came(const artifact::HashName& name);
-  /// The server has NAME, but the reply had no room for it or it was not requested.
+  /// Records that the server has NAME, although it has not sent it: the reply was full, or NAME was
+  /// not requested.
   void promised(const artifact::HashName& name) { promised_.insert(name); }
-  /// The end of a reply: what was requested but neither arrived nor was promised is unavailable.
+  /// Call at the end of a reply. Artifacts that were requested but neither arrived nor were
+  /// promised count as unavailable.
   void finish_reply();
 
  private:
@@ -39,7 +41,7 @@ class ClientWants {
   bool with_private_;
   std::size_t at_once_ = 200;
   std::size_t came_count_ = 0;
-  std::unordered_set<artifact::HashName> asked_;  // in the last request
+  std::unordered_set<artifact::HashName> asked_;  // names in the last request
   std::unordered_set<artifact::HashName> promised_;
   std::unordered_set<artifact::HashName> unavailable_;
 };

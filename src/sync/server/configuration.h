@@ -1,4 +1,5 @@
-// The configuration in a session: settings, users, reports and shunned artifacts as `config` cards.
+// The exchange of configuration in a session: settings, users, reports and shunned artifacts as
+// `config` cards.
 //
 //   reqconfig /AREA           requests a whole area (which may be abbreviated)
 //   reqconfig NAME            requests one setting (clients before 2011)
@@ -6,10 +7,10 @@
 //   config NAME SIZE          a setting (clients before 2011), which replaces the present one
 //   config @TABLE SIZE        rows as SQL text (clients before 2011): refused
 //
-// Requests need the right to read; `/user` and `/subscriber` need admin, `/email` the right `e`;
-// what the user may not see is left out silently. Each area is sent only once unless something
+// Requests need the right to read; `/user` and `/subscriber` need admin, `/email` needs the right
+// `e`. What the user may not see is silently left out. Each area is sent only once unless something
 // changes, since otherwise a small request could cause gigabytes of replies. Sending configuration
-// needs admin. Used by Exchange.
+// to the server needs admin. Used by Exchange.
 #pragma once
 
 #include <functional>
@@ -27,7 +28,7 @@ namespace quarry::sync {
 
 class Configuration {
  public:
-  /// Nothing is owned; all must outlive this.
+  /// The arguments are not owned, and must outlive this object.
   Configuration(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
                 CardWriter& writer)
       : repository_(repository), sync_user_(sync_user), intake_(intake), writer_(writer) {}
@@ -35,7 +36,7 @@ class Configuration {
   /// Processes a reqconfig card.
   void request(const CardReader& card);
   /// Processes a config card. Errors: kDenied (not admin, SQL text), those of storing. Malformed
-  /// rows and those that may not be synced are skipped.
+  /// rows and rows that may not be synced are skipped.
   base::Result<void> receive(const CardReader& card);
 
  private:
@@ -46,7 +47,7 @@ class Configuration {
   const SyncUser& sync_user_;
   Intake& intake_;
   CardWriter& writer_;
-  // Sent since the last change.
+  // Areas and settings that were sent since the last change.
   repository::ConfigAreas areas_ = 0;
   std::set<std::string, std::less<>> settings_;
 };

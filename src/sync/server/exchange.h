@@ -1,9 +1,9 @@
-// One pass over the cards of a request, which builds the reply.
+// One pass over the cards of a request, which also builds the reply.
 //
-// The reply in order: answers to single cards · the artifacts of a clone, or those requested ·
-// `gimme` for phantoms after a push · `igot` for what the client may lack after a pull · the
-// timestamp. An error ends the pass: the reply is then the error alone, and the caller drops the
-// Receipt.
+// The reply contains, in this order: answers to single cards; the artifacts of a clone, or those
+// requested; `gimme` for phantoms after a push; `igot` for artifacts that the client may lack after
+// a pull; the timestamp. An error ends the pass: the reply then contains only the error, and the
+// caller drops the Receipt.
 //
 // Used by ServerSession, which decides in which transaction a pass runs.
 #pragma once
@@ -34,22 +34,23 @@ class Exchange {
   enum class Outcome {
     kDone,           // the reply is complete
     kNeedsReceipt,   // something must be stored, but there is no receipt
-    kWantsClusters,  // there are so many unclustered artifacts that making clusters pays
+    kWantsClusters,  // so many artifacts are unclustered that it is worth making clusters
   };
 
-  /// Nothing is owned; all must outlive the exchange. RECEIPT is null for a read-only pass.
+  /// The arguments are not owned, and must outlive the exchange. RECEIPT is null for a read-only
+  /// pass.
   Exchange(repository::Repository& repository, const SessionOptions& options,
            const Request& request, Bound& bound, repository::Receipt* receipt);
 
-  /// Processes CARDS (decoded) and builds the reply. Returns kWantsClusters only with
-  /// MAY_STOP_FOR_CLUSTERS. The error is for the client.
+  /// Processes the decoded CARDS and builds the reply. Returns kWantsClusters only if
+  /// MAY_STOP_FOR_CLUSTERS is set. The error is for the client.
   base::Result<Outcome> run(std::string_view cards, bool may_stop_for_clusters);
 
   /// The reply, without its timestamp, after run() returned kDone.
   CardWriter& reply() { return writer_; }
-  /// Whether a clone of version 3 or later was granted: its reply is sent uncompressed.
+  /// Whether a clone of version 3 or later was granted, whose reply is sent uncompressed.
   bool is_plain_clone() const { return clone_version_ >= 3; }
-  /// Whether the error was a missing right to clone.
+  /// Whether the request failed because the user may not clone.
   bool refused_clone() const { return clone_refused_; }
   /// Whether a hook embargo should be lifted, which this pass could not do without a receipt.
   bool leaves_embargo() const { return leaves_embargo_; }
@@ -58,7 +59,7 @@ class Exchange {
   void report_progress(std::string_view phase) const;
 
   repository::Sender sender() const { return intake_.sender(); }
-  /// Everything except the error.
+  /// Statistics of the pass, except the error.
   SessionFigures figures() const;
 
  private:
@@ -92,7 +93,7 @@ class Exchange {
   Pragmas pragmas_;
   CardTally tally_;
 
-  std::size_t artifacts_ = 0;  // received
+  std::size_t artifacts_ = 0;  // number of artifacts received
   bool may_pull_ = false;
   bool may_push_ = false;
   bool asked_push_ = false;

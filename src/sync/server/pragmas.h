@@ -1,4 +1,4 @@
-// Pragmas about neither artifacts nor unversioned files.
+// Pragmas that are not about artifacts or unversioned files.
 //
 //   ci-lock CHECK-IN CLIENT   the client is about to commit on CHECK-IN. If another client
 //                             announced that before, `pragma ci-lock-fail LOGIN MTIME` is the
@@ -8,8 +8,8 @@
 //   client-url URL            URL of the client's own repository
 //   req-links                 requests URLs of other clones: `pragma link URL JSON MTIME`
 //
-// The first three need the right to write, the last one to read; otherwise they are ignored. Used
-// by Exchange.
+// The first three need the right to write, the last one needs the right to read; otherwise they are
+// ignored. Used by Exchange.
 #pragma once
 
 #include <string>
@@ -26,7 +26,8 @@ namespace quarry::sync {
 
 class Pragmas {
  public:
-  /// Nothing is owned; all must outlive this. OWN_URL is this repository's, or empty.
+  /// The arguments are not owned, and must outlive this object. OWN_URL is the URL of this
+  /// repository, or empty.
   Pragmas(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
           CardWriter& writer, std::string_view own_url)
       : repository_(repository),
@@ -35,9 +36,9 @@ class Pragmas {
         writer_(writer),
         own_url_(own_url) {}
 
-  /// Processes a pragma card; unknown ones are ignored. Error: those of storing.
+  /// Processes a pragma card. Unknown pragmas are ignored. Error: those of storing.
   base::Result<void> read(const CardReader& card);
-  /// After the last card: answers req-links with the state that the request has left.
+  /// Call after the last card. Answers req-links with the state after the whole request.
   void finish();
 
  private:

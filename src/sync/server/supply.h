@@ -1,9 +1,9 @@
-// Sends artifacts, and names of available ones, in reply to a pull or a clone.
+// Sends artifacts and the names of available artifacts in reply to a pull or a clone.
 //
 // A reply is full when it has `max-download` bytes, after `max-download-time` (settings of the
-// repository), or after most of a request's time limit. Artifacts without room are then only named,
-// and the client asks again. Private artifacts are sent only in a private session; shunned ones
-// never. Used by Exchange.
+// repository), or after most of a request's time limit. Artifacts that do not fit are only named,
+// and the client asks for them again. Private artifacts are sent only in a private session, and
+// shunned ones never. Used by Exchange.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace quarry::sync {
 
-/// The version in `pragma client-version NUMBER DATE TIME`; 0 without that pragma.
+/// The version in `pragma client-version NUMBER DATE TIME`; 0 if the client did not send it.
 struct ClientVersion {
   std::uint64_t number = 0;  // 22100 for 2.21
   std::uint64_t date = 0;    // 20230226
@@ -30,41 +30,42 @@ struct ClientVersion {
 
 class Supply {
  public:
-  /// Nothing is owned; all must outlive the supply.
+  /// The arguments are not owned, and must outlive the supply.
   Supply(repository::Repository& repository, const Bound& bound, CardWriter& writer)
       : repository_(repository), bound_(bound), writer_(writer) {}
 
-  /// Call before anything else.
+  /// Call before any other function.
   void set_client(const ClientVersion& client, bool private_session) {
     client_ = client;
     private_session_ = private_session;
   }
 
-  /// `clone` without arguments: this server's codes, and the names of all artifacts.
+  /// Answers `clone` without arguments: sends this server's codes, and the names of all artifacts.
   base::Result<void> clone_by_name();
-  /// `clone VERSION FIRST`: artifacts from row id FIRST on, the position to continue at, and this
-  /// server's codes. Includes private ones in a private session.
-  /// Error: kInvalid (the client is too old for this repository), those of reading.
+  /// Answers `clone VERSION FIRST`: sends artifacts beginning with row id FIRST, the position to
+  /// continue at, and this server's codes. Includes private artifacts in a private session. Errors:
+  /// kInvalid (the client is too old for this repository), those of reading.
   base::Result<void> clone(std::uint64_t version, repository::Rid first);
   /// Processes a `gimme` card.
   void want(std::string_view name) { wanted_.add(name); }
   /// Answers all `gimme` cards. Names in CLIENT_HAS (sealed) may be sources of deltas.
   base::Result<void> answer_wanted(NameList& client_has);
   std::size_t wanted() const { return wanted_.size(); }
-  /// Whether the client requested NAME, and therefore does not have it. After answer_wanted().
+  /// Whether the client requested NAME, and therefore does not have it. Call after answer_wanted().
   bool was_wanted(std::string_view name) { return wanted_.find(name) != nullptr; }
-  /// `igot` for every unclustered artifact not in CLIENT_HAS and not answered.
+  /// Sends `igot` for every unclustered artifact that is not in CLIENT_HAS and was not sent as an
+  /// answer.
   void announce(NameList& client_has);
-  /// The same for every artifact, so that nothing can be missed. Error: those of reading.
+  /// The same for every artifact, so that the client cannot miss any. Errors: those of reading.
   base::Result<void> announce_all(NameList& client_has);
-  /// The same for the clusters, from which the names of all other artifacts can be learned.
+  /// The same for the clusters, from which the client can learn the names of all other artifacts.
   void announce_clusters(NameList& client_has);
 
   /// Whether the reply is full.
   bool is_full();
-  /// Error kInvalid if the client is too old to understand NAME.
+  /// Returns kInvalid if the client is too old to understand NAME.
   base::Result<void> check_age(const artifact::HashName& name) const;
-  /// Counts a sent artifact: a reply is never full before the first one.
+  /// Counts an artifact as sent. A reply is never full before the first one.
   void count_sent() { ++sent_; }
 
   /// Number of artifacts sent.
@@ -83,11 +84,13 @@ class Supply {
   base::Result<void> send_stored(const repository::StoredArtifact& stored, bool compressed);
   base::Result<void> send_private(const Found& found);
   base::Result<void> send_whole(repository::Rid rid, std::string_view name);
-  /// The private artifacts with content from row id FIRST on, in a private session.
+  /// The private artifacts with content, beginning with row id FIRST. Empty unless in a private
+  /// session.
   std::vector<Found> private_from(repository::Rid first);
   /// Whether a cloning client has, or will get, SOURCE and may use it as a delta source.
   bool is_cloned_source(const artifact::HashName& source);
-  /// Whether SOURCE was part of an earlier reply, possibly as a delta on what is now a delta on it.
+  /// Whether an earlier reply may have sent SOURCE as a delta on an artifact that is now stored as
+  /// a delta on SOURCE.
   bool may_be_reversed(const artifact::HashName& source);
 
   repository::Repository& repository_;
@@ -98,12 +101,13 @@ class Supply {
   NameList wanted_;
   std::uint64_t sent_ = 0;
   bool named_all_ = false;
-  // Read before the first artifact is sent.
+  // The settings, read before the first artifact is sent.
   std::size_t max_download_ = 0;
   Bound::Time deadline_;
   bool is_time_up_ = false;
   std::optional<bool> has_private_;
-  repository::Rid first_ = 0;  // of this part of the clone; 0: no delta was reversed recently
+  repository::Rid first_ = 0;  // where this part of the clone began; 0 if no delta was reversed
+                               // recently
 };
 
 }  // namespace quarry::sync

@@ -1,4 +1,4 @@
-// The user that sends a request, and their rights. One SyncUser per request.
+// The user that sends a request, and the user's rights. There is one SyncUser per request.
 //
 //   login USER NONCE SIGNATURE
 //
@@ -8,9 +8,9 @@
 //              may have used it unchanged or its hash.
 //
 // `nobody` and `anonymous` need a correct nonce but no signature; `developer`, `reader` and users
-// without a password can never log in. The rights are those of `nobody` and of all users that have
-// logged in, combined; those of `anonymous` do not count. Every failure reads "login failed", so
-// that clients cannot probe which users exist.
+// without a password can never log in. The rights are those of `nobody` combined with those of all
+// users that have logged in; those of `anonymous` do not count. The message for every failure is
+// "login failed", so that clients cannot probe which users exist.
 #pragma once
 
 #include <cstdint>
@@ -29,35 +29,36 @@ namespace quarry::sync {
 
 class SyncUser {
  public:
-  /// Starts as `nobody`. With SINGLE_LOGIN a second login is an error; a fifth one always is.
-  /// LOGINS is not owned and may be null.
+  /// The user is initially `nobody`. If SINGLE_LOGIN is set, a second login is an error; a fifth
+  /// login always is. LOGINS is not owned and may be null.
   SyncUser(repository::Repository& repository, bool single_login, LoginGuard* logins);
 
   /// Processes a login card, which signs SIGNED_BYTES. Error: kDenied.
   base::Result<void> login(const LoginCard& card, std::string_view signed_bytes);
-  /// Processes the request's Cookie header: ignored unless it has an x-f-l-c cookie with a login
-  /// card, which signs the whole BODY. After that a login card is an error. Error: kDenied.
+  /// Processes the request's Cookie header. It is ignored unless it has an x-f-l-c cookie with a
+  /// login card; the card must sign the whole BODY. After such a cookie, a login card in the body
+  /// is an error. Error: kDenied.
   base::Result<void> login_cookie(std::string_view cookie, std::string_view body);
-  /// Whether CARD proves that a user with a password has sent it; grants no rights yet. SIGNS says
-  /// whether a nonce is the hash of the signed bytes; it is called only if the signature is
-  /// correct. Error: kDenied, or those of SIGNS.
+  /// Whether CARD proves that a user with a password has sent it. Does not grant any rights yet.
+  /// SIGNS returns whether a nonce is the hash of the signed bytes; it is called only if the
+  /// signature is correct. Errors: kDenied, those of SIGNS.
   base::Result<bool> proves(const LoginCard& card,
                             const std::function<base::Result<bool>(std::string_view nonce)>& signs);
-  /// First step of a login by CARD if the signed bytes are not yet known: checks the signature.
-  /// From here on the user's rights apply, but nothing may be executed before confirm(). Error:
-  /// kDenied.
+  /// The first step of a login with CARD if the signed bytes are not yet known: checks the
+  /// signature. From then on the user's rights apply, but no request may be executed before
+  /// confirm(). Error: kDenied.
   base::Result<void> claim(const LoginCard& card);
-  /// Second step: NONCE is the hash of the signed bytes. Error: kDenied.
+  /// The second step: NONCE is the hash of the signed bytes. Error: kDenied.
   base::Result<void> confirm(std::string_view nonce);
-  /// NAME was authenticated by the web server. Ignored if there is no such user or the repository's
-  /// setting `remote_user_ok` is off.
+  /// Sets the user NAME, which the web server has authenticated. Ignored if the user does not exist
+  /// or the repository's setting `remote_user_ok` is off.
   void remote_user(std::string_view name);
 
   /// Grants every right.
   void trust() { rights_ |= Capabilities::of_letters("sxye"); }
 
   bool may(Right right) const { return rights_.may(right); }
-  /// The letters of user.cap that grant the rights, in no order, with duplicates.
+  /// The letters of user.cap that grant the rights, unsorted, with duplicates.
   const std::string& letters() const { return letters_; }
   /// The user name of a failed or delayed login, as the client sent it.
   const std::string& failed_login() const { return failed_login_; }
@@ -74,7 +75,7 @@ class SyncUser {
  private:
   base::Result<void> check(const LoginCard& card, std::string_view signed_bytes);
   /// The user of CARD, if the signature is correct and the login is not delayed. The caller records
-  /// success.
+  /// the success.
   base::Result<repository::User> find(const LoginCard& card);
   void record_success(std::string_view nonce);
   bool is_signed_by(const repository::User& user, const LoginCard& card);

@@ -1,4 +1,4 @@
-// Unversioned files in a session: files outside the history, of which only the latest content is
+// Unversioned files in a session: files outside the history. Only the latest content of each is
 // kept.
 //
 //   pragma uv-hash HASH                 the client's hash over all of its files. If ours differs:
@@ -10,8 +10,8 @@
 //                                       has 1 (deleted) or 4 (content left out)
 //   uvgimme NAME                        requests one: `uvfile`, or `uvigot` if the reply is full
 //
-// Everything needs the right to read; writing needs the right `y`, without which a uvfile card is
-// an error. Used by Exchange.
+// All of these need the right to read. Writing needs the right `y`; without it, a uvfile card is an
+// error. Used by Exchange.
 #pragma once
 
 #include <string_view>
@@ -28,7 +28,7 @@ namespace quarry::sync {
 
 class Unversioned {
  public:
-  /// Nothing is owned; all must outlive this.
+  /// The arguments are not owned, and must outlive this object.
   Unversioned(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
               Supply& supply, CardWriter& writer)
       : repository_(repository),
@@ -37,15 +37,16 @@ class Unversioned {
         supply_(supply),
         writer_(writer) {}
 
-  /// Processes a uvfile card. Errors: kDenied, kInvalid (malformed; the content does not match its
-  /// hash), kLimit.
+  /// Processes a uvfile card. Errors: kDenied, kInvalid (malformed, or the content does not match
+  /// its hash), kLimit.
   base::Result<void> file(const CardReader& card);
-  /// Processes a uvgimme card. Errors: kInvalid (invalid name; client too old), those of reading.
+  /// Processes a uvgimme card. Errors: kInvalid (invalid name, or the client is too old), those of
+  /// reading.
   base::Result<void> gimme(const CardReader& card);
-  /// Processes `pragma uv-hash`: sends at most one catalogue per request.
+  /// Processes `pragma uv-hash`. Sends at most one catalogue per request.
   void compare(std::string_view hash);
-  /// Sends a clone the catalogue unasked if the repository's setting `uv-sync` is on and the user
-  /// may read.
+  /// Sends the catalogue to a clone, unasked, if the repository's setting `uv-sync` is on and the
+  /// user may read.
   void offer_to_clone();
 
  private:

@@ -1,8 +1,8 @@
 // Parents and children (`plink`), cherry-picks (`cherrypick`), and which artifacts are check-ins,
 // from their rows of `event`.
 //
-// Every artifact needs this several times. So a complete recomputation holds it in memory, and
-// writes the rows of `plink` at once, in index order.
+// These are needed several times for every artifact. So a complete recomputation holds them in
+// memory, and writes the rows of `plink` together, in index order.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct ParentLink {
   Rid child;
   bool is_primary;
   double day;
-  Rid baseline;  // 0 if none
+  Rid baseline;  // 0 if there is none
 };
 
 class Lineage {
@@ -33,9 +33,9 @@ class Lineage {
   /// DATABASE is not owned.
   explicit Lineage(Database& database) : database_(database) {}
 
-  // All throw SqliteError.
+  // All functions throw SqliteError.
 
-  /// Begins to hold it in memory. The tables must be empty.
+  /// Begins to hold the links in memory. The tables must be empty.
   void hold();
   /// Writes the data held in memory.
   void write();
@@ -44,25 +44,26 @@ class Lineage {
 
   /// Does nothing if PARENT is already a parent of CHILD.
   void link(const ParentLink& link);
-  /// Removes all parents of CHILD. Not while held in memory.
+  /// Removes all parents of CHILD. Must not be called while the links are held in memory.
   void unlink(Rid child);
   /// Call after the row of `event` for the check-in RID, dated DAY, has been written.
   void note_check_in(Rid rid, double day);
-  /// Reads `cherrypick` again, if it is held in memory.
+  /// Reads `cherrypick` again if the links are held in memory.
   void read_picks();
 
   /// Does not include shunned parents that were removed.
   std::vector<Rid> parents(Rid child);
-  /// 0 if there is none.
+  /// The primary parent of CHILD; 0 if there is none.
   Rid primary_parent(Rid child);
   std::vector<Child> children(Rid parent);
-  /// The cherry-picks of CHILD, and the check-ins that RID was picked for; no backouts.
+  /// The check-ins that were cherry-picked into CHILD, and those into which RID was cherry-picked.
+  /// Backouts do not count.
   std::vector<Rid> picked_for(Rid child);
   std::vector<Rid> picked_by(Rid rid);
-  /// The date of the check-in RID; empty if it is not a check-in, or waits for its baseline.
+  /// The date of the check-in RID; nullopt if it is not a check-in or is waiting for its baseline.
   std::optional<double> check_in_day(Rid rid);
   bool is_check_in(Rid rid) { return check_in_day(rid).has_value(); }
-  /// All primary links, while held in memory.
+  /// All primary links. Call only while the links are held in memory.
   std::vector<ParentLink> primary_links();
 
  private:

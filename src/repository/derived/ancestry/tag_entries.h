@@ -1,7 +1,7 @@
 // Rows of `tagxref`: which tag is on which artifact.
 //
-// A complete recomputation first collects the cards in memory. Then one walk from parents to
-// children finds the inherited tags (most artifacts share those of their parent), and writes all
+// A complete recomputation first collects the cards in memory. Then a single walk from parents to
+// children finds the inherited tags, which most artifacts share with their parent, and writes all
 // rows in index order.
 #pragma once
 
@@ -39,26 +39,27 @@ class TagEntries {
   /// DATABASE is not owned.
   explicit TagEntries(Database& database) : database_(database) {}
 
-  // All throw SqliteError.
+  // All functions throw SqliteError.
 
-  /// The entry for TAG on RID, if any. Before spread(), only entries that are not inherited.
+  /// The entry for TAG on RID; nullopt if there is none. Before spread(), finds only entries that
+  /// are not inherited.
   std::optional<TagEntry> get(std::int64_t tag, Rid rid);
   void put(std::int64_t tag, Rid rid, const TagEntry& entry);
-  /// Not while held in memory.
+  /// Must not be called while entries are held in memory.
   void remove(std::int64_t tag, Rid rid);
 
   /// Begins to collect entries in memory. The table must be empty.
   void hold();
   bool is_held() const { return is_held_; }
   /// Computes inherited entries along LINEAGE, and writes all rows. Calls INHERITED for each
-  /// inherited entry. After that, nothing can be put or removed until let_go().
+  /// inherited entry. After that, put() and remove() must not be called until let_go().
   void spread(Lineage& lineage, const std::function<void(std::int64_t tag, Rid rid)>& inherited);
   /// Releases the memory, and uses the table again.
   void let_go();
 
  private:
-  using Own = std::vector<std::pair<std::int64_t, TagEntry>>;  // by tag
-  /// Entries that children inherit, by tag. They point into own_.
+  using Own = std::vector<std::pair<std::int64_t, TagEntry>>;  // sorted by tag
+  /// Entries that children inherit, sorted by tag. They point into own_.
   using Passed = std::vector<std::pair<std::int64_t, const TagEntry*>>;
   using SharedPassed = std::shared_ptr<const Passed>;
 
@@ -78,7 +79,7 @@ class TagEntries {
   bool is_held_ = false;
   std::unordered_map<Rid, Own> own_;
   std::vector<TaggedArtifact> artifacts_;           // in the order of a walk along primary parents
-  std::unordered_map<Rid, std::size_t> positions_;  // in artifacts_
+  std::unordered_map<Rid, std::size_t> positions_;  // positions in artifacts_
 };
 
 }  // namespace quarry::repository

@@ -2,8 +2,8 @@
 // baseline. Cherry-picks whose target is unknown are kept in `fx_quarry_cherrypick`.
 //
 // Called for new check-ins, and for other new artifacts that a check-in names as its parent. Marks
-// the files and times of all check-ins that are compared with the new artifact. Check-ins that
-// waited for it become pending again.
+// the files and times of all check-ins that are compared with the new artifact. Check-ins that were
+// waiting for it become pending again.
 #pragma once
 
 #include <string_view>
@@ -18,18 +18,19 @@ class CheckinLinks {
   /// Arguments are not owned.
   explicit CheckinLinks(Work& work) : work_(work) {}
 
-  // All throw SqliteError.
+  // All functions throw SqliteError.
 
   /// Marks everything that must be recomputed because the check-in RID has arrived.
   void collect_relatives(Rid rid);
   /// Marks check-ins that are compared with RID, an artifact of any kind that has arrived.
   void collect_children(Rid rid);
-  /// Writes the rows of a check-in. Returns false if it has to wait for its baseline.
+  /// Writes the rows of a check-in. Returns false if the check-in has to wait for its baseline.
   bool link_check_in(Rid rid, const artifact::Structural& manifest);
-  /// Makes PARENTS, primary first, the parents of RID, whose manifest is MANIFEST.
+  /// Makes PARENTS the parents of RID, primary first. MANIFEST is the manifest of RID.
   void link_parents(Rid rid, const artifact::Structural& manifest,
                     const std::vector<std::string_view>& parents);
-  /// Writes rows of cherry-picks whose target was unknown and now has a row. Marks.
+  /// Writes the rows of cherry-picks whose target was unknown and now has a row. Marks rows to
+  /// recompute.
   void resolve_cherrypicks();
 
  private:

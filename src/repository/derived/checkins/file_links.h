@@ -1,7 +1,7 @@
 // The files that each check-in changed (`mlink`), and file names (`filename`).
 //
 // Computed for marked check-ins when all links between check-ins are known. Also makes the files of
-// a public check-in public. Marks nothing.
+// a public check-in public. Does not mark any rows.
 #pragma once
 
 #include <optional>
@@ -19,12 +19,12 @@ class FileLinks {
   /// Arguments are not owned.
   FileLinks(Work& work, Reparenting& reparenting) : work_(work), reparenting_(reparenting) {}
 
-  // All throw SqliteError.
+  // All functions throw SqliteError.
 
   /// Computes the rows of the check-in RID.
   void compute_mlinks(Rid rid);
 
-  /// The files of RID; empty if it or its baseline is missing.
+  /// The files of RID; nullopt if RID or its baseline is missing.
   std::optional<FileSet> file_set(Rid rid);
 
  private:

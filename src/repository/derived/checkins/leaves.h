@@ -1,7 +1,8 @@
 // A leaf is a check-in without a child on its own branch (`leaf`). As in fossil, only check-ins
-// with a known branch and their parents count: a history without branch tags has no leaves.
+// with a known branch and their parents count, so a history without branch tags does not have
+// leaves.
 //
-// Computed for marked check-ins when all tags and links are known. Marks nothing.
+// Computed for marked check-ins when all tags and links are known. Does not mark any rows.
 #pragma once
 
 #include "derived/common/work.h"
@@ -13,11 +14,11 @@ class Leaves {
   /// Arguments are not owned.
   explicit Leaves(Work& work) : work_(work) {}
 
-  // Both throw SqliteError.
+  // Both functions throw SqliteError.
 
-  /// Recomputes RID, whose branch has changed, and its parents.
+  /// Recomputes whether RID, whose branch has changed, and its parents are leaves.
   void refresh_leaf(Rid rid);
-  /// Recomputes the parents of the new check-in RID, which may no longer be leaves.
+  /// Recomputes whether the parents of the new check-in RID are still leaves.
   void outgrow_parents(Rid rid);
 
  private:

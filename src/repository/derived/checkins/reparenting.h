@@ -19,12 +19,12 @@ class Reparenting {
   Reparenting(Work& work, CheckinLinks& checkin_links)
       : work_(work), checkin_links_(checkin_links) {}
 
-  // All throw SqliteError.
+  // All functions throw SqliteError.
 
-  /// The parents that a tag sets for the check-in RID; empty if there is no such tag.
+  /// The parents that a tag sets for the check-in RID; empty if it does not have such a tag.
   std::vector<artifact::HashName> parents_by_tag(Rid rid);
-  /// Links RID with the parents that a tag sets, or with those of its manifest. Does nothing and
-  /// returns false if it has to wait, or is not a check-in.
+  /// Links RID with the parents that a tag sets, or else with those in its manifest. If RID has to
+  /// wait, or is not a check-in, returns false without a change.
   bool reparent(Rid rid);
   /// Marks all check-ins with such a tag, because a parent in their manifest may have arrived.
   void note_reparented();

@@ -1,6 +1,6 @@
-// The order in which artifacts count if several of them decide about one row: by the time of the D
-// card, then by hash, ascending, and each artifact after those that it refers to. This makes the
-// derived tables a function of the set of artifacts (quarry-protocol(7) documents the rule).
+// The order that applies if several artifacts decide about one row: by the time of the D card, then
+// by hash, ascending, and each artifact after those to which it refers. So the derived tables
+// depend only on the set of artifacts (quarry-protocol(7) documents the rule).
 #pragma once
 
 #include <compare>
@@ -15,7 +15,7 @@ namespace quarry::repository {
 
 class ArtifactOrder {
  public:
-  /// The D card's time (a Julian day; 0 without one), and the hash of the artifact.
+  /// The time of the artifact's D card (a Julian day; 0 if there is none), and the artifact's hash.
   struct Position {
     double day;
     std::string hash;
@@ -26,7 +26,7 @@ class ArtifactOrder {
   ArtifactOrder(Names& names, Manifests& manifests, Lineage& lineage)
       : names_(names), manifests_(manifests), lineage_(lineage) {}
 
-  // All throw SqliteError.
+  // All functions throw SqliteError.
 
   Position position(Rid rid);
   /// Whether A comes before B, if neither refers to the other.

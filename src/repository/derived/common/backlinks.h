@@ -1,4 +1,4 @@
-// `backlink`: which text links to which artifact, for the artifact's page.
+// The table `backlink`: which texts link to an artifact. It is shown on the artifact's page.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace quarry::repository {
 
-/// backlink.srctype, and the meaning of srcid. (Technotes have a number, 3, but no rows.)
+/// The values of backlink.srctype. The comment of each says what srcid refers to. (Technotes have a
+/// number, 3, but no rows.)
 enum class BacklinkSource {
   kComment = 0,  // the artifact with the comment
   kTicket = 1,   // the ticket change
@@ -18,10 +19,10 @@ enum class BacklinkSource {
 
 /// Removes the rows of one source.
 void remove_backlinks(Database& database, BacklinkSource type, std::int64_t source);
-/// Adds rows to those of one source; DAY as fossil prints it.
+/// Adds rows for TARGETS to those of one source. DAY is stored in the form that fossil prints.
 void add_backlinks(Database& database, BacklinkSource type, std::int64_t source,
                    const std::vector<std::string>& targets, double day);
-/// Replaces the rows of one source by those for TARGETS.
+/// Replaces the rows of one source with rows for TARGETS.
 void write_backlinks(Database& database, BacklinkSource type, std::int64_t source,
                      const std::vector<std::string>& targets, double day);
 

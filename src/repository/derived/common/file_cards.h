@@ -1,9 +1,9 @@
 // A compact store for the file lists of many check-ins.
 //
 // A check-in has nearly all its files in common with its neighbours. So each distinct F card is
-// stored once, and has a number. The list of a check-in is cut into pieces of about 32 cards.
-// Hashes of file names decide where to cut, so that lists align again after a difference. Each
-// distinct piece is stored once, and has a number too:
+// stored once, under a number. The list of a check-in is divided into pieces of about 32 cards. The
+// hashes of file names determine where a piece ends, so that two lists have the same pieces again
+// after a difference. Each distinct piece is stored once, also under a number:
 //
 //   cards    0: README 1a2b   1: main.c 3c4d   2: main.c 5e6f   3: zoo.c 7a8b
 //   pieces   0: [0 1]   1: [0 2]   2: [3]
@@ -25,13 +25,14 @@ namespace quarry::repository {
 
 class FileCards {
  public:
-  /// Cuts FILES, sorted by name, into pieces, and returns their numbers.
+  /// Divides FILES, which are sorted by name, into pieces, and returns the numbers of the pieces.
   std::vector<std::uint32_t> pieces_of(const std::vector<artifact::FileCard>& files);
 
   const artifact::FileCard& card(std::uint32_t number) const { return cards_[number].file; }
-  /// The numbers of the cards in the piece NUMBER; never empty.
+  /// The numbers of the cards in the piece NUMBER. Never empty.
   std::span<const std::uint32_t> piece(std::uint32_t number) const;
-  /// Whether a card of the piece NUMBER has an old name, which makes it a change in any list.
+  /// Whether a card of the piece NUMBER has an old name, which makes the card a change in every
+  /// list.
   bool has_prior(std::uint32_t number) const { return pieces_[number].has_prior; }
   /// Approximate size in bytes.
   std::size_t memory() const;
@@ -43,12 +44,12 @@ class FileCards {
     bool ends_piece;
   };
   struct Piece {
-    std::size_t begin;  // in members_
+    std::size_t begin;  // position in members_
     std::uint32_t size;
     std::uint32_t hash;
     bool has_prior;
   };
-  /// Numbers by hash: open addressing, at most half full.
+  /// A hash table of numbers, with open addressing, at most half full.
   struct Index {
     std::vector<std::uint32_t> slots;  // number + 1; 0 if free
     std::size_t used = 0;
@@ -97,8 +98,8 @@ class FileList {
       at_ = 0;
       ++piece_;
     }
-    /// If both are at the start of the same piece, and none of its cards has an old name, skips it
-    /// in both and returns true.
+    /// If both cursors are at the start of the same piece, and none of its cards has an old name,
+    /// skips the piece in both and returns true.
     bool pass_same(Cursor& other);
 
    private:

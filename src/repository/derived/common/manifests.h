@@ -1,10 +1,10 @@
-// A store of parsed structural artifacts, by rid. It keeps them in a compact form (the text without
-// the F cards, and these as a FileList), so that a check-in that is compared with its relatives is
+// A store of parsed structural artifacts, by rid. It keeps them in a compact form: the text without
+// the F cards, and the F cards as a FileList. So a check-in that is compared with its relatives is
 // not expanded and parsed again each time.
 //
 // A receipt keeps a limited number of artifacts. A complete recomputation, which parses all
-// artifacts first, keeps all: above a limit texts go to a temporary file, and file lists are
-// dropped and computed again when needed.
+// artifacts first, keeps all of them: above a limit, texts are moved to a temporary file, and file
+// lists are dropped and computed again when needed.
 #pragma once
 
 #include <list>
@@ -37,8 +37,8 @@ class Manifests {
   Manifest get(Rid rid);
   /// The files of its F cards; null if get() returns null. Throws SqliteError.
   Files files(Rid rid);
-  /// Parses and stores CONTENT of RID; returns nothing if it is plain data. Several threads may
-  /// call it concurrently, but no other function at the same time.
+  /// Parses and stores CONTENT, the content of RID. Returns nullopt if it is plain data. Several
+  /// threads may call this function concurrently, but no other function at the same time.
   std::optional<artifact::StructuralType> add(Rid rid, std::string_view content);
   /// Keeps all artifacts until forget_all(). get() then returns only artifacts that were added.
   void hold_all() { holds_all_ = true; }
@@ -73,7 +73,7 @@ class Manifests {
 /// The files of a check-in: its own F cards and, for a delta manifest, those of its baseline.
 class FileSet {
  public:
-  /// BASELINE is null for a manifest without one.
+  /// BASELINE is null for a manifest that does not have one.
   FileSet(Manifest manifest, Files own, Files baseline)
       : manifest_(std::move(manifest)), own_(std::move(own)), baseline_(std::move(baseline)) {}
 

@@ -1,8 +1,8 @@
 // Pending work on the derived tables: the artifacts that arrived, and the rows that have to be
 // recomputed because of them.
 //
-// Derivation collects arrivals here, and moves the value into a run. During the run the parts mark
-// rows that other parts have to recompute (see derivation.h), so that no part needs to call back
+// Derivation collects arrivals here, and moves the object into a run. During the run, the parts
+// mark rows that other parts have to recompute (see derivation.h), so that no part needs to call
 // its caller.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace quarry::repository {
 
-/// An artifact, ordered by its D card's time.
+/// An artifact, ordered by the time of its D card.
 struct Dated {
   double day;
   Rid rid;
@@ -40,12 +40,12 @@ struct Pending {
   // Check-ins.
   std::set<Rid> stale_mlinks;
   std::set<Rid> stale_times;  // event.mtime
-  // Rows of `event`.
-  std::set<Rid> stale_events;  // their changes by tags
+  // Rows of `event`:
+  std::set<Rid> stale_events;  // the tags that change them have changed
   // Leaves.
   std::set<Rid> stale_leaves;
-  std::set<Rid> new_children;  // their parents may no longer be leaves
-  // Things that several artifacts describe.
+  std::set<Rid> new_children;  // check-ins whose parents may no longer be leaves
+  // Rows that depend on several artifacts:
   std::set<std::int64_t> stale_pages;      // tags of wiki pages
   std::set<std::int64_t> stale_technotes;  // tags of technotes
   std::set<std::string> stale_targets;     // targets of attachments
@@ -55,7 +55,7 @@ struct Pending {
   // --- results -----------------------------------------------------------------------------------
   std::vector<Rid> hidden;  // made private by a tag
 
-  /// Whether there is anything to work on.
+  /// Whether there is no work to do.
   bool is_empty() const {
     return stale_tickets.empty() && non_check_ins.empty() && check_ins.empty() &&
            controls.empty() && others.empty() && clusters.empty();
@@ -65,7 +65,7 @@ struct Pending {
     if (tag >= kTagBgcolor && tag <= kTagDate) stale_events.insert(rid);
     if (tag == kTagBranch) stale_leaves.insert(rid);
   }
-  /// Adds ARTIFACT, which is RID. It is not a cluster, and has a date.
+  /// Adds ARTIFACT, whose row id is RID. It must have a date and not be a cluster.
   void add(Rid rid, const artifact::Structural& artifact) {
     for (const artifact::TagCard& tag : artifact.tags) has_parent_tags |= tag.name == "parent";
     auto& queue = artifact.type == artifact::StructuralType::kCheckIn   ? check_ins

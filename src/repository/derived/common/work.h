@@ -1,5 +1,6 @@
-// Data shared by the parts during one run of the derivation: the file, caches, and the pending
-// work. Like the parts it lives for one run only, so that a failed run leaves nothing behind.
+// Data that the parts share during one run of the derivation: the file, caches, and the pending
+// work. Like the parts, it exists for one run only, so that a failed run does not affect the next
+// one.
 #pragma once
 
 #include "artifact_order.h"

@@ -1,8 +1,8 @@
-// Attachments to wiki pages, tickets and technotes, and their removals (`attachment`), and their
-// rows in the timeline.
+// Attachments to wiki pages, tickets and technotes, their removals (`attachment`), and their rows
+// in the timeline.
 //
-// Called for new ones; marks their targets. The timeline's rows for all attachments of a target are
-// computed when all new artifacts have been added.
+// Called for new attachments and removals; marks their targets. The timeline rows for all
+// attachments of a target are computed after all new artifacts have been added.
 #pragma once
 
 #include <optional>
@@ -18,9 +18,9 @@ class Attachments {
   /// Arguments are not owned.
   Attachments(Work& work, Events& events) : work_(work), events_(events) {}
 
-  // All throw SqliteError.
+  // All functions throw SqliteError.
 
-  /// Adds ARTIFACT, which is RID: an attachment, or the removal of one.
+  /// Adds ARTIFACT, whose row id is RID: an attachment, or the removal of one.
   void add_attachment(Rid rid, const artifact::Structural& artifact);
   /// Recomputes the events of all attachments of TARGET.
   void refresh_attachments(const std::string& target);

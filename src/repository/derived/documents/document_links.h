@@ -1,7 +1,9 @@
 // Documents with several versions (wiki pages, technotes, forum posts): each version is an artifact
-// that refers to the previous one (P card). Writes rows of `plink`, and tags inherited along them.
+// that refers to the previous one (P card). Writes the rows of `plink`, and the tags that are
+// inherited along these links.
 //
-// Called for new versions. Marks a check-in that it refers to, which may no longer be a leaf.
+// Called for new versions. If a version refers to a check-in, marks the check-in, which may no
+// longer be a leaf.
 #pragma once
 
 #include "derived/checkins/checkin_links.h"
@@ -16,11 +18,11 @@ class DocumentLinks {
   DocumentLinks(Work& work, CheckinLinks& checkin_links, Tags& tags)
       : work_(work), checkin_links_(checkin_links), tags_(tags) {}
 
-  // Both throw SqliteError.
+  // Both functions throw SqliteError.
 
-  /// Links LATER, which is RID, with the previous version.
+  /// Links LATER, whose row id is RID, with the previous version.
   void link_versions(Rid rid, const artifact::Structural& later);
-  /// Whether fossil finds the version before LATER: it ignores upper-case hashes and shunned
+  /// Whether fossil finds the version before LATER. Fossil ignores upper-case hashes and shunned
   /// artifacts.
   bool has_prior(const artifact::Structural& later);
 

@@ -1,6 +1,7 @@
-// Forum threads (`forumpost`): the posts' rows in the timeline, and the links in them (`backlink`).
+// Forum threads (`forumpost`): the rows of posts in the timeline, and the links in posts
+// (`backlink`).
 //
-// Called for new posts; marks their threads. Titles are computed when all new artifacts have been
+// Called for new posts; marks their threads. Titles are computed after all new artifacts have been
 // added.
 #pragma once
 
@@ -19,9 +20,9 @@ class Forum {
   Forum(Work& work, Events& events, DocumentLinks& document_links)
       : work_(work), events_(events), document_links_(document_links) {}
 
-  // Both throw SqliteError.
+  // Both functions throw SqliteError.
 
-  /// Adds POST, which is RID.
+  /// Adds POST, whose row id is RID.
   void add_forum_post(Rid rid, const artifact::Structural& post);
   /// Recomputes the events of all marked threads.
   void refresh_threads();

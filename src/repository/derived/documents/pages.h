@@ -2,7 +2,7 @@
 // pages.cc describes the rows.
 //
 // Called for new versions; marks the page or technote, and the attachments of a technote. Rows that
-// depend on all versions are computed when all new artifacts have been added.
+// depend on all versions are computed after all new artifacts have been added.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Pages {
   Pages(Work& work, Events& events, Tags& tags, DocumentLinks& document_links)
       : work_(work), events_(events), tags_(tags), document_links_(document_links) {}
 
-  // All throw SqliteError.
+  // All functions throw SqliteError.
 
   /// Adds PAGE. RID is its row id, and DAY the Julian day of its D card.
   void add_wiki_page(Rid rid, const artifact::Structural& page, double day);

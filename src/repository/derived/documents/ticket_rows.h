@@ -1,4 +1,4 @@
-// One ticket's rows in `ticket` and `ticketchng`, computed from its changes one by one.
+// The rows of one ticket in `ticket` and `ticketchng`, computed from its changes one by one.
 #pragma once
 
 #include <map>
@@ -15,19 +15,20 @@
 
 namespace quarry::repository {
 
-/// One ticket while its rows are computed, under the limits for such tables (ticket_restraint.h).
+/// A ticket while its rows are computed. The limits for the project's own tables apply
+/// (ticket_restraint.h).
 class Ticket {
  public:
   Ticket(Database& database, const TicketFields& fields, const std::string& id)
       : database_(database), fields_(fields), id_(id), restraint_(database) {}
 
-  /// Removes the rows of the ticket, and keeps its row id for the new one.
+  /// Removes the rows of the ticket, and keeps its row id for the new row.
   void forget();
-  /// Applies the change RID, dated DAY.
+  /// Applies the change RID, which is dated DAY.
   void apply(Rid rid, const artifact::Structural& change, double day);
-  /// The current value of a column; "unknown" without a row.
+  /// The current value of a column; "unknown" if the ticket does not have a row.
   std::string value_of(const std::string& column);
-  /// Writes the links in the latest values. apply() writes those in ticketchng.
+  /// Writes the links in the latest values. (apply() writes the links in ticketchng.)
   void write_latest_links();
   std::int64_t row() const { return row_; }
 

@@ -1,7 +1,7 @@
 // Tickets: the fields that result from a ticket's changes (`ticket`, `ticketchng`), and its rows in
 // the timeline.
 //
-// Called for new changes; marks the ticket and its attachments. Tickets are computed when all new
+// Called for new changes; marks the ticket and its attachments. Tickets are computed after all new
 // artifacts have been added.
 #pragma once
 
@@ -16,9 +16,9 @@ namespace quarry::repository {
 
 struct TicketFields;
 
-/// Call after the setting NAME has changed. Marks all tickets in PENDING if they depend on it. For
-/// `ticket-table` it also creates the ticket tables again, unless the definition is invalid. Throws
-/// SqliteError.
+/// Call after the setting NAME has changed. Marks all tickets in PENDING if they depend on the
+/// setting. For `ticket-table`, also creates the ticket tables again, unless the definition is
+/// invalid. Throws SqliteError.
 void ticket_setting_changed(Database& database, std::string_view name, Pending& pending);
 
 class Tickets {
@@ -26,12 +26,12 @@ class Tickets {
   /// Arguments are not owned.
   Tickets(Work& work, Events& events, Tags& tags) : work_(work), events_(events), tags_(tags) {}
 
-  // Both throw SqliteError.
+  // Both functions throw SqliteError.
 
   /// Adds CHANGE. RID is its row id, and DAY the Julian day of its D card.
   void add_ticket_change(Rid rid, const artifact::Structural& change, double day);
-  /// Computes all marked tickets. One that violates a constraint of the project's own tables is
-  /// left unchanged, except in a complete recomputation, which then fails.
+  /// Computes all marked tickets. A ticket that violates a constraint of the project's own tables
+  /// is left unchanged, except in a complete recomputation, which then fails.
   void refresh_tickets();
 
  private:

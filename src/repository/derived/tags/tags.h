@@ -1,6 +1,6 @@
 // Tags that T cards set on artifacts, and that descendants inherit (`tag`, `tagxref`).
 //
-// Called for every card, and when an artifact has been linked with its parent. Marks affected
+// Called for every card, and when an artifact has been linked with its parent. Marks the affected
 // events and leaves. Adds artifacts that a tag makes private to Pending::hidden.
 #pragma once
 
@@ -17,7 +17,7 @@ class Tags {
   /// Arguments are not owned.
   Tags(Work& work, Reparenting& reparenting) : work_(work), reparenting_(reparenting) {}
 
-  // All throw SqliteError.
+  // All functions throw SqliteError.
 
   /// Applies the T cards of ARTIFACT. RID is its row id, and DAY the Julian day of its D card.
   void apply_tags(Rid rid, const artifact::Structural& artifact, double day);
@@ -25,7 +25,8 @@ class Tags {
   /// its date. TYPE is tagxref.tagtype.
   void set_tag(std::int64_t tag, int type, std::optional<std::string_view> value, Rid source,
                double day, Rid target);
-  /// Applies inherited tags to RID, which has been linked with PARENT, its primary parent.
+  /// Applies the tags that RID inherits from PARENT, its primary parent, with which it has been
+  /// linked.
   void inherit_tags(Rid rid, Rid parent);
   /// Replaces the inherited tags of RID, whose primary parent was changed by a tag.
   void inherit_anew(Rid rid);

@@ -1,4 +1,4 @@
-// Changes that tags make to rows of `event`, and to the links (`backlink`) of edited comments.
+// Changes that tags make to rows of `event`, and to the links (`backlink`) in edited comments.
 //
 // Computed for marked events when all tags are known. Marks times that must be recomputed.
 #pragma once
@@ -13,13 +13,15 @@
 
 namespace quarry::repository {
 
-/// The tag comment, user or date of a check-in. Inherited tags do not affect its row.
+/// A tag that changes the comment, user or date of a check-in. Inherited tags do not affect its
+/// row.
 struct OwnTag {
-  std::optional<std::string> value;  // empty if it was cancelled
+  std::optional<std::string> value;  // nullopt if the tag was cancelled
   double day;
 };
 
-/// The tag that a card sets on the check-in RID itself. Throws SqliteError.
+/// The tag that a card sets on the check-in RID itself; nullopt if there is none. Throws
+/// SqliteError.
 std::optional<OwnTag> own_tag(Work& work, Rid rid, PredefinedTag tag);
 
 class EventTags {

@@ -1,7 +1,7 @@
-// event.mtime: a parent that is not dated before a close child is shown 25 ms before it, to keep
-// the timeline in order.
+// The column event.mtime. If a close child is not dated later than its parent, the parent is shown
+// 25 ms before the child, to keep the timeline in order.
 //
-// Computed for marked artifacts when all events exist. Marks nothing else.
+// Computed for marked artifacts after all events exist. Does not mark other rows.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace quarry::repository {
 
-/// A child that is dated less than this many days after its parent is close to it.
+/// A child is close to its parent if it is dated less than this many days after it.
 constexpr double kCloseTimes = 2.0 / 86400.0;
 
 class EventTimes {
@@ -24,11 +24,12 @@ class EventTimes {
   EventTimes(Work& work, FileLinks& file_links, Events& events)
       : work_(work), file_links_(file_links), events_(events) {}
 
-  // Both throw SqliteError.
+  // Both functions throw SqliteError.
 
-  /// Recomputes the times of the marked artifacts, and of ancestors that this can affect.
+  /// Recomputes the times of the marked artifacts, and of the ancestors that this can affect.
   void adjust_times();
-  /// Resets the event of RID, which is not a check-in, to its time before adjust_times().
+  /// Resets the event of RID, which is not a check-in, to the time that it had before
+  /// adjust_times().
   void forget_moved_time(Rid rid);
 
  private:

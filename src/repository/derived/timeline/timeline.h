@@ -1,7 +1,7 @@
 // The timeline: one `event` row for each check-in and control artifact, and the links in check-in
 // comments (`backlink`).
 //
-// Called for new ones. Marks the event if tags arrived first.
+// Called for new check-ins and control artifacts. Marks the event if tags for it arrived first.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class Timeline {
   /// Arguments are not owned.
   Timeline(Work& work, Events& events) : work_(work), events_(events) {}
 
-  // Both throw SqliteError.
+  // Both functions throw SqliteError.
 
   /// Writes the row and links of the check-in RID, whose baseline must exist.
   void make_check_in_event(Rid rid, const artifact::Structural& manifest);
