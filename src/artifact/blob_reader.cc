@@ -13,7 +13,7 @@ namespace quarry::artifact {
 using base::ErrorCode;
 using base::fail;
 
-// Uses zlib, because libdeflate, which blob.cc uses, cannot expand in pieces.
+// This uses zlib, because libdeflate, which blob.cc uses, cannot expand piece by piece.
 struct BlobReader::State {
   State() {
     if (::inflateInit(&stream) != Z_OK) throw std::bad_alloc();
@@ -23,7 +23,7 @@ struct BlobReader::State {
   ~State() { ::inflateEnd(&stream); }
 
   z_stream stream{};
-  std::size_t left = 0;  // of the declared size
+  std::size_t left = 0;  // remaining bytes of the declared size
   bool is_over = false;
   std::array<unsigned char, kPiece> piece;
 };
@@ -48,7 +48,7 @@ base::Result<BlobReader> BlobReader::open(std::string_view blob, std::size_t max
   }
   auto state = std::make_unique<State>();
   state->left = declared;
-  // zlib's interface has no const by default.
+  // zlib's interface does not use const by default.
   state->stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(blob.data()));
   state->stream.avail_in = static_cast<unsigned>(blob.size());
   return BlobReader(std::move(state));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxWikiTitle = 100;
 
-/// Whether TEXT in lower case is LOWER.
+/// Whether TEXT equals LOWER after conversion to lower case.
 bool equals_lower(std::string_view text, std::string_view lower) {
   return std::ranges::equal(text, lower, {}, base::ascii_lower);
 }

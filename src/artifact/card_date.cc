@@ -24,7 +24,7 @@ bool take(std::string_view& rest, char c) {
   return true;
 }
 
-/// A number of exactly COUNT digits, from LOW to HIGH.
+/// Takes a number of exactly COUNT digits, between LOW and HIGH, from the front of REST.
 std::optional<int> take_digits(std::string_view& rest, std::size_t count, int low, int high) {
   if (rest.size() < count) return std::nullopt;
   int number = 0;
@@ -37,8 +37,9 @@ std::optional<int> take_digits(std::string_view& rest, std::size_t count, int lo
   return number;
 }
 
-/// The fraction of a second, if there is one. Does not consume a point without digits. As in
-/// SQLite, the result is NaN if there are so many digits that number and scale overflow.
+/// The fraction of a second, if there is one. Does not consume a point that is not followed by
+/// digits. As in SQLite, the result is NaN if there are so many digits that number and scale
+/// overflow.
 double take_fraction(std::string_view& rest) {
   if (!rest.starts_with('.')) return 0;
   double fraction = 0;
@@ -52,12 +53,13 @@ double take_fraction(std::string_view& rest) {
   return fraction / scale;
 }
 
-/// Not llround(): SQLite adds a half and truncates, which differs just below a half.
+/// This is not the same as llround(): SQLite adds a half and truncates, which differs just below a
+/// half.
 std::int64_t round_up_half(double number) {
   return static_cast<std::int64_t>(std::floor(number + 0.5));
 }
 
-/// Minutes east of Greenwich. REST must contain nothing else.
+/// Minutes east of Greenwich; nullopt if REST contains anything else.
 std::optional<int> parse_zone(std::string_view rest) {
   skip_spaces(rest);
   int minutes = 0;
@@ -79,7 +81,7 @@ std::optional<int> parse_zone(std::string_view rest) {
 
 // As in SQLite, dates and days below are milliseconds of the Julian day count.
 
-/// Milliseconds since midnight in Greenwich; may be outside the day.
+/// Milliseconds since midnight in Greenwich. May be outside the day.
 std::optional<std::int64_t> parse_time_of_day(std::string_view rest) {
   const auto hour = take_digits(rest, 2, 0, 24);
   if (!hour || !take(rest, ':')) return std::nullopt;
@@ -98,8 +100,8 @@ std::optional<std::int64_t> parse_time_of_day(std::string_view rest) {
 }
 
 /// Milliseconds of the Julian day count at midnight, by Meeus' formula. A day after the end of its
-/// month continues in the next month. As in SQLite, divisions round towards zero, which makes some
-/// dates before the year -400 a day late.
+/// month counts as a day of the next month. As in SQLite, divisions round towards zero, so some
+/// dates before the year -400 are a day late.
 std::int64_t julian_millis_of(int year, int month, int day) {
   if (month <= 2) {
     --year;
@@ -133,7 +135,7 @@ std::optional<std::int64_t> parse_julian_day(std::string_view text) {
   skip_spaces(text);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   take(text, '+');
-  // from_chars() would also accept words like "inf".
+  // Without this check, from_chars() would also accept words like "inf".
   if (text.empty() || !(text[0] == '.' || (text[0] >= '0' && text[0] <= '9'))) return std::nullopt;
   double day = 0;
   const char* const begin = text.data();

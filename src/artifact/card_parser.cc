@@ -22,18 +22,18 @@ consteval std::uint32_t letters(std::string_view set) {
 
 struct TypeRule {
   StructuralType type;
-  std::uint32_t marks;  // one of these cards says that it is this type
+  std::uint32_t marks;  // any of these cards shows that an artifact has this type
   std::uint32_t allowed;
   std::uint32_t required;
 };
 
-// History has check-ins without comment or user.
+// In old projects there are check-ins without a comment or a user.
 constexpr TypeRule kCheckInRule{StructuralType::kCheckIn, letters("BCFQR"), letters("BCDFNPQRTUZ"),
                                 letters("DZ")};
 constexpr TypeRule kControlRule{StructuralType::kControl, 0, letters("DTUZ"), letters("DTUZ")};
 
-// The first type with one of its marks applies. Without any mark, an artifact is a check-in if it
-// has parents, else a control artifact.
+// The first type with one of its marks applies. An artifact without any mark is a check-in if it
+// has parents, and a control artifact otherwise.
 constexpr std::array<TypeRule, 7> kTypeRules{{
     {StructuralType::kAttachment, letters("A"), letters("ACDNUZ"), letters("ADZ")},
     {StructuralType::kTechnote, letters("E"), letters("CDENPTUWZ"), letters("DEWZ")},
@@ -47,7 +47,7 @@ constexpr std::array<TypeRule, 7> kTypeRules{{
 // Cards that may be repeated. Fossil treats a second Z card like the first.
 constexpr std::uint32_t kRepeatable = letters("FJMPQTZ");
 
-/// ARGUMENT unescaped, up to the first NUL, where fossil's text ends.
+/// ARGUMENT without escapes, up to the first NUL, at which fossil's text ends.
 std::string_view unescape(Argument argument) {
   const std::string_view raw = view(argument);
   if (raw.find('\\') == raw.npos) return raw;
@@ -56,7 +56,7 @@ std::string_view unescape(Argument argument) {
   return text.substr(0, text.find('\0'));
 }
 
-/// Kind and name of TAG, as in the card.
+/// Kind and name of TAG, as they are in the card.
 std::string_view tag_key(const TagCard& tag) {
   return {tag.name.data() - 1, tag.name.size() + 1};
 }
@@ -76,7 +76,8 @@ bool CardParser::parse_cards() {
   return text_.finished();
 }
 
-/// Letters never descend, except in old technotes with the P card first.
+/// Whether LETTER may follow PREVIOUS. Letters never descend, except in old technotes, in which the
+/// P card comes first.
 bool CardParser::may_follow(char previous, char letter) const {
   if (letter >= previous) return true;
   return letter == 'N' && previous == 'P' && (seen_ & letter_bit('E')) != 0;
@@ -144,7 +145,7 @@ bool CardParser::attachment() {
   if (!is_simple_path(card.name)) return false;
   card.name.remove_prefix(card.name.rfind('/') + 1);  // npos + 1 is 0
   card.target = unescape(*target);
-  if (!is_wiki_title(card.target)) return false;  // so is every hash
+  if (!is_wiki_title(card.target)) return false;  // a title that is a hash is invalid too
   if (source && !accept_hash(*source, card.source)) return false;
   out_.attachment = card;
   return true;
@@ -166,13 +167,13 @@ bool CardParser::technote() {
 }
 
 bool CardParser::file() {
-  // An F card has about 60 bytes in most projects, so this is usually enough.
+  // In most projects an F card has about 60 bytes, so this is usually enough.
   if (out_.files.empty()) out_.files.reserve(size_ / 64);
   FileCard card;
   if (!read_file(card)) return false;
   if (!out_.files.empty() && out_.files.back().name >= card.name) return false;
-  // Old versions of fossil allowed their own files in check-ins. They are ignored, even for the
-  // order of cards.
+  // Old versions of fossil allowed fossil's own files in check-ins. Their cards are ignored, even
+  // for the order of cards.
   if (!is_checkout_database(card.name)) out_.files.push_back(card);
   return true;
 }
@@ -296,8 +297,8 @@ bool CardParser::user() {
 bool CardParser::text() {
   const auto argument = text_.next_argument();
   if (!argument) return false;
-  // Digits up to any other character. As in fossil, overflow is an error only if the number becomes
-  // smaller.
+  // The size is the number at the beginning of the argument. As in fossil, overflow is an error
+  // only if the number becomes smaller.
   std::uint32_t size = 0;
   for (const char c : *argument) {
     if (c < '0' || c > '9') break;
@@ -338,7 +339,7 @@ bool CardParser::accept_hash(Argument argument, std::string_view& field) {
 
 /// Finds the type, and checks for required and forbidden cards.
 bool CardParser::find_type() {
-  // Ignored F cards do not count.
+  // F cards that were ignored do not count.
   const std::uint32_t marks = out_.files.empty() ? seen_ & ~letters("F") : seen_;
   const TypeRule* rule = std::find_if(kTypeRules.begin(), kTypeRules.end(),
                                       [&](const auto& each) { return (marks & each.marks) != 0; });

@@ -60,8 +60,8 @@ const EVP_MD* algorithm_of(DigestKind kind) {
   return kAlgorithms[static_cast<std::size_t>(kind)].get();
 }
 
-/// Writes to the caller's buffer, because this is done for every artifact (otherwise use
-/// base/hex.h).
+/// Writes to the caller's buffer, because this is done for every artifact. Other code uses
+/// base/hex.h.
 void write_hex(std::basic_string_view<unsigned char> bytes, char* out) {
   static constexpr char kDigits[] = "0123456789abcdef";
   for (const unsigned char byte : bytes) {

@@ -26,7 +26,7 @@ std::size_t defossilize_in_place(char* token, std::size_t size) {
   std::size_t to = first;
   for (std::size_t from = first; from < size; ++from) {
     char c = token[from];
-    // A backslash at the end of the token stays.
+    // A backslash at the end of the token is kept.
     if (c == '\\' && from + 1 < size) {
       c = token[++from];
       if (const std::size_t letter = kLetters.find(c); letter != kLetters.npos) {

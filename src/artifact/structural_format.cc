@@ -8,7 +8,7 @@
 namespace quarry::artifact {
 namespace {
 
-/// Collects cards; the caller adds them in order.
+/// Collects cards. The caller adds them in the right order.
 class CardWriter {
  public:
   template <typename... Arguments>
@@ -34,7 +34,7 @@ class CardWriter {
     end();
   }
 
-  /// The text, with its Z card.
+  /// The text, including its Z card.
   std::string finish() {
     card('Z', md5_hex(text_));
     return std::move(text_);
@@ -51,7 +51,7 @@ void write_file(CardWriter& writer, const CheckInText::File& file) {
   if (file.permission != 0) {
     writer.argument({&file.permission, 1});
   } else if (!file.prior.empty()) {
-    writer.argument("w");  // the default, needed before further arguments
+    writer.argument("w");  // the default, which is needed because another argument follows
   }
   if (!file.prior.empty()) writer.argument(fossilize(file.prior));
   writer.end();

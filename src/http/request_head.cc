@@ -14,7 +14,8 @@
 namespace quarry::http {
 namespace {
 
-/// Far more than any client sends; bounds the cost of checks that are quadratic in it.
+/// Far more than any client sends. It bounds the cost of checks that are quadratic in the number of
+/// fields.
 constexpr std::size_t kMaxFields = 100;
 
 using Verdict = std::optional<Refusal>;

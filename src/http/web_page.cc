@@ -51,7 +51,7 @@ constexpr std::string_view kStyle =
     ".working{fill:var(--busy);color:var(--busy)}.sending{fill:var(--good);color:var(--good)}"
     ".old{stroke:var(--bad);stroke-width:2}#lost{color:var(--bad);font-weight:600}"
     ".stale .tiles,.stale svg{opacity:.5}.wide{overflow-x:auto}"
-    // Words are not broken, except in long texts.
+    // Words are broken only in long texts.
     "th,.wide td{overflow-wrap:break-word}.wide td.long{overflow-wrap:anywhere;min-width:12rem}"
     "table{border-collapse:collapse;width:100%}.wide table{min-width:44rem}"
     "th,td{text-align:left;vertical-align:top;padding:.3rem .7rem .3rem 0;"
@@ -77,7 +77,7 @@ struct AcceptedType {
   double weight = 1;
 };
 
-/// Takes the first element off ACCEPT (RFC 9110, section 12.5.1).
+/// Removes the first element from ACCEPT and returns it (RFC 9110, section 12.5.1).
 AcceptedType take_accepted(std::string_view& accept) {
   std::string_view piece = base::take_until(accept, ',');
   AcceptedType accepted{base::trim_blanks(piece.substr(0, piece.find(';')))};
@@ -91,7 +91,7 @@ AcceptedType take_accepted(std::string_view& accept) {
   return accepted;
 }
 
-/// Advice for users who get STATUS.
+/// Advice for users whose request was answered with STATUS.
 std::string_view advice(int status) {
   switch (status) {
     case 400:

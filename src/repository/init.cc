@@ -1,4 +1,4 @@
-// Creates a repository: the tables, Fossil's initial settings and users, and the initial empty
+// Creates a repository: the tables, Fossil's initial settings and users, and an empty initial
 // check-in on trunk.
 
 #include <fmt/core.h>
@@ -25,7 +25,7 @@ using base::ErrorCode;
 
 namespace {
 
-// MD5 of an empty text: the R card of a check-in without files.
+// MD5 of an empty text, for the R card of a check-in without files.
 constexpr const char* kEmptyChecksum = "d41d8cd98f00b204e9800998ecf8427e";
 
 /// A project or server code: 40 random hex digits.
@@ -121,7 +121,7 @@ base::Result<void> check_new(const std::filesystem::path& path, std::string_view
   return {};
 }
 
-/// Creates the file with all tables; FILL adds the initial rows.
+/// Creates the file with all tables. FILL adds the initial rows.
 base::Result<void> make_file(const std::filesystem::path& path,
                              const std::function<void(Database&)>& fill) {
   const auto made = guarded(path, [&] {

@@ -12,12 +12,13 @@ namespace quarry::repository {
 namespace {
 
 constexpr std::size_t kMaxReportedDamage = 100;
-// Rows sampled per index: enough for a plan, and fast.
+// Number of rows to sample per index: enough for good plans, but still fast.
 constexpr const char* kAnalysisLimit = "PRAGMA analysis_limit=1000";
-// Row ids per step. Other connections can write between two steps.
+// Number of row ids per step. Other connections can write between two steps.
 constexpr std::size_t kRowsAtOnce = 200;
 
-/// The rows that prune() deletes. Each kind has two statements, because usually there are none.
+/// A kind of row that prune() deletes. Rows are counted by a separate statement first, because
+/// usually there are none to delete.
 struct Pruned {
   const char* count;
   const char* remove;
@@ -35,17 +36,17 @@ bool has_any(Database& database, const Pruned& pruned) {
 
 struct CheckedRow {
   Rid rid;
-  std::optional<artifact::HashName> name;  // empty if it is not a valid name
+  std::optional<artifact::HashName> name;  // nullopt if it is not a valid name
 };
 
 /// Some rows of `blob`, in rid order.
 struct Rows {
   std::vector<CheckedRow> rows;
-  Rid next = 0;  // where to continue; 0 at the end
+  Rid next = 0;  // where to continue; 0 if there are no more rows
 };
 
-/// Rows from FIRST on. Each is looked up by its id: if the statistics say that the table is tiny,
-/// SQLite would scan all of it to find the first one.
+/// Rows beginning with FIRST. Each row is looked up by its id: if SQLite's statistics say that the
+/// table is tiny, it would scan the whole table to find the first row.
 Rows rows_from(Database& database, Rid first) {
   const Rid last = database.first_integer("SELECT max(rid) FROM blob");
   Rows found{.rows = {}, .next = first};
@@ -59,13 +60,13 @@ Rows rows_from(Database& database, Rid first) {
   if (found.next > last) {
     found.next = 0;
   } else if (found.rows.empty()) {
-    // Skip a possibly wide gap.
+    // Skip a gap, which may be wide.
     found.next = database.first_integer("SELECT min(rid) FROM blob WHERE rid>?1", up_to);
   }
   return found;
 }
 
-/// Returns an empty text if the artifact is fine.
+/// Describes what is wrong with an artifact. Returns an empty text if the artifact is fine.
 std::string what_is_wrong(Repository& repository, const CheckedRow& row) {
   if (!row.name) return fmt::format("artifact {}: its name is not a hash", row.rid);
   const auto content = repository.content(row.rid);

@@ -1,9 +1,10 @@
 // Computes all derived tables from the artifacts, in one transaction.
 //
-// The tables are dropped and created again, which also repairs damaged and missing ones. Like
-// fossil's rebuild, it also removes shunned artifacts, corrects blob.size, and makes the files of a
-// check-in that a tag has made private private too, unless a public check-in has them. Unlike
-// fossil's, it never adds an artifact (fossil adds a trunk tag to a project without one).
+// The tables are dropped and created again, which also repairs damaged and missing tables. Like
+// fossil's rebuild, it also removes shunned artifacts and corrects blob.size. If a tag has made a
+// check-in private, it makes the files of the check-in private too, unless a public check-in has
+// them. Unlike fossil's rebuild, it never adds artifacts (fossil adds a trunk tag to a project that
+// has none).
 
 #include <fmt/core.h>
 
@@ -62,8 +63,8 @@ void Rebuild::make_tables() {
   empty_search_index();
 }
 
-/// Creates the search index again, empty, as it was defined. Its contents are marked for indexing
-/// when the artifacts are read.
+/// Creates the search index again with the same definition, but empty. Documents are marked for
+/// indexing when the artifacts are read.
 void Rebuild::empty_search_index() {
   if (!r_.database.has_table("ftsdocs")) return;
   const std::string definition =
@@ -78,7 +79,7 @@ void Rebuild::empty_search_index() {
   r_.database.execute("RELEASE search");
 }
 
-/// Stores the artifacts that WHICH, a SELECT of row ids, returns as whole contents.
+/// Stores artifacts as whole contents. WHICH is a SELECT that returns their row ids.
 void Rebuild::store_whole(const char* which) {
   for (const Rid rid : r_.database.integers(which)) r_.contents.store_whole(rid);
 }

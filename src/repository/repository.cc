@@ -16,11 +16,12 @@ using base::ErrorCode;
 
 namespace {
 
-// Outdated statistics can make a scan of a large table look cheap: a repository that was created by
-// `fossil new` keeps the statistics of its first day. So no plan depends on them: a row of blob
-// that another row refers to is looked up by its id in a separate subquery, and INDEXED BY names
-// the index to use. tests/plans.py checks every statement. The indexes here are SQLite's own, so
-// they cannot be created if they are missing.
+// Checks that the file has the indexes that our statements name. Outdated statistics can make a
+// scan of a large table look cheap: a repository that was created by `fossil new` keeps the
+// statistics of its first day. So query plans must not depend on them: a row of blob to which
+// another row refers is looked up by its id in a separate subquery, and INDEXED BY names the index
+// to use. tests/plans.py checks every statement. The indexes in the list are SQLite's own, so they
+// cannot be created if they are missing.
 void check_indexes(Database& database) {
   for (const char* index : {"sqlite_autoindex_tagxref_1", "sqlite_autoindex_plink_1"}) {
     if (database.has_row("SELECT 1 FROM sqlite_schema WHERE type='index' AND name=?1", index)) {
@@ -46,7 +47,7 @@ void check_tables(Database& database) {
 
 /// Switches to WAL mode, in which readers never wait for a writer, and to commits that survive a
 /// power failure. If the mode cannot be changed because the file is in use, the old mode works too,
-/// with more waiting. Returns a warning about that, or an empty text.
+/// but connections wait more often. Returns a warning about that, or an empty text.
 std::string use_write_ahead_log(Repository::State& state) {
   Database& database = state.database;
   database.execute(
@@ -81,7 +82,7 @@ Snapshot::~Snapshot() {
   try {
     database_->end_transaction("COMMIT");
   } catch (const SqliteError& error) {
-    // Nothing was written. The next BEGIN will report what is wrong with the connection.
+    // Only reads are affected. The next BEGIN will report what is wrong with the connection.
     base::log(base::LogLevel::kWarning, "cannot end a read transaction: {}", error.what());
   }
 }
@@ -103,7 +104,8 @@ RepositoryState::RepositoryState(std::filesystem::path file, const OpenOptions& 
 
 RepositoryState::~RepositoryState() {
   if (inode == 0 || !was_replaced()) return;
-  // Closing the last connection deletes the log by name, which now belongs to the new file.
+  // Closing the last connection deletes the log by its name, and a file with that name now belongs
+  // to the new repository file.
   int yes = 1;
   sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_PERSIST_WAL, &yes);
 }
@@ -204,7 +206,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
                 "{}: added what the old schema lacked, empty: {} (`fossil rebuild` fills it)",
                 path.string(), made);
     }
-    // Not before complete_schema(), which fails for a file that cannot be read at all.
+    // Called after complete_schema(), which fails for a file that cannot be read at all.
     warn(path, limitation);
     state->refresh();
     for (const char* suffix : {"-wal", "-shm"}) {
@@ -221,7 +223,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
 base::Result<void> Repository::make_durable() {
   return guarded(state_->path, [&] {
     state_->options.is_unfinished = false;
-    // Changing the mode writes a page, and syncs the file with everything written before.
+    // Changing the mode writes a page, and syncs the file with everything that was written before.
     warn(state_->path, use_write_ahead_log(*state_));
   });
 }

@@ -32,7 +32,7 @@ constexpr Column kColumns[] = {
 
 constexpr std::string_view kDeltaIndex = "delta_i1";
 
-/// The names after WORDS ("CREATE TABLE ") in SQL.
+/// The names that follow WORDS ("CREATE TABLE ") in SQL.
 std::vector<std::string> names_after(std::string_view sql, std::string_view words) {
   std::vector<std::string> names;
   for (std::size_t at = sql.find(words); at != std::string_view::npos; at = sql.find(words, at)) {
@@ -42,7 +42,7 @@ std::vector<std::string> names_after(std::string_view sql, std::string_view word
   return names;
 }
 
-/// SQL with IF NOT EXISTS.
+/// SQL with IF NOT EXISTS added to each statement.
 std::string where_missing(std::string sql) {
   for (const std::string_view words : {"CREATE TABLE ", "CREATE INDEX "}) {
     for (std::size_t at = sql.find(words); at != std::string::npos; at = sql.find(words, at)) {
@@ -63,7 +63,7 @@ Schema read_schema(Database& database) {
   return schema;
 }
 
-/// False for a missing table, or an object of another kind.
+/// Whether COLUMN is missing. False if its table is missing, or is an object of another kind.
 bool lacks(Database& database, const Schema& schema, const Column& column) {
   const auto found = schema.find(std::string_view(column.table));
   return found != schema.end() && found->second == "table" &&
@@ -93,7 +93,7 @@ std::vector<std::string> missing(Database& database) {
 void add_missing(Database& database) {
   Transaction transaction(database);
   const Schema schema = read_schema(database);
-  // Columns first, because indexes use them.
+  // Add columns first, because indexes use them.
   for (const Column& column : kColumns) {
     if (!lacks(database, schema, column)) continue;
     database.execute(
@@ -135,7 +135,7 @@ std::string complete_schema(Database& database) {
     add_missing(database);
   } catch (const SqliteError& error) {
     if (!error.is_read_only()) throw;
-    // Readers need nothing else.
+    // Readers do not need the other objects.
     if (read_schema(database).contains(kDeltaIndex)) return {};
     throw SqliteError(
         error.code(),

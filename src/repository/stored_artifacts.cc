@@ -1,5 +1,5 @@
-// Reads artifacts as they are stored, for a clone: rows in rid order, payloads copied only once,
-// from SQLite's pages into the reply.
+// Reads artifacts as they are stored, for a clone. Rows are read in rid order, and payloads are
+// copied only once, from SQLite's pages into the reply.
 #include <fmt/core.h>
 
 #include "quarry/repository/repository.h"
@@ -12,9 +12,10 @@ using base::ErrorCode;
 
 namespace {
 
-// A payload of up to a page comes with its row; SQLite never loads a larger one for that. Most
-// repositories hide nothing, and need no check for each row. The first two queries are a third
-// faster than the last one, which outdated statistics cannot mislead.
+// A payload of up to a page is read with its row; larger ones are not loaded for that. Most
+// repositories do not hide any artifacts, so their rows need not be checked. The first two queries
+// are a third faster than the last one, but only the last one cannot be misled by outdated
+// statistics.
 constexpr const char* kAllRows =
     "SELECT b.rid, b.uuid, b.size, s.uuid, length(b.content),"
     " CASE WHEN length(b.content)<=4096 THEN b.content END"
@@ -35,7 +36,7 @@ constexpr const char* kOneRow =
     " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=b.rid)"
     " FROM blob AS b WHERE rid=?1";
 
-/// The rows of artifacts that may be cloned, in rid order.
+/// Iterates over the rows of artifacts that may be cloned, in rid order.
 class StoredRows {
  public:
   StoredRows(Database& database, Rid first, bool has_hidden)
@@ -53,8 +54,8 @@ class StoredRows {
   const Query& row() const { return row_; }
 
  private:
-  /// If SQLite's statistics say that a table is tiny, it would scan the table for each row. In that
-  /// case rows are looked up by their id, which is a little slower.
+  /// If SQLite's statistics say that a table is tiny, SQLite would scan the table for each row. In
+  /// that case rows are looked up by their id, which is a little slower.
   Query rows(Database& database, bool has_hidden) {
     const char* const sql = has_hidden ? kPublicRows : kAllRows;
     is_sought_ = database.would_scan(sql);
@@ -78,7 +79,7 @@ class StoredRows {
     return false;
   }
 
-  // With more consecutive unused row ids than this, one scan of all rows is cheaper.
+  // If there are more consecutive unused row ids than this, a scan of all rows is cheaper.
   static constexpr int kWideGap = 10000;
 
   Database& database_;
@@ -90,8 +91,8 @@ class StoredRows {
 
 }  // namespace
 
-/// The stored bytes of the current row: a view, or for large ones an incremental-I/O handle that
-/// reads directly into the reply.
+/// The stored bytes of the current row. This is a view or, for large ones, an incremental-I/O
+/// handle that reads directly into the reply.
 class StoredPayload {
  public:
   StoredPayload(Database& database, const std::filesystem::path& path)
@@ -100,7 +101,7 @@ class StoredPayload {
   StoredPayload(const StoredPayload&) = delete;
   StoredPayload& operator=(const StoredPayload&) = delete;
 
-  /// IN_ROW is null if the row does not include it.
+  /// IN_ROW is null if the row does not include the payload.
   void moved_to(Rid rid, std::string_view in_row) {
     rid_ = rid;
     in_row_ = in_row;
@@ -125,7 +126,7 @@ class StoredPayload {
     if (code != SQLITE_OK) database_.raise(code);
     const int size = sqlite3_blob_bytes(handle_);
     const std::size_t before = out.size();
-    // GCC 12 passes the capacity to the function, not the requested size.
+    // GCC 12 passes the capacity to the function instead of the requested size.
     const std::size_t after = before + static_cast<std::size_t>(size);
     out.resize_and_overwrite(after, [&](char* bytes, std::size_t) {
       code = sqlite3_blob_read(handle_, bytes + before, size, 0);

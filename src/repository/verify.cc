@@ -1,5 +1,5 @@
-// Verifies a repository file: every artifact matches its hash, and the derived tables equal a
-// recomputation. Works on a private copy; the file itself is only read.
+// Verifies a repository file: checks that all artifacts match their hashes, and that the derived
+// tables equal a recomputation. Works on a private copy; the file itself is only read.
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -61,12 +61,12 @@ void copy_database(Database& from, Database& to) {
   if (backup == nullptr) to.raise(sqlite3_errcode(to.handle()));
   const int code = sqlite3_backup_step(backup, -1);
   sqlite3_backup_finish(backup);
-  // The connection that is written to has the error message.
+  // The error message is in the connection that was written to.
   if (code != SQLITE_DONE) to.raise(code);
 }
 
-/// Opens the file for reading. SQLite first rolls back an incomplete transaction of a crashed
-/// writer.
+/// Opens the file for reading. SQLite first rolls back an incomplete transaction of a writer that
+/// has crashed.
 std::unique_ptr<Database> open_original(const std::filesystem::path& path) {
   const auto timeout = OpenOptions().busy_timeout;
   auto original = std::make_unique<Database>(path, Database::Mode::kReadOnly, timeout);
@@ -95,7 +95,7 @@ class Verification {
   /// A row that exists on only one side.
   struct UnmatchedRow {
     std::string text;
-    std::map<std::string, std::string> values;  // for `event`, by column
+    std::map<std::string, std::string> values;  // for `event`: the values by column
   };
   using RowKey = std::pair<std::int64_t, std::int64_t>;
   using UnmatchedRows = std::map<RowKey, std::vector<UnmatchedRow>>;
@@ -172,7 +172,7 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
                            const std::string& content) { check_artifact(artifact, content); },
             .fail =
                 [&](const ArtifactWalk::Artifact& artifact, const base::Error& error) {
-                  // A chain that ends in a phantom cannot be checked yet. That is not a fault.
+                  // A chain that ends in a phantom cannot be checked yet. This is not a fault.
                   if (error.code != ErrorCode::kNotFound) report(artifact, error.message);
                 },
             .progress =
@@ -201,7 +201,7 @@ void Verification::check_derived() {
   r_.database.execute("ROLLBACK");
 }
 
-/// Whether all rows are unchanged.
+/// Whether all rows of the table are unchanged.
 bool Verification::is_same(const DerivedRows& comparison) {
   std::string order;
   std::size_t columns = 0;
@@ -227,7 +227,7 @@ bool Verification::is_same(const DerivedRows& comparison) {
   return !after.step();
 }
 
-/// The rows that SOURCE has and OTHER lacks, or has less often, by key.
+/// The rows that SOURCE contains and OTHER does not, or contains less often, sorted by key.
 Verification::UnmatchedRows Verification::rows_only_in(const DerivedRows& comparison,
                                                        const std::string& source,
                                                        const std::string& other) {
@@ -249,7 +249,7 @@ Verification::UnmatchedRows Verification::rows_only_in(const DerivedRows& compar
   return rows;
 }
 
-/// The columns in which the rows of one event differ; empty if one side has no row.
+/// The columns in which the rows of one event differ; empty if one side does not have a row.
 std::set<std::string> Verification::changed_columns(const std::vector<UnmatchedRow>& before,
                                                     const std::vector<UnmatchedRow>& after) {
   std::set<std::string> changed;
@@ -322,7 +322,7 @@ Verified verify_copy(const std::filesystem::path& path,
                             .walk = bounds};
   Repository::State state(path, options);
   state.database.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF");
-  // An old repository may lack tables and columns that the comparison needs.
+  // An old repository may not have all tables and columns that the comparison needs.
   complete_schema(state.database);
   Verification verification(state);
   verification.check_artifacts(progress);

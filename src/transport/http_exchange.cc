@@ -36,7 +36,7 @@ std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* self
   return length;
 }
 
-/// Nonzero aborts the transfer.
+/// Returns nonzero to abort the transfer.
 int check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
                       curl_off_t /*unused*/, curl_off_t /*unused*/) {
   const auto& is_interrupted = static_cast<Receiving*>(self)->options.is_interrupted;
@@ -52,7 +52,7 @@ void set_up(CURL* curl, const TransportOptions& options) {
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT,
                    static_cast<long>(options.connect_timeout.count()));
-  // Less than one byte per second counts as silence.
+  // Less than one byte per second counts as not sending anything.
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.idle_timeout.count()));
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
@@ -88,7 +88,7 @@ HttpClient::~HttpClient() {
 base::Result<HttpReply> HttpClient::exchange(const HttpRequest& request) {
   if (curl_ == nullptr) return fail(ErrorCode::kIo, "cannot initialize libcurl");
   Receiving receiving{.options = options_, .reply = {}};
-  // Do not wait for `100 Continue`, which not every server sends.
+  // Do not wait for `100 Continue`, because not every server sends it.
   const std::unique_ptr<curl_slist, Cleanup> headers(curl_slist_append(nullptr, "Expect:"));
   for (const std::string& each : request.headers) curl_slist_append(headers.get(), each.c_str());
   std::array<char, CURL_ERROR_SIZE> message{};

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxRedirects = 20;
 
-/// An explanation of a status code.
+/// An explanation of STATUS for users.
 std::string_view meaning(long status) {
   switch (status) {
     case 401:
@@ -34,7 +34,7 @@ std::string_view meaning(long status) {
   }
 }
 
-/// A `+` stands for a space only in URLs written for fossil.
+/// URL with each `+` encoded. A `+` stands for a space only in URLs that are written for fossil.
 std::string without_plus(std::string_view url) {
   std::string text;
   for (const char c : url) c == '+' ? text += "%2B" : text += c;

@@ -79,7 +79,7 @@ Peer::Attempt Peer::attempt_sync() {
 
 base::Result<Peer::Outcome> Peer::sync() {
   RemoteUrl& url = options_.url;
-  // No login for local files and ssh: clients with such access have all rights.
+  // Local files and ssh do not need a login: clients with such access have all rights.
   const bool logs_in = url.is_http() && url.user != "anonymous" && url.user != "nobody";
   int failed_logins = 0;
   for (int failures = 0;;) {

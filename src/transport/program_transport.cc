@@ -28,10 +28,10 @@ using base::Result;
 namespace {
 
 constexpr std::size_t kMaxHead = std::size_t{64} << 10;
-// Bytes of a program's output to report.
+// Maximum number of bytes of a program's output to report.
 constexpr std::size_t kMaxWhy = 1000;
 
-/// WORD quoted for a shell.
+/// WORD, quoted for a shell.
 std::string for_shell(std::string_view word) {
   std::string text = "'";
   for (const char c : word) {
@@ -44,7 +44,7 @@ std::string for_shell(std::string_view word) {
   return text + "'";
 }
 
-/// PATH in a form that no program takes for an option.
+/// PATH in a form that programs do not take for an option.
 std::string as_file(const std::string& path) {
   return path.starts_with('-') ? "./" + path : path;
 }
@@ -84,7 +84,7 @@ ProgramTransport::~ProgramTransport() {
 
 Result<void> ProgramTransport::start() {
   stop();
-  // Standard input is a socket: writing to a broken pipe would raise SIGPIPE.
+  // Standard input is a socket, because writing to a broken pipe would raise SIGPIPE.
   std::array<int, 2> input{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input.data()) != 0) {
     return base::fail_errno("cannot create a socket pair");
@@ -94,9 +94,9 @@ Result<void> ProgramTransport::start() {
   QUARRY_TRY_ASSIGN(base::Pipe output, base::make_pipe());
   from_ = std::move(output.reading);
   const base::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  // This program reports errors about a file in its reply.
+  // Our own program reports errors about a file in its reply.
   const int errors = is_own_ ? nowhere.get() : STDERR_FILENO;
-  // In our process group, so that ssh can ask for a password on the terminal.
+  // The program runs in our process group, so that ssh can ask for a password on the terminal.
   QUARRY_TRY_ASSIGN(pid_,
                     base::spawn({.words = command_,
                                  .environment = is_fossil_ ? base::fossil_environment(environ)
@@ -112,7 +112,8 @@ void ProgramTransport::stop() {
   to_.reset();
   from_.reset();
   if (pid_ > 0) {
-    // With closed input and output the program should end, but it may wait for others.
+    // The program should end when its input and output are closed, but it may wait for other
+    // processes.
     if (is_interrupted()) ::kill(pid_, SIGTERM);
     base::wait_for_end(pid_);
   }
@@ -145,7 +146,7 @@ base::Error ProgramTransport::ended(const char* when) {
 /// Appends to received_. Returns 0 at the end of the output.
 Result<std::size_t> ProgramTransport::read_more() {
   pollfd ready{.fd = from_.get(), .events = POLLIN, .revents = 0};
-  // Poll, because a signal that arrives just before the wait does not end it.
+  // This polls, because a signal that arrives just before the wait does not end it.
   constexpr std::chrono::milliseconds kPollInterval{500};
   const auto until = std::chrono::steady_clock::now() + options_.idle_timeout;
   int count = 0;
@@ -170,7 +171,7 @@ Result<std::size_t> ProgramTransport::read_more() {
   return static_cast<std::size_t>(size);
 }
 
-/// Reads the header of an HTTP response or, as from fossil over ssh, of a CGI response.
+/// Reads the header of an HTTP response or, if fossil sent it over ssh, of a CGI response.
 Result<http::ReplyHeader> ProgramTransport::read_header() {
   while (true) {
     if (const std::size_t size = http::header_block_size(received_); size != std::string::npos) {
@@ -236,7 +237,7 @@ Result<TransportReply> ProgramTransport::exchange(const sync::ClientRequest& req
   const bool was_running = pid_ > 0;
   if (!was_running) QUARRY_TRY(start());
   auto reply = attempt(text);
-  // A program that answers only one request has ended without output: start it again.
+  // A program that answers only one request has ended without output, so start it again.
   if (!reply && was_running && pid_ < 0 && !answered_) {
     QUARRY_TRY(start());
     reply = attempt(text);

@@ -16,9 +16,10 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// Characters that fossil does not escape in stored URLs; in user names, all but the last two.
+// Characters that fossil does not escape in stored URLs. In user names, it does escape the last
+// two.
 constexpr std::string_view kPlain = "$-._~:/";
-// The same for the path of a request. Servers decode %XX there, but not `+`.
+// The same for the path of a request. There servers decode %XX, but not `+`.
 constexpr std::string_view kPlainInRequest = "-._~:/!$&'()*+,;=@";
 
 constexpr std::string_view kProgram = "?fossil=";
@@ -29,7 +30,7 @@ struct Freed {
 };
 using Parsed = std::unique_ptr<CURLU, Freed>;
 
-/// One part of URL, still encoded; empty if missing.
+/// One part of URL, still encoded; empty if URL does not have it.
 std::string part(CURLU* url, CURLUPart which) {
   char* text = nullptr;
   if (curl_url_get(url, which, &text, 0) != CURLUE_OK) return {};
@@ -37,7 +38,7 @@ std::string part(CURLU* url, CURLUPart which) {
   return text;
 }
 
-// The error omits the URL, which may contain a password.
+// The error for an invalid URL. It does not contain the URL, which may contain a password.
 auto no_url(std::string_view why) {
   return fail(ErrorCode::kInvalid, fmt::format("not a URL: {}", why));
 }
@@ -61,7 +62,7 @@ Result<RemoteUrl::Scheme> scheme_of(const std::string& word) {
               "unknown URL scheme " + word + ": (use http:, https:, ssh: or file:)");
 }
 
-/// Parses what follows `file:` and optional slashes. Only ?fossil= ends the file name.
+/// Parses the text after `file:` and optional slashes. Only ?fossil= ends the file name.
 Result<RemoteUrl> parse_file(std::string_view text) {
   RemoteUrl made;
   if (text.starts_with("//")) text.remove_prefix(2);
@@ -92,7 +93,7 @@ Result<void> parse_authority(RemoteUrl& made, std::string authority) {
 Result<void> check_ssh(RemoteUrl& made) {
   made.path.erase(0, 1);
   if (made.host.starts_with('[')) made.host = made.host.substr(1, made.host.size() - 2);
-  // A leading dash would be taken for an option.
+  // A leading dash would be taken for the beginning of an option.
   if (made.host.starts_with('-') || made.user.starts_with('-')) {
     return fail(ErrorCode::kInvalid, "a host or user name may not begin with a dash");
   }
@@ -132,7 +133,7 @@ std::string RemoteUrl::without_user() const {
 }
 
 std::string RemoteUrl::without_password() const {
-  // Fossil takes ?fossil= for part of the file name.
+  // Fossil would take ?fossil= for a part of the file name.
   if (scheme == Scheme::kFile) return "file://" + as_fossil(path);
   std::string text = scheme == Scheme::kSsh     ? "ssh://"
                      : scheme == Scheme::kHttps ? "https://"

@@ -217,8 +217,8 @@ void GateProcess::stop(End why) {
   kill_all();
 }
 
-/// Kills bwrap without sending it another signal first: bwrap would not pass the signal on, and the
-/// processes inside must not be able to delay their end.
+/// Kills all processes of the gate. They do not get another signal first, because bwrap would not
+/// pass it on, and the gate must not be able to delay its end.
 void GateProcess::kill_all() const {
   if (first_) ::syscall(SYS_pidfd_send_signal, first_.get(), SIGKILL, nullptr, 0);
   ::kill(-pid_, SIGKILL);

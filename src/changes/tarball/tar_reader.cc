@@ -53,7 +53,7 @@ class Source {
       if (size == 0) return {};
     }
   }
-  /// Whether all bytes after OFFSET are zero.
+  /// Whether all bytes beginning with the one at OFFSET are zero.
   bool is_blank_from(std::uint64_t offset) const { return end_of_text_ <= offset; }
 
  private:

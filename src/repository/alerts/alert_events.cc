@@ -11,14 +11,14 @@
 namespace quarry::repository {
 namespace {
 
-// Bytes. A mail does not include longer posts, only a link.
+// In bytes. Instead of a longer post, a mail has only a link.
 constexpr std::int64_t kLongestPost = 1 << 20;
-// Characters. Longer texts are truncated in a mail.
+// In characters. Longer texts are truncated in a mail.
 constexpr std::int64_t kLongestComment = 100'000;
 constexpr std::int64_t kLongestTitle = 1000;
 constexpr std::int64_t kLongestName = 300;
 constexpr std::size_t kMaxTags = 1000;
-// Bytes.
+// In bytes.
 constexpr std::size_t kMaxTagText = 10'000;
 
 /// The display name in INFO (user.info): the text before an address in angle brackets on the first
@@ -51,7 +51,7 @@ std::string title_of(std::string_view comment) {
   return std::string(comment.substr(std::min(colon + 2, comment.size())));
 }
 
-/// Returns nothing if the artifact RID, of SIZE bytes, is not a post, or cannot be read.
+/// nullopt if the artifact RID, of SIZE bytes, is not a post, or cannot be read.
 base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, Rid rid,
                                                        std::int64_t size) {
   using Found = std::optional<AlertPost>;

@@ -1,4 +1,4 @@
-// Pending alerts and subscribers. alert_events.cc has the details of events.
+// Pending alerts and subscribers. The details of events are in alert_events.cc.
 #include "quarry/repository/alerts.h"
 
 #include <fmt/core.h>
@@ -16,7 +16,7 @@
 namespace quarry::repository {
 namespace {
 
-// Number of hash digits stored with a row id.
+// Number of hash digits that are stored with a row id.
 constexpr std::size_t kHashStart = 16;
 
 bool has_column(Database& database, std::string_view table, std::string_view column) {
@@ -30,8 +30,8 @@ bool are_up_to_date(Database& database) {
          has_column(database, "subscriber", "lastContact");
 }
 
-/// An event that awaits a moderator is pending until the moderators were notified, and again after
-/// it was approved.
+/// An event that awaits a moderator is pending until the moderators are notified, and again after
+/// it is approved.
 constexpr std::string_view kPendingAtOnce =
     "SELECT eventid, (SELECT objid FROM event WHERE objid=substr(eventid,2)+0),"
     " (SELECT mtime FROM event WHERE objid=substr(eventid,2)+0),"
@@ -169,7 +169,7 @@ base::Result<void> Alerts::visit_subscribers(
     AlertTiming timing, const std::function<base::Result<void>(const Subscriber&)>& visit) {
   return guarded(repository_.internals(), [&](Database& database) -> base::Result<void> {
     const LentCapabilities lent = lent_capabilities(database);
-    // Compares as fossil does: a subscriber who never had contact does not expire.
+    // Compares as fossil does, so a subscriber who never had contact does not expire.
     Query query = database.query(
         "SELECT hex(subscriberCode), semail, ssub, suname, user.cap"
         " FROM subscriber LEFT JOIN user INDEXED BY sqlite_autoindex_user_1 ON login=suname"

@@ -12,7 +12,7 @@
 namespace quarry::repository {
 namespace {
 
-// No mail is deferred for longer, unless the clock was set back.
+// A mail is never deferred for longer than this, unless the clock was set back.
 constexpr MailTime kLongestDelay{24 * 3600};
 
 // Indexed by MailKind.
@@ -30,9 +30,9 @@ void make_outbox(Database& database) {
       "kind TEXT NOT NULL,"     // alert, post, digest, renewal
       "code BLOB NOT NULL,"     // subscriber.subscriberCode
       "about TEXT NOT NULL,"    // references to events, separated by spaces
-      "token TEXT NOT NULL,"    // for its Message-Id
+      "token TEXT NOT NULL,"    // for the Message-Id of the mail
       "made INTEGER NOT NULL,"  // seconds since 1970
-      "due INTEGER NOT NULL,"   // not sent before this time
+      "due INTEGER NOT NULL,"   // the mail is not sent before this time
       "attempts INTEGER NOT NULL DEFAULT 0);"
       "CREATE INDEX fx_quarry_mail_due ON fx_quarry_mail(due)");
 }
@@ -54,7 +54,7 @@ MailKind kind_of(std::string_view name) {
   return MailKind::kAlert;
 }
 
-/// The id of the first due mail, or 0.
+/// The id of the first due mail; 0 if there is none.
 std::int64_t first_due(Database& database, MailTime now) {
   return database.first_integer(
       "SELECT coalesce((SELECT id FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due WHERE due<=?1"
@@ -63,7 +63,7 @@ std::int64_t first_due(Database& database, MailTime now) {
       now.count(), (now + kLongestDelay).count());
 }
 
-/// Returns nothing if the subscriber has opted out.
+/// nullopt if the subscriber has opted out.
 std::optional<OutgoingMail> read_mail(Database& database, std::int64_t id) {
   Query row = database.query(
       "SELECT kind, code, about, token, made, attempts FROM fx_quarry_mail WHERE id=?1", id);

@@ -26,8 +26,8 @@ bool is_dotted(std::string_view text) {
   return !text.starts_with('.') && !text.ends_with('.') && text.find("..") == text.npos;
 }
 
-/// The address that LOGIN has confirmed as a subscriber, or empty text. Empty if LOGIN has no
-/// subscription.
+/// The address that LOGIN has confirmed as a subscriber; an empty text if it is not confirmed or
+/// LOGIN has opted out; nullopt if LOGIN is not a subscriber.
 std::optional<std::string> subscribed(Database& database, std::string_view login) {
   if (!database.has_table("subscriber")) return std::nullopt;
   Query query = database.query(
@@ -42,7 +42,7 @@ std::optional<std::string> subscribed(Database& database, std::string_view login
   return is_there ? std::optional(std::string()) : std::nullopt;
 }
 
-/// Whether the user may read check-ins, with own or inherited capabilities.
+/// Whether the user may read check-ins, with the user's own or inherited capabilities.
 bool may_read(std::string_view own, const LentCapabilities& lent) {
   return !own.empty() && all_capabilities(own, lent).find_first_of("oas") != std::string::npos;
 }
@@ -64,7 +64,7 @@ std::string mail_address_in(std::string_view text) {
     std::size_t begin = at, end = at + 1;
     while (begin > 0 && is_of_name(text[begin - 1])) --begin;
     while (end < text.size() && is_of_domain(text[end])) ++end;
-    // Remove the full stop of a sentence.
+    // Remove the full stop at the end of a sentence.
     while (end > at + 1 && text[end - 1] == '.') --end;
     const std::string_view found = text.substr(begin, end - begin);
     if (is_mail_address(found)) return std::string(found);

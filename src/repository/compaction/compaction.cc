@@ -16,22 +16,22 @@ using std::chrono::steady_clock;
 
 namespace {
 
-// Size of the content cache in bytes: an artifact is usually a delta on a recent one.
+// Size of the content cache in bytes. An artifact is usually a delta on a recently read one.
 constexpr std::size_t kCacheSize = std::size_t{32} << 20;
 constexpr std::size_t kMaxDamage = 100;
-// Limits of one plan: number of artifacts, bytes (including contents, which are held in memory),
-// and time.
+// Limits of a plan: number of artifacts, bytes (including contents, which are held in memory), and
+// time.
 constexpr std::size_t kMaxPlanned = 200;
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 constexpr std::chrono::milliseconds kPlanningTime{200};
-// With more consecutive unused row ids than this, one scan of all rows is cheaper.
+// If there are more consecutive unused row ids than this, a scan of all rows is cheaper.
 constexpr int kWideGap = 10000;
-// How long to hold the write lock; enough for an artifact of usual size.
+// How long to hold the write lock. It is enough for an artifact of usual size.
 constexpr std::chrono::milliseconds kLockTime{15};
 constexpr std::chrono::milliseconds kLongestRest{1000};
 constexpr std::chrono::seconds kLongestClone{std::chrono::hours(24)};
 
-/// One run: passes over the file, in slices.
+/// One call of Compaction::run(): makes passes over the file, in slices.
 class CompactionRun {
  public:
   CompactionRun(Repository& repository, const CompactionOptions& options)
@@ -80,7 +80,7 @@ base::Result<void> CompactionRun::begin() {
   return {};
 }
 
-/// Tables of earlier versions of this program.
+/// Drops tables of earlier versions of this program.
 void CompactionRun::drop_former_tables() {
   for (const char* table : {"fx_quarry_overruled", "fx_quarry_tied"}) {
     if (!r_.database.has_table(table)) continue;
@@ -110,8 +110,8 @@ bool CompactionRun::process(Rid rid) {
   return true;
 }
 
-/// Continues the pass below RID, row by row: with some statistics a range query costs SQLite as
-/// much as a scan of the whole table.
+/// Continues the pass below RID. It goes on row by row, because with some statistics a range query
+/// costs SQLite as much as a scan of the whole table.
 void CompactionRun::step_below(Rid rid, bool has_row) {
   progress_.next = rid - 1;
   missing_ = has_row ? 0 : missing_ + 1;
@@ -120,7 +120,7 @@ void CompactionRun::step_below(Rid rid, bool has_row) {
   progress_.next = r_.database.first_integer("SELECT max(rid) FROM blob WHERE rid<?1", rid);
 }
 
-/// Continues the pass until there is enough to write.
+/// Continues the pass until enough changes are planned to be written.
 base::Result<void> CompactionRun::plan() {
   const auto end = steady_clock::now() + kPlanningTime;
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
@@ -153,8 +153,8 @@ void CompactionRun::count(const Rewriting& rewriting) {
   slice_.size_after += static_cast<std::int64_t>(rewriting.whole_source->size());
 }
 
-/// Applies the plan from FIRST on until the lock was held for long enough. Returns where to
-/// continue.
+/// Applies the plan, beginning with FIRST, until the lock has been held for long enough. Returns
+/// the position to continue from.
 base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   r_.wait_for_checkpoint();
   Transaction transaction(r_.database);
@@ -171,7 +171,7 @@ base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   }
   const bool has_turned = progress_.turned != noted_.turned;
   if (first == planned_.size() || has_turned) {
-    // Until everything is written, a later run starts from the same position as this one.
+    // Until all planned changes are written, a later run starts from the same position as this one.
     CompactionProgress reached = first == planned_.size() ? progress_ : noted_;
     reached.turned = noted_.turned = progress_.turned;
     reached.write(r_.database, now());
@@ -198,7 +198,7 @@ base::Result<void> CompactionRun::apply() {
   return {};
 }
 
-/// Saves the position of the pass, unless it was saved together with rewritten artifacts.
+/// Saves the position of the pass, unless it has been saved together with rewritten artifacts.
 base::Result<void> CompactionRun::note() {
   if (progress_ == noted_) return {};
   r_.wait_for_checkpoint();
@@ -249,7 +249,7 @@ base::Result<CompactedSlice> CompactionRun::work() {
 base::Result<CompactedSlice> Compaction::run(const CompactionOptions& options) {
   Repository::State& r = repository_.internals();
   auto slice = guarded(r.path, [&] { return CompactionRun(repository_, options).work(); });
-  // Caches may hold data of a transaction that was rolled back.
+  // Caches may hold data from a transaction that was rolled back.
   if (!slice) r.forget();
   return slice;
 }

@@ -14,18 +14,18 @@ using base::ErrorCode;
 
 namespace {
 
-// A link takes about 30 microseconds for contents of 40 KB, so the oldest version takes 15
-// milliseconds. This limit makes the history of nginx, whose chains would have 1,916 links, 2%
-// larger; with 250 it would be 4%.
+// Following one link takes about 30 microseconds for contents of 40 KB, so reading the oldest
+// version takes 15 milliseconds. This limit makes the history of nginx, whose chains would have
+// 1,916 links, 2% larger; a limit of 250 would make it 4% larger.
 constexpr int kLongestChain = 500;
 // If a chain would be too long, continue from a version whose chain is this long.
 constexpr int kShortChain = kLongestChain / 10;
-// A longer chain is a cycle.
+// A chain that is longer than this is a cycle.
 constexpr std::size_t kEndless = 200000;
-// A delta of a smaller artifact does not pay.
+// It is not worth storing a smaller artifact as a delta.
 constexpr std::int64_t kSmallestDelta = 50;
-// An artifact with more dependent deltas is left unchanged, because all of them are visited while
-// the lock is held. As a result, one in this many versions stays whole.
+// If more artifacts than this are deltas on an artifact, it is left unchanged, because all of them
+// are visited while the lock is held. As a result, one in this many versions remains whole.
 constexpr std::size_t kMaxDependents = 1000;
 // Larger artifacts are not expanded while the lock is held; only their stored bytes are checked.
 constexpr std::size_t kExpandedAtOnce = std::size_t{4} << 20;
@@ -91,7 +91,7 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
     row->source = 0;
     row->stored_size = known->second.stored_size;
   }
-  // A delta on a later version, or on an unrelated artifact, is left unchanged.
+  // An artifact that is a delta on a later version, or on an unrelated artifact, is left unchanged.
   if (row->source != 0 && !versions_.is_later(rid, row->source).value_or(false)) return plan;
   std::vector<Rid> later = versions_.after(rid);
   const bool has_successor = !later.empty();
@@ -99,7 +99,7 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   if (later.empty()) return plan;
   const auto content = sound_content(rid, *row);
   if (!content) {
-    // It waits for its source, or is too large.
+    // The artifact is waiting for its source, or is too large.
     const ErrorCode code = content.error().code;
     if (code == ErrorCode::kNotFound || code == ErrorCode::kLimit) return plan;
     return std::unexpected(content.error());
@@ -114,8 +114,9 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   return plan;
 }
 
-/// If chains that end with REWRITING's artifact would be too long, adds a change to PLAN that makes
-/// half of a chain continue from it. Returns whether they are short enough then.
+/// If chains that end with REWRITING's artifact would be too long, adds a change to PLAN that
+/// splits such a chain in the middle: its outer half then continues from this artifact. Returns
+/// whether the chains are short enough then.
 bool Deltification::shorten(const Rewriting& rewriting, std::vector<Rewriting>& plan) {
   const auto longest = longest_chain_on(rewriting.rid);
   if (!longest) return false;
@@ -159,7 +160,7 @@ std::optional<Rewriting> Deltification::on(Rid source, Rid rid, const Row& row,
       !r_.privacy.may_be_delta_on(source, r_.privacy.is_private(rid))) {
     return std::nullopt;
   }
-  // Damage of the source is reported when it is processed itself.
+  // If the source is damaged, this is reported when the source itself is processed.
   const auto source_content = sound_content(source, *source_row);
   if (!source_content) return std::nullopt;
   const std::string delta = artifact::delta_create(**source_content, *content);
@@ -180,7 +181,7 @@ std::optional<Rewriting> Deltification::on(Rid source, Rid rid, const Row& row,
   return rewriting;
 }
 
-/// Whether the delta is smaller than the whole content, by fossil's criterion and as stored.
+/// Whether the delta is smaller than the whole content, both by fossil's criterion and as stored.
 bool Deltification::is_worth_it(const Rewriting& rewriting, std::size_t delta_size) {
   const std::size_t size = rewriting.content->size();
   if (delta_size >= size / 4 * 3) return false;
@@ -191,8 +192,9 @@ bool Deltification::is_worth_it(const Rewriting& rewriting, std::size_t delta_si
   return rewriting.stored.size() < whole;
 }
 
-/// The longest chain of deltas on RID, up to the maximum length of a chain: the first is a delta on
-/// RID, and each other one on the previous. Empty if there are too many deltas on RID.
+/// The longest chain of deltas on RID, up to the maximum length of a chain: the first one is a
+/// delta on RID, and each other one is a delta on the previous one. nullopt if there are too many
+/// deltas on RID.
 std::optional<std::vector<Rid>> Deltification::longest_chain_on(Rid rid) {
   std::vector<std::pair<Rid, std::size_t>> found{{rid, 0}};  // with the index of its source
   std::size_t height = 0;
@@ -243,7 +245,7 @@ void Deltification::write(Rid rid, std::string_view stored, Rid source) {
   }
 }
 
-/// Reads RID back as it is stored now.
+/// Checks the content of RID as it is stored now.
 base::Result<void> Deltification::read_back(Rid rid, const std::string& name,
                                             std::string_view stored) {
   r_.contents.forget(rid);

@@ -5,11 +5,11 @@
 namespace quarry::repository {
 namespace {
 
-// Compare at most this many successors: many branches may change a file at once.
+// Compare at most this many successors, because many branches may change a file.
 constexpr int kMaxSuccessors = 4;
 // Compare at most this many next versions.
 constexpr int kMaxNext = 5;
-// Search them among this many events.
+// Search for them among this many events.
 constexpr int kMaxEvents = 50;
 
 }  // namespace
@@ -63,7 +63,7 @@ std::vector<Rid> Versions::later_ones(Rid rid, const SortKey& key, const std::ve
   return later;
 }
 
-/// Later contents under the name of the file RID that no check-in names as its successor.
+/// Later contents under the name of the file RID that check-ins do not name as its successors.
 std::vector<Rid> Versions::next_of_name(Rid rid, const SortKey& key) {
   return database_.integers(
       "SELECT fid, (SELECT mtime FROM event WHERE objid=m.mid) AS time"

@@ -22,7 +22,7 @@ class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
 
-  /// The next word, or empty at the end.
+  /// The next word; empty at the end.
   std::string_view word() {
     skip_space();
     const std::size_t end = std::min(text_.find_first_of(kSpace), text_.size());

@@ -13,15 +13,15 @@
 namespace quarry::repository {
 namespace {
 
-/// Rows of a table to send.
+/// The rows of a table that are sent.
 struct Source {
   ConfigAreas area;
   std::string_view table;
   const char* rows;
-  bool leaves_out_null = false;  // otherwise it is sent as NULL
+  bool leaves_out_null = false;  // if false, NULL is sent as NULL
 };
 
-// In the order in which Fossil sends them.
+// The sources, in the order in which Fossil sends them.
 constexpr std::array kSources = {
     Source{kConfigShun, "shun", "shun WHERE"},
     Source{kConfigUser, "user", "user WHERE", true},
@@ -34,7 +34,7 @@ constexpr std::array kSources = {
     Source{kConfigSubscriber, "subscriber", "subscriber WHERE sverified AND"},
 };
 
-// Created when mail is first used, or when a subscriber arrives before that.
+// The table is created when mail is first used, or when a subscriber arrives before that.
 constexpr const char* kMailSchema =
     "CREATE TABLE subscriber("
     "subscriberId INTEGER PRIMARY KEY,subscriberCode BLOB DEFAULT (randomblob(32)) UNIQUE,"
@@ -59,7 +59,7 @@ void bind(Query& query, int index, const SqlLiteral& value) {
   }
 }
 
-/// Old repositories lack the column `jx` of users and reports.
+/// Whether TABLE has the column `jx`, which is missing for users and reports in old repositories.
 bool has_jx(Database& database, std::string_view table) {
   return database.has_row("SELECT 1 FROM pragma_table_info(?1) WHERE name='jx'", table);
 }
@@ -110,7 +110,7 @@ bool write(Database& database, const ConfigTable& table, const ConfigRecord& rec
     Query find = database.query(
         fmt::format("SELECT mtime FROM {} WHERE {}=?1", table.name, table.key), record.key);
     const bool is_there = find.step();
-    // Rows without a time are local, and never overwritten.
+    // Rows without a time are local, and are never overwritten.
     if (is_there && (find.is_null(0) || find.integer(0) >= record.mtime)) return false;
     if (is_there) {
       set("mtime").bind(record.key, record.mtime).run();

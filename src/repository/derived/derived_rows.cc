@@ -9,8 +9,8 @@
 namespace quarry::repository {
 namespace {
 
-// A missing table counts as empty. The ticket tables, whose columns each project defines, are added
-// to these.
+// The tables to compare. A missing table counts as empty. The ticket tables, whose columns each
+// project defines, are added to these.
 const auto kComparisons = std::to_array<DerivedRows>({
     {"event", "objid,type,mtime,omtime,user,euser,bgcolor,comment,ecomment,brief,tagid",
      "(SELECT uuid FROM blob WHERE rid=objid)||': '||type||' '||quote(mtime)||' '||"
@@ -35,7 +35,7 @@ const auto kComparisons = std::to_array<DerivedRows>({
      "rid=childid)||' exclude '||isExclude",
      "", "childid,0"},
     {"leaf", "rid", "(SELECT uuid FROM blob WHERE blob.rid=leaf.rid)", "", "rid,0"},
-    // The time of a cluster tag is the time of processing.
+    // The time of a cluster tag is not compared, because it is the time of processing.
     {"tagxref",
      "rid,tagid,tagtype,srcid,origid,value,CASE tagid WHEN 7 THEN NULL ELSE mtime END AS mtime",
      "(SELECT uuid FROM blob WHERE blob.rid=tagxref.rid)||' '||(SELECT tagname FROM tag WHERE "
@@ -58,8 +58,8 @@ const auto kComparisons = std::to_array<DerivedRows>({
      "rid=froot)||' after '||coalesce((SELECT uuid FROM blob WHERE rid=fprev),'none')||' to '||"
      "coalesce((SELECT uuid FROM blob WHERE rid=firt),'none')||' '||quote(fmtime)",
      "", "fpid,0"},
-    // These two may contain shunned artifacts until a rebuild removes them, and the first also
-    // artifacts that a rebuild has made private, until the next rebuild.
+    // The next two tables may contain shunned artifacts until a rebuild removes them. The first one
+    // may also contain artifacts that a rebuild has made private, until the next rebuild.
     {"unclustered", "rid", "(SELECT uuid FROM blob WHERE blob.rid=unclustered.rid)",
      "EXISTS(SELECT 1 FROM blob WHERE blob.rid=unclustered.rid AND uuid NOT IN"
      " (SELECT uuid FROM shun)) AND rid NOT IN (SELECT rid FROM private)",

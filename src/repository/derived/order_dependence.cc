@@ -35,7 +35,7 @@ bool OrderDependence::has(const char* sql, std::int64_t key) {
   return database_.has_row(sql, key);
 }
 
-/// Whether two versions of the same thing, which have TAG, have the same time.
+/// Whether two versions of the document that has TAG have the same time.
 bool OrderDependence::has_equal_times(std::int64_t tag) {
   return has(
       "SELECT 1 FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1"
@@ -47,8 +47,9 @@ bool OrderDependence::has_other_parents(Rid rid) {
   return tags_.get(kTagParent, rid).has_value();
 }
 
-/// Whether RID, a check-in, has a parent or child of another kind, or a child has such a primary
-/// parent; or RID, of another kind, is parent or child of a check-in.
+/// Whether RID has an unusual relative. For a check-in: a parent or child of another kind, or a
+/// child whose primary parent is of another kind. For an artifact of another kind: a parent or
+/// child that is a check-in.
 bool OrderDependence::has_unusual_relatives(Rid rid) {
   const bool is_check_in = lineage_.is_check_in(rid);
   const auto is_unusual = [&](Rid relative) {
@@ -61,7 +62,7 @@ bool OrderDependence::has_unusual_relatives(Rid rid) {
   });
 }
 
-/// Finds each tag that is set on one artifact by two others with the same time.
+/// Finds each tag that is set on an artifact by two other artifacts with the same time.
 void OrderDependence::read_cards() {
   tied_.emplace();
   std::map<TaggedArtifact, std::map<double, Rid>> cards;  // time to source
@@ -91,7 +92,7 @@ void OrderDependence::read_cards() {
   }
 }
 
-/// The state of TAG on RID. ABOVE is that of its primary parent.
+/// The state of TAG on RID. ABOVE is the state on its primary parent.
 OrderDependence::TagState OrderDependence::tag_state(std::int64_t tag, Rid rid,
                                                      const TagState& above) {
   TagState state = above;
@@ -102,7 +103,7 @@ OrderDependence::TagState OrderDependence::tag_state(std::int64_t tag, Rid rid,
   if (tied_->contains({tag, rid})) {
     state.row = kEqualTimes;
   } else if (has_card) {
-    // An artifact's own card is applied before it inherits anything.
+    // The card on the artifact itself is applied before the artifact inherits tags.
     const bool is_older = card->source != rid && above.latest >= card->day;
     state.row = is_older ? OrderClass(kOlderControl) : std::nullopt;
   }
@@ -111,7 +112,7 @@ OrderDependence::TagState OrderDependence::tag_state(std::int64_t tag, Rid rid,
 }
 
 OrderClass OrderDependence::of_tag(std::int64_t tag, Rid rid) {
-  std::vector<Rid> unknown;  // from RID upwards
+  std::vector<Rid> unknown;  // from RID to its ancestors
   std::set<Rid> seen;        // a tag may have made a check-in its own ancestor
   for (Rid at = rid; at != 0 && !states_.contains({tag, at}) && seen.insert(at).second;) {
     unknown.push_back(at);
@@ -152,7 +153,7 @@ OrderClass OrderDependence::of_check_in_column(const std::string& column, Rid ri
   return edit ? edit : of_time(rid);
 }
 
-/// Whether a cancelled or inherited edit is shown depends on the order.
+/// Whether an edit is shown depends on the order if the edit was cancelled or inherited.
 OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid) {
   if (const OrderClass found = of_tag(tag, rid)) return found;
   const std::optional<TagEntry> entry = tags_.get(tag, rid);
@@ -177,7 +178,8 @@ std::vector<Rid> OrderDependence::close_children(Rid rid) {
   return close;
 }
 
-/// The time of a check-in may be moved before that of a close child, which may itself be moved.
+/// The time of a check-in may be moved before that of a close child, and the child's time may be
+/// moved too.
 OrderClass OrderDependence::of_time(Rid rid) {
   std::set<Rid> seen;
   while (seen.insert(rid).second) {
@@ -216,8 +218,8 @@ OrderClass OrderDependence::of_document_column(const std::string& column, Rid ri
                                                          : std::nullopt;
 }
 
-/// The titles of a thread's posts do not depend on the order if its root exists in one version and
-/// is not a reply in another thread, or if no version of the root exists.
+/// The titles of a thread's posts do not depend on the order if the root exists in exactly one
+/// version and is not a reply in another thread, or if the root does not exist in any version.
 OrderClass OrderDependence::of_title(Rid rid, const Structural& post) {
   const Rid root = post.thread_root.empty() ? rid : names_.find(post.thread_root);
   const std::vector<Rid> versions = database_.integers(
@@ -229,7 +231,7 @@ OrderClass OrderDependence::of_title(Rid rid, const Structural& post) {
 }
 
 /// Whether an artifact is a leaf follows from its branch and those of its children. If its own
-/// branch is unknown, it depends on when the children's become known.
+/// branch is unknown, the result depends on when the branches of its children became known.
 OrderClass OrderDependence::of_leaf(Rid rid) {
   if (const OrderClass found = of_tag(kTagBranch, rid)) return found;
   for (const Lineage::Child& child : lineage_.children(rid)) {

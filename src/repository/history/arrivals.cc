@@ -13,7 +13,7 @@ using artifact::HashName;
 
 namespace {
 
-// This many requests before the last reported one may still bring artifacts.
+// Artifacts may still arrive for this many requests before the last reported one.
 constexpr std::int64_t kOpenRequests = 100;
 // Maximum number of tags reported for a check-in.
 constexpr std::size_t kMaxReceivedTags = 100;
@@ -27,11 +27,11 @@ struct ReceivedRow {
 
 enum class Readiness {
   kReady,
-  kNotYet,  // incomplete or private
-  kNever    // shunned, or not an artifact
+  kNotYet,  // the artifact is incomplete or private
+  kNever    // the row is shunned, or is not an artifact
 };
 
-/// Whether the check-in RID waits for its baseline.
+/// Whether the check-in RID is waiting for its baseline.
 bool is_orphan(Database& database, Rid rid) {
   return database.has_row("SELECT 1 FROM orphan WHERE rid=?1", rid);
 }
@@ -78,8 +78,8 @@ Readiness readiness_of(Repository::State& state, const ReceivedRow& row) {
   return Readiness::kReady;
 }
 
-/// Adds ROW, which is ready, to the last element of RECEIVED if it is the same request, or to a new
-/// one.
+/// Adds ROW, which is ready, to the last element of RECEIVED if that is the same request; otherwise
+/// to a new element.
 void add_received(Repository::State& state, const ReceivedRow& row, std::vector<Received>& received,
                   std::vector<Rid>& reported) {
   const auto name = HashName::parse(row.hash);
@@ -102,8 +102,9 @@ void read_rows(Query& query, std::vector<ReceivedRow>& rows) {
   }
 }
 
-/// At most LIMIT rows after MARK: the rest of its receipt, and those of later ones. (A single
-/// comparison of both numbers would scan the part of a large receipt that was already seen.)
+/// At most LIMIT rows after MARK: the rest of its request, and those of later requests. (If both
+/// numbers were compared in a single condition, SQLite would scan the part of a large request that
+/// was already read.)
 std::vector<ReceivedRow> rows_after(Database& database, const ArrivalMark& mark,
                                     std::size_t limit) {
   std::vector<ReceivedRow> rows;
@@ -124,7 +125,7 @@ std::vector<ReceivedRow> rows_after(Database& database, const ArrivalMark& mark,
   return rows;
 }
 
-/// Adds rows that arrived after MARK was saved, but belong to requests up to that of MARK.
+/// Adds rows that arrived after MARK was saved, but belong to requests up to the one in MARK.
 void add_late_rows(Database& database, const ArrivalMark& mark, std::vector<Rid>& to) {
   if (mark.seen == 0) return;
   Query query = database.query(
@@ -140,7 +141,7 @@ void add_late_rows(Database& database, const ArrivalMark& mark, std::vector<Rid>
   }
 }
 
-/// The highest rid.
+/// The highest row id.
 Rid last_row(Database& database) {
   return database.first_integer("SELECT max(rid) FROM blob");
 }
@@ -165,7 +166,7 @@ void remove(Database& database, const std::vector<Rid>& rows) {
   for (const Rid rid : rows) query.bind(rid).run();
 }
 
-/// The rows of the table, except those that are still private or phantoms, which may be many.
+/// The deferred rows, except those that are still private or phantoms, of which there may be many.
 std::vector<Rid> read_deferred(Database& database) {
   return database.integers(
       "SELECT u.rid FROM fx_quarry_untold AS u"
@@ -173,7 +174,7 @@ std::vector<Rid> read_deferred(Database& database) {
       " AND NOT EXISTS(SELECT 1 FROM phantom WHERE rid=u.rid)");
 }
 
-/// The hash is empty if the row no longer exists in `blob`.
+/// Reads a row. Its hash is empty if the row no longer exists in `blob`.
 ReceivedRow read_row(Database& database, Rid rid) {
   Query query = database.query("SELECT rcvid, uuid, size FROM blob WHERE rid=?1", rid);
   if (!query.step()) return {.receipt = 0, .rid = rid, .size = 0};
@@ -204,7 +205,7 @@ base::Result<void> Arrivals::prepare() {
 base::Result<ArrivalMark> Arrivals::end() {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     const std::int64_t last = state.database.first_integer("SELECT max(rcvid) FROM rcvfrom");
-    // A completed request brings no more artifacts.
+    // Artifacts no longer arrive for a completed request.
     return ArrivalMark{last, std::numeric_limits<std::int64_t>::max(), last_row(state.database)};
   });
 }

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kShortestPrefix = 6;
 constexpr std::size_t kLongestPrefix = 64;
 
-/// The first LIMIT check-ins among ROWS (of rid and hash).
+/// The first LIMIT check-ins in ROWS, whose columns are rid and hash.
 std::vector<HashName> check_ins_in(RepositoryState& state, Query rows, std::size_t limit) {
   std::vector<HashName> found;
   while (found.size() < limit && rows.step()) {
@@ -37,7 +37,7 @@ std::vector<HashName> check_ins_in(RepositoryState& state, Query rows, std::size
 /// At most two check-ins whose hashes begin with DIGITS.
 std::vector<HashName> beginning_with(RepositoryState& state, std::string_view digits) {
   const std::string first = lower_hash(digits);
-  const std::string beyond = first + 'g';  // sorts after all digits
+  const std::string beyond = first + 'g';  // sorts after all hex digits
   return check_ins_in(
       state,
       state.database.query("SELECT rid, uuid FROM blob INDEXED BY sqlite_autoindex_blob_1"

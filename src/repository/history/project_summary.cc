@@ -29,7 +29,8 @@ std::optional<base::UnixMillis> last_check_in(Repository::State& state) {
   return std::nullopt;
 }
 
-/// `u` adds the capabilities of `reader`, `v` those of `developer`; either may include the other.
+/// The capabilities of `nobody`. `u` adds those of `reader`, `v` those of `developer`; either of
+/// them may include the other.
 std::string rights_of_nobody(Settings settings) {
   const auto letters_of = [&](std::string_view login) {
     const auto user = settings.find_user(login);
@@ -77,7 +78,8 @@ base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
   }
   return guarded(path, [&] {
     Repository::State state(path, options);
-    // So that the destructor notices if the file is replaced, and leaves the new file's log alone.
+    // These let the destructor notice that the file was replaced, so that it leaves the new file's
+    // log alone.
     state.device = status.st_dev;
     state.inode = status.st_ino;
     state.wait_for_checkpoint();

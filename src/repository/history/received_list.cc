@@ -41,7 +41,8 @@ Description as_file(Database& database, const ArrivedBlob& row) {
   return fmt::format("file {}", query.text(0));
 }
 
-/// A description of an artifact that has set tags that still exist.
+/// A description of an artifact that has set tags, if any of these tags still exists; otherwise
+/// nullopt.
 Description as_tag(Repository& repository, const ArrivedBlob& row) {
   Database& database = repository.internals().database;
   if (!database.has_row("SELECT 1 FROM event WHERE objid=?1 AND type='g'", row.rid)) {
@@ -64,7 +65,7 @@ Description as_tag(Repository& repository, const ArrivedBlob& row) {
   return std::nullopt;
 }
 
-/// The precedence of TAG when it decides about an artifact's kind, in fossil's order: cluster,
+/// The precedence of TAG for determining the kind of an artifact, in fossil's order: cluster,
 /// ticket, page, technote.
 int rank_of(std::string_view tag) {
   if (tag == "cluster") return 1;
@@ -73,7 +74,7 @@ int rank_of(std::string_view tag) {
   return tag.starts_with("event-") ? 4 : 5;
 }
 
-/// A description of clusters and documents, which have a tag on themselves.
+/// A description of a cluster or a document. These have a tag that they set on themselves.
 Description as_document(Database& database, const ArrivedBlob& row) {
   Query query = database.query(
       "SELECT (SELECT tagname FROM tag WHERE tag.tagid=tagxref.tagid)"
@@ -143,7 +144,7 @@ base::Result<std::int64_t> ReceivedList::first_to_report(std::int64_t after) {
     Query row = r.database.query("SELECT mtime FROM rcvfrom WHERE rcvid=?1", last);
     if (!row.step()) return after;
     const double newest = row.real(0);
-    // Never goes beyond the last request.
+    // The search never goes beyond the last request.
     std::int64_t oldest = std::max<std::int64_t>(after, 0);
     for (; oldest < last; ++oldest) {
       row.rewind();

@@ -26,7 +26,7 @@ bool has_tag(Database& database, Rid rid, PredefinedTag tag) {
       rid, tag);
 }
 
-/// Earlier versions of a technote are not in the timeline.
+/// Whether RID is a version of a technote. Its earlier versions are not in the timeline.
 bool is_technote(Database& database, Rid rid) {
   return database.has_row(
       "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
@@ -65,7 +65,7 @@ std::optional<TimelineEntry> timeline_entry(Repository::State& state, Rid rid,
 }
 
 ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<TimelineEntry>& entry) {
-  // An attachment's row has the type of its target.
+  // The row of an attachment has the type of its target.
   if (entry && (entry->kind == ArtifactKind::kCheckIn || entry->kind == ArtifactKind::kForum)) {
     return entry->kind;
   }

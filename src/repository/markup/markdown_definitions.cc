@@ -5,7 +5,7 @@
 namespace quarry::repository {
 namespace {
 
-/// The length of the definition of a name at the start of TEXT, without the line end; 0 if there is
+/// The length of the definition of a name at the start of TEXT, without its line end; 0 if there is
 /// none.
 std::size_t name_definition(std::string_view text, MarkdownNames& names) {
   if (text.size() <= 3) return 0;
@@ -41,7 +41,7 @@ std::size_t name_definition(std::string_view text, MarkdownNames& names) {
     at = std::min(at + 1, text.size());
     skip_blanks();
   }
-  // A title on the same line or the next.
+  // A title may follow on the same line or the next one.
   if (at + 1 < text.size() && is_quote("'\"(")) {
     const std::size_t title = ++at;
     const std::size_t title_end = std::min(text.find_first_of("\n\r", at), text.size());
@@ -56,7 +56,7 @@ std::size_t name_definition(std::string_view text, MarkdownNames& names) {
   return end;
 }
 
-/// The same for a footnote, but including the line end.
+/// The same for a footnote, but the length includes the line end.
 std::size_t footnote_definition(std::string_view text, MarkdownFootnotes& footnotes) {
   if (!text.starts_with("[^")) return 0;
   const std::size_t close = text.find_first_of("]\n\r");

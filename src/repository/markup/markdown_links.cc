@@ -1,4 +1,5 @@
-// Markdown blocks: which parts of the text are searched for links, and which are code or HTML.
+// Markdown blocks: determines which parts of the text are searched for links, and which are code or
+// HTML.
 
 #include <algorithm>
 #include <array>
@@ -10,7 +11,7 @@
 namespace quarry::repository {
 namespace {
 
-// Elements that begin an HTML block, which is literal until the element ends.
+// Elements that begin an HTML block, whose content is literal until the element ends.
 constexpr auto kBlockElements = std::to_array<std::string_view>({"pre", "script"});
 
 bool same_nocase(std::string_view a, std::string_view b) {
@@ -58,7 +59,7 @@ std::size_t html_block(std::string_view text) {
     const std::string_view tail = text.substr(at);
     if (name.size() + 3 >= tail.size()) return 0;
     if (!same_nocase(tail.substr(2, name.size()), name) || tail[name.size() + 2] != '>') continue;
-    // A blank rest of the line, and a blank line after it.
+    // The rest of the line must be blank, and a blank line must follow it.
     const std::size_t rest = blank_line(tail.substr(name.size() + 3));
     if (rest == 0) continue;
     std::size_t after = name.size() + 3 + rest;
@@ -142,8 +143,8 @@ std::size_t item_prefix(std::string_view text) {
   return bullet != 0 ? bullet : number_prefix(text);
 }
 
-/// The end of the fenced code at the start of TEXT, which is between two runs of at least three
-/// equal marks; 0 if there is none.
+/// The end of the fenced code at the start of TEXT; 0 if there is none. Fenced code is between two
+/// runs of at least three equal marks.
 std::size_t fenced_code(std::string_view text) {
   if (text[0] != '`' && text[0] != '~') return 0;
   const std::size_t marks = std::min(text.find_first_not_of(text[0]), text.size());
@@ -256,7 +257,7 @@ std::size_t MarkdownBlocks::list(std::string_view text) {
   return at;
 }
 
-/// One item, including its lines and nested lists.
+/// Reads one item, including its lines and nested lists.
 std::size_t MarkdownBlocks::item(std::string_view text, bool& is_block, bool& is_end) {
   const std::size_t own_indent = spaces_before(text, 3);
   const std::size_t begin = item_prefix(text);

@@ -25,7 +25,7 @@ bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/// Whether a run of MARK between BEFORE and AFTER may open an emphasis.
+/// Whether a run of MARK between the characters BEFORE and AFTER may begin an emphasis.
 bool may_open(char mark, char before, char after) {
   if (is_space(after)) return false;
   if (base::is_ascii_alphanumeric(after))
@@ -33,7 +33,7 @@ bool may_open(char mark, char before, char after) {
   return !base::is_ascii_alphanumeric(before);
 }
 
-/// Whether it may close one: the mirrored rule.
+/// Whether the run may end an emphasis. The rule is the same, mirrored.
 bool may_close(char mark, char before, char after) {
   return may_open(mark, after, before);
 }
@@ -44,7 +44,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The length of the run of C at AT.
+/// The length of the run of C that begins at AT.
 std::size_t run_of(std::string_view text, std::size_t at, char c) {
   return std::min(text.find_first_not_of(c, at), text.size()) - at;
 }
@@ -129,8 +129,8 @@ std::size_t closing_bracket(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// The position of the parenthesis that closes the one at the start of TEXT, or npos. Counts nested
-/// ones.
+/// The position of the parenthesis that closes the one at the start of TEXT, or npos. Takes nested
+/// parentheses into account.
 std::size_t closing_parenthesis(std::string_view text) {
   int level = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -218,7 +218,7 @@ void MarkdownSpans::read(std::string_view text) {
 }
 
 void MarkdownSpans::read_footnote(std::string_view label) {
-  // Extract it first, because a footnote may refer to itself.
+  // Extract the footnote first, because it may refer to itself.
   const auto note = footnotes_.extract(markdown_name(label));
   if (!note.empty()) read(note.mapped());
 }
@@ -273,8 +273,8 @@ std::size_t MarkdownSpans::read_link(std::string_view text, bool is_image) {
   return end;
 }
 
-/// The position of MARK in TEXT, from the second byte on, that is neither escaped nor in code or a
-/// link; 0 if there is none.
+/// The position of the next MARK in TEXT that is neither escaped nor in code or a link, not
+/// counting the first byte; 0 if there is none.
 std::size_t MarkdownSpans::next_mark(std::string_view text, char mark) {
   std::size_t at = text[0] == '`' ? 0 : 1;
   const std::size_t size = text.size();
@@ -326,7 +326,8 @@ std::size_t MarkdownSpans::read_emphasis(std::string_view text, char before) {
   return length == 0 ? 0 : length + marks;
 }
 
-/// TEXT follows one mark. Returns the length including the closing mark.
+/// Reads an emphasis with one mark. TEXT follows the opening mark. Returns the length including the
+/// closing mark.
 std::size_t MarkdownSpans::read_single(std::string_view text, char mark) {
   std::size_t at = text.size() > 1 && text[0] == mark && text[1] == mark ? 1 : 0;
   while (at < text.size()) {
@@ -361,7 +362,8 @@ std::size_t MarkdownSpans::read_double(std::string_view text, char mark) {
   return 0;
 }
 
-/// ALL begins with three marks. The first closing mark decides how they nest.
+/// Reads an emphasis with three marks, with which ALL begins. The first closing mark decides how
+/// they nest.
 std::size_t MarkdownSpans::read_triple(std::string_view all, char mark) {
   const std::string_view text = all.substr(3);
   std::size_t at = 0;

@@ -7,7 +7,7 @@
 namespace quarry::repository {
 namespace {
 
-// The elements of Fossil's wiki, sorted. Anything else between < and > is text.
+// The elements of Fossil's wiki markup, sorted. Other text between < and > is not markup.
 constexpr auto kElements = std::to_array<std::string_view>(
     {"a",       "address", "article", "aside", "b",       "big",      "blockquote", "body",
      "br",      "center",  "cite",    "code",  "col",     "colgroup", "dd",         "del",
@@ -19,8 +19,8 @@ constexpr auto kElements = std::to_array<std::string_view>(
      "td",      "tfoot",   "th",      "thead", "title",   "tr",       "tt",         "u",
      "ul",      "var",     "verbatim"});
 
-// Maximum number of bytes per text that are searched for the end of markup. After that the rest
-// counts as text, so that a text full of unclosed markup is parsed quickly.
+// Maximum number of bytes per text that are searched for the end of markup. Beyond this limit the
+// rest counts as text, so that a text full of unclosed markup is parsed quickly.
 constexpr std::size_t kMaxSearched = 20'000'000;
 
 /// Whether TEXT has the attribute NAME at AT.
@@ -39,7 +39,8 @@ struct HtmlTag {
   bool has_id = false;
 };
 
-/// The markup that begins at the '<' at the start of TEXT. Adds the bytes read to SEARCHED.
+/// The markup that begins with the '<' at the start of TEXT. Adds the number of bytes read to
+/// SEARCHED.
 HtmlTag tag_at(std::string_view text, std::size_t& searched) {
   HtmlTag markup;
   std::size_t at = 1;
@@ -71,8 +72,8 @@ HtmlTag tag_at(std::string_view text, std::size_t& searched) {
   return {};
 }
 
-/// The position after a <verbatim>, which is literal text until its end tag. One with an id never
-/// ends, because fossil does not recognize the id in the end tag.
+/// The position after a <verbatim> element, whose content is literal until its end tag. An element
+/// with an id never ends, because fossil does not recognize the id in the end tag.
 std::size_t after_verbatim(std::string_view text, const HtmlTag& begin, std::size_t at,
                            std::size_t& searched) {
   if (begin.has_id) return text.size();
@@ -88,7 +89,7 @@ std::size_t after_verbatim(std::string_view text, const HtmlTag& begin, std::siz
 
 std::vector<std::string> wiki_links(std::string_view text) {
   std::vector<std::string> links;
-  bool allows_links = true;  // not in <nowiki>
+  bool allows_links = true;  // false inside <nowiki>
   std::size_t searched = 0;
   std::size_t at = 0;
   while ((at = text.find_first_of("<[", at)) != std::string_view::npos) {

@@ -73,7 +73,7 @@ std::vector<NameCandidate> names_in(std::string_view path) {
   for (std::size_t depth = 0, end = 0; depth < kMaxDepth && end < path.size(); ++depth) {
     end = std::min(path.find('/', end + (depth == 0 ? 0 : 1)), path.size());
     auto name = RepositoryName::parse(path.substr(0, end));
-    if (!name) break;  // no longer prefix can be a name
+    if (!name) break;  // longer prefixes are not valid names either
     const std::string_view rest = trim_slashes(path.substr(end));
     const bool has_endpoint = is_endpoint(rest.substr(0, rest.find('/')));
     auto& list = has_endpoint ? before_endpoint : others;

@@ -1,9 +1,9 @@
-// Check-in locks: which client is about to commit on which check-in.
+// Check-in locks: they record which client is about to commit on which check-in.
 //
-//   config   `ci-lock-HASH` · {"login":…,"clientid":…} · mtime is when it was taken
+//   config   `ci-lock-HASH` · {"login":…,"clientid":…} · mtime is when the lock was taken
 //
 // A lock ends after `lock-timeout` seconds (default 60), when the check-in is no longer a leaf, or
-// when its owner releases it. It is advisory: a second client gets a warning.
+// when its owner releases it. Locks are advisory: a second client gets a warning.
 
 #include <fmt/core.h>
 

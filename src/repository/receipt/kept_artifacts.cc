@@ -1,9 +1,10 @@
-// A clone: artifacts are stored as they arrive, and verified when all of them have arrived.
+// The writes of a clone: artifacts are stored as they arrive, and verified after all of them have
+// arrived.
 //
-// A server sends them in rid order, in which most are deltas on later ones. So the names of delta
-// sources go to a temporary table, and `delta` is filled at the end. Then each artifact is expanded
-// once, along the trees of deltas: its hash and size are verified, structural artifacts are parsed,
-// and the derived tables are computed.
+// A server sends the artifacts in rid order, in which most of them are deltas on later ones. So the
+// names of delta sources are written to a temporary table, and `delta` is filled at the end. Then
+// each artifact is expanded once, following the trees of deltas. Its hash and size are verified,
+// structural artifacts are parsed, and the derived tables are computed.
 
 #include <fmt/core.h>
 
@@ -27,11 +28,11 @@ namespace {
 
 using WalkedArtifact = ArtifactWalk::Artifact;
 
-/// Findings of the threads that verify contents.
+/// Results of the threads that verify contents.
 struct Examined {
   std::mutex mutex;
   std::vector<std::pair<Rid, StructuralType>> structural;
-  std::vector<Rid> doubtful;  // whether they may stay depends on the database
+  std::vector<Rid> doubtful;  // the database has to be queried to decide whether they are allowed
   std::optional<std::pair<Rid, base::Error>> wrong;  // the bad artifact with the lowest rid
 
   void is_wrong(const WalkedArtifact& row, ErrorCode code, std::string_view why) {
@@ -43,8 +44,8 @@ struct Examined {
 
 }  // namespace
 
-/// The declared size of the whole artifact, checked against the limits now, and verified at the
-/// end.
+/// The declared size of the whole artifact. It is checked against the limits now, and verified at
+/// the end.
 base::Result<std::int64_t> Receipt::State::size_of_kept(const Arrival& arrival) {
   std::uint64_t payload_size = arrival.payload.size();
   if (arrival.is_compressed) {
@@ -100,7 +101,7 @@ base::Result<bool> Receipt::keep(const Arrival& arrival) {
   });
 }
 
-/// Fills `delta` from the temporary table. Returns false if nothing was kept.
+/// Fills `delta` from the temporary table. Returns false if keep() has not stored any artifact.
 bool Receipt::State::connect_kept() {
   if (!r.database.has_row("SELECT 1 FROM sqlite_temp_schema WHERE name='kept_delta'")) {
     return false;
@@ -143,7 +144,7 @@ base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
     if (may_do_harm(content)) found.doubtful.push_back(row.rid);
   };
   const auto fail = [&](const WalkedArtifact& row, const base::Error& error) {
-    // Its delta source has not arrived: it waits.
+    // The delta source has not arrived, so the artifact is left waiting.
     if (error.code == ErrorCode::kNotFound) return;
     found.is_wrong(row, error.code == ErrorCode::kLimit ? error.code : ErrorCode::kInvalid,
                    error.message);

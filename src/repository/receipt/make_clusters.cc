@@ -12,8 +12,9 @@ using artifact::HashName;
 
 namespace {
 
-constexpr std::size_t kClusterAt = 100;    // unclustered artifacts that trigger a cluster
-constexpr std::size_t kClusterSize = 800;  // names per cluster, if more would remain
+constexpr std::size_t kClusterAt = 100;    // minimum number of unclustered artifacts for which
+                                           // clusters are made
+constexpr std::size_t kClusterSize = 800;  // number of names per cluster, if more would remain
 
 }  // namespace
 

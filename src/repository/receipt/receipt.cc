@@ -1,5 +1,5 @@
-// Receives artifacts: one write transaction from the first card that stores something to the
-// commit.
+// Receives artifacts: a write transaction that begins with the first card that stores something and
+// ends with the commit.
 
 #include <fmt/core.h>
 
@@ -38,7 +38,8 @@ void Receipt::set_sender(Sender sender) {
   state_->receipt = 0;
 }
 
-/// The row of `rcvfrom` for this request, created when something is stored first.
+/// The row of `rcvfrom` for this request. It is created when something is stored for the first
+/// time.
 Rid Receipt::State::receipt_id() {
   if (receipt != 0) return receipt;
   // The column is unique, and a repeated request has the same nonce.
@@ -92,8 +93,8 @@ void Receipt::State::back_to_phantom(Rid rid) {
   r.contents.forget(rid);
 }
 
-/// Whether TAG, which only ticket changes have, would move a change to another ticket, or could do
-/// so because its target is missing.
+/// Whether TAG, which has the name of a tag of ticket changes, would move a change to another
+/// ticket, or might do so because its target is missing.
 bool Receipt::State::is_change_of_other(const artifact::TagCard& tag) {
   constexpr std::string_view kTicket = "tkt-";
   if (!tag.name.starts_with(kTicket) || tag.target.empty()) return false;
@@ -144,7 +145,8 @@ void Receipt::State::became_available(Rid rid, const Content& content) {
   r.derivation.arrived(rid, r.manifests.add(rid, *content));
 }
 
-/// RID, which was a phantom, has arrived. This resolves the deltas that waited for it, recursively.
+/// Resolves the deltas that waited for RID, a phantom that has arrived, and recursively those that
+/// waited for them.
 void Receipt::State::resolve_waiting(Rid rid) {
   std::vector<Rid> todo{rid};
   while (!todo.empty()) {
@@ -209,7 +211,7 @@ base::Result<void> Receipt::set_config(std::string_view name,
   });
 }
 
-/// For landing: a check-in is stored only if its parent is still the tip of the branch.
+/// Used for landing: a check-in is stored only if its parent is still the tip of the branch.
 base::Result<void> Receipt::require_tip(std::string_view branch, const HashName& tip) {
   return guarded(state_->r, [&](auto& r) -> base::Result<void> {
     if (r.derivation.has_pending()) r.derivation.run();

@@ -1,5 +1,5 @@
-// Stores a received artifact in steps: whether it is wanted, expanding its payload, verifying it,
-// and choosing how to store it.
+// Stores a received artifact in steps: checks whether it is wanted, expands its payload, verifies
+// it, and chooses how to store it.
 
 #include <fmt/core.h>
 
@@ -24,7 +24,7 @@ class Receipt::State::Storing {
   Storing(Receipt::State& receipt, const Arrival& arrival)
       : state_(receipt), r_(receipt.r), arrival_(arrival) {}
 
-  /// Returns whether anything was stored.
+  /// Returns whether the artifact was stored.
   base::Result<bool> run();
 
  private:
@@ -48,11 +48,11 @@ class Receipt::State::Storing {
   Receipt::State& state_;
   Repository::State& r_;
   const Arrival& arrival_;
-  Rid rid_ = 0;              // 0 if it has no row
-  bool is_present_ = false;  // not a phantom
+  Rid rid_ = 0;              // 0 if it does not have a row
+  bool is_present_ = false;  // the row is not a phantom
   std::string expanded_;
   std::string_view payload_;  // uncompressed; points into the arrival or expanded_
-  Rid source_ = 0;            // delta source, or 0
+  Rid source_ = 0;            // the delta source; 0 if there is none
   Content content_;           // the whole content
 };
 
@@ -81,7 +81,8 @@ void Receipt::State::Storing::find_row() {
   is_present_ = query.integer(1) >= 0;
 }
 
-/// An artifact that is already stored becomes public if it arrives as a public one.
+/// Whether the artifact has to be stored. If it is already stored, it becomes public if it arrives
+/// as a public artifact.
 base::Result<bool> Receipt::State::Storing::is_wanted() {
   if (arrival_.delta_source == arrival_.name) return wrong("its delta is based on itself");
   if (state_.is_shunned(arrival_.name.str())) return false;
@@ -91,7 +92,7 @@ base::Result<bool> Receipt::State::Storing::is_wanted() {
   if (!arrival_.is_private && r_.privacy.is_private(rid_)) {
     QUARRY_TRY(state_.publish_if_proven(rid_, arrival_));
   }
-  // Replace a delta that still waits for its source.
+  // A delta that is still waiting for its source is replaced.
   return r_.contents.delta_source(rid_) != 0 && !r_.contents.get(rid_);
 }
 
@@ -118,7 +119,7 @@ base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source
   if (*size > r_.options.max_artifact_size)
     return wrong("the result of its delta exceeds the size limit");
   source_ = r_.names.find(name);
-  // The source will never arrive, or is private and must not be revealed by its deltas: the whole
+  // The source will never arrive, or is private and must not be revealed by deltas on it. The whole
   // artifact will be requested.
   if (source_ == 0 ? state_.is_shunned(name)
                    : !r_.privacy.may_be_delta_on(source_, arrival_.is_private)) {
@@ -146,7 +147,7 @@ base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::make_conten
   return Next::kContinue;
 }
 
-/// Its delta source has not arrived: stores the delta unchecked.
+/// Stores a delta unchecked, because its source has not arrived.
 void Receipt::State::Storing::keep_waiting() {
   const std::string stored =
       arrival_.is_compressed ? std::string(arrival_.payload) : artifact::blob_compress(payload_);
@@ -166,7 +167,8 @@ base::Result<void> Receipt::State::Storing::verify() {
   return {};
 }
 
-/// Whether the received delta should be stored as a delta, and its source may be seen by everyone.
+/// Whether the received delta should be stored as a delta, and all clients that receive it may also
+/// have its source.
 bool Receipt::State::Storing::may_stay_delta() {
   const bool may_keep = source_ != 0 && r_.privacy.may_be_delta_on(source_, arrival_.is_private) &&
                         !(arrival_.delta_source && state_.is_shunned(arrival_.delta_source->str()));

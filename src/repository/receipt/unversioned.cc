@@ -4,7 +4,7 @@
 //                 uncompressed size · encoding: 0 plain, 1 as blob.content · content
 //   config        `uv-hash`: a cached hash over all files, deleted by every change
 //
-// The table is created with the first file.
+// The table is created when the first file is stored.
 
 #include <fmt/core.h>
 
@@ -112,7 +112,7 @@ base::Result<std::string> UnversionedFiles::content(std::string_view name) {
     if (!state_->database.has_table(kTable)) return none();
     Query query = state_->database.query(
         "SELECT encoding, content, sz FROM unversioned WHERE name=?1 AND hash IS NOT NULL"
-        // Fossil stores a name whose content never arrived with size 0.
+        // If the content of a file never arrived, fossil stores the file with size 0.
         " AND (content IS NOT NULL OR hash IN ('da39a3ee5e6b4b0d3255bfef95601890afd80709',"
         "'a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a'))",
         name);

@@ -13,7 +13,7 @@ namespace quarry::repository {
 namespace {
 
 constexpr unsigned kMaxHelpers = 3;
-// Contents that wait to be inspected, in bytes: per batch, and in total.
+// Limits on contents that wait to be inspected, in bytes: per batch, and in total.
 constexpr std::size_t kBatch = std::size_t{256} << 10;
 constexpr std::size_t kMaxWaiting = std::size_t{24} << 20;
 constexpr std::size_t kMaxPerBatch = 256;  // artifacts
@@ -40,7 +40,8 @@ class ArtifactWalk::Inspectors {
     try {
       while (threads_.size() < helpers) threads_.emplace_back([this] { run(); });
     } catch (const std::exception&) {
-      // The system refuses more threads. The existing ones or the calling thread do the work.
+      // The system does not allow more threads. The existing ones or the calling thread do the
+      // work.
     }
   }
   ~Inspectors() {
@@ -58,7 +59,7 @@ class ArtifactWalk::Inspectors {
     batch_.push_back({std::move(artifact), std::move(content)});
     if (size_ >= kBatch || batch_.size() >= kMaxPerBatch) dispatch();
   }
-  /// Waits until everything was inspected. Rethrows an exception of a thread.
+  /// Waits until all contents have been inspected. Rethrows an exception of a thread.
   void finish() {
     dispatch();
     while (inspect_one()) {
@@ -151,7 +152,7 @@ class ArtifactWalk::Inspectors {
   std::vector<std::thread> threads_;
 };
 
-/// An artifact on the current path that still has unvisited deltas on it.
+/// An artifact on the current path, with deltas on it that are not visited yet.
 struct ArtifactWalk::Branch {
   Rid rid;
   base::Result<Content> content;  // null if it must be expanded again
@@ -183,7 +184,7 @@ std::vector<Rid> ArtifactWalk::read_trees() {
       if (found == nodes_.end() || found->second.source == 0) roots.push_back(query.integer(0));
     }
   }
-  // Sources that are missing in `blob`, so that deltas on them are visited too.
+  // Adds sources that are missing in `blob`, so that deltas on them are visited too.
   Query query = database_.query(
       "SELECT DISTINCT srcid FROM delta WHERE srcid<>0 AND srcid NOT IN (SELECT rid FROM blob)"
       " AND srcid NOT IN (SELECT rid FROM delta)");
@@ -207,7 +208,7 @@ void ArtifactWalk::sort_children(const std::vector<Rid>& roots) {
   }
 }
 
-/// Expands RID. SOURCE is the content of its delta source, or null if it is stored whole.
+/// Expands RID. SOURCE is the content of its delta source; null if RID is stored whole.
 base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& source) {
   if (const auto node = nodes_.find(rid); node != nodes_.end()) node->second.is_visited = true;
   Artifact artifact{.rid = rid};
@@ -241,7 +242,7 @@ base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& 
   return content;
 }
 
-/// Drops the contents furthest up the path if all together are too large.
+/// If the contents on the path are too large together, drops those that are furthest up.
 void ArtifactWalk::drop_contents(std::vector<Branch>& branches) {
   std::size_t held = 0;
   for (const Branch& branch : branches) {
@@ -273,7 +274,7 @@ void ArtifactWalk::walk_from(Rid root) {
   }
 }
 
-/// Everything not visited yet belongs to a cycle of deltas.
+/// Visits the remaining artifacts, which belong to cycles of deltas.
 void ArtifactWalk::visit_cycles() {
   std::vector<Rid> left;
   for (const auto& [rid, node] : nodes_) {

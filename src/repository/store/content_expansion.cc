@@ -8,10 +8,10 @@
 namespace quarry::repository {
 namespace {
 
-// A longer chain is a cycle. (Fossil keeps chains far below a thousand.)
+// A chain that is longer than this is a cycle. (Fossil keeps chains far below a thousand.)
 constexpr std::size_t kMaxChain = 200000;
-// Every 16th content along a chain is cached too, so that a client that reads the versions of a
-// file from old to new applies at most 16 deltas for each.
+// Every 16th content in a chain is cached too, so that a client that reads the versions of a file
+// from old to new applies at most 16 deltas for each.
 constexpr std::size_t kCacheEvery = 16;
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace quarry::repository {
 
 namespace {
 
-/// SQLite's message. If a file cannot be opened, also the system's.
+/// SQLite's message. If a file cannot be opened, the system's message is added.
 std::string message_of(sqlite3* handle, int code) {
   std::string message = sqlite3_errmsg(handle);
   const int system_code = sqlite3_system_errno(handle);
@@ -84,7 +84,7 @@ void Query::set(int index, double value) {
 }
 
 void Query::set(int index, std::string_view text) {
-  // A null pointer would bind NULL; an empty text is not NULL.
+  // A null pointer would bind NULL, but an empty text is not NULL.
   const char* bytes = text.data() == nullptr ? "" : text.data();
   check(sqlite3_bind_text64(statement_, index, bytes, text.size(), SQLITE_STATIC, SQLITE_UTF8));
 }
@@ -99,7 +99,7 @@ void Query::set(int index, std::nullptr_t) {
 }
 
 bool Query::step() {
-  // About as long as a small statement takes.
+  // This costs about as much as a small statement.
   constexpr std::size_t kWork = 4096;
   database_->count_work(kWork);
   database_->running_ = statement_;
@@ -171,7 +171,8 @@ Database::Database(const std::filesystem::path& path, Mode mode,
     sqlite3_close(handle_);
     throw SqliteError(code, message);
   }
-  // A checkpoint inside a commit would make a client wait (write_ahead_log.h).
+  // Checkpoints are not run inside a commit, because a client would have to wait
+  // (write_ahead_log.h).
   sqlite3_wal_autocheckpoint(handle_, 0);
   set_busy_timeout(busy_timeout);
 }
@@ -219,7 +220,7 @@ bool Database::has_table(std::string_view name) {
 bool Database::has_column(const char* table, const char* name) {
   const int code = sqlite3_table_column_metadata(handle_, "main", table, name, nullptr, nullptr,
                                                  nullptr, nullptr, nullptr);
-  // SQLite has no specific code for a missing column.
+  // SQLite does not have a specific code for a missing column.
   if (code != SQLITE_OK && code != SQLITE_ERROR) raise(code);
   return code == SQLITE_OK;
 }
@@ -237,7 +238,8 @@ void Database::set_busy_timeout(std::chrono::milliseconds timeout) {
   sqlite3_busy_handler(handle_, timeout.count() > 0 ? on_busy : nullptr, this);
 }
 
-/// SQLite's busy handler: waits, after TIMES earlier waits for the same lock. Returns 0 to give up.
+/// SQLite's busy handler. Waits for a lock, for which it has already waited TIMES times. Returns 0
+/// to give up.
 int Database::on_busy(void* self, int times) {
   // The same delays as SQLite's own handler.
   constexpr std::array<int, 12> kMillis = {1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100};
@@ -308,7 +310,7 @@ Transaction::Transaction(Database& database) : database_(database) {
 }
 
 Transaction::~Transaction() {
-  // SQLite rolls back by itself after some errors.
+  // After some errors, SQLite has already rolled back.
   if (!open_ || !database_.in_transaction()) return;
   try {
     database_.end_transaction("ROLLBACK");

@@ -8,7 +8,7 @@
 namespace quarry::repository {
 namespace {
 
-/// The first of the variables that is set.
+/// The name of the first of these variables that is set.
 const char* variable() {
   for (const char* name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
     if (std::getenv(name) != nullptr) return name;

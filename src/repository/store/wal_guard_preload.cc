@@ -1,9 +1,9 @@
-// A library that is preloaded into each `fossil` that we start (base/fossil_environment.h), which
-// has its own SQLite. It makes that SQLite keep the two WAL rules (wal_lock_rules.h) by wrapping
-// fcntl(2).
+// A library that is preloaded into each `fossil` that we start (base/fossil_environment.h). Fossil
+// has its own SQLite. The library makes that SQLite keep the two WAL rules (wal_lock_rules.h) by
+// wrapping fcntl(2).
 //
-// Only exclusive locks on bytes 120 to 127 of a file whose name ends in "-shm" are affected. Needs
-// only libc: no exceptions, no allocation.
+// It affects only exclusive locks on bytes 120 to 127 of files whose names end in "-shm". It needs
+// only libc, and uses neither exceptions nor allocation.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr off_t kFirstByte = 120;
 
-/// libc's own function NAME. Looked up at the first call; thread-safe.
+/// libc's own function NAME. It is looked up at the first call. Thread-safe.
 template <typename Function>
 class RealFunction {
  public:
@@ -53,7 +53,7 @@ class Guard {
   void closing(int fd);
 
  private:
-  /// Locks through the kernel, with the fcntl command that the caller used.
+  /// Sets locks in the kernel, with the fcntl command that the caller used.
   struct Kernel {
     int fd;
     int command;
@@ -100,7 +100,8 @@ bool identify(int fd, ProcessWalLocks::File& file) {
   return true;
 }
 
-/// If that is unknown, as in a chroot(2) without /proc, it counts as one.
+/// Whether FD is a log's index. If that is unknown, as in a chroot(2) without /proc, it counts as
+/// one.
 bool is_log_index(int fd) {
   char link[32];
   char path[4096];
@@ -141,7 +142,7 @@ int Guard::lock(int fd, int command, struct flock& asked) {
     errno = code == 0 ? before : code;
     return code == 0 ? 0 : -1;
   }
-  // Unlocked, or downgraded to shared.
+  // The lock was unlocked, or downgraded to shared.
   const int done = real_fcntl.get()(fd, command, &asked);
   const int after = done == 0 ? before : errno;
   if (done == 0) locks_.released(file, thread, bytes, kernel);
@@ -149,7 +150,8 @@ int Guard::lock(int fd, int command, struct flock& asked) {
   return done;
 }
 
-/// Closing any descriptor of a file drops all the process's locks on it.
+/// Call before FD is closed, because closing any descriptor of a file drops all the locks of the
+/// process on it.
 void Guard::closing(int fd) {
   if (!is_own_memory()) return;
   const int before = errno;
@@ -160,7 +162,7 @@ void Guard::closing(int fd) {
 }
 
 /// Whether ASKED is the kind of request that SQLite makes for the log's index. Requests that wait
-/// for a lock (F_SETLKW) go through unchanged: no rule applies to them.
+/// for a lock (F_SETLKW) are passed on unchanged, because the rules do not apply to them.
 bool is_log_request(int command, const struct flock* asked) {
   const bool sets = command == F_SETLK || command == F_OFD_SETLK;
   return sets && asked != nullptr && asked->l_whence == SEEK_SET && asked->l_start >= kFirstByte &&
@@ -176,7 +178,8 @@ int guarded_fcntl(int fd, int command, void* argument) {
 }  // namespace
 }  // namespace quarry::repository
 
-// Only the symbols have libc's names, because its headers define one as the other.
+// Only the symbols have libc's names. The functions have other names, because libc's headers define
+// one of these names as the other.
 extern "C" {
 [[gnu::visibility("default")]] int quarry_fcntl(int fd, int command, ...) asm("fcntl");
 [[gnu::visibility("default")]] int quarry_fcntl64(int fd, int command, ...) asm("fcntl64");

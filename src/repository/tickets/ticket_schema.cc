@@ -34,14 +34,15 @@ bool is_of_extensions(const char* name) {
   return begins_with(name, "fx_");
 }
 
-/// The object that a statement creates.
+/// The object that the current statement creates.
 struct Making {
-  std::string view;       // its name; empty for none
-  bool is_table = false;  // or an index: its expressions are evaluated for every value
+  std::string view;       // name of the view; empty if it is not a view
+  bool is_table = false;  // the object is a table or an index, whose expressions are evaluated for
+                          // every value
 };
 
-/// Whether FUNCTION can be slow even with short values: `printf('%.*c',1000000000,'x')` counts to
-/// that number.
+/// Whether FUNCTION can be slow even with short values. For example,
+/// `printf('%.*c',1000000000,'x')` counts to that number.
 bool is_endless(std::string_view function) {
   return function == "printf" || function == "format";
 }
@@ -52,7 +53,7 @@ bool is_slow(std::string_view function) {
   return std::ranges::find(kSlow, function) != kSlow.end();
 }
 
-/// SQLite's authorizer.
+/// The authorizer for SQLite.
 int allow(void* context, int action, const char* first, const char* second, const char* database,
           const char* /*trigger*/) {
   auto& making = *static_cast<Making*>(context);
@@ -78,7 +79,7 @@ int allow(void* context, int action, const char* first, const char* second, cons
     case SQLITE_INSERT:
     case SQLITE_UPDATE:
       if (database == nullptr || std::string_view(database) != "main") return SQLITE_DENY;
-      // SQLite protects its own schema.
+      // SQLite itself protects its own schema.
       return only_if(is_own || begins_with(first, "sqlite_"));
     case SQLITE_REINDEX:
     case SQLITE_SELECT:
@@ -89,7 +90,7 @@ int allow(void* context, int action, const char* first, const char* second, cons
   }
 }
 
-/// While it lives, the connection only allows the statements listed in ticket_schema.h.
+/// While the object exists, the connection allows only the statements listed in ticket_schema.h.
 class Authorization {
  public:
   explicit Authorization(Database& database) : database_(database) {
@@ -107,7 +108,7 @@ class Authorization {
   mutable Making making_;
 };
 
-/// The first statement of SQL, for people.
+/// The first statement in SQL, to be shown to people.
 std::string shown(std::string_view sql) {
   const std::size_t begin = sql.find_first_not_of(" \t\r\n");
   if (begin != std::string_view::npos) sql.remove_prefix(begin);
@@ -134,7 +135,7 @@ class TicketTableSetting {
     for (const char* rest = sql_.c_str(); *rest != '\0';) {
       const char* end = rest;
       const Statement statement = prepare(authorization, rest, end);
-      // No statement: blanks, or a comment.
+      // If there is no statement, the text consists of blanks or a comment.
       if (statement) step(statement.get(), rest);
       rest = end;
     }
@@ -178,7 +179,7 @@ class TicketTableSetting {
 
   [[noreturn]] void fail(int code, const char* sql) {
     std::string why = restraint_.what_was_too_much(code);
-    // Its own time limit is not an interruption of the request.
+    // Exceeding this time limit is not an interruption of the request.
     if (!why.empty()) code = SQLITE_ABORT;
     if (why.empty()) why = sqlite3_errmsg(database_.handle());
     throw SqliteError(code, fmt::format("the setting ticket-table: {}: {}", why, shown(sql)));

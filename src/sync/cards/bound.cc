@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Checking the client's connection is a system call.
+// The interval is limited because checking the client's connection takes a system call.
 constexpr milliseconds kPollInterval{100};
 
 }  // namespace

@@ -33,7 +33,7 @@ struct CardShape {
 
 constexpr std::uint8_t kAny = CardReader::kMaxWords;
 
-// The most frequent ones first.
+// The most frequent cards come first.
 constexpr auto kShapes = std::to_array<CardShape>({
     {"igot", CardType::kIgot, kBoth, 2, kAny},
     {"file", CardType::kFile, kBoth, 3, 4},
@@ -87,7 +87,7 @@ Result<bool> CardReader::next() {
     }
     line_ = trim(body_.substr(position_, end - position_));
     position_ = line_end_ = newline == std::string_view::npos ? end : end + 1;
-    // Empty lines and comments count too, since they also cost time.
+    // Empty lines and comments count as cards, since they also cost time.
     if (++count_ > limits_.max_cards) {
       return fail(ErrorCode::kLimit,
                   fmt::format("more than {} cards in one request", limits_.max_cards));

@@ -7,7 +7,7 @@
 namespace quarry::sync {
 namespace {
 
-// A report costs about a microsecond, a short card much less.
+// A report costs about a microsecond; a short card costs much less.
 constexpr std::uint64_t kReportInterval = 1024;
 constexpr std::uint64_t kReportIntervalOnChange = 32;
 

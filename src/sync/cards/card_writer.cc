@@ -14,9 +14,9 @@ void CardWriter::card(std::initializer_list<std::string_view> words) {
 }
 
 void CardWriter::server_version() {
-  // Fossil 2.29, with the earliest possible date of any 2.29, so as not to promise what clients may
-  // expect of later versions. A client of 2.27 or later that sees a version this late sends its
-  // login in a header.
+  // Fossil 2.29, with the earliest possible date of any 2.29, so that clients do not expect
+  // features of later versions. If a client of 2.27 or later sees a version at least this late, it
+  // sends its login in a header.
   card({"pragma", "server-version", "22900", "20260312", "000000"});
 }
 

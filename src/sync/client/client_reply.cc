@@ -20,15 +20,15 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// Maximum length of a message to the user in bytes.
+// Maximum length of a message to the user, in bytes.
 constexpr std::size_t kMaxText = 1000;
 
-/// A server's TEXT, safe for a terminal.
+/// A server's text TOKEN, made safe for a terminal.
 std::string printable_text(std::string_view token) {
   return base::printable(artifact::defossilize(token), kMaxText);
 }
 
-/// Whether TEXT is acceptable as this project's code: Fossil makes 40 hex digits.
+/// Whether TEXT is acceptable as this project's code. Fossil itself creates codes of 40 hex digits.
 bool is_project_code(std::string_view text) {
   const auto is_plain = [](char c) { return http::is_letter_or_digit(c) || c == '-' || c == '_'; };
   return text.size() >= 4 && text.size() <= 100 && std::ranges::all_of(text, is_plain);
@@ -43,7 +43,7 @@ Result<void> ClientReply::read(std::string_view cards) {
     if (!more) break;
     if (reader_.type() == CardType::kError) {
       error_ = printable_text(reader_[1]);
-      // A refused clone includes the project code.
+      // The refusal of a clone includes the project code, which is stored.
       if (!received_project_code_) receipt_.reset();
       break;
     }
@@ -84,7 +84,7 @@ Result<void> ClientReply::handle() {
       return c_.unversioned.igot(reader_);
     case CardType::kUvfile:
       return c_.unversioned.file(reader_, [this] { return receipt(); });
-    default:  // the reader returns no others
+    default:  // the reader does not return other cards
       return {};
   }
 }
@@ -108,7 +108,7 @@ Result<void> ClientReply::file() {
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
   QUARRY_TRY_ASSIGN(const bool is_new,
                     c_.is_cloning ? receipt->keep(arrival) : receipt->store(arrival));
-  // While cloning, nothing is requested by name and nothing is pushed.
+  // While cloning, artifacts are neither requested by name nor pushed.
   if (!c_.is_cloning) {
     c_.offer.has(arrival.name);
     c_.wants.came(arrival.name);
@@ -165,7 +165,7 @@ Result<void> ClientReply::clone_seqno() {
   return {};
 }
 
-/// A row of the configuration, if it was requested.
+/// Stores a row of the configuration, if it was requested.
 Result<void> ClientReply::config() {
   if (!c_.takes_settings) return {};
   const auto record = repository::parse_config_record(reader_[1], reader_.payload());

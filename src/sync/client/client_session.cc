@@ -29,11 +29,12 @@ using base::Result;
 
 namespace {
 
-// A reply to a clone card contains an artifact, however low the server's limit is.
+// The reply to a clone card contains at least one artifact, however low the server's limit is.
 constexpr int kMaxEmptyReplies = 100;
 constexpr std::int64_t kDefaultMaxUpload = 250000;
 
-/// Limit on one request in bytes (the setting max-upload); the rest waits for the next one.
+/// Limit on one request in bytes (the setting max-upload). Artifacts that do not fit are sent in
+/// the next one.
 std::size_t max_upload(repository::Repository& repository) {
   const std::int64_t bytes = repository.settings().get_int("max-upload", kDefaultMaxUpload);
   return static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
@@ -76,17 +77,17 @@ struct ClientSession::State {
   ClientWants wants;
   ClientOffer offer;
   bool may_push;
-  std::uint64_t clone_next;  // 0: not cloning, or everything has arrived
-  int empty_replies = 0;     // in a row, while cloning
-  bool wants_settings;       // a clone requests them once
-  // The next request only asks for the project code, which a login needs; without a login, private
-  // artifacts would be refused instead of skipped.
+  std::uint64_t clone_next;  // 0 if not cloning, or if all artifacts have arrived
+  int empty_replies = 0;     // consecutive empty replies, while cloning
+  bool wants_settings;       // true once for a clone, which requests the settings
+  // The next request only asks for the project code, which is needed for a login. Without a login,
+  // a request for private artifacts would be refused instead of skipping them.
   bool is_probing;
   bool asked_settings = false;
   bool logged_in = false;  // the last request had a login card
   bool login_failed = false;
   bool is_done = false;
-  std::string last_cards;  // the last request's cards without the login
+  std::string last_cards;  // the cards of the last request, without the login
   ClientUnversioned unversioned;
   repository::Sender sender;
   ClientFigures figures;
@@ -95,22 +96,22 @@ struct ClientSession::State {
 
 namespace {
 
-/// A position beyond the end of any clone.
+/// A position after the end of any clone.
 constexpr std::string_view kBeyondTheEnd = "2000000000";
 
-/// Nullopt if a reply cannot have CONTENT_TYPE.
+/// The format of a reply with CONTENT_TYPE; nullopt if a reply cannot have this type.
 std::optional<BodyFormat> reply_format(std::string_view content_type) {
   if (content_type.starts_with("application/x-fossil-uncompressed")) return BodyFormat::kPlainClone;
   return request_format(content_type);
 }
 
-/// Whether PASSWORD is the hash that the server stores, and not a clear password.
+/// Whether PASSWORD is the hash that the server stores, rather than a clear password.
 bool is_stored_secret(std::string_view password) {
   return password.size() == 40 &&
          password.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-/// A comment unique to this request, which makes the nonce of a login unique.
+/// Writes a comment that is unique to this request, so that the nonce of a login is unique.
 void write_salt(CardWriter& writer) {
   std::array<unsigned char, 20> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
@@ -121,7 +122,7 @@ void write_salt(CardWriter& writer) {
 
 }  // namespace
 
-/// The next request's cards without the login.
+/// The cards of the next request, without the login.
 Result<std::string> ClientSession::State::cards() {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   QUARRY_TRY(repository.check_schema());
@@ -159,7 +160,8 @@ Result<std::string> ClientSession::State::cards() {
   return writer.take();
 }
 
-/// A clone starts without a login, since a login needs the project code.
+/// Handles the refusal of a request. A clone begins without a login, since a login needs the
+/// project code.
 Result<void> ClientSession::State::refused(const ClientReply& reply) {
   const bool can_log_in =
       !logged_in && !options.user.empty() && !repository.settings().project_code().empty();
@@ -193,7 +195,7 @@ Result<void> ClientSession::State::continue_clone(const ClientReply& reply) {
   return complete_clone();
 }
 
-/// The server has sent everything that a clone gets.
+/// Completes the clone after the server has sent all artifacts.
 Result<void> ClientSession::State::complete_clone() {
   QUARRY_TRY_ASSIGN(repository::Receipt receipt, repository.receive());
   receipt.set_sender(sender);

@@ -7,14 +7,14 @@ namespace {
 
 using artifact::HashName;
 
-// A server fills its reply and names the rest, so requesting much more than fits into a reply is
-// wasteful.
+// A server fills its reply and names the other artifacts, so it is wasteful to request many more
+// than fit into a reply.
 constexpr std::size_t kMinAtOnce = 200;
 
 }  // namespace
 
 std::vector<HashName> ClientWants::missing(std::size_t limit) {
-  // Some unavailable ones may no longer be phantoms: then there are more than LIMIT.
+  // Some unavailable artifacts may no longer be phantoms. Then this returns more than LIMIT.
   auto names = repository_.names().phantoms(limit + unavailable_.size(), with_private_);
   std::erase_if(names, [this](const HashName& name) { return unavailable_.contains(name); });
   if (names.size() > limit)
@@ -43,7 +43,7 @@ void ClientWants::came(const HashName& name) {
 }
 
 void ClientWants::finish_reply() {
-  // A server that only promises will never send.
+  // If a server has only promised artifacts, it will never send them.
   const bool is_progressing = came_count_ > 0;
   for (const HashName& name : asked_) {
     if (!is_progressing || !promised_.contains(name)) unavailable_.insert(name);

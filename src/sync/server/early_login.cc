@@ -16,7 +16,7 @@ using artifact::BlobReader;
 using artifact::RunningDigest;
 using base::Result;
 
-/// The next piece of a decoded body; empty at its end.
+/// Returns the next piece of a decoded body; empty at the end.
 using NextPiece = std::function<Result<std::string_view>()>;
 
 std::optional<RunningDigest> digest_for(std::string_view nonce) {

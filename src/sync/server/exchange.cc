@@ -15,10 +15,11 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// From this many unclustered artifacts on, making a cluster saves work for everybody.
+/// If there are at least this many unclustered artifacts, a cluster saves work for the server and
+/// all clients.
 constexpr std::size_t kClusterThreshold = 100;
 constexpr std::int64_t kHookEmbargoSeconds = 60;
-// Cards without an artifact between two readings of the clock.
+// Number of cards without an artifact between two readings of the clock.
 constexpr std::size_t kCardsBetweenClockReads = 64;
 
 std::unexpected<base::Error> denied(const char* what) {
@@ -42,7 +43,7 @@ Exchange::Exchange(repository::Repository& repository, const SessionOptions& opt
       pragmas_(repository, sync_user_, intake_, writer_, request.own_url) {}
 
 Result<void> Exchange::announce() {
-  // A legacy clone has already named them all.
+  // A legacy clone has already named all artifacts.
   if (wants_catalogue_ && !(is_clone_ && clone_version_ == 0)) {
     return supply_.announce_all(client_has_);
   }
@@ -104,7 +105,7 @@ Result<void> Exchange::handle() {
     case CardType::kPush:
       return push();
     case CardType::kLogin:
-      QUARRY_TRY(bound_.check());  // a login hashes everything after it
+      QUARRY_TRY(bound_.check());  // checking a login hashes all bytes after it
       return sync_user_.login(LoginCard::of(reader_), reader_.rest());
     case CardType::kClone:
       return clone();
@@ -119,7 +120,7 @@ Result<void> Exchange::handle() {
       return unversioned_.file(reader_);
     case CardType::kUvgimme:
       return unversioned_.gimme(reader_);
-    default:  // cookies, which this server never sends
+    default:  // cookies, which this server never sends to clients
       return {};
   }
 }
@@ -144,7 +145,7 @@ Result<void> Exchange::clone() {
   unversioned_.offer_to_clone();
   clone_version_ = version >= 2 ? version : 0;
   clone_first_ = static_cast<repository::Rid>(first);
-  // A legacy clone continues as a pull: the client requests what was named.
+  // A legacy clone continues as a pull: the client requests the named artifacts.
   if (clone_version_ == 0) may_pull_ = true;
   return {};
 }
@@ -173,7 +174,7 @@ Result<void> Exchange::push() {
     return {};
   }
   if (!may_pull_) return denied("write");
-  // For a sync by a user who may only read: after this message the client only pulls.
+  // This is a sync by a user who may only read. After this message the client only pulls.
   writer_.message("pull only - not authorized to push");
   return {};
 }
@@ -218,7 +219,7 @@ Result<void> Exchange::pragma() {
     supply_.set_client(client_, private_session_);
   } else if (reader_[1] == "send-private") {
     private_session_ = sync_user_.may(Right::kPrivate);
-    // Not an error yet: a clone card without a login is refused differently.
+    // This is not an error yet, because a clone card without a login is refused in another way.
     private_refused_ = !private_session_;
   } else if (reader_[1] == "uv-hash" && HashName::parse(reader_[2])) {
     unversioned_.compare(reader_[2]);
@@ -247,7 +248,7 @@ Result<void> Exchange::finish_push() {
   };
   for (const HashName& name :
        repository_.names().phantoms(room + supply_.wanted(), private_session_)) {
-    // The client cannot have what it requests itself in the same request.
+    // The client does not have the artifacts that it requests in the same request.
     if (!supply_.was_wanted(name.str())) ask(name);
   }
   std::ranges::for_each(intake_.to_be_proven(), ask);
@@ -258,12 +259,12 @@ Result<void> Exchange::finish_push() {
   }
   repository::Receipt& receipt = *intake_.receipt();
   if (asks_for_more) {
-    // The hooks wait while the push continues.
+    // Hooks wait while the push continues.
     const std::int64_t now = repository_.options().clock->now().value / 1000;
     return receipt.set_config("hook-embargo", std::to_string(now + kHookEmbargoSeconds));
   }
   if (has_embargo) QUARRY_TRY(receipt.set_config("hook-embargo", std::nullopt));
-  // Clusters of an incomplete push would be poor.
+  // Clusters are not made during an incomplete push, because they would be poor.
   if (calls_for_clusters()) QUARRY_TRY(receipt.make_clusters());
   return {};
 }

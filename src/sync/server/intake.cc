@@ -10,7 +10,7 @@ namespace {
 using artifact::HashName;
 using base::Result;
 
-// How many unclustered artifacts are read for each name that a client mentions; looking up one name
+// How many unclustered artifacts are read for each name that a client mentions. Looking up one name
 // costs about as much as reading two of them.
 constexpr std::size_t kReadPerMention = 2;
 
@@ -25,7 +25,7 @@ repository::Receipt* Intake::receipt() {
   if (receipt_ == nullptr) {
     needs_receipt_ = true;
   } else if (!has_set_sender_) {
-    // Only now, because logins precede what they allow.
+    // The sender is set only now, because logins come before the cards that they allow.
     receipt_->set_sender(sender());
     has_set_sender_ = true;
   }
@@ -42,16 +42,15 @@ Result<void> Intake::file(const CardReader& card, bool is_private) {
     ++stored_;
     return {};
   }
-  // A private artifact that was sent as public becomes public, since its content has matched its
-  // name.
+  // A private artifact that was sent as public becomes public, since its content matches its name.
   if (!is_private && !sync_user_.may(Right::kPrivate)) return {};
   return mention_one(arrival.name, is_private);
 }
 
 Result<void> Intake::mention(NameList& mentioned) {
-  // Usually the client mentions what everybody has: the unclustered artifacts of this repository,
-  // which need no lookup in the artifact table. If there are very many, as when a whole history is
-  // being pushed, looking up the few mentioned names is cheaper.
+  // Usually the client mentions artifacts that both sides have: the unclustered artifacts of this
+  // repository. They need not be looked up in the artifact table. If there are very many, as when a
+  // whole history is being pushed, looking up the few mentioned names is cheaper.
   if (const auto* unclustered =
           repository_.names().unclustered_within(kReadPerMention * mentioned.size())) {
     std::size_t known = 0;
@@ -74,16 +73,17 @@ Result<void> Intake::mention(NameList& mentioned) {
 
 Result<void> Intake::mention_one(const HashName& name, bool is_private) {
   const auto known = repository_.find(name);
-  // Without the right to private artifacts, the client can make nothing private that is here, and
-  // cannot add private artifacts. It may make a phantom private, which is then no longer requested,
-  // and becomes public once it arrives.
+  // Without the right to private artifacts, the client cannot make artifacts private that are
+  // stored here, and cannot add private artifacts. It may make a phantom private, which is then no
+  // longer requested, and becomes public when it arrives.
   const bool may_hide = sync_user_.may(Right::kPrivate) || (known && known->is_phantom());
   if (is_private && !may_hide) return {};
   if (known) {
     if (repository_.is_private(known->rid) == is_private) return {};
     if (is_private && !known->is_phantom()) return {};
     if (!is_private && !known->is_phantom() && !sync_user_.may(Right::kPrivate)) {
-      // Naming a private artifact does not prove having it: the client must send it.
+      // A client that names a private artifact has not proved that it has the artifact: it must
+      // send it.
       to_be_proven_.push_back(name);
       return {};
     }

@@ -22,16 +22,17 @@ using repository::Receipt;
 using repository::Repository;
 using Outcome = Exchange::Outcome;
 
-/// Whether the server or its repository is at fault, not the request.
+/// Whether the error is the fault of the server or its repository, and not of the request.
 bool is_fault(ErrorCode code) {
   return code == ErrorCode::kIo || code == ErrorCode::kCorrupt || code == ErrorCode::kNoSpace ||
          code == ErrorCode::kReadOnly;
 }
 
-// Fossil's wording.
+// The wording is Fossil's.
 constexpr std::string_view kUnknownSchema = "database schema is out-of-date on the server.";
 
-/// The text for the client: problems with the repository and its path go to the log only.
+/// The text for the client. Problems with the repository, and its path, are written only to the
+/// log.
 std::string client_message(const base::Error& error) {
   switch (error.code) {
     case ErrorCode::kBusy:
@@ -63,7 +64,8 @@ Reply make_reply(BodyFormat format, std::string&& cards, SessionFigures&& figure
           .figures = std::move(figures)};
 }
 
-/// Runs the passes over one request, each in its own transaction, until one completes the reply.
+/// Runs the passes over a request, each in its own transaction, until one of them completes the
+/// reply.
 class ServerSession {
  public:
   ServerSession(Repository& repository, const SessionOptions& options, const Request& request,
@@ -79,7 +81,8 @@ class ServerSession {
   ServerSession(const ServerSession&) = delete;
   ServerSession& operator=(const ServerSession&) = delete;
 
-  /// The refusal of a request that is too large for its user; checked before decompression.
+  /// The refusal of a request that is too large for its user; nullopt if it is not. Call before
+  /// decompression.
   std::optional<Reply> refuse_too_large() {
     try {
       return check_size();
@@ -88,13 +91,13 @@ class ServerSession {
     }
   }
 
-  /// CARDS are the decoded request.
+  /// Answers a request. CARDS are its decoded cards.
   Reply process(std::string_view cards) {
     cards_ = cards;
     try {
       return converse();
     } catch (const std::exception& failure) {
-      // The transaction is already rolled back.
+      // The transaction has already been rolled back.
       return refuse_failure(failure);
     }
   }
@@ -103,7 +106,7 @@ class ServerSession {
   std::optional<Reply> check_size() {
     const std::size_t max_size = options_.max_body_without_login;
     const std::size_t size = decoded_size(format_, request_.body);
-    // A request that is too large for everybody fails when it is decoded.
+    // A request that is too large for any user fails when it is decoded.
     if (options_.all_rights || size <= max_size || size > options_.max_body) return std::nullopt;
     SyncUser sync_user(repository_, options_.single_login, request_.logins);
     auto is_users = is_from_user(sync_user, request_, format_, options_.max_body, bound_);
@@ -120,7 +123,7 @@ class ServerSession {
                       fmt::format("the request is larger than {} bytes: log in first", max_size));
   }
 
-  /// A repository that cannot be read.
+  /// The reply if the repository cannot be read.
   Reply refuse_failure(const std::exception& failure) {
     if (bound_.is_over()) return refuse(bound_.error());
     base::log(base::LogLevel::kError, "{}: {}", repository_.path().string(), failure.what());
@@ -147,7 +150,7 @@ class ServerSession {
     return pass(nullptr, may_stop_for_clusters);
   }
 
-  /// Stores the whole request or, after an error, nothing.
+  /// Stores the whole request. After an error, nothing is stored.
   Result<Outcome> receive() {
     exchange_->report_progress("waiting for the write lock");
     QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
@@ -166,13 +169,13 @@ class ServerSession {
     return exchange_->run(cards_, may_stop_for_clusters);
   }
 
-  /// Does optional work if nobody else is writing right now.
+  /// Does optional work, unless another process is writing at the moment.
   template <typename Work>
   void try_briefly(Work work) {
     auto receipt = repository_.receive(std::chrono::milliseconds(0));
     if (!receipt) return;
     receipt->set_sender(exchange_->sender());
-    // A failure leaves no trace, and a later request tries again.
+    // If this fails, nothing has changed, and a later request tries again.
     if (work(*receipt)) (void)receipt->commit();
   }
 
@@ -184,7 +187,7 @@ class ServerSession {
   }
 
   Reply refuse(base::Error error) {
-    // Whatever error the end of the time limit has caused.
+    // If the time is over, report this instead of the error that it has caused.
     if (bound_.is_over()) error = bound_.error();
     repository_.bound_by({});
     CardWriter writer;
@@ -192,7 +195,8 @@ class ServerSession {
     if (exchange_) {
       figures = exchange_->figures();
       figures.artifacts_in = figures.artifacts_out = 0;
-      // A client that starts cloning learns the project code here, which it needs to log in.
+      // A client that begins a clone learns the project code from this reply, and needs it to log
+      // in.
       if (exchange_->refused_clone()) {
         writer.push(repository_.settings().server_code(), repository_.settings().project_code());
       }

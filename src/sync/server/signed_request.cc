@@ -25,7 +25,7 @@ std::string sorted_letters(std::string letters) {
   return letters;
 }
 
-/// DATE, with an optional final Z: all dates are UTC.
+/// Parses DATE, which may end with a Z, because all dates are in UTC.
 std::optional<base::UnixMillis> parse_date(std::string_view date) {
   if (date.ends_with('Z')) date.remove_suffix(1);
   return base::parse_iso(date);
@@ -35,7 +35,7 @@ std::optional<base::UnixMillis> parse_date(std::string_view date) {
 
 struct SignedRequest::State {
   SyncUser sync_user;
-  // What a login signs, except the body.
+  // The signed parts, except the body.
   std::string method, target, date;
   artifact::RunningDigest body = artifact::RunningDigest::sha3_256();
   bool has_login = false;

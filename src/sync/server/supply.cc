@@ -38,11 +38,11 @@ bool Supply::is_full() {
     const auto seconds =
         repository_.settings().get_int("max-download-time", kDefaultMaxDownloadSeconds);
     max_download_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
-    // At least a second, as in fossil: 0 does not mean one artifact per reply.
+    // The time is at least a second, as in fossil: 0 does not mean one artifact per reply.
     deadline_ = bound_.now() + std::chrono::seconds(std::clamp<std::int64_t>(seconds, 1, 3600));
   }
   if (writer_.size() >= max_download_) return true;
-  // Reading the clock costs as much as sending a small artifact.
+  // Reading the clock costs as much as sending a small artifact, so it is not done for each one.
   if (sent_ % kClockInterval == 1 && !is_time_up_) {
     is_time_up_ = bound_.is_near() || bound_.now() >= deadline_;
   }
@@ -75,7 +75,7 @@ std::vector<Supply::Found> Supply::private_from(Rid first) {
 }
 
 Result<void> Supply::clone(std::uint64_t version, Rid first) {
-  // A clone usually fills its reply: reserve memory once instead of growing repeatedly.
+  // The reply to a clone is usually full: reserve memory once instead of growing repeatedly.
   writer_.reserve(static_cast<std::size_t>(
       std::clamp<std::int64_t>(repository_.settings().get_int("max-download", kDefaultMaxDownload),
                                0, kDefaultMaxDownload)));
@@ -83,7 +83,7 @@ Result<void> Supply::clone(std::uint64_t version, Rid first) {
   const std::vector<Found> hidden = private_from(first);
   auto next_hidden = hidden.begin();
   Result<void> sending;
-  // Merges two streams in rid order: public and private artifacts.
+  // Merges two streams that are in rid order: public and private artifacts.
   const auto send_hidden_before = [&](Rid rid) {
     while (sending && next_hidden != hidden.end() && next_hidden->rid < rid && !is_full()) {
       sending = send_private(*next_hidden++);
@@ -124,8 +124,8 @@ Result<void> Supply::send_private(const Found& found) {
   return send_whole(found.rid, found.name.str());
 }
 
-/// A compaction between two requests of a clone can reverse deltas. An artifact that was sent as a
-/// delta on a later one must not become that one's source.
+/// A compaction between two requests of a clone can reverse deltas. If an artifact was sent as a
+/// delta on a later one, it must not become the source of that one.
 bool Supply::may_be_reversed(const HashName& source) {
   if (first_ == 0) return false;
   const auto info = repository_.find(source);
@@ -181,8 +181,8 @@ Result<void> Supply::answer_wanted(NameList& client_has) {
     if (repository_.is_waiting(info->rid)) continue;
     found.push_back({info->rid, *name, repository_.is_private(info->rid)});
   }
-  // Old artifacts are stored as deltas on newer ones. With the newest first, the client already has
-  // the sources of most deltas.
+  // Old artifacts are stored as deltas on newer ones. If the newest are sent first, the client
+  // already has the sources of most deltas.
   std::ranges::sort(found, std::greater{}, &Found::rid);
   for (const Found& one : found) {
     QUARRY_TRY(answer(one, *wanted_.find(one.name.str()), client_has));
@@ -193,7 +193,8 @@ Result<void> Supply::answer_wanted(NameList& client_has) {
 Result<void> Supply::answer(const Found& found, NameList::Entry& wanted, NameList& client_has) {
   const std::string_view name = found.name.str();
   if (found.is_private && !private_session_) {
-    // Otherwise the client would keep requesting it if a public check-in refers to it.
+    // If the client did not get this name, it would keep requesting the artifact when a public
+    // check-in refers to it.
     if (client_.understands_private_igot()) writer_.igot(name, true);
     return {};
   }

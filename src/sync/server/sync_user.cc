@@ -13,15 +13,15 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// More logins would add no rights, and each card, even without a password, costs a hash of
-// everything after it.
+// More logins would not add rights, and each login card, even without a password, costs a hash of
+// all bytes after it.
 constexpr int kMaxLogins = 4;
 
 std::unexpected<base::Error> login_failed() {
   return fail(ErrorCode::kDenied, "login failed");
 }
 
-/// Users without a password: their logins change nothing.
+/// Whether USER does not have a password. A login of such a user changes nothing.
 bool is_guest(std::string_view user) {
   return user == "nobody" || user == "anonymous";
 }
@@ -157,7 +157,7 @@ std::string SyncUser::letters_of(const repository::User& user) {
   };
   bool reader = letters.contains('u');
   const bool developer = letters.contains('v');
-  // The two may inherit from each other; each is looked up at most once.
+  // The two users may inherit from each other. Each is looked up at most once.
   if (developer) reader = lend("developer").contains('u') || reader;
   if (reader && lend("reader").contains('v') && !developer) lend("developer");
   return letters;

@@ -96,8 +96,8 @@ const TagEntry* TagEntries::find_inherited(std::int64_t tag, Rid rid) const {
   return found == inherited.end() ? nullptr : found->second;
 }
 
-/// The entries that children inherit from an artifact: the propagating ones of INHERITED and OWN,
-/// where OWN takes precedence.
+/// The entries that children inherit from an artifact: the propagating entries in INHERITED and
+/// OWN. Entries in OWN take precedence.
 TagEntries::SharedPassed TagEntries::passed_on(const SharedPassed& inherited, const Own& own) {
   auto passed = std::make_shared<Passed>();
   if (inherited) {
@@ -112,7 +112,7 @@ TagEntries::SharedPassed TagEntries::passed_on(const SharedPassed& inherited, co
   return passed->empty() ? nullptr : passed;
 }
 
-/// Visits parents before children, depth first.
+/// Visits parents before children, depth-first.
 void TagEntries::walk(Lineage& lineage) {
   struct Descendants {
     SharedPassed passed;
@@ -149,7 +149,7 @@ void TagEntries::walk(Lineage& lineage) {
   for (const Rid rid : roots) {
     if (lineage.primary_parent(rid) == 0) visit_tree(rid);
   }
-  // Cycles have no root.
+  // Artifacts in cycles are not below a root.
   for (const Rid rid : roots) {
     if (!positions_.contains(rid)) visit_tree(rid);
   }
@@ -164,7 +164,7 @@ void TagEntries::write(const TaggedArtifact& artifact) {
     }
     return;
   }
-  // Both sorted by tag, like the index of the table.
+  // Both are sorted by tag, like the index of the table.
   std::map<std::int64_t, std::pair<const TagEntry*, bool>> rows;
   if (artifact.inherited) {
     for (const auto& [tag, entry] : *artifact.inherited) rows[tag] = {entry, true};

@@ -1,8 +1,8 @@
-// The files that each check-in changed (mlink). The rows are a function of its manifest and those
-// of its parents, and all of them are recomputed when one of these arrives.
+// The files that each check-in changed (mlink). The rows depend only on its manifest and those of
+// its parents. All of them are recomputed when one of these arrives.
 //
-//   no parent              every file is new (pmid 0)
-//   primary parent absent, or plain data
+//   without a parent       every file is new (pmid 0)
+//   primary parent missing, or plain data
 //                          no rows (yet), not even for merge parents
 //   otherwise              the differences from the primary parent, and for each existing merge
 //                          parent (isaux 1) its differences in the same files; a file that is new
@@ -10,7 +10,7 @@
 //                          merge: pid -1
 //
 // A parent that is not a check-in has no files. Each comparison adds file names and phantoms, even
-// if it adds no row.
+// if it does not add any rows.
 
 #include "file_links.h"
 
@@ -49,20 +49,22 @@ std::optional<FileSet> FileLinks::file_set(Rid rid) {
 
 namespace {
 
-/// One difference. A hash is empty if the file is missing on that side. Views point into the cards.
+/// One difference. A hash is empty if the file does not exist on that side. The views point into
+/// the cards.
 struct FileChange {
   std::string_view from, to, name, prior;
   int permission;
 };
 
-/// mlink.mperm.
+/// The value of mlink.mperm.
 int permission_number(const FileCard& file) {
   if (file.permission == 'x') return 1;
   if (file.permission == 'l') return 2;
   return 0;
 }
 
-/// The change of FILE in the child; OLD is the file of that name in PARENT, or null.
+/// The change of FILE in the child; nullopt if it is unchanged. OLD is the file with that name in
+/// PARENT, or null.
 std::optional<FileChange> change_of(const FileCard& file, const FileCard* old,
                                     const FileSet& parent) {
   const int permission = permission_number(file);
@@ -83,7 +85,7 @@ FileChange removal_of(const FileCard& old) {
   return {old.hash, {}, old.name, {}, 0};
 }
 
-/// For two manifests without baselines: merges both lists.
+/// Compares two manifests without baselines by merging both lists.
 std::vector<FileChange> changes_between_lists(const FileSet& parent, const FileSet& child) {
   std::vector<FileChange> changes, removals;
   FileList::Cursor before(parent.own()), now(child.own());
@@ -108,8 +110,8 @@ std::vector<FileChange> changes_between_lists(const FileSet& parent, const FileS
   return changes;
 }
 
-/// For two delta manifests: adds files that only the parent's manifest lists, so that the child has
-/// the baseline's version.
+/// Compares two delta manifests: adds files that only the parent's manifest lists, because they
+/// have the baseline's version in the child.
 void add_reverted(const FileSet& parent, const FileSet& child, std::vector<FileChange>& changes) {
   parent.own().for_each([&](const FileCard& old) {
     if (!old.hash.empty() && child.find_own(old.name) != nullptr) return;
@@ -120,7 +122,7 @@ void add_reverted(const FileSet& parent, const FileSet& child, std::vector<FileC
   });
 }
 
-/// The same differences as in fossil's rebuild: files of CHILD by name, then deleted files.
+/// Returns the same differences as fossil's rebuild: files of CHILD by name, then deleted files.
 std::vector<FileChange> changes_between(const FileSet& parent, const FileSet& child) {
   if (!parent.is_delta() && !child.is_delta()) return changes_between_lists(parent, child);
   std::vector<FileChange> changes;
@@ -137,7 +139,7 @@ std::vector<FileChange> changes_between(const FileSet& parent, const FileSet& ch
   return changes;
 }
 
-/// The rows of one check-in while they are collected.
+/// Collects the rows of one check-in.
 class MlinkRows {
  public:
   /// NAMES is not owned.
@@ -153,7 +155,8 @@ class MlinkRows {
                        .is_aux = is_aux};
     contents_.push_back(row.fid);
     if (!row.is_aux) primary_names_.insert(row.fnid);
-    // A merge parent's difference counts only in files that differ from the primary parent's.
+    // A difference from a merge parent counts only for files that also differ from the primary
+    // parent.
     if (row.is_aux && !primary_names_.contains(row.fnid)) return;
     ++rows_per_name_[row.fnid];
     rows_.push_back(row);
@@ -170,13 +173,13 @@ class MlinkRows {
       if (row.pid == 0 && rows_per_name_[row.fnid] < links) row.pid = -1;
     }
   }
-  /// Removes the rows. File names and phantoms stay.
+  /// Removes the rows. File names and phantoms remain.
   void clear() {
     rows_.clear();
     primary_names_.clear();
     rows_per_name_.clear();
   }
-  /// Replaces the existing rows, unless IS_NONE says that there are none.
+  /// Replaces the existing rows. IS_NONE says that there are none.
   void write(Database& database, Rid mid, bool is_none) const;
   /// The child's contents among all compared files.
   const std::vector<Rid>& contents() const { return contents_; }
@@ -202,7 +205,7 @@ void MlinkRows::write(Database& database, Rid mid, bool is_none) const {
   }
 }
 
-/// The artifacts, in addition to the primary parent, that CHILD is compared with.
+/// The artifacts with which CHILD is compared, in addition to its primary parent.
 std::vector<std::string_view> merged_into(const Structural& child) {
   std::vector<std::string_view> merged;
   if (!child.parents.empty()) merged.assign(child.parents.begin() + 1, child.parents.end());
@@ -214,13 +217,13 @@ std::vector<std::string_view> merged_into(const Structural& child) {
 
 }  // namespace
 
-/// One check-in that is being compared with its parents.
+/// A check-in that is being compared with its parents.
 struct FileLinks::Comparison {
   FileSet files;
   MlinkRows rows;
 };
 
-/// Computes the rows for PARENTS, primary first. There are none if the primary parent cannot be
+/// Computes the rows for PARENTS, primary first. There are no rows if the primary parent cannot be
 /// compared.
 void FileLinks::compare_files(Comparison& child, const std::vector<std::string_view>& parents) {
   if (parents.empty()) {

@@ -22,16 +22,16 @@ bool Leaves::has_child_on_its_branch(Rid rid) {
   });
 }
 
-/// Whether the parents of RID are known when its branch changes: by inheritance, by another
-/// artifact's card, or by its own if it is a check-in (other artifacts apply theirs before they are
-/// linked).
+/// Whether the parents of RID are known when its branch changes. They are if the branch is
+/// inherited, or set by the card of another artifact, or by RID's own card if RID is a check-in.
+/// (Other artifacts apply their own cards before they are linked.)
 bool Leaves::names_branch_of_parents(Rid rid) {
   const std::optional<TagEntry> branch = work_.tags.get(kTagBranch, rid);
   return !branch || branch->source != rid || work_.lineage.is_check_in(rid);
 }
 
-/// Fossil checks only an artifact whose branch tag changes, and its parents. So one whose line has
-/// no tag is never a leaf. CHANGED is RID or a child of it.
+/// Fossil checks only artifacts whose branch tag changes, and their parents. So an artifact is
+/// never a leaf if neither it nor its children have the tag. CHANGED is RID or a child of it.
 bool Leaves::is_leaf_candidate(Rid rid, Rid changed) {
   if (rid == changed || work_.tags.get(kTagBranch, rid)) return true;
   return std::ranges::any_of(work_.lineage.children(rid), [&](const Lineage::Child& child) {

@@ -8,7 +8,8 @@
 //   tagxref    tags are inherited only from the tag's primary parent (see tags.h)
 //
 // Fossil's rebuild keeps tags that were inherited before it processes the tag `parent`. If it
-// processes that tag before the check-in, it does not create an event; here there is always one.
+// processes that tag before the check-in, it does not create an event; here there is always an
+// event.
 
 #include "reparenting.h"
 
@@ -22,7 +23,7 @@ using artifact::StructuralType;
 
 namespace {
 
-/// The hashes in VALUE, separated by single spaces; empty if it is malformed.
+/// The hashes in VALUE, separated by single spaces. Empty if VALUE is malformed.
 std::vector<HashName> parents_in(std::string_view value) {
   std::vector<HashName> names;
   while (!value.empty()) {
@@ -38,14 +39,14 @@ std::vector<HashName> parents_in(std::string_view value) {
 }  // namespace
 
 std::vector<HashName> Reparenting::parents_by_tag(Rid rid) {
-  if (work_.is_whole) return {};  // never set if there is such a tag
+  if (work_.is_whole) return {};  // never true if there is such a tag
   const std::optional<TagEntry> entry = work_.tags.get(kTagParent, rid);
   if (!entry || entry->type != kSingleTag || !entry->value) return {};
   return parents_in(*entry->value);
 }
 
-/// A rebuild first compares with the parents of the manifest, which adds file names. One of those
-/// parents may have arrived now.
+/// Marks the check-ins with such a tag. A rebuild first compares them with the parents in the
+/// manifest, which adds file names. One of those parents may have arrived now.
 void Reparenting::note_reparented() {
   if (work_.is_whole) return;
   const std::vector<Rid> reparented = work_.database.integers(
@@ -56,7 +57,7 @@ void Reparenting::note_reparented() {
 bool Reparenting::reparent(Rid rid) {
   const Manifest manifest = work_.manifests.get(rid);
   if (!manifest || manifest->type != StructuralType::kCheckIn) return false;
-  // A check-in that is pending, or waits for its baseline, will be linked later.
+  // If the check-in is pending, or is waiting for its baseline, it will be linked later.
   if (!work_.lineage.is_check_in(rid)) return false;
 
   std::vector<Rid> concerned = work_.lineage.parents(rid);

@@ -15,7 +15,7 @@ ArtifactOrder::Position ArtifactOrder::position(Rid rid) {
 
 void ArtifactOrder::sort(std::vector<Rid>& rids) {
   if (rids.size() < 2) return;
-  std::map<Rid, std::size_t> missing;  // number of its parents that are not sorted yet
+  std::map<Rid, std::size_t> missing;  // number of parents that are not sorted yet
   for (const Rid rid : rids) missing[rid] = 0;
   std::map<Rid, std::vector<Rid>> children;
   for (const Rid rid : rids) {

@@ -12,7 +12,7 @@ using artifact::FileCard;
 
 namespace {
 
-constexpr std::uint32_t kCardsPerPiece = 32;  // about; a power of two
+constexpr std::uint32_t kCardsPerPiece = 32;  // approximate; must be a power of two
 constexpr std::size_t kMaxCardsPerPiece = std::size_t{kCardsPerPiece} * 4;
 constexpr std::size_t kTextBlock = std::size_t{1} << 18;
 
@@ -31,8 +31,8 @@ bool is_same_file(const FileCard& a, const FileCard& b) {
 
 }  // namespace
 
-/// The slot of the number for which IS_SAME is true, or a free slot for it. HASH_OF gives the hash
-/// of a number.
+/// The slot of the number for which IS_SAME is true, or a free slot for a new number.
+/// HASH_OF_NUMBER returns the hash of a number.
 template <typename IsSame, typename HashOf>
 std::uint32_t& FileCards::slot(Index& index, std::uint32_t hash, IsSame&& is_same,
                                HashOf&& hash_of_number) {
@@ -61,7 +61,7 @@ std::string_view FileCards::keep(std::string_view text) {
     room_ = std::max(kTextBlock, text.size());
     texts_.push_back(std::make_unique_for_overwrite<char[]>(room_));
     text_size_ += room_;
-    // Texts are filled from the end, so room_ is also the position.
+    // Blocks are filled from the end, so room_ is also the position.
   }
   room_ -= text.size();
   char* const place = texts_.back().get() + room_;

@@ -34,7 +34,8 @@ std::optional<StructuralType> Manifests::add(Rid rid, std::string_view content) 
   if (!parsed) return std::nullopt;
   const std::string text = artifact::text_without_files(content, *parsed);
   const std::scoped_lock lock(mutex_);
-  // Before the text is added, because a worker may have no folder for a temporary file.
+  // Makes room before the text is added, because a worker may not have a folder for temporary
+  // files.
   if (!holds_all_ && texts_.size() + text.size() > kTextsOfReceipt) forget_all();
   stored_[rid] = {parsed->type, texts_.add(text), make_files(*parsed)};
   return parsed->type;

@@ -1,9 +1,9 @@
 // Attachments to wiki pages, tickets and technotes, and their removals.
 //
-// Only the tags of the page, ticket or technote show what kind of target an attachment has. So its
-// row of `event` depends on which of the two comes first (artifact_order.h): an attachment that
-// comes before its target counts as that of a wiki page, until a ticket change or a technote with
-// that id comes, which rewrites the comment.
+// Only the tags of pages, tickets and technotes show what kind of target an attachment has. So the
+// attachment's row of `event` depends on whether the attachment or its target comes first
+// (artifact_order.h). An attachment that comes before its target counts as one of a wiki page. When
+// a ticket change or a technote with that id follows, it rewrites the comment.
 
 #include "attachments.h"
 
@@ -17,7 +17,7 @@ namespace quarry::repository {
 using artifact::Structural;
 using artifact::StructuralType;
 
-/// The position of the last artifact that has TAG itself, if any.
+/// The position of the last artifact that sets TAG on itself; nullopt if there is none.
 std::optional<ArtifactOrder::Position> Attachments::last_with(const std::string& tag) {
   Query query = work_.database.query(
       "SELECT mtime, (SELECT uuid FROM blob WHERE blob.rid=tagxref.rid) AS hash"
@@ -70,7 +70,7 @@ Attachments::AttachmentEvent Attachments::attachment_event(Rid rid,
                               name, where)};
   }
   if (type == 'e' && !note_words_it) {
-    // As in fossil: the file name instead of a hash.
+    // As in fossil, the link has the file name instead of a hash.
     return {type, fmt::format("Delete attachment \"/artifact/{}|{}\" from {}",
                               events_.linked(card.name), name, where)};
   }

@@ -1,9 +1,10 @@
-// Forum threads: the first post (its root), replies, and edits of both, each an artifact.
+// Forum threads: the first post (the root), replies, and edits of both. Each of these is an
+// artifact.
 //
 // Every row of `event` shows the title of the thread, which is that of the root's last version
-// (artifact_order.h). A reply may name another reply as its root: this is a separate thread, with
-// the title of the thread above unless it has its own. If the root is missing or not a post, the
-// title is "Unknown".
+// (artifact_order.h). A reply may name another reply as its root. It then begins a separate thread,
+// which has the title of the thread above unless it has its own. If the root is missing or is not a
+// post, the title is "Unknown".
 
 #include "forum.h"
 
@@ -86,8 +87,8 @@ std::vector<Forum::Post> Forum::posts_of(Rid thread) {
   return posts;
 }
 
-/// The title of the thread of POSTS. TITLE_ABOVE is that of the thread in which its root is a
-/// reply.
+/// The title of the thread that consists of POSTS. TITLE_ABOVE is the title of the thread in which
+/// the root of this one is a reply.
 std::string Forum::title_of(const std::vector<Post>& posts, const std::string& title_above) {
   std::vector<Rid> versions;
   for (const Post& post : posts) {

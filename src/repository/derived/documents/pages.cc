@@ -79,8 +79,8 @@ void Pages::add_technote(Rid rid, const Structural& note, double day) {
   work_.pending.stale_targets.insert(std::string(note.technote_id));
 }
 
-// A version adds a row unless there is a later one. If it refers to the previous version it also
-// removes the rows of all others.
+// Recomputes the events of a technote. A version adds a row unless there is a later version. If it
+// refers to the previous version, it also removes the rows of all other versions.
 void Pages::refresh_technote(std::int64_t tag) {
   struct Version {
     double day;
@@ -115,7 +115,7 @@ void Pages::refresh_technote(std::int64_t tag) {
     }
     const Manifest note = work_.manifests.get(rid);
     if (!note || note->type != StructuralType::kTechnote) continue;
-    // Without a name fossil would crash when a search finds the note.
+    // If the name was missing, fossil would crash when a search finds the technote.
     events_.touch_search('e', rid, note->comment);
     events_.put_event(
         rid, *note,

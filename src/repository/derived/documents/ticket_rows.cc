@@ -20,7 +20,8 @@ void Ticket::remove_rows() {
   }
   if (row_ == 0) return;
   if (fields_.has_changes) {
-    // Without INDEXED BY, outdated statistics could cause a scan of the changes of all tickets.
+    // Without INDEXED BY, SQLite might scan the changes of all tickets if its statistics are
+    // outdated.
     const std::string index =
         fields_.change_index.empty() ? "" : " INDEXED BY " + sql_name(fields_.change_index);
     database_.query_once(fmt::format("DELETE FROM ticketchng{} WHERE tkt_id=?1", index), row_)
@@ -29,7 +30,7 @@ void Ticket::remove_rows() {
   database_.query_once("DELETE FROM ticket WHERE tkt_id=?1", row_).run();
 }
 
-/// Returns the mimetype from a computed column, if there is one.
+/// Applies CHANGE to the row. Returns the mimetype from a computed column, if there is one.
 std::optional<std::string> Ticket::update_ticket(Rid rid, const Structural& change, double day) {
   std::string sql = "UPDATE OR REPLACE ticket SET tkt_mtime=?1";
   if (fields_.has_creation_time) sql += ", tkt_ctime=coalesce(tkt_ctime,?1)";
@@ -80,7 +81,7 @@ std::optional<std::string> Ticket::add_change(Rid rid, const Structural& change,
     values += fmt::format(",{}", rid);
   }
   if (fields_.has_change_user && change.has_user) add("tkt_user", change.user);
-  // A field of both tables that the change does not set is copied from the ticket.
+  // If a field is in both tables and the change does not set it, it is copied from the ticket.
   for (std::size_t at = 0; at < is_given.size(); ++at) {
     const TicketField& field = fields_.fields[at];
     if (is_given[at] || !field.is_in_ticket || !field.is_in_change) continue;
@@ -119,7 +120,7 @@ void Ticket::write_rows(Rid rid, const Structural& change, double day) {
   std::optional<std::string> of_ticket = update_ticket(rid, change, day);
   std::optional<std::string> of_change;
   if (fields_.has_changes) of_change = add_change(rid, change, day);
-  // If a computed column is missing or empty, use the other table's.
+  // If the computed column of one table is missing or empty, that of the other table is used.
   if (!of_ticket) of_ticket = of_change;
   if (!of_change) of_change = of_ticket;
   if (fields_.find("mimetype") >= 0) {

@@ -1,4 +1,4 @@
-// Tickets: the fields that result from a ticket's changes in the order of their dates.
+// Tickets: the fields that result from applying a ticket's changes in the order of their dates.
 //
 //   ticket, ticketchng  the repository's own tables, see ticket_fields.h
 //   event               a row for each change, with the title and status of the ticket at that time
@@ -43,7 +43,7 @@ std::string plural(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// The timeline's long and short text for CHANGE, with the same wording as fossil.
+/// The long and the short text for CHANGE in the timeline, with the same wording as in fossil.
 std::pair<std::string, std::string> words_of(const Structural& change, bool is_first,
                                              const EventWords& words, Ticket& ticket) {
   const std::string title = base::escape_markup(ticket.value_of(words.title_column));
@@ -68,7 +68,7 @@ std::pair<std::string, std::string> words_of(const Structural& change, bool is_f
   return {std::move(comment), fmt::format("{} ticket {}.", now, words.ticket)};
 }
 
-/// The changes with TAG, by date and then by hash.
+/// The changes with TAG, sorted by date and then by hash.
 std::vector<Rid> changes_of(Database& database, std::int64_t tag) {
   return database.integers(
       "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1"
@@ -119,9 +119,9 @@ void Tickets::refresh_tickets() {
     try {
       refresh_ticket(id, fields);
     } catch (const SqliteError& error) {
-      // The project defines these tables. A value that violates a constraint is not a reason to
-      // reject a push; a rebuild fails, as fossil's does. But an interruption, or an error that
-      // rolled back the transaction, cannot be skipped.
+      // The project defines these tables. If a value violates a constraint, this is not a reason to
+      // reject a push; but a rebuild fails, as in fossil. An interruption, or an error that rolled
+      // back the transaction, cannot be skipped.
       if (error.is_interrupt()) throw;
       if (work_.is_quiet || !work_.database.in_transaction()) {
         throw SqliteError(error.code(), fmt::format("the tables of the setting ticket-table: "

@@ -1,10 +1,10 @@
-// Tags that T cards set on an artifact (`tagxref` with srcid != 0); the latest card wins.
+// Tags that T cards set on an artifact (`tagxref` with srcid != 0). The latest card takes effect.
 //
 // Inheritance (srcid == 0): descendants along primary parents inherit from the check-in with the
 // card (origid), as long as each check-in between them has a propagating entry (tagtype 2).
 //
-// An artifact's own entry takes precedence over an inherited one, whatever their dates, so that
-// nothing depends on the order of arrival.
+// An artifact's own entry takes precedence over an inherited one, whatever their dates, so that the
+// result does not depend on the order of arrival.
 
 #include "tags.h"
 
@@ -21,7 +21,7 @@ void Tags::apply_tags(Rid rid, const Structural& artifact, double day) {
   for (const TagCard& card : artifact.tags) {
     const Rid target = card.target.empty() ? rid : work_.names.need(card.target);
     if (target == 0) continue;
-    // Such a tag on a ticket change takes effect in the order of the changes, so the whole ticket
+    // A `tkt-` tag on a ticket change takes effect in the order of the changes, so the whole ticket
     // is recomputed.
     if (card.name.starts_with("tkt-")) {
       work_.pending.stale_tickets.emplace(card.name.substr(4));
@@ -31,8 +31,8 @@ void Tags::apply_tags(Rid rid, const Structural& artifact, double day) {
   }
 }
 
-/// For two cards on TARGET with the same date: whether that of SOURCE comes before that of OTHER.
-/// TARGET's own card comes before those of artifacts that refer to it.
+/// For two cards on TARGET with the same date: whether the card of SOURCE comes before the card of
+/// OTHER. The card of TARGET itself comes before those of artifacts that refer to it.
 bool Tags::comes_first(Rid source, Rid other, Rid target) {
   if (other == target || source == other) return false;
   return source == target || work_.order.before(source, other);
@@ -61,7 +61,7 @@ void Tags::set_tag(std::int64_t tag, int type, std::optional<std::string_view> v
 }
 
 void Tags::inherit_tags(Rid rid, Rid parent) {
-  if (work_.tags.is_held()) return;  // spread() does it for all artifacts at once
+  if (work_.tags.is_held()) return;  // spread() does this for all artifacts together
   work_.database.execute(
       "INSERT OR IGNORE INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)"
       " SELECT tagid,2,0,origid,value,mtime,?1 FROM tagxref INDEXED BY "
@@ -89,9 +89,9 @@ void Tags::inherit_anew(Rid rid) {
   for (const std::int64_t tag : concerned) spread_tag(tag, parent);
 }
 
-/// Updates the descendants of FROM for its entry for TAG.
+/// Updates the descendants of FROM according to its entry for TAG.
 void Tags::spread_tag(std::int64_t tag, Rid from) {
-  if (work_.tags.is_held()) return;  // spread() does it for all artifacts at once
+  if (work_.tags.is_held()) return;  // spread() does this for all artifacts together
   std::vector<Rid> todo{from};
   while (!todo.empty()) {
     const Rid parent = todo.back();

@@ -17,7 +17,7 @@ namespace quarry::repository {
 
 namespace {
 
-/// A tag as it affects the row of `event`.
+/// A tag, as far as it affects the row of `event`.
 struct Seen {
   bool is_seen = false;
   std::optional<std::string> value;
@@ -48,8 +48,8 @@ void EventTags::refresh_event(Rid rid) {
   const char type = has_row && !query.text(0).empty() ? query.text(0).front() : 0;
   if (type == 'c') return refresh_check_in_event(rid);
 
-  // Links of an edited comment belong to the artifact, whatever its kind. Cancelling the edit
-  // removes them.
+  // The links in an edited comment belong to the artifact, whatever its kind. If the edit is
+  // cancelled, they are removed.
   Query edited = work_.database.query(
       "SELECT value, mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       " WHERE tagid=2 AND rid=?1 AND srcid<>0",
@@ -90,7 +90,7 @@ void EventTags::refresh_check_in_event(Rid rid) {
       rid, comment ? comment->value : std::nullopt, user ? user->value : std::nullopt);
   work_.pending.stale_times.insert(rid);
 
-  // Links of an edited comment replace the check-in's own.
+  // The links in an edited comment replace those in the original comment.
   if (!comment) return;
   write_backlinks(work_.database, BacklinkSource::kComment, rid,
                   text_links(comment->value.value_or(""), Markup::kWiki),

@@ -1,14 +1,15 @@
-// event.mtime: if a child is dated less than two seconds before its parent, or at the same time,
-// the parent is shown 25 ms before the child, so that the timeline is in order.
+// The column event.mtime: if a child is dated less than two seconds before its parent, or at the
+// same time, the parent is shown 25 ms before the child, so that the timeline is in order.
 //
 // Fossil does this in rounds over all check-ins with a child that is dated less than two seconds
-// after them (if there are several, the earliest child counts here, and in fossil the one that it
-// compared last). In each round, a parent that is not before its child is moved to 25 ms before it;
-// then all of them re-read their child's time. There are at most 30 rounds. The result for a
-// check-in depends only on its chain of such children, so the chain is enough to compute it.
+// after them. (If there are several such children, the earliest one counts here; in fossil it is
+// the one that was compared last.) In each round, a parent that is not before its child is moved to
+// 25 ms before it; then all parents read the times of their children again. There are at most 30
+// rounds. The result for a check-in depends only on its chain of such children, so it can be
+// computed from that chain.
 //
-// Artifacts of other kinds take part if a check-in names them as its parent. They count with their
-// D card's time, even technotes.
+// Artifacts of other kinds are included if a check-in names them as its parent. Their time is that
+// of the D card, even for technotes.
 
 #include "event_times.h"
 
@@ -28,11 +29,11 @@ constexpr int kRounds = 30;
 
 struct Link {
   double parent;                // the parent's displayed time
-  std::optional<double> child;  // the child's time as the parent last read it
+  std::optional<double> child;  // the child's time when the parent last read it
 };
 
-/// The final time of the check-in at the head of CHAIN (each is the chosen child of the previous
-/// one).
+/// The final time of the check-in at the beginning of CHAIN, in which each one is the chosen child
+/// of the previous one.
 double adjusted_time(std::vector<Link> chain) {
   for (int round = 0; round < kRounds; ++round) {
     bool changed = false;
@@ -52,7 +53,8 @@ double adjusted_time(std::vector<Link> chain) {
 
 }  // namespace
 
-/// The D card's time of the artifact RID; empty if it is missing, or waits for its baseline.
+/// The time in the D card of the artifact RID; nullopt if RID is missing, or is waiting for its
+/// baseline.
 std::optional<double> EventTimes::date_of(Rid rid) {
   if (const std::optional<double> day = work_.lineage.check_in_day(rid)) return day;
   const Manifest artifact = work_.manifests.get(rid);
@@ -92,7 +94,7 @@ std::vector<Dated> EventTimes::close_children(Rid rid, double day) {
   return children;
 }
 
-/// The marked artifacts, and ancestors whose time may depend on theirs.
+/// The marked artifacts, and the ancestors whose times may depend on them.
 std::set<Rid> EventTimes::take_stale() {
   std::set<Rid> stale;
   std::vector<std::pair<Rid, int>> todo;
@@ -113,8 +115,9 @@ std::set<Rid> EventTimes::take_stale() {
   return stale;
 }
 
-/// The close child that determines the time of RID, dated DAY, if it has one. The choice does not
-/// change while times are adjusted. It is cached because all ancestors in a chain need it.
+/// The close child that determines the time of RID, which is dated DAY; nullopt if there is none.
+/// The choice does not change while times are adjusted. It is cached because all ancestors in a
+/// chain need it.
 std::optional<Dated> EventTimes::chosen_child(Rid rid, double day) {
   const auto [known, is_new] = chosen_.try_emplace(rid);
   if (!is_new) return known->second;
@@ -125,7 +128,8 @@ std::optional<Dated> EventTimes::chosen_child(Rid rid, double day) {
          });
 }
 
-/// The displayed time of RID, dated DAY, before its close children; empty if it has none.
+/// The displayed time of RID, which is dated DAY, before its close children; nullopt if it has
+/// none.
 std::optional<double> EventTimes::time_before_children(Rid rid, double day) {
   std::vector<Link> chain;
   while (chain.size() <= kRounds) {
@@ -152,7 +156,7 @@ void EventTimes::adjust_times() {
       continue;
     }
     const std::optional<OwnTag> date = own_tag(work_, rid, kTagDate);
-    if (work_.is_whole && !place && !date) continue;  // its row already has this time
+    if (work_.is_whole && !place && !date) continue;  // the row already has this time
     work_.database.execute(
         "UPDATE event SET mtime=CASE WHEN ?3 AND julianday(?4) IS NOT omtime"
         " THEN julianday(?4) ELSE ?2 END WHERE objid=?1",
