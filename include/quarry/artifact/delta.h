@@ -4,7 +4,7 @@
 //   then any number of
 //     COUNT '@' OFFSET ','         copy COUNT bytes of the source from OFFSET
 //     COUNT ':' BYTES              insert the COUNT bytes that follow
-//   CHECKSUM ';'                   of the target: sum of its big-endian 32-bit words, modulo 2^32
+//   CHECKSUM ';'                   sum of the target's big-endian 32-bit words, modulo 2^32
 //
 // Numbers are written in base 64 with the digits 0-9A-Z_a-z~, most significant first.
 #pragma once

@@ -3,9 +3,9 @@
 //   approve   records a reference to an approval                       queue staging pending
 //   hold      prevents execution until it is released                  queue staging pending
 //   release   ends a hold                                              queue staging pending
-//   abandon   moves it to abandon/                                     queue staging pending run
-//   terminate moves it to term/                                        run
-//   retry     queues it again as if it had not failed                  fail term abandon
+//   abandon   moves the job to abandon/                                queue staging pending run
+//   terminate moves the job to term/                                   run
+//   retry     queues the job again as if it had not failed             fail term abandon
 //
 // Each action changes the job file under its lock (directories.h) and adds a line of history with
 // the user's name. All actions except abandon and terminate move the job to queue/, where the

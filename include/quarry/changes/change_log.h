@@ -2,7 +2,7 @@
 // look-ups by id fast: the job's name, and its dependents.
 //
 //   name NAME              name of the job
-//   depends CSID           a dependency; of a rollback: a change set that it rolls back
+//   depends CSID           a dependency; for a rollback, a change set that it rolls back
 //   supports CSID          a change set that depends on this one
 //   state TIME X WHY       a move to another state
 //   output TEXT            output of the execution: conflicts, output of a gate

@@ -6,7 +6,7 @@
 // The tarball and its job have the same name. It consists of parts that never contain '_':
 //
 //   CSID_TAI_PID_HOST_PRIO_EXTRA
-//   │    │   │   │    │    └ for people: the submitter; may be empty
+//   │    │   │   │    │    └ the submitter, for people only; may be empty
 //   │    │   │   │    └ move type: RB, EM, BF or DC
 //   │    │   │   └ host that received it
 //   │    │   └ process that received it

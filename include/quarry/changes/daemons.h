@@ -1,9 +1,9 @@
 // The three daemons of a queue, and the interfaces that they use.
 //
-//   prequeue    checks submitted tarballs: makes a job of each, or records why it is invalid
-//   queueing    finds precursors, fails jobs that can never go, and moves to pending/ those that can
-//               go, or, without a gate, can go once the jobs ahead of them have landed
-//   execution   has child processes land the jobs in pending/, and roll back what a rollback names
+//   prequeue    checks submitted tarballs: makes a job from each, or records why it is invalid
+//   queueing    finds precursors, fails jobs that can never go, and moves jobs that can go to
+//               pending/; without a gate, also those that can go once the jobs ahead have landed
+//   execution   starts child processes that land the jobs in pending/, and carry out rollbacks
 //
 // Each daemon serves any number of queues, and is the only one of its kind for each of them (it
 // locks a pid file in ctrl/). It runs when its FIFO is written to, and on a timer. A job that is

@@ -1,9 +1,9 @@
 // The folders of a queue, which contain all of its state. By default, BASE is FILE.changes next to
 // FILE.fossil.
 //
-//   BASE/tmp/            files being written; their contents do not count
+//   BASE/tmp/            files that are being written
 //   BASE/data/           NAME: the tarball; NAME.submission: the submitter and the address
-//   BASE/prequeue/ …     the job files, a folder for each stage (job.h)
+//   BASE/prequeue/ …     the job files, in one folder for each stage (job.h)
 //   BASE/log/            CSID: the log of a change set, for people and for look-ups
 //   BASE/ctrl/           pid files and FIFOs of the daemons (triggers.h), frozen branches, notes
 //                        between the daemons and other processes
@@ -19,10 +19,10 @@
 //
 //   a submission      before the submitter gets a reply: tarball, submission, name in prequeue/
 //   a job file        before it is renamed, so that it is never empty or truncated
-//   a move            some time later (sync_folders()): a job that a crash of the machine puts back
-//                     into its previous folder is decided on again, with the same outcome
-//   pending/ to run/  not at all: it is written with the next move
-//   a landing         by the repository's transaction, which stores the id as a tag: if the move to
+//   a move            some time later (sync_folders()). If a crash of the machine puts a job back
+//                     into its previous folder, the decision is repeated with the same outcome
+//   pending/ to run/  never: the move is written with the next one
+//   a landing         in the repository's transaction, which stores the id as a tag. If the move to
 //                     done/ is lost, the job is executed again and found to have landed
 //
 // A process that changes or moves a job holds the lock of its file during all these steps

@@ -2,15 +2,15 @@
 // the gate, and lands the files in the repository (landing.h). A child has one repository, which
 // it keeps open together with cached data about the tip.
 //
-//   landed, now or before               kLanded
-//   refused, for example a conflict     kFailed, the conflicts in the log
+//   the change set has landed           kLanded, even if by an earlier execution
+//   refused, for example a conflict     kFailed; the conflicts are in the log
 //   the branch has forked               kDeferred: somebody may merge it meanwhile
 //   the repository is locked            kDeferred
 //   a disk is full                      kNoRoom
 //   exit code of the gate: 0            continues
 //   exit code 99, 100, 111              kSkipped, kFailed, kDeferred
 //   the gate cannot be run              kDeferred
-//   SIGTERM, SIGHUP                     kTerminated, kAbandoned; kLanded if already stored
+//   SIGTERM, SIGHUP                     kTerminated, kAbandoned; or kLanded if already stored
 //
 // Rollbacks run without a gate: a harmful change has to be removed even if the gate would reject
 // the tree without it.

@@ -2,10 +2,10 @@
 // before it is stored (quarry-changes(7)). It builds and runs submitted code, so it runs as an
 // untrusted process, started through these programs:
 //
-//   choom, nice                     first to be killed when memory is short; low CPU priority
+//   choom, nice                     the first process to be killed if memory is short; low priority
 //   setpriv                         switches to another user if we are root
-//   bwrap                           own namespaces: users, processes, network, IPC, host name
-//     /usr, /bin, /lib…, few of /etc   read-only
+//   bwrap                           separate namespaces: users, processes, network, IPC, host name
+//     /usr, /bin, /lib…, parts of /etc   read-only
 //     /gate                         a tmpfs of limited size, the only writable place:
 //       tree/                       the files; also the working directory
 //       files                       names of the files that the change set changes, one per line

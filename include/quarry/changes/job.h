@@ -8,13 +8,13 @@
 //
 // The file has the sections of the meta file (change_set.h), followed by its own:
 //
-//   ##submitter   login; in a second line, if any, the capabilities at that time
+//   ##submitter   login; a second line may have the user's capabilities at that time
 //   ##address     address of the submitter
 //   ##attempts    number of crashes and of deferrals, for example "0 0"
-//   ##held        who holds it, and why; absent if it is not held
-//   ##landed      the check-in
-//   ##closure     of a rollback that has begun: all change sets that it rolls back
-//   ##rollback    RB STAGE: the rollback that took it back, and the stage before
+//   ##held        the user who holds it, and the reason; missing if it is not held
+//   ##landed      the check-in as which it landed
+//   ##closure     for a rollback that has begun: all change sets that it rolls back
+//   ##rollback    RB STAGE: the rollback that rolled it back, and its stage before that
 //   ##history     TIME STATE WHY, one line for each move, oldest first
 //
 // A job that has landed and is rolled back stays in done/, with ##rollback.

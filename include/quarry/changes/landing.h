@@ -2,9 +2,10 @@
 // copy is needed, and no lock is held while check-ins are computed:
 //
 //   prepare()   finds the tip, merges, and computes the check-ins, one on top of the other
-//   (a gate)    accepts or rejects the files of the last one
-//   commit()    takes the write lock, checks that the tip is still the same, and stores them in one
-//               transaction; if the tip has moved, nothing is stored and land() starts again
+//   (a gate)    accepts or rejects the files of the last check-in
+//   commit()    takes the write lock, checks that the tip is still the same, and stores the
+//               check-ins in one transaction. If the tip has moved, it stores none, and land()
+//               starts again
 //
 // The tip is the only open leaf of the branch. If there are several, because a fork has been
 // pushed, no change set lands until somebody merges them: fossil would continue from the newest

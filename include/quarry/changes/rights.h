@@ -5,9 +5,9 @@
 // Capabilities imply others as in a sync: `s` implies `a`, `a` implies `i`, `i` implies `o`. Two
 // rules are built in:
 //
-//   approve   nobody approves their own change set; but a user who may approve may refer
-//             to an approval granted elsewhere when submitting
-//   abandon   everybody who may submit may abandon their own change sets
+//   approve   users may not approve their own change sets. But a user with the right to approve
+//             may, when submitting, refer to an approval that was granted elsewhere
+//   abandon   all users who may submit may abandon their own change sets
 //
 // Used by workers before anything is stored, and by the prequeue daemon after it has read the meta
 // file.

@@ -1,6 +1,6 @@
 // Records signed requests, so that an intercepted request cannot be replayed.
 //
-//   BASE/ctrl/seen/PERIOD/SIGNATURE   an empty file; PERIOD: number of the date.s period since 1970
+//   BASE/ctrl/seen/PERIOD/SIGNATURE   an empty file; PERIOD: number of periods from 1970 to the date
 //
 // Requests with a date that differs too much from the clock are rejected anyway
 // (sync::SignedRequest), so only a few periods are kept. Workers share the folder; the worker that

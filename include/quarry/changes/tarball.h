@@ -1,7 +1,7 @@
 // The tarball of a change set (change_set.h). `quarry submit` writes it; the queue reads it and
 // does not trust it.
 //
-//   meta            a file; exactly once, anywhere
+//   meta            a file; must occur exactly once, at any position
 //   lroot/          a folder; entries for it and for folders in it are optional
 //   lroot/NAME      a file (only its owner's execute permission counts) or a symbolic link
 //

@@ -3,8 +3,8 @@
 //
 //   record   version 1 │ type │ request id (2) │ content length (2) │ padding length │ reserved
 //            │ content │ padding
-//   pair     name length │ value length │ name │ value; a length is 1 byte below 128, otherwise 4
-//            bytes with the highest bit set
+//   pair     name length │ value length │ name │ value; a length below 128 has 1 byte, a larger one
+//            has 4 bytes with the highest bit set
 #pragma once
 
 #include <fastcgi.h>

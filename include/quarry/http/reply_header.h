@@ -1,6 +1,6 @@
 // The header block of a CGI reply (RFC 3875, section 6) that the pool sends before the body:
 //
-//   Status: 404 Not Found        optional, 200 without it, 302 with a Location
+//   Status: 404 Not Found        optional; default: 302 if there is a Location, otherwise 200
 //   Content-Type: text/plain
 //   Content-Length: 12           optional; if present, the body must match it
 //                                an empty line ends the block; lines end with LF or CR LF

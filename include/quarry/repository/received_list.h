@@ -5,7 +5,7 @@
 //   HASH tag 0123456789abcdef          the first digits of the tagged artifact
 //   HASH wiki "TITLE"                  ticket ID · event ID · attachment-control for NAME ·
 //                                      attachment NAME · forum-post ROOT · forum-reply-to ROOT
-//   HASH cluster                       unknown: everything else
+//   HASH cluster                       for all other artifacts: HASH unknown
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // Security events of a repository, whichever program caused them: failed logins, administrators'
 // actions on fossil's pages, users added or removed, changed capabilities and passwords.
 //
-//   accesslog          fossil's, if its setting `access-log` is on
-//   admin_log          fossil's
-//   user               compared with the saved state:
+//   accesslog          fossil's log of logins, if its setting `access-log` is on
+//   admin_log          fossil's log of administrators' actions
+//   user               the users, which are compared with the saved ones:
 //   fx_quarry_users    login, capabilities, and the first digits of a hash of the secret
 //
 // A consumer keeps a mark of its position, and advances it after the events have been delivered.

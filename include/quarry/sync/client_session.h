@@ -1,13 +1,13 @@
 // The client's side of a sync: produces requests one after another and processes the replies until
 // both sides have everything. A Transport carries the bytes.
 //
-//   clone   `clone 3 N` until the server has no more; artifacts are stored unprocessed and then
-//           processed all at once; then one request for the configuration; if artifacts refer to
-//           missing ones, pulls follow
-//   pull    `gimme` for phantoms; `igot` and clusters in replies make further phantoms
+//   clone   `clone 3 N` until the server has sent all artifacts, which are stored unprocessed and
+//           then processed together; then one request for the configuration; then pulls, if
+//           artifacts refer to missing ones
+//   pull    `gimme` for phantoms; `igot` and clusters in replies may create more phantoms
 //   files   unversioned files: see src/sync/client/client_unversioned.h
-//   push    artifacts never sent before, and `igot` for everything unclustered; then what the server
-//           asks for
+//   push    artifacts that were never sent before, and `igot` for all unclustered ones; then the
+//           artifacts that the server requests
 //
 // Each reply is one transaction: if an error occurs in it, the file stays as it was after the
 // previous reply. Used by `quarry sync`, `quarry clone` and the backoffices of peers.

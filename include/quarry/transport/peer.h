@@ -3,7 +3,7 @@
 // PeerWatch.
 //
 //   connect ─> converse ─┬─> done, or moved elsewhere
-//      ↑                 ├─> login failed: retry with another password, if the watch supplies one
+//      ↑                 ├─> login failed: retry with another password, if the watch has one
 //      └──── pause ──────┴─> server unreachable or busy: retry with backoff
 //
 // Each reply is stored before the next request is sent, so that a retry continues where the last

@@ -6,8 +6,9 @@
 //
 //   land NAME …     the child moves the jobs itself (execute_all()), and first reports each job
 //                   that has moved to run/: begun CSID
-//   rollback NAME   rolls back what this job, which is in run/, lists; the daemon moves it
-//   stop CSID WHY   stops a job that the child is executing; followed by a signal (SIGHUP, SIGTERM)
+//   rollback NAME   the child rolls back the change sets that the job NAME lists; NAME is in run/,
+//                   and the daemon moves it
+//   stop CSID WHY   stops a job that the child is executing; a signal follows (SIGHUP, SIGTERM)
 #pragma once
 
 #include <sys/types.h>

@@ -6,7 +6,8 @@
 //   2. The waiting jobs in the list move to abandon/, with ##rollback and their previous stage;
 //      dependents first, since they would fail otherwise.
 //   3. The running jobs in the list are stopped (SIGHUP); other running jobs finish.
-//   4. A child makes one reverse check-in of all that has landed. It lands once, like any other.
+//   4. A child makes one reverse check-in for all jobs that have landed. It lands only once, like
+//      any other check-in.
 //   5. The landed jobs are marked with ##rollback; the rollback moves to done/.
 //
 // If step 2 or 4 fails, the jobs in abandon/ return to their previous stages.

@@ -64,7 +64,7 @@ Result<std::vector<Fd>> sandbox_files() {
 /// sequence of JSON objects.
 ///
 ///   { "child-pid": N }     the first process of the sandbox
-///   { "exit-code": N }     of the program; missing if it was never started
+///   { "exit-code": N }     exit code of the program; missing if it was never started
 std::optional<int> number_in(std::string_view status, const char* name) {
   while (true) {
     const std::size_t begin = status.find('{');

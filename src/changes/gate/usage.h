@@ -1,8 +1,8 @@
 // Resource usage of a whole sandbox, for limits that cannot be set per process. It is measured from
 // outside, through the first process of its namespaces.
 //
-//   memory   of all its processes, shared memory and files (which are in memory)
-//   files    number of files: a tmpfs limits bytes, not names
+//   memory   used by its processes, shared memory and files (which are in memory)
+//   files    number of files, because a tmpfs limits only bytes
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 // The checksum over all files of a check-in: the argument of its R card.
 //
-//   MD5 of, for every file in order of names:   NAME ' ' SIZE '\n' CONTENT
+//   MD5 of   NAME ' ' SIZE '\n' CONTENT   of all files, in order of names
 //
 // Consecutive check-ins have nearly all files in common. So the state of the digest is saved at
 // checkpoints, and the next checksum continues from the last checkpoint before the first

@@ -1,6 +1,6 @@
 // Cached content is the file into which the contents of the tarball were read, with a trailer:
 //
-//   PACKED (packing.h)   its size, 8 bytes   the CRC-32 of all before it, 8 bytes
+//   PACKED (packing.h)   its size, 8 bytes   CRC-32 of all bytes before it, 8 bytes
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <libdeflate.h>

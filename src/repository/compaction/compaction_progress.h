@@ -4,8 +4,8 @@
 //   WHOLE      a single pass has processed all artifacts up to this rid
 //   PHANTOMS   number of phantoms up to DONE at that time
 //   TOP        the rid at which the current pass began
-//   NEXT       the rid at which it continues downwards; 0 if no pass is running
-//   BOTTOM     it ends above this rid; 0 for all artifacts
+//   NEXT       the rid at which the pass continues downwards; 0 if no pass is running
+//   BOTTOM     the pass ends above this rid; 0 for all artifacts
 //   TURNED     when a delta was last replaced, in seconds since 1970; 0 for never
 #pragma once
 

@@ -1,7 +1,7 @@
 // Which artifacts are versions of the same thing, and which version is later:
 //
-//   check-ins      of the project, by the time that the timeline shows
-//   files          if a check-in names one as the successor of the other (`mlink`), or if they had
+//   check-ins      all check-ins are versions of the project, by the time that the timeline shows
+//   files          if a check-in makes one the successor of the other (`mlink`), or if they had
 //                  the same name; content that reappears counts from its last appearance
 //   wiki pages,    by their own times
 //   technotes

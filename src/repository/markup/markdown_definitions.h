@@ -1,8 +1,8 @@
 // Definitions in a Markdown text, which are not shown where they are written:
 //
 //   [name]: target "title"     names a target, for [text][name] and [name]
-//   [^label]: text             a footnote, for [^label], including the lines after it that are indented
-//                              by at least two spaces
+//   [^label]: text             a footnote, for [^label]; includes the lines after it that are
+//                              indented by at least two spaces
 #pragma once
 
 #include <string>

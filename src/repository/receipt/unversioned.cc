@@ -2,7 +2,7 @@
 //
 //   unversioned   name · rcvid · mtime (seconds since 1970) · hash, NULL if it was deleted · sz, the
 //                 uncompressed size · encoding: 0 plain, 1 as blob.content · content
-//   config        `uv-hash`: a cached hash over all files, deleted by every change
+//   config        `uv-hash`: a cached hash over all files, which every change deletes
 //
 // The table is created when the first file is stored.
 

@@ -8,8 +8,8 @@
 //
 //   (a) A connection copies frames only while it also holds 120, so that no writer of any program
 //       can reset the log meanwhile. SQLite requests a reader's byte exclusively before it copies:
-//       if the connection holds 121 without 120, the request returns busy, and SQLite copies
-//       nothing.
+//       if the connection holds 121 without 120, the request returns busy, and SQLite does
+//       not copy anything.
 //   (b) A connection resets the log, that is, requests 124 to 127 together and exclusively, only
 //       while it also holds 121, so that no checkpoint of any program is running. 121 is taken
 //       without waiting; if it is not free the request returns busy, and SQLite appends to the log.

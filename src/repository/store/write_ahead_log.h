@@ -2,10 +2,10 @@
 // client waits, but after the reply.
 //
 //   above the limit       a FULL checkpoint without waiting; active readers can make it partial.
-//                         After a complete one the next writer restarts the log, unless a reader
+//                         After a complete one, the next writer restarts the log, unless a reader
 //                         still uses it
-//   above 8 times that    overlapping readers have prevented a restart: a TRUNCATE checkpoint, which
-//                         waits briefly for readers while the barrier holds new ones back. If that
+//   above 8 times the     overlapping readers have prevented a restart: a TRUNCATE checkpoint that
+//   limit                 waits briefly for readers while the barrier holds new ones back. If that
 //                         fails, the next attempt is delayed
 //   when idle             a TRUNCATE checkpoint without waiting, to leave an empty log
 //

@@ -3,9 +3,9 @@
 //
 //   ticket      one row per ticket, with its latest values
 //   ticketchng  one row per change; may be missing
-//   tkt_…       columns with a fixed meaning; all others without spaces in the name are fields that J
-//               cards set
-//   "baseline for FIELD"  an integer column of ticket: the change that set FIELD last
+//   tkt_…       columns with a fixed meaning. All other columns without spaces in their names are
+//               fields, which J cards set
+//   "baseline for FIELD"  an integer column of ticket: rid of the change that last set FIELD
 #pragma once
 
 #include <string>

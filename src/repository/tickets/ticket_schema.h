@@ -6,7 +6,7 @@
 //
 //   create   tables and views named ticket… and fx_…, not temporary and not virtual;
 //            indexes on tables ticket…, and indexes fx_…
-//   drop     such views and indexes; no table
+//   drop     such views and indexes, but not tables
 //   write    rows of tables ticket… and fx_…
 //   read     every table, but not with a recursive query
 //

@@ -7,9 +7,10 @@
 //
 //   file H [SRC] SIZE                   SIZE bytes
 //   cfile H [SRC] USIZE CSIZE           CSIZE bytes, then a newline unless they end in one; the
-//                                       newline reads as a blank line, so both forms are accepted
+//                                       newline is read as a blank line, so both forms are accepted
 //   config NAME SIZE                    SIZE bytes, then a newline that SIZE does not count
-//   uvfile NAME MTIME HASH SIZE FLAGS   SIZE bytes, or none if FLAGS say deleted or left out
+//   uvfile NAME MTIME HASH SIZE FLAGS   SIZE bytes, or none if FLAGS say that the file is
+//                                       deleted or its content omitted
 //
 // All results are views into the body: reading does not allocate memory. Used by ServerSession and
 // ClientSession. A fuzz target feeds it arbitrary bytes.

@@ -1,10 +1,10 @@
 // The client's side of syncing unversioned files.
 //
-//   first request   pragma uv-hash HASH: over all files here
-//   its reply       nothing if the server has the same; otherwise `pragma uv-push-ok` or, without
-//                   the right to write, `uv-pull-only`, and `uvigot` for every file
-//   then            `uvgimme` for files that are newer there, until they have arrived; `uvfile` for
-//                   files that are newer here
+//   first request   `pragma uv-hash HASH`, the hash over all files here
+//   its reply       no cards if the server has the same files; otherwise `pragma uv-push-ok` or,
+//                   without the right to write, `pragma uv-pull-only`, and `uvigot` for every file
+//   then            `uvgimme` for files that are newer on the server, until they have arrived;
+//                   `uvfile` for files that are newer here
 //
 // A server with the setting uv-sync sends its part of that reply to a clone with each reply,
 // without being asked. Only the last one counts, and the client need not request it.

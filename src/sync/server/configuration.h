@@ -3,7 +3,7 @@
 //
 //   reqconfig /AREA           requests a whole area (which may be abbreviated)
 //   reqconfig NAME            requests one setting (clients before 2011)
-//   config /TABLE SIZE        a row, see quarry/repository/configuration.h
+//   config /TABLE SIZE        a row; see quarry/repository/configuration.h
 //   config NAME SIZE          a setting (clients before 2011), which replaces the present one
 //   config @TABLE SIZE        rows as SQL text (clients before 2011): refused
 //

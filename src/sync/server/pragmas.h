@@ -1,9 +1,9 @@
 // Pragmas that are not about artifacts or unversioned files.
 //
-//   ci-lock CHECK-IN CLIENT   the client is about to commit on CHECK-IN. If another client
-//                             announced that before, `pragma ci-lock-fail LOGIN MTIME` is the
-//                             answer. If the repository's setting `forbid-delta-manifests` is on:
-//                             also `pragma avoid-delta-manifests`
+//   ci-lock CHECK-IN CLIENT   the client is about to commit on CHECK-IN. The answer is
+//                             `pragma ci-lock-fail LOGIN MTIME` if another client has said so
+//                             before, and `pragma avoid-delta-manifests` if the repository's
+//                             setting `forbid-delta-manifests` is on
 //   ci-unlock CLIENT          the commit was made or abandoned
 //   client-url URL            URL of the client's own repository
 //   req-links                 requests URLs of other clones: `pragma link URL JSON MTIME`

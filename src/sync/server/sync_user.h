@@ -2,10 +2,10 @@
 //
 //   login USER NONCE SIGNATURE
 //
-//   NONCE      hash of everything after the card's newline: SHA1, or SHA3-256 with 64 digits
+//   NONCE      hash of all bytes after the card's newline: SHA1, or SHA3-256 if it has 64 digits
 //   SIGNATURE  SHA1(NONCE ‖ secret); the secret is user.pw, normally itself the SHA1 of
-//              PROJECT-CODE/LOGIN/PASSWORD. If user.pw is a clear password (old files), clients
-//              may have used it unchanged or its hash.
+//              PROJECT-CODE/LOGIN/PASSWORD. If user.pw is a clear password (in old files),
+//              clients may have used either the password or its hash.
 //
 // `nobody` and `anonymous` need a correct nonce but no signature; `developer`, `reader` and users
 // without a password can never log in. The rights are those of `nobody` combined with those of all

@@ -4,11 +4,12 @@
 //   pragma uv-hash HASH                 the client's hash over all of its files. If ours differs:
 //                                       `pragma uv-push-ok` or, without the right to write,
 //                                       `pragma uv-pull-only`, and the catalogue
-//   uvigot NAME MTIME HASH SIZE         an entry of the catalogue, in replies only; HASH `-`:
-//                                       deleted
-//   uvfile NAME MTIME HASH SIZE FLAGS   a file, its SIZE bytes after the newline, unless FLAGS
-//                                       has 1 (deleted) or 4 (content left out)
-//   uvgimme NAME                        requests one: `uvfile`, or `uvigot` if the reply is full
+//   uvigot NAME MTIME HASH SIZE         an entry of the catalogue, in replies only; HASH is
+//                                       `-` if the file is deleted
+//   uvfile NAME MTIME HASH SIZE FLAGS   a file, with SIZE bytes after the newline, unless
+//                                       FLAGS has 1 (deleted) or 4 (content left out)
+//   uvgimme NAME                        requests a file; the answer is `uvfile`, or `uvigot`
+//                                       if the reply is full
 //
 // All of these need the right to read. Writing needs the right `y`; without it, a uvfile card is an
 // error. Used by Exchange.

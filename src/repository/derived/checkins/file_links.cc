@@ -5,9 +5,9 @@
 //   primary parent missing, or plain data
 //                          no rows (yet), not even for merge parents
 //   otherwise              the differences from the primary parent, and for each existing merge
-//                          parent (isaux 1) its differences in the same files; a file that is new
-//                          compared with the primary parent, but not with all parents, came by a
-//                          merge: pid -1
+//                          parent (isaux 1) the differences from it in the same files. If a file is
+//                          new compared with the primary parent, but not with all parents, it was
+//                          added by a merge: pid -1
 //
 // A parent that is not a check-in has no files. Each comparison adds file names and phantoms, even
 // if it does not add any rows.

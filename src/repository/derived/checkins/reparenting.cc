@@ -2,9 +2,9 @@
 // `parent` lists the parents, primary first.
 //
 //   plink      the tag's parents
-//   mlink      the differences from the tag's primary parent, and from the manifest's merge parents;
-//              filename, and phantoms in blob, also include those from a comparison with the
-//              manifest's primary parent
+//   mlink      differences from the tag's primary parent, and from the manifest's merge parents.
+//              (The names in filename and the phantoms in blob also include those that result from
+//              a comparison with the manifest's primary parent.)
 //   tagxref    tags are inherited only from the tag's primary parent (see tags.h)
 //
 // Fossil's rebuild keeps tags that were inherited before it processes the tag `parent`. If it

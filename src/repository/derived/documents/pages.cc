@@ -1,8 +1,8 @@
 // Wiki pages and technotes: documents with several versions (document_links.h).
 //
 //   tagxref   the tag wiki-TITLE or event-ID on each version, with the length of the text
-//   event     for a wiki page, every version; for a technote, the last version in the order of
-//             artifact_order.h
+//   event     a row for every version of a wiki page, and for the last version of a technote in the
+//             order of artifact_order.h
 //   backlink  the links in the latest version of a wiki page; technotes have no rows
 
 #include "pages.h"
