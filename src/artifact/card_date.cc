@@ -79,7 +79,7 @@ std::optional<int> parse_zone(std::string_view rest) {
   return minutes;
 }
 
-// As in SQLite, dates and days below are milliseconds of the Julian day count.
+// As in SQLite, the dates and days below are counted in milliseconds of the Julian day count.
 
 /// Milliseconds since midnight in Greenwich. May be outside the day.
 std::optional<std::int64_t> parse_time_of_day(std::string_view rest) {

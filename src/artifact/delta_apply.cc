@@ -27,7 +27,7 @@ base::Result<std::size_t> take_output_size(std::string_view& rest) {
   return *size;
 }
 
-/// Executes a delta into memory of exactly the declared size.
+/// Executes a delta. Writes to memory of exactly the declared size.
 class Application {
  public:
   Application(std::string_view source, std::string_view commands, char* out, std::size_t size)

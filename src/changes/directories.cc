@@ -18,7 +18,7 @@ using base::Result;
 constexpr std::string_view kSubmission = ".submission";
 constexpr std::string_view kJobBeingWritten = ".job";
 constexpr std::size_t kMaxSubmissionFile = std::size_t{16} << 10;
-// Files older than this are leftovers.
+// Age in milliseconds after which files count as leftovers.
 constexpr std::int64_t kForgotten = std::int64_t{24} * 3600 * 1000;
 
 /// The name of the change set to which FILE belongs; nullopt if it does not belong to one.

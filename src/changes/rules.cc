@@ -62,7 +62,7 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
               .why = fmt::format("deferred {} times, the last time because: {}", job.deferrals - 1,
                                  why)};
     case Verdict::kNoRoom:
-      // The delay grows, but the job never runs out of attempts.
+      // The delay grows, but the job does not run out of attempts.
       job.deferrals = std::min(job.deferrals + 1, std::max(rules.max_deferrals, 1U));
       return {.to = Stage::kPending, .why = std::move(why)};
     case Verdict::kFailed:

@@ -17,7 +17,7 @@
 namespace quarry::http {
 namespace {
 
-// Colors have a contrast of at least 4.5:1 in light and dark mode.
+// Text colors have a contrast of at least 4.5:1 in light and dark mode.
 constexpr std::string_view kStyle =
     ":root{color-scheme:light dark;--ink:#1c1e21;--dim:#5a6169;--paper:#fff;--line:#d5d9de;"
     "--box:#f3f5f7;--link:#0b57c2;--good:#1a7f37;--busy:#9a5b00;--bad:#b3261e}"

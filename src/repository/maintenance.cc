@@ -22,7 +22,7 @@ constexpr std::size_t kRowsAtOnce = 200;
 struct Pruned {
   const char* count;
   const char* remove;
-  double oldest;  // the oldest time to keep
+  double oldest;  // rows that are older than this are deleted
 };
 constexpr const char* kCountLocks =
     "SELECT count(*) FROM config WHERE name GLOB 'ci-lock-*' AND mtime<?1";

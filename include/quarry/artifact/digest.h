@@ -1,5 +1,6 @@
-// Message digests as lower-case hex, computed by OpenSSL. SHA1 and SHA3-256 name artifacts and sign
-// logins; MD5 is the checksum of structural artifacts (their Z card).
+// Message digests as lower-case hex, computed by OpenSSL. SHA1 and SHA3-256 are used for the names
+// of artifacts and the signatures of logins. MD5 is the checksum in the Z card of structural
+// artifacts.
 #pragma once
 
 #include <string>

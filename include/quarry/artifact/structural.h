@@ -67,7 +67,7 @@ struct CherrypickCard {
 };
 
 /// J card of a ticket change. `appends` is true if the name began with '+'. The name is not
-/// unescaped, because field names have no escapes.
+/// unescaped, because field names are never escaped.
 struct TicketField {
   std::string_view name;
   std::string_view value;
@@ -166,7 +166,7 @@ struct CheckInText {
     std::string name;
     std::string value = {};  // may be empty
   };
-  std::vector<Tag> tags = {};  // of the check-in itself; sorted here
+  std::vector<Tag> tags = {};  // tags of the check-in itself; sorted here
 };
 /// The manifest's text, including the Z card.
 std::string format_check_in(CheckInText text);

@@ -36,7 +36,8 @@ enum class Action : std::uint8_t { kApprove, kHold, kRelease, kAbandon, kRetry, 
 std::string_view word_of(Action action);
 std::optional<Action> action_named(std::string_view word);
 Deed deed_of(Action action);
-/// Whether ACTOR may do ACTION to JOB. Authors may not approve their own change sets either.
+/// Whether ACTOR may do ACTION to JOB. Not even a user with the right to approve may approve a
+/// change set of which the user is the author.
 bool may_do(const Rights& rights, Action action, const Actor& actor, const Job& job);
 
 struct ActionRequest {

@@ -99,7 +99,7 @@ struct QueueOptions {
   std::filesystem::path base;
   Rules rules;
   std::size_t children = 2;  // number of children that execute at the same time
-  std::size_t batch = 1;     // jobs given to a child at once
+  std::size_t batch = 1;     // maximum number of jobs that are given to a child together
   /// Whether a batch may contain jobs that touch the same files, and so land on top of each other.
   /// Must be false with a gate, which could accept a job and defer the one that it lands on.
   bool takes_lines = false;
@@ -123,7 +123,7 @@ struct DaemonOptions {
 };
 
 using MakeChecker = std::function<std::unique_ptr<Checker>(const QueueOptions&)>;
-/// Called in each child.
+/// Called in each child, to make its executor.
 using MakeExecutor = std::function<std::unique_ptr<Executor>(const QueueOptions&)>;
 
 // These functions return after SIGTERM, SIGINT or SIGQUIT, or, with is_once, when no work is left.

@@ -53,7 +53,7 @@ namespace quarry::changes {
 /// Suffix of a file in tmp/ that caches the contents of a change set's tarball (tarball.h).
 inline constexpr std::string_view kKeptContent = ".content";
 
-/// The submitter of a change set, as seen by the server. Each line of the text is "WORD REST".
+/// The submitter of a change set, as seen by the server. Each line of the text form is "WORD REST".
 struct Submission {
   std::string submitter;
   std::string capabilities;
@@ -66,7 +66,7 @@ struct Submission {
   friend bool operator==(const Submission&, const Submission&) = default;
 };
 
-/// Where a job is.
+/// The stage and the name of a job.
 struct JobLocation {
   Stage stage = Stage::kPrequeue;
   ChangeSetName name;
@@ -74,10 +74,10 @@ struct JobLocation {
   friend bool operator==(const JobLocation&, const JobLocation&) = default;
 };
 
-/// Order of execution: by move type, then by time, then by id.
+/// Whether A is executed before B: compares the move types, then the times, then the ids.
 bool goes_before(const ChangeSetName& a, const ChangeSetName& b);
 
-/// The error for an id, or a prefix of one, that matches no change set.
+/// The error for an id, or a prefix of an id, that does not match any change set.
 base::Error not_here(std::string_view id);
 
 class JobLock;

@@ -48,7 +48,7 @@ struct GateOptions {
   std::uint64_t disk = std::uint64_t{1} << 30;    // bytes of all files; the tmpfs is in memory
   std::uint64_t files = 200'000;                  // number of files
   std::uint64_t processes = 256;                  // including threads
-  // Limits for each process.
+  // The following limits apply to each process.
   std::chrono::seconds processor_time{600};
   std::uint64_t addresses = std::uint64_t{8} << 30;  // bytes of address space; 0 for no limit
   std::uint64_t open_files = 1024;
@@ -76,8 +76,8 @@ enum class GateDecision : std::uint8_t {
 struct GateVerdict {
   GateDecision decision = GateDecision::kFail;
   std::string reason;  // one line
-  /// The beginning and the end of its standard output and standard error, with control characters
-  /// escaped.
+  /// The beginning and the end of the gate's standard output and standard error, with control
+  /// characters escaped.
   std::string output;
 };
 inline constexpr std::size_t kMaxGateOutput = std::size_t{64} << 10;  // bytes

@@ -18,8 +18,8 @@
 // is known even if the queue's own files are lost. (The tag has no `sym-` prefix, so it does not
 // appear in lists of tags.)
 //
-// The files of a change set replace those of the tip. If the change set names the check-in that it
-// is based on, and a file has changed between that and the tip, the two are merged (merge.h).
+// The files of a change set replace those of the tip. If the change set names its base check-in,
+// and a file has changed between the base and the tip, the two versions are merged (merge.h).
 //
 // A rollback is one check-in that rolls back others. The changes of each are merged in reverse,
 // beginning with the last check-in, and a Q card names each, as `fossil merge --backout` does.
@@ -114,19 +114,19 @@ struct Prospect {
   struct CheckIn {
     std::size_t order;  // index in the orders
     artifact::HashName name;
-    std::vector<Artifact> artifacts;  // the manifest is the last
+    std::vector<Artifact> artifacts;  // the last one is the manifest
     std::string tag;
     std::string submitter;
     repository::Sender sender;
   };
   std::string branch;
-  std::uint64_t state = 0;  // the Repository::state() that it was computed from
+  std::uint64_t state = 0;  // the Repository::state() from which it was computed
   std::optional<artifact::HashName>
       tip;                         // the parent of the first check-in; nullopt if no order can land
   std::vector<CheckIn> check_ins;  // the parent of each is the previous one
   /// For each order: the check-in, or the reason why there is none.
   std::vector<LandingOutcome> outcomes;
-  FileTree tree;                                          // after the last check-in
+  FileTree tree;                                          // all files after the last check-in
   std::unordered_map<artifact::HashName, Content> added;  // contents that are not stored yet
   base::UnixMillis date;                                  // date of the last check-in
 };
@@ -136,7 +136,8 @@ using Gate = std::function<base::Result<void>(const Prospect&)>;
 
 struct LandingOptions {
   std::size_t kept_contents = std::size_t{64} << 20;  // bytes
-  int attempts = 20;                                  // retries while the tip keeps moving
+  int attempts = 20;                                  // maximum number of attempts while the tip
+                                                      // keeps moving
   /// Whether the gate is asked again if the tip has moved since it accepted the check-ins.
   bool asks_gate_again = true;
 };
@@ -158,7 +159,7 @@ class Lander {
   base::Result<std::vector<LandingOutcome>> land(std::span<const LandingOrder> orders,
                                                  const Gate& gate = nullptr);
 
-  // The steps of land().
+  // land() consists of these steps.
 
   base::Result<Prospect> prepare(std::span<const LandingOrder> orders);
   /// Stores PROSPECT. Returns false without storing it if its tip has moved, the branch has forked,

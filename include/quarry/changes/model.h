@@ -54,12 +54,12 @@ struct ModelJob {
   std::vector<ChangeSetId> dependencies;  // for a rollback: the change sets to roll back
   std::vector<ChangeSetId> precursors;
   bool is_approved = true;  // also true if it does not need an approval
-  std::string held;         // who holds it, and why
+  std::string held;         // the user who holds the job, and the reason
   bool is_rolled_back = false;
   bool goes_alone = false;  // an execution has failed, so it may not be in a batch with others
   base::UnixMillis deferred_at;
   base::UnixMillis not_before;  // end of a deferral
-  base::UnixMillis landed_at;   // if it is in done/
+  base::UnixMillis landed_at;   // set if the job is in done/
 
   /// A deferral that began in the future is ignored, because the clock has been set back since.
   bool is_deferred(base::UnixMillis now) const { return deferred_at <= now && now < not_before; }
@@ -87,7 +87,7 @@ class Model {
   void set_frozen(std::set<std::string, std::less<>> branches);
 
   const ModelJob* find(const ChangeSetId& id) const;
-  /// Jobs in queue/, staging/ and pending/, in order.
+  /// The jobs in queue/, staging/ and pending/, in order.
   std::vector<ChangeSetId> in_order() const;
 
   /// Jobs that may go now, in order. They may be in any folder of waiting jobs.

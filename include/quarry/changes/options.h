@@ -26,7 +26,7 @@ struct GateWords {
   bool accepts_stale = false;
   std::chrono::milliseconds timeout{600'000};
   std::uint64_t memory = std::uint64_t{2} << 30;  // bytes
-  std::uint64_t disk = std::uint64_t{1} << 30;    // bytes of its folder
+  std::uint64_t disk = std::uint64_t{1} << 30;    // maximum number of bytes in its folder
   std::uint64_t processes = 256;
 };
 
@@ -35,9 +35,10 @@ struct PoolOptions {
   /// Folder for the queues of all repositories, each named after its repository. If empty, each
   /// queue is next to its repository.
   std::filesystem::path base;
-  std::uint64_t max_size = std::uint64_t{64} << 20;       // bytes of a tarball
-  std::uint64_t max_expanded = std::uint64_t{256} << 20;  // bytes of its contents
-  std::uint64_t children = 2;                             // of the execution daemon
+  std::uint64_t max_size = std::uint64_t{64} << 20;       // maximum size of a tarball in bytes
+  std::uint64_t max_expanded = std::uint64_t{256} << 20;  // maximum size of its contents in bytes
+  std::uint64_t children = 2;                             // number of children of the execution
+                                                          // daemon
   std::uint64_t batch = 0;                 // change sets that land together; 0 for the default of
                                            // batch_of()
   std::chrono::milliseconds scan{10'000};  // interval between scans without a trigger
@@ -56,7 +57,7 @@ std::size_t batch_of(const PoolOptions& options);
 std::filesystem::path queue_base(const PoolOptions& options, const std::filesystem::path& file,
                                  std::string_view name);
 
-/// Move types as in the configuration: "EM BF", or "none".
+/// Parses move types as they are written in the configuration: "EM BF", or "none".
 base::Result<std::array<bool, kMoveTypes>> parse_move_types(std::string_view text);
 std::string text_of(const std::array<bool, kMoveTypes>& types);
 

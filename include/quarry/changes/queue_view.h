@@ -56,7 +56,7 @@ struct QueueView {
 
 /// The last job of a page. It marks a position in the list even after that job has moved.
 struct Bookmark {
-  Stage stage = Stage::kPending;  // which list: kRun, kPending or kDone
+  Stage stage = Stage::kPending;  // the list to which the bookmark belongs: kRun, kPending or kDone
   ChangeSetName name;
 
   static std::optional<Bookmark> parse(std::string_view text);
@@ -89,7 +89,7 @@ base::Result<QueueView> view_queue(const Directories& directories, const ViewOpt
 /// Views the change set at LOCATION. Errors: kNotFound, those of file operations.
 base::Result<JobView> view_job(const Directories& directories, const JobLocation& location);
 
-/// A JSON object on one line: a summary, or everything if WHOLE.
+/// A JSON object on one line. It has all members if WHOLE, otherwise a summary.
 std::string json_of(const JobView& view, bool whole);
 /// MORE has additional members of the object, each in the form `"name":value,`.
 std::string json_of(const QueueView& view, std::string_view more = {});

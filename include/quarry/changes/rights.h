@@ -38,7 +38,7 @@ enum class Deed : std::uint8_t {
   kFreeze,   // to freeze and thaw a branch
 };
 inline constexpr std::size_t kDeeds = 9;
-/// The name as in the directives, after `changes.`: "submit", "emergency", …
+/// The name of DEED in the directives, after `changes.`: "submit", "emergency", …
 std::string_view word_of(Deed deed);
 
 struct Allowed {

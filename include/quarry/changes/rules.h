@@ -18,7 +18,8 @@ struct Rules {
   std::array<bool, kMoveTypes> needs_approval{};  // by move type
   std::uint32_t max_crashes = 3;                  // crashes of a job before it fails
   std::uint32_t max_deferrals = 10;               // deferrals of a job before it fails
-  std::chrono::milliseconds retry_delay{5'000};   // after the first deferral; doubled each time
+  std::chrono::milliseconds retry_delay{5'000};   // delay after the first deferral; doubled for
+                                                  // each further one
   std::chrono::milliseconds longest_delay{300'000};
   /// How long finished jobs are kept; 0 for ever.
   std::chrono::milliseconds keep = std::chrono::hours{24 * 90};

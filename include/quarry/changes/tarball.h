@@ -42,7 +42,7 @@ struct SubmittedFile {
   std::string name;
   char permission = 0;       // as in artifact::FileCard: 'x', 'l' or 0
   std::uint64_t size = 0;    // for a link: size of its target, which is its content
-  std::uint64_t offset = 0;  // in the file of ChangeSetContent
+  std::uint64_t offset = 0;  // position in the file of ChangeSetContent
 
   friend bool operator==(const SubmittedFile&, const SubmittedFile&) = default;
 };
@@ -56,7 +56,7 @@ class ChangeSetContent {
   const Meta& meta() const { return meta_; }
   /// The files, sorted by name. Each of them is in meta().files.
   const std::vector<SubmittedFile>& files() const { return files_; }
-  /// The names in meta().files that have no file in the tarball: the change set deletes these
+  /// The names in meta().files for which the tarball has no file: the change set deletes these
   /// files.
   std::vector<std::string> deletions() const;
   /// The content of one of files().
@@ -149,7 +149,7 @@ class TarballWriter {
   TarballWriter& operator=(TarballWriter&&) noexcept;
   ~TarballWriter();
 
-  /// Adds the file PATH. Errors: those of Sink; kIo.
+  /// Adds the file PATH. Errors: those of the sink, kIo.
   base::Result<void> add(std::string_view path, char permission, std::string_view content);
   /// Ends the archive. No files may be added afterwards. If it is not called, readers reject the
   /// tarball as incomplete.

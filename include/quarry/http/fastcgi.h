@@ -32,7 +32,7 @@ struct RecordHeader {
   std::uint16_t content_length = 0;
   std::uint8_t padding_length = 0;
 
-  /// Bytes of the whole record.
+  /// Number of bytes in the whole record.
   std::size_t record_size() const {
     return std::size_t{FCGI_HEADER_LEN} + content_length + padding_length;
   }

@@ -79,7 +79,7 @@ struct Subscriber {
 struct AlertPost {
   std::string title;
   std::string reply_to;      // the first version of the post that it answers; empty in a new thread
-  std::string sender;        // the author's display name, or login if that is unknown
+  std::string sender;        // the author's display name; the login if the display name is unknown
   std::string author;        // login, as in the artifact
   std::string text;          // unformatted
   bool is_too_long = false;  // the text is too long and was left out
@@ -88,7 +88,7 @@ struct AlertPost {
 /// The details of an event for a mail.
 struct AlertEvent {
   AlertReference reference;
-  std::string name;     // target of a link: the artifact or the ticket
+  std::string name;     // target of a link to the event: the artifact or the ticket
   std::string time;     // "YYYY-MM-DD HH:MM:SS", UTC
   std::string comment;  // as in the timeline
   std::string user;     // login; may be empty
@@ -105,12 +105,12 @@ class Alerts {
 
   /// Whether the tables exist.
   base::Result<bool> are_set_up();
-  /// Whether pending() would return anything.
+  /// Whether pending() would return any events.
   base::Result<bool> has_pending(AlertTiming timing);
   /// At most LIMIT events that have not been sent yet, oldest first.
   base::Result<std::vector<PendingAlert>> pending(AlertTiming timing, std::size_t limit);
   base::Result<std::size_t> count_subscribers(AlertTiming timing);
-  /// Calls VISIT for each subscriber with this timing, until it fails.
+  /// Calls VISIT for each subscriber with this timing. Stops if VISIT fails.
   base::Result<void> visit_subscribers(
       AlertTiming timing, const std::function<base::Result<void>(const Subscriber&)>& visit);
   /// Calls VISIT for each subscriber whose last contact was after day AFTER and no later than day
@@ -128,7 +128,7 @@ class Alerts {
 
   /// Adds the columns that are missing from tables created by early versions of fossil.
   base::Result<void> upgrade_tables();
-  /// Marks ALERTS as sent, and deletes those that need no more mail.
+  /// Marks ALERTS as sent, and deletes those for which no more mail has to be sent.
   base::Result<void> mark_sent(AlertTiming timing, const std::vector<PendingAlert>& alerts);
 
  private:

@@ -1,5 +1,6 @@
-// The artifacts that arrived since a mark, grouped by the request that brought them, with its
-// sender and time. Hooks and events report them, whichever program wrote them.
+// The artifacts that have arrived since a mark, grouped by the request that brought them, with the
+// sender and time of each request. Hooks and events report these artifacts, whichever program
+// stored them.
 //
 // An artifact belongs to the request that brought its content (`blob.rcvid`), even if it was a
 // phantom before. Our own index on that column, `fx_quarry_received`, finds these artifacts. New
@@ -54,9 +55,9 @@ struct ReceivedArtifact {
 /// The artifacts of one request, or some of them if there are too many for one call.
 struct Received {
   std::int64_t receipt = 0;
-  std::string login = {};  // of the sender; empty if the user no longer exists
+  std::string login = {};  // login of the sender; empty if the user no longer exists
   base::UnixMillis time = {};
-  std::string address = {};  // of the sender; may be empty
+  std::string address = {};  // address of the sender; may be empty
   std::vector<ReceivedArtifact> artifacts = {};
 };
 
@@ -90,8 +91,8 @@ class Arrivals {
 
   /// The mark after all artifacts that have arrived so far.
   base::Result<ArrivalMark> end();
-  /// The arrivals after MARK, examining at most LIMIT (at least 1) artifacts. Reads no content.
-  /// Error: kInvalid (see prepare()).
+  /// The arrivals after MARK. Examines at most LIMIT (at least 1) artifacts, without reading their
+  /// contents. Error: kInvalid (see prepare()).
   base::Result<ArrivalBatch> after(const ArrivalMark& mark, std::size_t limit);
   /// At most LIMIT deferred artifacts from before MARK that have become ready. Examines all
   /// deferred rows.

@@ -29,7 +29,7 @@ class CheckIns {
 
   // All functions may return kIo.
 
-  /// Errors: kNotFound (no such branch), kConflict (the branch is closed).
+  /// The tip of BRANCH. Errors: kNotFound (no such branch), kConflict (the branch is closed).
   base::Result<BranchTip> tip(std::string_view branch);
   /// The check-in NAME, which is a hash, an unambiguous prefix of at least 6 digits, or a tag. A
   /// tag stands for the last check-in that has it; the name of a branch stands for its newest

@@ -63,7 +63,7 @@ class Compaction {
 
   /// Whether a delta was replaced within the last day. A client that reads the repository in
   /// several snapshots may then have received A as a delta on B, while B is now stored as a delta
-  /// on A. Inside a Snapshot.
+  /// on A. Use inside a Snapshot.
   bool has_reversed_deltas();
 
   /// Returns free pages to the file system. Rewrites the whole file, which temporarily needs as

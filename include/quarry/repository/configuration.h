@@ -33,8 +33,8 @@ inline constexpr ConfigAreas kConfigSubscriber = 1 << 9;
 inline constexpr ConfigAreas kConfigInterwiki = 1 << 10;
 inline constexpr ConfigAreas kConfigAll = (1 << 11) - 1;
 
-/// The areas of the first area name, in Fossil's order, that begins with NAME (without the slash);
-/// 0 if there is none.
+/// The areas of the first area name, in Fossil's order, that begins with NAME (without the slash).
+/// 0 if no name does.
 ConfigAreas config_areas(std::string_view name);
 /// The areas to which the row NAME of `config` belongs; 0 if it is never exchanged.
 ConfigAreas areas_of_setting(std::string_view name);
@@ -57,7 +57,7 @@ struct ConfigRecord {
 /// malformed. Leaves out columns that the table does not have.
 std::optional<ConfigRecord> parse_config_record(std::string_view name, std::string_view content);
 
-/// NAME (with its slash) and CONTENT of one card.
+/// Called with NAME (with its slash) and CONTENT of a card.
 using ConfigVisitor = std::function<void(std::string_view name, std::string_view content)>;
 
 }  // namespace quarry::repository

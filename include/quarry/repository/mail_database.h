@@ -19,7 +19,7 @@ class MailDatabase {
   static base::Result<std::unique_ptr<MailDatabase>> open(const std::filesystem::path& path);
   ~MailDatabase();
 
-  /// Errors: kBusy, kNoSpace, kIo.
+  /// Stores MESSAGE. Errors: kBusy, kNoSpace, kIo.
   base::Result<void> add(std::string_view message);
 
  private:

@@ -68,7 +68,8 @@ class ProjectHistory {
   /// The newest LIMIT check-ins of the timeline, newest first. Returns fewer if it would have to
   /// skip more than 100,000 other entries.
   base::Result<std::vector<TimelineEntry>> check_ins(std::size_t limit);
-  /// At most LIMIT branches, last changed first. Reads one row per leaf.
+  /// At most LIMIT branches, sorted by the time of their last change, newest first. Reads one row
+  /// per leaf.
   base::Result<std::vector<Branch>> branches(std::size_t limit);
   /// At most LIMIT tags, sorted by name.
   base::Result<std::vector<Tag>> tags(std::size_t limit);

@@ -49,7 +49,7 @@ struct Sender {
   std::string address = {};
 };
 
-/// Callbacks of Receipt::complete(). Either may be empty.
+/// Callbacks of Receipt::complete(). Any of them may be empty.
 struct CompletionWatch {
   std::function<void(std::size_t done, std::size_t total)> progress;  // of artifacts
   std::function<bool()> is_interrupted;
@@ -85,7 +85,7 @@ class Receipt {
   base::Result<void> add_phantom(const artifact::HashName& name, bool is_private);
   /// Makes NAME public or, for phantoms only, private.
   base::Result<void> set_private(const artifact::HashName& name, bool is_private);
-  /// Sets a row of `config`, or removes it if VALUE is empty.
+  /// Sets a row of `config`, or removes it if VALUE is nullopt.
   base::Result<void> set_config(std::string_view name, std::optional<std::string_view> value);
 
   /// Stores RECORD in its table, unless the stored row with its key has the same or a later mtime.
@@ -100,10 +100,10 @@ class Receipt {
   /// Removes all locks of CLIENT.
   base::Result<void> unlock_check_ins(std::string_view client);
 
-  /// Stores an unversioned file if it is newer than the stored one: the later mtime wins, and for
-  /// equal mtimes the greater hash (a deletion has the lowest). Returns whether anything changed.
-  /// An arrival without content can only change the mtime of the same content. Errors: kInvalid
-  /// (the content does not match its hash), kLimit.
+  /// Stores an unversioned file if it is newer than the stored one: it is newer if its mtime is
+  /// later or, for equal mtimes, if its hash is greater (a deletion has the lowest hash). Returns
+  /// whether anything changed. An arrival without content can only change the mtime of the same
+  /// content. Errors: kInvalid (the content does not match its hash), kLimit.
   base::Result<bool> store_unversioned(const UnversionedArrival& arrival);
   /// Removes NAMES from the list of unsent artifacts after they have been sent.
   base::Result<void> forget_unsent(const std::vector<artifact::HashName>& names);

@@ -71,9 +71,9 @@ class StoredPayload;
 struct StoredArtifact {
   Rid rid;
   artifact::HashName name;
-  std::int64_t size;                               // of the whole artifact, uncompressed
+  std::int64_t size;                               // size of the whole artifact, uncompressed
   std::optional<artifact::HashName> delta_source;  // the content is a delta on this artifact
-  std::int64_t stored_size;                        // bytes of `content` in the file
+  std::int64_t stored_size;                        // number of bytes of `content` in the file
   StoredPayload* payload;                          // source of append_to()
 
   /// Appends the stored bytes (blob format of artifact/blob.h) to OUT.
@@ -114,7 +114,7 @@ class Repository {
 
   const std::filesystem::path& path() const;
   const OpenOptions& options() const;
-  /// Whether path() now names another file than the open one. Uses only stat(2), because opening
+  /// Whether path() now leads to another file than the open one. Uses only stat(2), because opening
   /// and closing the file would drop SQLite's locks.
   bool was_replaced() const;
   /// Call after was_replaced(): removes the old file's -wal and -shm, which SQLite would otherwise
@@ -125,7 +125,7 @@ class Repository {
   /// when no client is waiting for this process, because it waits for the disk and sometimes
   /// briefly for readers.
   void keep_log_short();
-  /// Whether this object has committed something since the last complete checkpoint().
+  /// Whether this object has committed any changes since the last complete checkpoint().
   bool wants_checkpoint() const;
   /// Copies the write-ahead log into the file and truncates it, unless the log is in use. While the
   /// log is empty, another file may safely replace this one. Call it when idle, because it waits
@@ -184,7 +184,7 @@ class Repository {
   // --- writing ---------------------------------------------------------------------------------
 
   /// Begins a write transaction. Waits for the write lock for at most WAIT (default: busy_timeout).
-  /// No Snapshot may be alive. Errors: kBusy, kIo.
+  /// No Snapshot may exist. Errors: kBusy, kIo.
   base::Result<Receipt> receive(std::optional<std::chrono::milliseconds> wait = std::nullopt);
 
   /// For use inside this module only.

@@ -40,7 +40,7 @@ std::uint32_t number_of(std::string_view name);
 struct NameCandidate {
   RepositoryName name;
   std::string_view rest;  // "" or "xfer", "xfer/more"
-  /// The rest begins with a reserved word, which is always an endpoint.
+  /// Whether the rest begins with a reserved word, which is always an endpoint.
   bool has_endpoint = false;
 };
 

@@ -22,7 +22,7 @@ struct InitOptions {
   std::string password = {};
   const base::Clock* clock = &base::system_clock();
 };
-/// Creates a repository at PATH, which must not exist, with the initial empty check-in.
+/// Creates a repository with an empty initial check-in at PATH, which must not exist.
 base::Result<void> init(const std::filesystem::path& path, const InitOptions& options);
 
 /// Creates an empty repository at PATH, which must not exist, for a clone to fill. It has its own
@@ -51,7 +51,7 @@ base::Result<Verified> verify(const std::filesystem::path& path,
 struct Rebuilt {
   /// Artifacts that cannot be expanded and so are missing from the tables, one line each.
   Findings unreadable;
-  /// Number of times that an artifact was expanded.
+  /// Total number of times that artifacts were expanded.
   std::size_t expansions = 0;
 };
 

@@ -69,9 +69,9 @@ class Peer {
     RemoteUrl url;  // includes the accepted password
     /// The new URL of the repository if the server says that it has moved permanently.
     std::optional<std::string> moved_to;
-    sync::ClientFigures figures;  // of the last attempt
+    sync::ClientFigures figures;  // statistics of the last attempt
   };
-  /// Syncs. Errors: those of Transport and ClientSession in the last attempt.
+  /// Syncs the repository. Errors: those of Transport and ClientSession in the last attempt.
   base::Result<Outcome> sync();
 
  private:

@@ -31,7 +31,7 @@ struct TransportOptions {
   std::chrono::seconds idle_timeout{300};
   /// Maximum size of a reply on the wire, in bytes.
   std::size_t max_reply = std::size_t{512} << 20;
-  /// ssh and its first arguments.
+  /// The program ssh and its first arguments.
   std::vector<std::string> ssh_command{"ssh", "-e", "none", "-T"};
   /// The program to start for a file: URL that does not name one; it must support `test-http FILE`.
   std::string local_program = "fossil";

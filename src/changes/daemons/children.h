@@ -32,7 +32,7 @@ inline constexpr std::string_view kBegun = "begun ";
 /// A child's report about one of its jobs.
 struct Answer {
   ChangeSetName name;
-  bool has_begun = false;  // it has moved to run/; its outcome follows later
+  bool has_begun = false;  // the job has moved to run/; its outcome follows later
   bool is_rollback = false;
   std::optional<Outcome> outcome;  // nullopt if the child died
   std::string how;                 // how the child died
@@ -58,13 +58,13 @@ class Children {
   base::Result<void> give(std::vector<ChangeSetName> names, bool is_rollback);
   /// Kills the child that is executing ID.
   void kill(const ChangeSetId& id) const;
-  /// Asks the child that is executing ID to stop it, with SIGNAL.
+  /// Asks the child that is executing ID to stop that job, by sending SIGNAL.
   void stop(const ChangeSetId& id, int signal, std::string_view why) const;
   /// Descriptors to poll for answers.
   std::vector<int> descriptors() const;
   /// The answers received since the last call.
   std::vector<Answer> take_answers();
-  /// In a child: closes the daemon's descriptors.
+  /// For use in a child: closes the daemon's descriptors.
   void close_all();
 
  private:

@@ -73,7 +73,7 @@ Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& n
   return candidate;
 }
 
-/// Moves the job of CANDIDATE according to the result META.
+/// Moves the job of CANDIDATE according to META, the result of its check.
 Result<void> Prequeue::judge(Candidate candidate, Result<Meta> meta) {
   if (!meta && is_passing(meta.error())) return std::unexpected(std::move(meta).error());
   if (meta && meta->type != candidate.lock.job.name.type) {

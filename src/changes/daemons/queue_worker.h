@@ -22,7 +22,7 @@ enum class Scan : std::uint8_t {
   kAll,  // also reads what triggers may have missed
 };
 
-/// What the daemons share for each queue.
+/// The data of each queue that the parts of a daemon share.
 struct DaemonContext {
   const QueueOptions& options;
   Directories& directories;

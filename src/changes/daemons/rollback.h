@@ -39,7 +39,7 @@ class Rollback {
   base::Result<void> take(const Answer& answer);
   /// Returns the jobs that JOB, a failed rollback, has moved to abandon/ to their previous stages.
   base::Result<void> restore(const Job& job);
-  /// When go_on() has to be called again.
+  /// The time at which go_on() has to be called again.
   std::optional<base::UnixMillis> next_time() const { return deadline_; }
   /// For use in a child: releases the lock.
   void leave_daemon() { lock_.reset(); }

@@ -129,8 +129,8 @@ bool is_deferred(const Outcome& outcome) {
   return outcome.verdict == Verdict::kDeferred || outcome.verdict == Verdict::kNoRoom;
 }
 
-/// The outcome of jobs after a deferred one: if they touch the same files, they must not overtake
-/// it.
+/// The outcome of a job after the deferred job OTHER, if they touch the same files: it must not
+/// overtake OTHER.
 Outcome behind(const Outcome& other) {
   return outcome(other.verdict, "a change set ahead of it was deferred: " + other.why);
 }
@@ -282,7 +282,7 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   const Items first = items.first(items.size() / 2), second = items.subspan(items.size() / 2);
   land_together(first, stop);
   const Outcome& last = *first.back().outcome;
-  // With a gate, the items have no files in common.
+  // With a gate, the items do not have files in common.
   if (!gate && is_deferred(last)) return set_all(second, behind(last));
   land_together(second, stop);
 }

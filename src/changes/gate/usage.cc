@@ -63,7 +63,7 @@ Usage usage_of(pid_t first) {
   add_files(usage, root + "/gate");
   add_files(usage, root + "/dev/shm");
   std::error_code error;
-  // The sandbox's /proc, which shows only its own processes.
+  // This is the sandbox's own /proc, which shows only its own processes.
   for (std::filesystem::directory_iterator at(root + "/proc", error), end; !error && at != end;
        at.increment(error)) {
     if (is_number(at->path().filename().string())) usage.memory += memory_of(at->path());

@@ -12,7 +12,7 @@
 namespace quarry::changes {
 
 struct LandingError {
-  // Implicit, so that QUARRY_TRY converts both.
+  // The constructors are implicit, so that QUARRY_TRY converts both kinds of failures.
   LandingError(base::Error error) : code(error.code), message(std::move(error.message)) {}
   LandingError(Refusal refusal)
       : kind(refusal.kind), message(std::move(refusal.reason)), log(std::move(refusal.log)) {}

@@ -38,7 +38,7 @@ class StoredFiles {
   /// Errors: those of a ContentSource.
   base::Result<Content> content(const artifact::HashName& name);
 
-  /// Caches what has just been stored.
+  /// Caches data that has just been stored.
   void remember(CheckInPtr check_in);
   void remember(const artifact::HashName& name, const Content& content);
 

@@ -1,5 +1,5 @@
-// The files of a check-in that is being made: those of its parent, changed by a change set, or
-// with earlier changes rolled back.
+// The files of a check-in that is being made: those of its parent, with the changes of a change
+// set, or with earlier changes rolled back.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ namespace quarry::changes {
 
 class TreeChange {
  public:
-  /// BEFORE is copied. New contents are named by hashes of ALGORITHM, and are limited to MAX_SIZE
+  /// BEFORE is copied. New contents are named by hashes of ALGORITHM, and may have at most MAX_SIZE
   /// bytes.
   TreeChange(const FileTree& before, ContentSource contents, artifact::HashAlgorithm algorithm,
              std::size_t max_size)

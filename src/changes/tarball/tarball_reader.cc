@@ -1,4 +1,4 @@
-// Checks the contents of a tarball as a whole and against its meta file.
+// Checks the contents of a tarball together, and against its meta file.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <stdlib.h>

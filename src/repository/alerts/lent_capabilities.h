@@ -8,7 +8,7 @@
 
 namespace quarry::repository {
 
-/// Capabilities that other users inherit.
+/// Capabilities that users inherit from special users.
 struct LentCapabilities {
   std::string developer;
   std::string reader;
@@ -18,7 +18,7 @@ struct LentCapabilities {
 /// Throws SqliteError.
 LentCapabilities lent_capabilities(Database& database);
 
-/// OWN, and the capabilities that a user with OWN inherits.
+/// The capabilities OWN, and those that a user with OWN inherits.
 std::string all_capabilities(std::string_view own, const LentCapabilities& lent);
 
 }  // namespace quarry::repository

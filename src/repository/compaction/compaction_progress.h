@@ -1,4 +1,5 @@
-// The position of a compaction: the row `quarry-compaction` of `config`, seven numbers.
+// The position of a compaction. It is stored as seven numbers in the row `quarry-compaction` of
+// `config`:
 //
 //   DONE       completed passes have processed all artifacts up to this rid
 //   WHOLE      a single pass has processed all artifacts up to this rid

@@ -196,7 +196,7 @@ bool Deltification::is_worth_it(const Rewriting& rewriting, std::size_t delta_si
 /// delta on RID, and each other one is a delta on the previous one. nullopt if there are too many
 /// deltas on RID.
 std::optional<std::vector<Rid>> Deltification::longest_chain_on(Rid rid) {
-  std::vector<std::pair<Rid, std::size_t>> found{{rid, 0}};  // with the index of its source
+  std::vector<std::pair<Rid, std::size_t>> found{{rid, 0}};  // each with the index of its source
   std::size_t height = 0;
   for (std::size_t level = 0; level < found.size() && height < kLongestChain; ++height) {
     const std::size_t end = found.size();

@@ -1,4 +1,4 @@
-// Which artifacts are versions of the same thing, and which version is later:
+// Determines which artifacts are versions of the same thing, and which version is later:
 //
 //   check-ins      all check-ins are versions of the project, by the time that the timeline shows
 //   files          if a check-in makes one the successor of the other (`mlink`), or if they had

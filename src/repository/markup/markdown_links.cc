@@ -94,7 +94,7 @@ bool is_rule(std::string_view text) {
   return marks >= 3;
 }
 
-/// Whether the line underlines the one before it as a heading.
+/// Whether the line at the start of TEXT underlines the line before it as a heading.
 bool is_underline(std::string_view text) {
   if (text.empty() || (text[0] != '=' && text[0] != '-')) return false;
   std::size_t at = text.find_first_not_of(text[0]);

@@ -1,4 +1,4 @@
-// How a received artifact becomes public or private.
+// Handles received artifacts that become public or private.
 
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/delta.h"

@@ -18,7 +18,7 @@ struct Receipt::State {
   }
   ~State() {
     if (!committed) {
-      // Caches may hold data of the state that is rolled back.
+      // Caches may hold data from the state that is rolled back.
       r.derivation.forget_pending();
       r.forget();
     }
@@ -29,7 +29,7 @@ struct Receipt::State {
   State& operator=(const State&) = delete;
 
   Rid receipt_id();
-  /// Error: kDenied if the setting `hash-policy` rejects NAME.
+  /// Returns kDenied if the setting `hash-policy` rejects NAME.
   base::Result<void> admit(const artifact::HashName& name);
   Rid write_row(Rid rid, const artifact::HashName& name, std::int64_t size, std::string_view stored,
                 Rid source, bool is_private);

@@ -32,7 +32,7 @@ class ContentExpansion {
   /// The whole content of RID. Errors: kNotFound (RID or the end of its chain is a phantom),
   /// kCorrupt, kLimit.
   base::Result<Content> get(Rid rid);
-  /// The delta source of RID, or 0 if RID is stored whole.
+  /// The delta source of RID; 0 if RID is stored whole.
   Rid delta_source(Rid rid);
   /// The number of deltas in the chain of RID, counted only up to LIMIT.
   int chain_length(Rid rid, int limit);

@@ -91,7 +91,7 @@ class Query {
   std::int64_t integer(int column) const;
   double real(int column) const;
   bool is_null(int column) const;
-  /// Whether COLUMN has the same value and type as in OTHER.
+  /// Whether COLUMN has the same value and type in this query as in OTHER.
   bool has_same(int column, const Query& other) const;
   std::string_view text(int column) const;
   std::string_view blob(int column) const;
@@ -214,7 +214,7 @@ class Database {
   sqlite3_stmt* running_ = nullptr;  // the statement that was stepped last, until it is finalized
   std::function<void(std::string_view)> watcher_;
   std::function<bool()> is_interrupted_;
-  std::size_t work_ = 0;  // since the last call of is_interrupted_, in bytes or equivalent
+  std::size_t work_ = 0;  // work since the last call of is_interrupted_, in bytes or an equivalent
   bool is_ending_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   int steps_ = kStepsPerCheck;

@@ -21,9 +21,10 @@ class HeldTexts {
     std::uint64_t begin = 0;
     std::uint32_t size = 0;
   };
-  /// TEXT must be shorter than 4 GiB. Throws SqliteError if the file cannot be written.
+  /// Stores TEXT, which must be shorter than 4 GiB. Throws SqliteError if the file cannot be
+  /// written.
   Span add(std::string_view text);
-  /// Throws SqliteError if the file cannot be read.
+  /// Returns the text at SPAN. Throws SqliteError if the file cannot be read.
   std::string get(Span span) const;
   std::uint64_t size() const { return in_file_ + memory_.size(); }
   void clear();

@@ -46,13 +46,13 @@ class Names {
   /// The rid of the artifact HASH. Creates a phantom if there is none. Returns 0 for a shunned
   /// artifact that is not stored, because it will never arrive.
   Rid need(std::string_view hash);
-  /// HASH must be in lower case.
+  /// Adds a phantom. HASH must be in lower case.
   Rid make_phantom(std::string_view hash, bool is_private);
   std::string hash_of(Rid rid);
 
   std::int64_t file_name(std::string_view name);
   std::int64_t tag(std::string_view name);
-  /// The same, but returns 0 if there is no such tag.
+  /// The same, but returns 0 if the tag does not exist.
   std::int64_t find_tag(std::string_view name);
 
   /// The symbolic tags of the artifact RID (its branches and releases), at most LIMIT.

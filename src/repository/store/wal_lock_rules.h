@@ -102,7 +102,7 @@ class WalLocks {
   }
 
   constexpr bool has(LockBytes bytes) const { return (held_ & bytes.mask()) == bytes.mask(); }
-  /// One bit per byte, the lowest for byte 120.
+  /// One bit per byte; the lowest bit stands for byte 120.
   constexpr unsigned held() const { return held_; }
 
  private:

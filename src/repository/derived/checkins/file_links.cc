@@ -181,7 +181,7 @@ class MlinkRows {
   }
   /// Replaces the existing rows. IS_NONE says that there are none.
   void write(Database& database, Rid mid, bool is_none) const;
-  /// The child's contents among all compared files.
+  /// The contents of the child in all compared files.
   const std::vector<Rid>& contents() const { return contents_; }
 
  private:

@@ -13,7 +13,7 @@ using artifact::Structural;
 
 namespace {
 
-constexpr std::size_t kShownDigits = 10;  // unless `hash-digits` says otherwise
+constexpr std::size_t kShownDigits = 10;  // default, which `hash-digits` can change
 constexpr std::size_t kMinShownDigits = 6;
 constexpr std::size_t kMaxShownDigits = 40;
 constexpr std::size_t kMoreInLinks = 6;

@@ -70,14 +70,14 @@ class FileCards {
   std::size_t text_size_ = 0;
 };
 
-/// The F cards of one check-in, by name.
+/// The F cards of one check-in, sorted by name.
 class FileList {
  public:
   FileList() = default;
   FileList(std::shared_ptr<FileCards> cards, const std::vector<artifact::FileCard>& files)
       : pieces_(cards->pieces_of(files)), cards_(std::move(cards)) {}
 
-  /// The card for NAME, or null.
+  /// The card for NAME; null if there is none.
   const artifact::FileCard* find(std::string_view name) const;
   template <typename Visit>
   void for_each(Visit&& visit) const {

@@ -77,9 +77,9 @@ class FileSet {
   FileSet(Manifest manifest, Files own, Files baseline)
       : manifest_(std::move(manifest)), own_(std::move(own)), baseline_(std::move(baseline)) {}
 
-  /// The file NAME of this check-in, or null.
+  /// The file NAME of this check-in; null if there is none.
   const artifact::FileCard* find(std::string_view name) const;
-  /// The F card for NAME in the manifest itself, or null.
+  /// The F card for NAME in the manifest itself; null if there is none.
   const artifact::FileCard* find_own(std::string_view name) const { return own_->find(name); }
   const FileList& own() const { return *own_; }
   /// Calls VISIT for every file of the check-in, including those of the baseline.

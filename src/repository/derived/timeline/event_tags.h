@@ -29,7 +29,7 @@ class EventTags {
   /// Arguments are not owned.
   EventTags(Work& work, EventTimes& event_times) : work_(work), event_times_(event_times) {}
 
-  /// Updates the row for RID, if there is one. Throws SqliteError.
+  /// Updates the row for RID if there is one. Throws SqliteError.
   void refresh_event(Rid rid);
 
  private:
