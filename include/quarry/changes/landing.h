@@ -67,7 +67,7 @@ struct LandingOrder {
   std::string comment;
   std::string author;              // login; the user of the check-in
   std::string submitter;           // login; empty if not a user of this repository
-  std::string address;             // of the submitter
+  std::string address;             // address of the submitter
   std::string base;                // as accepted by CheckIns::named(); empty for the tip
   std::vector<ChangedFile> files;  // the changed files; empty for a rollback
   /// For a rollback: the landed change sets, in order of landing.
@@ -80,11 +80,11 @@ struct LandingOrder {
 
 /// Why a change set cannot land, apart from system errors.
 enum class RefusalKind : std::uint8_t {
-  kNoBranch,   // it does not exist
-  kClosed,     // it is closed
-  kForked,     // it has several open leaves: somebody has to merge or close them
+  kNoBranch,   // the branch does not exist
+  kClosed,     // the branch is closed
+  kForked,     // the branch has several open leaves: somebody has to merge or close them
   kNoBase,     // the base is not a check-in, or is private
-  kConflict,   // the branch has changed the same files in another way
+  kConflict,   // the branch has conflicting changes
   kNothing,    // the branch already contains all its changes
   kBadFile,    // a file with a bad name or content, or one that this repository does not accept
   kNotLanded,  // a change set to roll back has not landed

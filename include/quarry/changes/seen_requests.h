@@ -1,7 +1,7 @@
 // Records signed requests, so that an intercepted request cannot be replayed.
 //
-//   BASE/ctrl/seen/PERIOD/SIGNATURE   an empty file; PERIOD is the number of the period in which the
-//                                     date is, counted from 1970
+//   BASE/ctrl/seen/PERIOD/SIGNATURE   an empty file; PERIOD is the number of the period that
+//                                     contains the date, counted from 1970
 //
 // Requests with a date that differs too much from the clock are rejected anyway
 // (sync::SignedRequest), so only a few periods are kept. Workers share the folder; the worker that

@@ -1,8 +1,8 @@
 // Email notifications: fossil's tables `subscriber` and `pending_alert`.
 //
-//   subscriber      one row per address: the wanted kinds of events (`ssub`, a letter each), whether
-//                   to send them immediately or as a daily digest (`sdigest`), whether the address
-//                   is confirmed, and its user
+//   subscriber      one row per address: the wanted kinds of events (`ssub`, a letter each),
+//                   whether to send them immediately or as a daily digest (`sdigest`), whether the
+//                   address is confirmed, and its user
 //   pending_alert   one row per event (`eventid` is the letter of event.type, then event.objid) that
 //                   has not been sent yet: immediately (`sentSep`), in the daily digest
 //                   (`sentDigest`), or, while it awaits a moderator, to the moderators (`sentMod`).
