@@ -17,8 +17,8 @@ std::optional<PeerDirection> peer_direction_named(std::string_view name);
 
 struct PeerOptions {
   std::string name = {};
-  /// Its location: a URL without a password, or the name of a remote in the repository (see `fossil
-  /// remote`).
+  /// The peer's location: a URL without a password, or the name of a remote in the repository (see
+  /// `fossil remote`).
   std::string url = {};
   std::string remote = {};
   std::string password_file =
@@ -30,15 +30,15 @@ struct PeerOptions {
   std::chrono::milliseconds interval{60'000};
   std::chrono::milliseconds retry_delay{10'000};
   std::chrono::milliseconds retry_max_delay{60'000};
-  std::chrono::milliseconds timeout{60'000};      // for a peer that sends nothing
-  std::chrono::milliseconds max_time{3'600'000};  // for a whole sync; the next one continues
+  std::chrono::milliseconds timeout{60'000};      // maximum time for which the peer sends nothing
+  std::chrono::milliseconds max_time{3'600'000};  // for a whole sync; the next sync continues
 
   bool pushes() const { return direction != PeerDirection::kPull; }
   bool pulls() const { return direction != PeerDirection::kPush; }
 };
 
-/// Whether NAME is a valid peer name: letters, digits, '-', '_' and '.', at most 64 of them.
-/// Errors: kInvalid.
+/// Checks that NAME is a valid peer name: 1 to 64 letters, digits, '-', '_' and '.'. Errors:
+/// kInvalid.
 base::Result<void> check_peer_name(std::string_view name);
 
 }  // namespace quarry::backoffice

@@ -1,11 +1,11 @@
-// The peers of a repository: other repositories of the same project with which it syncs
+// The peers of a repository: other repositories of the same project, with which it syncs
 // automatically.
 //
-// The state of each peer is a row of the repository's `config`, `quarry-peer NAME`, a JSON object
-// (PeerState). It is written when a sync begins, so that no other process syncs with the same peer,
-// and when it has ended. A sync is due:
+// The state of each peer is the row `quarry-peer NAME` in the repository's `config`, a JSON object
+// (PeerState). It is written when a sync begins, so that other processes do not sync with the same
+// peer, and again when the sync has ended. A sync is due:
 //
-//   no state, or the URL has changed            immediately
+//   there is no state, or the URL has changed   immediately
 //   the last attempts failed                    at `next`
 //   there is new content for the peer           immediately, if the direction allows it
 //   otherwise                                   `interval` after the last attempt began
@@ -25,7 +25,7 @@
 
 namespace quarry::backoffice {
 
-/// The process that syncs with a peer; it may have ended.
+/// The process that syncs with a peer. It may have ended without removing itself.
 struct PeerRunner {
   std::string host = {};  // from ProcessTable
   std::int64_t pid = 0;
@@ -36,49 +36,50 @@ struct PeerRunner {
   friend bool operator==(const PeerRunner&, const PeerRunner&) = default;
 };
 
-/// Times are in milliseconds since 1970; 0: never.
+/// The state of a peer. Times are in milliseconds since 1970; 0 means never.
 struct PeerState {
-  std::string url = {};        // without its password; the other fields refer to it
+  std::string url = {};        // the URL without its password; the other fields refer to it
   std::int64_t tried = 0;      // start of the last sync
   std::int64_t succeeded = 0;  // end of the last successful sync
   std::int64_t failed = 0;     // end of the last failed sync
   std::int64_t next = 0;       // after a failure: time of the next attempt
-  std::int64_t failures = 0;   // consecutive
-  std::string error = {};      // of the last sync; empty after a success
+  std::int64_t failures = 0;   // number of consecutive failures
+  std::string error = {};      // error of the last sync; empty after a success
   std::string seen = {};       // mark_of() at the start of the last successful sync
-  std::int64_t exchanged = 0;  // last time that anything was transferred
-  std::int64_t sent = 0;       // total artifacts
+  std::int64_t exchanged = 0;  // when anything was last transferred
+  std::int64_t sent = 0;       // total number of artifacts, like `received`
   std::int64_t received = 0;
   std::string moved_to = {};  // new location, according to the peer
   std::optional<PeerRunner> runner = {};
 
-  /// Parses the row's value; an invalid value counts as missing.
+  /// Parses the row's value. An invalid value counts as missing.
   static PeerState parse(std::string_view text);
   std::string text() const;
 
   friend bool operator==(const PeerState&, const PeerState&) = default;
 };
 
-/// The name of the row for peer NAME.
+/// Returns the name of the row for peer NAME.
 std::string peer_row(std::string_view name);
 inline constexpr std::string_view kPeerRows = "quarry-peer ";
 
-/// How long to wait from NOW until the next sync; 0: it is due. MARK is the current mark_of().
+/// Returns how long to wait from NOW until the next sync; 0 if it is due. MARK is the current
+/// mark_of().
 std::chrono::milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
                                         std::string_view mark, base::UnixMillis now);
-/// How long to wait after FAILURES consecutive failures, the last of which was WHY. Refusals by the
-/// peer are retried with increasing delay, since an administrator has to fix them. RANDOM is at least
-/// 0 and below 1.
+/// Returns how long to wait after FAILURES consecutive failures, the last of which was WHY. If the
+/// peer refuses, the delays increase, because an administrator has to fix that. RANDOM is in [0,
+/// 1).
 std::chrono::milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,
                                              const PeerOptions& options, double random);
-/// Whether to log failure number FAILURES: the first one, then at increasing intervals.
+/// Returns whether to log failure number FAILURES: the first one, and then at increasing intervals.
 bool is_failure_to_log(std::int64_t failures);
 
-/// Whether a process is syncing with the peer now.
+/// Returns whether a process is syncing with the peer now.
 bool is_running(const PeerState& state, const ProcessTable& processes, base::UnixMillis now);
 
-/// A text that changes whenever there is new content that a peer may want. Inside a Snapshot or a
-/// Receipt.
+/// Returns a text that changes whenever there is new content that a peer may want. Call it inside a
+/// Snapshot or a Receipt.
 base::Result<std::string> mark_of(repository::Repository& repository, bool with_unversioned);
 
 }  // namespace quarry::backoffice

@@ -1,4 +1,4 @@
-// access.format: the format of a pool's access log.
+// The directive access.format: the format of the lines in a pool's access log.
 //
 //   %C %{user}C %{system}C %{total}C      share of a processor, in percent
 //   %d %{seconds}d %{milli}d %{micro}d    time that the request took (also milliseconds,
@@ -14,10 +14,10 @@
 //                                         strftime(3)
 //   %%                                    %
 //
-// These are PHP-FPM's placeholders, plus %x. The format "json" is one JSON object with all of them.
-// A format is compiled when the configuration is read and rendered by the workers. Text from clients
-// is escaped, including quotation marks, so that each request is one line. Empty values are "-",
-// except for %q and %Q.
+// These are PHP-FPM's placeholders, plus %x. The format "json" writes one JSON object with the
+// values of all placeholders. A format is compiled when the configuration is read; the workers then
+// render lines with it. Text from clients, including quotation marks, is escaped, so that each
+// request takes exactly one line. An empty value is written as "-", except for %q and %Q.
 #pragma once
 
 #include <sys/types.h>
@@ -31,12 +31,12 @@
 
 namespace quarry::base {
 
-/// A finished request. Times are microseconds.
+/// The data of a finished request. Times and durations are in microseconds.
 struct AccessRecord {
   std::string_view pool{};
   pid_t pid = 0;
   pid_t parent = 0;
-  std::int64_t received = 0;  // since 1970
+  std::int64_t received = 0;  // since 1970, like `written`
   std::int64_t written = 0;
   std::int64_t duration = 0;
   std::int64_t cpu_user = 0;
@@ -49,36 +49,37 @@ struct AccessRecord {
   std::string_view query{};
   std::uint64_t content_length = 0;
   int status = 0;
-  std::uint64_t reply_size = 0;  // of the body
+  std::uint64_t reply_size = 0;  // size of the reply's body in bytes
   std::string_view repository{};
   std::string_view operation{};
-  std::string_view reply_header{};         // lines "Name: value\r\n"
-  const char* const* variables = nullptr;  // "NAME=value" each, then a null pointer
+  std::string_view reply_header{};         // lines of the form "Name: value\r\n"
+  const char* const* variables = nullptr;  // array of "NAME=value" strings, terminated by a null
+                                           // pointer
 };
 
-/// A part of a compiled format.
+/// An element of a compiled format: a placeholder or literal text.
 struct AccessPiece {
-  char letter = 0;     // of the placeholder; 0: literal text
-  char modifier = 0;   // the word in braces, for %C, %d and %M
+  char letter = 0;     // the placeholder's letter; 0 for literal text
+  char modifier = 0;   // for %C, %d and %M: the word in braces
   std::string text{};  // literal text, or the name or time format in braces
 };
 
 class AccessFormat {
  public:
-  /// Renders empty lines.
+  /// Creates a format that renders empty lines.
   AccessFormat() = default;
-  /// PHP-FPM's default: %R - %u %t "%m %r" %s
+  /// Returns PHP-FPM's default format: %R - %u %t "%m %r" %s
   static AccessFormat usual();
   /// Errors: kInvalid (unknown or malformed placeholder).
   static Result<AccessFormat> compile(std::string_view text);
 
-  /// The source of the format.
+  /// Returns the text from which the format was compiled.
   const std::string& text() const { return text_; }
-  /// Appends the line to OUT, including the newline.
+  /// Appends the line for RECORD, including the newline, to OUT.
   void render(const AccessRecord& record, std::string& out) const;
-  /// Whether render() needs the CPU times and the memory, which cost a system call.
+  /// Returns whether render() needs the CPU times and the memory, which cost a system call.
   bool wants_usage() const { return wants_usage_; }
-  /// Whether render() needs the reply's header.
+  /// Returns whether render() needs the reply's header.
   bool wants_reply_header() const { return wants_reply_header_; }
 
  private:

@@ -1,8 +1,8 @@
-// A pool's access log: one line for each request, in the pool's access.format.
+// A pool's access log: one line per request, in the format set by access.format.
 //
-// The master opens the file, so that it may be in a folder to which the pool's user has no access;
-// the workers inherit the descriptor. The file is opened for appending and each line is a single
-// write(2), so that lines of different workers never mix.
+// The master opens the file, so it may be in a folder that the pool's user cannot access. The
+// workers inherit the descriptor. The file is opened for appending and each line is a single
+// write(2), so lines of different workers never mix.
 #pragma once
 
 #include <string>
@@ -18,18 +18,18 @@ namespace quarry::base {
 struct AccessLogOptions {
   std::string path;
   AccessFormat format = AccessFormat::usual();
-  /// Exact paths of health checks, which are not logged: GET or HEAD requests without query and body
-  /// that are answered with 2xx.
+  /// Exact paths of health checks. A request for such a path is not logged if it is a GET or HEAD
+  /// request without a query or body and the reply's status is 2xx.
   std::vector<std::string> suppress_paths;
 };
 
 class AccessLog {
  public:
-  /// Creates the file with mode 0640 if it does not exist. Errors: kIo.
+  /// Opens the file and creates it with mode 0640 if it does not exist. Errors: kIo.
   static Result<AccessLog> open(AccessLogOptions options);
 
-  /// Reopens the path, for log rotation. The descriptor keeps its number. Errors: kIo; logging
-  /// continues to the old file.
+  /// Reopens the path, for log rotation. The descriptor keeps its number. Errors: kIo; in that case
+  /// logging continues to the old file.
   Result<void> reopen(Reopening reopening);
   void write(const AccessRecord& record);
 
@@ -41,7 +41,7 @@ class AccessLog {
 
   AccessLogOptions options_;
   Fd fd_;
-  std::string line_;  // reused, to avoid an allocation per request
+  std::string line_;  // kept between requests to avoid an allocation per request
 };
 
 }  // namespace quarry::base

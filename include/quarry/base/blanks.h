@@ -1,11 +1,11 @@
-// Blanks in HTTP's grammar and in the configuration: spaces and tabs.
+// Trims blanks as HTTP's grammar and the configuration define them: spaces and tabs.
 #pragma once
 
 #include <string_view>
 
 namespace quarry::base {
 
-/// TEXT without leading and trailing BLANKS.
+/// Returns TEXT without leading and trailing BLANKS.
 constexpr std::string_view trim_blanks(std::string_view text, std::string_view blanks = " \t") {
   const std::size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};

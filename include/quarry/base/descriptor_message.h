@@ -1,5 +1,5 @@
-// Messages with descriptors (SCM_RIGHTS, unix(7)) over a socket pair that preserves message
-// boundaries (SOCK_SEQPACKET).
+// Sends and receives messages with descriptors (SCM_RIGHTS, unix(7)) over a socket pair that
+// preserves message boundaries (SOCK_SEQPACKET).
 #pragma once
 
 #include <sys/socket.h>
@@ -17,8 +17,9 @@ namespace quarry::base {
 /// The kernel's limit on descriptors per message (SCM_MAX_FD).
 inline constexpr std::size_t kMaxDescriptors = 253;
 
-/// Sends BYTES (at least one) with DESCRIPTORS, which stay the caller's. FLAGS are for sendmsg(2);
-/// MSG_NOSIGNAL is added. Returns false, with errno set, if the message was not sent.
+/// Sends BYTES (at least one) with DESCRIPTORS; the caller keeps its own descriptors. FLAGS are
+/// passed to sendmsg(2) together with MSG_NOSIGNAL. Returns false, with errno set, if the message
+/// was not sent.
 inline bool send_descriptors(int socket, std::span<const std::byte> bytes,
                              std::span<const int> descriptors, int flags = 0) {
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxDescriptors * sizeof(int))> room{};
@@ -44,9 +45,9 @@ inline bool send_descriptors(int socket, std::span<const std::byte> bytes,
   return size == static_cast<ssize_t>(bytes.size());
 }
 
-/// Receives a message of exactly BYTES' size, and its descriptors, close-on-exec, into DESCRIPTORS;
-/// excess descriptors are closed. Returns their number; 0 if there is no message or it has another
-/// size.
+/// Receives a message whose size is exactly that of BYTES, and stores its descriptors in
+/// DESCRIPTORS. They are close-on-exec; excess descriptors are closed. Returns the number of
+/// descriptors, or 0 if there is no message or its size differs.
 inline std::size_t receive_descriptors(int socket, std::span<std::byte> bytes,
                                        std::span<int> descriptors, int flags = 0) {
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxDescriptors * sizeof(int))> room{};

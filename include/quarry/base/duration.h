@@ -1,4 +1,4 @@
-// Durations in messages.
+// Formats durations for messages.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 
 namespace quarry::base {
 
-/// "30 s", or "1500 ms" if it is not a whole number of seconds.
+/// Formats TIME as "30 s", or as "1500 ms" if it is not a whole number of seconds.
 inline std::string in_words(std::chrono::milliseconds time) {
   const bool is_whole = time.count() % 1000 == 0;
   return std::to_string(is_whole ? time.count() / 1000 : time.count()) + (is_whole ? " s" : " ms");

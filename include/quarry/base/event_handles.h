@@ -1,4 +1,4 @@
-// Owning handles for libevent's objects.
+// Owning handles for the objects of libevent.
 #pragma once
 
 #include <event2/buffer.h>
@@ -37,18 +37,19 @@ class Event {
  public:
   using Action = std::function<void()>;
 
-  /// No event.
+  /// Creates an empty handle.
   Event() = default;
-  /// An event on FD_OR_SIGNAL (-1: a timer) of BASE; WHAT as in event_new(3). BASE and the
-  /// descriptor must outlive it. It is not pending yet. ACTION must not destroy it.
+  /// Creates an event on FD_OR_SIGNAL of BASE; -1 means a timer. WHAT is as in event_new(3). The
+  /// event is not pending until wait() is called. BASE and the descriptor must outlive it. ACTION
+  /// must not destroy the event.
   Event(event_base* base, int fd_or_signal, short what, Action action)
       : action_(std::make_unique<Action>(std::move(action))),
         event_(::event_new(base, fd_or_signal, what, run, action_.get())) {}
 
   explicit operator bool() const { return event_ != nullptr; }
-  /// Makes it pending; with EV_PERSIST, it stays pending after each callback.
+  /// Makes the event pending. With EV_PERSIST, it stays pending after each callback.
   void wait() { ::event_add(event_.get(), nullptr); }
-  /// The same, with DELAY as its timeout.
+  /// Makes the event pending with DELAY as its timeout.
   void wait(std::chrono::milliseconds delay) {
     const timeval time = to_timeval(delay);
     ::event_add(event_.get(), &time);
@@ -56,14 +57,14 @@ class Event {
   /// Runs the callback in the next iteration of the loop, as if the timeout had expired.
   void fire() { ::event_active(event_.get(), EV_TIMEOUT, 0); }
   void stop_waiting() { ::event_del(event_.get()); }
-  /// Whether a timeout is pending.
+  /// Returns whether a timeout is pending.
   bool is_timed() const { return ::event_pending(event_.get(), EV_TIMEOUT, nullptr) != 0; }
 
  private:
   static void run(evutil_socket_t, short, void* action) { (*static_cast<Action*>(action))(); }
 
-  std::unique_ptr<Action> action_;  // on the heap, so that its address survives a move
-  EventPtr event_;                  // after the action, so that it is destroyed first
+  std::unique_ptr<Action> action_;  // on the heap, so that its address does not change in a move
+  EventPtr event_;                  // declared after the action, so that it is destroyed first
 };
 
 }  // namespace quarry::base

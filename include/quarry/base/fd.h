@@ -1,4 +1,4 @@
-// An owned file descriptor.
+// A file descriptor that is closed by the destructor.
 #pragma once
 
 #include <unistd.h>
@@ -10,7 +10,7 @@ namespace quarry::base {
 class Fd {
  public:
   Fd() = default;
-  /// Takes ownership of FD (-1: none).
+  /// Takes ownership of FD; -1 means that there is no descriptor.
   explicit Fd(int fd) : fd_(fd) {}
   Fd(Fd&& other) noexcept : fd_(other.release()) {}
   Fd& operator=(Fd&& other) noexcept {
@@ -23,7 +23,7 @@ class Fd {
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  /// Gives up ownership; the caller closes.
+  /// Gives up ownership: the caller has to close the descriptor.
   int release() { return std::exchange(fd_, -1); }
   void reset(int fd = -1) {
     if (fd_ >= 0) ::close(fd_);

@@ -1,6 +1,6 @@
-// The environment in which Quarry starts `fossil`: it preloads a library that prevents fossil from
-// losing other processes' commits to the same file (see CAVEATS in quarryd(8)). It has no effect on a
-// statically linked fossil or on other programs.
+// The environment in which Quarry starts `fossil`. It preloads a library that prevents fossil from
+// losing the commits of other processes to the same file (see CAVEATS in quarryd(8)). The library
+// has no effect on a statically linked fossil or on other programs.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,12 @@
 
 namespace quarry::base {
 
-/// The path of that library. Empty if it is not installed.
+/// Returns the path of that library, or an empty path if it is not installed.
 std::filesystem::path log_guard_library();
 
-/// ENVIRONMENT ("NAME=value" each, then a null pointer) with LIBRARY preloaded. If LIBRARY is empty,
-/// or its path has characters that LD_PRELOAD does not allow, logs that and returns ENVIRONMENT unchanged.
+/// Returns ENVIRONMENT (strings "NAME=value" and a final null pointer) with LIBRARY preloaded. If
+/// LIBRARY is empty, or its path has characters that LD_PRELOAD does not allow, the function logs
+/// that and returns ENVIRONMENT unchanged.
 std::vector<std::string> fossil_environment(
     const char* const* environment, const std::filesystem::path& library = log_guard_library());
 

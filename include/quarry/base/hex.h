@@ -10,8 +10,8 @@
 
 namespace quarry::base {
 
-/// Values of the digits, by character. At namespace scope, because a local table would be rebuilt at
-/// every call.
+/// The value of each character as a digit, or -1. The table is at namespace scope because a local
+/// table would be rebuilt at every call.
 inline constexpr auto kHexValues = [] {
   std::array<std::int8_t, 256> values{};
   values.fill(-1);
@@ -22,16 +22,16 @@ inline constexpr auto kHexValues = [] {
   return values;
 }();
 
-/// The value of the digit C, in either case; -1 for any other character.
+/// Returns the value of the digit C, in either case, or -1 for any other character.
 constexpr int hex_value(char c) {
   return kHexValues[static_cast<unsigned char>(c)];
 }
 
-/// Whether TEXT consists of hexadecimal digits only, in either case.
+/// Returns whether TEXT consists only of hexadecimal digits, in either case.
 bool is_hex(std::string_view text);
-/// BYTES as two lower-case digits each.
+/// Returns BYTES as two lower-case digits each.
 std::string to_hex(std::span<const unsigned char> bytes);
-/// Decodes DIGITS, two per byte; nullopt if they are malformed.
+/// Decodes DIGITS, two per byte. Returns nullopt if they are malformed.
 std::optional<std::string> from_hex(std::string_view digits);
 
 }  // namespace quarry::base

@@ -6,8 +6,9 @@
 //   key = "a; b \" \\ "    quotes keep spaces, ; and # ; inside them \" and \\ are escapes
 //
 // Values may be as long as the file. Keys keep their order and line numbers, for error messages. A
-// key that ends in [] is a list with one value per line. Any other duplicate key in a section, a
-// duplicate section, and any other kind of line is a mistake; one pass finds all mistakes.
+// key that ends in [] is a list with one value per line. Any other duplicate key in a section is a
+// mistake, and so are a duplicate section and any other kind of line. The parser reports all
+// mistakes of a file at once.
 #pragma once
 
 #include <string>
@@ -35,13 +36,13 @@ struct IniMistake {
 
 struct IniFile {
   std::vector<IniSection> sections;
-  std::vector<IniMistake> mistakes;  // in line order; the sections have the valid entries
+  std::vector<IniMistake> mistakes;  // in line order; the sections contain the valid entries
 };
 
 IniFile parse_ini(std::string_view text);
 
-/// A line, with its newline, that parse_ini() reads as this entry. VALUE must not contain a newline
-/// or NUL.
+/// Returns a line, with its newline, that parse_ini() reads as this entry. VALUE must not contain a
+/// newline or NUL.
 std::string ini_line(std::string_view key, std::string_view value);
 
 }  // namespace quarry::base

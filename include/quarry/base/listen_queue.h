@@ -1,6 +1,6 @@
 // The number of connections that wait to be accepted on a listening Unix or TCP socket. It is read
-// from the kernel with sock_diag(7), which needs neither the socket nor privileges, so that a process
-// without the socket can read it, even while no process accepts connections.
+// from the kernel with sock_diag(7), which needs neither privileges nor a descriptor of the socket.
+// So any process can read it, even while no process accepts connections.
 #pragma once
 
 #include <netinet/in.h>
@@ -14,18 +14,18 @@ namespace quarry::base {
 
 struct QueueLength {
   std::uint64_t waiting = 0;
-  std::uint64_t limit = 0;  // the kernel's value of the backlog
+  std::uint64_t limit = 0;  // the backlog that the kernel applies
 };
 
-/// Identifies a listening socket; a plain value without a descriptor.
+/// Identifies a listening socket. It is a plain value and holds no descriptor.
 class ListenQueue {
  public:
-  /// No socket; the length is unknown.
+  /// Identifies no socket; length() returns nullopt.
   ListenQueue() = default;
-  /// The queue of the listening socket FD, in this network namespace.
+  /// Identifies the listening socket FD, which must be in this network namespace.
   static ListenQueue of(int fd);
 
-  /// nullopt if the kernel does not report it.
+  /// Returns the current length, or nullopt if the kernel does not report it.
   std::optional<QueueLength> length() const;
 
  private:
@@ -33,8 +33,8 @@ class ListenQueue {
   std::optional<QueueLength> tcp_length() const;
 
   int family_ = AF_UNSPEC;
-  std::uint32_t inode_ = 0;  // Unix
-  std::uint16_t port_ = 0;   // TCP; in network byte order, like the address
+  std::uint32_t inode_ = 0;  // of a Unix socket
+  std::uint16_t port_ = 0;   // of a TCP socket, in network byte order, like the address
   std::array<std::uint32_t, 4> address_{};
 };
 

@@ -1,6 +1,6 @@
-// Target and format of the log.
+// Target and format of the log. The target is set in the configuration:
 //
-// In the configuration: error_log = stderr | PATH | syslog[:SOCKET] | journald[:SOCKET].
+//   error_log = stderr | PATH | syslog[:SOCKET] | journald[:SOCKET]
 #pragma once
 
 #include <cstddef>
@@ -24,33 +24,35 @@ enum class LogTarget : std::uint8_t {
 
 enum class LogForm : std::uint8_t { kText, kJson };
 
-/// Minimum for log_limit: far more than any prefix.
+/// Minimum value of log_limit. It is far longer than any prefix.
 constexpr std::size_t kMinLogLimit = 512;
 
 struct LogOptions {
   LogTarget target = LogTarget::kStderr;
-  std::string path;  // of the file or socket
+  std::string path;  // path of the file or socket
   LogLevel level = LogLevel::kNotice;
   LogForm form = LogForm::kText;  // ignored for journald, which has its own fields
-  /// Maximum bytes of a line without the newline; longer messages are split into several lines.
+  /// Maximum length of a line in bytes, without the newline. A longer message is split into several
+  /// lines.
   std::size_t limit = 1024;
-  /// Whether each line is a single write(2). Otherwise the parts of a line are written separately:
-  /// less copying, but lines of different processes may mix. Datagrams are always whole.
+  /// Whether each line is written with a single write(2). Otherwise the parts of a line are written
+  /// separately, which copies less, but lines of different processes may mix. Datagrams are never
+  /// split.
   bool is_buffered = true;
   int facility = 3 << 3;  // LOG_DAEMON
   std::string ident = "quarryd";
 };
 
-/// Sets target and path from the value of error_log. Errors: kInvalid.
+/// Sets target and path of OPTIONS from the value of error_log. Errors: kInvalid.
 Result<void> set_log_target(LogOptions& options, std::string_view value);
-/// The value of error_log for target and path.
+/// Returns the value of error_log for the target and path of OPTIONS.
 std::string log_target_of(const LogOptions& options);
-/// Whether PATH refers to a descriptor of the opening process, like /dev/stderr or /proc/self/fd/2.
-/// Another process would open a different file.
+/// Returns whether PATH, such as /dev/stderr or /proc/self/fd/2, refers to a descriptor of the
+/// process that opens it. Another process would open a different file.
 bool is_own_descriptor(std::string_view path);
-/// The facility LOG_NAME of syslog(3), in any case.
+/// Returns the facility of syslog(3) called NAME, without the prefix LOG_ and in any case.
 std::optional<int> syslog_facility_named(std::string_view name);
-/// The name of FACILITY, which must be valid.
+/// Returns the name of FACILITY, which must be valid.
 std::string_view syslog_facility_name(int facility);
 
 }  // namespace quarry::base

@@ -1,4 +1,4 @@
-// An in-memory file with a given text, for another program to read.
+// Creates an in-memory file with a given text, for another program to read.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace quarry::base {
 
-/// The file is positioned at its start. Errors: kIo.
+/// Returns a file with the content TEXT, positioned at the start. Errors: kIo.
 Result<Fd> memory_file(std::string_view text);
 
 }  // namespace quarry::base

@@ -1,5 +1,5 @@
-// The network that an address belongs to when clients are counted: an IPv4 address itself, or the
-// /64 of an IPv6 address, since a client usually controls all addresses of its /64.
+// Clients are counted by network: by the address itself for IPv4, and by the /64 for IPv6, because
+// a client usually controls all addresses of its /64.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace quarry::base {
 
-/// The network of IP, an address in text: 4 bytes, or the first 8 of an IPv6 address. An
-/// IPv4-mapped address counts as its IPv4 address. Any other text is returned unchanged.
+/// Returns the network of IP, an address in text form, as 4 bytes for IPv4 and as the first 8 bytes
+/// for IPv6. An IPv4-mapped address counts as its IPv4 address. Any other text is returned
+/// unchanged.
 std::string network_of(std::string_view ip);
 
 }  // namespace quarry::base

@@ -10,8 +10,8 @@
 
 namespace quarry::base {
 
-/// Takes leading spaces and a number off the front of TEXT. nullopt if there is none, or it is out
-/// of range.
+/// Removes leading spaces and a number from the front of TEXT and returns the number. Returns
+/// nullopt if there is no number or it is out of range.
 template <typename Number>
 std::optional<Number> take_number(std::string_view& text, int radix = 10) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
@@ -21,8 +21,8 @@ std::optional<Number> take_number(std::string_view& text, int radix = 10) {
   return error == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-/// Parses TEXT, which must consist of digits, with a minus sign if Number is signed. nullopt if it
-/// is malformed or out of range.
+/// Parses TEXT, which must consist of digits, after a minus sign if Number is signed. Returns
+/// nullopt if TEXT is malformed or out of range.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text, int radix = 10) {
   if (text.starts_with(' ')) return std::nullopt;

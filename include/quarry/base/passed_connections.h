@@ -1,10 +1,11 @@
-// Passes connections from one process to another: their descriptors are sent (SCM_RIGHTS) over a
-// socket pair that both inherit from their parent, so that no other process can pass connections.
+// Passes connections from one process to another. Their descriptors are sent (SCM_RIGHTS) over a
+// socket pair that both processes inherit from their parent, so no other process can pass
+// connections.
 //
-// The sender must not have read from a connection, or that data would be lost. Each message is one
-// byte and the descriptor, and the socket preserves message boundaries (SOCK_SEQPACKET). If the
-// receiver dies, connections that it has not taken stay queued for its successor, as long as the
-// parent keeps the pair open.
+// The sender must not read from a connection before it passes it, because the data would be lost.
+// Each message is one byte and the descriptor, and the socket preserves message boundaries
+// (SOCK_SEQPACKET). If the receiver dies, connections that it has not taken stay queued for its
+// successor, as long as the parent keeps the pair open.
 #pragma once
 
 #include <utility>
@@ -23,10 +24,10 @@ struct PassedConnections {
   static Result<PassedConnections> make();
 };
 
-/// CONNECTION stays the caller's, which closes it afterwards. False: the queue is full, or the
-/// receiver is gone.
+/// Passes CONNECTION over the socket PASSING. The caller keeps its own descriptor and has to close
+/// it afterwards. Returns false if the queue is full or the receiver has ended.
 bool pass_connection(int passing, int connection);
-/// The next queued connection, close-on-exec; empty if there is none.
+/// Returns the next queued connection, which is close-on-exec; empty if the queue is empty.
 Fd take_connection(int taking);
 
 }  // namespace quarry::base

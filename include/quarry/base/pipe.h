@@ -1,4 +1,4 @@
-// A pipe with close-on-exec ends.
+// Creates a pipe with close-on-exec ends.
 #pragma once
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ struct Pipe {
   Fd writing;
 };
 
-/// FLAGS: further flags for pipe2(2). Errors: kIo.
+/// Creates a pipe with O_CLOEXEC and FLAGS, as for pipe2(2). Errors: kIo.
 inline Result<Pipe> make_pipe(int flags = 0) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | flags) != 0) return fail_errno("cannot create a pipe");

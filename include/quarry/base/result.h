@@ -1,8 +1,8 @@
 // Errors as values.
 //
-// A function returns Result<T> if its caller is expected to handle the failure. The message is meant
-// for people: what failed, on which file, line or limit, and what to do about it. It must not contain
-// secrets, because it appears in logs and, for sync requests, in the client's terminal.
+// A function returns Result<T> if its caller is expected to handle the failure. The message is for
+// people: it says what failed, on which file, line or limit, and what to do about it. It must not
+// contain secrets because it appears in logs and, for sync requests, in the client's terminal.
 #pragma once
 
 #include <expected>
@@ -17,12 +17,12 @@ enum class ErrorCode {
   kDenied,     // permission denied
   kLimit,      // a configured limit would be exceeded
   kBusy,       // in use by another process; the same call may succeed later
-  kConflict,   // it has changed since the caller read it; retry with fresh data
+  kConflict,   // the object has changed since the caller read it; retry with fresh data
   kCorrupt,    // stored data is damaged
-  kReadOnly,   // it can be read, but not written
+  kReadOnly,   // the object can be read but not written
   kNoSpace,    // the disk or quota is full
   kIo,         // a system call failed
-  kDiscarded,  // dropped, as configured
+  kDiscarded,  // the configuration says that it is dropped
 };
 
 struct Error {
@@ -38,12 +38,13 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string message) {
   return std::unexpected<Error>(Error{code, std::move(message)});
 }
 
-/// A failed system call: MESSAGE, then the text for errno, which is read before anything else.
+/// Returns a failure of a system call: MESSAGE, followed by the text for errno.
 std::unexpected<Error> fail_errno(std::string message);
 
 }  // namespace quarry::base
 
-// Evaluates EXPRESSION, a Result, and returns its error, if any, from the enclosing function.
+// Evaluates EXPRESSION, a Result. If it is an error, returns that error from the enclosing
+// function.
 #define QUARRY_TRY(expression)                                      \
   do {                                                              \
     if (auto quarry_try_result = (expression); !quarry_try_result)  \

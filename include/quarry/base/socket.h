@@ -7,9 +7,9 @@
 //   9000                      loopback only: 127.0.0.1:9000
 //   [::]:9000                 all addresses of the machine, IPv6 and IPv4; 0.0.0.0:9000: IPv4 only
 //
-// To listen on port 0 picks a free port; see local_address().
+// To listen on port 0 means to listen on a port that the kernel chooses; see local_address().
 //
-// Host names are not resolved, because listening addresses must not depend on a name server.
+// Host names are not resolved because listening addresses must not depend on a name server.
 #pragma once
 
 #include <sys/socket.h>
@@ -28,26 +28,28 @@ namespace quarry::base {
 
 class SocketAddress {
  public:
-  /// Parses one of the forms above. Errors: kInvalid.
+  /// Parses an address in one of the forms above. Errors: kInvalid.
   static Result<SocketAddress> parse(std::string_view text);
-  /// Parses an IPv4 or IPv6 address without port (brackets allowed); the port is 0.
+  /// Parses an IPv4 or IPv6 address without a port; brackets are allowed. The port is 0.
   static Result<SocketAddress> parse_ip(std::string_view text);
-  /// Converts a result of accept(2) or getsockname(2); nullopt for other families.
+  /// Converts a result of accept(2) or getsockname(2). Returns nullopt for other address families.
   static std::optional<SocketAddress> of(const sockaddr* address, socklen_t size);
 
   bool is_unix() const { return storage_.ss_family == AF_UNIX; }
-  /// 127.0.0.0/8, ::1, and 127.0.0.0/8 written as IPv6. False for a Unix socket.
+  /// Returns whether the address is in 127.0.0.0/8, also in its IPv4-mapped IPv6 form, or is ::1.
+  /// Returns false for a Unix socket.
   bool is_loopback() const;
-  /// Whether both are the same IP address, whatever the port; an IPv4 address equals its
-  /// IPv4-mapped IPv6 form. False if either is a Unix socket.
+  /// Returns whether both have the same IP address; ports are ignored. An IPv4 address equals its
+  /// IPv4-mapped IPv6 form. Returns false if either is a Unix socket.
   bool same_ip(const SocketAddress& other) const;
-  /// The path of a Unix socket, otherwise "".
+  /// Returns the path of a Unix socket, or "" for other addresses.
   std::string path() const;
-  /// 0 for a Unix socket.
+  /// Returns the port, or 0 for a Unix socket.
   std::uint16_t port() const;
-  /// The IP address alone, IPv4-mapped addresses as IPv4; "" for a Unix socket.
+  /// Returns only the IP address, or "" for a Unix socket. IPv4-mapped addresses are written as
+  /// IPv4.
   std::string ip() const;
-  /// The form that parse() reads.
+  /// Returns the address in a form that parse() reads.
   std::string str() const;
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
@@ -67,22 +69,23 @@ class SocketAddress {
 
 struct ListenOptions {
   int backlog = 511;
-  /// Of a Unix socket; -1 leaves the owner or group as it is.
+  /// Owner and group of a Unix socket; -1 leaves them unchanged.
   uid_t owner = static_cast<uid_t>(-1);
   gid_t group = static_cast<gid_t>(-1);
   mode_t mode = 0660;
-  /// Users and groups that may connect in addition. If it is not empty, owner and group are ignored.
+  /// Further users and groups that may connect. If the list is not empty, owner and group are
+  /// ignored.
   AccessList access = {};
 };
 
-/// A bound, listening, close-on-exec, non-blocking socket. All processes that hold the socket share
-/// the non-blocking flag; in case one of them clears it, accept(2) has a short timeout. A stale Unix
-/// socket is replaced; owner and mode are set before the first connection is possible. Errors: kBusy
-/// (another process is listening there), kIo.
+/// Returns a bound, listening, close-on-exec, non-blocking socket. All processes that hold the
+/// socket share the non-blocking flag; accept(2) has a short timeout, in case a process clears the
+/// flag. A stale Unix socket is replaced. Owner and mode are set before a client can connect.
+/// Errors: kBusy (another process is listening on ADDRESS), kIo.
 Result<Fd> listen_on(const SocketAddress& address, const ListenOptions& options = {});
 
-/// Applies the backlog of OPTIONS to FD, which already listens on ADDRESS. Errors: kInvalid (it does
-/// not), kIo.
+/// Applies the backlog of OPTIONS to FD, which already listens on ADDRESS. Errors: kInvalid (FD
+/// does not listen on ADDRESS), kIo.
 Result<void> go_on_listening(const Fd& fd, const SocketAddress& address,
                              const ListenOptions& options);
 
@@ -92,23 +95,23 @@ struct SocketFile {
   std::uint64_t inode = 0;
   friend bool operator==(const SocketFile&, const SocketFile&) = default;
 };
-/// The socket at PATH; links are not followed. Errors: kIo (the path does not exist), kInvalid (not
-/// a socket).
+/// Identifies the socket at PATH. Symbolic links are not followed. Errors: kIo (PATH does not
+/// exist), kInvalid (not a socket).
 Result<SocketFile> socket_file(const std::string& path);
-/// Gives the socket at PATH the owner, mode and access list of OPTIONS. Any other file is left alone,
-/// because a user with write access to the folder could have placed someone else's file at PATH.
-/// Errors: kInvalid (not a socket, or not FILE), kIo.
+/// Sets the owner, mode and access list of OPTIONS on the socket at PATH. Any other kind of file is
+/// not changed, because a user with write access to the folder could have placed someone else's
+/// file at PATH. Errors: kInvalid (not a socket, or not FILE), kIo.
 Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& options,
                                 const std::optional<SocketFile>& file = std::nullopt);
 
-/// The address that the socket FD is bound to, with the actual port. Errors: kIo, kInvalid.
+/// Returns the address that the socket FD is bound to, with the actual port. Errors: kIo, kInvalid.
 Result<SocketAddress> local_address(const Fd& fd);
 
-/// A connected, close-on-exec, blocking socket (TCP_NODELAY for TCP). Errors: kIo.
+/// Returns a connected, close-on-exec, blocking socket (with TCP_NODELAY for TCP). Errors: kIo.
 Result<Fd> connect_to(const SocketAddress& address);
 
-/// Whether the other end of FD, a connection or the writing end of a pipe, is closed. A TCP peer that
-/// has only shut down its sending side counts as closed.
+/// Returns whether the other end of FD, a connection or the writing end of a pipe, is closed. A TCP
+/// peer that has only shut down its sending side counts as closed.
 bool has_peer_left(int fd);
 
 }  // namespace quarry::base

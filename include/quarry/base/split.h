@@ -6,8 +6,8 @@
 
 namespace quarry::base {
 
-/// Takes the part before the first SEPARATOR (or all of TEXT) and the separator off the front of
-/// TEXT, and returns the part.
+/// Removes the text up to and including the first SEPARATOR from the front of TEXT and returns it
+/// without the separator. Without a SEPARATOR, removes and returns all of TEXT.
 constexpr std::string_view take_until(std::string_view& text, char separator) {
   const std::string_view part = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(part.size() + 1, text.size()));

@@ -1,5 +1,5 @@
-// Clocks, and Fossil's notion of time: Julian day numbers as doubles, which is how every *.mtime of
-// a check-in, tag or event is kept in a repository.
+// Clocks, and Fossil's representation of time: Julian day numbers as doubles. A repository stores
+// the times of check-ins, tags and events in this form.
 #pragma once
 
 #include <cstdint>
@@ -25,20 +25,20 @@ class Clock {
 /// The machine's clock.
 const Clock& system_clock();
 
-/// The Julian day number, with SQLite's arithmetic (whole milliseconds / 86400000), so that it equals
-/// the result of SQL's julianday().
+/// Returns the Julian day number, computed as SQLite does (whole milliseconds / 86400000), so that
+/// it equals the result of SQL's julianday().
 double julian_day(UnixMillis time);
 UnixMillis from_julian_day(double day);
 
-/// "YYYY-MM-DDTHH:MM:SS" in UTC, as in the protocol's timestamp line.
+/// Formats TIME as "YYYY-MM-DDTHH:MM:SS" in UTC, as in the protocol's timestamp line.
 std::string iso_seconds(UnixMillis time);
-/// The same with ".SSS", as in a D card.
+/// Formats TIME likewise, with ".SSS" appended, as in a D card.
 std::string iso_millis(UnixMillis time);
-/// "YYYY-MM-DDTHH:MM:SS.ffffffZ" of microseconds since 1970, as in logs.
+/// Formats MICROS, microseconds since 1970, as "YYYY-MM-DDTHH:MM:SS.ffffffZ", as in logs.
 std::string iso_micros(std::int64_t micros);
-/// Parses "YYYY-MM-DDTHH:MM:SS[.fraction]" (or with a space instead of the T), a valid date of the
-/// years 0000 to 9999; nothing else is accepted. Digits beyond milliseconds are rounded as SQLite
-/// does.
+/// Parses "YYYY-MM-DDTHH:MM:SS[.fraction]", also with a space instead of the T. Returns nullopt
+/// unless TEXT is a valid date of the years 0000 to 9999. Digits beyond milliseconds are rounded as
+/// in SQLite.
 std::optional<UnixMillis> parse_iso(std::string_view text);
 
 }  // namespace quarry::base

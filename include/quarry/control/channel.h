@@ -1,4 +1,5 @@
-// Messages between a child and the master: fixed verbs with a number, never a path or an argument.
+// Messages between a child and the master. Each is a fixed verb with a number, never a path or an
+// argument.
 //
 // Each child has its own socket pair (SOCK_SEQPACKET, which preserves message boundaries), so the
 // master identifies the sender by the socket and trusts nothing else. A message is 8 bytes in host
@@ -7,9 +8,9 @@
 //   byte 0   layout version, 1        byte 2-3   0
 //   byte 1   verb                     byte 4-7   number
 //
-// Neither end ever blocks: a message that does not fit into the socket's buffer is dropped, since
-// every verb may be repeated and none has to arrive. When the master ends, the child reads the end
-// of the stream.
+// Neither end ever blocks. A message that does not fit into the socket's buffer is dropped; that is
+// harmless, because every verb may be repeated and none has to arrive. When the master ends, the
+// child reads the end of the stream.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +42,8 @@ struct Message {
 enum class Received {
   kMessage,
   kNothing,    // no message yet
-  kClosed,     // by the other end
-  kMalformed,  // not a message: the other end is broken or hostile
+  kClosed,     // the other end has closed the channel
+  kMalformed,  // not a valid message: the other end is broken or hostile
 };
 
 class Channel {
@@ -50,19 +51,21 @@ class Channel {
   Channel() = default;
   explicit Channel(base::Fd fd) : fd_(std::move(fd)) {}
 
-  /// The channel of a program that the master runs on request: its standard input, which is replaced
-  /// by /dev/null. A closed channel if the program was not started by the master.
+  /// Returns the channel of a program that the master runs on request. It is the program's standard
+  /// input, which is replaced by /dev/null. If the master did not start the program, the channel is
+  /// closed.
   static Channel of_standard_input();
 
-  /// The two ends of a new channel. Errors: kIo.
+  /// Returns the two ends of a new channel. Errors: kIo.
   static base::Result<std::pair<Channel, Channel>> make_pair();
 
-  /// False if the message was dropped: the buffer is full or the other end is closed.
+  /// Returns false if the message was dropped because the buffer is full or the other end is
+  /// closed.
   bool send(Message message) const;
   /// Reads one message into *MESSAGE.
   Received receive(Message* message) const;
 
-  /// The descriptor to poll; -1 when closed.
+  /// Returns the descriptor to poll, or -1 if the channel is closed.
   int fd() const { return fd_.get(); }
   void close() { fd_.reset(); }
 

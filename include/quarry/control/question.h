@@ -1,12 +1,12 @@
-// Queries of the running master by command line tools, over the master's Unix socket.
+// Command line tools query the running master over its Unix socket.
 //
 //   client                       master
 //   "status\n"  ───────────────>
 //               <───────────────  one JSON document and a newline; then the connection is closed
 //
-// Each connection carries one query, and no query changes anything. If a query fails, the document
-// is an object with the member "error". The master accepts queries of up to kMaxQuestion bytes and
-// closes a connection that is silent for kPatience.
+// Each connection carries one query, and queries never change anything. If a query fails, the
+// document is an object with the member "error". The master accepts queries of up to kMaxQuestion
+// bytes. It closes a connection that sends nothing for kPatience.
 #pragma once
 
 #include <chrono>
@@ -21,21 +21,21 @@
 namespace quarry::control {
 
 enum class Question {
-  kStatus,      // all pools
-  kFullStatus,  // with all their children
+  kStatus,      // status of all pools
+  kFullStatus,  // the same, with all their children
 };
 
-/// Bytes, including the newline.
+/// Maximum length of a query in bytes, including the newline.
 constexpr std::size_t kMaxQuestion = 64;
 constexpr std::chrono::seconds kPatience{5};
 
 std::string_view text_of(Question question);
-/// Parses LINE, which has no newline; nullopt if it is not a question.
+/// Parses LINE, which has no newline. Returns nullopt if it is not a query.
 std::optional<Question> parse_question(std::string_view line);
 
-/// Asks the master that listens on the Unix socket ADDRESS and returns its reply. Errors: kNotFound
-/// (no master is running), kDenied, kBusy (no reply within PATIENCE), kLimit (the reply is too
-/// long), kIo.
+/// Queries the master that listens on the Unix socket ADDRESS and returns its reply. Errors:
+/// kNotFound (no master is running), kDenied, kBusy (no reply within PATIENCE), kLimit (the reply
+/// is too long), kIo.
 base::Result<std::string> ask(const base::SocketAddress& address, Question question,
                               std::chrono::milliseconds patience = kPatience);
 

@@ -1,4 +1,4 @@
-// Composes a mail message: RAII around GMime.
+// Composes a mail message. It owns the objects of GMime that it uses.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ struct _GMimeMessage;
 
 namespace quarry::courier {
 
-/// Texts are UTF-8. Invalid UTF-8 and control characters never reach a header.
+/// A mail message. Texts are UTF-8. Invalid UTF-8 and control characters never reach a header.
 class MailMessage {
  public:
   MailMessage();
@@ -20,15 +20,16 @@ class MailMessage {
   void add_recipient(const std::string& address);
   void set_subject(const std::string& subject);
   void set_date(base::UnixMillis time);
-  /// Without angle brackets.
+  /// ID has no angle brackets.
   void set_message_id(const std::string& id);
-  /// A header with text for people, encoded as needed.
+  /// Sets a header whose value is text for people; the value is encoded as needed.
   void set_header(const char* name, const std::string& value);
-  /// A header with a value for programs (an address, a URL): neither folded nor encoded.
+  /// Sets a header whose value is for programs (an address, a URL); it is neither folded nor
+  /// encoded.
   void set_token_header(const char* name, const std::string& value);
   void set_body(const std::string& text);
 
-  /// Line endings of the text: sendmail(8) expects LF; SmtpSender converts either to CRLF.
+  /// Line endings of the message. sendmail(8) expects LF; SmtpSender converts either to CRLF.
   enum class LineEnd { kCrLf, kLf };
   std::string text(LineEnd line_end = LineEnd::kCrLf) const;
 

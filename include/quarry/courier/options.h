@@ -1,5 +1,6 @@
 // The options of the courier and its destinations: sections [courier] and [destination NAME] of
-// quarry.conf(5). The programs' configuration fills them in, the courier reads them.
+// quarry.conf(5). The programs that read the configuration fill them in, and the courier reads
+// them.
 #pragma once
 
 #include <sys/types.h>
@@ -33,52 +34,55 @@ enum class DestinationType : std::uint8_t {
 inline constexpr const char* kStreamName = "events";
 inline constexpr const char* kHooksName = "hooks";
 
-/// Stands for an address in `to`; see DestinationOptions::is_to_submitter().
+/// A value in `to` that stands for the submitter's address; see
+/// DestinationOptions::is_to_submitter().
 inline constexpr std::string_view kSubmitter = "submitter";
 
 struct DestinationOptions {
   std::string name;
   DestinationType type = DestinationType::kNone;
 
-  /// Event types to deliver; a trailing * matches any rest. Empty: all except tests and hooks.
+  /// Event types to deliver; a final * matches any rest. If it is empty, all except tests and
+  /// hooks.
   std::vector<std::string> events = {};
-  /// Projects (code or name) and repositories (name, with an optional trailing *). Empty: all.
+  /// Projects (code or name) and repositories (name, with an optional final *). If it is empty,
+  /// all.
   std::vector<std::string> projects = {};
   std::vector<std::string> repositories = {};
 
   bool in_order = true;
-  /// The default lasts about five days with the delays below; 0: never give up.
+  /// The default lasts about five days with the delays below. With 0, the courier never gives up.
   std::uint32_t max_attempts = 1500;
   std::chrono::milliseconds retry_delay{1000};
   std::chrono::milliseconds retry_max_delay{300'000};
-  /// For one delivery; 0: kWebhookTimeout or kOtherTimeout.
+  /// Timeout for one delivery; 0 means kWebhookTimeout or kOtherTimeout.
   std::chrono::milliseconds timeout{0};
   std::size_t window = 1000;
 
-  std::string url = {};  // webhook, mail
+  std::string url = {};  // for webhook and mail
   std::string secret_file = {};
   std::vector<std::string> headers = {};
   std::string ca_file = {};
   bool allow_redirects = false;
 
-  std::string from = {};             // mail
-  std::vector<std::string> to = {};  // or kSubmitter alone
+  std::string from = {};             // for mail
+  std::vector<std::string> to = {};  // addresses, or only kSubmitter
   StartTls start_tls = StartTls::kIfOffered;
   std::string user = {};
   std::string password_file = {};
-  std::string sendmail = {};  // path of the program; replaces SMTP
+  std::string sendmail = {};  // path of the sendmail program, which is used instead of SMTP
 
-  std::vector<std::string> command = {};  // program
+  std::vector<std::string> command = {};  // for program
 
-  int facility = LOG_DAEMON;  // syslog, journald
+  int facility = LOG_DAEMON;  // for syslog and journald
   std::string tag = "quarry";
   std::string socket = {};  // "": the default path
 
-  std::string path = {};  // file
+  std::string path = {};  // for file
 
-  /// `timeout`, or the default for this type.
+  /// Returns `timeout`, or the default for this type if it is 0.
   std::chrono::milliseconds delivery_timeout() const;
-  /// Whether its mails go only to the submitters of change sets that did not land.
+  /// Returns whether its mails are sent only to the submitters of change sets that did not land.
   bool is_to_submitter() const;
   /// Checks for missing options and invalid combinations. Errors: kInvalid.
   base::Result<void> check() const;
@@ -89,13 +93,14 @@ inline constexpr std::chrono::milliseconds kOtherTimeout{300'000};
 struct CourierOptions {
   std::string socket = "/run/quarry/courier.sock";
   std::string spool_directory = "/var/lib/quarry/courier";
-  std::string user = {};  // to switch to when started as root
+  std::string user = {};  // user to switch to if started as root
   std::string group = {};
   std::string listen_owner = {};
   std::string listen_group = {};
   mode_t listen_mode = 0600;
   std::uint64_t max_disk_space = 0;  // bytes of waiting events; 0: unlimited
-  /// What %F in a hook stands for unless its event says otherwise; looked up in PATH.
+  /// The program that replaces %F in a hook, unless the hook's event names another one; looked up
+  /// in PATH.
   std::string fossil = "fossil";
   bool hooks = true;
   std::chrono::milliseconds hook_timeout{300'000};
@@ -108,22 +113,23 @@ struct CourierConfig {
   std::vector<DestinationOptions> destinations;
 };
 
-/// The type's name in the configuration: "webhook" and so on.
+/// Returns the type's name in the configuration, such as "webhook".
 std::string_view name_of(DestinationType type);
-/// The type called NAME in the configuration, or kNone.
+/// Returns the type called NAME in the configuration, or kNone.
 DestinationType destination_type_named(std::string_view name);
-/// Errors: kInvalid (NAME is not a valid destination name).
+/// Checks that NAME is a valid destination name. Errors: kInvalid.
 base::Result<void> check_destination_name(std::string_view name);
 
-/// Splits TEXT into words at blanks. "" and '' quote words that contain blanks; inside "" a \ before
-/// " or \ stands for that character. No variables, patterns or other shell syntax. Errors: kInvalid
-/// (a quotation mark is not closed, or there is no word).
+/// Splits TEXT into words at blanks. Words that contain blanks may be quoted by "" or ''. Inside
+/// "", a \ before " or \ stands for that character. There are no variables, patterns or other shell
+/// syntax. Errors: kInvalid (a quotation mark is not closed, or there is no word).
 base::Result<std::vector<std::string>> split_command(std::string_view text);
-/// The inverse of split_command().
+/// Joins WORDS so that split_command() returns them.
 std::string join_command(const std::vector<std::string>& words);
-/// Errors: kInvalid (TEXT is not a header "Name: value", or is a header that the courier sets).
+/// Checks that TEXT is a header "Name: value" and is not one that the courier sets. Errors:
+/// kInvalid.
 base::Result<void> check_header(std::string_view text);
-/// Errors: kInvalid (URL is not an http:// or https:// URL).
+/// Checks that URL is an http:// or https:// URL. Errors: kInvalid.
 base::Result<void> check_webhook_url(std::string_view url);
 
 }  // namespace quarry::courier

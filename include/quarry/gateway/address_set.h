@@ -1,5 +1,5 @@
-// A set of IP addresses and networks (CIDR): the proxies whose X-Forwarded-For is trusted. It comes
-// from the configuration and is checked for every request.
+// A set of IP addresses and networks (CIDR). It holds the proxies whose X-Forwarded-For is trusted.
+// The set is read from the configuration and checked for every request.
 //
 //   127.0.0.1   10.0.0.0/8   ::1   fd00::/8
 #pragma once
@@ -18,17 +18,18 @@ namespace quarry::gateway {
 
 class AddressSet {
  public:
-  /// The empty set.
+  /// Creates an empty set.
   AddressSet() = default;
-  /// The set of ENTRIES, each an address or ADDRESS/BITS. Errors: kInvalid, naming the entry.
+  /// Returns the set of ENTRIES, each an address or ADDRESS/BITS. Errors: kInvalid; the message
+  /// names the invalid entry.
   static base::Result<AddressSet> parse(std::span<const std::string> entries);
 
-  /// Whether ADDRESS is in the set. An IPv4-mapped address counts as its IPv4 address; a Unix socket
-  /// is never in a set.
+  /// Returns whether ADDRESS is in the set. An IPv4-mapped address counts as its IPv4 address. A
+  /// Unix socket is never in a set.
   bool contains(const base::SocketAddress& address) const;
 
  private:
-  /// Addresses are stored as IPv6, with IPv4 addresses mapped; BITS is a prefix of these 16 bytes.
+  /// Addresses are stored as IPv6, with IPv4 addresses mapped. BITS is the length of the prefix.
   struct Network {
     std::array<std::uint8_t, 16> address{};
     unsigned bits = 0;

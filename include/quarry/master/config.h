@@ -1,13 +1,13 @@
-// The configuration file of quarryd, checked and turned into numbers, users and addresses.
+// Reads and checks quarryd's configuration file and resolves its numbers, users and addresses.
 //
 //   [global]   the master itself: log, pid file, stop timeout
-//   [http]     the built-in HTTP server; without it, there is none
+//   [http]     the built-in HTTP server, which runs only if the section exists
 //   [NAME]     a pool of workers, unless ReadingOptions::carried_section claims the name
 //
-// Directives have PHP-FPM's names where they mean the same. Everything is checked before anything
+// Directives that exist in PHP-FPM have PHP-FPM's names. Everything is checked before any process
 // is started, and every mistake, including an unknown directive, is reported with its file and
 // line. A setting that needs root and can safely be ignored causes a notice. Directives that only
-// the workers or the gateway understand are passed through (CarriedOptions).
+// the workers or the gateway understand are passed on to them (CarriedOptions).
 #pragma once
 
 #include <sys/types.h>
@@ -43,12 +43,13 @@ struct GlobalConfig {
   bool daemonize = false;
   std::string pid_file;                        // "": none
   std::optional<base::SocketAddress> control;  // control.socket
-  std::string control_place;                   // FILE:LINE of it, or of the pid file
+  std::string control_place;                   // FILE:LINE of control.socket, or of the pid file
   std::chrono::milliseconds process_control_timeout{10'000};
   ResourceLimits limits;
   std::optional<int> priority;        // process.priority, inherited by children without their own
   std::uint64_t process_max = 0;      // children of all pools together; 0: no limit
-  std::uint64_t backoffice_max = 16;  // concurrent backoffice runs of all pools; 0: no limit
+  std::uint64_t backoffice_max = 16;  // concurrent backoffice runs for all pools together; 0: no
+                                      // limit
   std::uint64_t emergency_restart_threshold = 0;  // 0: never
   std::chrono::milliseconds emergency_restart_interval{0};
   std::chrono::milliseconds systemd_interval{10'000};  // between status updates to systemd; 0: none
@@ -58,13 +59,13 @@ struct HttpConfig {
   int line = 0;
   std::optional<base::SocketAddress> listen;  // always set after reading
   std::string listen_place;                   // FILE:LINE of it; "" without a file
-  std::string pool;                           // "": the only one
+  std::string pool;                           // "": the only pool
   std::vector<std::string> trusted_proxies;   // addresses and networks
   std::optional<Credentials> run_as;          // nullopt: the pool's user
-  std::string user;                           // as written
+  std::string user;                           // as written, like `group`
   std::string group;
   ProcessSettings process;
-  std::shared_ptr<CarriedOptions> carried;  // null: no such directives
+  std::shared_ptr<CarriedOptions> carried;  // null if there are no such directives
 };
 
 struct AccessLogConfig {
@@ -76,13 +77,13 @@ struct AccessLogConfig {
 struct PoolConfig {
   std::string name;
   int line = 0;
-  std::string user;  // as written
+  std::string user;  // as written, like `group`
   std::string group;
   std::optional<Credentials> run_as;          // nullopt: the master's user
   std::optional<base::SocketAddress> listen;  // always set after reading
   std::string listen_place;                   // FILE:LINE of it; "" without a file
   base::ListenOptions listen_options;
-  std::string listen_owner;  // as written
+  std::string listen_owner;  // as written, like the next three
   std::string listen_group;
   std::string listen_acl_users;
   std::string listen_acl_groups;
@@ -101,10 +102,10 @@ struct PoolConfig {
   std::string status_listen_place;
   std::filesystem::path repository;         // one file, or
   std::filesystem::path repositories;       // a folder of them
-  std::shared_ptr<CarriedOptions> carried;  // null: no such directives
+  std::shared_ptr<CarriedOptions> carried;  // null if there are no such directives
 };
 
-/// A section of which the master understands no directive: it only passes them on.
+/// A section whose directives the master does not understand; it only passes them on.
 struct CarriedSection {
   std::string name;
   std::string place;  // FILE:LINE
@@ -117,15 +118,15 @@ struct Config {
   std::vector<PoolConfig> pools;
   std::vector<CarriedSection> carried;
 
-  /// The pool that the HTTP server passes requests to; always set after reading.
+  /// Returns the pool that the HTTP server passes requests to. It is always set after reading.
   const PoolConfig& pool_of_http() const;
 };
 
-/// CONFIG as one file that parses to the same configuration: every directive of every section,
-/// defaults included. Directives without a value are commented out.
+/// Returns CONFIG as one file that parses to the same configuration: every directive of every
+/// section, including defaults. Directives without a value are commented out.
 std::string dump(const Config& config);
 
-/// Whether the file PATH starts with SQLite's header; true if it cannot be read.
+/// Returns whether the file PATH starts with SQLite's header, or true if it cannot be read.
 bool looks_like_repository(const std::filesystem::path& path);
 
 /// A configuration, or all mistakes in it, each as "FILE:LINE: …".
@@ -137,23 +138,24 @@ struct ConfigReading {
 };
 
 struct ReadingOptions {
-  /// Whether the master will run as root: then it must determine a user for every child.
+  /// Whether the master will run as root. In that case it has to determine a user for every child.
   bool running_as_root = false;
-  /// An absolute folder that relative paths are resolved against; "": relative paths are rejected.
+  /// An absolute folder to which relative paths are relative. If it is empty, relative paths are
+  /// rejected.
   std::filesystem::path prefix{};
-  /// Create the options that receive the directives which only workers, or the HTTP server,
-  /// understand. May be empty.
+  /// These functions create the options that receive the directives which only the workers, or only
+  /// the HTTP server, understand. Both may be empty.
   std::function<std::shared_ptr<CarriedOptions>()> pool_options{};
   std::function<std::shared_ptr<CarriedOptions>()> http_options{};
-  /// Creates the options that receive all directives of the section NAME; null: the section is a
-  /// pool. May be empty.
+  /// Creates the options that receive all directives of the section NAME, or returns null if the
+  /// section is a pool. May be empty.
   std::function<std::shared_ptr<CarriedOptions>(const std::string& name)> carried_section{};
-  /// Reads only such sections and skips all others.
+  /// Reads only the sections that carried_section claims and skips all others.
   bool carried_sections_alone = false;
 };
 
 ConfigReading read_config(const std::filesystem::path& path, const ReadingOptions& options = {});
-/// Parses TEXT; PATH appears in messages only.
+/// Parses TEXT. PATH appears only in messages.
 ConfigReading parse_config(std::string_view text, const std::string& path,
                            const ReadingOptions& options = {});
 

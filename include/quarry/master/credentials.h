@@ -1,5 +1,6 @@
-// The user and groups of a child when the master runs as root. The configuration resolves the names
-// at startup, so that mistakes are reported there; every new child switches to them.
+// The user and groups of a child when the master runs as root. The names are resolved when the
+// configuration is read, so that mistakes are reported at startup. Every new child switches to
+// them.
 #pragma once
 
 #include <sys/types.h>
@@ -18,24 +19,24 @@ struct Credentials {
   uid_t uid = 0;
   gid_t gid = 0;
   std::string home;  // "" if the user has no passwd entry
-  /// GID and the supplementary groups. Looked up once, because the lookup takes longer than
-  /// everything else that a new child does.
+  /// GID and the supplementary groups. They are looked up once, because the lookup takes longer
+  /// than everything else that a new child does.
   std::vector<gid_t> groups;
 };
 
-/// The user called NAME (or a number) with the group called GROUP ("": the user's own).
-/// Error kNotFound.
+/// Returns the user with the name or number NAME and the group GROUP ("": the user's own group).
+/// Errors: kNotFound.
 base::Result<Credentials> credentials_named(const std::string& name, const std::string& group);
-/// The owner of PATH. Errors: kNotFound, kIo.
+/// Returns the owner of PATH. Errors: kNotFound, kIo.
 base::Result<Credentials> owner_of(const std::filesystem::path& path);
-/// The group called NAME (or a number). Error kNotFound.
+/// Returns the group with the name or number NAME. Errors: kNotFound.
 base::Result<gid_t> group_named(const std::string& name);
 
-/// The users or groups called NAMES, separated by commas. Error kNotFound.
+/// Return the users or groups in NAMES, a comma-separated list. Errors: kNotFound.
 base::Result<std::vector<uid_t>> users_named(std::string_view names);
 base::Result<std::vector<gid_t>> groups_named(std::string_view names);
 
-/// Switches this process permanently to the user of CREDENTIALS and exactly its groups. Errors:
+/// Permanently switches this process to the user of CREDENTIALS and to exactly its groups. Errors:
 /// kDenied, kIo.
 base::Result<void> become(const Credentials& credentials);
 

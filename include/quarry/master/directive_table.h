@@ -1,5 +1,5 @@
-// Tables of directives: each entry names the field that holds the value and the kind of value;
-// parsing and showing are derived from the two.
+// Tables of directives. Each entry names the field that holds the value, and the kind of value,
+// which determines how the value is parsed and shown.
 #pragma once
 
 #include <fmt/core.h>
@@ -15,18 +15,19 @@
 #include "quarry/base/escape.h"
 #include "quarry/base/result.h"
 
-// An accessor of a directive's value, for const and non-const sections.
+// An accessor for the field of a directive; works for const and non-const sections.
 #define QUARRY_FIELD(member) ([](auto& section) -> auto& { return section.member; })
 
 namespace quarry::master {
 
-/// A value as written in the configuration: empty if it is not set, several entries for a list.
+/// A directive's value as written in the configuration: empty if the directive is not set, several
+/// entries if it is a list.
 using Shown = std::vector<std::string>;
 
-/// A directive, and how it is set and shown in a SECTION.
+/// A directive, and the functions that set and show it in a SECTION.
 template <typename Section>
 struct Directive {
-  /// KIND (kinds.h) puts a value into the field that FIELD, a lambda without captures, returns.
+  /// KIND (kinds.h) stores a value in the field that FIELD, a lambda without captures, returns.
   template <typename Kind, typename Field>
   constexpr Directive(std::string_view its_name, Kind, Field)
       : name(its_name),
@@ -42,17 +43,17 @@ struct Directive {
   std::string_view name;
   base::Result<void> (*set)(Section&, const std::string& value);
   Shown (*show)(const Section&);
-  /// Whether a value is a relative file path.
+  /// Returns whether a value is a relative file path.
   bool (*is_relative)(std::string_view value);
 };
 
-/// A directive and its values: none if it is not set, several for a list.
+/// A directive and its values, which are empty if it is not set and several if it is a list.
 struct ShownDirective {
   std::string name;
   Shown values;
 };
 
-/// The directive called KEY, or null.
+/// Returns the directive called KEY, or null.
 template <typename Section>
 const Directive<Section>* find_directive(std::span<const Directive<Section>> table,
                                          std::string_view key) {
@@ -74,7 +75,7 @@ base::Result<void> set_in(std::span<const Directive<Section>> table, Section& se
   return base::fail(set.error().code, fmt::format("{}: {}", key, set.error().message));
 }
 
-/// Whether VALUE of KEY is a relative file path.
+/// Returns whether VALUE, a value of KEY, is a relative file path.
 template <typename Section>
 bool is_relative_in(std::span<const Directive<Section>> table, std::string_view key,
                     std::string_view value) {
@@ -92,7 +93,7 @@ std::vector<ShownDirective> shown_in(std::span<const Directive<Section>> table,
   return shown;
 }
 
-/// Directives of a section that the master does not interpret, but passes on to its children.
+/// The directives of a section that the master does not interpret but passes on to its children.
 class CarriedOptions {
  public:
   virtual ~CarriedOptions() = default;
@@ -100,11 +101,11 @@ class CarriedOptions {
   virtual base::Result<void> set(std::string_view key, const std::string& value) = 0;
   virtual bool is_relative(std::string_view key, std::string_view value) const = 0;
   virtual std::vector<ShownDirective> shown() const = 0;
-  /// Checks the section as a whole, after it was read. Errors: kInvalid.
+  /// Checks the section as a whole after all its directives have been read. Errors: kInvalid.
   virtual base::Result<void> check() const { return {}; }
 };
 
-/// Options that are described by a table of directives, which must outlive this.
+/// Options that are described by a table of directives. The table must outlive this object.
 template <typename Options>
 class OptionsBy : public CarriedOptions {
  public:
@@ -126,7 +127,8 @@ class OptionsBy : public CarriedOptions {
   Options options_;
 };
 
-/// The options in CARRIED, which were created as OptionsBy<Options>; defaults if it is null.
+/// Returns the options in CARRIED, which were created as OptionsBy<Options>, or defaults if it is
+/// null.
 template <typename Options>
 Options options_in(const std::shared_ptr<const CarriedOptions>& carried) {
   const auto* found = dynamic_cast<const OptionsBy<Options>*>(carried.get());

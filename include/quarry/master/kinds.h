@@ -1,7 +1,8 @@
-// Kinds of values: how each is parsed from the configuration and written to it.
+// Kinds of values in the configuration: how each is parsed and written.
 //
-// A kind is a type with put(TARGET, value) and show(TARGET). put() accepts the output of show(),
-// which is empty for a value that is not set; its errors, kInvalid, say what is valid.
+// A kind is a type with put(TARGET, value) and show(TARGET). show() returns an empty list if the
+// value is not set. put() accepts the output of show(); its errors, kInvalid, say which values are
+// valid.
 #pragma once
 
 #include <sys/types.h>
@@ -26,24 +27,24 @@ namespace quarry::master {
 
 constexpr std::uint64_t kMaxCount = std::numeric_limits<std::int32_t>::max();
 
-/// A whole number from LEAST to MAX.
+/// Parses a whole number from LEAST to MAX.
 base::Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t least,
                                          std::uint64_t max);
-/// An absolute path.
+/// Parses an absolute path.
 base::Result<std::string> parse_path(std::string_view text);
 /// Splits TEXT at commas and drops surrounding spaces and empty entries.
 std::vector<std::string> split_list(std::string_view text);
 
-/// Stores the result of a value parser in TARGET.
+/// Stores PARSED, the result of a parser, in TARGET.
 template <typename Target, typename Parsed>
 base::Result<void> put(Target& target, base::Result<Parsed> parsed) {
   if (!parsed) return std::unexpected(std::move(parsed).error());
-  // The parsers keep numbers within what their targets hold.
+  // The parsers return only numbers that fit into their targets.
   target = static_cast<Target>(std::move(*parsed));
   return {};
 }
 
-/// A whole number; a value below LEAST means that it was never set.
+/// A whole number. A value below LEAST means that the directive is not set.
 template <std::uint64_t least = 0, std::uint64_t max = kMaxCount>
 struct Number {
   static base::Result<void> put(auto& target, const std::string& value) {
@@ -58,22 +59,23 @@ struct Number {
   }
 };
 
-/// rlimit_files: with fewer, neither the master nor a worker could start.
+/// Minimum of rlimit_files. With fewer files, neither the master nor a worker could start.
 inline constexpr std::uint64_t kMinFiles = 64;
 
-/// As in PHP-FPM, -1 means the system's maximum.
+/// The length of a socket's backlog. As in PHP-FPM, -1 means the system's maximum.
 struct Backlog {
   static base::Result<void> put(int& target, const std::string& value);
   static Shown show(int backlog) { return {std::to_string(backlog)}; }
 };
 
-/// Bytes: a number, with K, M or G for its binary multiples. At least 1.
+/// A size in bytes, at least 1: a number, which may be followed by K, M or G for the binary
+/// multiples.
 struct Size {
   static base::Result<void> put(std::uint64_t& target, const std::string& value);
   static Shown show(std::uint64_t size);
 };
 
-/// Seconds: a number, with ms, s, m, h or d.
+/// A duration: a number of seconds, or a number followed by ms, s, m, h or d.
 struct Duration {
   static base::Result<void> put(std::chrono::milliseconds& target, const std::string& value);
   static Shown show(std::chrono::milliseconds time);
@@ -119,7 +121,7 @@ struct Mode {
   static Shown show(mode_t mode);
 };
 
-/// Any text; an empty one counts as not set.
+/// Any text; an empty text counts as not set.
 struct Text {
   static base::Result<void> put(std::string& target, const std::string& value) {
     target = value;
@@ -153,8 +155,8 @@ struct Facility {
   static Shown show(int facility) { return {std::string(base::syslog_facility_name(facility))}; }
 };
 
-/// The URL path of a page. As in PHP-FPM: a slash, then at least one letter, digit or one of
-/// / _ - . ~
+/// The URL path of a page. As in PHP-FPM, it is a slash followed by at least one letter, digit or
+/// character of / _ - . ~
 struct PagePath : Text {
   static base::Result<void> put(std::string& target, const std::string& value);
 };
@@ -190,7 +192,7 @@ struct Priority {
   }
 };
 
-/// The limit of a core file: a number, or "unlimited".
+/// The size limit of a core file: a number, or "unlimited".
 struct CoreLimit {
   static base::Result<void> put(std::optional<std::uint64_t>& target, const std::string& value);
   static Shown show(std::optional<std::uint64_t> limit);

@@ -12,11 +12,11 @@
 
 namespace quarry::master {
 
-/// A listening socket. The destructor removes the path of a Unix socket, unless another socket was
-/// created there.
+/// A listening socket. The destructor removes the path of a Unix socket unless another socket has
+/// been created there.
 class Listener {
  public:
-  /// Takes the socket for ADDRESS from INHERITED or opens a new one, and applies OPTIONS to it.
+  /// Takes the socket for ADDRESS from INHERITED, or opens a new one, and applies OPTIONS to it.
   static base::Result<Listener> open(const base::SocketAddress& address,
                                      const base::ListenOptions& options = {},
                                      std::vector<InheritedSocket>* inherited = nullptr);
@@ -25,13 +25,13 @@ class Listener {
   Listener& operator=(Listener&& other) noexcept;
   ~Listener();
   int fd() const { return fd_.get(); }
-  /// False if a service manager opened the socket: then its path is not removed.
+  /// Returns false if a service manager opened the socket; in that case its path is not removed.
   bool is_ours() const { return is_ours_; }
-  /// The file of a Unix socket that is ours and was not replaced.
+  /// Returns the file of a Unix socket that is ours and has not been replaced.
   const std::optional<base::SocketFile>& file() const { return file_; }
-  /// The configured address; "" without a socket.
+  /// Returns the configured address, or "" if there is no socket.
   const std::string& asked_for() const { return asked_for_; }
-  /// The bound address, with the actual port if port 0 was configured.
+  /// Returns the bound address, with the actual port if port 0 was configured.
   const std::optional<base::SocketAddress>& address() const { return address_; }
 
  private:
@@ -39,7 +39,7 @@ class Listener {
   std::string asked_for_;
   bool is_ours_ = true;
   std::optional<base::SocketAddress> address_;
-  std::optional<base::SocketFile> file_;  // nullopt: no file to remove
+  std::optional<base::SocketFile> file_;  // nullopt if there is no file to remove
 };
 
 }  // namespace quarry::master

@@ -1,11 +1,11 @@
-// The master process starts the children of each service, replaces them when they die, and stops
-// them. It does not know what they do: each service provides a function or names a program.
+// The master process starts the children of each service, replaces those that die, and stops them.
+// It does not know what they do: each service provides a function or names a program.
 //
-// Signals: SIGTERM and SIGINT stop immediately. SIGQUIT stops gracefully: first the fronts finish
-// their requests, then the pools, and so on in the order of ServiceKind, all within
-// process_control_timeout. SIGUSR2 and SIGHUP reload: the program is executed again in the same
-// process, takes over the listening sockets and starts new children, while the old ones finish
-// their requests. Children never outlive the master, however it ends.
+// Signals: SIGTERM and SIGINT stop immediately. SIGQUIT stops gracefully: the front finishes its
+// requests first, then the pools do, and so on in the order of ServiceKind, all within
+// process_control_timeout. SIGUSR2 and SIGHUP reload: the same process executes the program again.
+// The new program takes over the listening sockets and starts new children, while the old children
+// finish their requests. Children never outlive the master, however it ends.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Reload {
   std::filesystem::path program;
   std::vector<std::string> arguments;  // argv, with the program's name first
   std::map<std::string, std::string> notes;
-  bool on_hangup = true;  // otherwise SIGHUP stops
+  bool on_hangup = true;  // false: SIGHUP stops the master
   /// Called when all services have been started. May be empty.
   std::function<void()> on_ready;
   // From the previous master's Handover:
@@ -39,11 +39,11 @@ struct Reload {
 
 /// The socket on which the master answers `quarry status`.
 struct Control {
-  Listener listener;   // without a socket, nothing is answered
-  std::string config;  // the configuration file, or what is served without one
+  Listener listener;   // without a socket, the master answers no queries
+  std::string config;  // the configuration file, or what is served if there is no such file
 };
 
-/// Starts SERVICES and returns when all of them have ended. Fails if it cannot start.
+/// Starts SERVICES and returns when all of them have ended. Returns an error if it cannot start.
 base::Result<void> run_master(GlobalConfig global, std::vector<Service> services,
                               Reload reload = {}, Control control = {});
 

@@ -9,11 +9,11 @@
 
 namespace quarry::master {
 
-/// Checks that the master SELF may use the pid file PATH: it is writable and does not belong to
-/// another running process; a zombie does not count as running. Changes nothing. Errors: kBusy,
+/// Checks that the master SELF may use the pid file PATH: the file is writable and does not belong
+/// to another running process; a zombie does not count as running. Changes nothing. Errors: kBusy,
 /// kInvalid (not a regular file), kIo.
 base::Result<void> check_pid_file(const std::string& path, pid_t self);
-/// Writes this process's id to PATH, which must not be a link. Errors: as above.
+/// Writes this process's id to PATH, which must not be a link. Errors: the same.
 base::Result<void> write_pid_file(const std::string& path);
 
 }  // namespace quarry::master

@@ -1,4 +1,4 @@
-// How many children a pool has: the directives pm, pm.max_children and so on.
+// Determines how many children a pool has: the directives pm, pm.max_children and so on.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ enum class ProcessManager {
   kDynamic,   // as many as needed, plus some idle ones
   kOndemand,  // started when connections arrive
 };
-/// Their names in the configuration and on the status page.
+/// Names of the process managers in the configuration and on the status page.
 inline constexpr std::array<std::pair<std::string_view, ProcessManager>, 3> kProcessManagers{
     {{"static", ProcessManager::kStatic},
      {"dynamic", ProcessManager::kDynamic},
@@ -26,15 +26,15 @@ inline std::string_view name_of(ProcessManager manager) {
 struct ProcessLimits {
   ProcessManager manager = ProcessManager::kStatic;
   std::size_t max_children = 1;
-  // kDynamic:
+  // Used by kDynamic:
   std::size_t start_servers = 0;
   std::size_t min_spare_servers = 0;
   std::size_t max_spare_servers = 0;
   std::size_t max_spawn_rate = 32;  // children started per second
-  // kOndemand:
+  // Used by kOndemand:
   std::chrono::milliseconds process_idle_timeout{10'000};
 };
-/// The number of children that a pool starts with.
+/// Returns the number of children that a pool starts with.
 std::size_t first_children(const ProcessLimits& limits);
 
 }  // namespace quarry::master

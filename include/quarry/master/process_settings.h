@@ -1,5 +1,5 @@
 // Settings of a child process: limits, priority, folders, environment, and how its output is
-// captured. The configuration fills them in, and every new child applies them.
+// captured. They are read from the configuration and applied by every new child.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace quarry::master {
 
-/// Limits of setrlimit(2), RLIM_INFINITY included; nullopt: inherited from the master.
+/// Limits for setrlimit(2), which may be RLIM_INFINITY; nullopt if inherited from the master.
 struct ResourceLimits {
   std::optional<std::uint64_t> files;  // rlimit_files
   std::optional<std::uint64_t> core;   // rlimit_core
@@ -27,22 +27,22 @@ struct ProcessSettings {
   /// set-user-ID files.
   bool no_new_privs = true;
   std::string chroot;  // "": none
-  std::string chdir;   // inside the chroot; "": the master's folder, or the new root
+  std::string chdir;   // inside the chroot; "": the master's working folder, or the new root
   bool clear_env = true;
-  /// env[NAME]: names and values as written; a value that starts with $ names a variable of the
-  /// master.
+  /// env[NAME]: names and values as written. A value that starts with $ is the name of a variable
+  /// in the master's environment.
   std::vector<std::pair<std::string, std::string>> environment;
   bool catch_output = false;    // catch_workers_output
   bool decorate_output = true;  // decorate_workers_output
 };
 
-/// Applies LIMITS and PRIORITY to this process. If the system refuses one, a warning is logged, and
-/// a limit is raised as far as possible.
+/// Applies LIMITS and PRIORITY to this process. If the system refuses one of them, the function
+/// logs a warning; it raises a limit as far as possible.
 void limit_process(const ResourceLimits& limits, std::optional<int> priority);
 
 /// Applies SETTINGS and RUN_AS to a new child, in the only order in which all steps are permitted:
-/// limits, environment, groups, root folder, user, working folder. Fails if the child would differ
-/// from its settings in a way that matters for safety.
+/// limits, environment, groups, root folder, user, working folder. Returns an error if a setting
+/// that matters for security cannot be applied.
 base::Result<void> put_in_force(const ProcessSettings& settings,
                                 const std::optional<Credentials>& run_as);
 

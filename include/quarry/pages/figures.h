@@ -1,5 +1,5 @@
-// Counters of the pages process for the server's status. They are in shared memory; the master only
-// reads them.
+// Counters of the pages process for the server's status. They are in shared memory, which the
+// master only reads.
 #pragma once
 
 #include <array>
@@ -14,20 +14,22 @@
 namespace quarry::pages {
 
 struct Figures {
-  std::atomic<std::uint64_t> running = 0;     // pages being made
+  std::atomic<std::uint64_t> running = 0;     // pages that are being made
   std::atomic<std::uint64_t> waiting = 0;     // requests that wait for a fossil process
   std::atomic<std::uint64_t> made = 0;        // pages started
   std::atomic<std::uint64_t> from_cache = 0;  // requests answered from the cache
-  std::atomic<std::uint64_t> shared = 0;      // requests that waited for another one's page
-  std::atomic<std::uint64_t> refused = 0;     // requests refused because the queue was full (503)
+  std::atomic<std::uint64_t> shared = 0;      // requests that waited for the same page to be made
+                                              // for another request
+  std::atomic<std::uint64_t> refused = 0;     // requests refused with a 503 because the queue was
+                                              // full
   std::atomic<std::uint64_t> failed = 0;      // pages that could not be made
-  std::atomic<std::uint64_t> cache_size = 0;  // bytes
+  std::atomic<std::uint64_t> cache_size = 0;  // size of the cache in bytes
 
   void set_version(std::string_view version);
-  /// The version of the `fossil` program; "" until it is known.
+  /// Returns the version of the `fossil` program, or "" until it is known.
   std::string version() const;
 
-  /// In memory shared with children forked later. Errors: kIo.
+  /// Creates counters in memory that is shared with children forked later. Errors: kIo.
   static base::Result<std::shared_ptr<Figures>> make_shared();
 
  private:

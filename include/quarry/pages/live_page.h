@@ -1,13 +1,13 @@
-// The operator's live page of a pool. The page is the same for every pool; its script fetches a
-// JSON document once a second:
+// The live page of a pool, for its operator. The page is the same for every pool; its script
+// fetches a JSON document once a second:
 //
 //   GET pm.status_path?live         the page
 //   GET pm.status_path?live&json    the document: only what the page draws, so that it stays small
 //                                   with many children; programs use ?json&full
-//   ?live&all, ?live&all&json       the same for all pools and what they share (the courier); only
-//                                   where the pool may show that (pm.status_all)
+//   ?live&all, ?live&all&json       the same for all pools and for what they share (the courier), if
+//                                   the pool may show that (pm.status_all)
 //
-// The page computes rates and recent history from successive documents; the server keeps no history
+// The page computes rates and recent history from successive documents. The server keeps no history
 // for it.
 #pragma once
 
@@ -31,18 +31,19 @@ struct LivePart {
   friend bool operator==(const LivePart&, const LivePart&) = default;
 };
 
-/// What QUERY (the part of a URL after the question mark) asks for; nullopt: neither of these
-/// pages.
+/// Returns what QUERY, the part of a URL after the question mark, asks for, or nullopt if it asks
+/// for neither of these pages.
 std::optional<LivePart> live_part_of(std::string_view query);
 
-/// The page of one pool, or of all pools with IS_OF_ALL. HAS_ALL: link to the page of all pools.
+/// Returns the page of one pool, or of all pools if IS_OF_ALL. With HAS_ALL, it links to the page
+/// of all pools.
 std::string live_page(bool is_of_all, bool has_all);
-/// Header lines, each with its line end.
+/// Returns header lines, each with its line end.
 std::string live_page_headers(bool is_of_all);
 
-/// SNAPSHOT as the JSON document for the page's script. PAGES: counters of the pool's web pages,
-/// null if it has none. SOURCES: only the queues and the refusals are used. SELF: the child that
-/// answers; it is not listed as an active request.
+/// Returns the JSON document of SNAPSHOT for the page's script. PAGES are the counters of the
+/// pool's web pages, or null if it has none. Only the queues and the refusals in SOURCES are used.
+/// SELF is the child that answers; it is not listed as an active request.
 std::string live_document(const scoreboard::PoolSnapshot& snapshot, const Figures* pages,
                           const ServerSources& sources, pid_t self);
 /// The current time in microseconds.
@@ -51,7 +52,7 @@ struct Moment {
   std::int64_t wall = 0;  // since 1970
 };
 
-/// The document of all pools and of the courier, from SOURCES.
+/// Returns the document of all pools and of the courier, from SOURCES.
 std::string live_document_of_all(const ServerSources& sources, const Moment& now);
 
 }  // namespace quarry::pages

@@ -1,10 +1,10 @@
-// The index of a folder of repositories, as a visitor without a login may see it. Workers make it,
-// since they open repositories. Each worker caches a repository's summary until its file or its
-// write-ahead log changes.
+// The index of a folder of repositories, as a visitor without a login may see it. The workers make
+// it because they open repositories. Each worker caches the summary of a repository until the
+// repository's file or write-ahead log changes.
 //
-// Changes are detected with stat alone, because closing a file that SQLite has open in this process
-// would drop its locks. A file that changed within the last tick of the file system's clock may
-// change again unnoticed, so its summary is read again next time.
+// Changes are detected only with stat, because closing a file that SQLite has open in this process
+// would drop SQLite's locks. A file that changed within the last tick of the file system's clock
+// may change again without a new time stamp, so its summary is read again for the next list.
 #pragma once
 
 #include <chrono>
@@ -25,12 +25,12 @@
 namespace quarry::pages {
 
 struct ListedRepository {
-  std::string name;  // relative to the folder
+  std::string name;  // relative to the folder, without its extension
   std::string project;
   std::string description;
   std::optional<base::UnixMillis> last_check_in;
-  std::uint64_t size = 0;     // of its file, in bytes
-  bool may_be_cloned = true;  // without a login
+  std::uint64_t size = 0;     // size of its file in bytes
+  bool may_be_cloned = true;  // whether it may be cloned without a login
 };
 
 struct RepositoryList {
@@ -45,17 +45,18 @@ class RepositoryIndex {
   static constexpr std::size_t kMaxRepositories = 10'000;
   static constexpr std::chrono::milliseconds kMaxTime{2'000};
 
-  /// OPEN: options for opening a repository to read its summary.
+  /// OPEN: options with which a repository is opened to read its summary.
   RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open);
 
-  /// The repositories in the subfolder BELOW ("": the whole folder) that anonymous visitors may
-  /// read. Empty if the subfolder does not exist.
+  /// Returns the repositories in the subfolder BELOW ("": the whole folder) that anonymous visitors
+  /// may read. The list is empty if the subfolder does not exist.
   RepositoryList list(std::string_view below = {});
 
  private:
   struct CachedSummary {
-    std::string state;                                  // of its files; "": read again next time
-    std::optional<repository::ProjectSummary> summary;  // nullopt: it cannot be read
+    std::string state;                                  // state of its files; "": read the summary
+                                                        // again for the next list
+    std::optional<repository::ProjectSummary> summary;  // nullopt if it cannot be read
     std::uint64_t size = 0;
   };
   /// Reads the summary of FILE again if the file has changed.
@@ -66,12 +67,12 @@ class RepositoryIndex {
   std::map<std::string, CachedSummary, std::less<>> cached_;  // by name
 };
 
-/// The page of LIST, which is the content of the subfolder BELOW ("": the served folder itself),
-/// with links to its parent and subfolders. BASE: the URL of the served folder, without a trailing
-/// slash.
+/// Returns the page for LIST, the repositories in the subfolder BELOW ("": the served folder
+/// itself), with links to its parent and its subfolders. BASE is the URL of the served folder,
+/// without a trailing slash.
 std::string index_page(const RepositoryList& list, std::string_view base, std::string_view below,
                        base::UnixMillis now);
-/// The same for programs: one clone URL per line.
+/// Returns the same for programs: one clone URL per line.
 std::string index_text(const RepositoryList& list, std::string_view base);
 
 }  // namespace quarry::pages

@@ -1,5 +1,5 @@
-// A repository's page where fossil does not make the pages: how to clone it and its recent changes,
-// for visitors without a login. Made by workers.
+// The page of a repository if fossil does not make its pages: how to clone it and its recent
+// changes, for visitors without a login. The workers make it.
 #pragma once
 
 #include <string>
@@ -11,8 +11,9 @@
 
 namespace quarry::pages {
 
-/// The page of REPOSITORY, whose clone URL is URL. If anonymous visitors may not read it, the page
-/// shows only the URL. Errors: those of Repository::check_schema() and of ProjectHistory.
+/// Returns the page of REPOSITORY, whose clone URL is URL. If anonymous visitors may not read the
+/// repository, the page shows only the URL. Errors: those of Repository::check_schema() and of
+/// ProjectHistory.
 base::Result<std::string> repository_page(repository::Repository& repository, std::string_view url,
                                           base::UnixMillis now);
 

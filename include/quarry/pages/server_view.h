@@ -1,5 +1,5 @@
-// What the operator's page shows from outside the pool's own scoreboard: the whole server, and the
-// queues of change sets.
+// What the operator's live page shows in addition to the pool's own scoreboard: the whole server,
+// and the queues of change sets.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct DestinationView {
   std::string name;
   std::uint64_t waiting = 0;
   std::uint64_t delivered = 0;
-  std::uint64_t dead = 0;              // undeliverable, kept
+  std::uint64_t dead = 0;              // undeliverable messages that are kept
   std::optional<std::int64_t> oldest;  // age of the oldest waiting message in milliseconds
   std::string last_error;              // only our own text, never a reply of the other server
   std::optional<std::int64_t> last_error_age;  // milliseconds
@@ -27,15 +27,15 @@ struct DestinationView {
 struct CourierView {
   bool is_running = false;
   std::vector<DestinationView> destinations;
-  std::string problem;  // why there are no figures; "": there are
+  std::string problem;  // why there are no figures; "" if there are
 };
 
 /// Number of change sets in each state, in the order of the states.
 struct QueuesView {
   std::vector<std::pair<std::string, std::uint64_t>> states = {};
   std::uint64_t queues = 0;  // number of queues read
-  bool is_cut = false;       // there are more queues
-  std::string problem = {};  // why there are no figures; "": there are
+  bool is_cut = false;       // there are more queues than were read
+  std::string problem = {};  // why there are no figures; "" if there are
 };
 
 struct PoolQueues {
@@ -43,8 +43,8 @@ struct PoolQueues {
   QueuesView view;
 };
 
-/// Where the figures come from; an empty function: not available here. Each is called once per
-/// document and may take some milliseconds.
+/// Functions that return the figures; an empty function means that they are not available here.
+/// Each is called once per document and may take some milliseconds.
 struct ServerSources {
   std::function<QueuesView()> queues = {};                   // of this pool
   std::function<std::vector<PoolQueues>()> all_queues = {};  // of all pools with change sets

@@ -1,8 +1,8 @@
-// Counters: each child counts in its own slot, and the master keeps the sums of children that have
-// ended. Counters never decrease, and neither do their sums.
+// Counters of requests and sync sessions. Each child counts in its own slot, and the master keeps
+// the sums for children that have ended. Counters and their sums never decrease.
 //
-// Histogram bounds are fixed and logarithmic: half decades of time and powers of four of bytes. A
-// bucket counts values up to and including its bound; the last bucket has no bound.
+// Histogram bounds are fixed and logarithmic: two per decade for times, and powers of four for
+// bytes. A bucket counts values up to and including its bound; the last bucket has no bound.
 #pragma once
 
 #include <array>
@@ -23,26 +23,26 @@ inline constexpr auto kReplySizeBounds =
     std::to_array<std::uint64_t>({256, 1U << 10, 4U << 10, 16U << 10, 64U << 10, 256U << 10,
                                   1U << 20, 4U << 20, 16U << 20, 64U << 20, 256U << 20, 1U << 30});
 
-/// The index of the bucket for VALUE.
+/// Returns the index of the bucket for VALUE.
 std::size_t bucket_of(std::span<const std::uint64_t> bounds, std::uint64_t value);
 
 template <std::size_t Bounds>
 using Buckets = std::array<std::uint64_t, Bounds + 1>;
 
 struct Counters {
-  std::uint64_t accepted = 0;  // requests begun
-  std::uint64_t requests = 0;  // requests finished; so are all counters below
+  std::uint64_t accepted = 0;  // requests that have begun
+  std::uint64_t requests = 0;  // requests that have finished, like all counters below
   std::uint64_t duration = 0;  // microseconds
   Buckets<kDurationBounds.size()> durations{};
   std::uint64_t reply_bytes = 0;
   Buckets<kReplySizeBounds.size()> reply_sizes{};
-  std::uint64_t refusals = 0;  // answered with an error
+  std::uint64_t refusals = 0;  // requests answered with an error
   // Sync sessions by type.
   std::uint64_t clones = 0;
   std::uint64_t pulls = 0;
   std::uint64_t pushes = 0;
   std::uint64_t syncs = 0;
-  std::uint64_t sync_duration = 0;  // microseconds, of all sessions
+  std::uint64_t sync_duration = 0;  // microseconds, total for all sessions
   Buckets<kDurationBounds.size()> sync_durations{};
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
@@ -51,12 +51,13 @@ struct Counters {
 
   std::uint64_t sync_sessions() const { return clones + pulls + pushes + syncs; }
 
-  /// Adds OTHER. The sum of plausible counters stays plausible.
+  /// Adds OTHER. If both are plausible, their sum is plausible.
   void add(const Counters& other);
-  /// Whether a single child can have counted this: all values are in a sane range, and values that
-  /// count the same thing agree (except for one request, during which the child may have died).
+  /// Returns whether a single child can have counted these values: all values are in a sane range,
+  /// and values that count the same thing agree, except for one request, during which the child may
+  /// have died.
   bool is_plausible() const;
-  /// The same for a sum over many children.
+  /// Returns the same for a sum over many children.
   bool is_plausible_sum() const;
 };
 static_assert(std::is_trivially_copyable_v<Counters>);

@@ -1,21 +1,22 @@
-// Limits how fast passwords can be guessed. The workers of a pool, for syncs, and the process that
-// makes its pages share one memory for this on the pool's board.
+// Limits how fast passwords can be guessed. The workers of a pool (for syncs) and the process that
+// makes its pages use the same limits, in shared memory on the pool's board. The limits apply to:
 //
-//   pair (a user and an address)  after some failures, each further attempt has to wait, twice as
-//                                 long each time
+//   pair (a user and an address)  after some failures, each further attempt has to wait, and each
+//                                 wait is twice as long as the one before
 //   address                       has tokens for failures of any users
 //   user (of one repository)      has tokens for failures from any addresses
 //   known pair                    has logged in before; only its own failures limit it
 //
-// An IPv6 /64 is one address. Names that do not exist are limited like users, so replies do not
-// show which names exist. Users that have logged in are marked, so that names cannot evict them.
+// An IPv6 /64 counts as one address. User names that do not exist are limited like users, so
+// replies do not reveal which names exist. Users that have logged in are marked, so that a flood of
+// names cannot evict them from the table.
 //
-// While a user is under attack, an address that had to wait, and did, may spend one token more than
-// a new address. So attackers that keep changing their address cannot lock the user out.
+// While a user is under attack, an address that was told to wait and did wait may spend one token
+// more than a new address. So attackers that keep changing their address cannot lock the user out.
 //
-// An attempt is normally counted after it has failed, so that many clients of one user at one
+// An attempt is normally counted after it has failed, so that several clients of one user at one
 // address do not delay each other. After some failures, attempts are counted before their passwords
-// are checked, so that guessing in parallel gains nothing.
+// are checked, so that guessing in parallel is not faster.
 #pragma once
 
 #include <array>
@@ -28,7 +29,7 @@
 
 namespace quarry::scoreboard {
 
-/// Initially zero, except for the random salt.
+/// The shared memory. It must be zero at first, except for the random salt.
 struct alignas(64) LoginMemory {
   std::array<std::atomic<std::uint64_t>, 2> salt;
   TokenTable::Memory users;
@@ -39,10 +40,11 @@ struct alignas(64) LoginMemory {
 
 class LoginLimiter {
  public:
-  /// MEMORY must outlive it. FREE_FAILURES: failures of a pair that cause no wait, at least 1.
+  /// MEMORY must outlive the limiter. FREE_FAILURES is the number of failures of a pair that cause
+  /// no wait; at least 1.
   LoginLimiter(LoginMemory& memory, std::uint64_t free_failures);
 
-  /// A login attempt: its user and address, and what was counted before the password is checked.
+  /// A login attempt: its user and address, and what was counted before its password is checked.
   struct Attempt {
     TableKey user = 0;
     TableKey address = 0;
@@ -54,19 +56,20 @@ class LoginLimiter {
     bool is_counted_for_pair = false;
     Tally pair_before = {};
   };
-  /// USER belongs to the repository in the file REPOSITORY.
+  /// Returns an attempt of USER, who belongs to the repository in the file REPOSITORY.
   Attempt attempt_of(std::string_view repository, std::string_view user,
                      std::string_view address) const;
 
-  /// The current time, for the functions below.
+  /// Returns the current time, for the functions below.
   static Tick now();
 
-  /// How long ATTEMPT has to wait; 0: its password may be checked, and then one of the functions
-  /// below has to be called.
+  /// Returns how long ATTEMPT has to wait. If the result is 0, the caller may check the password
+  /// and then has to call one of the three functions below.
   std::chrono::seconds wait(Attempt& attempt, Tick now);
   void failed(const Attempt& attempt, Tick now);
   void succeeded(const Attempt& attempt, Tick now);
-  /// The password of ATTEMPT was not checked, or the result is unknown: the attempt does not count.
+  /// Call this if the password of ATTEMPT was not checked, or the result is unknown. The attempt
+  /// does not count.
   void unchecked(const Attempt& attempt, Tick now);
 
  private:
@@ -81,10 +84,10 @@ class LoginLimiter {
 
   LoginMemory& memory_;
   const std::uint32_t free_failures_;
-  TokenTable users_;        // count: 1 if the user has logged in
-  TokenTable addresses_;    // count: 0
-  TokenTable known_pairs_;  // count: failures; time: of the last attempt
-  TokenTable other_pairs_;  // likewise; with count 0, the time is that of the first refusal
+  TokenTable users_;        // count: 1 if the user has logged in, otherwise 0
+  TokenTable addresses_;    // count: always 0
+  TokenTable known_pairs_;  // count: number of failures; time: time of the last attempt
+  TokenTable other_pairs_;  // the same; if count is 0, time is the time of the first refusal
 };
 
 }  // namespace quarry::scoreboard

@@ -1,8 +1,8 @@
-// The scoreboard: shared memory in which each child of a pool publishes what it is doing, for the
-// master and for status readers.
+// The scoreboard: shared memory in which each child of a pool publishes what it is doing. The
+// master and the status pages read it.
 //
-// There is one board per pool, in an anonymous file (memfd) that is sealed against resizing, so that
-// no process can make another's access fault:
+// There is one board per pool, in an anonymous file (memfd) that is sealed against resizing, so
+// that no process can make another process's access fault:
 //
 //   PoolMemory       a sequence number, then a PoolState; written by the master
 //   LeaseMemory      see leases.h; written by the children
@@ -10,15 +10,16 @@
 //   SlotMemory[]     one per child: a sequence number, then a SlotState
 //   LoginMemory      see login_limiter.h; written by the children
 //
-// States are arrays of 64-bit atomic words, each under a sequence lock with exactly one writer: the
-// child, or the master. The sequence number is odd during an update. A reader copies the words and
-// compares the number before and after, so it never blocks the writer. If the writer was killed
-// during an update, the reader gives up after some attempts and returns the copy, marked as torn.
+// States are arrays of 64-bit atomic words. Each is protected by a sequence lock and has exactly
+// one writer: the child, or the master. The sequence number is odd during an update. A reader
+// copies the words and compares the number before and after, so it never blocks the writer. If the
+// writer was killed during an update, the reader gives up after some attempts and returns the copy,
+// marked as torn.
 //
 // Nothing on the board is trusted, including the PoolState, because every child can write to all of
-// it. The master keeps what it relies on (used slots, pids, the slot count, the PoolState) in
-// private memory and rewrites the board from there. After a reload, the new master receives that
-// state, and the board's layout, from the previous one.
+// it. The master keeps everything that it relies on (used slots, pids, the slot count, the
+// PoolState) in private memory and updates the board from there. After a reload, the new master
+// receives that state, and the board's layout, from the previous master.
 #pragma once
 
 #include <array>
@@ -40,7 +41,7 @@ namespace quarry::scoreboard {
 
 struct LoginMemory;
 
-/// A State with one writing process and many readers.
+/// A State that one process writes and many processes read.
 template <typename State>
 struct alignas(64) SharedState {
   static constexpr std::size_t kWords = sizeof(State) / sizeof(std::uint64_t);
@@ -50,7 +51,8 @@ struct alignas(64) SharedState {
 using SlotMemory = SharedState<SlotState>;
 using PoolMemory = SharedState<PoolState>;
 /// The latest refusals of a pool, in a ring buffer that all its children write to. An entry is
-/// garbled only if two children write to it at once, after kMaxRefusals others in between.
+/// garbled only if two children write to it at the same time, which takes kMaxRefusals other
+/// refusals in between.
 inline constexpr std::size_t kMaxRefusals = 32;
 struct alignas(64) RefusalMemory {
   std::atomic<std::uint64_t> count;  // refusals so far
@@ -70,7 +72,8 @@ struct Outcome {
   std::string_view user{};
   std::string_view operation{};  // of a sync session: clone, pull, push or sync
   std::uint64_t reply_size = 0;
-  std::uint64_t bytes_in = 0;  // of a sync session: the request body; bytes_out: the reply
+  std::uint64_t bytes_in = 0;  // for a sync session: size of the request body; bytes_out: size of
+                               // the reply
   std::uint64_t bytes_out = 0;
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
@@ -78,29 +81,29 @@ struct Outcome {
 };
 
 /// The writing end of a slot, used by the child that owns the slot. Its only system call is
-/// getrusage(2), at the start and the end of a request. The Board must outlive it.
+/// getrusage(2), at the start and at the end of a request. The Board must outlive it.
 class Slot {
  public:
-  /// REFUSALS: the pool's ring buffer; null: refusals are not recorded.
+  /// REFUSALS is the pool's ring buffer. If it is null, refusals are not recorded.
   explicit Slot(SlotMemory* memory, std::uint64_t generation = 1, RefusalMemory* refusals = nullptr)
       : memory_(memory), refusals_(refusals), generation_(generation) {}
 
-  /// Sets the pid and start time and clears everything else. Called first in a new child.
+  /// Sets the pid and start time and clears everything else. A new child calls this first.
   void child_started();
 
   void accepting();
   void accepted();
   void reading_headers();
   void info(const RequestInfo& request);
-  /// REPOSITORY is the name under which it is served; "" if there is only one.
+  /// REPOSITORY is the name under which the repository is served, or "" if there is only one.
   void executing(std::string_view repository);
-  /// SIZE: bytes of the body read so far.
+  /// SIZE is the number of bytes of the body read so far.
   void received(std::uint64_t size);
-  /// What the session is doing in the stage kExecuting, as far as it is known yet.
+  /// Publishes what the session is doing in the stage kExecuting, as far as it is known yet.
   void doing(std::string_view user, std::string_view operation, std::string_view what);
-  /// A sync session from the address CLIENT begins; it ends with the request.
+  /// Publishes that a sync session from the address CLIENT has begun. It ends with the request.
   void session_begins(std::string_view client);
-  /// A long-running statement. Call it repeatedly while the statement runs.
+  /// Publishes a long-running statement. Call this repeatedly while the statement runs.
   void running_sql(std::string_view sql);
   /// Records REFUSAL with the current time.
   void refused(Refusal refusal);
@@ -118,7 +121,7 @@ class Slot {
   RefusalMemory* refusals_;
   std::uint64_t generation_;
   SlotState state_;
-  Counters counted_at_end_;  // added when the request is finished
+  Counters counted_at_end_;  // added to the counters when the request is finished
   std::uint64_t cpu_before_ = 0;
 };
 
@@ -137,64 +140,65 @@ struct BoardLayout {
 /// A mapped board.
 class Board {
  public:
-  /// No board.
+  /// Creates an object without a board.
   Board() = default;
-  /// A new board with SLOTS (at most kMaxSlots) slots; with 0, only the pool's figures.
-  /// Errors: kLimit, kIo.
+  /// Creates a board with SLOTS slots, at most kMaxSlots. With 0, the board has only the pool's
+  /// figures. Errors: kLimit, kIo.
   static base::Result<Board> create(std::string_view pool, std::size_t slots);
-  /// Maps the board of POOL in FD, which another program created with LAYOUT. Its contents are
-  /// whatever children left there. Errors: kInvalid
-  /// (layout or size differs from this program's, or not sealed), kIo.
+  /// Maps the board of POOL in FD, which another program created with LAYOUT. The contents are
+  /// whatever children have left there. Errors: kInvalid (layout or size differs from this
+  /// program's, or the memory is not sealed), kIo.
   static base::Result<Board> adopt(base::Fd fd, const BoardLayout& layout, std::string_view pool);
-  /// A second, read-only mapping of this board, with a copy of this object's private state. Errors:
-  /// kIo.
+  /// Returns a second, read-only mapping of this board, with a copy of this object's private state.
+  /// Errors: kIo.
   base::Result<Board> read_only() const;
 
   std::size_t slot_count() const { return slot_count_; }
   BoardLayout layout() const;
   const std::string& pool() const { return pool_; }
-  /// The descriptor of the shared memory; -1 for a board made by read_only().
+  /// Returns the descriptor of the shared memory, or -1 for a board made by read_only().
   int fd() const { return fd_.get(); }
 
   struct Reading {
     SlotState state;
-    bool is_torn = false;  // the writer stopped inside an update, or never stopped updating
-    /// The slot held values that no child writes: STATE is empty.
+    bool is_torn = false;  // the writer stopped during an update, or never stopped updating
+    /// The slot held values that no child writes. STATE is empty.
     bool is_garbage = false;
   };
   Reading read(std::size_t index) const;
-  /// The latest refusals, newest first.
+  /// Returns the latest refusals, newest first.
   std::vector<Refusal> refusals() const;
-  /// Memory for the login limiter of the pool's children. The board must outlive it.
+  /// Returns the memory for the login limiter of the pool's children. The board must outlive its
+  /// user.
   LoginMemory& logins() const;
 
   struct PoolReading {
     PoolState state;
-    std::uint64_t sequence = 0;  // grows with each update
-    /// The memory was not plausible: STATE is the last valid state.
+    std::uint64_t sequence = 0;  // increases with each update
+    /// The values in memory were not plausible. STATE is the last valid state.
     bool is_old = false;
   };
   PoolReading read_pool() const;
 
-  /// Writes the pool's state. Master only.
+  /// Writes the pool's state. Called only by the master.
   void publish(const PoolState& state);
-  /// The same, and clears slot INDEX, whose child is dead. A reader that sees the same
+  /// Does the same and clears slot INDEX, whose child is dead. A reader that sees the same
   /// PoolReading::sequence before and after reading the slots has seen both changes or neither.
   void retire(std::size_t index, const PoolState& state);
 
-  /// The leases of the pool's children. The board must outlive it.
+  /// Returns the leases of the pool's children. The board must outlive them.
   Leases leases() const;
-  /// The writing end of slot INDEX, for the child that owns it.
+  /// Returns the writing end of slot INDEX, for the child that owns it.
   Slot slot(std::size_t index);
-  /// Clears slot INDEX, whose child is dead. Master only.
+  /// Clears slot INDEX, whose child is dead. Called only by the master.
   void clear(std::size_t index);
-  /// Unmaps the board. A child does this with all boards but its own.
+  /// Unmaps the board. A child unmaps all boards except its own.
   void unmap();
 
  private:
   Board(base::Fd fd, Mapping memory, std::size_t slots, std::string_view pool)
       : fd_(std::move(fd)), memory_(std::move(memory)), slot_count_(slots), pool_(pool) {}
-  /// The object at OFFSET in the memory.
+  /// Returns the object at OFFSET in the memory.
   template <typename T>
   T& at(std::size_t offset) const;
   SlotMemory& slot_memory(std::size_t index) const;
@@ -203,20 +207,21 @@ class Board {
   Mapping memory_;
   std::size_t slot_count_ = 0;
   std::string pool_;
-  /// The last valid state that this process (or, before the fork, the master) wrote or read.
+  /// The last valid state that this process has written or read (before the fork: that the master
+  /// has).
   mutable PoolState last_;
 };
 
-/// The used slots of a board, in the master's private memory, where no child can write.
+/// Tracks the used slots of a board, in the master's private memory, where no child can write.
 class SlotAllocator {
  public:
   explicit SlotAllocator(std::size_t slots) : used_(slots, false) {}
 
-  /// Allocates a free slot; nullopt if all are used.
+  /// Allocates a free slot. Returns nullopt if all are used.
   std::optional<std::size_t> allocate();
   /// Allocates INDEX, which must be free.
   void take(std::size_t index) { used_[index] = true; }
-  /// Frees INDEX; the next search starts there.
+  /// Frees INDEX. The next search for a free slot starts there.
   void free(std::size_t index);
   std::size_t free_count() const;
   bool is_free(std::size_t index) const { return index < used_.size() && !used_[index]; }

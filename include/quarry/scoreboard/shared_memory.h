@@ -1,4 +1,4 @@
-// Memory that the processes of a server share through a descriptor.
+// Creates and maps memory that the server's processes share through a descriptor.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@ struct Unmap {
   std::size_t size = 0;
   void operator()(void* memory) const;
 };
-/// Mapped memory.
+/// Mapped memory; the destructor unmaps it.
 using Mapping = std::unique_ptr<void, Unmap>;
 
-/// Creates an anonymous file with SIZE zero bytes, sealed against resizing. WHAT is its name in /proc.
-/// Errors: kIo.
+/// Creates an anonymous file of SIZE zero bytes that is sealed against resizing. WHAT is its name
+/// in /proc. Errors: kIo.
 base::Result<base::Fd> make_memory(const char* what, std::size_t size);
 
-/// Maps the SIZE bytes of MEMORY read-only, in a way that cannot be made writable later. Errors: kIo.
+/// Maps SIZE bytes of MEMORY read-only; the mapping cannot be made writable later. Errors: kIo.
 base::Result<Mapping> map_for_reading(int memory, std::size_t size);
 
-/// Maps them writable. Errors: kIo.
+/// Maps SIZE bytes of MEMORY for reading and writing. Errors: kIo.
 base::Result<Mapping> map_for_writing(int memory, std::size_t size);
 
 }  // namespace quarry::scoreboard

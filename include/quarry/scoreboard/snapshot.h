@@ -1,4 +1,4 @@
-// A consistent copy of a whole board with its sums, for status pages and `quarry status`.
+// A consistent copy of a whole board with its sums, for the status pages and `quarry status`.
 #pragma once
 
 #include <array>
@@ -22,14 +22,14 @@ struct PoolSnapshot {
   std::array<std::uint64_t, kStages> in_stage{};
   std::uint64_t idle = 0;
   std::uint64_t active = 0;
-  std::uint64_t unreadable = 0;  // slots with values that no child writes
-  Counters totals;               // of all children, including those that have ended
-  bool is_exact = false;  // false: a child that was just reaped may count twice or not at all
+  std::uint64_t unreadable = 0;  // number of slots with values that no child writes
+  Counters totals;               // sums over all children, including those that have ended
+  bool is_exact = false;  // false: a child that was just reaped may be counted twice or not at all
   std::optional<base::QueueLength> queue;
   std::vector<Refusal> refusals;  // the latest, newest first
 };
 
-/// The current state of BOARD, with the length of QUEUE.
+/// Returns the current state of BOARD, with the length of QUEUE.
 PoolSnapshot take_snapshot(const Board& board, const base::ListenQueue& queue);
 
 }  // namespace quarry::scoreboard

@@ -1,7 +1,7 @@
-// The status page of a pool in PHP-FPM 8.2's formats, with the same names, order and layout, so that
+// The status page of a pool in PHP-FPM 8.2's formats. Names, order and layout are the same, so that
 // tools for PHP-FPM can read it. Fields that PHP-FPM does not have come last.
 //
-// Text from clients is escaped for the format, and control characters are removed.
+// Text from clients is escaped as the format requires, and control characters are removed.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -23,12 +23,13 @@ struct StatusQuery {
 /// and `full` in any order. If several formats are named, PHP-FPM's precedence applies.
 StatusQuery parse_status_query(std::string_view query);
 
-/// The same value as PHP-FPM's.
+/// Returns the content type, which is the same as PHP-FPM's.
 std::string_view content_type_of(StatusFormat format);
 
 std::string status_page(const PoolSnapshot& snapshot, const StatusQuery& query);
 
-/// The JSON format as an object, to embed in a larger document. Its strings are not sanitized.
+/// Returns the JSON format as an object, to embed in a larger document. Its strings are not
+/// sanitized.
 nlohmann::ordered_json status_json(const PoolSnapshot& snapshot, bool is_full);
 
 }  // namespace quarry::scoreboard

@@ -1,4 +1,4 @@
-// What a queue carries: opaque bytes, and a severity.
+// A message in a queue: opaque bytes and a severity.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace quarry::spool {
 
-/// Maximum size of a message in bytes; lengths from files are checked against it before memory is
-/// allocated.
+/// Maximum size of a message in bytes. Lengths that are read from files are checked against it
+/// before memory is allocated.
 inline constexpr std::size_t kMaxContent = std::size_t{64} << 20;
 
-/// syslog's severities (RFC 5424): 0 is the most severe, 7 the least.
+/// Severities as in syslog (RFC 5424): 0 is the most severe, 7 the least.
 inline constexpr std::uint8_t kLeastSevere = 7;
 inline constexpr std::uint8_t kInformational = 6;
 
@@ -22,7 +22,7 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-/// How long the queue may delay a producer, depending on its kind.
+/// How long the queue may delay a producer; depends on the kind of producer.
 enum class Delay : std::uint8_t {
   kNone,   // cannot wait (a datagram socket): delayed only while the queue is full
   kLight,  // can wait briefly: up to a second above queue.lightdelaymark

@@ -1,17 +1,19 @@
-// A queue at the speed of memory in normal operation that loses nothing when its consumer is down.
+// A queue that is as fast as memory in normal operation and loses no messages while its consumer is
+// down.
 //
 //   direct         enqueue() calls the consumer
-//   memory         a bounded list in memory, and workers that deliver from it
-//   disk           segment files (src/spool/segments/segment_format.h), and workers that deliver
-//                  from them
-//   disk-assisted  memory, until the high watermark is reached; then memory is the buffer of an
-//                  additional disk queue until that is empty (src/spool/queue/disk_assistance.h)
+//   memory         a bounded list in memory; workers deliver from it
+//   disk           segment files (src/spool/segments/segment_format.h); workers deliver from them
+//   disk-assisted  as memory, until the high watermark is reached; then memory is the buffer of an
+//                  additional disk queue until that queue is empty
+//                  (src/spool/queue/disk_assistance.h)
 //
-// Delivery is at least once; duplicates occur only after a crash, or if a consumer does not finish
-// during shutdown. With one worker, the messages of a producer are delivered in order, even across
-// mode changes and restarts. With several workers, batches are *started* in order but delivered
-// concurrently; a consumer that needs more has to sort them itself. Messages that such a consumer
-// returns during shutdown may be delivered after later ones at the next start.
+// Delivery is at least once. Duplicates occur only after a crash, or if a consumer does not finish
+// during shutdown. With one worker, the messages of each producer are delivered in order, even
+// across mode changes and restarts. With several workers, batches are *started* in order but
+// delivered concurrently; a consumer that needs a strict order has to sort them itself. In that
+// case, messages that the consumer returns during shutdown may be delivered after later ones at the
+// next start.
 #pragma once
 
 #include <chrono>
@@ -30,34 +32,35 @@
 
 namespace quarry::spool {
 
-/// What a consumer did with a batch.
+/// What a consumer has done with a batch.
 struct Delivery {
-  /// Number of messages delivered from the start of the batch. The others are rolled back: they are
-  /// delivered again before any later ones.
+  /// Number of messages, from the start of the batch, that were delivered. The others are rolled
+  /// back: they are delivered again before any later ones.
   std::size_t delivered = 0;
-  /// Delay before the rest is delivered again; at least 10 ms if nothing was delivered.
+  /// Delay before the rest is delivered again. It is at least 10 ms if no message was delivered.
   std::chrono::milliseconds retry_after{0};
 };
 
-/// Takes a batch, in a worker's thread; called concurrently if there are several workers. Should
-/// return soon after STOP is requested. An exception means that nothing of the batch was delivered.
+/// Takes a batch. It is called in a worker's thread, and concurrently if there are several workers.
+/// It should return soon after STOP is requested. An exception means that no message of the batch
+/// was delivered.
 using Consumer =
     std::function<Delivery(std::span<const Message> batch, const std::stop_token& stop)>;
 
-/// Receives messages for the administrator: problems with files, and what was found at the start.
-/// The line has no line end. May be called in any thread, one call at a time, while the queue
-/// waits: it must not call the queue.
+/// Receives messages for the administrator, about problems with files and about what was found at
+/// the start. The line has no line end. It may be called in any thread, one call at a time, while
+/// the queue waits; therefore it must not call the queue.
 using Reporter = std::function<void(const std::string& line)>;
 
 /// How a queue ended.
 struct Ending {
-  std::uint64_t saved = 0;         // on disk, for the next start
-  std::uint64_t lost = 0;          // were in memory, and are gone
-  std::size_t consumers_left = 0;  // still running; they end with the process
+  std::uint64_t saved = 0;         // messages on disk, for the next start
+  std::uint64_t lost = 0;          // messages that were in memory and are lost
+  std::size_t consumers_left = 0;  // consumers that are still running; they end with the process
 };
 
-/// Counts messages since the queue was started. The values are read one after the other, so they
-/// may be inconsistent by a moment.
+/// Numbers of messages since the queue was started. The values are read one after the other, so
+/// they may be slightly inconsistent.
 struct Statistics {
   std::uint64_t size = 0;              // in memory, including those being delivered
   std::uint64_t on_disk = 0;           // not delivered yet, including those being delivered
@@ -65,23 +68,25 @@ struct Statistics {
   std::uint64_t max_size = 0;          // maximum of `size`
   std::uint64_t enqueued = 0;          // accepted
   std::uint64_t delivered = 0;         // accepted by the consumer
-  std::uint64_t retried = 0;           // returned by the consumer, each time
+  std::uint64_t retried = 0;           // returned by the consumer; each return counts
   std::uint64_t discarded = 0;         // rejected because of the discard mark
-  std::uint64_t discarded_queued = 0;  // accepted, but discarded because of it before delivery
+  std::uint64_t discarded_queued = 0;  // accepted, but discarded before delivery because of the
+                                       // discard mark
   std::uint64_t left_out = 0;          // skipped by queue.samplinginterval; not counted as enqueued
   std::uint64_t full = 0;              // rejected because the queue was full for too long
   std::uint64_t lost = 0;              // left in memory when the queue ended
   std::uint64_t high_watermark_hits = 0;
-  std::uint64_t da_runs = 0;      // how often disk-assisted mode began
-  bool is_disk_assisted = false;  // currently
+  std::uint64_t da_runs = 0;      // how often disk-assisted mode has begun
+  bool is_disk_assisted = false;  // whether disk-assisted mode is active now
   std::uint64_t workers = 0;      // threads that deliver
 };
 
 class Queue {
  public:
-  /// Starts a queue and first delivers what is on disk. CONSUMER may be empty: then messages go to
-  /// disk and nothing is delivered (enqueue-only). FILES is not owned, and must outlive the queue.
-  /// Errors: kInvalid (OPTIONS), kBusy (another process has the files), and file system errors.
+  /// Starts a queue, which first delivers the messages on disk. If CONSUMER is empty, messages are
+  /// written to disk and not delivered (enqueue-only). FILES is not owned and must outlive the
+  /// queue. Errors: kInvalid (OPTIONS), kBusy (another process uses the files), and file system
+  /// errors.
   static base::Result<std::unique_ptr<Queue>> start(
       const QueueOptions& options, Consumer consumer, Reporter reporter,
       base::FileSystem& files = base::FileSystem::real());
@@ -90,27 +95,27 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  /// Takes MESSAGE, unless queue.samplinginterval skips it. On return it is in memory, in the files
-  /// (a disk queue), or on disk (with queue.syncqueuefiles). Thread-safe. Errors: kLimit (the queue
-  /// was full for queue.timeoutenqueue, or the message is too long), kDiscarded (for its severity),
-  /// kBusy (the queue is shutting down), and for a disk queue file system errors; nothing was taken
-  /// then.
+  /// Accepts MESSAGE, unless queue.samplinginterval skips it. When the function returns, the
+  /// message is in memory, in the files (for a disk queue), or on disk (with queue.syncqueuefiles).
+  /// Thread-safe. Errors: kLimit (the queue was full for queue.timeoutenqueue, or the message is
+  /// too long), kDiscarded (because of its severity), kBusy (the queue is shutting down), and file
+  /// system errors for a disk queue. After an error, the message has not been accepted.
   base::Result<void> enqueue(Message message, Delay delay = Delay::kNone);
-  /// Takes MESSAGES in order, under one lock. Returns how many were taken, counted from the first;
-  /// if not all of them, *error is set.
+  /// Accepts MESSAGES in order, under one lock. Returns how many were accepted, counted from the
+  /// first. If not all were, sets *error.
   std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error);
 
-  /// Shuts down as configured: rejects new messages, waits for workers, saves messages. A second
-  /// call returns the result of the first.
+  /// Shuts down as configured: rejects new messages, waits for workers, and saves messages. A
+  /// second call returns the result of the first.
   Ending shutdown();
 
-  /// Does not block producers or workers.
+  /// Returns the current statistics. Does not block producers or workers.
   Statistics statistics() const;
-  /// Checks that the queue's files are still in place, for producers that are idle. Errors:
-  /// kNotFound (the files or their directory were removed, moved or replaced: new messages would be
-  /// lost).
+  /// Checks that the queue's files are still in place. Useful while producers are idle. Errors:
+  /// kNotFound (the files or their directory were removed, moved or replaced, so new messages would
+  /// be lost).
   base::Result<void> check_files() const;
-  /// Waits until no message is left to deliver, at most TIMEOUT. Returns whether none is left.
+  /// Waits for at most TIMEOUT until all messages are delivered. Returns whether they are.
   bool wait_until_empty(std::chrono::milliseconds timeout);
 
  private:

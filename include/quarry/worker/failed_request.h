@@ -5,20 +5,20 @@
 
 namespace quarry::worker {
 
-/// All texts except the error are as the client sent them.
+/// A failed request. All texts except the error are as the client sent them.
 struct FailedRequest {
   std::string_view address;
   std::string_view method;
   std::string_view uri;
   int status = 200;
-  bool is_fault = false;  // the server's, whatever the status
+  bool is_fault = false;  // whether the fault is the server's, whatever the status
   std::string_view error;
-  /// The user whose login failed; empty: no login failed. Other programs parse this line;
-  /// quarryd(8) documents its form.
+  /// The user whose login failed, or empty if no login failed. Other programs parse this line;
+  /// quarryd(8) documents its format.
   std::string_view failed_login;
 };
 
-/// Does nothing if REQUEST has neither an error nor a status of 400 or more.
+/// Logs REQUEST. Does nothing if REQUEST has neither an error nor a status of 400 or more.
 void log_failed_request(const FailedRequest& request);
 
 }  // namespace quarry::worker

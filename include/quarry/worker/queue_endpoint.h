@@ -9,10 +9,10 @@
 //   POST …/queue/freeze     (or thaw) a branch: ?branch=
 //   GET  …/queue/CSID.json?ask=why        why it waits; ?ask=rollback: what would be rolled back
 //
-// CSID may be abbreviated. Users who may read the repository may read the queue; all else needs a
-// request signed as in quarry/sync/signed_request.h, which is accepted once, from a user with the
-// right (quarry/changes/rights.h). The tarball is not opened here: the prequeue daemon does that
-// with fewer privileges.
+// CSID may be abbreviated. Users who may read the repository may read the queue. Everything else
+// needs a signed request as in quarry/sync/signed_request.h, which is accepted only once, from a
+// user with the required right (quarry/changes/rights.h). The worker does not open the tarball: the
+// prequeue daemon does that with fewer privileges.
 #pragma once
 
 #include <cstddef>
@@ -32,15 +32,15 @@
 
 namespace quarry::worker {
 
-/// The part of TARGET after the word `queue`, without slashes around it; nullopt: TARGET is not in
-/// the queue.
+/// Returns the part of TARGET after the word `queue`, without slashes around it, or nullopt if
+/// TARGET is not in the queue.
 std::optional<std::string_view> queue_path_of(const Target& target);
-/// Whether CONTENT_TYPE is one that is posted to a queue.
+/// Returns whether CONTENT_TYPE is one of those that are posted to a queue.
 bool is_queue_content_type(std::string_view content_type);
 
 struct QueueRequest {
   std::string_view method = {};
-  std::string_view target = {};  // as the client wrote it: path and query
+  std::string_view target = {};  // path and query as the client wrote them
   std::string_view path = {};    // from queue_path_of()
   std::string_view query = {};
   std::string_view content_type = {};
@@ -49,15 +49,16 @@ struct QueueRequest {
   std::string_view cookie = {};
   std::string_view remote_user = {};  // empty unless the pool trusts it
   std::string_view remote_address = {};
-  /// The repository's name, "" if it is the only one.
+  /// The repository's name, or "" if it is the only one.
   std::string_view name = {};
-  std::optional<std::uint64_t> size = {};  // of the body; nullopt: not declared
-  /// Reads the body of SIZE bytes and passes it to SINK in pieces. Errors: also those of SINK.
+  std::optional<std::uint64_t> size = {};  // size of the body; nullopt if the client did not
+                                           // declare it
+  /// Reads the body of SIZE bytes and passes it to SINK in pieces. Also returns the errors of SINK.
   std::function<base::Result<void>(const std::function<base::Result<void>(std::string_view)>& sink,
                                    std::size_t size)>
       read_body = {};
   sync::LoginGuard* logins = nullptr;  // not owned
-  /// The client has every right under this name and need not log in; "": it has to.
+  /// If set, the client has every right under this name and need not log in.
   std::string_view trusted_user = {};
   /// Reports progress for the scoreboard. May be empty.
   std::function<void(std::string_view user, std::string_view operation, std::string_view what)>
@@ -68,7 +69,7 @@ struct QueueReply {
   int status = 200;
   std::string content_type = "application/json; charset=utf-8";
   std::string body;
-  std::string headers;  // further ones, each with its line end
+  std::string headers;  // further headers, each with its line end
 
   // For the scoreboard and the logs.
   std::string user;
@@ -80,7 +81,7 @@ struct QueueReply {
 
 class QueueEndpoint {
  public:
-  /// Both must outlive it.
+  /// Both references must stay valid as long as this object exists.
   QueueEndpoint(const changes::PoolOptions& options, base::FileSystem& files,
                 const base::Clock& clock = base::system_clock())
       : options_(options), files_(files), clock_(clock) {}

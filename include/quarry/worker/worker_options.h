@@ -23,16 +23,16 @@
 
 namespace quarry::worker {
 
-/// The pages about the pool itself; an empty path disables a page.
+/// Pages about the pool itself. An empty path disables the page.
 struct StatusOptions {
-  std::string pool;  // its name, shown on the page
+  std::string pool;  // name of the pool, shown on the page
   std::string status_path;
   std::string ping_path;
   std::string ping_response = "pong";
-  /// Counters of the pool's web pages; null: it has none.
+  /// Counters of the pool's web pages, or null if it has none.
   std::shared_ptr<const pages::Figures> pages = nullptr;
-  /// Sources of the operator's page beyond the pool's own figures. Without `pools` there is no page
-  /// of all pools.
+  /// Sources of the figures on the operator's page that are not the pool's own. Without `pools`,
+  /// there is no page of all pools.
   pages::ServerSources sources = {};
 };
 
@@ -43,14 +43,14 @@ struct AdmissionOptions {
   std::uint64_t login_failures = 5;              // failures before a login is delayed
 };
 
-/// Whether a repository's background work is due.
+/// The result of a check whether a repository's background work is due.
 struct BackgroundCheck {
   bool is_wanted = false;
-  /// In seconds since 1970: not due before this time, whatever is requested.
+  /// The work is not due before this time, in seconds since 1970, whatever is requested.
   std::int64_t quiet_until = 0;
 };
 
-/// The backoffice: work on a repository that no client waits for.
+/// Options of the backoffice, which does the work on a repository that no client waits for.
 struct BackgroundOptions {
   bool is_enabled = true;
   std::chrono::milliseconds lease_time{60'000};   // between the starts of two runs
@@ -58,18 +58,19 @@ struct BackgroundOptions {
   std::chrono::milliseconds longest_run{600'000};
   bool compacts = false;             // store old versions as deltas
   std::uint64_t max_children = 4;    // concurrent runs
-  std::uint64_t max_sleepers = 100;  // further children that wait until their run is due
-  /// Checks after a request, without writing, whether work is due. Empty: never.
+  std::uint64_t max_sleepers = 100;  // further children, which wait until their run is due
+  /// Checks after a request, without writing, whether work is due. If it is empty, work is never
+  /// due.
   std::function<base::Result<BackgroundCheck>(repository::Repository&)> check = {};
 };
 
-/// The numbers that the master gave to the peers to which a repository is pushed, by its name ("":
-/// the pool's only one).
+/// Maps the name of each repository ("": the pool's only one) to the numbers of its push peers. The
+/// master assigns these numbers.
 using PeerNumbers = std::map<std::string, std::vector<std::uint32_t>, std::less<>>;
 
 struct WorkerOptions {
   std::string pool;
-  /// Exactly one is set: a file served under any path, or a folder with NAME.fossil files.
+  /// Exactly one is set: a file that is served under any path, or a folder with NAME.fossil files.
   std::filesystem::path repository;
   std::filesystem::path repositories;
   /// Maximum number of repositories kept open.
@@ -81,23 +82,24 @@ struct WorkerOptions {
   PeerNumbers peers;
   changes::PoolOptions changes;
   pages::Options pages;
-  /// The socket on which connections are passed to the pages process (base/passed_connections.h);
-  /// -1: there is none.
+  /// The socket on which connections are passed to the pages process (base/passed_connections.h),
+  /// or -1 if there is none.
   int pages_passing = -1;
-  /// The folder itself has a page that lists the repositories that everybody may read.
+  /// Whether the folder itself has a page that lists the repositories that everybody may read.
   bool has_index = false;
-  /// Trust the user that the web server authenticated (REMOTE_USER).
+  /// Whether to trust the user that the web server has authenticated (REMOTE_USER).
   bool trust_remote_user = false;
-  /// Limit on the body as transferred, in bytes; a larger one gets 413 before it is read.
+  /// Maximum size of a request's body as transferred, in bytes. A larger one gets a 413 before it
+  /// is read.
   std::size_t max_body = std::size_t{512} << 20;
-  /// Timeouts for a web server that stalls while sending a request or reading a reply.
+  /// Timeouts for a web server that stalls while it sends a request or reads a reply.
   std::chrono::milliseconds head_timeout{5'000};  // until all parameters have arrived
   std::chrono::milliseconds read_timeout{60'000};
   /// The worker exits after this many requests, and the master starts a new one; 0: no limit.
   std::size_t max_requests = 0;
-  /// Addresses that may connect to a TCP socket; empty: only this machine.
+  /// Addresses that may connect to a TCP socket. If it is empty, only this machine may connect.
   std::vector<base::SocketAddress> allowed_clients;
-  /// Null: no access log. Shared with the master, which opens and reopens it; each worker has its
+  /// The access log, or null if there is none. The master opens and reopens it; each worker has its
   /// own copy.
   std::shared_ptr<base::AccessLog> access_log;
   StatusOptions status;
