@@ -1,5 +1,5 @@
-// The directives of a pool for its change-set queues: `changes` and `changes.…`. They are used in
-// the configuration of quarryd, and with `--set` on the command line of quarry-changes.
+// The directives of a pool for its change-set queues: `changes` and `changes.…`. quarryd reads them
+// from its configuration, and quarry-changes accepts them on the command line with `--set`.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct MoveTypes {
   static master::Shown show(const Value& types) { return {changes::text_of(types)}; }
 };
 
-/// Which users may do something.
+/// A list of the users who may do something.
 struct AllowedUsers {
   static base::Result<void> put(changes::Allowed& target, const std::string& value) {
     QUARRY_TRY_ASSIGN(target, changes::Allowed::parse(value));
@@ -34,7 +34,7 @@ struct AllowedUsers {
   static master::Shown show(const changes::Allowed& allowed) { return {allowed.text()}; }
 };
 
-/// Whether a gate's verdict is still accepted after the branch has moved on.
+/// Decides whether a gate's verdict is still accepted after the branch has moved on.
 struct StaleVerdict {
   static base::Result<void> put(bool& is_accepted, const std::string& value) {
     if (value != "again" && value != "accept") {
@@ -47,7 +47,7 @@ struct StaleVerdict {
   static master::Shown show(bool is_accepted) { return {is_accepted ? "accept" : "again"}; }
 };
 
-/// The directives for a SECTION type with a member `changes`.
+/// The directives for a section of the type SECTION, which has a member `changes`.
 template <typename Section>
 constexpr auto changes_directives() {
   using changes::Deed;

@@ -20,7 +20,7 @@ struct LogRecord {
   std::int64_t micros = 0;  // since 1970
   LogLevel level = LogLevel::kNotice;
   pid_t pid = 0;
-  std::string_view child;  // "pool www"; "": the master
+  std::string_view child;  // such as "pool www"; "": the master
   std::string_view message;
 };
 
@@ -31,8 +31,8 @@ class LogFrame {
   /// The prefix and suffix of each line.
   const std::string& head() const { return head_; }
   std::string_view tail() const { return tail_; }
-  /// Takes the next part off the message, escaped and within the limit, until is_done(). There is at
-  /// least one part, which may be empty.
+  /// Removes the next part from the message and returns it, escaped and within the limit. Call it
+  /// until is_done(). There is at least one part, which may be empty.
   std::string next_part();
   bool is_done() const { return is_begun_ && rest_.empty(); }
 
@@ -45,7 +45,7 @@ class LogFrame {
   std::string head_;
   std::string_view tail_;
   std::string_view rest_;
-  std::size_t room_ = 0;  // for a part
+  std::size_t room_ = 0;  // space for a part
   bool is_json_ = false;
   bool is_begun_ = false;
 };

@@ -1,5 +1,5 @@
 // A destination: a thread that takes events from the stream, delivers them, and settles them. A
-// slow destination delays no others.
+// slow destination does not delay the others.
 #pragma once
 
 #include <atomic>
@@ -18,9 +18,9 @@
 
 namespace quarry::courier {
 
-/// Whether DESTINATION gets EVENT.
+/// Returns whether DESTINATION wants EVENT.
 bool is_for(const DestinationOptions& destination, const event::Event& event);
-/// The subscription options for a destination.
+/// Returns the subscription options for a destination.
 spool::SubscriptionOptions subscription_options(const DestinationOptions& options);
 
 class Destination {
@@ -36,7 +36,7 @@ class Destination {
   void start();
   /// Reopens files before the next delivery.
   void reopen();
-  /// Stops taking events. Deliveries in progress continue until interrupt().
+  /// Stops taking events. In-flight deliveries continue until interrupt() is called.
   void stop();
   void interrupt();
   bool has_ended() const { return has_ended_; }
@@ -46,7 +46,7 @@ class Destination {
 
   void run();
   bool make_sender();
-  /// Waits for messages. Returns none if the destination's state may have changed.
+  /// Waits for messages and returns them. Returns none if the destination's state may have changed.
   Messages next();
   void deliver_all(const Messages& messages);
   spool::Settlement deliver(const spool::StreamedMessage& message);
@@ -59,7 +59,7 @@ class Destination {
   DestinationOptions options_;
   std::shared_ptr<spool::Subscription> subscription_;
   std::unique_ptr<Sender> sender_;
-  std::uint64_t failures_ = 0;  // consecutive
+  std::uint64_t failures_ = 0;  // number of consecutive failures
   std::atomic<bool> is_stopping_{false};
   std::atomic<bool> is_interrupted_{false};
   std::atomic<bool> wants_reopening_{false};

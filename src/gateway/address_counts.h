@@ -1,6 +1,6 @@
-// Counts connections or requests per client address, with a limit. Addresses are counted by their
-// network (base/network.h). There is an entry only for addresses that are in use. connection_bounds.h
-// handles connections over the limit.
+// Counts connections or requests per client address, with a limit. Addresses are counted by network
+// (base/network.h). Only addresses in use have an entry. connection_bounds.h handles connections
+// above the limit.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ class AddressCounts {
   using Counts = std::unordered_map<std::string, std::size_t>;
 
  public:
-  /// Counts as one connection or request until it is destroyed or leave() is called. May be empty.
+  /// Counts as one connection or request until it is destroyed or leave() is called. It may be
+  /// empty.
   class Registration {
    public:
     Registration() = default;
@@ -35,7 +36,7 @@ class AddressCounts {
       if (entry_ != nullptr && --entry_->second == 0) counts_->erase(counts_->find(entry_->first));
       entry_ = nullptr;
     }
-    /// The count of this registration's address, including itself; 0 if it is empty.
+    /// Returns the count of this registration's address, including itself, or 0 if it is empty.
     std::size_t of_address() const { return entry_ == nullptr ? 0 : entry_->second; }
     bool same_address(const Registration& other) const { return entry_ == other.entry_; }
 
@@ -46,19 +47,19 @@ class AddressCounts {
     }
 
     Counts* counts_ = nullptr;
-    Counts::value_type* entry_ = nullptr;  // stable while other entries come and go
+    Counts::value_type* entry_ = nullptr;  // stays valid when other entries are added or removed
   };
 
-  /// LIMIT: per address, concurrently; 0: unlimited.
+  /// LIMIT: maximum number per address at the same time; 0: no limit.
   explicit AddressCounts(std::size_t limit) : limit_(limit) {}
   AddressCounts(const AddressCounts&) = delete;
   AddressCounts& operator=(const AddressCounts&) = delete;
 
-  /// Counts one more for IP. The registration must not outlive this.
+  /// Increments the count of IP. The registration must not outlive this object.
   Registration enter(std::string_view ip) {
     return Registration(counts_, *counts_.try_emplace(base::network_of(ip)).first);
   }
-  /// Whether the count of REGISTRATION's address exceeds the limit.
+  /// Returns whether the count of REGISTRATION's address exceeds the limit.
   bool exceeds_limit(const Registration& registration) const {
     return limit_ != 0 && registration.of_address() > limit_;
   }

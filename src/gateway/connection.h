@@ -1,4 +1,4 @@
-// A client's connection: the parts that evhttp does not cover.
+// A client's connection. This class does what evhttp does not do for a connection:
 //
 //   waiting ─> head ─> body ─> handling ─> sending ─> waiting …
 //      │         │       │                    │
@@ -12,15 +12,16 @@
 //     sending single bytes;
 //   - skipping of empty lines before a request (RFC 9112, section 2.2);
 //   - detection of clients that disconnect while their request is being handled;
-//   - its rank among other connections, for when there are too many;
+//   - its rank among other connections, which is used if there are too many;
 //   - refusals: a plain page instead of evhttp's HTML, after which input is discarded for a while,
 //     because otherwise a TCP reset could prevent the client from reading the page.
 //
-// It has more functions than other classes because all of them act on the state above, from a few
+// The class has more functions than others, because all of them act on the state above from a few
 // callbacks of libevent. Smaller classes would have to query each other's state at every step.
 //
-// Depends on libevent 2.1: evhttp's connection is its bufferevent's callback argument, its read
-// callback is harmless on an empty buffer, and its pages are written whole within one callback.
+// It depends on details of libevent 2.1: evhttp's connection is its bufferevent's callback
+// argument, its read callback is harmless on an empty buffer, and its pages are written whole
+// within one callback.
 #pragma once
 
 #include <event2/bufferevent.h>
@@ -45,95 +46,98 @@ class Connection {
   class Owner {
    public:
     virtual ~Owner() = default;
-    /// A new CONNECTION, with its peer(). The owner may refuse() it.
+    /// Called when CONNECTION is new and its peer() is known. The owner may refuse() it.
     virtual void on_arrived(Connection& connection) = 0;
-    /// CONNECTION itself replies with REFUSAL. IS_LOGGED: as in refuse().
+    /// Called when CONNECTION itself replies with REFUSAL. IS_LOGGED is as in refuse().
     virtual void on_refused(Connection& connection, const http::Refusal& refusal,
                             bool is_logged) = 0;
-    /// BYTES more are buffered for the request on CONNECTION. The owner may refuse() it.
+    /// Called when BYTES more are buffered for the request on CONNECTION. The owner may refuse()
+    /// it.
     virtual void on_held(Connection& connection, std::size_t bytes) = 0;
-    /// BYTES are no longer buffered.
+    /// Called when BYTES are no longer buffered.
     virtual void on_released(std::size_t bytes) = 0;
-    /// The number of buffered reply bytes changes by BYTES.
+    /// Called when the number of buffered reply bytes changes by BYTES.
     virtual void on_queued(std::ptrdiff_t bytes) = 0;
-    /// A reply was sent on CONNECTION, which now waits for the next request.
+    /// Called when a reply was sent on CONNECTION, which now waits for the next request.
     virtual void on_replied(Connection& connection) = 0;
-    /// Whether connections are closed instead of waiting for the next request.
+    /// Returns whether connections are closed instead of waiting for the next request.
     virtual bool stopping() const = 0;
-    /// CONNECTION has ended, in any state: the owner destroys it here.
+    /// Called when CONNECTION has ended, in any state. The owner destroys it in this call.
     virtual void on_gone(Connection& connection) = 0;
   };
 
   /// The rank of a connection that could be closed in favor of another.
   struct Rank {
-    /// It was refused, and its input is discarded.
+    /// Whether it was refused and its input is discarded.
     bool is_refused;
-    /// It is idle between two requests.
+    /// Whether it is idle between two requests.
     bool is_kept;
-    /// Recent bytes per second of the current request or reply (pace.h); decreases during silence.
+    /// Recent bytes per second of the current request or reply (pace.h); decreases while nothing
+    /// arrives.
     double pace;
   };
 
-  /// OPTIONS and OWNER must outlive the connection. Check valid() next: it is false if memory was
-  /// exhausted.
+  /// OPTIONS and OWNER must outlive the connection. The caller has to check valid(), which is false
+  /// if memory was exhausted.
   Connection(event_base* base, const GatewayOptions& options, Owner& owner);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
 
   bool valid() const { return bev_ != nullptr; }
-  /// The bufferevent for evhttp, which frees it.
+  /// Returns the bufferevent for evhttp, which frees it.
   bufferevent* bev() const { return bev_; }
 
-  /// Takes over REQUEST from evhttp. ABORT is called if the client disconnects before reply();
-  /// REQUEST is invalid then.
+  /// Takes over REQUEST from evhttp. ABORT is called if the client disconnects before reply(); in
+  /// that case REQUEST is no longer valid.
   void handle(evhttp_request* request, std::function<void()> abort);
-  /// Answers the current request with HEADER, whose content_length is that of the body even if it is
-  /// not sent (HEAD), and BODY. LAST: the connection is closed after it.
+  /// Answers the current request with HEADER and BODY. HEADER's content_length is that of the body,
+  /// even if the body is not sent (HEAD). With LAST, the connection is closed after the reply.
   void reply(const http::ReplyHeader& header, evbuffer* body, bool last);
-  /// The same in pieces: begin_reply(), then HEADER's content_length bytes by add_to_reply(), which
-  /// drains BODY, then end_reply(). Until then, ABORT is called if the client disconnects, and close()
-  /// aborts the reply. The connection may be destroyed in end_reply().
+  /// Does the same in parts: call begin_reply(), then add_to_reply() for HEADER's content_length
+  /// bytes, which drains BODY, then end_reply(). Until then, ABORT is called if the client
+  /// disconnects, and close() aborts the reply. The connection may be destroyed in end_reply().
   void begin_reply(const http::ReplyHeader& header, bool last);
   void add_to_reply(evbuffer* body);
   void end_reply();
   /// Writes as much of the reply as possible now, which saves an iteration of the event loop. Must
-  /// not be called from within evhttp; the connection may be destroyed in it.
+  /// not be called from within evhttp. The connection may be destroyed in this call.
   void flush();
 
-  /// Bytes of the largest request so far.
+  /// Returns the size of the largest request so far in bytes.
   std::size_t largest() const { return largest_; }
-  /// Buffered bytes of an incomplete request.
+  /// Returns the number of buffered bytes of an incomplete request.
   std::size_t buffered_body() const { return state_ == State::kBody ? held_ : 0; }
-  /// Buffered bytes of a reply.
+  /// Returns the number of buffered bytes of a reply.
   std::size_t unsent() const { return state_ == State::kSending ? queued_ : 0; }
-  /// Whether there is no request in progress.
+  /// Returns whether there is no request in progress.
   bool waiting() const { return state_ == State::kWaiting; }
   /// Closes the connection now; the object is destroyed.
   void close();
   /// Closes a waiting() connection during a graceful stop, unless a request arrives within
-  /// stop_grace: its client does not know about the stop and may be about to send one.
+  /// stop_grace. The client does not know about the stop and may be about to send one.
   void end_soon();
-  /// nullopt if the pool is handling its request, or its client is fast enough.
+  /// Returns nullopt if the pool is handling its request, or if its client is fast enough.
   std::optional<Rank> rank() const;
-  /// Closes it in favor of another connection, although its client did nothing wrong.
+  /// Closes the connection in favor of another one, although its client did nothing wrong.
   void evict();
-  /// Answers a request that was not handled yet with REFUSAL, and then closes. IS_LOGGED: whether to
-  /// log it; false if it was logged already.
+  /// Answers a request that was not handled yet with REFUSAL, and then closes the connection.
+  /// IS_LOGGED says whether to log the refusal; it is false if that was done already.
   void refuse(http::Refusal refusal, bool is_logged = true);
 
-  /// The same, not logged, for a connection without a request: refuses as soon as the head has
-  /// arrived, so that browsers get a page, or after a short time.
+  /// Does the same, without a log line, for a connection without a request. It refuses as soon as
+  /// the head has arrived, so that browsers get a page, or after a short time.
   void refuse_next_request(http::Refusal refusal);
 
-  /// The client's address; nullopt for a Unix socket, or before on_arrived().
+  /// Returns the client's address, or nullopt for a Unix socket or before on_arrived().
   std::optional<base::SocketAddress> peer() const;
-  /// The same for the log; "local" without an address.
+  /// Returns the same for the log, or "local" if there is no address.
   std::string client() const;
   int descriptor() const { return bufferevent_getfd(bev_); }
-  /// Whether its last request came from a browser (http::wants_page()).
+  /// Returns whether its last request came from a browser (http::wants_page()).
   bool wants_page() const { return asker_.wants_page; }
-  /// The first line of its last request, possibly truncated; "" until the head has arrived.
+  /// Returns the first line of its last request, possibly truncated, or "" until the head has
+  /// arrived.
   std::string_view first_line() const { return first_line_; }
 
  private:
@@ -146,7 +150,7 @@ class Connection {
   void on_woken();
   void on_replied();
   void on_closed();
-  /// Counts BYTES of a body that have arrived.
+  /// Counts BYTES of a body, which have arrived.
   void hold(std::size_t bytes);
   /// Checks evhttp's input while a head is expected.
   void inspect();
@@ -156,14 +160,15 @@ class Connection {
   bool has_pending_refusal() const { return pending_refusal_.status != 0; }
   void send_refusal();
   void linger();
-  /// Removes empty lines from INPUT, which has the start of a head. False: there is nothing else.
+  /// Removes empty lines from INPUT at the start of a head. Returns false if INPUT contains nothing
+  /// else.
   bool skip_empty_lines(evbuffer* input);
   /// Sets the headers and the deadline of the reply.
   void prepare_reply(const http::ReplyHeader& header, bool last);
-  /// Whether everything was sent to the client.
+  /// Returns whether everything was sent to the client.
   bool has_sent_all() const;
   std::chrono::milliseconds age() const;
-  /// The time that is left if BYTES were transferred since started_.
+  /// Returns the time that is left if BYTES were transferred since started_.
   std::chrono::milliseconds time_left(std::size_t bytes) const;
   void set_deadline(std::chrono::milliseconds time);
   bool has_unread() const;
@@ -179,27 +184,27 @@ class Connection {
   http::Asker asker_;  // of the last request, once its head has arrived
   std::string first_line_;
   bool moving_ = false;
-  /// Bytes of the current request; after a refusal, discarded bytes.
+  /// Received bytes of the current request; after a refusal, the discarded bytes.
   std::size_t received_ = 0;
   std::size_t largest_ = 0;
   /// Bytes that the owner counts as buffered for this connection.
   std::size_t held_ = 0;
   bool has_replied_ = false;
   bool is_evicted_ = false;
-  /// Bytes of the current reply that were sent.
+  /// Bytes of the current reply that have been sent.
   std::size_t sent_ = 0;
-  /// Bytes of it that are still buffered.
+  /// Bytes of the current reply that are still buffered.
   std::size_t queued_ = 0;
-  /// The time of the first byte of the current request, or of the start of its reply.
+  /// Time of the first byte of the current request, or of the start of its reply.
   std::chrono::steady_clock::time_point started_;
   Pace pace_;
   base::EventBufferPtr head_;
   base::EventPtr deadline_;
   base::EventPtr wake_;
-  /// With status 0: none.
+  /// Status 0 means that there is no refusal.
   http::Refusal refusal_{.status = 0, .text = {}};
   bool is_logged_ = true;
-  /// The refusal of refuse_next_request(); status 0: none.
+  /// The refusal of refuse_next_request(); status 0 means that there is none.
   http::Refusal pending_refusal_{.status = 0, .text = {}};
 };
 

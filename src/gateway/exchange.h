@@ -18,17 +18,17 @@ struct Exchange {
   std::unique_ptr<Connection> connection;
   std::unique_ptr<FastcgiCall> call;
   Client client;
-  /// For the log: method and target.
+  /// Method and target, for the log.
   std::string request;
-  /// After begin_reply(): bytes of the reply that the pool has not sent yet.
+  /// After begin_reply(): number of bytes of the reply that the pool has not sent yet.
   std::optional<std::uint64_t> left;
-  /// Of the connection; empty for proxies and local connections.
+  /// Registration of the connection; empty for proxies and local connections.
   AddressCounts::Registration registration;
-  /// Of the request, if it came through a proxy.
+  /// Registration of the request, if it came through a proxy.
   AddressCounts::Registration request_registration;
 };
 
-/// By bufferevent, which is what evhttp's callbacks provide.
+/// The key is the bufferevent, because evhttp's callbacks provide it.
 using Exchanges = std::unordered_map<bufferevent*, Exchange>;
 
 }  // namespace quarry::gateway

@@ -1,6 +1,6 @@
 // A non-blocking FastCGI request on its own connection to the pool's socket.
 //
-//   connecting ──> sending and reading ──> done (once); destroying it before that aborts it
+//   connecting ──> sending and reading ──> done (once); destroying the call before that aborts it
 //
 // If the backlog of a Unix socket is full (EAGAIN), connecting is retried at short intervals. The
 // reply is collected in an evbuffer, from which the owner may take data before END_REQUEST.
@@ -25,12 +25,12 @@ class FastcgiCall {
   enum class Outcome {
     kReplied,      // reply() has the header block and body, except for data already taken
     kUnreachable,  // cannot connect
-    kBadReply,     // malformed records, a refusal, incomplete, or too long
+    kBadReply,     // malformed records, a refusal, or an incomplete or too long reply
     kTimeout,
   };
-  /// Called when reply() has more data. The call may be destroyed in it.
+  /// Called when reply() has more data. The call may be destroyed in this function.
   using More = std::function<void()>;
-  /// The call may be destroyed in it.
+  /// Called when the call is done. The call may be destroyed in this function.
   using Done = std::function<void(Outcome)>;
 
   /// The destination: a listening socket, or a process that takes one end of a socket pair
@@ -41,8 +41,8 @@ class FastcgiCall {
     std::string str() const { return address != nullptr ? address->str() : "the web pages"; }
   };
 
-  /// REQUEST was made by append_request(). The address in DESTINATION, and OPTIONS, must outlive the
-  /// call.
+  /// REQUEST is the output of append_request(). The address in DESTINATION, and OPTIONS, must
+  /// outlive the call.
   FastcgiCall(event_base* base, const Destination& destination, const GatewayOptions& options,
               base::EventBufferPtr request, More more, Done done);
   FastcgiCall(const FastcgiCall&) = delete;
@@ -52,20 +52,20 @@ class FastcgiCall {
   void start();
 
   evbuffer* reply() { return reply_.get(); }
-  /// What went wrong, for the log.
+  /// Returns the reason of a failure, for the log.
   const std::string& error() const { return error_; }
-  /// The beginning of the pool's FCGI_STDERR stream.
+  /// Returns the beginning of the pool's FCGI_STDERR stream.
   const std::string& error_output() const { return error_output_; }
 
  private:
   void connect();
-  /// False on failure, with errno set.
+  /// Returns false on failure, with errno set.
   bool try_to_connect();
   void connected();
   void watch(short what, std::chrono::milliseconds timeout);
   void on_event(short what);
   void on_readable();
-  /// False if not everything was sent yet.
+  /// Returns false if not everything has been sent yet.
   bool send();
   void take(std::string_view bytes);
   void finish(Outcome outcome, std::string error = {});
@@ -84,14 +84,14 @@ class FastcgiCall {
   ReplyReader reader_;
   Stage stage_ = Stage::kConnecting;
   Outcome outcome_ = Outcome::kBadReply;
-  /// Bytes of the reply so far, including data already taken.
+  /// Bytes of the reply so far, including data that was already taken.
   std::size_t received_ = 0;
   std::chrono::steady_clock::time_point connect_deadline_;
   std::chrono::milliseconds pause_;
   std::string error_;
   std::string error_output_;
   base::Fd socket_;
-  /// After socket_, so that it is destroyed before the descriptor that it watches.
+  /// Declared after socket_, so that it is destroyed before the descriptor that it watches.
   base::EventPtr event_;
   short watched_ = 0;
 };

@@ -1,11 +1,11 @@
-// The web server's side of FastCGI, with one request per connection. Records are those of
-// quarry/http/fastcgi.h.
+// The web server's side of FastCGI, with one request per connection. quarry/http/fastcgi.h defines
+// the records.
 //
 //   sent     BEGIN_REQUEST (responder, no kept connection) PARAMS… PARAMS(empty)
 //            STDIN… STDIN(empty)
 //   read     STDOUT… STDERR… in any mixture, then END_REQUEST
 //
-// Connections are not kept alive, because an idle one would occupy a worker.
+// Connections are not kept open, because an idle one would occupy a worker.
 #pragma once
 
 #include <event2/buffer.h>
@@ -18,26 +18,27 @@
 
 namespace quarry::gateway {
 
-/// Appends a complete request to OUT: PARAMS, encoded by http::append_pair(), and BODY (may be null),
-/// which is drained. False: out of memory.
+/// Appends a complete request to OUT: PARAMS, encoded by http::append_pair(), and BODY, which is
+/// drained and may be null. Returns false if memory is exhausted.
 bool append_request(evbuffer* out, std::string_view params, evbuffer* body);
 
-/// Reads a pool's reply from pieces of any size, and passes each on immediately.
+/// Reads a pool's reply in pieces of any size and passes each on immediately.
 class ReplyReader {
  public:
   enum class Status { kMore, kEnd, kBad };
 
-  /// Reads BYTES, and appends what STDOUT contains to OUT, and the beginning of STDERR to ERRORS.
-  /// kEnd: END_REQUEST has arrived. kBad: error() has the reason.
+  /// Reads BYTES. Appends the contents of STDOUT to OUT, and the beginning of STDERR to ERRORS.
+  /// Returns kEnd when END_REQUEST has arrived, and kBad if the reply is invalid; error() has the
+  /// reason.
   Status feed(std::string_view bytes, evbuffer* out, std::string& errors);
 
   const std::string& error() const { return error_; }
-  /// After kEnd: FCGI_REQUEST_COMPLETE if the request was answered; other values are refusals, such
-  /// as FCGI_OVERLOADED.
+  /// Returns the status after kEnd: FCGI_REQUEST_COMPLETE if the request was answered; other values
+  /// are refusals, such as FCGI_OVERLOADED.
   std::uint8_t protocol_status() const;
 
  private:
-  /// Why a record with HEADER is not allowed now; empty if it is.
+  /// Returns why a record with HEADER is not allowed now, or "" if it is.
   std::string error_in(const http::RecordHeader& header);
 
   http::RecordReader records_;

@@ -14,7 +14,7 @@ namespace quarry::gateway {
 
 class LogThrottle {
  public:
-  /// Logs LINE, unless a line was logged in the last seconds; also how many were dropped since then.
+  /// Logs LINE, and how many lines were dropped, unless a line was logged in the last few seconds.
   void warn(std::string_view line) {
     const auto now = std::chrono::steady_clock::now();
     if (now < next_) {

@@ -1,9 +1,10 @@
 // Converts an HTTP request to the CGI variables (RFC 3875, section 4.1) for the pool.
 //
-// REQUEST_URI is the target as received; PATH_INFO is its path with %XX decoded, otherwise unchanged,
-// because the worker decides which paths are valid. SCRIPT_NAME is empty. REMOTE_USER is never set,
-// because the gateway does not authenticate clients. Headers that could be mistaken for other
-// variables are dropped: Proxy, and names with characters other than letters, digits and hyphens.
+// REQUEST_URI is the target as received. PATH_INFO is its path with %XX decoded and otherwise
+// unchanged, because the worker decides which paths are valid. SCRIPT_NAME is empty. REMOTE_USER is
+// never set, because the gateway does not authenticate clients. Headers that could be mistaken for
+// other variables are dropped: Proxy, and names with characters other than letters, digits and
+// hyphens.
 #pragma once
 
 #include <event2/http.h>
@@ -25,19 +26,21 @@ struct Client {
   std::uint16_t port = 0;
   /// Whether the peer is a trusted proxy.
   bool through_proxy = false;
-  /// Whether the proxy has forwarded the client's address; otherwise it is the proxy's own.
+  /// Whether the proxy has forwarded the client's address. Otherwise the address is the proxy's
+  /// own.
   bool is_named = false;
 };
 
-/// PEER itself or, if PEER is trusted, the right-most address in X-Forwarded-For that is not. The
-/// search stops at an entry that is not an address.
+/// Returns the client of a request from PEER: PEER itself or, if PEER is trusted, the right-most
+/// address in X-Forwarded-For that is not trusted. The search stops at an entry that is not an
+/// address.
 Client client_of(const base::SocketAddress& peer, const evkeyvalq& headers,
                  const AddressSet& trusted);
 
 std::string_view method_name(const evhttp_request& request);
 
-/// The variables of REQUEST, encoded by http::append_pair(). Errors: kInvalid (the path cannot be
-/// decoded).
+/// Returns the variables of REQUEST, encoded by http::append_pair(). Errors: kInvalid (the path
+/// cannot be decoded).
 base::Result<std::string> params_of(evhttp_request& request, const Client& client,
                                     std::uint16_t server_port);
 

@@ -26,8 +26,8 @@ class Server final : private Connection::Owner {
 
   /// Starts accepting connections. Errors: kIo.
   base::Result<void> start();
-  /// Stops accepting. Connections are closed after their next reply, or after a short time without a
-  /// request; the loop ends after the last one.
+  /// Stops accepting connections. Each connection is closed after its next reply, or after a short
+  /// time without a request. The loop ends after the last one.
   void stop();
 
  private:
@@ -35,22 +35,23 @@ class Server final : private Connection::Owner {
   void on_request(evhttp_request* request);
   void begin(Exchange& exchange, evhttp_request* request);
   void on_part(Exchange& exchange);
-  /// False: more of the reply is needed first.
+  /// Returns false if more of the reply is needed first.
   bool begin_reply(Exchange& exchange);
-  /// Forwards the available part of a reply after begin_reply(). False: it is longer than declared.
+  /// Forwards the available part of a reply after begin_reply(). Returns false if it is longer than
+  /// declared.
   bool forward_part(Exchange& exchange);
   void on_call_done(Exchange& exchange, FastcgiCall::Outcome outcome);
   void forward(Exchange& exchange, FastcgiCall& call, FastcgiCall::Outcome outcome);
   void forward_reply(Exchange& exchange, FastcgiCall& call);
-  /// Aborts a reply by closing the connection. EXCHANGE is destroyed.
+  /// Aborts a reply by closing the connection. EXCHANGE is destroyed in this call.
   void break_off(Exchange& exchange, std::string_view reason);
   /// REASON is for the log; the client gets TEXT.
   void answer_error(Exchange& exchange, int status, std::string_view text, std::string_view reason);
-  /// The same, without a line in the log.
+  /// Does the same without a line in the log.
   void answer_page(Exchange& exchange, int status, std::string_view text);
   /// Records a refusal for the status page.
   void record_refusal(const Connection& connection, int status, std::string_view text);
-  /// The pool, or the page server.
+  /// Returns the pool or the page server, depending on REQUEST.
   FastcgiCall::Destination destination_of(const evhttp_request& request) const;
   void on_accept_failed();
   void update_listening();
@@ -73,7 +74,7 @@ class Server final : private Connection::Owner {
   bool is_paused_ = false;
   base::Event accept_pause_;
   std::vector<evconnlistener*> listeners_;
-  ConnectionBounds bounds_;  // before exchanges_, whose registrations refer to it
+  ConnectionBounds bounds_;  // declared before exchanges_, whose registrations refer to it
   Exchanges exchanges_;
   base::HttpServerPtr http_;
 };

@@ -1,4 +1,4 @@
-// The project's data in the head of an event about a queue.
+// Provides the head of events about a queue, with the project's data.
 #pragma once
 
 #include <chrono>
@@ -12,15 +12,15 @@
 namespace quarry::app {
 
 /// Reads the data in a short-lived child process, because a process that has used SQLite must not
-/// fork later. Results are cached for a while.
+/// fork later. Results are cached for some time.
 class EventHeads {
  public:
-  /// FOLDER: the folder of repositories that is served; "" if a single repository is served.
+  /// FOLDER is the folder of repositories that is served, or "" if a single repository is served.
   explicit EventHeads(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// The head for the repository FILE. If it cannot be read, the last known data is used.
+  /// Returns the head for the repository FILE. If FILE cannot be read, the last known data is used.
   const event::Head& of(const std::filesystem::path& file);
-  /// The mail address of the repository's user LOGIN; empty if there is none.
+  /// Returns the mail address of the repository's user LOGIN, or "" if there is none.
   std::string address_of(const std::filesystem::path& file, const std::string& login);
 
  private:
@@ -32,7 +32,7 @@ class EventHeads {
 
   std::filesystem::path folder_;
   std::map<std::filesystem::path, CachedHead> heads_;
-  /// Cached briefly, because many change sets of one user may fail at once.
+  /// Cached for a short time, because many change sets of one user may fail at once.
   struct CachedAddress {
     std::string address;
     std::chrono::steady_clock::time_point until;

@@ -1,5 +1,5 @@
-// The prequeue daemon's check of a tarball: whether it is valid, and whether its submitter has the
-// permissions for it.
+// The check of a tarball by the prequeue daemon: whether the tarball is valid and whether its
+// submitter has the required permissions.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace quarry::app {
 
 class TarballChecker : public changes::Checker {
  public:
-  /// FOLDER: for the extracted contents of a tarball during the check.
+  /// FOLDER is the folder for the extracted contents of a tarball during the check.
   TarballChecker(changes::TarballLimits limits, changes::Rights rights,
                  std::filesystem::path folder, std::shared_ptr<changes::TarballReaders> readers);
 
@@ -36,7 +36,7 @@ class TarballChecker : public changes::Checker {
   std::filesystem::path folder_;
   std::shared_ptr<changes::TarballReaders> readers_;  // shared by all queues
 
-  /// An extracted content that may not have been landed yet.
+  /// An extracted tarball whose change set may not have landed yet.
   struct Kept {
     changes::ChangeSetName name;
     std::chrono::steady_clock::time_point since;

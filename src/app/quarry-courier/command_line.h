@@ -6,8 +6,8 @@
 
 namespace quarry::app {
 
-/// Parses ARGV. Returns the path of the configuration file, or the exit code after --help,
-/// --version or an error, which has been printed.
+/// Parses ARGV. Returns the path of the configuration file, or an exit code if --help, --version or
+/// an error message has been printed.
 std::expected<std::string, int> parse_courier_command_line(int argc, char** argv);
 
 }  // namespace quarry::app

@@ -1,5 +1,5 @@
-// The `quarry` commands that work on a local repository; others are in the folders beside this
-// header. They return an exit code (common/exit_codes.h).
+// The `quarry` commands that work on a local repository. Other commands are in the folders beside
+// this header. Each returns an exit code (common/exit_codes.h).
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,10 @@ int run_init(const InitArguments& arguments);
 
 struct HttpArguments {
   std::string path;         // a repository, or a folder of repositories
-  bool is_trusted = false;  // all capabilities, because the client could also open the file itself
+  bool is_trusted = false;  // the client has all capabilities, because it could also open the file
+                            // itself
 };
-/// For both `http` and `test-http`.
+/// Used for both `http` and `test-http`.
 int run_http(const HttpArguments& arguments);
 
 struct WholeFileArguments {
@@ -41,8 +42,8 @@ int run_compact(const CompactArguments& arguments);
 
 struct BackofficeArguments {
   std::vector<std::string> files;
-  std::int64_t poll = 0;    // seconds; below 1: once
-  std::int64_t min = 3600;  // seconds between runs of an unchanged repository when polling
+  std::int64_t poll = 0;    // seconds between checks; below 1: check once
+  std::int64_t min = 3600;  // seconds between runs of an unchanged repository while polling
   bool no_delay = false;
   bool no_lease = false;
   bool compacts = false;
@@ -50,7 +51,7 @@ struct BackofficeArguments {
   bool trace = false;
   std::int64_t lease_time = 60;  // seconds
   std::string courier;           // path of its socket
-  // Set by the server only.
+  // These are set only by the server:
   bool is_automatic = false;
   bool is_folder = false;               // the first of FILES is a folder of repositories
   std::optional<std::uint32_t> number;  // only repositories with this number

@@ -1,5 +1,5 @@
-// A single HTTP request for a program that is started per request: on standard input (inetd, ssh),
-// or as a CGI program, with the head in the environment.
+// Reads HTTP requests in a program that is started for each connection or request: from standard
+// input (inetd, ssh) or, as a CGI program, with the head in the environment.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ namespace quarry::app {
 
 struct WebRequest {
   std::string method;
-  std::string uri;     // as the client wrote it, for logs; as a CGI program, the path
-  std::string path;    // decoded; as a CGI program, without the program's own path
+  std::string uri;     // as the client wrote it, for logs; in a CGI program, the path
+  std::string path;    // decoded; in a CGI program, without the program's own path
   std::string target;  // path and query as the client wrote them
   std::string query;   // without the question mark
   std::string host;
@@ -25,10 +25,10 @@ struct WebRequest {
   std::string accept;
   std::string date;  // X-Quarry-Date
   std::string remote_address;
-  std::string remote_user;  // the user that the web server has authenticated; CGI only
+  std::string remote_user;  // the user that the web server has authenticated; only with CGI
   std::string body;
   bool is_https = false;
-  bool has_http_head = true;  // not CGI: the reply begins with an HTTP status line
+  bool has_http_head = true;  // false with CGI; if true, the reply begins with an HTTP status line
 };
 
 template <typename T>
@@ -37,13 +37,13 @@ using OrRefusal = std::expected<T, http::Refusal>;
 /// Reads requests from a descriptor, one after another.
 class RequestReader {
  public:
-  /// FD is not owned. PATIENCE: timeout for data within a request; 0: none.
+  /// FD is not owned. PATIENCE is the timeout for data within a request; 0: no timeout.
   RequestReader(int fd, std::size_t max_body, std::chrono::seconds patience)
       : fd_(fd), max_body_(max_body), patience_(patience) {}
 
-  /// The next HTTP request; nothing if the input ends before one begins.
+  /// Returns the next HTTP request, or nullopt if the input ends before one begins.
   OrRefusal<std::optional<WebRequest>> next();
-  /// The request of a CGI program.
+  /// Returns the request of a CGI program.
   OrRefusal<WebRequest> cgi();
 
  private:
@@ -53,13 +53,13 @@ class RequestReader {
   int fd_;
   std::size_t max_body_;
   std::chrono::seconds patience_;
-  std::string received_;  // not parsed yet
+  std::string received_;  // received but not parsed yet
 };
 
-/// Whether this process was started as a CGI program.
+/// Returns whether this process was started as a CGI program.
 bool is_cgi();
-/// A complete reply with STATUS, TYPE and BODY (left out for a HEAD request). HEADERS: further
-/// header lines, each with its line end.
+/// Returns a complete reply with STATUS, TYPE and BODY; BODY is left out for a HEAD request.
+/// HEADERS contains further header lines, each with its line end.
 std::string web_reply(const WebRequest& request, int status, std::string_view type,
                       std::string_view body, std::string_view headers = {});
 

@@ -1,5 +1,5 @@
-// Builds the services that the master runs from a configuration. This is the only place where the
-// process manager is combined with what its children do.
+// Builds the services that the master runs from a configuration. Only this module connects the
+// process manager with the code that its children run.
 #pragma once
 
 #include <filesystem>
@@ -12,17 +12,19 @@
 
 namespace quarry::app {
 
-/// If a log cannot be opened, a first start fails, and a reload continues without it.
+/// If a log cannot be opened, a first start fails; a reload continues without the log.
 enum class Start { kFirst, kReload };
 
-/// The services of CONFIG, with bound sockets and opened logs. CONFIG was read from PATH ("" if not
-/// from a file). Sockets in INHERITED are reused. Errors: what could not be bound or opened.
+/// Returns the services of CONFIG, with bound sockets and opened logs. CONFIG was read from PATH,
+/// which is "" if it is not from a file. Sockets in INHERITED are reused. Errors: a socket could
+/// not be bound or a log not be opened.
 base::Result<std::vector<master::Service>> compose(const master::Config& config,
                                                    const std::filesystem::path& path, Start start,
                                                    std::vector<master::InheritedSocket>& inherited);
 
-/// The control socket of CONFIG, opened in the same way, or one without a listener if CONFIG has
-/// none. ABOUT: the file or folder that the configuration comes from. Error: it could not be bound.
+/// Returns the control socket of CONFIG, opened in the same way, or one without a listener if
+/// CONFIG has none. ABOUT is the file or folder that the configuration is from. Errors: it could
+/// not be bound.
 base::Result<master::Control> open_control(const master::Config& config, std::string about,
                                            std::vector<master::InheritedSocket>& inherited);
 

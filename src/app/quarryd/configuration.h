@@ -1,6 +1,5 @@
-// The configuration of quarryd with all directives: those of the master, of the HTTP front, of
-// workers (worker_directives.cc), of the courier (courier_configuration.h) and of peers
-// (peer_configuration.h).
+// The configuration of quarryd with all directives: those of the master, the HTTP front, workers
+// (worker_directives.cc), the courier (courier_configuration.h) and peers (peer_configuration.h).
 #pragma once
 
 #include <filesystem>
@@ -24,9 +23,9 @@ master::ConfigReading parse_configuration(std::string_view text, const std::stri
 /// and timeouts.
 std::span<const master::Directive<worker::WorkerOptions>> worker_directives();
 
-/// The worker options that POOL's directives set; other fields have their defaults.
+/// Returns the worker options that POOL's directives set; other fields have their defaults.
 worker::WorkerOptions worker_options_in(const master::PoolConfig& pool);
-/// The options of the HTTP front that HTTP's directives set.
+/// Returns the options of the HTTP front that HTTP's directives set.
 gateway::GatewayOptions gateway_options_in(const master::HttpConfig& http);
 
 }  // namespace quarry::app

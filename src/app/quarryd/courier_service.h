@@ -1,5 +1,5 @@
-// The courier as a service of the master: one quarry-courier process, to which others hand over
-// events.
+// The courier as a service of the master: one quarry-courier process, which accepts events from
+// other processes.
 #pragma once
 
 #include <filesystem>
@@ -16,24 +16,25 @@
 
 namespace quarry::app {
 
-/// The path of the program NAME: beside this program, if it is there, or in FOLDER, where it is
-/// installed.
+/// Returns the path of the program NAME: beside this program if it exists there, otherwise in
+/// FOLDER, where it is installed.
 std::filesystem::path program_beside(const std::string& name, const std::filesystem::path& folder);
 
-/// The courier's socket and its owner, the user that the courier runs as (nothing: the master's
-/// user), and FILE:LINE of its section.
+/// The courier's socket, the user that the courier runs as and that owns the socket (nullopt: the
+/// master's user), and FILE:LINE of its section.
 struct CourierSocket {
   base::SocketAddress address;
   base::ListenOptions options;
   std::optional<master::Credentials> runs_as;
   std::string location;
 };
-/// The socket for [courier] in CONFIG; nothing if there is no such section. Error: the user does
-/// not exist.
+/// Returns the socket for [courier] in CONFIG, or nullopt if there is no such section. Errors: the
+/// user does not exist.
 base::Result<std::optional<CourierSocket>> courier_socket(const master::Config& config);
 
-/// The service for [courier] in CONFIG, which was read from PATH, with its socket bound; nothing if
-/// there is no such section. Errors: the user does not exist, or the socket cannot be bound.
+/// Returns the service for [courier] in CONFIG, with its socket bound, or nullopt if there is no
+/// such section. CONFIG was read from PATH. Errors: the user does not exist, or the socket cannot
+/// be bound.
 base::Result<std::optional<master::Service>> courier_service(
     const master::Config& config, const std::filesystem::path& path,
     std::vector<master::InheritedSocket>& inherited);

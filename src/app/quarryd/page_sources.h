@@ -1,4 +1,5 @@
-// Where a pool's workers get the data for the operator's page that is not on the pool's scoreboard.
+// Functions with which a pool's workers get the data on the operator's page that is not on the
+// pool's scoreboard.
 #pragma once
 
 #include <memory>
@@ -11,15 +12,15 @@
 
 namespace quarry::app {
 
-/// The sources for POOL in CONFIG. REFUSALS: those of the processes in front of its workers.
-/// OVERVIEW is null, or the shared figures of all pools: other pools and the courier are shown only
-/// if the pool has `status_all`.
+/// Returns the sources for POOL in CONFIG. REFUSALS are those of the processes in front of its
+/// workers. OVERVIEW contains the shared figures of all pools and may be null. Other pools and the
+/// courier are shown only if the pool has `status_all`.
 pages::ServerSources page_sources(const master::Config& config, const master::PoolConfig& pool,
                                   std::shared_ptr<scoreboard::Overview> overview,
                                   scoreboard::RefusalTallies refusals);
 
-/// The part of TEXT, a destination's last error, that does not come from the program or server that
-/// it was delivered to: what was done, and how it failed.
+/// Returns the part of TEXT, a destination's last error, that is our own wording: what was done and
+/// how it failed. The part that the destination's program or server wrote is left out.
 std::string own_words(std::string_view text);
 
 }  // namespace quarry::app

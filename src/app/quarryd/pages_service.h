@@ -14,7 +14,7 @@
 namespace quarry::app {
 
 /// The service, and the socket pair through which connections are passed to it. Each service that
-/// uses one of the two ends holds a reference to it.
+/// uses an end of the pair holds a reference to the pair.
 struct PagesService {
   master::Service service;
   std::shared_ptr<base::PassedConnections> connections;
@@ -22,7 +22,7 @@ struct PagesService {
   std::shared_ptr<const scoreboard::RefusalTally> refusals;
 };
 
-/// Nothing if POOL, with OPTIONS, has no pages. Error: kIo.
+/// Returns the service, or nullopt if POOL, with OPTIONS, has no pages. Errors: kIo.
 base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
                                                         const worker::WorkerOptions& options);
 

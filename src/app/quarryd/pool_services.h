@@ -27,30 +27,32 @@
 
 namespace quarry::app {
 
-/// Where these programs send events.
+/// The courier to which these programs send events.
 struct EventTarget {
-  std::string socket;        // the courier's socket; "": none
+  std::string socket;        // the courier's socket; "" if there is no courier
   bool has_notices = false;  // whether submitters of change sets are notified by mail
 };
 
-/// Nothing if POOL does not want a backoffice, or cannot have one, which is logged.
+/// Returns the service, or nullopt if POOL does not want a backoffice or cannot have one; the
+/// latter is logged.
 std::optional<master::Service> backoffice_service(const master::PoolConfig& pool,
                                                   const worker::BackgroundOptions& options,
                                                   const EventTarget& courier);
-/// Whether a run is due in REPOSITORY, for BackgroundOptions::check.
+/// Returns whether a run is due in REPOSITORY; used for BackgroundOptions::check.
 base::Result<worker::BackgroundCheck> look_for_work(repository::Repository& repository,
                                                     std::chrono::milliseconds lease_time);
 
-/// The peers in CONFIG of POOL's repositories.
+/// Returns the peers in CONFIG that belong to POOL's repositories.
 std::vector<ConfiguredPeer> peers_of(const master::Config& config, const master::PoolConfig& pool);
-/// The numbers by which the pool's workers identify PEERS.
+/// Returns the numbers with which the pool's workers identify PEERS.
 worker::PeerNumbers peer_numbers(const std::vector<ConfiguredPeer>& peers);
-/// Nothing if there are no PEERS.
+/// Returns the service, or nullopt if PEERS is empty.
 std::optional<master::Service> peers_service(const master::PoolConfig& pool,
                                              const std::vector<ConfiguredPeer>& peers,
                                              const EventTarget& courier);
 
-/// Empty if POOL has no queues, or cannot have any, which is logged.
+/// Returns the services, or an empty list if POOL has no queues or cannot have any; the latter is
+/// logged.
 std::vector<master::Service> changes_services(const master::PoolConfig& pool,
                                               const changes::PoolOptions& options,
                                               const EventTarget& courier);

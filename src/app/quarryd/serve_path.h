@@ -1,5 +1,5 @@
-// quarryd --serve PATH: a configuration for a repository or a folder of repositories, without a
-// file.
+// quarryd --serve PATH: makes a configuration for a repository or a folder of repositories, without
+// a configuration file.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,25 @@
 
 namespace quarry::app {
 
-/// A folder that only its owner can enter, removed with its contents at the end.
+/// A folder that only its owner can enter. It is removed with its contents when the last reference
+/// ends.
 using PrivateFolder = std::shared_ptr<const std::filesystem::path>;
-/// Takes over EXISTING, which the previous program created before a reload, or creates a new one if
-/// it is "". Error: kIo.
+/// Reuses EXISTING, which the previous program created before a reload, or creates a folder if it
+/// is "". Errors: kIo.
 base::Result<PrivateFolder> private_folder(const std::string& existing);
 
 struct ServeOptions {
   std::filesystem::path path;
   base::SocketAddress http;
-  std::size_t children = 0;  // 0: derived from the number of processors
+  std::size_t children = 0;  // 0: chosen according to the number of processors
   bool running_as_root = false;
-  bool has_changes = false;  // queues of change sets
-  bool has_pages = true;     // fossil's pages, if it is installed
+  bool has_changes = false;  // whether there are queues of change sets
+  bool has_pages = true;     // whether to serve fossil's pages, if fossil is installed
 };
 
-/// A pool that serves OPTIONS.path on a socket in FOLDER (which is given to the pool's user),
-/// behind the HTTP front. If run as root, the children run as the owner of what they serve. Errors:
-/// kNotFound, kInvalid, kIo.
+/// Returns a configuration with an HTTP front and a pool that serves OPTIONS.path on a socket in
+/// FOLDER. The pool's user becomes the owner of FOLDER. As root, the children run as the owner of
+/// what they serve. Errors: kNotFound, kInvalid, kIo.
 base::Result<master::Config> config_to_serve(const ServeOptions& options,
                                              const PrivateFolder& folder);
 

@@ -1,4 +1,4 @@
-// Works off the outbox: claims, composes and sends the mails one by one, and records the outcome.
+// Processes the outbox: claims, composes and sends the mails one by one, and records the outcomes.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace quarry::backoffice {
 
 class AlertMailer {
  public:
-  /// The arguments are not owned. Counts into REPORT.
+  /// The arguments are not owned. The results are counted in REPORT.
   AlertMailer(repository::Repository& repository, const AlertOptions& options,
               const MailSettings& settings, const SendMail& send, AlertReport& report)
       : repository_(repository),
@@ -22,8 +22,8 @@ class AlertMailer {
         send_(send),
         report_(report) {}
 
-  /// Runs until no mail is due, the run is over, or nothing can be sent now. No Snapshot may be
-  /// alive, and no Receipt except that of a rehearsal.
+  /// Runs until no mail is due, the run is over, or no mail can be sent now. No Snapshot may exist,
+  /// and no Receipt except that of a rehearsal.
   base::Result<void> run();
 
  private:
@@ -50,7 +50,7 @@ class AlertMailer {
   const MailSettings& settings_;
   const SendMail& send_;
   AlertReport& report_;
-  std::optional<Attempt> last_;  // outcome not recorded yet
+  std::optional<Attempt> last_;  // the last attempt, whose outcome is not recorded yet
   int failures_in_a_row_ = 0;
   bool can_go_on_ = true;
 };

@@ -28,11 +28,12 @@ struct MailSettings {
   std::size_t hash_digits = 10;
 };
 
-/// Whether TEXT is a plain mail address: one '@', and no characters that are special in headers or
-/// to mail servers.
+/// Returns whether TEXT is a plain mail address: one '@', and no characters that are special in
+/// headers or to mail servers.
 bool is_mail_address(std::string_view text);
 
-/// MAIL about EVENTS, those of its events that still exist. Nothing if nothing is left to report.
+/// Returns the mail MAIL about EVENTS, which are those of its events that still exist. Returns
+/// nullopt if there is nothing left to report.
 std::optional<RenderedMail> compose(const repository::OutgoingMail& mail,
                                     const std::vector<repository::AlertEvent>& events,
                                     const MailSettings& settings, base::UnixMillis now);

@@ -32,7 +32,7 @@ inline DeliveryResult give_up(std::string why) {
   return {spool::Outcome::kGivenUp, std::move(why)};
 }
 
-/// Whether to abort the current delivery; polled meanwhile.
+/// Returns whether to abort the current delivery; polled during a delivery.
 using Interrupted = std::function<bool()>;
 
 class Sender {
@@ -42,9 +42,9 @@ class Sender {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  /// Delivers the event. kReturned: interrupted.
+  /// Delivers the event. The outcome is kReturned if the delivery was interrupted.
   virtual DeliveryResult deliver(const OutgoingEvent& outgoing) = 0;
-  /// Makes the deliveries durable; called before they are settled.
+  /// Makes the deliveries durable. Called before they are settled.
   virtual base::Result<void> finish() { return {}; }
   /// Reopens files, which may have been rotated.
   virtual void reopen() {}

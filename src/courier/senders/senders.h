@@ -1,5 +1,5 @@
-// Makes the senders, one class for each type of destination, and has their parts that need no
-// connection. What each type does is described in its file.
+// Creates the senders, one class for each type of destination, and declares the parts of them that
+// need no connection. The file of each sender describes what it does.
 #pragma once
 
 #include <expected>
@@ -18,43 +18,45 @@ std::unique_ptr<Sender> make_file_sender(const DestinationOptions& options,
                                          Interrupted is_interrupted);
 std::unique_ptr<Sender> make_hook_sender(const CourierOptions& options, Interrupted is_interrupted);
 std::unique_ptr<Sender> make_log_sender(const DestinationOptions& options);
-/// Errors: cannot read the password.
+/// Errors: the password cannot be read.
 base::Result<std::unique_ptr<Sender>> make_mail_sender(const DestinationOptions& options,
                                                        Interrupted is_interrupted);
 std::unique_ptr<Sender> make_program_sender(const DestinationOptions& options,
                                             Interrupted is_interrupted);
-/// Errors: cannot read the secret.
+/// Errors: the secret cannot be read.
 base::Result<std::unique_ptr<Sender>> make_webhook_sender(const DestinationOptions& options,
                                                           Interrupted is_interrupted);
 
-/// The environment of the programs that the courier runs: PATH (or a default), HOME, USER, LANG, TZ
-/// and TMPDIR of this process.
+/// Returns the environment of the programs that the courier runs: PATH (or a default), HOME, USER,
+/// LANG, TZ and TMPDIR of this process.
 std::vector<std::string> small_environment();
-/// Runs COMMAND to its end. Unexpected: the outcome of the delivery, because COMMAND could not be
-/// started or was interrupted.
+/// Runs COMMAND until it ends. If COMMAND could not be started or was interrupted, returns the
+/// outcome of the delivery as the unexpected value.
 std::expected<base::CommandEnd, DeliveryResult> run_to_deliver(const base::Command& command,
                                                                const Interrupted& is_interrupted);
 
-/// COMMAND with %F and %R replaced by FOSSIL and REPOSITORY, and %A removed. The values are not
-/// quoted: as in fossil, that is up to the author of the command. Other % signs are kept. Errors:
-/// kInvalid (FOSSIL or REPOSITORY contains a character that is special to a shell).
+/// Returns the command of HOOK with %F and %R replaced by the fossil program and the repository,
+/// and %A removed. The values are not quoted: as in fossil, that is up to the author of the
+/// command. Other % signs are kept. Errors: kInvalid (a value contains a character that is special
+/// to a shell).
 base::Result<std::string> hook_line(const event::Hook& hook, const std::string& default_fossil);
 
-/// One line about EVENT for people: "[project] check-in by ann: comment".
+/// Returns one line about EVENT for people: "[project] check-in by ann: comment".
 std::string subject_of(const event::Event& event);
-/// All details of EVENT for people, as lines.
+/// Returns all details of EVENT for people, as lines.
 std::string text_of(const event::Event& event);
-/// The recipients of a mail about EVENT.
+/// Returns the recipients of a mail about EVENT.
 std::vector<std::string> recipients_of(const event::Event& event,
                                        const DestinationOptions& options);
-/// A complete mail about EVENT, with all headers; lines end in LF.
+/// Returns a complete mail about EVENT, with all headers. Lines end in LF.
 std::string compose_mail(const event::Event& event, const DestinationOptions& options);
 
-/// HMAC-SHA256 (RFC 2104) of BODY with SECRET, in hexadecimal.
+/// Returns the HMAC-SHA256 (RFC 2104) of BODY with SECRET, in hexadecimal.
 std::string signature_of(std::string_view secret, std::string_view body);
-/// The first line of the file at PATH. Errors: kNotFound, kIo, kInvalid (empty or too long).
+/// Returns the first line of the file at PATH. Errors: kNotFound, kIo, kInvalid (empty or too
+/// long).
 base::Result<std::string> read_secret(const std::string& path);
-/// Whether STATUS of an HTTP server, which is not 2xx, is a permanent failure.
+/// Returns whether STATUS, a status of an HTTP server other than 2xx, is a permanent failure.
 bool is_final_status(long status);
 
 }  // namespace quarry::courier

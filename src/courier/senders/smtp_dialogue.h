@@ -1,5 +1,5 @@
-// Tracks which SMTP command got which reply (RFC 5321), from libcurl's debug output: libcurl itself
-// only returns the last status, which may not be the relevant one.
+// Finds out which SMTP command got which reply (RFC 5321) from libcurl's debug output. libcurl
+// itself returns only the last status, which may not be the relevant one.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ namespace quarry::courier {
 
 class SmtpDialogue {
  public:
-  /// Starts a mail to this number of RECIPIENTS.
+  /// Starts a mail to RECIPIENTS recipients.
   void begin(std::size_t recipients);
-  /// COMMAND was sent. It is not stored, because it may contain a password.
+  /// Call this when COMMAND was sent. It is not stored, because it may contain a password.
   void sent(std::string_view command);
-  /// A line of a reply was received.
+  /// Call this when a line of a reply was received.
   void received(std::string_view line);
 
-  /// Whether the server has begun to receive the message. Then the outcome is unknown without its
-  /// final reply.
+  /// Returns whether the server has begun to receive the message. After that, the outcome is
+  /// unknown until the server has sent its final reply.
   bool has_begun_message() const { return stage_ == Stage::kMessage; }
-  /// The outcome of the mail, which succeeded (ERROR is "") or failed with ERROR.
+  /// Returns the outcome of the mail, which succeeded (ERROR is "") or failed with ERROR.
   MailReport report(const std::string& error) const;
 
  private:

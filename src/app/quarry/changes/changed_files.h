@@ -1,4 +1,5 @@
-// The files of a change set: the changes in an open check-out, or the files on the command line.
+// Finds the files of a change set: the changes in an open check-out, or the files on the command
+// line.
 #pragma once
 
 #include <filesystem>
@@ -23,23 +24,24 @@ struct Checkout {
   std::string check_in;  // the check-in that is checked out
 };
 
-/// The check-out that contains FOLDER, if any. Errors: kNotFound if the program `fossil` is not
-/// installed; kInvalid with its message if it failed; kLimit, kIo.
+/// Returns the check-out that contains FOLDER, or nullopt if there is none. Errors: kNotFound if
+/// the program `fossil` is not installed; kInvalid, with fossil's message, if it failed; kLimit,
+/// kIo.
 base::Result<std::optional<Checkout>> checkout_at(const std::filesystem::path& folder);
 
-/// The changes that `fossil commit` would commit in CHECKOUT. Error: kInvalid if a file is missing
-/// or has a conflict.
+/// Returns the changes in CHECKOUT that `fossil commit` would commit. Errors: kInvalid if a file is
+/// missing or has a conflict.
 base::Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout);
 
-/// The files NAMES, relative to FOLDER; their names in the repository are relative to ROOT.
-/// AS_DELETIONS: they are to be removed, and need not exist. Errors: kNotFound, kInvalid.
+/// Returns the files NAMES, relative to FOLDER; their names in the repository are relative to ROOT.
+/// With AS_DELETIONS, they are files to be removed and need not exist. Errors: kNotFound, kInvalid.
 base::Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& names,
                                                    const std::filesystem::path& folder,
                                                    const std::filesystem::path& root,
                                                    bool as_deletions);
 
-/// The permission of the file at PATH ('x', 'l' for a symbolic link, or 0), and its content.
-/// Errors: kIo, or kInvalid if it is neither a file nor a symbolic link.
+/// Return the permission of the file at PATH ('x', 'l' for a symbolic link, or 0), and its content.
+/// Errors: kIo, kInvalid if it is neither a file nor a symbolic link.
 base::Result<char> permission_of(const std::filesystem::path& path);
 base::Result<std::string> content_of(const std::filesystem::path& path);
 

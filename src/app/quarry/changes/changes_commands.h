@@ -1,4 +1,4 @@
-// The `quarry` commands for change sets. They return an exit code.
+// The `quarry` commands for change sets. Each returns an exit code.
 #pragma once
 
 #include <string>
@@ -17,12 +17,12 @@ struct SubmitArguments {
   std::string author;
   std::string approval;
   std::string base;
-  bool on_tip = false;  // no base: the files replace those of the tip
+  bool on_tip = false;  // without a base: the files replace those of the tip
   std::vector<std::string> dependencies;
   std::vector<std::string> files;
   std::vector<std::string> deletions;
   bool waits = false;
-  double timeout = 0;  // of --wait, in seconds; 0: no timeout
+  double timeout = 0;  // timeout of --wait in seconds; 0: no timeout
 };
 int run_submit(const SubmitArguments& arguments);
 
@@ -38,7 +38,7 @@ struct QueueArguments {
   ServerArguments server;  // a queue on a server, or
   std::string repository;  // a local one
   std::string folder;      // the queue's folder, if it is not beside the repository
-  std::string id;          // or a prefix of it
+  std::string id;          // id of a change set, or a prefix of it
   changes::Action action = changes::Action::kHold;
   std::vector<std::string> ids;
   std::string branch;

@@ -1,4 +1,5 @@
-// The queue that a command works on: a local one, or one on a server. Both return the same JSON.
+// Access to the queue that a command works on: a local one, or one on a server. Both return the
+// same JSON.
 #pragma once
 
 #include <cstddef>
@@ -20,31 +21,32 @@ class QueueAccess {
  public:
   virtual ~QueueAccess() = default;
 
-  /// The queue as JSON, limited to the change sets that are WANTED.
+  /// Returns the queue as JSON, with only the change sets that WANTED selects.
   virtual base::Result<std::string> list(const ListArguments& wanted) = 0;
-  /// A change set as JSON; ID may be a prefix.
+  /// Returns a change set as JSON. ID may be a prefix.
   virtual base::Result<std::string> show(const std::string& id) = 0;
-  /// What a change set waits for, as a sentence.
+  /// Returns a sentence that says what a change set waits for.
   virtual base::Result<std::string> why(const std::string& id) = 0;
-  /// All change sets that a rollback of IDS would roll back.
+  /// Returns all change sets that a rollback of IDS would roll back.
   virtual base::Result<std::vector<changes::ChangeSetId>> rollback_closure(
       const std::vector<changes::ChangeSetId>& ids) = 0;
   virtual base::Result<void> act(changes::Action action, const std::string& id,
                                  const std::string& text) = 0;
   virtual base::Result<void> freeze(const std::string& branch, bool is_frozen) = 0;
-  /// Submits the rollback META; returns its id.
+  /// Submits the rollback META and returns its id.
   virtual base::Result<changes::ChangeSetId> submit(const changes::Meta& meta) = 0;
 };
 
-/// Opens the queue that ARGUMENTS name: on a server, of a local repository, or else of the open
-/// check-out. If run as root, the process changes to the user that owns a local repository. Errors:
-/// kInvalid, kNotFound; those of QueueClient::open().
+/// Opens the queue that ARGUMENTS name: on a server, of a local repository, or otherwise of the
+/// open check-out. If the process runs as root, it changes to the user that owns a local
+/// repository. Errors: kInvalid, kNotFound; those of QueueClient::open().
 base::Result<std::unique_ptr<QueueAccess>> open_queue(const QueueArguments& arguments);
 
-/// Opens the queue of the local repository file REPOSITORY. Errors: as for open_queue().
+/// Opens the queue of the local repository file REPOSITORY. Errors: the same as those of
+/// open_queue().
 base::Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments,
                                                        const std::string& repository);
-/// The local repository that ARGUMENTS name.
+/// Returns the local repository that ARGUMENTS name.
 base::Result<std::string> repository_of(const QueueArguments& arguments);
 
 }  // namespace quarry::app

@@ -1,5 +1,5 @@
-// Exit codes of the `quarry` commands: 0 success; 1 the operation failed, with one line on standard
-// error; 2 wrong usage.
+// Exit codes of the `quarry` commands: 0 if the command succeeded; 1 if it failed, with one line on
+// standard error; 2 if it was used wrongly.
 #pragma once
 
 #include "quarry/base/result.h"
@@ -10,10 +10,10 @@ inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kWrongUsage = 2;
 
-/// Prints the error on standard error and returns kFailed.
+/// Prints ERROR on standard error and returns kFailed.
 int failed(const base::Error& error);
 
-/// The exit code for DONE; kFailed also if standard output could not be written.
+/// Returns the exit code for DONE. Also returns kFailed if writing to standard output has failed.
 int exit_code_of(const base::Result<void>& done);
 
 }  // namespace quarry::app

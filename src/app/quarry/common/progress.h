@@ -6,8 +6,8 @@
 
 namespace quarry::app {
 
-/// Shows nothing if standard error is not a terminal or IS_QUIET is set. The destructor erases the
-/// line.
+/// Writes a progress line to standard error. Writes nothing if standard error is not a terminal or
+/// IS_QUIET is set. The destructor erases the line.
 class Progress {
  public:
   explicit Progress(bool is_quiet);
@@ -16,9 +16,9 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void show(std::size_t done, std::size_t total);
-  /// Shows a text instead of a progress bar.
+  /// Shows a text in place of the progress bar.
   void say(const std::string& what);
-  /// Erases the line before other output.
+  /// Erases the line. Call this before other output.
   void clear();
 
  private:

@@ -1,4 +1,4 @@
-// Messages of a command while it runs.
+// Prints messages of a running command.
 #pragma once
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// Tables for a terminal, and short forms of numbers and times.
+// Formats tables for a terminal, and numbers and times in short forms.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace quarry::app {
 
-/// Cells may contain any bytes: control characters are escaped, and long cells are cut.
+/// Cells may contain any bytes: control characters are escaped, and long cells are truncated.
 class Table {
  public:
-  /// A head that begins with '>' makes a column right-aligned.
+  /// A column whose head begins with '>' is right-aligned.
   explicit Table(std::vector<std::string> heads);
   /// Adds a row with one cell for each head.
   void add(std::vector<std::string> cells);
-  /// The lines, without newlines and trailing spaces.
+  /// Returns the lines of the table, without newlines and trailing spaces.
   std::vector<std::string> lines() const;
 
  private:
@@ -26,11 +26,11 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// A number in three or four characters: "0", "12", "1.2K", "34M".
+/// Formats AMOUNT in at most four characters: "0", "12", "1.2K", "34M".
 std::string short_amount(double amount);
-/// "350us", "12.3ms", "4.5s", "3m20s", "5h10m", "4d3h".
+/// Formats MICROS as "350us", "12.3ms", "4.5s", "3m20s", "5h10m" or "4d3h".
 std::string short_time(std::uint64_t micros);
-/// The time since TIME in the format of short_time; "-" without a TIME.
+/// Formats the time since TIME as short_time() does; returns "-" if there is no TIME.
 std::string age(const std::optional<base::UnixMillis>& time);
 
 }  // namespace quarry::app

@@ -1,4 +1,4 @@
-// The `quarry courier` commands. They return an exit code.
+// The `quarry courier` commands. Each returns an exit code.
 #pragma once
 
 #include <string>

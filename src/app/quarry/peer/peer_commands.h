@@ -1,4 +1,4 @@
-// The `quarry peer` commands. They return an exit code (common/exit_codes.h).
+// The `quarry peer` commands. Each returns an exit code (common/exit_codes.h).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace quarry::app {
 
-/// The arguments with which the server starts a sync of a repository with a peer.
+/// The arguments with which the server starts the sync of a repository with a peer.
 struct PeerRunArguments {
   std::string file;
   backoffice::PeerOptions peer;
@@ -26,10 +26,10 @@ int run_peer_run(const PeerRunArguments& arguments);
 
 struct PeerArguments {
   std::string config = kDefaultConfig;
-  std::vector<std::string> names;  // of peers, or paths of repository files
+  std::vector<std::string> names;  // names of peers, or paths of repository files
   bool as_json = false;
 };
-/// The peers in the configuration file CONFIG. Error: kInvalid if it is invalid.
+/// Returns the peers in the configuration file CONFIG. Errors: kInvalid if the file is invalid.
 base::Result<std::vector<ConfiguredPeer>> configured_peers(const std::string& config);
 int run_peer_sync(const PeerArguments& arguments);
 int run_peer_status(const PeerArguments& arguments);

@@ -1,5 +1,5 @@
-// `quarry sync` and `quarry clone`, which return an exit code, and what they share: the remote's URL,
-// the login, the connection, and the messages for the user.
+// `quarry sync` and `quarry clone`, which return an exit code, and the code that they share: for
+// the remote's URL, the login, the connection, and messages to the user.
 #pragma once
 
 #include <cstdint>
@@ -26,28 +26,29 @@ struct RemoteArguments {
   bool quiet = false;
 };
 
-/// Parses URL; a relative path in it becomes absolute.
+/// Parses URL. A relative path in it is made absolute.
 base::Result<transport::RemoteUrl> remote_url(const std::string& url);
-/// Adds the password of URL's user: from a file, KEPT, or by asking. Does nothing if the URL needs
-/// no login.
+/// Adds the password of URL's user to URL: from a file, from KEPT, or by asking for it. Does
+/// nothing if URL needs no login.
 base::Result<void> complete_password(transport::RemoteUrl& url, const RemoteArguments& arguments,
                                      const std::string& kept);
-/// How to connect to servers from REPOSITORY; for file: URLs, through this program.
+/// Returns options for connections to servers from REPOSITORY. For file: URLs, this program is the
+/// server.
 transport::TransportOptions transport_options(const RemoteArguments& arguments,
                                               repository::Repository& repository);
-/// Syncs with the server at URL until it is done, and shows progress and the server's messages. If
-/// the server rejects the password and there is a terminal, asks again. Returns the URL to
-/// remember, with the accepted password.
+/// Syncs with the server at URL until the sync is complete, and shows progress and the server's
+/// messages. If the server rejects the password and there is a terminal, asks for it again. Returns
+/// the URL to remember, with the accepted password.
 base::Result<transport::RemoteUrl> talk(repository::Repository& repository,
                                         transport::RemoteUrl url, const RemoteArguments& arguments,
                                         sync::ClientOptions options);
-/// The settings in which a repository stores a URL and the password for it.
+/// Names of the settings in which a repository stores a URL and its password.
 struct RemoteKeys {
   std::string url = "last-sync-url";
   std::string password = "last-sync-pw";
 };
 
-/// Stores URL in the repository, as fossil does, as the default for the next sync.
+/// Stores URL in the repository as the default for the next sync, as fossil does.
 base::Result<void> remember(repository::Receipt& receipt, const transport::RemoteUrl& url,
                             const RemoteArguments& arguments, const RemoteKeys& keys = {});
 

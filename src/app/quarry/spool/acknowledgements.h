@@ -1,7 +1,7 @@
-// Acknowledgments from the program that reads the output of a drain, on a separate descriptor. An
-// empty line acknowledges one message; a line with a number (decimal, at most 18 digits)
-// acknowledges this number of messages, in the order in which they were written. After the end of
-// the stream, nothing more is acknowledged.
+// Reads acknowledgments on a separate descriptor, from the program that reads the output of a
+// drain. An empty line acknowledges one message. A line with a number (decimal, at most 18 digits)
+// acknowledges that many messages, in the order in which they were written. After the end of the
+// stream, no more messages can be acknowledged.
 #pragma once
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace quarry::app {
 
 class Acknowledgements {
  public:
-  /// FD is not owned. Errors: kIo, or kInvalid if it is not open for reading.
+  /// FD is not owned. Errors: kIo, kInvalid if it is not open for reading.
   static base::Result<Acknowledgements> open(int fd) {
     const Acknowledgements opened(fd);
     const int flags = ::fcntl(fd, F_GETFL);
@@ -31,19 +31,19 @@ class Acknowledgements {
     return base::fail(base::ErrorCode::kInvalid, opened.name() + ": not open for reading");
   }
 
-  /// The descriptor to poll; -1 after the end.
+  /// Returns the descriptor to poll, or -1 after the end.
   int fd() const { return has_ended_ ? -1 : fd_; }
   bool has_ended() const { return has_ended_; }
-  /// "descriptor 3"
+  /// Returns a name for messages, such as "descriptor 3".
   std::string name() const {
     return fd_ == STDIN_FILENO ? "standard input" : fmt::format("descriptor {}", fd_);
   }
-  /// Messages that were acknowledged and not yet taken.
+  /// Returns the number of messages that were acknowledged and not yet taken.
   std::uint64_t count() const { return count_; }
   void take(std::uint64_t count) { count_ -= count; }
 
-  /// Reads the available data, and waits if there is none. The messages are added to count().
-  /// Error: kInvalid if a line is malformed; the lines before it still count.
+  /// Reads the available data, or waits if there is none, and adds the messages to count(). Errors:
+  /// kInvalid if a line is malformed; the lines before it still count.
   base::Result<void> read() {
     std::array<char, 4096> buffer;
     const ssize_t size = ::read(fd_, buffer.data(), buffer.size());
@@ -58,12 +58,12 @@ class Acknowledgements {
 
  private:
   static constexpr std::size_t kMaxDigits = 18;
-  // More messages than can exist, so that sums do not overflow.
+  // More than the possible number of messages; the limit prevents overflows in sums.
   static constexpr std::uint64_t kMaxMessages = std::uint64_t{1} << 62;
 
   explicit Acknowledgements(int fd) : fd_(fd) {}
 
-  /// Parses the next character of a line.
+  /// Handles the next character of a line.
   base::Result<void> add(char next) {
     const bool is_end = next == '\n';
     if (!is_end) line_ += next;

@@ -1,4 +1,4 @@
-// What feed and drain poll together with input: signals, and changes of a folder.
+// Sources that feed and drain poll together with their input: signals, and changes of a folder.
 #pragma once
 
 #include <poll.h>
@@ -18,8 +18,8 @@
 
 namespace quarry::app {
 
-/// The signals that end a command. For commands with threads, where a signal handler (see
-/// interruption.h) could interrupt any thread instead of the one that waits.
+/// The signals that end a command. It is for commands with threads, because a signal handler (see
+/// interruption.h) might interrupt another thread than the one that waits.
 class StopSignals {
  public:
   /// Maximum number of descriptors to wait for at once.
@@ -37,9 +37,9 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
   ~StopSignals() = default;
 
-  /// Waits until one of SOURCES (at most kMaxSources; -1: unused) is ready, which is stored in its
-  /// revents, until a signal arrives, or for MS milliseconds (-1: no limit). Returns whether no
-  /// signal has arrived.
+  /// Waits until one of SOURCES is ready, until a signal arrives, or for MS milliseconds (-1: no
+  /// limit). There may be at most kMaxSources; -1 marks an unused one. The result is stored in
+  /// their revents. Returns false if a signal has arrived.
   bool wait(std::span<pollfd> sources, int ms) {
     std::array<pollfd, kMaxSources + 1> all{};
     all[0] = {fd_.get(), POLLIN, 0};
@@ -51,7 +51,7 @@ class StopSignals {
   }
   /// Waits for MS milliseconds or a signal.
   bool wait(int ms) { return wait(std::span<pollfd>(), ms); }
-  /// The signal that was received; 0 if none.
+  /// Returns the signal that was received, or 0 if there was none.
   int received() const { return received_; }
   /// Restores the signals' default action, which ends the process.
   void restore_default() { ::sigprocmask(SIG_UNBLOCK, &watched_, nullptr); }
@@ -72,7 +72,7 @@ class StopSignals {
 /// A descriptor that becomes readable when a folder changes.
 class FolderWatch {
  public:
-  /// EVENTS: see inotify(7). If the folder cannot be watched, there are no notifications.
+  /// EVENTS is as in inotify(7). If the folder cannot be watched, there are no notifications.
   FolderWatch(const std::string& folder, std::uint32_t events)
       : fd_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
     ::inotify_add_watch(fd_.get(), folder.c_str(), events);

@@ -17,10 +17,10 @@ struct SpoolArguments {
   std::string filename = "queue";
   std::string dead;  // the subscription whose dead letters are used
   bool as_json = false;
-  bool is_null = false;  // messages end with NUL instead of newline
+  bool is_null = false;  // messages end with a NUL byte instead of a newline
   bool follow = false;
   std::uint8_t severity = 6;
-  int acknowledgements = -1;  // the descriptor to read them from
+  int acknowledgements = -1;  // the descriptor to read acknowledgements from
   /// Names without the prefix "queue.", with their values.
   std::vector<std::pair<std::string, std::string>> parameters;
 };
@@ -32,10 +32,11 @@ struct SpoolHelp {
 };
 SpoolHelp spool_help(std::string_view parameter);
 
-/// The queue options for ARGUMENTS. Error: kInvalid, also for parameters that would have no effect.
+/// Returns the queue options in ARGUMENTS. Errors: kInvalid, also for parameters that would have no
+/// effect.
 base::Result<spool::QueueOptions> options_of(const SpoolArguments& arguments);
 
-// These return an exit code.
+// Each function returns an exit code.
 int run_spool_status(const SpoolArguments& arguments);
 int run_spool_list(const SpoolArguments& arguments);
 int run_spool_export(const SpoolArguments& arguments);

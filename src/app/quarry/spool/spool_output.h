@@ -1,11 +1,12 @@
-// Standard output of a drain, and how much of it the reader has taken. A drain only deletes messages
-// that were taken.
+// The standard output of a drain. It determines how much of the output the reader has received,
+// because a drain only deletes messages that were received.
 //
-//   a pipe            what is not unread in the kernel was taken, also after the reader has exited
-//   a socket          what is not unread (UNIX) or unconfirmed by the other host (TCP) was taken;
-//                     nothing more after the connection is broken or a write has failed
-//   a file            what was written was taken, once it is synced if that is configured
-//   a terminal, or    what was written was taken
+//   a pipe            everything that is not unread in the kernel was received, even if the reader
+//                     has exited since
+//   a socket          everything that is not unread (UNIX) or unconfirmed by the other host (TCP)
+//                     was received, but nothing more after the connection is broken or a write failed
+//   a file            everything that was written (and synced, if configured) was received
+//   a terminal or     everything that was written was received
 //   another device
 #pragma once
 
@@ -19,13 +20,13 @@ namespace quarry::app {
 
 class SpoolOutput {
  public:
-  /// FD is not owned. IS_SYNCED: data in a file counts only after it is synced to disk.
+  /// FD is not owned. If IS_SYNCED, data in a file counts only after it is synced to disk.
   SpoolOutput(int fd, bool is_synced);
 
   int fd() const { return fd_; }
-  /// Whether another process reads the output, and may exit.
+  /// Returns whether another process, which may exit, reads the output.
   bool has_reader() const { return kind_ == Kind::kPipe || kind_ == Kind::kSocket; }
-  /// Of WRITTEN bytes, how many have been taken at least, from the beginning. Errors: those of
+  /// Returns how many of the first WRITTEN bytes were certainly received. Errors: those of
   /// fdatasync().
   base::Result<std::uint64_t> taken(std::uint64_t written);
   /// Records that a write has failed.

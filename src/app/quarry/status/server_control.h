@@ -1,4 +1,4 @@
-// The control socket of the running server that a command is about.
+// Queries the control socket of the running server to which a command refers.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace quarry::app {
 
-/// The default for --config.
+/// The default value of --config.
 inline constexpr const char* kDefaultConfig = "/etc/quarry/quarry.conf";
 
 struct ServerControl {
   std::string socket;
   std::string config = kDefaultConfig;
 
-  /// Sends QUESTION to the server and returns its answer. Errors: those of control::ask(), and that
-  /// the configuration has no control socket.
+  /// Sends QUESTION to the server and returns its answer. Errors: those of control::ask(), and
+  /// kNotFound if the configuration has no control socket.
   base::Result<std::string> ask(control::Question question) const;
 };
 
