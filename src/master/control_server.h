@@ -2,9 +2,9 @@
 // does not accept commands.
 //
 // Reads and writes never block. A client that does not send its question, or does not read its
-// answer, for control::kPatience is disconnected. At most kMaxClients are connected; for a new one,
-// the client that has been silent for longest is disconnected, so that silent clients cannot block
-// others.
+// answer, for control::kPatience is disconnected. At most kMaxClients are connected. When another
+// one connects, the client that has been silent for the longest time is disconnected, so that
+// silent clients cannot block others.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class ControlServer {
   static constexpr std::size_t kMaxClients = 32;
   using Answer = std::function<std::string(control::Question)>;
 
-  /// LISTENER and BASE must outlive it.
+  /// LISTENER and BASE must outlive this object.
   ControlServer(event_base* base, int listener, Answer answer);
 
  private:
@@ -37,9 +37,9 @@ class ControlServer {
 
   void take_connections();
   void take_connection(base::Fd fd);
-  /// Disconnects the client that has been silent for longest, or the oldest.
+  /// Disconnects the client that has been silent for the longest time, or the oldest.
   void disconnect_one();
-  /// Answers the question if it is complete.
+  /// Answers the question of CLIENT if it is complete.
   void read_question(Client& client);
   void send_answer(Client& client, std::string_view answer);
   void disconnect(const Client& client);
@@ -49,7 +49,7 @@ class ControlServer {
   Answer answer_;
   std::vector<std::unique_ptr<Client>> clients_;  // oldest first
   base::Event on_connection_;
-  base::Event pause_;  // pending while out of descriptors
+  base::Event pause_;  // pending while there are no free descriptors
 };
 
 }  // namespace quarry::master

@@ -1,5 +1,5 @@
-// The master's event loop: passes signals, ended children and timers to the parts that decide, and
-// carries out their decisions.
+// The master's event loop. It passes signals, ended children and timers to the parts that make
+// decisions, and carries out their decisions:
 //
 //   running_service.h             a service: its children, and when they are started
 //   pool/request_bounds.h         limits on the duration of requests
@@ -8,7 +8,7 @@
 //   reload/previous_generation.h  children of earlier generations
 //   stopping.h                    the order of a stop
 //
-// None of them depends on the loop, and only RunningService depends on others of them.
+// None of these parts depends on the loop, and only RunningService depends on other parts.
 #pragma once
 
 #include <sys/types.h>
@@ -57,8 +57,8 @@ class Loop {
   void second_passed();
   void check_requests();
   void on_message(const Service& from, const control::Message& message);
-  /// Passes MESSAGE from the service FROM to the service whose jobs it requests; false if there is
-  /// none.
+  /// Passes MESSAGE from the service FROM to the service whose jobs it requests. Returns false if
+  /// there is none.
   bool pass_to_jobs(const std::string& from, const control::Message& message);
   void reap_ended_children();
   void reap(pid_t pid, int status);
@@ -95,7 +95,7 @@ class Loop {
   RunningServices services_;
   std::optional<Reloading> reloading_;
   std::optional<ControlServer> control_server_;
-  base::Event deadline_;             // of the current phase of a stop
+  base::Event deadline_;             // deadline of the current phase of a stop
   std::vector<base::Event> events_;  // events that live as long as the loop
 };
 

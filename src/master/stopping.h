@@ -1,13 +1,14 @@
-// How the master stops: gracefully, then immediately (SIGTERM), and finally by force (SIGKILL), each
-// with a timeout before the next. This class only decides what to do next, from numbers.
+// Decides how the master stops: gracefully, then immediately (SIGTERM), and finally by force
+// (SIGKILL). Each step has a timeout before the next. This class only decides what to do next,
+// based on numbers.
 //
 //   graceful    each kind of service is asked to end when those before it have ended (ServiceKind)
-//   immediate   all are terminated at the same time, except for the receivers, to which they pass
-//               work: receivers are terminated when the others have ended, by force if necessary,
-//               and have their own timeout
+//   immediate   all are terminated at the same time, except for the receivers, because the others
+//               pass work to them: receivers are terminated when the others have ended, by force if
+//               necessary, and have their own timeout
 //   by force    all are killed
 //
-// A stop only ever becomes harsher.
+// A stop can become harsher but never milder.
 #pragma once
 
 #include <array>
@@ -26,34 +27,34 @@ StopPhase phase_of(ServiceKind kind);
 
 /// The number of children, by the phases in which they are stopped.
 using LivingChildren = std::array<std::size_t, kStopPhases>;
-/// The number of children in the phases from FIRST to LAST.
+/// Returns the number of children in the phases from FIRST to LAST.
 std::size_t sum_of(const LivingChildren& living, StopPhase first = StopPhase::kFronts,
                    StopPhase last = StopPhase::kReceivers);
 
-/// The signal that children get.
+/// The signal that children are sent.
 enum class StopWay { kQuit, kTerminate, kKill };
 
 struct StopOrder {
   StopWay way;
   StopPhase first;
   StopPhase last;  // inclusive
-  /// When to call time_is_up(); nullopt: the last deadline stays.
+  /// When to call time_is_up(); nullopt: the last deadline is still valid.
   std::optional<std::chrono::milliseconds> deadline;
 };
 
 class Stopping {
  public:
-  /// GRACE: how long a graceful stop may take.
+  /// GRACE is the maximum time for a graceful stop.
   explicit Stopping(std::chrono::milliseconds grace) : grace_(grace) {}
 
-  /// Both return false if the stop is already as harsh or harsher.
+  /// Both return false if the stop is already at least as harsh.
   bool gracefully() { return go(StopWay::kQuit); }
   bool at_once() { return go(StopWay::kTerminate); }
-  /// Call it at the deadline of the last order. Returns the signal that is used from now on.
+  /// Call this at the deadline of the last order. Returns the signal that is used from now on.
   StopWay time_is_up();
 
-  /// The next order; nullopt: wait. Call it again after each order, when a child has ended, and after
-  /// the functions above.
+  /// Returns the next order, or nullopt if the caller has to wait. Call it again after each order,
+  /// when a child has ended, and after the functions above.
   std::optional<StopOrder> next(const LivingChildren& living);
 
  private:
@@ -61,8 +62,9 @@ class Stopping {
 
   std::chrono::milliseconds grace_;
   std::optional<StopWay> way_;
-  std::size_t phases_notified_ = 0;      // phases that got the signal way_
-  bool kills_before_receivers_ = false;  // next: kill children that SIGTERM has not ended
+  std::size_t phases_notified_ = 0;      // number of phases that were sent the signal of way_
+  bool kills_before_receivers_ = false;  // whether the next step is to kill children that SIGTERM
+                                         // has not ended
 };
 
 }  // namespace quarry::master

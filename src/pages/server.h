@@ -1,4 +1,5 @@
-// The event loop of the pages process: connections in, requests to `fossil`, pages out.
+// The event loop of the pages process: it takes connections, sends requests to `fossil`, and sends
+// pages.
 #pragma once
 
 #include <filesystem>
@@ -26,17 +27,17 @@ namespace quarry::pages {
 
 class Server final : private PageConnection::Owner, private FossilRun::Owner {
  public:
-  /// All must outlive it.
+  /// All arguments must outlive this object.
   Server(event_base* base, const Options& options, const ServedRepositories& served,
          const Handles& handles, Logins& logins, FossilStarter& starter);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() override;
 
-  /// Accepts the connections already passed on, and then no more; the loop ends when all requests
-  /// are finished.
+  /// Accepts the connections that were already passed on, but no more. The loop ends when all
+  /// requests are finished.
   void stop();
-  /// A fossil has exited; STATUS as in waitpid(2).
+  /// Call this when a fossil has exited. STATUS is as in waitpid(2).
   void on_ended(pid_t pid, int status);
 
  private:
@@ -45,7 +46,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     FossilRun* run = nullptr;  // makes the page
     bool has_head = false;
   };
-  /// A page made for all requests that ask for it meanwhile, to be cached.
+  /// A page that is made for all requests that ask for it meanwhile, and then cached.
   struct Shared {
     std::string key;
     std::list<PageConnection*> connections;
@@ -55,36 +56,37 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   struct Running {
     std::unique_ptr<FossilRun> run;
     PageConnection* connection = nullptr;      // null if the client has disconnected
-    std::unique_ptr<Shared> shared = nullptr;  // or: for all of these
+    std::unique_ptr<Shared> shared = nullptr;  // or the page is made for all requests of this
     std::string request;                       // for the log
-    std::unique_ptr<LoginAttempt> login;       // null: the request contains no password
+    std::unique_ptr<LoginAttempt> login;       // null if the request contains no password
     bool is_post = false;
   };
-  /// A request that waits for a fossil process, alone or on behalf of all of SHARED.
+  /// A request that waits for a fossil process, for itself or for all requests of SHARED.
   struct Waiting {
     PageConnection* connection = nullptr;
     std::unique_ptr<Shared> shared = nullptr;
-    /// Set if it waits alone: its page may have been cached by the time it is its turn.
+    /// Set if the request waits only for itself; by its turn, its page may have been cached.
     std::optional<Target> target = {};
   };
 
   void take_connections();
   void on_target(PageConnection& connection, const Target& target);
-  /// The cache key at this moment; nullopt: the page must not be cached.
+  /// Returns the cache key at this moment, or nullopt if the page must not be cached.
   std::optional<std::string> key_now(const PageRequest& request, const Target& target) const;
   void ask(Waiting waiting);
   void begin(Waiting waiting);
-  /// The page of RUN cannot be shared: it goes to the first request, and the others start again.
+  /// Called when the page of RUN cannot be shared. The first request gets it, and the others start
+  /// again.
   void unshare(FossilRun& run);
   void answer(PageConnection& connection, const CachedPage& page);
-  /// A shared page is complete.
+  /// Called when a shared page is complete.
   void finish_shared(Shared& shared);
   /// Answers all requests in WAITING with REFUSAL.
   void refuse(Waiting waiting, const Refusal& refusal);
   void remove_waiting(PageConnection& connection);
   void log_access(PageConnection& connection);
   void answer(PageConnection& connection, const Refusal& refusal, bool is_json = false);
-  /// Records it for the status page.
+  /// Records REFUSAL for the status page.
   void record_refusal(const PageRequest& request, const Refusal& refusal);
   void start_waiting();
   void show_state();
@@ -113,7 +115,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   std::list<Waiting> waiting_;
   PageCache cache_;
   std::unordered_map<std::string, Shared*> shared_;  // by key
-  std::list<Running> finished_;  // destroyed once none of their callbacks is running
+  std::list<Running> finished_;  // destroyed when none of their callbacks is running
   base::Event incoming_;
   base::Event cleanup_;
 };

@@ -12,14 +12,14 @@
 
 namespace quarry::scoreboard {
 
-/// Seconds since 1970.
+/// A time in seconds since 1970.
 struct Instant {
   std::int64_t seconds = 0;
 };
 
 struct Histogram {
   std::span<const std::uint64_t> bounds;
-  std::span<const std::uint64_t> counts;  // one more than bounds
+  std::span<const std::uint64_t> counts;  // has one more element than bounds
   std::uint64_t sum = 0;
   double per_unit = 1;  // divisor of bounds and sum
 
@@ -46,7 +46,7 @@ struct Percent {
   double value = 0;
 };
 
-/// A string_view is untrusted text.
+/// A string_view contains untrusted text.
 using Value = std::variant<std::uint64_t, Instant, Percent, std::string_view, Histogram>;
 
 struct Field {
@@ -54,14 +54,14 @@ struct Field {
   Value value;
 };
 
-/// The fields refer to SNAPSHOT.
+/// Returns the fields of a pool, which refer to SNAPSHOT.
 std::vector<Field> pool_fields(const PoolSnapshot& snapshot);
 
-/// The fields of processes, one at a time.
+/// The fields of processes, one process at a time.
 class ProcessFields {
  public:
   explicit ProcessFields(const PoolSnapshot& snapshot) : snapshot_(snapshot) {}
-  /// Valid until the next call.
+  /// The result is valid until the next call.
   const std::vector<Field>& of(const SlotState& process);
 
  private:
@@ -70,21 +70,21 @@ class ProcessFields {
   std::vector<Field> fields_;
 };
 
-/// "21/Nov/2026:19:55:47 +0000", in local time.
+/// Formats a time as "21/Nov/2026:19:55:47 +0000", in local time.
 std::string clf_time(std::int64_t seconds);
-/// TEXT without control characters and invalid UTF-8, truncated.
+/// Returns TEXT, truncated and without control characters and invalid UTF-8.
 std::string line_text(std::string_view text);
-/// VALUE as plain text on a single line.
+/// Returns VALUE as plain text on a single line.
 std::string plain_text(const Value& value);
 
 std::string text_page(const PoolSnapshot& snapshot, bool is_full);
 std::string json_page(const PoolSnapshot& snapshot, bool is_full);
 std::string xml_page(const PoolSnapshot& snapshot, bool is_full);
 std::string html_page(const PoolSnapshot& snapshot, bool is_full);
-/// The format does not show single processes.
+/// This format does not show individual processes.
 std::string openmetrics_page(const PoolSnapshot& snapshot, bool is_full);
 
-/// TEXT without control characters, escaped for XML and HTML.
+/// Returns TEXT without control characters, escaped for XML and HTML.
 std::string markup_text(std::string_view text);
 
 }  // namespace quarry::scoreboard

@@ -3,9 +3,9 @@
 //
 //   [pool www] child 123 said into stderr: "what it said"
 //
-// The master never blocks on a pipe. It reads while the child lives, so that a child blocks only
-// while the master is busy, and reads the rest when the child has ended. The log itself must not be
-// written through standard error's descriptor: see open_log().
+// The master never blocks on a pipe. It reads while the child lives, so a child blocks only while
+// the master is busy, and it reads the rest when the child has ended. The log itself must not be
+// written through the descriptor of standard error: see open_log().
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 
 namespace quarry::master {
 
-/// Splits output into lines of limited length for the log. Only newlines are dropped.
+/// Splits output into lines of limited length for the log. All other characters are kept.
 class OutputLines {
  public:
   using Line = std::function<void(std::string_view)>;
@@ -34,7 +34,7 @@ class OutputLines {
   void add(std::string_view bytes, const Line& line);
   /// Removes and returns the output since the last newline.
   std::string take_rest();
-  /// The output since the last newline.
+  /// Returns the output since the last newline.
   const std::string& rest() const { return rest_; }
 
  private:
@@ -51,21 +51,22 @@ struct OutputPipes {
   static base::Result<OutputPipes> make();
 };
 
-/// Called in the child: redirects standard input from /dev/null, and standard output and error to
-/// PIPES, or to /dev/null if it is null.
+/// Called in the child. Redirects standard input from /dev/null, and standard output and error to
+/// PIPES, or to /dev/null if PIPES is null.
 void redirect_standard_streams(const OutputPipes* pipes);
 
 /// The master's ends of one child's pipes.
 class ChildOutput {
  public:
-  /// LABEL: "[pool www] child 123". CAUGHT.is_decorated: whether lines are logged as above, or bare.
+  /// LABEL is such as "[pool www] child 123". CAUGHT.is_decorated says whether lines have the form
+  /// above.
   ChildOutput(event_base* base, std::string label, CaughtOutput caught);
   ChildOutput(const ChildOutput&) = delete;
   ChildOutput& operator=(const ChildOutput&) = delete;
 
-  /// The state for the next master. The descriptors are borrowed: see take_back().
+  /// Returns the state for the next master. The descriptors are borrowed: see take_back().
   CaughtOutput hand_over() const;
-  /// Logs the rest of the output. Call it when the child has ended.
+  /// Logs the rest of the output. Call this when the child has ended.
   void finish();
 
  private:
@@ -74,7 +75,7 @@ class ChildOutput {
     Stream(event_base* base, const ChildOutput& owner, std::string_view name, CaughtStream caught);
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
-    /// Reads what is available, up to a limit per call; false if there was nothing.
+    /// Reads what is available, up to a limit per call. Returns false if there was nothing.
     bool read();
     void close();
     CaughtStream hand_over() const;
@@ -86,7 +87,7 @@ class ChildOutput {
     std::string_view name_;
     base::Fd fd_;
     OutputLines lines_;
-    base::Event event_;  // after the descriptor that it watches
+    base::Event event_;  // declared after the descriptor that it watches
   };
 
   std::string label_;

@@ -13,15 +13,16 @@ namespace quarry::master {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-/// The environment for a child with SETTINGS, if the master's is INHERITED ("NAME=value" each). A
-/// child that changes its user also gets that user's USER and HOME, unless they are set.
+/// Returns the environment for a child with SETTINGS. INHERITED is the master's environment
+/// ("NAME=value" strings). A child that changes its user also gets that user's USER and HOME,
+/// unless they are set.
 Environment environment_of(const ProcessSettings& settings,
                            const std::optional<Credentials>& run_as,
                            const std::vector<std::string>& inherited);
 
 /// Sets this process's environment. Also overwrites the memory in which exec(2) has stored the
-/// original one, so that the child cannot leak cleared secrets, and /proc/PID/environ shows the new
-/// environment (truncated, since that memory cannot grow).
+/// original one, so that the child cannot leak variables that were cleared. /proc/PID/environ then
+/// shows the new environment, which is truncated if it is longer, because that memory cannot grow.
 void set_environment(const ProcessSettings& settings, const std::optional<Credentials>& run_as);
 
 }  // namespace quarry::master

@@ -21,7 +21,7 @@ struct Spawned {
   std::optional<OutputPipes> output;  // nullopt: the child's output is not captured
 };
 
-/// Blocks all signals during its lifetime: from fork() until the child has reset its handlers.
+/// Blocks all signals during its lifetime: from the fork until the child has reset its handlers.
 class SignalsHeld {
  public:
   SignalsHeld();
@@ -41,15 +41,16 @@ struct ChildEnds {
   scoreboard::Board& board;
   std::optional<std::size_t> slot;  // only for functions
   int child_accept;                 // see ChildContext
-  /// Whether spawn() waits until the child is about to run its service, or has reported why it cannot.
+  /// Whether spawn() waits until the child is about to run its service, or has reported why it
+  /// cannot.
   bool is_waited_for;
   /// The program to execute, if it is not the service's own. Not owned; may be null.
   const Program* program;
 };
 
 /// Forks a child of SERVICE. FORGET_OTHERS runs first in the child: it unmaps the boards of other
-/// services and returns the one that SERVICE observes, if any. Errors: kIo; with is_waited_for, also
-/// the reason why the child cannot start.
+/// services and returns the board that SERVICE observes, if any. Errors: kIo; with is_waited_for,
+/// also the reason why the child cannot start.
 base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
                             const std::function<std::optional<scoreboard::Board>()>& forget_others);
 

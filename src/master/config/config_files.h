@@ -1,8 +1,8 @@
-// A configuration in several files: `include = PATTERN` inserts the files that match. ${NAME} in a
-// value is a variable of quarryd's environment.
+// Reads a configuration that may consist of several files: `include = PATTERN` inserts the files
+// that match. ${NAME} in a value stands for a variable of quarryd's environment.
 //
-// Lines of all files share one numbering, with kLinesPerFile numbers for each file, so that a line
-// number also identifies the file.
+// The lines of all files share one numbering, in which each file has kLinesPerFile numbers. So a
+// line number also identifies the file.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +14,17 @@
 
 namespace quarry::master {
 
-constexpr int kLinesPerFile = 1 << 20;  // more than a file of the largest size has
+constexpr int kLinesPerFile = 1 << 20;  // more than the largest file that is allowed has
 
 struct ConfigFiles {
   std::vector<std::string> paths;  // the main file first
   base::IniFile merged;
-  std::vector<base::IniMistake> remarks;  // patterns without matches
+  std::vector<base::IniMistake> remarks;  // patterns that matched no file
 
-  /// "FILE:LINE" of a line of MERGED.
+  /// Returns "FILE:LINE" for a line of MERGED.
   std::string place_of(int line) const;
-  /// "FILE:LINE: MESSAGE", escaped for logs and terminals, because MESSAGE may quote values.
+  /// Returns "FILE:LINE: MESSAGE", escaped for logs and terminals, because MESSAGE may quote
+  /// values.
   std::string with_location(int line, std::string_view message) const;
 };
 

@@ -18,7 +18,7 @@ class Listens {
   /// Adds the ADDRESS of SECTION. Returns an error if another section listens on the same address,
   /// or on all addresses with the same port.
   std::optional<std::string> add(const base::SocketAddress& address, const std::string& section);
-  /// The section that listens on the Unix socket PATH.
+  /// Returns the section that listens on the Unix socket PATH, or nullopt.
   std::optional<std::string> listener_at(const std::string& path) const;
 
  private:
@@ -29,13 +29,13 @@ class Listens {
   std::vector<ListenEntry> entries_;
 };
 
-/// The files that the server writes. Those of different kinds must be different files: the pid file
-/// is overwritten, and logs of different kinds must not be mixed.
+/// The files that the server writes. Files of different kinds must not be the same: the pid file is
+/// overwritten, and logs of different kinds must not be mixed.
 class WrittenFiles {
  public:
   /// Adds the file PATH ("": none), which DIRECTIVE of SECTION names. Returns an error if another
-  /// directive names it already; several pools may share a file of the same directive. Paths that are
-  /// not regular files, such as /dev/stderr, may be shared by all.
+  /// directive already names it. Several pools may use the same file for the same directive. Paths
+  /// that are not regular files, such as /dev/stderr, may be used by all.
   std::optional<std::string> add(const std::string& section, const std::string& directive,
                                  const std::string& path);
 
@@ -48,13 +48,13 @@ class WrittenFiles {
   std::vector<WrittenFile> files_;
 };
 
-/// Whether WHO has permission to connect to a Unix socket that MAKER creates with OPTIONS; the
-/// folders of its path are not checked.
+/// Returns whether WHO has permission to connect to a Unix socket that MAKER creates with OPTIONS.
+/// The folders of its path are not checked.
 bool may_connect(const base::ListenOptions& options, const Credentials& maker,
                  const Credentials& who);
 
-/// Why POOL would refuse connections of the front; nullopt if it would not. RUN_AS: the user of the
-/// front, if the master is root.
+/// Returns why POOL would refuse connections of the front, or nullopt if it would not. RUN_AS is
+/// the front's user if the master is root.
 std::optional<std::string> why_front_is_refused(const PoolConfig& pool,
                                                 const std::optional<Credentials>& run_as);
 

@@ -1,5 +1,5 @@
 // Sets the directives of a section of the configuration. A SECTION is a GlobalConfig, HttpConfig,
-// PoolConfig or CarriedSection. For showing them, see dump().
+// PoolConfig or CarriedSection. dump() shows them.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace quarry::master {
 template <typename Section>
 base::Result<void> set_directive(Section& section, std::string_view key, const std::string& value);
 
-/// Whether VALUE of the directive KEY is a relative file path.
+/// Returns whether VALUE, a value of the directive KEY, is a relative file path.
 template <typename Section>
 bool is_relative(const Section& section, std::string_view key, std::string_view value);
 

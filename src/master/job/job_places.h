@@ -1,8 +1,8 @@
-// backoffice.max: limits the running jobs of all services together, in addition to each service's own
-// limit. Paused jobs and jobs of earlier generations do not count.
+// Implements backoffice.max, which limits the running jobs of all services together, in addition to
+// each service's own limit. Paused jobs and jobs of earlier generations do not count.
 //
-// A free place goes to the job that has waited longest, in any service; paused jobs have precedence
-// over new ones.
+// A free place is given to the job that has waited longest, in any service. Paused jobs have
+// priority over new ones.
 #pragma once
 
 #include <chrono>
@@ -13,9 +13,9 @@
 
 namespace quarry::master {
 
-/// The first waiting job of a service. The least one is next.
+/// The first waiting job of a service. The smallest one of all services is next.
 struct JobTurn {
-  bool is_new = false;  // not paused, but not yet started
+  bool is_new = false;  // not started yet; false: paused
   std::chrono::steady_clock::time_point since;
 
   friend auto operator<=>(const JobTurn&, const JobTurn&) = default;
@@ -27,15 +27,16 @@ class JobPlaces {
   class Taker {
    public:
     virtual ~Taker() = default;
-    /// The number of places in use.
+    /// Returns the number of places in use.
     virtual std::size_t running() const = 0;
-    /// The job that would take the next place; nullopt if none may.
+    /// Returns the job that would take the next place, or nullopt if none may.
     virtual std::optional<JobTurn> first_waiting() const = 0;
-    /// Continues or starts that job. False if that fails; the service is then skipped this time.
+    /// Continues or starts that job. Returns false if that fails; the service is then skipped this
+    /// time.
     virtual bool take_place() = 0;
   };
 
-  /// LIMIT: number of places; 0: unlimited.
+  /// LIMIT is the number of places; 0: unlimited.
   explicit JobPlaces(std::size_t limit) : limit_(limit) {}
   JobPlaces(const JobPlaces&) = delete;
   JobPlaces& operator=(const JobPlaces&) = delete;
@@ -46,7 +47,8 @@ class JobPlaces {
 
   std::size_t limit() const { return limit_; }
   bool has_room() const;
-  /// Call it when a job has started to wait, and when a place may have become free.
+  /// Gives free places to waiting jobs. Call this when a job has started to wait, and when a place
+  /// may have become free.
   void share_out();
 
  private:

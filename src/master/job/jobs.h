@@ -7,13 +7,14 @@
 //                    │        paused        │
 //                    └──────────────────────┘  requested again meanwhile: runs once more
 //
-// At most processes.max_children jobs run at once, and at most JobPlaces of all services together
-// (job_places.h). Jobs are started in the order of their requests; paused jobs continue before new
-// ones start. At most OnRequest::max_paused jobs are paused. A number waits only once, so the queue
-// is bounded by the number of known numbers, and by kMaxWaiting. No reply is sent when a job is
-// dropped or fails, because every request may be repeated. Jobs that the master requests itself
-// (OnRequest::of_itself) have their own schedule, which the job can change. A reload asks running
-// jobs to end, like all children, and discards waiting ones.
+// At most processes.max_children jobs run at the same time, and at most as many as JobPlaces
+// permits for all services together (job_places.h). Jobs are started in the order of their
+// requests; paused jobs continue before new ones start. At most OnRequest::max_paused jobs are
+// paused. Each number is queued only once, so the length of the queue is limited by the number of
+// known numbers, and by kMaxWaiting. No reply is sent when a job is dropped or fails, because every
+// request may be repeated. Jobs that the master requests itself (OnRequest::of_itself) have their
+// own schedule, which the job can change. A reload asks running jobs to end, like all children, and
+// discards waiting ones.
 #pragma once
 
 #include <chrono>
@@ -42,14 +43,14 @@ class Jobs final : public Starter, public JobPlaces::Taker {
     std::uint64_t started = 0;
     std::uint64_t failed = 0;     // killed by a signal, or exit code other than 0
     std::uint64_t delayed = 0;    // had to wait for other jobs
-    std::uint64_t held_back = 0;  // of those, by the limit for all services
-    std::uint64_t dropped = 0;    // the queue was full
+    std::uint64_t held_back = 0;  // those of them that waited because of the limit for all services
+    std::uint64_t dropped = 0;    // requests dropped because the queue was full
     std::size_t running = 0;
     std::size_t waiting = 0;
     std::size_t paused = 0;
   };
 
-  /// All arguments must outlive it.
+  /// All arguments must outlive this object.
   Jobs(Children& children, event_base* base, const MasterState& master_state, JobPlaces& places);
   ~Jobs() override { places_.leave(*this); }
   Jobs(const Jobs&) = delete;
@@ -85,15 +86,15 @@ class Jobs final : public Starter, public JobPlaces::Taker {
   std::size_t count_of(JobStage stage) const;
   bool has_place() const;
   bool may_start() const;
-  /// False if MESSAGE is not about jobs.
+  /// Returns false if MESSAGE is not about jobs.
   bool on_message(Child& child, const control::Message& message);
   void change_stage(Child& child, bool pauses);
   /// Requests the master's own jobs that are due.
   void ask_for_due();
   void run_again(std::uint32_t number, std::chrono::seconds wait);
-  /// The paused child that has waited longest to continue, or null.
+  /// Returns the paused child that has waited longest to continue, or null.
   Child* first_resuming() const;
-  /// The first request that can be started: a number that is running has to end first.
+  /// Returns the first request that can be started. A number that is running has to end first.
   Waiting::const_iterator first_to_start() const;
   /// Counts a job that has to wait.
   void count_delay();
@@ -108,7 +109,7 @@ class Jobs final : public Starter, public JobPlaces::Taker {
   PoolWatch* pool_ = nullptr;
   RespawnPolicy respawn_;
   base::Event respawn_timer_;
-  /// When the master's own jobs are due, by number.
+  /// The times when the master's own jobs are due, by number.
   std::map<std::uint32_t, std::chrono::steady_clock::time_point> due_;
   Waiting waiting_;
   std::set<std::uint32_t> waiting_numbers_;

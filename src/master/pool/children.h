@@ -1,5 +1,5 @@
-// A service, its scoreboard and its living children: starts, ends and reaps them. A Starter decides
-// when: scaling.h for services that are kept running, job/jobs.h for jobs.
+// The living children of a service, and its scoreboard. Children are started, ended and reaped
+// here. A Starter decides when: scaling.h for services that are kept running, job/jobs.h for jobs.
 #pragma once
 
 #include <sys/types.h>
@@ -29,21 +29,23 @@ enum class JobStage { kRunning, kPaused, kResuming };
 
 struct Child {
   pid_t pid = -1;
-  std::optional<std::size_t> slot;  // on the board; programs do not have one
+  std::optional<std::size_t> slot;  // slot on the board; programs do not have one
   std::chrono::steady_clock::time_point started;
-  std::uint32_t number = 0;  // of a job: the requested number
+  std::uint32_t number = 0;  // for a job: the requested number
   JobStage stage = JobStage::kRunning;
   std::chrono::steady_clock::time_point stage_since;
   control::Channel control;
-  base::Event on_control;  // after the channel that it watches, so that it is destroyed first
-  /// When it was asked to end while the master keeps running.
+  base::Event on_control;  // declared after the channel that it watches, so that it is destroyed
+                           // first
+  /// When it was asked to end by a master that keeps running.
   std::optional<std::chrono::steady_clock::time_point> asked_to_end_at;
-  std::unique_ptr<ChildOutput> output;  // null: not captured
+  std::unique_ptr<ChildOutput> output;  // null if the output is not captured
   std::int64_t slow_request = 0;        // start of the last request in the slow log
   bool was_asked_to_reopen = false;     // asked to reopen its logs; it exits if it cannot
 };
 
-/// Children that wait for a connection and were not asked to end, longest idle first.
+/// Children that wait for a connection and were not asked to end, sorted by idle time, longest
+/// first.
 struct IdleChildren {
   std::vector<Child*> children;
   std::vector<std::chrono::milliseconds> idle_for;
@@ -61,10 +63,10 @@ struct StartOptions {
 /// What is known about a child that has ended.
 struct Remains {
   Death death;
-  std::string how;                   // "exited with code 1"
+  std::string how;                   // such as "exited with code 1"
   std::uint32_t number = 0;          // of a job
-  std::chrono::milliseconds ran{0};  // of a job: since its last resume, or its start
-  bool was_asked_to_end = false;     // while the master keeps running
+  std::chrono::milliseconds ran{0};  // for a job: time since its last resume, or its start
+  bool was_asked_to_end = false;     // by a master that keeps running
   bool has_failed = false;           // killed by a signal, or exit code other than 0
 };
 
@@ -75,7 +77,7 @@ class Children {
     event_base* base = nullptr;
     const MasterState* master_state = nullptr;
     ProcessMax* bound = nullptr;  // null: these children do not count towards it
-    /// See spawn().
+    /// Used by spawn() as its argument of that name.
     std::function<std::optional<scoreboard::Board>(const Children&)> forget_others;
     /// Handles a message from a child of SERVICE.
     std::function<void(const Service& service, const control::Message&)> on_message;
@@ -92,45 +94,46 @@ class Children {
   /// Why the last start failed; "" if it succeeded.
   const std::string& start_failure() const { return start_failure_; }
 
-  /// Passes messages of jobs to LISTENER first. Call it before the first start.
+  /// Passes messages of jobs to LISTENER first. Call this before the first start.
   void listen_to_jobs(JobListener listener) { job_listener_ = std::move(listener); }
-  /// Sets the board and its free SLOTS. Call it once, before the first start.
+  /// Sets the board and its free SLOTS. Call this once, before the first start.
   void stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots,
                 const scoreboard::PoolState* former, std::size_t previous_children);
   scoreboard::Board& board() { return board_; }
   const scoreboard::Board& board() const { return board_; }
   PoolWatch& watch() { return watch_; }
   const PoolWatch& watch() const { return watch_; }
-  /// Call it once a second.
+  /// Call this once a second.
   void refresh_figures() { watch_.refresh(slots_); }
 
-  /// False if there is no room for another child, or the start fails (logged).
+  /// Returns false if there is no room for another child, or if the start fails, which is logged.
   bool start(const StartOptions& options);
-  /// Whether process.max permits another child.
+  /// Returns whether process.max permits another child.
   bool has_room() const {
     return dependencies_.bound == nullptr || dependencies_.bound->has_room();
   }
-  /// Whether no child may start yet, because children of an earlier generation are still running.
+  /// Returns whether no child may start yet because children of an earlier generation are still
+  /// running.
   bool is_awaiting_previous_children() const {
     return service_.starts_alone && watch_.state().previous_children > 0;
   }
-  /// Handles the end of PID with STATUS; nullopt if it is not one of these children.
+  /// Handles the end of PID with STATUS. Returns nullopt if PID is not one of these children.
   std::optional<Remains> reap(pid_t pid, int status);
-  /// Handles the end of a child of an earlier generation that had SLOT on the board;
-  /// PREVIOUS_CHILDREN are left.
+  /// Handles the end of a child of an earlier generation that had SLOT on the board. There are now
+  /// PREVIOUS_CHILDREN left.
   void reap_previous_child(std::optional<std::size_t> slot, std::size_t previous_children);
 
   IdleChildren idle() const;
   void signal(int number) const;
   void ask_to_reopen_logs();
   static void ask_to_end(const Service& service, Child& child);
-  /// Kills children that were asked to end and have not within process_control_timeout.
+  /// Kills children that were asked to end but have not ended within process_control_timeout.
   void escalate_overdue();
 
  private:
   void log_start_failure(std::string why);
   void read_control(Child& child);
-  /// Whether the child has finished at least one request.
+  /// Returns whether the child has finished at least one request.
   bool has_answered(const Child& child) const;
 
   Service service_;
@@ -155,12 +158,13 @@ class Starter {
 
   /// Registers the events that wake the service, if any. Errors: kIo.
   virtual base::Result<void> set_up() = 0;
-  /// Starts the initial children. False if none could be started, for a reason other than a limit.
+  /// Starts the initial children. Returns false if none could be started, for a reason other than a
+  /// limit.
   virtual bool begin() = 0;
   virtual void second_passed() = 0;
   /// Handles the end of a child. Not called while the master is stopping.
   virtual Vacancy child_ended(const Remains& remains) = 0;
-  /// Replaces that child, if needed.
+  /// Replaces the child that has ended, if needed.
   virtual void fill_vacancy(const Remains& remains) = 0;
   /// Called when process.max may permit further children of a service that was held back.
   virtual void room_available() = 0;
@@ -168,12 +172,12 @@ class Starter {
   virtual bool is_short() const = 0;
 };
 
-/// Passes messages from CHANNEL to ON_MESSAGE, up to a limit. Returns kNothing, unless CHANNEL is
+/// Passes messages from CHANNEL to ON_MESSAGE, up to a limit. Returns kNothing unless CHANNEL is
 /// closed or broken.
 control::Received take_messages(const control::Channel& channel,
                                 const std::function<void(const control::Message&)>& on_message);
 
-/// For the log: "was ended by signal 9".
+/// Describes STATUS for the log, such as "was ended by signal 9".
 std::string how_it_ended(int status);
 
 }  // namespace quarry::master

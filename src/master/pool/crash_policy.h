@@ -1,4 +1,4 @@
-// What the master does about children that die: when each is replaced, and when all are.
+// Decides when the master replaces a child that has died, and when it replaces all children.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,13 @@ struct Death {
 
 /// A dead child is replaced immediately, unless its service is in a crash loop.
 ///
-/// A crash is quick if the child lived for less than a second and did not end in an orderly way. The
-/// first few quick crashes in a row are ignored; after them the delay doubles up to a limit, until a
-/// child lives longer. A child killed with SIGKILL was ended from outside (by an operator or the OOM
-/// killer), which predicts nothing about the next one.
+/// A crash is quick if the child lived for less than a second and did not end in an orderly way.
+/// The first few quick crashes in a row are ignored. After them, the delay doubles up to a limit,
+/// until a child lives longer. A child killed by SIGKILL was ended from outside (by an operator or
+/// the OOM killer), which says nothing about the next child.
 class RespawnPolicy {
  public:
-  /// The delay before the replacement is started.
+  /// Returns the delay before the replacement is started.
   std::chrono::milliseconds after(const Death& death);
 
  private:
@@ -34,18 +34,18 @@ class EmergencyRestart {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// After THRESHOLD crashes within INTERVAL; never, if either is 0.
+  /// Replaces all children after THRESHOLD crashes within INTERVAL, or never if either is 0.
   EmergencyRestart(std::size_t threshold, std::chrono::milliseconds interval)
       : threshold_(threshold), interval_(interval) {}
 
-  /// Counts a crash at NOW, which must not be before the last one. Returns true if it reaches the
-  /// threshold; then the count starts again.
+  /// Counts a crash at NOW, which must not be before the last one. Returns true if the crash
+  /// reaches the threshold; counting then starts again.
   bool after_crash(Clock::time_point now);
 
-  /// The number of crashes within the interval before NOW.
+  /// Returns the number of crashes within the interval before NOW.
   std::size_t crashes(Clock::time_point now) const;
 
-  /// Whether SIGNAL means a crash: an invalid memory access.
+  /// Returns whether SIGNAL means a crash, that is, an invalid memory access.
   static bool is_crash(int signal);
 
  private:

@@ -1,5 +1,6 @@
-// Decides when a pool starts or stops a child, from numbers only: one class for each value of pm. The
-// master asks every second, when a child has died, and, for ondemand pools, when a connection waits.
+// Decides when a pool starts or stops a child, based only on numbers. There is one class for each
+// value of pm. The master asks every second, when a child has died and, for ondemand pools, when a
+// connection waits.
 #pragma once
 
 #include <chrono>
@@ -13,8 +14,8 @@ namespace quarry::master {
 
 /// Figures of a pool's children.
 struct PoolFigures {
-  std::size_t children = 0;  // alive, including those that were asked to end
-  /// The idle times of idle children that were not asked to end, longest first.
+  std::size_t children = 0;  // living children, including those that were asked to end
+  /// The idle times of the children that are idle and were not asked to end, longest first.
   std::span<const std::chrono::milliseconds> idle_for;
 
   std::size_t idle() const { return idle_for.size(); }
@@ -36,12 +37,12 @@ struct Decision {
 class PoolPolicy {
  public:
   virtual ~PoolPolicy() = default;
-  /// The initial number of children.
+  /// Returns the initial number of children.
   virtual std::size_t initial() const = 0;
   virtual Decision every_second(const PoolFigures& figures) = 0;
   /// Called when a child has died that was not asked to end.
   virtual Decision after_death(const PoolFigures& figures) = 0;
-  /// Whether to watch the pool's listening socket.
+  /// Returns whether to watch the pool's listening socket.
   virtual bool is_woken_by_connections() const { return false; }
   /// Called when a connection waits.
   virtual Decision on_connection(const PoolFigures&) { return {}; }

@@ -1,6 +1,6 @@
-// Timeouts of requests: a request that takes longer than request_slowlog_timeout is written to the
-// slow log, and after request_terminate_timeout its worker is killed. The master checks the
-// scoreboard at every heartbeat.
+// Applies the timeouts of requests. A request that takes longer than request_slowlog_timeout is
+// written to the slow log. After request_terminate_timeout, its worker is killed. The master checks
+// the scoreboard at every heartbeat.
 #pragma once
 
 #include <sys/types.h>
@@ -13,9 +13,10 @@
 
 namespace quarry::master {
 
-/// The shortest timeout of SERVICE; 0: none.
+/// Returns the shortest timeout of SERVICE, or 0 if it has none.
 std::chrono::milliseconds smallest_request_bound(const Service& service);
-/// The interval between checks, if SMALLEST is the shortest timeout of all services; 0: no checks.
+/// Returns the interval between checks, if SMALLEST is the shortest timeout of all services; 0: no
+/// checks.
 std::chrono::milliseconds request_heartbeat(std::chrono::milliseconds smallest);
 
 struct CheckedChild {

@@ -1,17 +1,17 @@
-// Keeps the children of a service running: carries out the decisions of its policy, every second,
-// when a child has ended, and, in ondemand pools, when a connection waits.
+// Keeps the children of a service running. It carries out the decisions of the service's policy
+// every second, when a child has ended and, in ondemand pools, when a connection waits.
 //
 // The listening socket of an ondemand pool is watched as described in
 // php-src/sapi/fpm/fpm/DESIGN.md. It is polled level-triggered, and removed from the poll each time
 // that it fires, because it stays readable until a child has called accept():
 //
-//   a child is idle          it will call accept(), and then write to the child_accept pipe
-//   a child is started       likewise, after its first accept(), which does not block, because
+//   a child is idle          it will call accept() and then write to the child_accept pipe
+//   a child is started       the same after its first accept(), which does not block because
 //                            another child may have been faster
 //   neither is possible      nothing can be done until a child calls accept() again, or ends
 //
-// The socket is polled again after a write to the pipe, after the end of a child, and every second:
-// for a failed start, and for an idle child that never calls accept().
+// The socket is polled again after a write to the pipe, after the end of a child, and every second.
+// The last of these covers failed starts and idle children that never call accept().
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ namespace quarry::master {
 
 class Scaling final : public Starter {
  public:
-  /// All arguments must outlive it.
+  /// All arguments must outlive this object.
   Scaling(Children& children, event_base* base, const MasterState& master_state,
           const ProcessMax& bound);
 
@@ -41,7 +41,7 @@ class Scaling final : public Starter {
   bool is_short() const override;
 
  private:
-  /// Whether starts are delayed because of a crash loop.
+  /// Returns whether starts are delayed because of a crash loop.
   bool is_backing_off() const { return respawn_timer_.is_timed(); }
   bool may_start() const;
   void maintain();
@@ -60,9 +60,9 @@ class Scaling final : public Starter {
   std::unique_ptr<PoolPolicy> policy_;
   RespawnPolicy respawn_;
   base::Event respawn_timer_;
-  std::chrono::steady_clock::time_point was_held_back_;  // the last time, by process.max
+  std::chrono::steady_clock::time_point was_held_back_;  // when process.max last held it back
   Advice advice_ = Advice::kNone;                        // the last one given
-  // Of ondemand pools:
+  // For ondemand pools:
   base::Pipe child_accept_;  // see ChildContext
   base::Event accepted_;
   base::Event connection_;  // pending only while a connection may require a new child

@@ -3,14 +3,15 @@
 //   SIGUSR2 ─> run the program with --test ─> failed: the reason is logged, nothing else happens
 //                                          └> passed: execve(2) of the program in this process
 //
-// The check runs the new program with the new configuration. The new master takes over the listening
-// sockets, which stay open all the time, the scoreboards (succession.h), and the children, which
-// remain children of this process (handover.h). It starts its own children first, and then asks the
-// previous generation to end: idle children end immediately, others after their request, within
-// process_control_timeout (previous_generation.h). A reload that is requested during a check repeats
-// the check; during a stop, it is ignored. If execve(2) fails, the master continues as before.
+// The check runs the new program with the new configuration. The new master takes over the
+// listening sockets, which stay open all the time, the scoreboards (succession.h), and the
+// children, which remain children of this process (handover.h). First it starts its own children.
+// Then it asks the previous generation to end: idle children end immediately, others after their
+// request, within process_control_timeout (previous_generation.h). If a reload is requested during
+// a check, the check is repeated; during a stop, the request is ignored. If execve(2) fails, the
+// master continues as before.
 //
-// This class decides; its caller carries the decisions out.
+// This class decides, and its caller carries out the decisions.
 #pragma once
 
 #include <sys/types.h>
@@ -47,23 +48,23 @@ enum class AfterCheck {
 class Reloading {
  public:
   /// PROGRAM_TO_CHECK returns the program and the sockets that would be handed over. BASE and
-  /// MASTER_STATE must outlive it.
+  /// MASTER_STATE must outlive this object.
   Reloading(event_base* base, const MasterState& master_state,
             std::function<CheckedProgram()> program_to_check)
       : base_(base), master_state_(master_state), program_to_check_(std::move(program_to_check)) {}
   Reloading(const Reloading&) = delete;
   Reloading& operator=(const Reloading&) = delete;
 
-  /// Requests a reload. IS_EMERGENCY: the children have to be replaced in any case. False if the
-  /// check cannot be started (logged).
+  /// Requests a reload. With IS_EMERGENCY, the children have to be replaced in any case. Returns
+  /// false if the check cannot be started, which is logged.
   bool ask(bool is_emergency);
-  /// Whether PID is the process of the current check.
+  /// Returns whether PID is the process of the current check.
   bool is_check(pid_t pid) const { return check_ && check_->pid == pid; }
-  /// Handles the end of that process with STATUS.
+  /// Handles the end of the check with STATUS.
   AfterCheck check_ended(int status);
-  /// Kills a check that takes too long. Call it every second.
+  /// Kills a check that takes too long. Call this every second.
   void escalate() const;
-  /// Kills the check, because the master is stopping.
+  /// Kills the check because the master is stopping.
   void abandon() const;
 
  private:
@@ -71,7 +72,7 @@ class Reloading {
     pid_t pid = -1;
     base::Fd output;
     std::string text;
-    base::Event event;  // after the descriptor that it watches
+    base::Event event;  // declared after the descriptor that it watches
     std::chrono::steady_clock::time_point started;
   };
 

@@ -1,11 +1,11 @@
-// A cached page. Each client gets its own nonce (Content-Security-Policy), and gzip if it accepts
-// that.
+// A cached page. Each client gets its own nonce (Content-Security-Policy), and a gzip-compressed
+// reply if it accepts that.
 //
 //   body   piece │ nonce │ piece │ nonce │ piece
 //   gzip   header │ deflated piece │ nonce, stored │ deflated piece │ … │ checksum │ size
 //
-// Each piece is deflated once, separately and up to a byte boundary, so that inserting a new nonce
-// needs no recompression; the checksum is combined from those of the pieces.
+// Each piece is deflated only once, separately and up to a byte boundary, so that a new nonce can
+// be inserted without compressing again. The checksum is combined from those of the pieces.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ namespace quarry::pages {
 
 class CachedPage {
  public:
-  /// The page of a reply if it can be shared: status 200, of declared length, with nothing specific
-  /// to one client. Null otherwise.
+  /// Returns the page of a reply that can be shared: its status is 200, its length is declared, and
+  /// it contains nothing specific to one client. Returns null for other replies.
   static std::shared_ptr<const CachedPage> make(http::ReplyHeader header, std::string_view body);
-  /// Whether a reply with HEADER can be shared, judging by the header alone.
+  /// Returns whether a reply with HEADER can be shared, as far as the header alone determines that.
   static bool is_cacheable(const http::ReplyHeader& header);
 
   struct ReplyOptions {
@@ -37,10 +37,10 @@ class CachedPage {
     std::string head;  // the header block
     std::string body;
   };
-  /// The reply to one client.
+  /// Returns the reply to one client.
   Reply reply(const ReplyOptions& options) const;
 
-  /// Approximate memory use in bytes.
+  /// Returns the approximate memory use in bytes.
   std::size_t size() const { return size_; }
 
  private:
@@ -59,7 +59,7 @@ class CachedPage {
 
   http::ReplyHeader header_;
   std::string tag_;
-  std::string nonce_;  // the nonce in fossil's reply; "": none
+  std::string nonce_;  // the nonce in fossil's reply; "" if it had none
   std::vector<Piece> pieces_;
   std::size_t plain_size_ = 0;
   bool has_gzip_ = false;

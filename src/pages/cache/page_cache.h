@@ -1,4 +1,4 @@
-// A cache of pages with least-recently-used eviction.
+// A cache of pages that evicts the least recently used ones.
 #pragma once
 
 #include <chrono>
@@ -17,13 +17,13 @@ class PageCache {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// MAX_SIZE: bytes in total. TTL: maximum age of a page.
+  /// MAX_SIZE is the maximum size in bytes, TTL the maximum age of a page.
   PageCache(std::size_t max_size, std::chrono::milliseconds ttl) : max_size_(max_size), ttl_(ttl) {}
 
   bool is_enabled() const { return ttl_.count() > 0; }
-  /// Larger pages are not cached.
+  /// Returns the size of the largest page that is cached.
   std::size_t largest() const { return max_size_ / 8; }
-  /// Null if there is none.
+  /// Returns the page for KEY, or null if there is none.
   std::shared_ptr<const CachedPage> find(const std::string& key, Time now);
   /// Replaces a page with the same KEY.
   void insert(const std::string& key, std::shared_ptr<const CachedPage> page, Time now);

@@ -1,10 +1,10 @@
-// A request for a page on a connection passed on by a worker or the gateway: FastCGI with the web
-// server, or with the gateway.
+// A request for a page, on a connection that a worker or the gateway has passed on. The peer, which
+// is the web server or the gateway, speaks FastCGI.
 //
 //   reading ──> handled ──> replying ──> ended ──> gone
 //
 // A connection serves one request and is closed after the reply, even if the web server would keep
-// it open, because its next request may be a sync, which workers answer.
+// it open, because the next request may be a sync, which only workers answer.
 #pragma once
 
 #include <event2/bufferevent.h>
@@ -26,16 +26,17 @@ class PageConnection {
   class Owner {
    public:
     virtual ~Owner() = default;
-    /// The request has arrived; IS_TOO_LARGE: without its body.
+    /// Called when the request has arrived. With IS_TOO_LARGE, it has no body.
     virtual void on_request(PageConnection& connection, bool is_too_large) = 0;
-    /// The output buffer has drained.
+    /// Called when the output buffer is empty.
     virtual void on_drained(PageConnection& connection) = 0;
-    /// The connection has ended. The owner destroys it in this call.
+    /// Called when the connection has ended. The owner destroys it in this call.
     virtual void on_gone(PageConnection& connection) = 0;
   };
 
-  /// HELD_BY_ALL: bytes of all buffered requests, to which this adds its own. It, OPTIONS and OWNER
-  /// must outlive it. Check is_valid() next: it is false if memory ran out.
+  /// HELD_BY_ALL is the number of bytes of all buffered requests, to which this connection adds its
+  /// own. It, OPTIONS and OWNER must outlive the connection. The caller has to check is_valid(),
+  /// which is false if memory was exhausted.
   PageConnection(event_base* base, base::Fd socket, const Options& options,
                  std::size_t& held_by_all, Owner& owner);
   PageConnection(const PageConnection&) = delete;
@@ -45,19 +46,19 @@ class PageConnection {
   bool is_valid() const { return bev_ != nullptr; }
   PageRequest& request() { return reader_.request(); }
 
-  /// Starts the reply; HEAD is its header block, with STATUS in it.
+  /// Starts the reply. HEAD is its header block, which contains STATUS.
   void begin(int status, std::string_view head);
   /// Adds BYTES to the body.
   void add(std::string_view bytes);
   /// Moves all of BODY into the reply's body.
   void add(evbuffer* body);
-  /// Completes the reply. on_gone() follows when it has been sent.
+  /// Completes the reply. on_gone() is called when it has been sent.
   void end();
-  /// Bytes of the reply that the web server has not read yet.
+  /// Returns how many bytes of the reply the web server has not read yet.
   std::size_t unsent() const;
-  /// 0 until the reply starts.
+  /// Returns the status, or 0 until the reply starts.
   int status() const { return status_; }
-  /// Bytes of the reply's body so far.
+  /// Returns the size of the reply's body so far in bytes.
   std::uint64_t replied() const { return replied_; }
   std::chrono::steady_clock::time_point began() const { return began_; }
 
@@ -68,7 +69,7 @@ class PageConnection {
   void on_output();
   void put(std::string_view bytes);
   void put_header(std::uint8_t type, std::size_t size);
-  /// BYTES of the request are buffered now.
+  /// Records that BYTES of the request are buffered now.
   void hold(std::size_t bytes);
 
   const Options& options_;

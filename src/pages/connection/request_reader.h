@@ -2,7 +2,7 @@
 //
 //   BEGIN_REQUEST (responder) · PARAMS… · PARAMS (empty) · STDIN… · STDIN (empty)
 //
-// Buffers the request within its limits and rejects it before exceeding them.
+// It buffers the request within its limits, and rejects it before they are exceeded.
 #pragma once
 
 #include <cstddef>
@@ -21,17 +21,17 @@ class RequestReader {
     kComplete,   // request() is complete
     kAborted,    // the web server has cancelled it
     kMalformed,  // not a request that a web server would send
-    kTooLarge,   // its body; all parameters are there
+    kTooLarge,   // its body is too large; all parameters are available
   };
 
   explicit RequestReader(std::size_t max_body);
 
-  /// Removes whole records from INPUT.
+  /// Removes complete records from INPUT.
   Status feed(evbuffer* input);
 
   std::uint16_t id() const { return id_; }
   PageRequest& request() { return request_; }
-  /// Bytes of the body so far.
+  /// Returns the size of the body so far in bytes.
   std::size_t body_size() const { return evbuffer_get_length(request_.body.get()); }
 
  private:

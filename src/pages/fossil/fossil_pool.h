@@ -14,22 +14,23 @@ namespace quarry::pages {
 
 class FossilPool {
  public:
-  /// Starts the first spare processes. All arguments must outlive it.
+  /// Starts the first spare processes. All arguments must outlive this object.
   FossilPool(event_base* base, const Options& options, const ServedRepositories& served,
              const FossilEnvironment& fossil_environment, FossilStarter& starter);
 
   bool has_room() const { return running_ < options_.max_children; }
-  /// A process for a request; counts as running until release(). Errors: those of starting one.
+  /// Returns a process for a request. It counts as running until release(). Errors: those of
+  /// starting one.
   base::Result<FossilProcess> take();
   void release() { --running_; }
-  /// The process PID has exited.
+  /// Call this when the process PID has exited.
   void on_ended(pid_t pid, bool had_request);
   std::size_t running() const { return running_; }
 
  private:
   void replenish();
   /// Kills spare processes after the repository file, the program or fossil's configuration has
-  /// changed, because they may have read the old ones.
+  /// changed, because they may have read the old versions.
   void drop_outdated();
   void on_start_failed(const std::string& why);
 

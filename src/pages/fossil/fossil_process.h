@@ -1,9 +1,9 @@
-// One `fossil http` process: started in advance, it waits on standard input for a request (scgi.h),
-// writes the reply to standard output, and exits.
+// A `fossil http` process. It is started in advance, waits on standard input for a request
+// (scgi.h), writes the reply to standard output, and exits.
 //
-// It runs in its own process group (fossil_starter.h), niced and with a memory limit. Requests
-// reach it only through pipes, since anybody could connect to a port. Standard input is passed as a
-// file name (--in), so that fossil does not take it for a terminal and does not touch the
+// It runs in its own process group (fossil_starter.h), with a niceness and a memory limit. Requests
+// reach it only through pipes, because anybody could connect to a port. Standard input is passed as
+// a file name (--in), so that fossil does not take it for a terminal and does not touch the
 // backoffice lease.
 #pragma once
 
@@ -22,19 +22,19 @@ namespace quarry::pages {
 
 class FossilProcess {
  public:
-  /// How all processes of a pool are started.
+  /// Returns how all processes of a pool are started.
   static FossilStarter::Plan plan(const Options& options, const ServedRepositories& served);
-  /// Errors: kNotFound (no such program), kIo.
+  /// Errors: kNotFound (the program does not exist), kIo.
   static base::Result<FossilProcess> start(FossilStarter& starter);
   FossilProcess(FossilProcess&& other) noexcept = default;
   FossilProcess& operator=(FossilProcess&&) = delete;
-  /// Kills it and its process group unless it has been reaped.
+  /// Kills the process and its process group unless the process has been reaped.
   ~FossilProcess();
 
   pid_t pid() const { return pid_.number; }
-  /// The process has exited and was waited for.
+  /// Call this when the process has exited and was waited for.
   void reaped() { pid_.number = -1; }
-  /// The ends of its pipes, non-blocking; call each once.
+  /// Return the ends of its pipes, which are non-blocking. Call each function once.
   base::Fd take_input() { return std::move(input_); }
   base::Fd take_output() { return std::move(output_); }
   base::Fd take_errors() { return std::move(errors_); }
@@ -54,12 +54,12 @@ class FossilProcess {
   base::Fd errors_;
 };
 
-/// The version that `PROGRAM version` prints, for example "2.21". Waits a few seconds at most.
-/// Errors: kNotFound, kIo, kInvalid (not a fossil).
+/// Returns the version that `PROGRAM version` prints, such as "2.21". Waits at most a few seconds.
+/// Errors: kNotFound, kIo, kInvalid (PROGRAM is not fossil).
 base::Result<std::string> version_of(const std::string& program);
 
-/// The pages that PROGRAM has. Waits, and fails, like version_of(); also kInvalid if PROGRAM does
-/// not list its pages.
+/// Returns the pages that PROGRAM has. Waits and fails like version_of(); also returns kInvalid if
+/// PROGRAM does not list its pages.
 base::Result<PageNames> pages_of(const std::string& program);
 
 }  // namespace quarry::pages

@@ -1,4 +1,4 @@
-// One request to one `fossil http` process, and its reply, without blocking.
+// Sends one request to one `fossil http` process and reads its reply, without blocking.
 //
 //   sending and reading ──> head ──> body … ──> complete ──> the process exits by itself ──> finished
 //                      └──────────┴─────────┴──> broken (the process is killed)
@@ -21,37 +21,37 @@ class FossilRun {
  public:
   enum class Fault {
     kBroken,   // it exited early, or wrote an invalid or oversized reply
-    kTimeout,  // it took too long, not counting the time that it was paused
+    kTimeout,  // it took too long; the time during which it was paused does not count
   };
 
   class Owner {
    public:
     virtual ~Owner() = default;
     virtual void on_head(FossilRun& run, http::ReplyHeader& header) = 0;
-    /// More of the reply's body has arrived; the owner must remove all of it from BODY.
+    /// Called when more of the reply's body has arrived. The owner must remove all of it from BODY.
     virtual void on_body(FossilRun& run, evbuffer* body) = 0;
-    /// The reply is complete.
+    /// Called when the reply is complete.
     virtual void on_complete(FossilRun& run) = 0;
-    /// The reply was cut short; REASON is for the log.
+    /// Called when the reply is incomplete. REASON is for the log.
     virtual void on_fault(FossilRun& run, Fault fault, const std::string& reason) = 0;
-    /// The run has ended in any way. The owner destroys it, but not in this call.
+    /// Called when the run has ended, in any way. The owner destroys it, but not in this call.
     virtual void on_finished(FossilRun& run) = 0;
   };
 
-  /// Sends PROCESS the HEAD from scgi_head() and all of BODY. HEAD_ONLY: the reply has no body.
-  /// OPTIONS and OWNER must outlive it.
+  /// Sends HEAD, from scgi_head(), and all of BODY to PROCESS. With HEAD_ONLY, the reply has no
+  /// body. OPTIONS and OWNER must outlive this object.
   FossilRun(event_base* base, FossilProcess process, std::string_view head, evbuffer* body,
             bool head_only, const Options& options, Owner& owner);
   FossilRun(const FossilRun&) = delete;
   FossilRun& operator=(const FossilRun&) = delete;
 
   pid_t pid() const { return process_.pid(); }
-  /// Stops reading the reply, and the clock of the time limit, until resume().
+  /// Stops reading the reply, and stops the clock of the time limit, until resume().
   void pause();
   void resume();
-  /// Kills the process; only on_finished() follows.
+  /// Kills the process. After that, only on_finished() is called.
   void cancel();
-  /// The process has exited; STATUS as in waitpid(2).
+  /// Call this when the process has exited. STATUS is as in waitpid(2).
   void on_exit(int status);
 
  private:

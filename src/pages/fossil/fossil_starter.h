@@ -5,12 +5,13 @@
 //                 <── its process id, or an error ────────
 //                 <── each fossil that has exited ────────
 //
-// Where the kernel first divides processor time among sessions (sched(7), autogroup), niceness
-// counts only within a session: a niced fossil would still get as much as all syncs, the web server
-// and the clients on this machine together. Therefore all fossils share one session with a lower
+// If the kernel first divides processor time among sessions (sched(7), autogroup), niceness counts
+// only within a session. A niced fossil would still get as much as all syncs, the web server and
+// the clients on this machine together. Therefore all fossils share one session, which has a lower
 // share.
 //
-// When the pages process exits, even by a crash, the starter kills every fossil that still runs.
+// When the pages process exits, even by a crash, the starter kills all fossils that are still
+// running.
 #pragma once
 
 #include <sys/types.h>
@@ -42,12 +43,13 @@ class FossilStarter {
   /// Forks the starter. Errors: kIo.
   static base::Result<FossilStarter> make(const Plan& plan);
 
-  /// Starts a fossil as leader of a process group, with DESCRIPTORS (not owned) as standard input,
-  /// output and error. Errors: kNotFound (no such program), kIo.
+  /// Starts a fossil as the leader of a process group. DESCRIPTORS, which are not owned, become its
+  /// standard input, output and error. Errors: kNotFound (the program does not exist), kIo.
   base::Result<pid_t> start(const std::array<int, 3>& descriptors);
-  /// Readable when ended() has something to return.
+  /// Returns a descriptor that is readable when ended() has something to return.
   int ended_fd() const { return ended_.get(); }
-  /// The processes that have exited since the last call. Errors: kIo (the starter has died).
+  /// Returns the processes that have exited since the last call. Errors: kIo (the starter has
+  /// died).
   base::Result<std::vector<Ended>> ended();
 
  private:

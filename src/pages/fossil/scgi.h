@@ -11,13 +11,13 @@
 
 namespace quarry::pages {
 
-/// The SCGI header for REQUEST. Left out is what fossil could misinterpret: parameters that are
-/// neither set by web servers nor client headers, the Proxy header, and REMOTE_USER unless
-/// TRUST_REMOTE_USER. The path is passed as PATH_INFO, and the prefix that the web server removed
-/// as SCRIPT_NAME.
+/// Returns the SCGI header for REQUEST. Parameters that fossil could misinterpret are left out:
+/// those that are neither set by web servers nor client headers, the Proxy header, and REMOTE_USER
+/// unless TRUST_REMOTE_USER. The path is passed as PATH_INFO, and the prefix that the web server
+/// has removed as SCRIPT_NAME.
 std::string scgi_head(const PageRequest& request, bool trust_remote_user);
 
-/// The header block of a reply for the web server, which adds Date and Connection itself.
+/// Returns the header block of a reply for the web server, which adds Date and Connection itself.
 std::string header_block(const http::ReplyHeader& header);
 
 }  // namespace quarry::pages

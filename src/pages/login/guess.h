@@ -1,12 +1,12 @@
-// The passwords in a request that fossil would check, and that may be guesses:
+// Finds the passwords in a request that fossil would check and that may therefore be guesses:
 //
 //   form    /login and its aliases, in a form, a query or cookies
-//   JSON    /json/login, likewise or in a JSON document
+//   JSON    /json/login, in the same places or in a JSON document
 //   basic   the Authorization header of any page
 //   change  the old password when a user changes it, in /login
 //   group   the password of another repository's administrator, in /setup_login_group
 //
-// Fossil checks no passwords other than these.
+// Fossil does not check any other passwords.
 #pragma once
 
 #include <expected>
@@ -23,20 +23,21 @@ namespace quarry::pages {
 struct Guess {
   enum class Kind { kForm, kJson, kBasic, kChange, kGroup };
   Kind kind = Kind::kForm;
-  std::string repository;  // whose user table has the user
+  std::string repository;  // the repository whose user table contains the user
   std::string user;        // any bytes
 
   bool operator==(const Guess&) const = default;
 };
 
-/// The user in VALUE, a login cookie of fossil: PROOF/PROJECT/USER.
+/// Returns the user in VALUE, which is a login cookie of fossil: PROOF/PROJECT/USER.
 std::optional<std::string> user_of_cookie(std::string_view value);
 
-/// Whether a request for TARGET may contain passwords outside the Authorization header.
+/// Returns whether a request for TARGET may contain passwords outside the Authorization header.
 bool takes_passwords(const Target& target, const PageNames& pages);
 
-/// The passwords in REQUEST for TARGET; usually none. Ambiguous requests and oversized logins are
-/// refused. TRUST_REMOTE_USER: the web server has already authenticated REMOTE_USER.
+/// Returns the passwords in REQUEST for TARGET; usually there are none. Ambiguous requests and
+/// oversized logins are refused. TRUST_REMOTE_USER: the web server has already authenticated
+/// REMOTE_USER.
 std::expected<std::vector<Guess>, Refusal> guesses_in(const PageRequest& request,
                                                       const Target& target, const PageNames& pages,
                                                       bool trust_remote_user);

@@ -1,5 +1,5 @@
-// Determines from fossil's reply which passwords in a request were wrong; logs those, and reports
-// the outcomes to the pool's login limiter.
+// Determines from fossil's reply which passwords in a request were wrong, logs these failures, and
+// reports the outcomes to the pool's login limiter.
 #pragma once
 
 #include <event2/buffer.h>
@@ -22,23 +22,25 @@ class LoginAttempt {
  public:
   using LoginLimiter = scoreboard::LoginLimiter;
 
-  /// GUESSES are those in REQUEST. LIMITER must outlive it; null: nothing is counted.
+  /// GUESSES are those in REQUEST. LIMITER must outlive this object; if it is null, nothing is
+  /// counted.
   LoginAttempt(const PageRequest& request, std::vector<Guess> guesses, LoginLimiter* limiter);
   LoginAttempt(const LoginAttempt&) = delete;
   LoginAttempt& operator=(const LoginAttempt&) = delete;
   ~LoginAttempt() { on_complete(); }
 
-  /// Asks the limiter before the request goes to fossil. Returns the refusal if a guess has to
+  /// Asks the limiter before the request is sent to fossil. Returns the refusal if a guess has to
   /// wait.
   std::optional<Refusal> begin();
-  /// Whether the reply's body must be inspected, and therefore must not be compressed.
+  /// Returns whether the reply's body must be inspected. In that case it must not be compressed.
   bool reads_body() const;
   void on_head(const http::ReplyHeader& header);
   /// Inspects more of the reply's body; BODY is not changed.
   void on_body(evbuffer* body);
-  /// The reply is complete: guesses still undecided were neither right nor wrong.
+  /// Call this when the reply is complete. Guesses that are still undecided were neither right nor
+  /// wrong.
   void on_complete();
-  /// The reply was cut short.
+  /// Call this when the reply is incomplete.
   void on_fault();
 
  private:
@@ -62,21 +64,24 @@ class LoginAttempt {
   bool is_head_;
   std::vector<Tried> all_;
   LoginLimiter* limiter_;
-  std::string tail_;  // end of the body so far, which may contain the start of a sign
+  std::string tail_;  // the end of the body so far, which may contain the start of the text that is
+                      // searched for
 };
 
-/// Decides whether a request with a password may go to fossil now, with the same login limiter as the
-/// workers, which decide this for syncs.
+/// Decides whether a request with a password may be sent to fossil now. It uses the same login
+/// limiter as the workers, which decide this for syncs.
 class Logins {
  public:
-  /// MEMORY is the pool's and must outlive it. If it is null or ALLOWED (failures without a delay)
-  /// is 0, logins are not limited. PAGES, TRUST_REMOTE_USER: see guesses_in().
+  /// MEMORY belongs to the pool and must outlive this object. If it is null, or ALLOWED (the number
+  /// of failures without a delay) is 0, logins are not limited. PAGES and TRUST_REMOTE_USER: see
+  /// guesses_in().
   Logins(scoreboard::LoginMemory* memory, std::uint64_t allowed, PageNames pages,
          bool trust_remote_user);
 
-  /// See takes_passwords().
+  /// Returns whether a request for TARGET may contain passwords; see takes_passwords().
   bool are_at(const Target& target) const { return takes_passwords(target, pages_); }
-  /// Call before REQUEST for TARGET goes to fossil. Null: it contains no password.
+  /// Call this before REQUEST for TARGET is sent to fossil. Returns null if it contains no
+  /// password.
   std::expected<std::unique_ptr<LoginAttempt>, Refusal> begin(const PageRequest& request,
                                                               const Target& target);
 

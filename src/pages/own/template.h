@@ -1,7 +1,7 @@
-// Page templates (mustache): {{name}} is replaced by text, escaped with base::escape_markup();
-// {{#name}}…{{/name}} repeats for each element of a list, or appears if there is a value.
+// Page templates (mustache). {{name}} is replaced by text, escaped with base::escape_markup().
+// {{#name}}…{{/name}} is repeated for each element of a list, or appears if there is a value.
 //
-// Unescaped text is impossible: a template that would allow it does not compile.
+// Unescaped text is impossible: a template with unescaped text does not compile.
 #pragma once
 
 #include <kainjow/mustache.hpp>

@@ -1,5 +1,5 @@
-// A request for a page: its parameters (quarry/http/parameters.h) and its body; and an error reply in
-// place of the page.
+// A request for a page: its parameters (quarry/http/parameters.h) and its body. Also the refusal,
+// an error reply that is sent instead of the page.
 #pragma once
 
 #include <optional>
@@ -20,20 +20,21 @@ struct PageRequest {
   std::vector<Parameter> parameters;
   base::EventBufferPtr body;  // never null
 
-  /// The value of NAME, "" if absent. If it occurs several times, the last one, as in an
-  /// environment.
+  /// Returns the value of NAME, or "" if it is absent. If it occurs several times, returns the last
+  /// one, as in an environment.
   std::string_view get(std::string_view name) const;
-  /// The path below the pool's URL in the web server: PATH_INFO, or SCRIPT_NAME if the web server
-  /// does not split the two.
+  /// Returns the path below the pool's URL in the web server: PATH_INFO, or SCRIPT_NAME if the web
+  /// server does not split the two.
   std::string_view path() const;
-  /// The path and query as the client sent them; the path() if the web server does not tell.
+  /// Returns the path and query as the client sent them, or path() if the web server does not pass
+  /// them.
   std::string_view target() const;
   /// Removes the parameter NAME.
   void forget(std::string_view name);
   bool is_head() const;
-  /// Whether fossil would treat it as a sync, even if quarry's sync server would not.
+  /// Returns whether fossil would treat it as a sync, even if quarry's sync server would not.
   bool is_sync() const;
-  /// Client, method and path for the log: printable and without secrets.
+  /// Returns client, method and path for the log: printable and without secrets.
   std::string in_words() const;
 };
 
@@ -41,11 +42,11 @@ struct Refusal {
   int status = 500;
   std::string text;
   std::string headers = {};
-  /// The text for the log, if it differs.
+  /// The text for the log, if it differs from that for the client.
   std::string in_log = {};
 };
 
-/// Checks that do not depend on a repository. Nullopt: REQUEST may proceed.
+/// Makes the checks that do not depend on a repository. Returns nullopt if REQUEST may proceed.
 std::optional<Refusal> refuse_request(const PageRequest& request);
 
 }  // namespace quarry::pages

@@ -17,12 +17,12 @@ using PageNames = std::set<std::string, std::less<>>;
 
 struct Target {
   std::filesystem::path file;
-  std::string page;        // the first word after the repository's name, for example "timeline"
+  std::string page;        // the first word after the repository's name, such as "timeline"
   std::string below = {};  // the word after that, if any
 };
 
-/// The target of PATH. Like fossil, this takes the shortest repository name that exists, but it
-/// never follows a link out of the folder. Errors: those of repository::locate().
+/// Returns the target of PATH. Like fossil, this takes the shortest repository name that exists,
+/// but it never follows a link out of the folder. Errors: those of repository::locate().
 base::Result<Target> target_of(const ServedRepositories& served, std::string_view path);
 
 }  // namespace quarry::pages

@@ -1,5 +1,6 @@
-// The workers: they deliver batches from the store to the consumer, wait for more, and end when
-// idle. All functions are called under the engine's mutex.
+// The workers of a queue. They deliver batches from the store to the consumer, wait for more, and
+// end after they have been idle for some time. All functions are called with the engine's mutex
+// locked.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@
 
 namespace quarry::spool {
 
-/// Calls CONSUMER with BATCH. An exception is reported, and means that nothing was delivered.
+/// Calls CONSUMER with BATCH. An exception is reported and means that no message was delivered.
 Delivery call(const Consumer& consumer, std::span<const Message> batch, const std::stop_token& stop,
               const Reporter& reporter);
 
@@ -23,19 +24,19 @@ class DeliveryWorkers {
  public:
   /// Callbacks to the engine.
   struct Owner {
-    /// Keeps the engine alive while a worker runs: an abandoned worker outlives the queue.
+    /// Keeps the engine alive while a worker runs, because an abandoned worker outlives the queue.
     std::function<std::shared_ptr<void>()> keep;
     /// Called when a worker has ended.
     std::function<void()> on_end;
   };
-  /// STATE is not owned, and outlives this.
+  /// STATE is not owned and outlives this object.
   DeliveryWorkers(EngineState& state, Owner owner);
 
   /// Starts or wakes workers for the waiting messages.
   void advise();
   /// Sets the maximum number of workers.
   void set_max(std::size_t max) { pool_.set_max(max); }
-  /// Lets all workers end after their current batch.
+  /// Makes all workers end after their current batch.
   void retire();
   /// Reverses retire().
   void come_back();
@@ -46,11 +47,11 @@ class DeliveryWorkers {
   /// Joins threads that have ended.
   void join_ended() { pool_.join_ended(); }
 
-  /// Whether messages may be delivered at this time of day. Always true at the end of a queue
-  /// without a disk, which has no other chance.
+  /// Returns whether messages may be delivered at this time of day. Always true when a queue
+  /// without a disk is ending, because it has no other chance to deliver them.
   bool is_window_open() const;
-  /// At the end: stops all workers, including busy ones. Returns how many do not stop and are
-  /// abandoned.
+  /// Used when the queue ends: stops all workers, including busy ones. Returns how many do not stop
+  /// and are abandoned.
   std::size_t stop(Lock& lock);
 
  private:
@@ -70,9 +71,9 @@ class DeliveryWorkers {
 
   EngineState& state_;
   Owner owner_;
-  Condition work_;             // for idle workers: messages, or the end
+  Condition work_;             // for idle workers: there are messages, or the queue ends
   std::size_t idle_ = 0;       // workers waiting for work
-  std::size_t woken_ = 0;      // of these, workers that were notified but have not run yet
+  std::size_t woken_ = 0;      // idle workers that were notified but have not run yet
   std::size_t gathering_ = 0;  // workers waiting for a larger batch
   WorkerPool pool_;
 };

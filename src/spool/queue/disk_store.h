@@ -1,7 +1,7 @@
-// Messages on disk, for a disk queue or the helper of a disk-assisted queue.
+// The messages on disk, for a disk queue or for the helper of a disk-assisted queue.
 //
 // The class is large because all functions work on the same two positions (taken and settled),
-// which must move together.
+// which must change together.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ namespace quarry::spool {
 
 class DiskStore final : public Store {
  public:
-  /// Whether there are files of a queue with messages.
+  /// Returns whether there are files of a queue that contain messages.
   static base::Result<bool> is_there(const SpoolFiles& files);
-  /// Opens existing files, or begins without any, and reports what was found to REPORTER. The
+  /// Opens existing files, or starts without files, and reports what was found to REPORTER. The
   /// caller holds the locks for ROLES. Errors: file system errors.
   static base::Result<std::unique_ptr<DiskStore>> open(const SpoolFiles& files,
                                                        const QueueOptions& options,
@@ -34,41 +34,43 @@ class DiskStore final : public Store {
   std::size_t push(std::span<Message> messages, base::Error* error) override;
   Batch take(std::size_t max) override;
   void settle(Batch batch, std::size_t delivered) override;
-  /// Settles the first COUNT messages that were taken and not settled; for callers that never give
-  /// any back.
+  /// Settles the first COUNT messages that were taken and not settled. For callers that never
+  /// return messages.
   void settle_first(std::size_t count);
   std::uint64_t waiting() const override;
 
-  /// Puts MESSAGES at the front if nothing was taken yet, else at the end.
+  /// Puts MESSAGES at the front if no message was taken yet, otherwise at the end.
   std::size_t push_front(std::span<Message> messages, base::Error* error);
-  /// Removes the last segment if everything was delivered even though it is not full, to gain
-  /// space. Not concurrently with push(). Returns whether there is more room now.
+  /// Removes the last segment, although it is not full, if all its messages were delivered, to free
+  /// space. Must not run concurrently with push(). Returns whether there is more room now.
   bool make_room();
-  /// Moves messages that were returned, although later ones are settled, to the end, because only
-  /// one position can be stored. Several workers guarantee no order, but no duplicates. Call only
-  /// at the end, not concurrently with anything. Errors: file system errors.
+  /// Moves returned messages to the end if later ones are settled, because only one position can be
+  /// stored. With several workers this is allowed: they do not guarantee an order, but they do not
+  /// make duplicates. Call it only when the queue ends, not concurrently with other functions.
+  /// Errors: file system errors.
   base::Result<void> close_gaps();
   /// Stores the position before the first unsettled message.
   base::Result<void> checkpoint();
-  /// Calls checkpoint() if there is progress, which the writing process may wait for.
+  /// Calls checkpoint() if there is progress, because the writing process may be waiting for it.
   void publish_progress();
-  /// For a writer: reads the position that the delivering process has reached.
+  /// Used by a writer: reads the position that the delivering process has reached.
   void refresh_progress();
-  /// Starts a new segment if the last one has messages, so that it can be removed once they are
-  /// delivered. Not concurrently with push().
+  /// Starts a new segment if the last one has messages, so that the last one can be removed when
+  /// they are delivered. Must not run concurrently with push().
   void end_segment();
-  /// Removes all files; only when everything is settled.
+  /// Removes all files. Call it only when everything is settled.
   base::Result<void> destroy();
 
-  /// Whether nothing was ever taken from these files.
+  /// Returns whether no message was ever taken from these files.
   bool is_untouched() const { return taken_.empty() && base_ == 0 && settled_.offset == 0; }
-  /// For a writer: the position of the next message.
+  /// Used by a writer: returns the position of the next message.
   Position end() const { return log_.next(); }
-  /// Messages for the next start: those waiting, and those taken and not settled.
+  /// Returns the number of messages for the next start: those waiting, and those taken and not
+  /// settled.
   std::uint64_t unsettled() const;
-  /// For a reader: messages that existed when this was opened and were not taken yet.
+  /// Used by a reader: returns how many of the messages that existed on opening were not taken yet.
   std::uint64_t left_of_found() const;
-  /// Why the last take() returned less than there is.
+  /// Returns why the last take() returned fewer messages than there are.
   const std::optional<base::Error>& trouble() const { return trouble_; }
   std::uint64_t bytes() const { return log_.usage().total(); }
 
@@ -103,11 +105,12 @@ class DiskStore final : public Store {
 
   // --- for readers -------------------------------------------------------------------------------
   std::optional<SegmentReader> reader_;
-  Position settled_;                           // everything before it is settled
+  Position settled_;                           // everything before this position is settled
   std::deque<Taken> taken_;                    // the messages after settled_
-  std::uint64_t base_ = 0;                     // the ticket of the first of these
-  std::map<std::uint64_t, Message> returned_;  // given back, by ticket
-  std::size_t unwritten_ = 0;                  // settled since the last checkpoint
+  std::uint64_t base_ = 0;                     // the ticket of the first message in taken_
+  std::map<std::uint64_t, Message> returned_;  // returned messages, by ticket
+  std::size_t unwritten_ = 0;                  // number of messages settled since the last
+                                               // checkpoint
   std::optional<base::Error> trouble_;
   std::string last_trouble_;
 };

@@ -1,5 +1,5 @@
-// A queue: a store and its operations. The public class Queue is a handle on an engine; a disk
-// queue that helps it is another engine.
+// The engine of a queue: a store and the operations on it. The public class Queue is a handle on an
+// engine. The disk queue that helps a queue in memory is another engine.
 //
 //   Intake           enqueues messages                                    intake.h
 //   DeliveryWorkers  deliver messages to the consumer                     delivery.h
@@ -25,8 +25,8 @@ namespace quarry::spool {
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
   explicit Engine(EngineSetup setup);
-  /// Call once, after the constructor: starts delivery. FOUND: a queue in memory has files from
-  /// before.
+  /// Starts delivery. Call it once, after the constructor. FOUND: a queue in memory has files from
+  /// an earlier run.
   void start(bool found);
 
   std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error) {
@@ -37,14 +37,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // --- for a disk queue that is a helper
 
-  /// Whether everything was delivered.
+  /// Returns whether everything was delivered.
   bool is_empty() const {
     step();
     return state_.undelivered.load(std::memory_order_acquire) == 0;
   }
   /// Sets the maximum number of consumers.
   void set_max_workers(std::size_t max);
-  /// Starts no more consumers.
+  /// Prevents more consumers from being started.
   void enqueue_only();
   /// Ends an empty queue and removes its files.
   base::Result<void> destroy();

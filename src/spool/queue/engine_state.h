@@ -1,6 +1,7 @@
-// The state that the parts of a queue's engine share: parameters, store, counters. Guarded by one
-// mutex unless noted otherwise. The mutex is not held while a consumer runs, or while messages are
-// written to disk. A helper's mutex may be locked under its owner's, never the other way round.
+// The state that the parts of a queue's engine share: parameters, store, counters. One mutex guards
+// all of it unless noted otherwise. The mutex is not held while a consumer runs or while messages
+// are written to disk. A thread that holds the mutex of a queue may lock that of its helper, but
+// never the other way round.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +30,7 @@ struct Figures {
       discarded_queued, left_out, full, lost, high_watermark_hits, da_runs, workers;
   std::atomic<bool> is_disk_assisted{false};
 
-  /// Only under the queue's mutex.
+  /// Call it only with the queue's mutex locked.
   void set_size(std::uint64_t now) {
     size.store(now, std::memory_order_relaxed);
     if (now > max_size.load(std::memory_order_relaxed)) {
@@ -66,7 +67,7 @@ struct EngineSetup {
   SpoolFiles files;
   /// For a disk queue.
   std::unique_ptr<DiskStore> disk = nullptr;
-  /// For a helper: called, without its mutex, when it has become empty.
+  /// For a helper: called, without its mutex, when the helper has become empty.
   std::function<void()> on_empty = {};
   std::function<std::tm()> local_time = spool::local_time;
 };
@@ -74,11 +75,11 @@ struct EngineSetup {
 struct EngineState {
   explicit EngineState(EngineSetup given);
 
-  /// Messages in the store and with consumers.
+  /// Returns the number of messages in the store and with consumers.
   std::uint64_t held() const { return store->waiting() + in_flight; }
-  /// The number of messages to compare with the marks. With disk assistance, messages being
-  /// delivered do not count: consumers may keep them for long, and the high watermark must be within
-  /// reach then.
+  /// Returns the number of messages to compare with the marks. With disk assistance, messages that
+  /// are being delivered do not count: consumers may keep them for a long time, and the high
+  /// watermark must be reachable even then.
   std::uint64_t fullness() const {
     if (is_read_elsewhere()) return disk->unsettled();
     return is_da_enabled() ? store->waiting() : held();
@@ -92,36 +93,37 @@ struct EngineState {
       setup.figures->set_size(all);
       return;
     }
-    // A writer does not know what was delivered: use the upper bound.
+    // A writer does not know what was delivered, so it uses the upper bound.
     setup.figures->on_disk = setup.consumer ? all : disk->unsettled();
     setup.figures->disk_bytes = disk->bytes();
   }
-  /// If another process delivers, updates its progress, on which fullness() depends.
+  /// If another process delivers, reads its progress, on which fullness() depends.
   void refresh_progress();
   void report(const std::string& line) const { setup.reporter(line); }
 
   bool is_da_enabled() const { return setup.options.is_disk_assisted(); }
   bool is_helper() const { return static_cast<bool>(setup.on_empty); }
-  /// Whether another process delivers from this queue's disk.
+  /// Returns whether another process delivers from this queue's disk.
   bool is_read_elsewhere() const { return disk != nullptr && !setup.consumer && !is_helper(); }
 
   EngineSetup setup;
   std::unique_ptr<Store> store;
-  DiskStore* disk = nullptr;  // the store of a disk queue, else null
+  DiskStore* disk = nullptr;  // the store of a disk queue, otherwise null
 
   mutable Mutex mutex;
-  Condition pause;              // for workers that have work, but wait
+  Condition pause;              // for workers that have work but have to wait
   Condition room;               // for producers: there may be room
-  Condition quiet;              // for those waiting until a worker, batch or group ends
+  Condition quiet;              // for threads that wait until a worker, batch or group ends
   std::uint64_t in_flight = 0;  // messages being delivered
   std::atomic<std::uint64_t> undelivered{0};  // read without the mutex
   std::size_t high_watermark = 0;
   std::size_t low_watermark = 0;
-  bool has_notified_empty = false;  // for a helper: its owner was notified
+  bool has_notified_empty = false;  // for a helper: whether its owner was notified
   bool is_enqueue_only = false;     // start no more consumers
   bool is_assisted = false;         // messages go through the helper
   std::shared_ptr<Engine> helper;
-  std::vector<Message> earlier;  // left by consumers at the end; older than the helper's
+  std::vector<Message> earlier;  // messages that consumers left when the queue ended; older than
+                                 // the helper's
   bool is_closing = false;
 };
 

@@ -1,5 +1,6 @@
-// Enqueues messages: delays producers while the queue is too full, as far as they can wait, or
-// rejects their messages. For a disk queue, one producer writes for all that wait.
+// Enqueues messages. While the queue is too full, producers that can wait are delayed, and the
+// messages of others are rejected. For a disk queue, one producer writes for all producers that
+// wait.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +20,17 @@ namespace quarry::spool {
 
 class Intake {
  public:
-  /// The arguments are not owned; all outlive this.
+  /// The arguments are not owned and outlive this object.
   Intake(EngineState& state, DeliveryWorkers& workers, DiskAssistance& assistance)
       : state_(state), workers_(workers), assistance_(assistance) {}
 
-  /// Like Queue::enqueue(); without the mutex.
+  /// Does the same as Queue::enqueue(). Called without the mutex.
   std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error);
-  /// How many of MESSAGES precede the first one longer than MAX; if there is one, sets *error.
+  /// Returns how many of MESSAGES precede the first one longer than MAX. If there is one, sets
+  /// *error.
   static std::size_t count_good(std::size_t max, std::span<const Message> messages,
                                 base::Error* error);
-  /// Waits until producers in progress have their answers.
+  /// Waits until in-progress producers have their answers.
   void finish(Lock& lock);
 
  private:

@@ -1,5 +1,6 @@
 // Where a queue keeps its messages: memory or disk. take() and settle() are not called concurrently
-// with each other; push() is not called concurrently with itself, but with them.
+// with each other. push() is not called concurrently with itself, but may be with take() and
+// settle().
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,8 @@ namespace quarry::spool {
 /// Messages that were taken from a store and are not settled yet.
 struct Batch {
   std::vector<Message> messages;
-  /// For a disk queue: identifies the first message; the others follow, unless `tickets` lists all.
+  /// For a disk queue: the ticket of the first message. The others follow, unless `tickets` lists
+  /// all.
   std::uint64_t first_ticket = 0;
   std::vector<std::uint64_t> tickets;
 
@@ -32,19 +34,19 @@ struct Batch {
 class Store {
  public:
   virtual ~Store() = default;
-  /// Appends MESSAGES, moving them. Returns the number of messages stored, counted from the first;
-  /// if not all were, sets *error.
+  /// Appends MESSAGES by moving them. Returns the number of messages stored, counted from the
+  /// first. If not all were, sets *error.
   virtual std::size_t push(std::span<Message> messages, base::Error* error) = 0;
-  /// The first messages, at most MAX; may be empty.
+  /// Returns the first messages, at most MAX; there may be none.
   virtual Batch take(std::size_t max) = 0;
-  /// The first DELIVERED of BATCH are done; the others return to the front.
+  /// Settles the first DELIVERED messages of BATCH; the others return to the front.
   virtual void settle(Batch batch, std::size_t delivered) = 0;
-  /// The number of messages that take() could return.
+  /// Returns the number of messages that take() could return.
   virtual std::uint64_t waiting() const = 0;
 };
 
-/// Messages in memory. Replaces both of rsyslog's stores, array and linked list: a deque grows and
-/// shrinks with its content like a list, without an allocation per message.
+/// Messages in memory. This replaces both of rsyslog's stores, array and linked list: a deque grows
+/// and shrinks with its content like a list, but without an allocation per message.
 class MemoryStore final : public Store {
  public:
   std::size_t push(std::span<Message> messages, base::Error* /*error*/) override {

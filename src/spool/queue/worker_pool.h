@@ -1,5 +1,5 @@
-// The threads that deliver messages, and the one that moves them to disk. All functions are called,
-// and all members read, under the queue's mutex.
+// The threads that deliver messages, and the one that moves messages to disk. The queue's mutex
+// must be locked for all functions and members.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,10 @@ namespace quarry::spool {
 struct Worker {
   enum class State : std::uint8_t { kStarting, kRunning, kEnded };
   State state = State::kStarting;
-  /// Ends after its current batch.
+  /// It ends after its current batch.
   bool is_retired = false;
-  /// Abandoned: its consumer does not stop. Its batch was taken back, and it must touch nothing.
+  /// It was abandoned because its consumer does not stop. Its batch was taken back, and it must not
+  /// touch anything.
   bool is_left = false;
   bool is_consuming = false;
   /// Its current batch, and how much of it is delivered.
@@ -31,18 +32,19 @@ struct Worker {
 
 class WorkerPool {
  public:
-  /// MAIN runs in each worker's thread and sets its state. At most MAX workers at a time.
+  /// MAIN runs in each worker's thread and sets its state. At most MAX workers exist at the same
+  /// time.
   WorkerPool(std::function<void(Worker&)> main, std::size_t max)
       : main_(std::move(main)), max_(max) {}
 
-  /// Starts workers until there are WANTED, or the maximum. Returns false if a thread cannot be
+  /// Starts workers until there are WANTED or the maximum. Returns false if a thread cannot be
   /// started.
   bool advise(std::size_t wanted);
   void set_max(std::size_t max) { max_ = max; }
-  /// The number of workers that have neither ended nor been abandoned.
+  /// Returns the number of workers that have neither ended nor been abandoned.
   std::size_t alive() const;
   bool any_starting() const;
-  /// Lets workers end after their current batch (or, with false, cancels that).
+  /// Makes workers end after their current batch or, with false, cancels that.
   void retire(bool retired = true);
   void request_stop();
   /// Abandons workers whose consumers are running; they are no longer counted as alive.

@@ -8,16 +8,17 @@
 //   header  = "QSPOOL" format:2 number:8 first:8 checksum:4 zero:4       32 bytes
 //   record  = length:4 severity:1 check:3 checksum:4 content              12 bytes and the content
 //
-// `number` is the number in the file's name, `first` the sequence number of the first message; the
+// `number` is the number in the file's name, `first` the sequence number of the first message. The
 // following messages are numbered consecutively, across segments. A record's checksum is the CRC-32
-// of its segment's number, its sequence number, its length, its severity and its content, so that a
-// record is invalid anywhere else. `check` covers what precedes the content, so that the length can
-// be trusted before the content is read.
+// of its segment's number, its sequence number, its length, its severity and its content, so a
+// record is not valid in any other place. `check` covers what precedes the content, so that the
+// length can be trusted before the content is read.
 //
-// A segment is only appended to, and only by the process that created it; a new process starts a
-// new segment. So a record that is cut off at the end of a file was never accepted (the process was
-// killed), a complete record with a wrong checksum is damaged, and if the first sequence number of
-// a segment does not follow the last of the previous one, messages are missing.
+// Only the process that has created a segment appends to it, and nothing in it is ever changed; a
+// new process starts a new segment. So a record that is cut off at the end of a file was never
+// accepted (the process was killed), and a complete record with a wrong checksum is damaged. If the
+// first sequence number of a segment does not follow the last one of the previous segment, messages
+// are missing.
 #pragma once
 
 #include <compare>
@@ -45,8 +46,8 @@ struct SegmentHeader {
 /// A position between two messages.
 struct Position {
   std::uint64_t segment = 0;
-  std::uint64_t offset = 0;    // in the segment
-  std::uint64_t sequence = 0;  // of the next message
+  std::uint64_t offset = 0;    // offset in the segment
+  std::uint64_t sequence = 0;  // sequence number of the next message
 
   friend auto operator<=>(const Position&, const Position&) = default;
 };
@@ -63,19 +64,19 @@ struct RecordView {
   RecordState state = RecordState::kCutOff;
   std::string_view content;
   std::uint8_t severity = 0;
-  std::size_t bytes = 0;  // of the whole record; if cut off: bytes needed to continue
+  std::size_t bytes = 0;  // size of the whole record; if cut off: bytes needed to continue
 };
 /// Decodes the record at the start of BYTES.
 RecordView decode_record(std::string_view bytes, std::uint64_t number, std::uint64_t sequence);
 
-/// Decodes a record at the start of BYTES without knowing its position: it is whole if its
-/// checksums match for some position (24 bits), else damaged. Takes time proportional to its
-/// content.
+/// Decodes a record at the start of BYTES without knowing its position. The record is whole if its
+/// checksums match for some position (24 bits), otherwise damaged. The time is proportional to the
+/// size of its content.
 RecordView decode_stray_record(std::string_view bytes);
 
-/// NAME.00000042
+/// Returns the file name of a segment, such as NAME.00000042.
 std::string segment_name(std::string_view name, std::uint64_t number);
-/// 42, for NAME.00000042; nothing for other files.
+/// Returns the number in a file name, such as 42 for NAME.00000042, or nullopt for other files.
 std::optional<std::uint64_t> segment_number(std::string_view name, std::string_view file);
 
 }  // namespace quarry::spool

@@ -1,5 +1,5 @@
-// Reads messages from consecutive segments, skipping damage. Not thread-safe, but another thread or
-// process may write meanwhile.
+// Reads messages from consecutive segments and skips damage. Not thread-safe, but another thread or
+// process may write at the same time.
 #pragma once
 
 #include <cstdint>
@@ -54,23 +54,23 @@ class DiskUsage {
 
 class SegmentReader {
  public:
-  /// Starts at START; missing segments are skipped. WRITTEN (not owned; may be null) has the
-  /// committed size of each segment, from a writer in this process. Bytes after that are ignored,
-  /// because they may be taken back.
+  /// Starts at START and skips missing segments. WRITTEN, which is not owned and may be null,
+  /// contains the committed size of each segment from a writer in this process. Bytes after that
+  /// size are ignored, because they may be taken back.
   SegmentReader(SpoolFiles files, Reporter reporter, Position start,
                 const DiskUsage* written = nullptr);
 
   /// Reads the next message before sequence number END into MESSAGE. Returns false if there is none
-  /// now. Damage is reported and skipped. Errors: file system errors.
+  /// yet. Damage is reported and skipped. Errors: file system errors.
   base::Result<bool> next(std::uint64_t end, Message& message);
-  /// The position after the last message.
+  /// Returns the position after the last message.
   const Position& position() const { return position_; }
   /// Declares that no message before SEQUENCE will follow, because SEGMENT is damaged.
   void give_up_until(std::uint64_t sequence, std::uint64_t segment);
 
-  /// Damaged segments, of which the readable part was read.
+  /// Returns the damaged segments, whose readable part was read.
   const std::set<std::uint64_t>& damaged() const { return damaged_; }
-  /// The number of messages that existed but cannot be read.
+  /// Returns the number of messages that existed but cannot be read.
   std::uint64_t missing() const { return missing_; }
 
  private:
@@ -89,11 +89,12 @@ class SegmentReader {
   Position position_;
   std::uint64_t before_ = 0;          // the segment before that of position_
   std::unique_ptr<base::File> file_;  // the segment of position_
-  std::string buffer_;                // bytes from it, from position_ on after a consumed part
+  std::string buffer_;                // bytes of that file from position_ on, after a part that was
+                                      // consumed
   std::size_t used_ = 0;
   std::size_t at_once_;      // size of the next read
-  bool is_damaged_ = false;  // the rest of the segment of position_
-  // The next segment existed before this one was read to its end.
+  bool is_damaged_ = false;  // the rest of the segment of position_ is damaged
+  // Whether the next segment existed before this one was read to its end.
   bool has_next_ = false;
   std::set<std::uint64_t> damaged_;
   std::uint64_t missing_ = 0;

@@ -1,4 +1,4 @@
-// The names of a queue's files, its locks, and its position file, which stores the read position:
+// The names of a queue's files, its locks, and its position file, which contains the read position:
 //
 //   quarry-spool 1
 //   segment 12
@@ -7,7 +7,7 @@
 //   checksum 1a2b3c4d
 //
 // The position file is replaced atomically: a new file is written and renamed. It exists while
-// there is something to deliver.
+// there are messages to deliver.
 #pragma once
 
 #include <filesystem>
@@ -24,14 +24,14 @@
 
 namespace quarry::spool {
 
-/// What a process does with the files; usually both.
+/// What a process does with the files. Usually one process does both.
 enum class Roles : std::uint8_t { kBoth, kWriter, kReader };
 
-/// Whether two sequence numbers belong to the same generation of a queue. When it becomes empty,
-/// the next generation starts at a distant number.
+/// Returns whether two sequence numbers belong to the same generation of a queue. When the queue
+/// becomes empty, the next generation starts at a distant number.
 bool are_of_same_generation(std::uint64_t sequence, std::uint64_t other);
 
-/// Excludes other processes from the same role while it exists.
+/// While it exists, other processes cannot have the same role.
 struct SpoolLock {
   std::shared_ptr<base::File> writer;
   std::shared_ptr<base::File> reader;
@@ -42,7 +42,7 @@ class SpoolFiles {
   SpoolFiles(base::FileSystem& system, std::filesystem::path folder, std::string name, bool synced)
       : system_(&system), folder_(std::move(folder)), name_(std::move(name)), synced_(synced) {}
 
-  /// Files in the same directory with another NAME, under the same lock.
+  /// Returns the files in the same directory with another NAME, under the same lock.
   SpoolFiles others(std::string name, bool synced) const {
     SpoolFiles found = *this;
     found.name_ = std::move(name);
@@ -53,43 +53,44 @@ class SpoolFiles {
   base::FileSystem& system() const { return *system_; }
   bool is_synced() const { return synced_; }
   std::filesystem::path segment(std::uint64_t number) const;
-  /// The path of a segment, for messages.
+  /// Returns the path of a segment, for messages.
   std::string shown(std::uint64_t number) const { return segment(number).string(); }
 
-  /// The numbers of the existing segments, in ascending order.
+  /// Returns the numbers of the existing segments in ascending order.
   base::Result<std::vector<std::uint64_t>> segments() const;
-  /// The size of each segment in bytes.
+  /// Returns the size of each segment in bytes.
   base::Result<std::map<std::uint64_t, std::uint64_t>> sizes() const;
-  /// The position before the first message; its sequence number is 0 if no header is readable.
+  /// Returns the position before the first message. Its sequence number is 0 if no header is
+  /// readable.
   base::Result<Position> beginning() const;
   /// Errors: kBusy, and file system errors.
   base::Result<SpoolLock> lock(Roles roles) const;
 
-  /// From now on check_folder() requires the directory that contains LOCK's files.
+  /// After this call, check_folder() requires the directory that contains LOCK's files.
   void keep_to(const SpoolLock& lock) { lock_ = lock.writer ? lock.writer : lock.reader; }
-  /// Errors: kNotFound (the directory or its lock was removed, moved or replaced, so that new
-  /// messages would be lost, and another process may have the same role).
+  /// Checks that the directory and its lock were not removed, moved or replaced. Otherwise new
+  /// messages would be lost, and another process might have the same role. Errors: kNotFound.
   base::Result<void> check_folder() const;
 
-  /// The file that marks a stream (stream/stream_core.h).
+  /// Returns the path of the file that marks a stream (stream/stream_core.h).
   std::filesystem::path stream_mark() const { return folder_ / (name_ + ".stream"); }
   base::Result<bool> are_of_stream() const;
-  /// Errors: kInvalid (the files belong to a stream, not to a queue).
+  /// Checks that the files belong to a queue and not to a stream. Errors: kInvalid.
   base::Result<void> check_no_stream() const;
 
-  /// Whether a process currently has ROLE (kWriter or kReader).
+  /// Returns whether a process currently has ROLE (kWriter or kReader).
   base::Result<bool> is_taken(Roles role) const;
-  /// The names of the files that were set aside.
+  /// Returns the names of the files that were set aside.
   base::Result<std::vector<std::string>> damaged() const;
   const std::filesystem::path& folder() const { return folder_; }
   const std::string& name() const { return name_; }
 
-  /// Nothing if there is no position file. Errors: kCorrupt.
+  /// Returns the stored position, or nullopt if there is no position file. Errors: kCorrupt.
   base::Result<std::optional<Position>> position() const;
-  /// The first sequence number, from the first of SEGMENTS with a readable header; 0 if there is
-  /// none.
+  /// Returns the first sequence number, from the first of SEGMENTS with a readable header, or 0 if
+  /// there is none.
   std::uint64_t first_sequence(const std::vector<std::uint64_t>& segments) const;
-  /// Whether POSITION is in SEGMENTS and of the same generation.
+  /// Returns whether POSITION is in SEGMENTS and of the same generation.
   bool is_of_these(const Position& position, const std::vector<std::uint64_t>& segments) const;
   base::Result<void> write_position(const Position& position) const;
   base::Result<void> remove_position() const;

@@ -1,5 +1,5 @@
-// The dead letters of one subscription: a stream of their own, NAME.SUB.dead, with one
-// subscription, "letters". It is created with the first dead letter. Not thread-safe.
+// The dead letters of one subscription. They are a separate stream, NAME.SUB.dead, with one
+// subscription, "letters". The stream is created with the first dead letter. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace quarry::spool {
 
 class StreamCore;
 
-/// The location of the dead letters of SUBSCRIPTION of the stream at LOCATION.
+/// Returns the location of the dead letters of SUBSCRIPTION in the stream at LOCATION.
 SpoolLocation dead_letters_of(const SpoolLocation& location, const std::string& subscription);
-/// The subscription that holds them.
+/// The subscription of that stream.
 inline constexpr const char* kLetters = "letters";
 
 class DeadLetters {
  public:
-  /// Opens what exists. ENVIRONMENT is not owned. Errors: file system errors.
+  /// Opens the stream if it exists. ENVIRONMENT is not owned. Errors: file system errors.
   static base::Result<std::unique_ptr<DeadLetters>> open(const SpoolLocation& location,
                                                          Reporter reporter,
                                                          const StreamEnvironment& environment);
@@ -31,15 +31,15 @@ class DeadLetters {
   DeadLetters(const DeadLetters&) = delete;
   DeadLetters& operator=(const DeadLetters&) = delete;
 
-  /// Appends LETTERS, each with its last error; on return they are on disk. Errors: file system
-  /// errors.
+  /// Appends LETTERS, each with its last error. They are on disk when the function returns. Errors:
+  /// file system errors.
   base::Result<void> put(std::span<const StreamedMessage> letters);
   std::uint64_t count() const;
   /// Passes all letters to TAKE in batches, and deletes each batch after TAKE has succeeded.
-  /// Returns how many were taken. Errors: those of TAKE, and file system errors.
+  /// Returns the number of letters taken. Errors: those of TAKE, and file system errors.
   using Take = std::function<base::Result<void>(std::span<const StreamedMessage> letters)>;
   base::Result<std::uint64_t> take_all(const Take& take);
-  /// Deletes all letters. Returns how many.
+  /// Deletes all letters and returns their number.
   base::Result<std::uint64_t> purge();
   /// Removes the files.
   base::Result<void> remove();

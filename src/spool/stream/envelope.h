@@ -4,10 +4,10 @@
 //   envelope = format:1 key_length:1 only_length:1 zero:1 error_length:2 attempts:4 time:8 id:8
 //              key only error content
 //
-// `time` is when the stream accepted the message, in milliseconds since 1970. If the message was
-// replayed from dead letters, `only` names the one subscription that it is for, and `id` is its
-// original id; otherwise `id` is 0, meaning the sequence number. `attempts` and `error` are for
-// dead letters.
+// `time` is the time when the stream accepted the message, in milliseconds since 1970. If the
+// message was replayed from dead letters, `only` names the one subscription that it is for, and
+// `id` is its original id. Otherwise `id` is 0, and the id is the sequence number. `attempts` and
+// `error` are only used for dead letters.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,13 @@
 
 namespace quarry::spool {
 
-/// Maximum bytes of a stored error text.
+/// Maximum size of a stored error text in bytes.
 inline constexpr std::size_t kMaxError = 256;
-/// Maximum bytes of a subscription's name.
+/// Maximum size of a subscription's name in bytes.
 inline constexpr std::size_t kMaxName = 64;
 
-/// The fields of an envelope. They point into the buffer that it was read from or is made of.
+/// The fields of an envelope. They point into the buffer that it was read from or will be written
+/// from.
 struct Envelope {
   std::string_view key;         // at most kMaxKey bytes
   std::string_view only = {};   // at most kMaxName bytes
@@ -37,16 +38,16 @@ struct Envelope {
   std::string_view content;
 };
 
-/// The envelope as a message of SEVERITY.
+/// Returns the envelope as a message with SEVERITY.
 Message seal(const Envelope& envelope, std::uint8_t severity);
-/// Decodes BYTES; nothing if they are not an envelope.
+/// Decodes BYTES. Returns nullopt if they are not an envelope.
 std::optional<Envelope> open_envelope(std::string_view bytes);
 
-/// MESSAGE in a new envelope: for the subscription ONLY, with ERROR after ATTEMPTS.
+/// Returns MESSAGE in a new envelope for the subscription ONLY, with ERROR after ATTEMPTS.
 Message seal_again(const StreamedMessage& message, std::string_view only, std::string_view error,
                    std::uint32_t attempts);
 
-/// The message in ENVELOPE, which has the sequence number SEQUENCE.
+/// Returns the message in ENVELOPE, which has the sequence number SEQUENCE.
 StreamedMessage message_in(const Envelope& envelope, std::uint64_t sequence, std::uint8_t severity);
 
 }  // namespace quarry::spool

@@ -20,21 +20,21 @@
 namespace quarry::spool {
 
 inline constexpr std::size_t kFrameHeader = 4;
-/// Maximum bytes of an answer's body.
+/// Maximum size of an answer's body in bytes.
 inline constexpr std::size_t kMaxAnswer = 4096;
 
-/// A request with MESSAGES, as a frame. Errors: kLimit (longer than kMaxHandOver, or no stream
-/// accepts one of the messages).
+/// Returns a request with MESSAGES, as a frame. Errors: kLimit (it is longer than kMaxHandOver, or
+/// no stream accepts one of the messages).
 base::Result<std::string> request_frame(std::span<const NewMessage> messages);
-/// The messages in BODY; nothing if it is not a valid request.
+/// Returns the messages in BODY, or nullopt if it is not a valid request.
 std::optional<std::vector<NewMessage>> decode_request(std::string_view body);
 
-/// An answer, as a frame: the id of the first message, or an error.
+/// Returns an answer, as a frame, with the id of the first message or with an error.
 std::string answer_frame(const base::Result<std::uint64_t>& first_id);
 /// Decodes an answer. Errors: those that the server sent, and kIo if BODY is not an answer.
 base::Result<std::uint64_t> decode_answer(std::string_view body);
 
-/// The length of the body, from a frame's HEADER of kFrameHeader bytes.
+/// Returns the length of the body, from a frame's HEADER of kFrameHeader bytes.
 std::size_t body_length(std::string_view header);
 
 }  // namespace quarry::spool

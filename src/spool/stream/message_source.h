@@ -1,5 +1,5 @@
-// Reads the segments of a stream for one subscription: new messages in sequence, and again messages
-// at known positions. Not thread-safe.
+// Reads the segments of a stream for one subscription: new messages in sequence, and earlier
+// messages at known positions. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace quarry::spool {
 
 class MessageSource {
  public:
-  /// For SUBSCRIPTION, or "" for all messages. WRITTEN (not owned; may be null): see SegmentReader.
+  /// Reads for SUBSCRIPTION, or all messages if it is "". WRITTEN is as in SegmentReader.
   MessageSource(SpoolFiles files, Reporter reporter, std::string subscription,
                 const DiskUsage* written)
       : files_(std::move(files)),
@@ -33,21 +33,21 @@ class MessageSource {
     StreamedMessage message;
     Position at;
   };
-  /// The next message before sequence number END, or nothing. Errors: file system errors.
+  /// Returns the next message before sequence number END, or nullopt. Errors: file system errors.
   base::Result<std::optional<NextMessage>> next(std::uint64_t end);
-  /// The position after the last record that next() has read.
+  /// Returns the position after the last record that next() has read.
   const Position& position() const { return fresh_->position(); }
   /// Declares that no message before END will follow.
   void give_up_until(std::uint64_t end) { fresh_->give_up_until(end, position().segment); }
-  /// The number of messages that next() has found missing since the last call.
+  /// Returns the number of messages that next() has found missing since the last call.
   std::uint64_t take_missing();
-  /// Segments found to be damaged.
+  /// Returns the segments that were found to be damaged.
   const std::set<std::uint64_t>& damaged() const { return fresh_->damaged(); }
 
-  /// The message SEQUENCE, at or after AT. Nothing if it is unreadable or for another subscription.
-  /// Errors: file system errors.
+  /// Returns the message SEQUENCE, which is at or after AT, or nullopt if it is unreadable or for
+  /// another subscription. Errors: file system errors.
   base::Result<std::optional<StreamedMessage>> find(std::uint64_t sequence, const Position& at);
-  /// The position of the message that find() has returned.
+  /// Returns the position of the message that find() has returned.
   const Position& found_at() const { return found_at_; }
 
  private:
@@ -60,7 +60,7 @@ class MessageSource {
   std::string subscription_;
   const DiskUsage* written_;
   std::optional<SegmentReader> fresh_;
-  std::uint64_t missing_ = 0;           // of fresh_, already reported
+  std::uint64_t missing_ = 0;           // missing messages of fresh_ that were already reported
   std::optional<SegmentReader> again_;  // the reader of find()
   Position found_at_;
   Message record_;

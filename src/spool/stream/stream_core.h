@@ -1,4 +1,4 @@
-// A stream's files, log and subscriptions. Dead letters are in a stream of their own.
+// The files, the log and the subscriptions of a stream. Dead letters are in separate streams.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace quarry::spool {
 
 class StreamCore final : public Stream {
  public:
-  /// Like Stream::open(), for valid OPTIONS and a complete ENVIRONMENT.
+  /// Does the same as Stream::open(), for valid OPTIONS and a complete ENVIRONMENT.
   static base::Result<std::unique_ptr<StreamCore>> open(const StreamOptions& options,
                                                         const Reporter& reporter,
                                                         const StreamEnvironment& environment);
@@ -54,7 +54,7 @@ class StreamCore final : public Stream {
   std::map<std::string, std::shared_ptr<SubscriptionCore>> subscriptions_;
 };
 
-/// The sorted names of the subscriptions of the stream in FILES: those with a journal.
+/// Returns the sorted names of the subscriptions of the stream in FILES: those that have a journal.
 base::Result<std::vector<std::string>> subscription_names(const SpoolFiles& files);
 
 }  // namespace quarry::spool

@@ -1,9 +1,9 @@
-// The messages of a stream: segments that all callers append to, and that are removed when every
-// subscription is past them.
+// The messages of a stream: segments that all callers append to. A segment is removed when all
+// subscriptions have passed it.
 //
-// Group commit: one caller writes and syncs for all that wait. The mutex is not held meanwhile, and
-// never while a subscription reads. Subscriptions may call these functions under their own mutex;
-// nothing here calls a subscription.
+// Group commit: one caller writes and syncs for all callers that wait. The mutex is not held
+// meanwhile, and never while a subscription reads. Subscriptions may call these functions while
+// they hold their own mutex, because nothing here calls a subscription.
 #pragma once
 
 #include <cstdint>
@@ -26,35 +26,35 @@ namespace quarry::spool {
 class StreamLog {
  public:
   /// Opens the segments in FILES, and appends after them and after what SUBSCRIPTIONS (by name)
-  /// have read: if a crash of the machine lost such messages, their ids must not be reused. Errors:
-  /// file system errors.
+  /// have read: if such messages were lost in a crash of the machine, their ids must not be used
+  /// again. Errors: file system errors.
   static base::Result<std::unique_ptr<StreamLog>> open(
       const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter,
       const std::map<std::string, SubscriptionState>& subscriptions);
 
   /// Appends MESSAGES, which are moved. Returns the sequence number of the first. Errors: file
-  /// system errors; the first of the messages may then be in the log.
+  /// system errors; after an error, the first of the messages may be in the log.
   base::Result<std::uint64_t> append(std::span<Message> messages);
 
-  /// The sequence number of the next message; all before it can be read.
+  /// Returns the sequence number of the next message. All messages before it can be read.
   std::uint64_t end() const {
     step();
     return log_.end();
   }
-  /// Lets the next message start a segment. Returns its position.
+  /// Makes the next message start a segment, and returns its position.
   Position cut();
-  /// Lets the next message start a segment, because the last one is damaged.
+  /// Makes the next message start a segment, because the last one is damaged.
   void begin_segment() { log_.begin_segment(); }
 
-  /// Records that SUBSCRIPTION needs segment FLOOR and later ones, and removes segments that no
+  /// Records that SUBSCRIPTION needs segment FLOOR and later ones, and removes the segments that no
   /// subscription needs.
   void set_floor(const std::string& subscription, std::uint64_t floor);
   void forget(const std::string& subscription);
-  /// Marks damaged segments: they are renamed, not removed.
+  /// Marks damaged segments, so that they are renamed instead of removed.
   void note_damaged(const std::set<std::uint64_t>& segments);
 
   const SpoolFiles& files() const { return log_.files(); }
-  /// How much of each segment is committed.
+  /// Returns how much of each segment is committed.
   const DiskUsage& written() const { return log_.usage(); }
 
  private:

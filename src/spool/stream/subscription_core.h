@@ -1,6 +1,6 @@
 // A subscription: its state (subscription_state.h), the journal that stores it, its message source
-// and its dead letters, under one mutex. Changes go to the journal first, then to the state, and
-// then become visible to callers.
+// and its dead letters, under one mutex. A change is written to the journal first, then applied to
+// the state, and then becomes visible to callers.
 //
 //   take()    messages in flight  ─┬─ events ─ commit(): journal, then state, then remove segments
 //   settle()  done, retry, …      ─┘
@@ -28,7 +28,7 @@
 
 namespace quarry::spool {
 
-/// An event count: a thread can check several conditions and then wait for an event, without
+/// An event count. A thread can check several conditions and then wait for an event, without
 /// missing one that occurs in between.
 class EventCount {
  public:
@@ -37,7 +37,7 @@ class EventCount {
     ++count_;
     changed_.notify_all();
   }
-  /// The number of events so far. Read it before checking the conditions.
+  /// Returns the number of events so far. Read it before checking the conditions.
   std::uint64_t count() const {
     const Lock lock(mutex_);
     return count_;
@@ -58,7 +58,7 @@ class SubscriptionCore final : public Subscription {
  public:
   struct Setup {
     std::string name;
-    StreamLog& log;  // not owned; outlives this
+    StreamLog& log;  // not owned; outlives this object
     Reporter reporter;
     StreamEnvironment environment;
     SubscriptionState state;
@@ -77,15 +77,15 @@ class SubscriptionCore final : public Subscription {
   base::Result<std::uint64_t> purge_dead() override;
 
   void set_options(const SubscriptionOptions& options);
-  /// Wakes waiters after an append.
+  /// Wakes waiting threads after an append.
   void notify() { changed_.notify(); }
-  /// Returns messages in flight; all further calls fail.
+  /// Returns in-flight messages. All further calls fail.
   void close();
-  /// Removes its files; all further calls fail.
+  /// Removes the files. All further calls fail.
   base::Result<void> remove();
 
  private:
-  class SettleCall;  // one call of settle(): what it comes to
+  class SettleCall;  // the effects of one call of settle()
 
   base::Result<void> check_open() const;
   std::int64_t now() const { return setup_.environment.clock.now().value; }
@@ -113,7 +113,7 @@ class SubscriptionCore final : public Subscription {
   /// A cache of the first waiting message.
   std::optional<std::pair<std::uint64_t, base::UnixMillis>> head_;
   bool is_closed_ = false;
-  EventCount changed_;  // something to take, or the end
+  EventCount changed_;  // there is something to take, or the subscription ends
   std::atomic<bool> is_woken_{false};
 };
 

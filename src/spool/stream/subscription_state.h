@@ -1,10 +1,10 @@
 // The state of a subscription: its read position, and each message that is taken and not settled.
-// It is changed only by events, which are journaled, so that a new process that applies them gets
-// the same state. No I/O, no clock.
+// Only events change it, and these are journaled, so a new process that applies them gets the same
+// state. There is no I/O and no clock here.
 //
 //   0 ──── settled, except open messages ──── read ──── never taken ──── end of the stream
 //
-// An open message is in flight (a consumer has it), or waits until it is due.
+// An open message is either in flight (a consumer has it) or waits until it is due.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,11 @@
 namespace quarry::spool {
 
 struct OpenMessage {
-  Position at;  // of the message, or of an earlier one
+  Position at;  // position of the message, or an earlier one
   std::uint32_t attempts = 0;
   bool is_in_flight = false;
   std::int64_t due = 0;    // milliseconds since 1970
-  std::int64_t delay = 0;  // its whole delay in milliseconds
+  std::int64_t delay = 0;  // length of the whole delay in milliseconds
   static auto fields(auto& self) {
     return std::tie(self.at, self.attempts, self.is_in_flight, self.due, self.delay);
   }
@@ -37,7 +37,7 @@ struct OpenMessage {
 
 // --- events; `sequence` is the message's sequence number --------------------------------------
 //
-// fields() has the fields in the order in which they are stored.
+// fields() returns the fields in the order in which they are stored.
 
 /// The messages from FIRST up to AFTER are in flight for the first time. Those between the read
 /// position and FIRST are not for this subscription, or were lost.
@@ -46,7 +46,7 @@ struct Taken {
   Position after;
   static auto fields(auto& self) { return std::tie(self.first, self.after); }
 };
-/// In flight again, for another attempt.
+/// The message is in flight again, for another attempt.
 struct TakenAgain {
   std::uint64_t sequence = 0;
   static auto fields(auto& self) { return std::tie(self.sequence); }
@@ -71,24 +71,25 @@ struct GivenUp {
   std::string error;
   static auto fields(auto& self) { return std::tie(self.sequence, self.time, self.error); }
 };
-/// No longer in flight, without counting an attempt.
+/// The message is no longer in flight, and no attempt is counted.
 struct Returned {
   std::uint64_t sequence = 0;
   static auto fields(auto& self) { return std::tie(self.sequence); }
 };
-/// Can no longer be read.
+/// The message can no longer be read.
 struct Lost {
   std::uint64_t sequence = 0;
   static auto fields(auto& self) { return std::tie(self.sequence); }
 };
-/// The read position advances to this without messages to take; UNREADABLE messages were lost.
+/// The read position advances to TO although there are no messages to take. UNREADABLE messages
+/// were lost.
 struct Passed {
   Position to;
   std::uint64_t unreadable = 0;
   static auto fields(auto& self) { return std::tie(self.to, self.unreadable); }
 };
 
-/// The kind of an event in a journal is its index here, so new kinds go to the end.
+/// An event's kind in a journal is its index here, so new kinds have to be added at the end.
 using Event = std::variant<Taken, TakenAgain, Done, Postponed, GivenUp, Returned, Lost, Passed>;
 
 class SubscriptionState {

@@ -1,7 +1,8 @@
-// Reads and answers one FastCGI request on a connection, with libfcgi, which no other file uses.
+// Reads and answers one FastCGI request on a connection, with libfcgi. No other file uses libfcgi.
 //
-// libfcgi does not own the connection: it gets the descriptor (FCGX_Accept_r keeps it only if
-// keepConnection is already set) and never closes it, because it waits for the peer before closing.
+// libfcgi does not own the connection. It gets the descriptor (FCGX_Accept_r keeps it only if
+// keepConnection is already set), but never closes it, because it waits for the peer before
+// closing.
 #pragma once
 
 #include <fcgiapp.h>
@@ -20,8 +21,8 @@
 
 namespace quarry::worker {
 
-/// Initializes libfcgi; once per process, before installing our signal handlers, which it would
-/// replace. Errors: kIo.
+/// Initializes libfcgi. Call it once per process, before our signal handlers are installed, because
+/// it would replace them. Errors: kIo.
 base::Result<void> start_fastcgi();
 
 struct ExchangeTimeouts {
@@ -32,8 +33,8 @@ struct ExchangeTimeouts {
 
 class FastCgiExchange : public BodyReader {
  public:
-  /// On the connected socket FD, which is not owned and must outlive this (libfcgi may close it if
-  /// the data is not a request; FD is then empty). TIMEOUTS limit waits for the peer.
+  /// FD is the connected socket. It is not owned and must outlive this object. libfcgi may close it
+  /// if the data is not a request; FD is empty then. TIMEOUTS limit waits for the peer.
   FastCgiExchange(base::Fd& fd, const ExchangeTimeouts& timeouts);
   ~FastCgiExchange() override;
   FastCgiExchange(const FastCgiExchange&) = delete;
@@ -41,42 +42,44 @@ class FastCgiExchange : public BodyReader {
 
   /// Waits for the request's parameters without consuming them. On failure, close the connection
   /// without a reply. Errors: kNotFound (the peer closed it without a request, which is normal),
-  /// kInvalid (not a FastCGI request), kLimit, kBusy (the peer fell silent), kIo.
+  /// kInvalid (not a FastCGI request), kLimit, kBusy (the peer stopped sending), kIo.
   base::Result<void> await_head();
-  /// After await_head(): calls TAKES with the request; true if it has passed the connection on.
+  /// Call it after await_head(). Calls TAKES with the request and returns whether TAKES passed the
+  /// connection on.
   bool is_passed_on(const std::function<bool(const Request& request, int connection)>& takes) const;
-  /// After await_head(): reads the parameters. Errors: kInvalid (not a FastCGI request).
+  /// Call it after await_head(). Reads the parameters. Errors: kInvalid (not a FastCGI request).
   base::Result<void> read_head();
   /// ON_BODY is called with the number of bytes of the body read so far.
   void watch_body(std::function<void(std::size_t size)> on_body) { on_body_ = std::move(on_body); }
-  /// The request whose head was read. Its views are valid as long as this object.
+  /// Returns the request whose head was read. Its views are valid as long as this object.
   const Request& request() const { return request_; }
   /// Memory is allocated as the bytes arrive.
   base::Result<std::string> read(std::size_t size) override;
   base::Result<void> read_into(const BodySink& sink, std::size_t size) override;
-  /// Sends REPLY and ends the request. False if the peer did not read it.
+  /// Sends REPLY and ends the request. Returns false if the peer did not read it.
   bool send(const Reply& reply);
-  /// After send(): whether the web server keeps the connection open and it can serve another
-  /// request.
+  /// Call it after send(). Returns whether the web server keeps the connection open and it can
+  /// serve another request.
   bool may_keep() const { return is_kept_ && is_drained_; }
-  /// After send(): whether the peer may still be sending. Closing now could make it lose the reply.
+  /// Call it after send(). Returns whether the peer may still be sending; if the connection were
+  /// closed now, the peer could lose the reply.
   bool has_unread() const { return !is_drained_; }
 
  private:
   bool has_peer_left();
-  /// Whether the next record is an ABORT_REQUEST for this request; if so, consumes it.
+  /// Returns whether the next record is an ABORT_REQUEST for this request. If so, consumes it.
   bool takes_abort();
   bool send_body(std::string_view body);
-  /// Waits for more data. Error kIo: the peer has disconnected, or we have to exit.
+  /// Waits for more data. Errors: kIo (the peer has disconnected, or the worker has to exit).
   base::Result<void> await_more(bool has_some, std::chrono::steady_clock::time_point deadline);
   /// Consumes a GET_VALUES record of SIZE bytes, which asks for NAMES, and answers it.
   base::Result<void> answer_get_values(std::size_t size, std::string_view names);
   void take_params();
-  /// Reads up to SIZE bytes of the body into BYTES; fewer only at its end.
+  /// Reads up to SIZE bytes of the body into BYTES. Reads fewer only at the end of the body.
   std::size_t take_body(char* bytes, std::size_t size);
-  /// The result of a read of WANTED bytes that returned CAME.
+  /// Returns the result of a read of WANTED bytes that returned CAME bytes.
   base::Result<void> end_of_body(std::size_t came, std::size_t wanted);
-  /// After a short read: whether it was only interrupted and can continue.
+  /// Called after a short read. Returns whether it was only interrupted and can continue.
   bool resume_read();
   void set_timeout(int option);
 
@@ -94,10 +97,10 @@ class FastCgiExchange : public BodyReader {
   Request request_;
 };
 
-/// The peer of FD for the log: an address, or a process on this machine.
+/// Describes the peer of FD for the log: an address, or a process on this machine.
 std::string peer_of(int fd);
 
-/// Discards what a peer still sends on FD, for a short time, so that it can read the reply.
+/// Discards what a peer still sends on FD, for a short time, so that the peer can read the reply.
 void drain(int fd);
 
 }  // namespace quarry::worker

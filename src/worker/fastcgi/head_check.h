@@ -1,8 +1,8 @@
 // Checks the head of a FastCGI request before libfcgi reads it.
 //
-// libfcgi allocates whatever lengths a peer declares, and waits for whatever a peer promises.
-// Therefore the worker first peeks at what has arrived, and lets libfcgi read only well-formed
-// requests (quarry/http/fastcgi.h) within the limits:
+// libfcgi allocates as much as a peer declares, and waits for whatever a peer announces. Therefore
+// the worker first peeks at what has arrived, and lets libfcgi read only well-formed requests
+// (quarry/http/fastcgi.h) within the limits:
 //
 //   request  BEGIN_REQUEST (responder) · PARAMS… · PARAMS (empty) · STDIN… · STDIN (empty)
 #pragma once
@@ -26,19 +26,19 @@ enum class HeadVerdict {
 
 struct HeadCheck {
   HeadVerdict verdict = HeadVerdict::kIncomplete;
-  /// The body has arrived too, so that reading the request does not block.
+  /// Whether the body has also arrived, so that reading the request does not block.
   bool is_whole = false;
   /// For kGetValues: the length of the whole record, and its content.
   std::size_t size = 0;
   std::string_view content{};
 };
 
-/// Enough bytes for every head within the limits if it is split into records of at least 16 bytes.
+/// Enough bytes for every head within the limits that is split into records of at least 16 bytes.
 constexpr std::size_t kMaxHeadSize = http::kMaxParamsSize * 2;
 
 /// Checks BYTES, the beginning of what a connection has sent.
 HeadCheck check_head(std::string_view bytes);
-/// The parameters in BYTES, for which check_head() returned kComplete.
+/// Returns the parameters in BYTES, for which check_head() returned kComplete.
 std::string params_of(std::string_view bytes);
 
 }  // namespace quarry::worker

@@ -1,4 +1,4 @@
-// Requests and replies as the worker's endpoints see them: HTTP in CGI variables (RFC 3875),
+// Requests and replies as the worker's endpoints see them: HTTP as CGI variables (RFC 3875),
 // without FastCGI.
 #pragma once
 
@@ -27,17 +27,18 @@ struct Request {
   std::string_view cookie{};
   std::string_view host{};
   bool is_https = false;
-  const char* const* variables = nullptr;  // all of them, as "NAME=value", then a null pointer
-  /// Whether the web server has disconnected, for example because its client has. Only after the
-  /// body was read; costs a system call. May be empty.
+  const char* const* variables = nullptr;  // all variables as "NAME=value", followed by a null
+                                           // pointer
+  /// Returns whether the web server has disconnected, for example because its client has. Call it
+  /// only after the body was read; it costs a system call. May be empty.
   std::function<bool()> has_left{};
 
-  /// The path below the pool's URL in the web server: PATH_INFO, or SCRIPT_NAME if the web server
-  /// does not split the two.
+  /// Returns the path below the pool's URL in the web server: PATH_INFO, or SCRIPT_NAME if the web
+  /// server does not split the two.
   std::string_view path() const { return path_info.empty() ? script_name : path_info; }
-  /// What the client sent, for logs.
+  /// Returns what the client sent, for logs.
   std::string_view uri_or_path() const { return uri.empty() ? path() : uri; }
-  /// The CGI variable NAME; "" if unset.
+  /// Returns the CGI variable NAME, or "" if it is not set.
   std::string_view variable(std::string_view name) const;
 };
 
@@ -46,7 +47,7 @@ struct Reply {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
   std::string allow;    // for status 405
-  std::string headers;  // further ones, each with its line end
+  std::string headers;  // further headers, each with its line end
 
   // For the scoreboard and the logs.
   std::string user;
@@ -54,31 +55,32 @@ struct Reply {
   std::string repository;    // path of its file
   std::string failed_login;  // user name of a failed login
   std::string error;         // may be set although the status is 200
-  bool is_fault = false;     // the server's fault, whatever the status
+  bool is_fault = false;     // whether the fault is the server's, whatever the status
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
-  /// Size of the body of a sync request; with the reply's size, the bytes synced.
+  /// Size of the body of a sync request. With the reply's size, these are the bytes synced.
   std::optional<std::uint64_t> synced_in;
 };
 
-/// The header block, including the empty line.
+/// Returns the header block, including the empty line.
 std::string header_of(const Reply& reply);
-/// A reply with one line of text.
+/// Returns a reply with one line of text.
 Reply text_reply(int status, std::string_view text);
-/// REPLY; but if it is a line of text about an error, and REQUEST comes from a browser and is not a
-/// sync, an HTML page instead.
+/// Returns REPLY. If it is a line of text about an error, and REQUEST is from a browser and not a
+/// sync, returns an HTML page instead.
 Reply for_browser(const Request& request, Reply reply);
 
 /// Receives the next bytes of a body; an error stops the reading.
 using BodySink = std::function<base::Result<void>(std::string_view bytes)>;
 
-/// The body of a request; can be read once, or not at all.
+/// The body of a request. It can be read once, or not at all.
 class BodyReader {
  public:
   virtual ~BodyReader() = default;
-  /// The whole body of SIZE bytes. Errors: kInvalid (it was shorter or longer), kIo.
+  /// Returns the whole body of SIZE bytes. Errors: kInvalid (it was shorter or longer), kIo.
   virtual base::Result<std::string> read(std::size_t size) = 0;
-  /// The same in pieces, if it need not be in memory as a whole. Errors: also those of SINK.
+  /// Passes the body to SINK in pieces, if it need not be in memory as a whole. Errors: also those
+  /// of SINK.
   virtual base::Result<void> read_into(const BodySink& sink, std::size_t size) = 0;
 };
 
@@ -88,14 +90,15 @@ class Handler {
   virtual ~Handler() = default;
   /// Sets SLOT to the stage "executing".
   virtual Reply answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) = 0;
-  /// Whether some requests are answered by other processes; otherwise pass_on() is not called.
+  /// Returns whether other processes answer some requests. If not, pass_on() is not called.
   virtual bool may_pass_on() const { return false; }
-  /// Passes REQUEST on to another process if that should answer it; true if so. Only the parameters
-  /// of quarry/http/parameters.h are known, and nothing was read from CONNECTION.
+  /// Passes REQUEST on to another process if that should answer it, and returns true if so. Only
+  /// the parameters of quarry/http/parameters.h are known, and CONNECTION has not been read from.
   virtual bool pass_on(const Request& /*request*/, int /*connection*/) { return false; }
-  /// Work left by the request, done after the reply is sent.
+  /// Does work that the request has left, after the reply is sent.
   virtual void work_after_reply() {}
-  /// Work for when there are no requests. If some remains, it is continued the next time.
+  /// Returns whether there is work for when there are no requests. The rest is continued the next
+  /// time.
   virtual bool has_idle_work() const { return false; }
   virtual void work_idly() {}
 };

@@ -1,6 +1,6 @@
 // A worker's signals: SIGQUIT (exit after the in-flight request), SIGTERM (exit now) and SIGUSR1
-// (reopen the logs between requests). The state is global because signal handlers can reach nothing
-// else.
+// (reopen the logs between requests). The state is global because signal handlers cannot reach
+// anything else.
 #pragma once
 
 #include <csignal>
@@ -11,20 +11,20 @@ namespace quarry::worker {
 
 /// Installs the handlers. Errors: kIo.
 base::Result<void> watch_stop_signals();
-/// A descriptor that becomes, and stays, readable after SIGQUIT or SIGTERM.
+/// Returns a descriptor that becomes, and stays, readable after SIGQUIT or SIGTERM.
 int stop_descriptor();
-/// Whether either signal has arrived.
+/// Returns whether either signal has arrived.
 bool stop_requested();
-/// Whether SIGTERM has arrived: do not wait for the client any longer.
+/// Returns whether SIGTERM has arrived. After it, do not wait for the client any longer.
 bool stop_now_requested();
 
-/// A descriptor that is readable after SIGUSR1 until take_reopen_request().
+/// Returns a descriptor that is readable after SIGUSR1 until take_reopen_request() is called.
 int reopen_descriptor();
-/// Whether SIGUSR1 has arrived since the last call.
+/// Returns whether SIGUSR1 has arrived since the last call.
 bool take_reopen_request();
 
-/// Blocks SIGQUIT and SIGUSR1 during its lifetime. They would interrupt a read with a timeout
-/// (signal(7)), but a graceful stop lets the in-flight request finish.
+/// Blocks SIGQUIT and SIGUSR1 during its lifetime. These signals would interrupt a read with a
+/// timeout (signal(7)), but during a graceful stop the in-flight request may finish.
 class GracefulStopHeld {
  public:
   GracefulStopHeld();

@@ -1,4 +1,4 @@
-// Builds an HTML page: text from the program's source is inserted as it is, all other text is
+// Builds an HTML page. Text from the program's source is inserted as it is; all other text is
 // escaped, here and nowhere else.
 #pragma once
 
@@ -26,12 +26,12 @@ class Markup {
     page_ += literal.text();
     return *this;
   }
-  /// Escaped text, for an element or a quoted attribute.
+  /// Appends escaped text, for an element or a quoted attribute.
   Markup& text(std::string_view text) {
     page_ += base::escape_markup(text);
     return *this;
   }
-  /// <td>TEXT</td>
+  /// Appends <td>TEXT</td>.
   Markup& cell(std::string_view text) { return raw("<td>").Markup::text(text).raw("</td>"); }
   std::string take() { return std::move(page_); }
 
