@@ -1,5 +1,5 @@
 // The queue's threads, mutexes and conditions. A test that explores all interleavings compiles the
-// same sources with threads that a scheduler moves step by step
+// same sources with threads that its scheduler advances step by step
 // (tests/unit/spool/scheduled_threading.h).
 #pragma once
 
@@ -34,7 +34,7 @@ namespace quarry::spool {
 
 using Lock = std::unique_lock<Mutex>;
 
-/// The time after TIME has passed; for the maximum duration: never.
+/// Returns the time after TIME has passed, or the end of time for the maximum duration.
 inline TimePoint after(std::chrono::milliseconds time) {
   using std::chrono::milliseconds;
   const TimePoint start = now();

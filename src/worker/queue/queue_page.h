@@ -9,8 +9,8 @@
 
 namespace quarry::worker {
 
-/// REPOSITORY: its name. BASE: the queue's URL for links, without a trailing slash. QUERY: the
-/// query of the request.
+/// REPOSITORY is the repository's name. BASE is the queue's URL for links, without a trailing
+/// slash. QUERY is the query of the request.
 std::string queue_page(const changes::QueueView& view, std::string_view repository,
                        std::string_view base, std::string_view query);
 std::string change_set_page(const changes::JobView& view, std::string_view repository,

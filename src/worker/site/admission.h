@@ -1,11 +1,11 @@
 // Limits concurrent sync sessions and login attempts across all workers of a pool.
 //
-// Each worker publishes on the scoreboard whose session it serves, and all record logins there.
-// Nobody waits for a lock.
+// Each worker publishes on the scoreboard whose session it serves, and all workers record logins
+// there. No worker waits for a lock.
 //
-//   sessions   only the first ones per repository and per address, up to a limit, may proceed; further
-//              clients are asked to come back later
-//   logins     after some failures each further one is delayed: see scoreboard/login_limiter.h
+//   sessions   only a limited number per repository and per address may proceed; further clients are
+//              asked to come back later
+//   logins     after some failures, each further login is delayed: see scoreboard/login_limiter.h
 //
 // IPv6 addresses are counted by /64.
 #pragma once
@@ -25,8 +25,8 @@ namespace quarry::worker {
 
 class Admission : public sync::LoginGuard {
  public:
-  /// For a session of the client with ADDRESS on the repository file REPOSITORY, shown in SLOT. All
-  /// but the address must outlive it.
+  /// For a session of the client with ADDRESS on the repository file REPOSITORY; SLOT shows it. All
+  /// arguments except ADDRESS must outlive this object.
   Admission(const AdmissionOptions& options, const scoreboard::Board& board, scoreboard::Slot& slot,
             const std::filesystem::path& repository, std::string_view address);
 

@@ -1,6 +1,6 @@
-// Background work after a request: if the repository's backoffice is due, the worker asks the
-// master to run it; and if the request has brought something new, to sync with each of the
-// repository's peers.
+// Requests background work after a request. If the repository's backoffice is due, the worker asks
+// the master to run it. If the request has stored something new, it asks for a sync with each of
+// the repository's peers.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,13 @@ namespace quarry::worker {
 
 class Background {
  public:
-  /// Both must outlive it.
+  /// Both arguments must outlive this object.
   Background(const WorkerOptions& options, const control::Channel& master)
       : options_(options), master_(master) {}
 
-  /// Call after a request for the repository called NAME in its folder ("": the only one) was
-  /// answered. HAS_BROUGHT: it has stored something. No Snapshot may be open.
+  /// Call this after a request for a repository was answered. NAME is the repository's name in its
+  /// folder ("": the only one). HAS_BROUGHT: the request has stored something. No Snapshot may
+  /// exist.
   void after_request(repository::Repository& repository, std::string_view name, bool has_brought);
 
  private:
@@ -29,7 +30,8 @@ class Background {
 
   const WorkerOptions& options_;
   const control::Channel& master_;
-  /// By path: the time before which no work is due, whatever is requested (seconds since 1970).
+  /// The time before which no work is due, whatever is requested, in seconds since 1970. The key is
+  /// the path.
   std::map<std::string, std::int64_t, std::less<>> quiet_until_;
 };
 

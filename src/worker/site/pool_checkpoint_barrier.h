@@ -1,5 +1,5 @@
-// The checkpoint barrier (checkpoint_barrier.h) that the workers of a pool share, kept on the
-// pool's scoreboard. leases.h says what happens when the worker that raised it dies.
+// The checkpoint barrier (checkpoint_barrier.h) that the workers of a pool share on the pool's
+// scoreboard. leases.h describes what happens if the worker that raised the barrier dies.
 #pragma once
 
 #include "quarry/repository/checkpoint_barrier.h"

@@ -1,5 +1,5 @@
-// The repositories that a worker keeps open between requests, with their prepared statements: the
-// most recently used ones. A file that has been replaced is reopened.
+// The repositories that a worker keeps open between requests, with their prepared statements. It
+// keeps the most recently used ones. A file that has been replaced is reopened.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,18 @@ class RepositoryCache {
   RepositoryCache(std::size_t limit, const repository::OpenOptions& options)
       : limit_(limit), options_(options) {}
 
-  /// The repository in the file PATH. Owned by the cache and open until the next call. Errors:
-  /// kNotFound, kInvalid, kBusy, kIo.
+  /// Returns the repository in the file PATH. The cache owns it and keeps it open until the next
+  /// call. Errors: kNotFound, kInvalid, kBusy, kIo.
   base::Result<repository::Repository*> file(const std::filesystem::path& path);
-  /// The repository called NAME in FOLDER. Errors: also kDenied (see locate()).
+  /// Returns the repository called NAME in FOLDER. Errors: also kDenied (see locate()).
   base::Result<repository::Repository*> named(const std::filesystem::path& folder,
                                               const repository::RepositoryName& name);
   /// Succeeds if NAME is open or its file exists. Errors: those of locate().
   base::Result<void> check_exists(const std::filesystem::path& folder,
                                   const repository::RepositoryName& name);
-  /// Repository::keep_log_short() of each that was written to.
+  /// Calls Repository::keep_log_short() for each repository that was written to.
   void keep_logs_short();
-  /// Whether any was written to and its log is not yet fully checkpointed.
+  /// Returns whether a repository was written to and its log is not yet fully checkpointed.
   bool wants_checkpoint() const;
   void checkpoint();
 
@@ -40,8 +40,8 @@ class RepositoryCache {
     std::string key;
     std::unique_ptr<repository::Repository> repository;
   };
-  /// The open repository with KEY, moved to the front; null if there is none, or its file was
-  /// replaced.
+  /// Returns the open repository with KEY, moved to the front, or null if there is none or its file
+  /// was replaced.
   repository::Repository* find(std::string_view key);
   base::Result<repository::Repository*> open(std::string key, const std::filesystem::path& path);
 

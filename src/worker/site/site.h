@@ -20,19 +20,21 @@ namespace quarry::worker {
 
 class Site : public Handler {
  public:
-  /// OPTIONS, BOARD and MASTER must outlive it. QUEUE belongs to the pool's listening socket.
+  /// OPTIONS, BOARD and MASTER must outlive this object. QUEUE belongs to the pool's listening
+  /// socket.
   Site(const WorkerOptions& options, const scoreboard::Board& board, const base::ListenQueue& queue,
        const control::Channel& master);
 
   Reply answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) override;
   bool may_pass_on() const override { return options_.pages_passing >= 0; }
-  /// Passes requests for pages (is_page()) to the pages process. If that is overloaded, answer()
-  /// says so.
+  /// Passes requests for pages (is_page()) to the pages process. If that process is overloaded,
+  /// answer() tells the client.
   bool pass_on(const Request& request, int connection) override;
   /// Checkpoints a write-ahead log that has become too long, and requests background work that is
   /// due.
   void work_after_reply() override;
-  /// Checkpoints the rest, so that the write-ahead logs are empty when nobody writes.
+  /// Checkpoints the remaining logs, so that the write-ahead logs are empty when there are no
+  /// writers.
   bool has_idle_work() const override;
   void work_idly() override;
 
@@ -47,7 +49,7 @@ class Site : public Handler {
   Reply answer_queue(const Request& request, const Target& target, BodyReader& body,
                      scoreboard::Slot& slot);
   Reply describe(const Request& request, const Target& target);
-  /// The list of the served folder, if it has one, or of a subfolder with repositories that
+  /// Returns the list of the served folder, if it has one, or of a subfolder with repositories that
   /// everybody may see.
   std::optional<Reply> show_index(const Request& request);
 
@@ -55,14 +57,14 @@ class Site : public Handler {
   const scoreboard::Board& board_;
   StatusPages status_;
   PoolCheckpointBarrier checkpoint_barrier_;
-  scoreboard::Slot* slot_ = nullptr;  // of the last request
+  scoreboard::Slot* slot_ = nullptr;  // slot of the last request
   RepositoryCache cache_;
   pages::RepositoryIndex index_;
   Background background_;
   /// The repository of the last request until work_after_reply(); owned by the cache.
   repository::Repository* asked_ = nullptr;
   std::string asked_name_;
-  bool has_brought_ = false;  // the request has stored something
+  bool has_brought_ = false;  // whether the request has stored something
 };
 
 }  // namespace quarry::worker
