@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kDefault = R"(%R - %u %t "%m %r" %s)";
 constexpr std::string_view kUsualTime = "%d/%b/%Y:%H:%M:%S %z";
 
-/// A word in braces, and its code for the renderer.
+/// A word that may stand in braces, and the renderer's code for it.
 struct Modifier {
   char letter;  // of the placeholder
   std::string_view word;
@@ -60,7 +60,7 @@ Result<char> modifier_named(char letter, std::string_view word) {
               fmt::format("%{} does not support \"{}\", only {}", letter, printable(word), known));
 }
 
-/// Takes a word in braces off the start of REST and returns the word.
+/// Removes a word in braces from the start of REST and returns the word.
 Result<std::string_view> take_braces(std::string_view& rest) {
   if (!rest.starts_with('{')) return std::string_view();
   const std::size_t end = rest.find('}');
@@ -70,7 +70,7 @@ Result<std::string_view> take_braces(std::string_view& rest) {
   return inside;
 }
 
-/// Takes a placeholder, without its %, off the start of REST.
+/// Removes a placeholder, without its %, from the start of REST and returns it.
 Result<AccessPiece> take_placeholder(std::string_view& rest) {
   QUARRY_TRY_ASSIGN(const std::string_view inside, take_braces(rest));
   if (rest.empty()) return fail(ErrorCode::kInvalid, "nothing follows the last % (%% is a %)");

@@ -17,14 +17,14 @@ namespace quarry::base {
 namespace {
 
 constexpr std::int64_t kMicros = 1000000;
-// Limit on values from clients, so that a line stays a single write and readable.
+// Maximum length of values from clients, so that a line remains a single write and readable.
 constexpr std::size_t kLongest = 2048;
 
 double seconds(std::int64_t micros) {
   return static_cast<double>(micros) / static_cast<double>(kMicros);
 }
 
-/// The value of the variable NAME of the request or, if it has none, of the process (set by env[]).
+/// Returns the value of the request's variable NAME or, if there is none, of the process's (env[]).
 std::string_view variable(const AccessRecord& record, const std::string& name) {
   for (const char* const* entry = record.variables; entry != nullptr && *entry != nullptr;
        ++entry) {
@@ -39,7 +39,7 @@ std::string_view variable(const AccessRecord& record, const std::string& name) {
 
 constexpr std::string_view kHidden = "(hidden)";
 
-/// HEADER with the values of Fossil's cookies, for pages and clients, hidden.
+/// Returns HEADER with the values of Fossil's cookies, for pages and for clients, hidden.
 std::string loggable_cookies(std::string_view header) {
   constexpr std::string_view kClients = "x-f-l-c=";
   constexpr std::string_view kPages = "fossil-";
@@ -56,13 +56,13 @@ std::string loggable_cookies(std::string_view header) {
     shown += kHidden;
     header.remove_prefix(std::min(header.find(';'), header.size()));
   }
-  // This one is a login card with arbitrary contents: nothing after it is shown.
+  // This cookie is a login card with arbitrary contents, so nothing after it is shown.
   const std::size_t card = shown.find(kClients);
   if (card != shown.npos) shown.replace(card + kClients.size(), shown.npos, kHidden);
   return shown;
 }
 
-/// The value of the variable NAME without credentials.
+/// Returns VALUE, the value of the variable NAME, without credentials.
 std::string loggable(std::string_view name, std::string_view value) {
   if (value.empty()) return {};
   if (name == "HTTP_AUTHORIZATION" || name == "HTTP_PROXY_AUTHORIZATION") {
@@ -71,7 +71,7 @@ std::string loggable(std::string_view name, std::string_view value) {
   return name == "HTTP_COOKIE" ? loggable_cookies(value) : without_credentials(value);
 }
 
-/// The value of the field NAME in HEADER.
+/// Returns the value of the field NAME in HEADER.
 std::string_view header_line(std::string_view header, std::string_view name) {
   while (!header.empty()) {
     const std::string_view line = header.substr(0, header.find("\r\n"));
@@ -93,7 +93,7 @@ void put_text(std::string& out, std::string_view text) {
   }
 }
 
-// The format comes from the configuration, which may use everything that strftime(3) supports.
+// The format is from the configuration, which may use everything that strftime(3) supports.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 void put_time(std::string& out, std::int64_t micros, const std::string& format) {
@@ -179,7 +179,7 @@ void put_piece(std::string& out, const AccessPiece& piece, const AccessRecord& r
   }
 }
 
-/// Written by hand, because this runs for every request and the JSON library builds a tree first.
+/// Does not use the JSON library, which builds a tree first, because this runs for every request.
 void put_json(std::string& out, std::string_view name, std::string_view value) {
   put(out, ",\"{}\":", name);
   if (value.size() <= kLongest) return append_json_string(out, value);

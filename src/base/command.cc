@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kPollInterval{200};
-/// From SIGTERM to SIGKILL.
+/// Time between SIGTERM and SIGKILL.
 constexpr milliseconds kPatience{2000};
 
 /// A running program.
@@ -50,7 +50,7 @@ class RunningCommand {
       ::kill(-pid_, SIGTERM);
       kill_at = now + kPatience;
     }
-    // Processes that it has started may have ignored SIGTERM.
+    // Processes that the program has started may have ignored SIGTERM.
     if (forced_) ::kill(-pid_, SIGKILL);
     read_output();
     return result();
@@ -59,7 +59,7 @@ class RunningCommand {
  private:
   bool has_ended() { return ::waitpid(pid_, &status_, WNOHANG) != 0; }
 
-  /// Waits for the program's end or output, for a short time.
+  /// Waits a short time for the program to end or to write output.
   void poll_briefly() {
     std::array<pollfd, 2> ready{{{ending_.get(), POLLIN, 0}, {output_.get(), POLLIN, 0}}};
     ::poll(ready.data(), ready.size(), static_cast<int>(kPollInterval.count()));
@@ -69,7 +69,7 @@ class RunningCommand {
   void read_output() {
     std::array<char, 65536> buffer{};
     ssize_t size = 0;
-    // Bounded, in case a program writes as fast as this reads.
+    // The number of reads is limited, in case a program writes as fast as this reads.
     for (int i = 0; i < 64 && output_; ++i) {
       size = ::read(output_.get(), buffer.data(), buffer.size());
       if (size <= 0) break;
@@ -117,7 +117,8 @@ std::string CommandEnd::in_words() const {
 }
 
 Result<CommandEnd> run_command(const Command& command, const std::function<bool()>& interrupted) {
-  // A file, because reading it never blocks and, unlike a socket, it can be reopened as /dev/stdin.
+  // The input is a file because reading a file never blocks and, unlike a socket, a file can be
+  // reopened as /dev/stdin.
   QUARRY_TRY_ASSIGN(const Fd input, memory_file(command.input));
   QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
   ::fcntl(output.reading.get(), F_SETFL, O_NONBLOCK);

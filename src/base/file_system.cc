@@ -42,7 +42,7 @@ ErrorCode code_of(int error) {
   }
 }
 
-/// The error for errno, about PATH.
+/// Returns the error for errno; its message names PATH.
 std::unexpected<Error> refused(const fs::path& path) {
   const int error = errno;
   return fail(code_of(error), path.string() + ": " + std::generic_category().message(error));
@@ -101,8 +101,8 @@ class RealFile final : public File {
     return refused(path_);
   }
 
-  // An open file description lock: it belongs to the open file instead of the process, and can be
-  // tested without being taken.
+  // This is an open file description lock. It belongs to the open file instead of the process, and
+  // can be tested without being taken.
   Result<bool> try_lock() override {
     struct flock lock = whole_file();
     if (::fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0) return true;
@@ -163,7 +163,7 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-/// Calls ACTION with each number below COUNT, in several threads.
+/// Calls ACTION with each number below COUNT, using several threads.
 template <typename Action>
 Result<void> for_each_at_once(std::size_t count, const Action& action) {
   std::atomic<std::size_t> next = 0;
@@ -177,7 +177,7 @@ Result<void> for_each_at_once(std::size_t count, const Action& action) {
     try {
       while (threads.size() + 1 < std::min(count, kSyncsAtOnce)) threads.emplace_back(do_some);
     } catch (const std::system_error&) {
-      // No more threads can be created: use the existing ones.
+      // No more threads can be created, so use the existing ones.
     }
     do_some();
   }

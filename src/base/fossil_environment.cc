@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPreload = "LD_PRELOAD=";
 constexpr std::string_view kLogGuard = "libquarry-log-guard.so";
 
-/// The library in the build folder, if the running program is in one; otherwise empty.
+/// Returns the library in the build folder if the running program is in it, otherwise "".
 fs::path built_library() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -21,10 +21,10 @@ fs::path built_library() {
   return folder.parent_path() / "repository" / kLogGuard;
 }
 
-/// Puts LIBRARY first in LD_PRELOAD in ENVIRONMENT ("NAME=value" each). Returns false, and changes
-/// nothing, if LD_PRELOAD cannot contain its path.
+/// Puts LIBRARY first in LD_PRELOAD in ENVIRONMENT ("NAME=value" strings). If LD_PRELOAD cannot
+/// contain its path, changes nothing and returns false.
 bool preload(std::vector<std::string>& environment, const fs::path& library) {
-  // These separate paths in LD_PRELOAD.
+  // These characters separate paths in LD_PRELOAD.
   if (library.empty() || library.string().find_first_of(" :") != std::string::npos) return false;
   std::string value = library.string();
   for (const std::string& variable : environment) {

@@ -20,8 +20,8 @@ bool begins_comment(char c) {
   return c == ';' || c == '#';
 }
 
-/// TEXT without a comment, which starts with ; or # after a space. As in PHP-FPM's configuration, a ;
-/// at the end is also removed.
+/// Returns TEXT without a comment, which starts with ; or # after a space. As in PHP-FPM's
+/// configuration, a ; at the end is also removed.
 std::string_view without_comment(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool after_space = i == 0 || kSpaces.find(text[i - 1]) != std::string_view::npos;

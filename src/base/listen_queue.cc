@@ -25,7 +25,7 @@ struct Question {
   Query query{};
 };
 
-/// The kernel's answer, a single message.
+/// The kernel's answer, which is a single message.
 class Answer {
  public:
   template <typename Query>
@@ -41,7 +41,7 @@ class Answer {
     if (got > 0) size_ = static_cast<std::size_t>(got);
   }
 
-  /// Copies the fixed part of the message; false if it is something else, such as an error.
+  /// Copies the fixed part of the message. Returns false if it is something else, such as an error.
   template <typename Message>
   bool read(Message& message) const {
     nlmsghdr header{};
@@ -52,7 +52,7 @@ class Answer {
     return true;
   }
 
-  /// Copies the attribute TYPE, after a fixed part of FIXED bytes.
+  /// Copies the attribute TYPE, which follows a fixed part of FIXED bytes.
   template <typename Attribute>
   bool read_attribute(std::size_t fixed, int type, Attribute& attribute) const {
     std::size_t at = NLMSG_HDRLEN + NLMSG_ALIGN(fixed);

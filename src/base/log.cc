@@ -21,9 +21,9 @@ namespace {
 struct Log {
   LogOptions options;
   int fd = STDERR_FILENO;
-  Fd owned;  // fd, unless it is standard error or owned by the caller
+  Fd owned;  // same as fd, unless that is standard error or the caller owns it
   std::string prefix;
-  bool has_lost_line = false;  // the daemon did not accept the last one
+  bool has_lost_line = false;  // the daemon did not accept the last line
 };
 
 Log& the_log() {
@@ -43,7 +43,7 @@ std::int64_t now_micros() {
   return std::int64_t{now.tv_sec} * 1000000 + now.tv_usec;
 }
 
-// Long enough for a slow daemon; a daemon that hangs must not stop the server.
+// Long enough for a slow daemon, but a daemon that hangs must not stop the server.
 constexpr timeval kSendTimeout{1, 0};
 
 bool connect_to_daemon(int fd, const std::string& path) {
@@ -53,7 +53,7 @@ bool connect_to_daemon(int fd, const std::string& path) {
   return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
-/// A datagram socket connected to the logging daemon at PATH.
+/// Returns a datagram socket connected to the logging daemon at PATH.
 Result<Fd> connect_log_socket(const std::string& path) {
   Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd || !connect_to_daemon(fd.get(), path)) {
@@ -63,13 +63,13 @@ Result<Fd> connect_log_socket(const std::string& path) {
   return fd;
 }
 
-/// Ignores errors, because they cannot be reported and must not stop the server.
+/// Errors are ignored because they cannot be reported and must not stop the server.
 void put(int fd, std::string_view bytes) {
   [[maybe_unused]] const auto ignored = ::write(fd, bytes.data(), bytes.size());
 }
 
 void put_datagram(Log& log, const std::string& datagram) {
-  // A daemon that hangs is waited for only once.
+  // Wait only once for a daemon that hangs.
   const int flags = MSG_NOSIGNAL | (log.has_lost_line ? MSG_DONTWAIT : 0);
   const auto send = [&] { return ::send(log.fd, datagram.data(), datagram.size(), flags) >= 0; };
   const auto is_disconnected = [] {
@@ -99,7 +99,7 @@ void put_lines(Log& log, const LogRecord& record) {
   }
 }
 
-/// The path of the file that would be created by opening PATH.
+/// Returns the path of the file that would be created by opening PATH.
 std::filesystem::path end_of_links(std::filesystem::path path) {
   constexpr int kMost = 40;
   std::error_code error;
@@ -131,7 +131,7 @@ Result<void> open_log(const LogOptions& options) {
     QUARRY_TRY_ASSIGN(fd, connect_log_socket(options.path));
   }
   if (!fd) {
-    // A duplicate, because standard error is redirected in children.
+    // Use a duplicate because standard error is redirected in children.
     fd.reset(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
     if (!fd) return fail_errno("cannot log to standard error");
   }
@@ -144,7 +144,7 @@ Result<void> open_log(const LogOptions& options) {
 Result<void> check_log_file(const std::string& path) {
   if (is_own_descriptor(path)) return {};
   const Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  // ENXIO: a FIFO without a reader.
+  // ENXIO means that PATH is a FIFO without a reader.
   if (file || errno == ENXIO) return {};
   if (errno == ENOENT) {
     const auto folder = end_of_links(path).parent_path();
@@ -165,7 +165,7 @@ Result<void> reopen_log(Reopening reopening) {
   if (log.options.target != LogTarget::kFile || !log.owned) return {};
   if (is_own_descriptor(log.options.path)) return {};
   QUARRY_TRY_ASSIGN(const Fd fresh, open_log_file("log", log.options.path, reopening));
-  // Keep the number, which children and libraries may use.
+  // Keep the descriptor's number, because children and libraries may use it.
   if (::dup3(fresh.get(), log.fd, O_CLOEXEC) >= 0) return {};
   return fail_errno(fmt::format("cannot reopen the log {}", log.options.path));
 }
@@ -206,7 +206,7 @@ void log_line(LogLevel level, std::string_view message) {
 void log_bare(LogLevel level, std::string_view message) {
   Log& log = the_log();
   if (level < log.options.level) return;
-  // Daemons need their frame, and lines of a JSON log must be objects.
+  // Lines to daemons need their frame, and lines of a JSON log must be objects.
   if (is_socket(log.options.target) || log.options.form == LogForm::kJson) {
     return log_line(level, message);
   }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kMicrosInSecond = 1000000;
 
-// Well below the default size of a socket's buffer.
+// Much less than the default size of a socket's buffer.
 constexpr std::size_t kLongestDatagram = std::size_t{64} << 10;
 
 // Minimum size of a part, no matter how long the prefix is.
@@ -64,7 +64,8 @@ void LogFrame::begin_text(const LogRecord& record) {
   if (!record.child.empty()) head_ += fmt::format("[{}] ", record.child);
 }
 
-// Without the JSON library, which allocates memory: lines are also logged when memory is exhausted.
+// This does not use the JSON library, which allocates memory: lines are also logged when memory is
+// exhausted.
 void LogFrame::begin_json(const LogRecord& record) {
   head_ += fmt::format(R"({{"time":"{}","level":"{}","pid":{})", iso_micros(record.micros),
                        name_of(record.level), record.pid);

@@ -26,14 +26,14 @@ Result<std::uint16_t> parse_port(std::string_view text) {
   return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is not a port (0 to 65535)", text));
 }
 
-/// The same, with a hint in case a socket's path was meant.
+/// Does the same as parse_port(). The error message also helps if a socket's path was meant.
 Result<std::uint16_t> parse_bare_port(std::string_view text) {
   auto port = parse_port(text);
   if (!port) port.error().message += ", and not a path: the path of a socket starts with /";
   return port;
 }
 
-/// The four bytes of an IPv4 or IPv4-mapped address, in network byte order.
+/// Returns the four bytes of an IPv4 or IPv4-mapped address, in network byte order.
 std::optional<in_addr> as_ipv4(const sockaddr_storage& storage) {
   in_addr result{};
   if (storage.ss_family == AF_INET) {
@@ -58,7 +58,7 @@ Result<void> remove_stale(const SocketAddress& address) {
   if (!S_ISSOCK(status.st_mode)) {
     return fail(ErrorCode::kInvalid, fmt::format("{} already exists and is not a socket", path));
   }
-  // Non-blocking, because a server whose queue is full is still running.
+  // The probe is non-blocking because a server whose queue is full is still running.
   const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe) return fail_errno("cannot create a socket");
   if (::connect(probe.get(), address.get(), address.size()) == 0 || errno != ECONNREFUSED) {
@@ -74,7 +74,7 @@ Result<void> bind_unix(const Fd& fd, const SocketAddress& address, const ListenO
   if (::bind(fd.get(), address.get(), address.size()) != 0) {
     return fail_errno(fmt::format("cannot bind {}", path));
   }
-  // There is no race, because connecting is impossible before listen(2).
+  // There is no race because clients cannot connect before listen(2).
   const auto done = set_owner_and_mode(path, options);
   if (!done) ::unlink(path.c_str());
   return done;
@@ -84,7 +84,7 @@ Result<void> bind_tcp(const Fd& fd, const SocketAddress& address) {
   const int on = 1;
   const int off = 0;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // Inherited by accepted connections, which saves a system call per connection.
+  // Accepted connections inherit this option, which saves a system call per connection.
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (address.family() == AF_INET6) {
     ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
@@ -99,7 +99,7 @@ Result<void> bind_tcp(const Fd& fd, const SocketAddress& address) {
 /// Also called for a socket that already listens, to change its backlog.
 Result<void> begin_listening(const Fd& fd, const SocketAddress& address,
                              const ListenOptions& options) {
-  // A timeout for accept(2), in case another process clears O_NONBLOCK.
+  // Set a timeout for accept(2), in case another process clears O_NONBLOCK.
   const timeval moment{0, 1000};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof moment);
   if (::listen(fd.get(), options.backlog) == 0) return {};
@@ -251,7 +251,7 @@ Result<void> go_on_listening(const Fd& fd, const SocketAddress& address,
 
 namespace {
 
-/// Opens the socket at PATH (O_PATH), so that it can be inspected and changed even if PATH is
+/// Opens the socket at PATH with O_PATH, so that it can be inspected and changed even if PATH is
 /// replaced meanwhile.
 Result<Fd> open_socket_file(const std::string& path, SocketFile* file) {
   Fd fd(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
@@ -290,7 +290,7 @@ Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& op
   if (::chmod(held.c_str(), options.mode) != 0) {
     return fail_errno(fmt::format("cannot change the mode of {}", path));
   }
-  // Last, because changing the mode would change the list's mask.
+  // This must be last because changing the mode would change the list's mask.
   if (options.access.empty()) return {};
   const auto granted = grant_access(held, options.mode, options.access);
   if (granted) return {};

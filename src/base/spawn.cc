@@ -21,7 +21,7 @@
 namespace quarry::base {
 namespace {
 
-/// The attributes and file actions for posix_spawn.
+/// Attributes and file actions for posix_spawn.
 class SpawnPlan {
  public:
   SpawnPlan() {
@@ -57,7 +57,7 @@ class SpawnPlan {
         static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP));
   }
 
-  /// Returns errno.
+  /// Starts the program. Returns 0 or an error number.
   int run(pid_t& pid, const Launch& launch) {
     const auto words = pointers_to(launch.words);
     const std::string& program = launch.program.empty() ? launch.words[0] : launch.program;
@@ -109,7 +109,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
 }
 
 Result<pid_t> spawn(const Launch& launch) {
-  // Above all target numbers, so that no source is overwritten before it is duplicated.
+  // Use numbers above all targets, so that no source is overwritten before it is duplicated.
   const int beyond = static_cast<int>(launch.descriptors.size()) + STDERR_FILENO + 1;
   std::vector<Fd> sources;
   for (const int descriptor : launch.descriptors) {
@@ -186,7 +186,7 @@ std::string find_program(const std::string& name) {
   std::string_view rest = path;
   while (!rest.empty()) {
     const std::string folder(take_until(rest, ':'));
-    // Empty and relative ones depend on the current folder, which is different in a child.
+    // Empty and relative folders depend on the working folder, which is different in a child.
     if (folder.starts_with('/') && is_program(folder + "/" + name)) return folder + "/" + name;
   }
   return {};

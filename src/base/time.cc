@@ -8,7 +8,7 @@
 namespace quarry::base {
 namespace {
 
-// 1970-01-01T00:00:00Z as a Julian day, in milliseconds.
+// 1970-01-01T00:00:00Z as a Julian day number, in milliseconds.
 constexpr std::int64_t kUnixEpochJulianMillis = 210866760000000;
 constexpr double kMillisPerDay = 86400000.0;
 
@@ -22,12 +22,12 @@ class SystemClock : public Clock {
   }
 };
 
-/// TIME in whole seconds, rounded down.
+/// Returns TIME in whole seconds, rounded down.
 std::time_t time_of(UnixMillis time) {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::milliseconds(time.value)).count();
 }
 
-/// The number in TEXT[at, at+count), or -1 if it has other characters than digits.
+/// Returns the number in TEXT[at, at+count), or -1 if it has characters other than digits.
 int digits(std::string_view text, std::size_t at, std::size_t count) {
   if (text.size() < at + count) return -1;
   int value = 0;

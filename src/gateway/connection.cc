@@ -62,8 +62,8 @@ Connection::Connection(event_base* base, const GatewayOptions& options, Owner& o
       bufferevent_get_output(bev_),
       [](evbuffer*, const evbuffer_cb_info* info, void* self) { self_of(self)->on_output(*info); },
       this);
-  // evhttp ties the bufferevent to its connection only after this; until then a reference keeps it,
-  // so that a failure in between can be noticed.
+  // evhttp ties the bufferevent to its connection only after this. Until then, a reference keeps
+  // the bufferevent, so that a failure in between can be noticed.
   bufferevent_incref(bev_);
   event_active(wake_.get(), EV_TIMEOUT, 0);
 }
@@ -76,7 +76,7 @@ void Connection::on_arrived() {
   void* argument = nullptr;
   bufferevent_event_cb callback = nullptr;
   bufferevent_getcb(bev_, nullptr, nullptr, &callback, &argument);
-  // Without a callback it was freed: evhttp could not create the connection.
+  // Without a callback, the bufferevent was freed because evhttp could not create the connection.
   if (callback == nullptr) return owner_.on_gone(*this);
   bufferevent_decref(bev_);
   evcon_ = static_cast<evhttp_connection*>(argument);
@@ -124,7 +124,7 @@ void Connection::on_deadline() {
   }
   if (state_ == State::kSending) {
     if (has_sent_all()) {
-      // The pool is what the reply has been waiting for, not the client.
+      // The reply was delayed by the pool and not by the client.
       started_ = steady_clock::now();
       pace_.begin();
       sent_ = 0;
@@ -137,7 +137,7 @@ void Connection::on_deadline() {
   if (state_ == State::kHead || state_ == State::kBody) {
     return refuse({.status = 408, .text = "the request took too long to arrive"});
   }
-  // A request that has just arrived would be lost.
+  // Otherwise a request that has just arrived would be lost.
   if (state_ == State::kWaiting && owner_.stopping() && has_unread()) return end_soon();
   close();
 }
@@ -213,10 +213,10 @@ void Connection::inspect() {
     pace_.add(received_);
     set_deadline(has_pending_refusal() ? kRequestGrace : options_.client_timeout);
   }
-  // No more than the limit and the end of the head needs to be checked.
+  // Only as many bytes as the limit permits, and the end of the head, have to be checked.
   const std::string_view bytes = contents(input, options_.max_header + 1);
   const std::size_t size = http::header_block_size(bytes);
-  // For example TLS on the wrong port: it would wait for an answer forever.
+  // For example, TLS on the wrong port: that client would wait for an answer forever.
   const bool hopeless = !bytes.empty() && !http::is_token(bytes.substr(0, 1));
   if (size == std::string_view::npos && bytes.size() <= options_.max_header) {
     evbuffer_add_buffer(head_.get(), input);
@@ -246,7 +246,7 @@ void Connection::note_request_line(std::string_view head) {
 }
 
 bool Connection::skip_empty_lines(evbuffer* input) {
-  // Empty lines are not part of a request: a client that sends nothing else counts as silent.
+  // Empty lines are not part of a request. A client that sends only empty lines counts as silent.
   if (state_ != State::kWaiting) return true;
   while (evbuffer_get_length(input) > 0) {
     const std::string_view bytes = contents(input, options_.max_header);
@@ -255,7 +255,7 @@ bool Connection::skip_empty_lines(evbuffer* input) {
     received_ -= std::min(received_, size);
     if (size == bytes.size()) continue;
     if (bytes.substr(size) != "\r") return true;
-    // There may be half of a line end.
+    // INPUT may contain half of a line end.
     evbuffer_add_buffer(head_.get(), input);
   }
   return false;
@@ -268,11 +268,11 @@ void Connection::on_output(const evbuffer_cb_info& info) {
                    static_cast<std::ptrdiff_t>(info.n_deleted));
   if (state_ == State::kSending) {
     pace_.add(info.n_deleted);
-    // Until now, the pool was the cause of the wait.
+    // Until now, the client was waiting for the pool.
     if (info.orig_size == 0 && info.n_added > 0) pace_.begin();
   }
   if (info.n_added == 0) return;
-  // If no reply of ours is being sent, evhttp is sending its own.
+  // If we are not sending a reply, evhttp is sending its own.
   if (state_ == State::kSending || state_ == State::kRefusing || state_ == State::kLingering)
     return;
   constexpr std::string_view kContinue = "HTTP/1.1 100";
@@ -292,11 +292,11 @@ void Connection::refuse(http::Refusal refusal, bool is_logged) {
   drain(bufferevent_get_input(bev_));
   // Otherwise evhttp might complete the request before the wake-up.
   bufferevent_disable(bev_, EV_READ);
-  // evhttp frees the body with the connection. Until then it must not count, or others would be
-  // refused because of this client.
+  // evhttp frees the body together with the connection. Until then the body must not count, because
+  // other clients would be refused because of this one.
   owner_.on_released(std::exchange(held_, 0));
-  // Not now, because evhttp is on the stack. Nothing is written before the wake-up, since that takes
-  // another iteration of the loop.
+  // Not done here, because evhttp is on the stack. Nothing is written before the wake-up, because
+  // that takes another iteration of the loop.
   event_active(wake_.get(), EV_TIMEOUT, 0);
 }
 
@@ -348,8 +348,8 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
   event_del(deadline_.get());
   evhttp_request_set_on_complete_cb(
       request, [](evhttp_request*, void* self) { self_of(self)->on_replied(); }, this);
-  // evhttp stops reading here, so it would not notice that the client disconnects. Its error callback
-  // is fine; its read callback must not be called now.
+  // evhttp stops reading here, so it would not notice that the client disconnects. Its error
+  // callback can stay; its read callback must not be called now.
   bufferevent_data_cb on_write = nullptr;
   bufferevent_event_cb on_event = nullptr;
   void* argument = nullptr;
@@ -361,7 +361,7 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
 
 void Connection::on_closed() {
   if (request_ != nullptr) {
-    // evhttp has removed it from the connection and will not free it.
+    // evhttp has removed the request from the connection and will not free it.
     if (evhttp_request_get_connection(request_) == nullptr) evhttp_request_free(request_);
     request_ = nullptr;
   }

@@ -1,4 +1,4 @@
-// Sends replies on a connection, whole or in pieces.
+// Sends replies on a connection, either whole or in pieces.
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -46,7 +46,7 @@ void Connection::reply(const http::ReplyHeader& header, evbuffer* body, bool las
 
 void Connection::begin_reply(const http::ReplyHeader& header, bool last) {
   prepare_reply(header, last);
-  // With a Content-Length among the headers evhttp sends no chunks.
+  // If the headers contain a Content-Length, evhttp does not send chunks.
   evhttp_send_reply_start(request_, header.status, header.reason.c_str());
 }
 
@@ -75,7 +75,7 @@ void Connection::on_replied() {
   owner_.on_released(std::exchange(held_, 0));
   received_ = evbuffer_get_length(bufferevent_get_input(bev_));
   bufferevent_setwatermark(bev_, EV_READ, 0, 0);
-  // Not closed here, because evhttp is on the stack.
+  // The connection is not closed here because evhttp is on the stack.
   set_deadline(owner_.stopping() ? options_.stop_grace : options_.keepalive_timeout);
   owner_.on_replied(*this);
   if (received_ > 0) inspect();

@@ -27,8 +27,8 @@ std::string errno_text(std::string_view what) {
   return fmt::format("{}: {}", what, std::strerror(errno));
 }
 
-/// The buffer for reads before records are parsed: shared by all calls of the thread, because nothing
-/// stays in it.
+/// Returns the buffer for data before its records are parsed. All calls of the thread share it,
+/// because no data stays in it.
 std::array<char, std::size_t{256} * 1024>& read_buffer() {
   thread_local std::array<char, std::size_t{256} * 1024> buffer;
   return buffer;
@@ -54,7 +54,7 @@ void FastcgiCall::start() {
 }
 
 void FastcgiCall::watch(short what, milliseconds timeout) {
-  // Re-armed only when it changes: each change is a system call.
+  // The event is changed only if necessary, because each change is a system call.
   if (!event_ || watched_ != what) {
     event_.reset(event_new(
         base_, what == 0 ? -1 : socket_.get(),
@@ -118,7 +118,7 @@ bool FastcgiCall::send() {
     if (evbuffer_write(request_.get(), socket_.get()) > 0) continue;
     if (errno == EAGAIN) return false;
     if (errno == EINTR) continue;
-    // The pool may have answered without reading everything; reading will show that.
+    // The pool may have answered without reading everything. Reading its reply will show that.
     evbuffer_drain(request_.get(), evbuffer_get_length(request_.get()));
   }
   return true;
@@ -170,7 +170,7 @@ void FastcgiCall::take(std::string_view bytes) {
   }
   switch (status) {
     case ReplyReader::Status::kMore: {
-      // A copy, because the call, and with it the function, may be destroyed in it.
+      // A copy, because the call and with it the function may be destroyed in the function.
       const More more = more_;
       return more();
     }
@@ -187,7 +187,7 @@ void FastcgiCall::finish(Outcome outcome, std::string error) {
   error_ = std::move(error);
   event_.reset();
   socket_.reset();
-  // A copy, because the call, and with it the function, may be destroyed in it.
+  // Moved, because the call and with it the function may be destroyed in the function.
   const Done done = std::move(done_);
   done(outcome);
 }

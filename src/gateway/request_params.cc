@@ -19,7 +19,7 @@ namespace {
 using base::SocketAddress;
 namespace parameter = http::parameter;
 
-/// The values of all headers called NAME, in order, joined to one list.
+/// Returns the values of all headers called NAME, in order, joined by SEPARATOR.
 std::string joined(const evkeyvalq& headers, std::string_view name, std::string_view separator) {
   std::string result;
   for (const evkeyval* field = headers.tqh_first; field != nullptr; field = field->next.tqe_next) {
@@ -30,7 +30,7 @@ std::string joined(const evkeyvalq& headers, std::string_view name, std::string_
   return result;
 }
 
-/// Parses an entry of X-Forwarded-For: an address, to which some proxies add a port.
+/// Parses an entry of X-Forwarded-For, which is an address; some proxies add a port.
 std::optional<SocketAddress> forwarded_address(std::string_view entry) {
   entry = base::trim_blanks(entry);
   if (auto address = SocketAddress::parse_ip(entry)) return *std::move(address);
@@ -45,14 +45,14 @@ bool is_plain(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
 }
 
-/// Whether the header's HTTP_ variable is unambiguous and safe.
+/// Returns whether the header's HTTP_ variable is unambiguous and safe.
 bool is_forwarded(std::string_view name, bool through_proxy) {
   if (!std::ranges::all_of(name, is_plain)) return false;
   // Some programs use HTTP_PROXY as the proxy for their own requests.
   if (http::same_name(name, "Proxy")) return false;
   if (!through_proxy && name.size() > 12 && http::same_name(name.substr(0, 12), "X-Forwarded-"))
     return false;
-  // These have variables of their own.
+  // These headers have variables of their own.
   return !http::same_name(name, "Content-Length") && !http::same_name(name, "Content-Type");
 }
 
@@ -85,7 +85,7 @@ std::string_view header_or_empty(const evkeyvalq& headers, const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-/// The Host header without its port; brackets of an IPv6 address stay.
+/// Returns the Host header without its port. The brackets of an IPv6 address are kept.
 std::string_view host_name(std::string_view host) {
   const std::size_t colon = host.rfind(':');
   const std::size_t bracket = host.rfind(']');
@@ -94,7 +94,7 @@ std::string_view host_name(std::string_view host) {
   return host.substr(0, colon);
 }
 
-/// The path and query of a target, which may be in absolute form (http://host/path).
+/// Returns the path and query of a target, which may be in absolute form (http://host/path).
 std::string_view origin_form(std::string_view target) {
   if (target.starts_with('/')) return target;
   for (const std::string_view scheme : {"http://", "https://"}) {

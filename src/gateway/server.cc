@@ -43,10 +43,10 @@ std::uint16_t local_port(int descriptor) {
 
 struct ReplyStart {
   http::ReplyHeader header;
-  std::size_t size;  // of its block, in bytes
+  std::size_t size;  // size of the header block in bytes
 };
 
-/// Parses the header block at the start of REPLY, without removing it.
+/// Parses the header block at the start of REPLY without removing it.
 base::Result<ReplyStart> start_of(evbuffer* reply) {
   const std::size_t looked_at = std::min(evbuffer_get_length(reply), kMaxReplyHeader);
   const auto* start =
@@ -73,7 +73,7 @@ Server::Server(event_base* base, const GatewayOptions& options)
       bounds_(base, options, exchanges_, [this] { update_listening(); }) {}
 
 Server::~Server() {
-  // Aborts in-flight requests through on_gone(), while the other members still exist.
+  // This aborts in-flight requests through on_gone(), while the other members still exist.
   http_.reset();
   exchanges_.clear();
 }
@@ -82,7 +82,7 @@ base::Result<void> Server::start() {
   http_.reset(evhttp_new(base_));
   if (!http_ || !accept_pause_)
     return base::fail(base::ErrorCode::kIo, "cannot create the HTTP server");
-  // request_head.cc refuses other methods with a plain text; evhttp would send HTML.
+  // request_head.cc refuses other methods with a plain text, but evhttp would send HTML.
   evhttp_set_allowed_methods(http_.get(), 0xffff);
   evhttp_set_default_content_type(http_.get(), nullptr);
   evhttp_set_max_headers_size(http_.get(), static_cast<ev_ssize_t>(options_.max_header));
@@ -129,8 +129,8 @@ void Server::update_listening() {
 }
 
 void Server::on_accept_failed() {
-  // Most likely out of descriptors; the connection stays in the backlog and would be reported
-  // continuously.
+  // Most likely there are no descriptors left. The connection stays in the backlog and would be
+  // reported continuously.
   base::log(LogLevel::kError, "cannot accept a connection: {}", std::strerror(errno));
   is_paused_ = true;
   accept_pause_.wait(kAcceptPause);
@@ -148,7 +148,7 @@ bufferevent* Server::make_connection() {
 }
 
 void Server::on_gone(Connection& connection) {
-  // Large bodies consist of many small pieces, which the allocator would otherwise keep.
+  // Large bodies consist of many small pieces, which the allocator would keep otherwise.
   if (connection.largest() >= kLarge) ::malloc_trim(0);
   exchanges_.erase(connection.bev());
   update_listening();
@@ -167,8 +167,8 @@ void Server::on_replied(Connection& connection) {
 void Server::on_held(Connection& connection, std::size_t bytes) {
   held_ += bytes;
   if (held_ <= options_.max_bodies) return;
-  // The largest incomplete one, so that a slow sender of a large body cannot cause all others to be
-  // refused.
+  // The largest incomplete request is refused, so that a slow sender of a large body cannot cause
+  // all other requests to be refused.
   Connection* largest = &connection;
   for (const auto& [bev, exchange] : exchanges_) {
     Connection* const other = exchange.connection.get();
@@ -181,7 +181,7 @@ void Server::on_held(Connection& connection, std::size_t bytes) {
 void Server::on_request(evhttp_request* request) {
   bufferevent* bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(request));
   const auto found = exchanges_.find(bev);
-  // evhttp has created its own bufferevent, because there was no memory for a Connection.
+  // evhttp has created its own bufferevent because there was no memory for a Connection.
   if (found == exchanges_.end()) return evhttp_send_error(request, 503, nullptr);
   begin(found->second, request);
 }
@@ -237,7 +237,7 @@ bool Server::begin_reply(Exchange& exchange) {
   evbuffer* body = exchange.call->reply();
   // A small reply is sent only when it is complete, because it may turn out to be malformed.
   if (evbuffer_get_length(body) <= kMaxReplyHeader) return false;
-  // Errors in the header are handled at the end of the reply.
+  // Errors in the header are handled when the reply is complete.
   auto start = start_of(body);
   if (!start || !start->header.content_length) return false;
   const std::uint64_t length = *start->header.content_length;
@@ -271,7 +271,7 @@ void Server::on_call_done(Exchange& exchange, FastcgiCall::Outcome outcome) {
     if (*exchange.left != 0) return break_off(exchange, "it sent less than its Content-Length");
     exchange.left.reset();
     exchange.call.reset();
-    // The connection and the exchange may be destroyed in it.
+    // The connection and the exchange may be destroyed in this call.
     exchange.connection->end_reply();
     return bounds_.limit_replies();
   }

@@ -16,7 +16,8 @@ constexpr std::string_view kRefused =
     "{\"error\":\"only root and the user that quarryd was started as may ask\"}\n";
 constexpr std::string_view kUnknown = "{\"error\":\"no such question\"}\n";
 
-/// The socket's mode already restricts access; this check also works if the mode was changed.
+/// Returns whether the peer of FD may send questions. The socket's mode already restricts access,
+/// but this check also works if the mode was changed.
 bool may_ask(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -44,7 +45,7 @@ void ControlServer::take_connections() {
     } else if (errno == EAGAIN || errno == EINTR) {
       break;
     } else if (!clients_.empty()) {
-      disconnect_one();  // out of descriptors
+      disconnect_one();  // there are no free descriptors
     } else {
       // The connection stays in the backlog and would be reported continuously.
       return pause_.wait(std::chrono::seconds(1));

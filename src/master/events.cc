@@ -22,7 +22,8 @@ namespace {
 
 using base::LogLevel;
 
-// The note for the next master with the time of the last emergency restart: monotonic_micros().
+// The key of the note for the next master with the time of the last emergency restart, from
+// monotonic_micros().
 constexpr const char* kEmergencyNote = "emergency";
 
 }  // namespace
@@ -105,7 +106,7 @@ void Loop::reap_ended_children() {
   }
   go_on_stopping();
   if (!status_of_check) return;
-  // Last, because a new master will not be notified about children that were reaped here.
+  // This is last, because a new master will not be notified about children that were reaped here.
   switch (reloading_->check_ended(*status_of_check)) {
     case AfterCheck::kNothing:
       return;
@@ -132,7 +133,7 @@ void Loop::reap_child(RunningService& service, const Remains& remains, int statu
     return one.children.watch().state().held_back > 0;
   };
   if (service.starter->child_ended(remains) == Vacancy::kFree) {
-    // A pool without any worker has precedence over the pool whose worker has just ended.
+    // A pool without any workers has priority over the pool whose worker has just ended.
     for (const auto& one : services_) {
       if (is_short(*one) && one->children.count() == 0) one->starter->room_available();
     }
@@ -151,21 +152,21 @@ void Loop::reap_previous_child(const PreviousGeneration::Departed& departed, int
     is_program = one->service().is_program();
     one->children.reap_previous_child(departed.slot,
                                       previous_generation_.count_of(departed.service));
-    // The service's own child may have been waiting for this.
+    // The service's own new child may have been waiting for this.
     if (master_state_.is_running && one->service().starts_alone) one->starter->room_available();
   }
   if (master_state_.is_running && !is_program) count_crash(status);
 }
 
-// Crashes of programs do not count: they share no memory with the master's children, and a client
-// that can trigger a job that crashes could have all workers replaced.
+// Crashes of programs do not count: they do not share memory with the master's children, and a
+// client that can trigger a crashing job could otherwise cause all workers to be replaced.
 void Loop::count_crash(int status) {
   const bool has_crashed = WIFSIGNALED(status) && EmergencyRestart::is_crash(WTERMSIG(status));
   if (has_crashed && emergency_.after_crash(std::chrono::steady_clock::now())) on_emergency();
 }
 
-// Each child ends after its current requests and is replaced; the listening sockets stay open, so
-// that no connection is refused. If that did not help, it is not repeated right away: the increasing
+// Each child ends after its current requests and is replaced. The listening sockets stay open, so
+// no connection is refused. If that did not help, it is not repeated immediately; the increasing
 // delay between restarts then protects the machine.
 void Loop::on_emergency() {
   const std::int64_t now = scoreboard::monotonic_micros();
@@ -178,7 +179,7 @@ void Loop::on_emergency() {
             is_again ? "all were already replaced in this time" : "all are replaced");
   if (is_again) return;
   note = std::to_string(now);
-  // Like PHP-FPM: by a reload, if possible.
+  // As in PHP-FPM, this is done by a reload if possible.
   if (!reloading_->ask(true)) replace_children();
 }
 
@@ -192,7 +193,8 @@ void Loop::reopen_logs() {
   }
   base::log(LogLevel::kNotice, "the logs were reopened");
   for (const auto& one : services_) one->children.ask_to_reopen_logs();
-  // They keep writing to their logs until their requests are finished.
+  // Children of the previous generation keep writing to their logs until their requests are
+  // finished.
   previous_generation_.signal(SIGUSR1);
 }
 
@@ -201,7 +203,8 @@ LivingChildren Loop::living() const {
   for (const auto& one : services_) {
     living[static_cast<std::size_t>(phase_of(one->service().kind))] += one->children.count();
   }
-  // The previous generation counts as pools, although it includes fronts: all of it is finishing.
+  // The previous generation counts as pools, although it includes fronts, because all of it is
+  // finishing.
   living[static_cast<std::size_t>(StopPhase::kPools)] += previous_generation_.count();
   return living;
 }
@@ -244,12 +247,12 @@ void Loop::carry_out(const StopOrder& order) {
     if (!is_meant(phase_of(one->service().kind))) continue;
     one->children.signal(order.way == StopWay::kQuit ? one->service().quit_signal() : by_force);
   }
-  // They were asked to end when this generation began.
+  // They were already asked to end when this generation began.
   if (is_meant(StopPhase::kPools) && order.way != StopWay::kQuit)
     previous_generation_.signal(by_force);
 }
 
-/// Each child ends after its current requests and is replaced.
+/// Makes each child end after its current requests, so that it is replaced.
 void Loop::replace_children() {
   for (const auto& one : services_) one->children.signal(one->service().quit_signal());
 }

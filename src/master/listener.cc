@@ -11,7 +11,7 @@ namespace quarry::master {
 
 namespace {
 
-/// Takes the socket for ADDRESS from the inherited ones; nullopt if there is none.
+/// Removes the socket for ADDRESS from INHERITED and returns it, or nullopt if there is none.
 std::optional<InheritedSocket> take_inherited(const std::string& address,
                                               std::vector<InheritedSocket>* inherited) {
   if (inherited == nullptr) return std::nullopt;
@@ -44,7 +44,7 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
   listener.address_ = address;
   if (found) {
     const auto changed = base::set_owner_and_mode(address.path(), options, found->file);
-    // Not fatal: connections on the socket can still be served.
+    // This is not fatal, because connections on the socket can still be served.
     if (!changed) {
       base::log(base::LogLevel::kWarning,
                 "{}: new connections do not arrive there until quarryd is restarted",

@@ -24,7 +24,8 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kSecond{1000};
-// The note for the next master with the start time of the process, in seconds since 1970.
+// The key of the note for the next master with the start time of the process, in seconds since
+// 1970.
 constexpr const char* kStartedNote = "started";
 
 std::int64_t seconds_now() {
@@ -78,8 +79,8 @@ void Loop::every(milliseconds interval, base::Event::Action action) {
   events_.back().wait(interval);
 }
 
-// A signalfd rather than libevent's signal events, whose global state would be inherited by children
-// that use libevent themselves.
+// This uses a signalfd and not libevent's signal events, because children that use libevent would
+// inherit the global state of the latter.
 base::Result<void> Loop::watch_signals() {
   sigset_t watched;
   ::sigemptyset(&watched);
@@ -87,7 +88,7 @@ base::Result<void> Loop::watch_signals() {
     ::sigaddset(&watched, number);
   }
   ::sigprocmask(SIG_BLOCK, &watched, nullptr);
-  ::signal(SIGCHLD, SIG_DFL);  // if it was ignored, children could not be waited for
+  ::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD were ignored, the master could not wait for children
   ::signal(SIGPIPE, SIG_IGN);
   signals_.reset(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) return base::fail_errno("cannot watch for signals");
@@ -98,7 +99,7 @@ base::Result<void> Loop::watch_signals() {
 }
 
 void Loop::begin_control_server() {
-  // A note from an earlier generation has precedence.
+  // A note from an earlier generation has priority.
   reload_.notes.try_emplace(kStartedNote, std::to_string(seconds_now()));
   facts_ = {
       .config = control_.config,
@@ -128,10 +129,10 @@ base::Result<void> Loop::set_up() {
     const milliseconds bound = smallest_request_bound(one->service());
     if (bound.count() > 0) smallest = smallest.count() == 0 ? bound : std::min(smallest, bound);
   }
-  reload_.boards.clear();  // boards of pools that were removed
+  reload_.boards.clear();  // the rest are boards of pools that were removed
   previous_generation_.go_on_listening(
       base_.get(), [this](const std::string& from, const control::Message& message) {
-        pass_to_jobs(from, message);  // other messages concern the sender's own generation
+        pass_to_jobs(from, message);  // other messages are only for the sender's own generation
       });
   every(kSecond, [this] {
     for (const auto& one : services_) {
@@ -157,7 +158,7 @@ base::Result<void> Loop::run() {
   QUARRY_TRY(set_up());
   if (!global_.pid_file.empty()) {
     const auto written = write_pid_file(global_.pid_file);
-    // After a reload, keep serving.
+    // After a reload, keep serving without a pid file.
     if (!written && master_state_.generation == 1) return written;
     if (!written) base::log(LogLevel::kError, "{}", written.error().message);
   }
@@ -177,8 +178,8 @@ base::Result<void> run_master(GlobalConfig global, std::vector<Service> services
   return Loop(std::move(global), std::move(services), std::move(reload), std::move(control)).run();
 }
 
-/// A first start fails if a service cannot start any of its initial children. Later, and after a
-/// reload, clients are being served, so failed starts are retried.
+/// Starts all services. A first start fails if a service cannot start any of its initial children.
+/// After a reload, and later, clients are being served, so failed starts are retried.
 void Loop::start_services() {
   for (const auto& one : services_) {
     const bool has_begun = one->starter->begin();

@@ -15,8 +15,8 @@
 namespace quarry::master {
 namespace {
 
-// Does not follow links, because other users may be able to write to the folder, and does not block
-// on a FIFO.
+// Do not follow links, because other users may be able to write to the folder, and do not block on
+// a FIFO.
 constexpr int kCarefully = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 
 std::string name_of(const std::string& process) {
@@ -26,19 +26,20 @@ std::string name_of(const std::string& process) {
   return name;
 }
 
-/// Whether PROCESS is a zombie.
+/// Returns whether PROCESS is a zombie.
 bool has_ended(const std::string& process) {
   std::string text;
   std::ifstream stat("/proc/" + process + "/stat");
   std::getline(stat, text);
-  // After the name, which may contain any characters.
+  // The state follows the name, which may contain any characters.
   const std::size_t name_end = text.rfind(") ");
   if (name_end == std::string::npos) return true;
   const char state = text[name_end + 2];
   return state == 'Z' || state == 'X';
 }
 
-/// The process id in the pid file FD, if that process runs this program and is not SELF; otherwise 0.
+/// Returns the process id in the pid file FD if that process runs this program and is not SELF;
+/// otherwise returns 0.
 pid_t living_process_in(const base::Fd& fd, pid_t self) {
   std::array<char, 32> text{};
   const ssize_t size = ::pread(fd.get(), text.data(), text.size(), 0);
@@ -55,7 +56,7 @@ std::unexpected<base::Error> cannot_write(const std::string& path) {
   return base::fail_errno(fmt::format("cannot write the pid file {}", path));
 }
 
-/// FLAGS in addition to kCarefully.
+/// FLAGS are used in addition to kCarefully.
 base::Result<base::Fd> open_pid_file(const std::string& path, int flags) {
   base::Fd fd(::open(path.c_str(), flags | kCarefully, 0644));
   if (!fd) return cannot_write(path);

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The status of a service that is not a pool.
+/// Returns the status of a service that is not a pool.
 ordered_json described(const RunningService& service) {
   ordered_json children = ordered_json::array();
   for (const auto& child : service.children.living()) children.push_back(child->pid);

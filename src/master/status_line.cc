@@ -15,7 +15,7 @@ bool is_pool(const RunningService& one) {
   return one.service().kind == ServiceKind::kPool;
 }
 
-/// Pools that need more workers than they can start.
+/// Returns the names of the pools that need more workers than they can start.
 std::string short_pools(const RunningServices& services) {
   std::string names;
   std::size_t count = 0;
@@ -45,7 +45,7 @@ std::string StatusLine::next(const RunningServices& services, const MasterState&
   }
   const auto now = steady_clock::now();
   double rate = 0;
-  // The total may decrease when a child ends whose counters are implausible.
+  // The total may decrease when a child ends whose counters are not plausible.
   if (last_at_ && requests > last_requests_) {
     rate = static_cast<double>(requests - last_requests_) /
            std::chrono::duration<double>(now - *last_at_).count();

@@ -6,8 +6,8 @@
 namespace quarry::master {
 namespace {
 
-// From SIGTERM to SIGKILL. A child finishes a commit that is in progress, so that no write-ahead log
-// is left next to the repository.
+// Time between SIGTERM and SIGKILL. In this time, a child can finish an in-progress commit, so that
+// no write-ahead log is left next to the repository.
 constexpr std::chrono::milliseconds kTerminateGrace{5000};
 
 constexpr std::size_t kBeforeReceivers = static_cast<std::size_t>(StopPhase::kReceivers);

@@ -70,7 +70,7 @@ LoginLimiter::Attempt LoginLimiter::attempt_of(std::string_view repository, std:
   attempt.user = key_of("user ", account);
   attempt.address = key_of("address ", network);
   attempt.pair = key_of("pair ", account + '\0' + network);
-  // Known pairs of a user share a set, so that logging in evicts no pair of another user.
+  // Known pairs of a user share a set, so that a login does not evict the pair of another user.
   attempt.known_pair =
       attempt.pair - attempt.pair % TokenTable::kSets + attempt.user % TokenTable::kSets;
   return attempt;
@@ -97,7 +97,8 @@ Tick LoginLimiter::wait_for_user(const Attempt& attempt, Tick now) {
   return std::max(wait, kUserInterval - waited);
 }
 
-/// If the pair need not wait, but has used up its free failures, the attempt is counted here.
+/// Returns how long the pair has to wait. If it need not wait but has used up its free failures,
+/// the attempt is counted here.
 Tick LoginLimiter::wait_for_pair(Attempt& attempt, Tick now) {
   Tick wait = 0;
   update_pair(attempt, now, [&](Tally failures) {

@@ -5,7 +5,7 @@
 namespace quarry::scoreboard {
 namespace {
 
-constexpr std::size_t kColumn = 22;  // of the values, unless the name is longer
+constexpr std::size_t kColumn = 22;  // column of the values, unless the name is longer
 
 void write_lines(const std::vector<Field>& fields, std::string& out) {
   for (const auto& [name, value] : fields) {

@@ -8,7 +8,7 @@ namespace {
 constexpr unsigned kTimeBits = 32;
 constexpr unsigned kTagShift = 40;
 constexpr std::uint32_t kMaxCount = 255;
-// Another process may have read the clock later and used the table earlier than this one.
+// Another process may have read the clock later than this one but used the table earlier.
 constexpr Tick kMaxSkew = 60 * kTicksPerSecond;
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace quarry::master {
 namespace {
 
-// As PHP-FPM's log_limit.
+// The same limit as PHP-FPM's log_limit.
 constexpr std::size_t kMaxLine = 768;  // fits into log_limit's default with its prefix
 // A child that prints continuously must not starve the others.
 constexpr std::size_t kShare = std::size_t{64} << 10;
@@ -21,8 +21,8 @@ constexpr int kLastShares = 32;
 
 base::Result<base::Pipe> make_output_pipe() {
   QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
-  // Only the master's end is non-blocking; otherwise the child would lose output when the pipe is
-  // full.
+  // Only the master's end is non-blocking, because the child would lose output otherwise when the
+  // pipe is full.
   if (::fcntl(pipe.reading.get(), F_SETFL, O_NONBLOCK) != 0) {
     return base::fail_errno("cannot set up a pipe");
   }
@@ -39,8 +39,8 @@ void OutputLines::add(std::string_view bytes, const Line& line) {
     bytes.remove_prefix(size);
     const bool is_whole = bytes.starts_with('\n');
     if (is_whole) bytes.remove_prefix(1);
-    // A full line is kept until the next byte, which may be its newline; otherwise an empty line
-    // would follow.
+    // A full line is kept until the next byte, because that may be its newline. Otherwise an empty
+    // line would follow.
     const bool is_full = rest_.size() == limit_ && !bytes.empty();
     if (is_whole || is_full) line(std::exchange(rest_, {}));
   }
@@ -76,7 +76,7 @@ CaughtOutput ChildOutput::hand_over() const {
 
 void ChildOutput::finish() {
   for (Stream& stream : streams_) {
-    // At most what fits into a pipe, since another process may still be writing to it.
+    // Read at most what fits into a pipe, because another process may still be writing to it.
     for (int share = 0; share < kLastShares && stream.read(); ++share) {
     }
     stream.close();

@@ -19,7 +19,7 @@ Credentials of_entry(const passwd& entry) {
   return {entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_dir, {}};
 }
 
-/// The groups of USER, including GID.
+/// Returns the groups of USER, including GID.
 std::vector<gid_t> groups_of(const std::string& user, gid_t gid) {
   if (user.starts_with('#')) return {gid};
   int count = 16;

@@ -19,7 +19,7 @@ bool has(const Environment& environment, const std::string& name) {
   return std::ranges::any_of(environment, [&](const auto& entry) { return entry.first == name; });
 }
 
-/// The value of NAME in ENTRIES, or "".
+/// Returns the value of NAME in ENTRIES, or "".
 std::string value_of(const std::string& name, const std::vector<std::string>& entries) {
   for (const std::string& entry : entries) {
     if (entry.starts_with(name + "=")) return entry.substr(name.size() + 1);
@@ -27,12 +27,12 @@ std::string value_of(const std::string& name, const std::vector<std::string>& en
   return {};
 }
 
-/// The memory in which exec(2) has stored this process's environment; empty if unknown.
+/// Returns the memory in which exec(2) has stored this process's environment; empty if unknown.
 std::span<char> original_memory() {
   std::ifstream file("/proc/self/stat");
   const std::string stat{std::istreambuf_iterator<char>(file), {}};
-  // The program's name, in parentheses, may contain anything; the fields after it start at 3 in
-  // proc(5).
+  // The program's name, in parentheses, may contain any characters. The fields after it start at
+  // number 3 in proc(5).
   const std::size_t bracket = stat.rfind(')');
   if (bracket == std::string::npos) return {};
   std::istringstream fields(stat.substr(bracket + 1));

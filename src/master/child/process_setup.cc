@@ -44,7 +44,7 @@ void set_priority(std::optional<int> priority) {
 
 base::Result<void> change_root(const std::string& folder) {
   if (folder.empty()) return {};
-  // Without chdir("/"), the process could leave the new root by "..".
+  // Without chdir("/"), the process could leave the new root with "..".
   if (::chroot(folder.c_str()) == 0 && ::chdir("/") == 0) return {};
   return base::fail_errno(fmt::format("cannot chroot to {}", folder));
 }
@@ -66,7 +66,7 @@ base::Result<void> put_in_force(const ProcessSettings& settings,
   if (!settings.chdir.empty() && ::chdir(settings.chdir.c_str()) != 0) {
     return base::fail_errno(fmt::format("cannot change to the folder {}", settings.chdir));
   }
-  // The kernel clears the flag on every change of user.
+  // The kernel clears the flag whenever the user changes.
   if (settings.dumpable && ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) {
     base::log(LogLevel::kWarning, "{}",
               base::fail_errno("cannot set process.dumpable").error().message);

@@ -23,7 +23,7 @@
 namespace quarry::master {
 namespace {
 
-constexpr int kCannotStart = 70;  // EX_SOFTWARE: the child's own code never ran
+constexpr int kCannotStart = 70;  // EX_SOFTWARE: the child's own code has not run
 constexpr int kFirstPassed = 3;   // SD_LISTEN_FDS_START of sd_listen_fds(3)
 constexpr std::chrono::milliseconds kLongestPreparation{10'000};
 
@@ -34,15 +34,15 @@ constexpr std::chrono::milliseconds kLongestPreparation{10'000};
 base::Result<void> prepare(const Service& service, pid_t master) {
   QUARRY_TRY(put_in_force(service.process, service.run_as));
   if (service.process.no_new_privs) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  // After the change of user, which would clear it.
+  // This follows the change of user, which would clear it.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master has ended");
   ::prctl(PR_SET_NAME, service.name.c_str(), 0, 0, 0);
   return {};
 }
 
-// A pipe on which the master waits for its child: the child writes why it cannot start, or closes
-// the pipe.
+// A pipe on which the master waits for its child. The child writes to it why it cannot start, or
+// closes it.
 class Preparation {
  public:
   static base::Result<Preparation> begin() {
@@ -51,9 +51,9 @@ class Preparation {
     return made;
   }
 
-  // --- for the child ---
+  // --- used by the child ---
   int fd() const { return pipe_.writing.get(); }
-  /// Moves the descriptor to LIMIT or above, because the numbers below are needed.
+  /// Moves the descriptor to LIMIT or above, because the lower numbers are needed.
   void move_above(int limit) {
     pipe_.writing.reset(::fcntl(pipe_.writing.get(), F_DUPFD_CLOEXEC, limit));
   }
@@ -62,7 +62,7 @@ class Preparation {
     (void)!::write(pipe_.writing.get(), why.data(), std::min(why.size(), std::size_t{PIPE_BUF}));
   }
 
-  /// For the master: waits, with a timeout, and returns why the child cannot start, or "".
+  /// Used by the master: waits, with a timeout, and returns why the child cannot start, or "".
   std::string outcome() {
     pipe_.writing.reset();
     std::array<char, PIPE_BUF> text{};
@@ -117,7 +117,7 @@ struct Inheritance {
   ::_exit(code);
 }
 
-/// Passes the listening socket by the protocol of sd_listen_fds(3). Errors: kIo.
+/// Passes the listening socket to a program by the protocol of sd_listen_fds(3). Errors: kIo.
 base::Result<void> pass_listener(int listener) {
   if (listener < 0) return {};
   const bool is_there = listener == kFirstPassed ? ::fcntl(listener, F_SETFD, 0) == 0
@@ -131,7 +131,7 @@ base::Result<void> pass_listener(int listener) {
 /// Sets signals to the initial state of a program.
 void leave_signals_to_program() {
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
-  // Ignored until the program handles them; see service.h.
+  // These are ignored until the program handles them; see service.h.
   for (const int number : {SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::signal(number, SIG_IGN);
   sigset_t none;
   ::sigemptyset(&none);
@@ -139,14 +139,14 @@ void leave_signals_to_program() {
 }
 
 /// Keeps the log open until the program is executed: under its own number, and under a number above
-/// that of the listening socket, which may replace the first.
+/// that of the listening socket, which may replace the first one.
 void keep_log_for_now(Inheritance& mine) {
   const int number = base::log_descriptor();
   mine.log.reset(::fcntl(number, F_DUPFD_CLOEXEC, kFirstPassed + 1));
   if (number > STDERR_FILENO) ::fcntl(number, F_SETFD, FD_CLOEXEC);
 }
 
-// If it succeeds, the Preparation's pipe is closed, since it is close-on-exec.
+// Executes PROGRAM. This closes the Preparation's pipe, because the pipe is close-on-exec.
 [[noreturn]] void execute(const Inheritance& mine, const Program& program) {
   if (auto passed = pass_listener(mine.service.listener.fd()); !passed) {
     mine.give_up(passed.error().message);
@@ -202,8 +202,8 @@ void put_signals_to_rest() {
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
   for (const int number : {SIGINT, SIGHUP, SIGUSR2, SIGPIPE}) ::signal(number, SIG_IGN);
   for (const int number : {SIGTERM, SIGQUIT}) ::signal(number, leave);
-  // SIGUSR1 stays blocked until the child has a handler. If it were ignored, the child could miss a
-  // log rotation.
+  // SIGUSR1 stays blocked until the child has a handler. If it were ignored instead, the child
+  // could miss a log rotation.
   sigset_t waiting;
   ::sigemptyset(&waiting);
   ::sigaddset(&waiting, SIGUSR1);

@@ -45,7 +45,7 @@ base::Result<std::string> read_text(const std::filesystem::path& path) {
   return text.str();
 }
 
-/// Whether TEXT is a glob pattern, which may match nothing, and not the name of a file.
+/// Returns whether TEXT is a glob pattern, which may match no file, and not the name of a file.
 bool is_pattern(std::string_view text) {
   return text.find_first_of("*?[{") != std::string_view::npos;
 }
@@ -60,7 +60,7 @@ std::vector<std::string> paths_matching(const std::string& pattern) {
   return paths;
 }
 
-/// The replacement for ${REFERENCE}.
+/// Returns the replacement for ${REFERENCE}.
 base::Result<std::string> value_of(std::string_view reference) {
   const std::size_t colon = std::min(reference.find(":-"), reference.size());
   const std::string name(reference.substr(0, colon));
@@ -85,9 +85,9 @@ base::Result<std::string> value_of(std::string_view reference) {
   return value;
 }
 
-/// Replaces each ${NAME} in VALUE by the variable, and each ${NAME:-TEXT} by the variable or, if it is
-/// unset or empty, by TEXT. Errors: kInvalid (the variable is not set, or its value would be expanded
-/// again when it is read from a dump).
+/// Returns VALUE with each ${NAME} replaced by the variable, and each ${NAME:-TEXT} by the variable
+/// or, if it is unset or empty, by TEXT. Errors: kInvalid (the variable is not set, or its value
+/// would be expanded again when it is read from a dump).
 base::Result<std::string> with_environment(std::string_view value) {
   std::string text;
   for (;;) {
@@ -155,7 +155,7 @@ class ConfigReader {
     const auto folder = std::filesystem::path(includer).parent_path();
     const std::string pattern = (folder / include.value).string();
     auto paths = paths_matching(pattern);
-    // A name that is not a pattern must exist: reading it reports the error.
+    // A name that is not a pattern must exist. Reading the file reports the error.
     if (paths.empty() && !is_pattern(include.value)) paths.push_back(pattern);
     if (paths.empty()) {
       files_.remarks.push_back({include.line, fmt::format("include: nothing matches {}", pattern)});
@@ -189,7 +189,7 @@ class ConfigReader {
   }
 
   ConfigFiles files_;
-  std::vector<std::string> being_read_;  // the chain of includes, main file first
+  std::vector<std::string> being_read_;  // the chain of includes, starting with the main file
 };
 
 }  // namespace

@@ -22,25 +22,25 @@ bool is_any(const SocketAddress& address) {
   return address.ip() == "0.0.0.0" || address.ip() == "::";
 }
 
-/// Whether ONE is a wildcard address that includes OTHER. [::] also includes IPv4.
+/// Returns whether ONE is a wildcard address that includes OTHER. [::] also includes IPv4.
 bool includes(const SocketAddress& one, const SocketAddress& other) {
   return is_any(one) && (one.ip() == "::" || other.family() == AF_INET);
 }
 
-/// The source address of a local connection to ADDRESS.
+/// Returns the source address of a local connection to ADDRESS.
 SocketAddress source_for(const SocketAddress& address) {
   if (!is_any(address)) return address;
   return *SocketAddress::parse_ip(address.family() == AF_INET6 ? "::1" : "127.0.0.1");
 }
 
-/// Whether it is impossible to listen on both.
+/// Returns whether it is impossible to listen on both addresses.
 bool collide(const SocketAddress& one, const SocketAddress& other) {
   if (one.is_unix() || other.is_unix()) return one == other;
   if (one.port() != other.port() || one.port() == 0) return false;
   return one.same_ip(other) || includes(one, other) || includes(other, one);
 }
 
-/// Whether PATH is a regular file, or would be created as one.
+/// Returns whether PATH is a regular file, or would be created as one.
 bool is_written_as_file(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -117,7 +117,7 @@ std::optional<std::string> why_front_is_refused(const PoolConfig& pool,
                                                 const std::optional<Credentials>& run_as) {
   if (!pool.listen) return std::nullopt;
   if (pool.listen->is_unix()) {
-    // Without root, front and socket belong to the same user.
+    // Without root, the front and the socket belong to the same user.
     const Credentials master{};
     const Credentials owner{.user = "", .uid = 1, .gid = 1, .home = "", .groups = {}};
     const bool is_free = run_as ? may_connect(pool.listen_options, master, *run_as)

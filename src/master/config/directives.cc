@@ -190,8 +190,8 @@ std::span<const Directive<CarriedSection>> directives_of(const CarriedSection&) 
 
 }  // namespace
 
-// A section has its own directives and, depending on its type, those of its processes and those that
-// are passed through.
+// A section has its own directives. Depending on its type, it also has those of its processes and
+// those that are passed on.
 
 template <typename Section>
 Result<void> set_directive(Section& section, std::string_view key, Value value) {
@@ -229,7 +229,7 @@ template bool is_relative(const CarriedSection&, std::string_view, std::string_v
 
 namespace {
 
-/// All directives of SECTION with their values, including defaults.
+/// Returns all directives of SECTION with their values, including defaults.
 template <typename Section>
 std::vector<ShownDirective> shown_directives(const Section& section) {
   auto shown = shown_in(directives_of(section), section);

@@ -45,7 +45,7 @@ void check_priority(std::optional<int>& priority, bool running_as_root, const Fi
 void check_process(ProcessSettings& settings, bool running_as_root, const Findings& findings) {
   check_priority(settings.priority, running_as_root, findings);
   if (!settings.chroot.empty()) {
-    // Not just a notice: the children would not be confined.
+    // This is not just a notice, because the children would not be confined.
     if (!running_as_root) {
       findings.mistake("chroot", "chroot needs root: start quarryd as root, or leave it out");
     } else if (!is_folder(settings.chroot)) {

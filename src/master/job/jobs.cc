@@ -30,7 +30,8 @@ Jobs::Jobs(Children& children, event_base* base, const MasterState& master_state
 
 void Jobs::asked(const std::string& from, std::uint32_t number) {
   if (!service_.on_request->program_for(from, number)) {
-    // Not trusted: a child may send any number, so only the first one is a warning.
+    // The number is not trusted: a child may send any number, so only the first one causes a
+    // warning.
     base::log(figures_.unknown++ == 0 ? LogLevel::kWarning : LogLevel::kDebug,
               "[{}] [{}] requested job {}, which does not exist", service_.name, from, number);
     return;
@@ -81,7 +82,7 @@ bool Jobs::may_start() const {
   return !respawn_timer_.is_timed() && !children_.is_awaiting_previous_children();
 }
 
-// Messages are not trusted: a child may repeat any message, but counts only once.
+// Messages are not trusted. A child may repeat a message, but each job is counted only once.
 bool Jobs::on_message(Child& child, const control::Message& message) {
   switch (message.verb) {
     case control::Verb::kPause:
@@ -168,13 +169,13 @@ void Jobs::ask_for_due() {
   for (const OfItself& each : service_.on_request->of_itself) {
     auto& due = due_[each.number];
     if (now < due) continue;
-    // Unless its child asks for another time.
+    // The child may ask for another time.
     due = now + each.every;
     asked(service_.name, each.number);
   }
 }
 
-/// Never restarts immediately, or a job that asks for that would run in a loop.
+/// Never restarts a job immediately, because a job that asks for that would run in a loop.
 void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
   const auto at = due_.find(number);
   if (at != due_.end()) at->second = steady_clock::now() + std::max(wait, std::chrono::seconds(1));
@@ -182,7 +183,7 @@ void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
 
 void Jobs::second_passed() {
   ask_for_due();
-  children_.escalate_overdue();  // before end_overdue_jobs(), whose jobs get time to end
+  children_.escalate_overdue();  // before end_overdue_jobs(), which gives its jobs time to end
   end_overdue_jobs();
   places_.share_out();
 }

@@ -24,10 +24,11 @@ class StaticPolicy final : public PoolPolicy {
 
 constexpr std::size_t kBusyRate = 8;
 
-/// pm = dynamic: between min_spare_servers and max_spare_servers idle children, as PHP-FPM does it.
+/// pm = dynamic: keeps between min_spare_servers and max_spare_servers idle children, like PHP-FPM.
 ///
-/// Every second: if too many are idle, the longest idle one ends; if too few, some are started: one in
-/// the first such second, and twice as many in each consecutive second, up to max_spawn_rate.
+/// Every second: if too many children are idle, the one that has been idle longest ends. If too few
+/// are idle, some are started: one in the first such second, and twice as many in each consecutive
+/// second, up to max_spawn_rate.
 class DynamicPolicy final : public PoolPolicy {
  public:
   explicit DynamicPolicy(const ProcessLimits& limits) : limits_(limits) {}
@@ -61,7 +62,8 @@ class DynamicPolicy final : public PoolPolicy {
   std::size_t rate_ = 1;
 };
 
-// A child of a full pool that has been idle for less may be between two connections, or starting.
+// A child of a full pool that has been idle for a shorter time may be between two connections, or
+// starting.
 constexpr std::chrono::milliseconds kAtRest{2000};
 
 /// pm = ondemand: starts a child when a connection waits and no child is idle; ends a child that has
@@ -84,7 +86,7 @@ class OndemandPolicy final : public PoolPolicy {
             .advice = advice_};
   }
 
-  // A connection that it may have left wakes the pool by the socket.
+  // A connection that the child may have left unserved wakes the pool through the socket.
   Decision after_death(const PoolFigures&) override { return {.advice = advice_}; }
 
   bool is_woken_by_connections() const override { return true; }

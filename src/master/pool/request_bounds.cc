@@ -18,11 +18,12 @@ using scoreboard::SlotState;
 using scoreboard::Stage;
 using std::chrono::milliseconds;
 
-// PHP-FPM's heartbeat: three checks within the shortest timeout, but at most eight per second.
+// As in PHP-FPM: three checks within the shortest timeout, but at most eight per second.
 constexpr milliseconds kFastest{130};
 constexpr milliseconds kSlowest{1000};
 
-/// Microseconds from BEGAN, which a child has written, to NOW; 0 if BEGAN is implausible.
+/// Returns the microseconds from BEGAN, which a child has written, to NOW, or 0 if BEGAN is not
+/// plausible.
 std::int64_t micros_between(std::int64_t began, std::int64_t now) {
   return began <= 0 || began > now ? 0 : now - began;
 }
@@ -40,7 +41,7 @@ void log_if_slow(Children& children, const CheckedChild& child, const SlotState&
                  std::int64_t now) {
   const Service& service = children.service();
   const std::int64_t micros = micros_between(state.request_started, now);
-  // Only while the worker works: the time that it waits for its client does not count.
+  // Only the time during which the worker works counts, not the time that it waits for its client.
   const bool is_working = state.stage == Stage::kInfo || state.stage == Stage::kExecuting;
   if (!is_working || !is_over(micros, service.slow_log.timeout)) return;
   if (std::exchange(child.logged, state.request_started) == state.request_started) return;
@@ -58,7 +59,7 @@ void log_if_slow(Children& children, const CheckedChild& child, const SlotState&
 
 void kill_if_overdue(const Service& service, pid_t pid, const SlotState& state, std::int64_t now) {
   const std::int64_t micros = micros_between(state.request_started, now);
-  // Sending a finished reply depends on the client and has a timeout of its own.
+  // The time to send a finished reply depends on the client and has a timeout of its own.
   const Stage beyond = service.terminate_track_finished ? Stage::kFinished : Stage::kEnd;
   const bool is_working = state.stage >= Stage::kAccepted && state.stage < beyond;
   if (!is_working || !is_over(micros, service.request_terminate_timeout)) return;

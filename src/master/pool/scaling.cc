@@ -19,8 +19,8 @@ using std::chrono::steady_clock;
 
 // How long to wait for an apparently idle child to accept a connection.
 constexpr milliseconds kIdleDelay{1500};
-// A pool counts as held back by process.max until no start was refused for this long. Otherwise the
-// state could change thousands of times per second.
+// After this time without a refused start, process.max no longer counts as holding back the pool.
+// Without such a delay, the state could change thousands of times per second.
 constexpr std::chrono::seconds kUntilOver{3};
 
 }  // namespace
@@ -112,7 +112,8 @@ void Scaling::carry_out(const Decision& decision, const IdleChildren& idle) {
   hold_back(0);
 }
 
-/// Sets the number of CHILDREN that process.max holds back, on the board; logs once when it starts.
+/// Publishes the number of CHILDREN that process.max holds back on the board. Logs when it starts
+/// to do so.
 void Scaling::hold_back(std::size_t children) {
   const auto now = steady_clock::now();
   if (children == 0 && now - was_held_back_ < kUntilOver) return;
@@ -146,7 +147,7 @@ void Scaling::watch_listener() {
 }
 
 void Scaling::on_accepted() {
-  // The contents are pids, which are not trusted: only their arrival matters.
+  // The contents are pids, which are not trusted. Only their arrival matters.
   std::array<char, 4096> pids;
   while (::read(child_accept_.reading.get(), pids.data(), pids.size()) ==
          static_cast<ssize_t>(pids.size())) {
@@ -164,7 +165,7 @@ void Scaling::on_connection() {
   const auto now = steady_clock::now();
   if (!idle.children.empty()) {
     if (!left_to_idle_) left_to_idle_ = now;
-    // The child may be stopped, or it was killed after it was woken for the connection.
+    // The child may be stopped, or it may have been killed after it was woken for the connection.
     if (now - *left_to_idle_ >= kIdleDelay) idle = {};
   }
   carry_out(policy_->on_connection({children_.count(), idle.idle_for}), idle);

@@ -16,7 +16,7 @@ namespace {
 
 using base::LogLevel;
 
-// From SIGTERM to SIGKILL.
+// Time between SIGTERM and SIGKILL.
 constexpr std::int64_t kTerminateMicros = 5'000'000;
 
 }  // namespace

@@ -15,8 +15,8 @@
 namespace quarry::master {
 namespace {
 
-// In addition to twice pm.max_children, so that max_children of small pools can be raised, and a
-// reload can follow before the last one is complete.
+// These slots are added to twice pm.max_children, so that max_children of small pools can be
+// raised, and so that a reload can follow before the previous one is complete.
 constexpr std::size_t kSpareSlots = 32;
 
 std::size_t slots_for(const Service& service) {
