@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxMessages = 500;
 constexpr std::size_t kMaxBytes = spool::kMaxHandOver / 8;
 
-/// How many of MESSAGES to send in one request; at least one.
+/// Returns how many of MESSAGES to send in one request; at least one.
 std::size_t portion_of(std::span<const spool::NewMessage> messages) {
   std::size_t bytes = 0;
   std::size_t count = 0;

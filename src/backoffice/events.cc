@@ -25,7 +25,7 @@ using repository::Arrivals;
 using repository::ReadyArrivals;
 
 constexpr const char* kMarkRow = "quarry-told";
-// Artifacts per step; after each the mark is stored.
+// Number of artifacts per step. The mark is stored after each step.
 constexpr std::size_t kArrivalBatch = 500;
 
 std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& text) {
@@ -43,7 +43,7 @@ std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& 
   return numbers >= 2 ? std::optional(mark) : std::nullopt;
 }
 
-/// Stores the mark, and which of the arrivals are deferred.
+/// Stores the mark, and which arrivals are deferred.
 base::Result<void> save_mark(repository::Repository& repository, const ArrivalBatch& batch) {
   const ArrivalMark& mark = batch.mark;
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
@@ -53,7 +53,8 @@ base::Result<void> save_mark(repository::Repository& repository, const ArrivalBa
   return receipt.commit();
 }
 
-/// The kind of an event about an artifact of KIND; nothing if such artifacts are not reported.
+/// Returns the kind of an event about an artifact of KIND, or nullopt if such artifacts are not
+/// reported.
 std::optional<event::ArtifactKind> published_kind(repository::ArtifactKind kind) {
   using From = repository::ArtifactKind;
   using To = event::ArtifactKind;
@@ -69,8 +70,9 @@ std::optional<event::ArtifactKind> published_kind(repository::ArtifactKind kind)
   return at == kKinds.end() ? std::nullopt : std::optional(at->second);
 }
 
-/// The title of the wiki page or forum thread of ENTRY, taken from the comment in fossil's
-/// timeline: "+TITLE" (or ":", "-") for pages, "Post: TITLE" or "Reply: TITLE" for the forum.
+/// Returns the title of the wiki page or forum thread of ENTRY. It is taken from the comment in
+/// fossil's timeline: "+TITLE" (or ":", "-") for pages, "Post: TITLE" or "Reply: TITLE" for the
+/// forum.
 std::string title_in(const repository::TimelineEntry& entry) {
   const std::string_view comment = entry.comment;
   if (entry.kind == repository::ArtifactKind::kWiki && !comment.empty()) {
@@ -118,7 +120,7 @@ void add_received(const repository::Received& received, EventBatch& events) {
   }
   if (received.artifacts.empty()) return;
   push.branches.assign(branches.begin(), branches.end());
-  // Large pushes are reported in parts, so the key has the part's first artifact.
+  // Large pushes are reported in parts, so the key contains the part's first artifact.
   events.add(fmt::format("push/{}/{}", received.receipt, received.artifacts.front().name.str()),
              std::move(push), received.time);
 }
@@ -135,7 +137,7 @@ base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repos
   return parse_arrival_mark(repository.settings().get(kMarkRow));
 }
 
-/// Publishes what arrived after MARK, and advances MARK. Returns the number of events.
+/// Publishes what has arrived after MARK, and advances MARK. Returns the number of events.
 base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions& options,
                                       ArrivalMark& mark) {
   repository::Repository& repository = context.repository;
@@ -159,7 +161,7 @@ base::Result<std::size_t> publish_new(JobContext& context, const PublishOptions&
   return count;
 }
 
-/// Publishes what arrived before MARK but had been deferred.
+/// Publishes what arrived before MARK but was deferred.
 base::Result<std::size_t> publish_deferred(JobContext& context, const PublishOptions& options,
                                            const ArrivalMark& mark) {
   repository::Repository& repository = context.repository;
@@ -187,7 +189,7 @@ base::Result<std::size_t> hand_over_events(JobContext& context, const PublishOpt
   QUARRY_TRY(Arrivals(repository).prepare());
   QUARRY_TRY_ASSIGN(auto mark, read_mark(repository));
   if (!mark) {
-    // Do not report what was there before a courier was configured.
+    // Do not report what existed before a courier was configured.
     ArrivalBatch nothing;
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());

@@ -1,4 +1,4 @@
-// Runs the hooks that `fossil hook add` stored, after content was received:
+// Runs the hooks that `fossil hook add` has stored, after content was received:
 //
 //   config   hooks             [{"type": "after-receive", "cmd": …, "seq": …}, …]
 //            hook-last-rcvid   the last receipt that hooks have run for
@@ -23,7 +23,7 @@ constexpr const char* kLast = "hook-last-rcvid";
 constexpr const char* kEmbargo = "hook-embargo";
 constexpr std::size_t kMaxHooks = 100;
 
-/// The commands of the after-receive hooks in TEXT, in order.
+/// Returns the commands of the after-receive hooks in TEXT, in order.
 std::vector<std::string> commands_in(const std::string& text) {
   std::vector<std::pair<double, std::string>> found;
   const auto hooks = nlohmann::json::parse(text, nullptr, false);
@@ -43,12 +43,12 @@ std::vector<std::string> commands_in(const std::string& text) {
 }
 
 struct DueHooks {
-  std::vector<std::string> commands;  // empty: nothing to do
+  std::vector<std::string> commands;  // empty if there is nothing to do
   std::int64_t last = 0;              // the last receipt that INPUT covers
   std::string input;
 };
 
-/// Inside a Snapshot.
+/// Call it inside a Snapshot.
 base::Result<DueHooks> due_hooks(repository::Repository& repository) {
   DueHooks due;
   auto settings = repository.settings();
@@ -88,8 +88,8 @@ base::Result<std::size_t> run_hooks(JobContext& context, const PublishOptions& o
         event::Hook{.command = due.commands[i], .repository = options.path, .input = due.input});
   }
   // The mark is stored only after the courier has stored the events. If another backoffice
-  // (fossil's or ours) has advanced it meanwhile, the hooks run twice, which is better than not at
-  // all.
+  // (fossil's or ours) has advanced the mark meanwhile, the hooks run twice, which is better than
+  // not at all.
   QUARRY_TRY(events.hand_over(*options.courier));
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   if (repository.settings().get_int(kLast, 0) < due.last) {

@@ -13,13 +13,13 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Its value is DUE OPTIMIZE RID: when maintenance and the next optimization are due (seconds since
-// 1970), and the position of the verification.
+// The value of this row is DUE OPTIMIZE RID: when maintenance and the next optimization are due
+// (seconds since 1970), and the position of the verification.
 constexpr const char* kProgressRow = "quarry-maintenance";
 constexpr std::int64_t kDay = 86'400;
 // Seconds between two runs of this job.
 constexpr std::int64_t kInterval = 3600;
-// To spend on verifying artifacts per run.
+// Time per run for verifying artifacts.
 constexpr std::chrono::seconds kVerification{2};
 constexpr std::chrono::hours kAccessLogKept{24 * 365};
 

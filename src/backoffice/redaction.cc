@@ -24,7 +24,7 @@ std::string replaced(std::string_view text, std::string_view what, std::string_v
   return made.append(text);
 }
 
-/// WORD (without delimiters), redacted.
+/// Returns WORD, which contains no delimiters, redacted.
 std::string redact_word(std::string_view word) {
   if (word.size() < 2) return std::string(word);
   if (word.starts_with('/')) {

@@ -5,7 +5,8 @@
 namespace quarry::backoffice {
 namespace {
 
-/// Turns exceptions into errors: SQL statements throw when they are aborted or the file is damaged.
+/// Runs JOB and turns exceptions into errors. SQL statements throw exceptions if they are aborted
+/// or the file is damaged.
 base::Result<std::size_t> run_one(const Job& job, JobContext& context) {
   try {
     return job.run(context);

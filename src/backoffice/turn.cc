@@ -9,10 +9,10 @@ namespace {
 
 constexpr const char* kLeaseRow = "backoffice";
 constexpr const char* kHoldersRow = "quarry-lease";
-// Seconds until a changed setting takes effect.
+// Time in seconds until a changed setting takes effect.
 constexpr std::int64_t kSettingsCacheTime = 10;
 
-/// Both rows, and the decision that follows from them. Inside a Snapshot or a Receipt.
+/// Both rows, and the decision that follows from them. Use it inside a Snapshot or a Receipt.
 class LeaseView {
  public:
   LeaseView(repository::Repository& repository, std::int64_t self, const TurnOptions& options,
@@ -53,7 +53,7 @@ base::Result<RunForecast> forecast_run(repository::Repository& repository,
   const std::int64_t now = view.now();
   if (view.is_disabled()) return RunForecast{false, now + kSettingsCacheTime};
   if (view.decision().turn != Turn::kLeave) return RunForecast{true, 0};
-  // The next holder begins when the current lease expires, not before.
+  // The next holder begins when the current lease expires, and not earlier.
   const bool has_next = view.lease().next != 0;
   const std::int64_t until = std::min(view.lease().current_until, now + options.lease_time.count());
   return RunForecast{false, has_next ? until : 0};

@@ -63,7 +63,7 @@ class Courier {
     for (const auto& each : destinations_) each->reopen();
   }
 
-  /// Waits up to kEndingTime for deliveries in progress.
+  /// Waits for in-flight deliveries, for at most kEndingTime.
   void end() {
     server_.reset();
     for (const auto& each : destinations_) each->stop();
@@ -90,7 +90,7 @@ class Courier {
   }
 
   /// Destinations that are no longer configured keep their events, so that a mistake in the
-  /// configuration loses none.
+  /// configuration does not lose them.
   void warn_about_unconfigured() {
     for (const auto& each : stream_->statistics()) {
       if (std::ranges::find(names_, each.name) != names_.end()) continue;
@@ -114,8 +114,8 @@ class Courier {
 void hold_signals() {
   const sigset_t signals = awaited_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // Ignored signals never arrive, even if blocked. SIGINT is left alone: the shell ignores it for
-  // background jobs.
+  // Ignored signals never arrive, even if they are blocked. SIGINT is not changed because the shell
+  // ignores it for background jobs.
   ::signal(SIGTERM, SIG_DFL);
   ::signal(SIGUSR1, SIG_DFL);
   ::signal(SIGPIPE, SIG_IGN);

@@ -19,16 +19,16 @@ using spool::Settlement;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxTaken = 64;
-/// A process that is killed delivers unsettled events again: at most this many, or those of this
-/// time.
+/// After a process was killed, unsettled events are delivered again: at most this many, or those of
+/// this time.
 constexpr std::size_t kMaxUnsettled = 32;
 constexpr milliseconds kMaxUnsettledTime{100};
 constexpr milliseconds kAfterTrouble{2000};
 constexpr milliseconds kAfterNoSender{10'000};
 constexpr milliseconds kIdle{60'000};
 
-/// The sender for DESTINATION's type. Errors: a file that it needs cannot be read; a later call may
-/// succeed.
+/// Returns the sender for DESTINATION's type. Errors: a file that it needs cannot be read. A later
+/// call may succeed.
 base::Result<std::unique_ptr<Sender>> sender_for(const CourierOptions& courier,
                                                  const DestinationOptions& destination,
                                                  Interrupted is_interrupted) {
@@ -59,7 +59,7 @@ bool is_for(const DestinationOptions& destination, const event::Event& event) {
   const bool is_hooks = destination.type == DestinationType::kHooks;
   if (is_hook || is_hooks) return is_hook && is_hooks;
   const bool is_notice = std::holds_alternative<event::Notice>(event.record);
-  // A test names its destination; the filters do not apply.
+  // A test names its destination, so the filters do not apply.
   if (const auto* test = std::get_if<event::Test>(&event.record)) {
     return test->destination == destination.name;
   }
@@ -175,7 +175,8 @@ Settlement Destination::deliver(const spool::StreamedMessage& message) {
   return settlement;
 }
 
-/// Logs only the first of several consecutive failures, and their number after the next success.
+/// Logs only the first of several consecutive failures, and logs their number after the next
+/// success.
 void Destination::log_outcome(const spool::StreamedMessage& message, const Settlement& settlement) {
   switch (settlement.outcome) {
     case Outcome::kReturned:
@@ -233,7 +234,7 @@ void Destination::settle(std::vector<Settlement>& settlements) {
   }
   for (;;) {
     const auto settled = subscription_->settle(settlements);
-    // With kNoSpace the settlements are valid until this process ends.
+    // After kNoSpace, the settlements are valid until this process ends.
     if (settled || settled.error().code == base::ErrorCode::kNoSpace) break;
     base::log(LogLevel::kError, "[{}] {}", options_.name, settled.error().message);
     if (is_stopping_) break;

@@ -60,7 +60,7 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
-/// Takes the first word off TEXT, which must not start with a blank.
+/// Removes the first word from TEXT, which must not start with a blank, and returns it.
 Result<std::string> take_word(std::string_view& text) {
   std::string word;
   while (!text.empty() && !is_blank(text.front())) {

@@ -19,7 +19,8 @@ using nlohmann::json;
 
 constexpr std::string_view kCutMark = "…";
 
-// The members of each record, for both writing and reading: name in JSON, member, and limit in bytes.
+// The members of each record, used for writing and reading: name in JSON, member, and limit in
+// bytes.
 
 void visit_fields(auto& fields, Head& head) {
   fields("repository", head.repository, kMaxName);
@@ -75,13 +76,14 @@ void visit_fields(auto& fields, Hook& hook) {
   fields("input", hook.input, kMaxInput);
 }
 
-/// The names of a type: of the event, and of the JSON object with the members of its record.
+/// The names of a type: the event's type, and the JSON object that contains the members of its
+/// record.
 struct RecordNames {
   std::string_view type;
   const char* part;
 };
-/// In the order of Record's alternatives. The types of artifact events are in kKinds, because they
-/// depend on the kind.
+/// The order is that of Record's alternatives. The types of artifact events are in kKinds, because
+/// they depend on the kind.
 constexpr auto kNames = std::to_array<RecordNames>({
     {"artifact.", "artifact"},
     {"push", "push"},
@@ -94,7 +96,7 @@ constexpr auto kNames = std::to_array<RecordNames>({
 });
 static_assert(kNames.size() == std::variant_size_v<Record>);
 
-/// In the order of ArtifactKind.
+/// The order is that of ArtifactKind.
 constexpr auto kKinds = std::to_array<std::string_view>({
     "artifact.check-in",
     "artifact.wiki",
@@ -111,7 +113,7 @@ std::string_view type_of(const Record& record) {
                              : kNames[record.index()].type;
 }
 
-/// An empty record of each type.
+/// Returns an empty record of each type.
 const std::vector<Record>& every_record() {
   static const auto kRecords = [] {
     std::vector<Record> records{Push(),     ChangeSet(), Notice(), BackofficeFailure(),
@@ -128,7 +130,7 @@ std::string shown(base::UnixMillis time) {
   return base::iso_millis(time) + "Z";
 }
 
-/// Writes members to JSON, truncated if allowed.
+/// Writes members to JSON. They are truncated if that is allowed.
 class Writer {
  public:
   Writer(json& to, bool cuts) : to_(to), cuts_(cuts) {}
@@ -221,7 +223,7 @@ class Reader {
   std::optional<base::Error> error_;
 };
 
-/// The object NAME in FROM, or an empty one.
+/// Returns the object NAME in FROM, or an empty one.
 const json& part(const json& from, const char* name) {
   static const json kNone = json::object();
   const auto at = from.find(name);
@@ -244,7 +246,7 @@ Result<Head> read_head(const json& from) {
   return head;
 }
 
-/// Parses JSON and discards nesting deeper than that of an event, to bound memory use.
+/// Parses JSON. Discards what is nested more deeply than an event can be, to limit memory use.
 Result<json> read_json(std::string_view text) {
   constexpr int kMaxDepth = 8;
   if (text.size() > kMaxMessage) {
@@ -284,7 +286,7 @@ std::string cut(std::string_view text, std::size_t limit) {
   constexpr auto kIsContinued = [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
   };
-  // At most three bytes, in case TEXT is not valid UTF-8.
+  // Remove at most three bytes, in case TEXT is not valid UTF-8.
   for (int i = 0; i < 3 && end > 0 && kIsContinued(text[end]); ++i) --end;
   return std::string(text.substr(0, end)).append(kCutMark);
 }

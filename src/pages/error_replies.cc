@@ -1,4 +1,5 @@
-// Replies that the process makes without fossil; logged, and recorded for the pool's status page.
+// Replies that the process sends without fossil. They are logged, and recorded for the pool's
+// status page.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -16,7 +17,8 @@ namespace {
 
 using base::LogLevel;
 
-/// A failed login in fossil's JSON API, whatever the reason. TEXT is our own and needs no escaping.
+/// Returns the reply to a failed login in fossil's JSON API, whatever the reason. TEXT is our own
+/// and needs no escaping.
 std::string json_reply(std::string_view text) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return fmt::format(R"({{"timestamp":{},"resultCode":"FOSSIL-2100","resultText":"{}"}})",
@@ -26,7 +28,7 @@ std::string json_reply(std::string_view text) {
 }  // namespace
 
 void Server::record_refusal(const PageRequest& request, const Refusal& refusal) {
-  // As with workers, 404s are left out: they are mostly scanners.
+  // As in the workers, 404s are left out, because most of them are caused by scanners.
   if (handles_.refusals == nullptr || refusal.status == 404) return;
   scoreboard::Refusal noted;
   noted.status = static_cast<std::uint32_t>(refusal.status);

@@ -22,7 +22,7 @@ void reopen_logs(base::AccessLog* access_log) {
   if (!done) base::log(LogLevel::kWarning, "{}: keeping the old log", done.error().message);
 }
 
-/// The pages of PROGRAM. Empty, and logged, if it does not list them.
+/// Returns the pages of PROGRAM. If PROGRAM does not list them, logs that and returns an empty set.
 PageNames names_of_pages(const std::string& program) {
   auto names = pages_of(program);
   if (names) return *std::move(names);
@@ -36,7 +36,7 @@ PageNames names_of_pages(const std::string& program) {
 int run(const Options& options, const ServedRepositories& served, const Handles& handles) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, SIG_IGN);
-  // Before the event loop is created, since a fork must not share it.
+  // This is done before the event loop is created, because a fork must not share the loop.
   auto starter = FossilStarter::make(FossilProcess::plan(options, served));
   if (!starter) {
     base::log(LogLevel::kError, "{}", starter.error().message);

@@ -11,7 +11,8 @@ namespace {
 using base::LogLevel;
 using base::printable;
 
-/// 404s, mostly scanners, are in the access log already.
+/// Returns the level for REQUEST. 404s are mostly caused by scanners, and are also in the access
+/// log.
 LogLevel level_of(const FailedRequest& request) {
   if (request.status >= 500 || request.is_fault) return LogLevel::kError;
   return request.status == 404 ? LogLevel::kDebug : LogLevel::kNotice;
@@ -21,9 +22,9 @@ std::string address_of(const FailedRequest& request) {
   return request.address.empty() ? "unknown" : printable(request.address);
 }
 
-// The client chooses the name and the URI. So its address comes first, quotation marks in the name
-// are escaped, and the name is short enough to fit into one line with the rest, whatever log_limit
-// is.
+// The client chooses the name and the URI. Therefore its address comes first, quotation marks in
+// the name are escaped, and the name is short enough to fit into one line with the rest, whatever
+// log_limit is.
 void log_failed_login(const FailedRequest& request) {
   constexpr std::size_t kMaxNameSize = 64;
   std::string name;

@@ -14,15 +14,15 @@ namespace quarry::worker {
 
 namespace {
 
-/// Lets the allocator keep memory for about one full reply between requests instead of getting
-/// fresh pages from the kernel each time. An idle worker grows by no more than that.
+/// Lets the allocator keep memory for about one full reply between requests, so that it need not
+/// get fresh pages from the kernel each time. An idle worker uses at most that much more memory.
 void keep_reply_memory() {
   constexpr int kKept = 6 << 20;
   ::mallopt(M_TRIM_THRESHOLD, kKept);
   ::mallopt(M_MMAP_THRESHOLD, kKept);
 }
 
-/// Prepares this process to serve. Errors: kIo.
+/// Prepares this process to serve requests. Errors: kIo.
 base::Result<Acceptor> start(int listener, int control,
                              const std::vector<base::SocketAddress>& allowed_clients) {
   QUARRY_TRY(start_fastcgi());
@@ -59,7 +59,7 @@ int run_status(const StatusServerOptions& options, const StatusServerHandles& ha
   auto acceptor = start(handles.listener, handles.control.fd(), options.allowed_clients);
   if (!acceptor) return cannot_start(acceptor.error());
   StatusServer server(options.status, handles.pool_board, options.queue);
-  // There is only one process: a silent web server must not block it for long.
+  // There is only one such process, so a web server that stalls must not block it for long.
   LoopOptions loop;
   loop.timeouts = {std::chrono::seconds(2), std::chrono::seconds(2)};
   serve_requests(*acceptor, server, handles.slot, loop);

@@ -22,21 +22,21 @@ using repository::Subscriber;
 
 namespace {
 
-// Per mail, and so per transaction.
+// Maximum per mail, and therefore per transaction.
 constexpr std::size_t kMaxEvents = 1000;
-// Per transaction: each subscriber may be notified of each event.
+// Maximum per transaction. Each subscriber may be notified of each event.
 constexpr std::size_t kMaxReferences = 200'000;
 
-// Days; shorter intervals count as none, as in fossil.
+// In days. Shorter intervals count as not set, as in fossil.
 constexpr std::int64_t kMinInterval = 14;
 constexpr std::int64_t kWarningTime = 7;
 
-/// Whether EVENT gets a mail of its own with TIMING.
+/// Returns whether EVENT is sent in a mail of its own with TIMING.
 bool has_own_mail(AlertTiming timing, const AlertReference& event) {
   return timing == AlertTiming::kAtOnce && event.type == 'f';
 }
 
-/// Adds mails to SUBSCRIBER about those of ALERTS that he should get.
+/// Adds mails to SUBSCRIBER about those of ALERTS that this subscriber should get.
 Result<void> add_mails(MailOutbox& outbox, AlertTiming timing, const Subscriber& subscriber,
                        const std::vector<PendingAlert>& alerts, MailTime now) {
   std::vector<AlertReference> together;
@@ -83,7 +83,7 @@ Result<void> claim_renewals(Repository& repository, repository::Receipt& receipt
   QUARRY_TRY(Alerts(repository).visit_expiring(warned, warning, [&](const Subscriber& subscriber) {
     return outbox.add(MailKind::kRenewal, subscriber.code, {}, now);
   }));
-  // Subscribers who ignored the last warning get no mail from now on.
+  // Subscribers who have ignored the last warning get no more mail.
   if (warned > 0) QUARRY_TRY(receipt.set_config("email-renew-cutoff", std::to_string(warned)));
   return receipt.set_config("email-renew-warning", std::to_string(warning));
 }

@@ -21,15 +21,16 @@ using repository::OutgoingMail;
 
 namespace {
 
-// Longer than any attempt takes; after that the mail of a killed run is sent again.
+// Longer than any attempt takes. After this time, the mail of a run that was killed is sent again.
 constexpr MailTime kClaim = std::chrono::minutes(5);
 constexpr MailTime kFirstDelay = std::chrono::minutes(1);
 constexpr MailTime kMaxDelay = std::chrono::hours(1);
 constexpr MailTime kLifetime = std::chrono::days(5);
-// Consecutive failures that suggest a problem with the sender, not with the mails.
+// Number of consecutive failures that suggest a problem with the sender and not with the mails.
 constexpr int kMaxFailures = 3;
 constexpr std::size_t kMaxComplaints = 10;
-// Retried, so that a sent mail is not sent again just because a writer holds the lock for long.
+// The outcome is recorded in several attempts, so that a sent mail is not sent again just because a
+// writer holds the lock for a long time.
 constexpr int kMaxRecordAttempts = 6;
 
 MailTime delay_after(std::int64_t attempts) {
@@ -106,7 +107,7 @@ Result<std::optional<RenderedMail>> AlertMailer::render(const OutgoingMail& mail
   for (const repository::AlertReference& reference : mail.about) {
     // The subscriber may have lost the right since the mail was queued.
     if (!may_see(mail.capabilities, reference)) continue;
-    // Skip what a moderator has approved meanwhile.
+    // Skip posts that a moderator has approved meanwhile.
     if (reference.needs_moderator && !repository_.is_private(reference.rid)) continue;
     QUARRY_TRY_ASSIGN(
         auto event, repository::Alerts(repository_).event(reference, mail.kind == MailKind::kPost));
@@ -125,7 +126,7 @@ AlertMailer::Outcome AlertMailer::failure(const OutgoingMail& mail, const base::
   const bool is_old = now() - mail.made > kLifetime;
   const bool is_given_up = error.code == ErrorCode::kDenied || is_old;
   ++(is_given_up ? report_.given_up : report_.failed);
-  // A refused mail says nothing about the others.
+  // The refusal of one mail does not suggest that others will fail.
   if (error.code == ErrorCode::kDenied) {
     failures_in_a_row_ = 0;
   } else if (++failures_in_a_row_ >= kMaxFailures || error.code == ErrorCode::kBusy) {

@@ -25,12 +25,13 @@ using repository::Repository;
 
 namespace {
 
-// Digits of an artifact's hash in links to posts: fossil's default, and the setting's range.
+// Number of digits of an artifact's hash in links to posts: fossil's default, and the setting's
+// range.
 constexpr std::int64_t kHashDigits = 10;
 constexpr std::int64_t kFewestHashDigits = 6;
 constexpr std::int64_t kMaxHashDigits = 40;
 
-// Bytes of a setting used in a header, because header lines are limited (RFC 5322, 2.1.1).
+// Maximum size of a setting in a header, because header lines are limited (RFC 5322, 2.1.1).
 constexpr std::size_t kMaxSetting = 500;
 
 /// The tasks of a run.
@@ -115,7 +116,7 @@ class AlertRun {
     return receipt.commit();
   }
 
-  /// A snapshot, unless the Receipt of a rehearsal is open.
+  /// Returns a snapshot, unless the Receipt of a rehearsal is open.
   Result<std::optional<repository::Snapshot>> snapshot() {
     if (rehearsal_) return std::nullopt;
     return repository_.snapshot();
@@ -126,7 +127,7 @@ class AlertRun {
     return Alerts(repository_).has_pending(timing);
   }
 
-  /// Uses many transactions, so that others can write in between.
+  /// Uses many transactions, so that other processes can write in between.
   Result<void> decide(AlertTiming timing) {
     while (!is_over()) {
       QUARRY_TRY_ASSIGN(const bool is_any, has_pending(timing));
@@ -147,8 +148,8 @@ class AlertRun {
     return is_digest_due(repository_, options_.clock->now());
   }
 
-  /// Digests and renewals. The day is marked as done only at the end, so that the next run
-  /// completes the work of a run that was killed.
+  /// Decides about digests and renewals. The day is marked as done only when all work is done, so
+  /// that the next run completes the work of a run that was killed.
   Result<void> decide_daily(const AlertTasks& work) {
     if (work.only_when_due) {
       QUARRY_TRY_ASSIGN(const bool is_day, is_due());
@@ -158,7 +159,7 @@ class AlertRun {
     if (!work.renewals || is_over()) return {};
     return in_transaction([&](Receipt& receipt) -> Result<void> {
       QUARRY_TRY(claim_renewals(repository_, receipt, now()));
-      // Another run may have done it meanwhile, which is harmless.
+      // Another run may have marked the day meanwhile, which is harmless.
       if (!work.only_when_due) return {};
       return mark_digest(receipt, options_.clock->now());
     });
@@ -175,7 +176,7 @@ class AlertRun {
   const AlertOptions& options_;
   AlertReport report_;
   MailSettings settings_;
-  SendMail send_;                     // null: mail is disabled or not configured
+  SendMail send_;                     // null if mail is disabled or not configured
   std::optional<Receipt> rehearsal_;  // rolled back
 };
 

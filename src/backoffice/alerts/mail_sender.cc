@@ -26,14 +26,15 @@ using base::Result;
 namespace {
 
 constexpr std::chrono::seconds kCommandTime{60};
-// Bytes of a command's output to report.
+// Maximum size of a command's output that is reported.
 constexpr std::size_t kMaxWhy = 500;
 // The shell's exit codes for a command that cannot be executed, or is not found.
 constexpr int kNotExecutable = 126;
 constexpr int kNotFound = 127;
 
-// A mail is claimed for some minutes only, so delivery to a slow server is given up and retried
-// later. A mail being transferred is not interrupted, because its outcome would be unknown.
+// A mail is claimed only for some minutes, so delivery to a slow server is aborted and retried
+// later. While a mail is being transferred it is not interrupted, because its outcome would be
+// unknown.
 constexpr std::chrono::seconds kConnectTime{15};
 constexpr std::chrono::seconds kMailTime{60};
 // A server that is silent for this long will not answer for the next mail either.
@@ -50,8 +51,8 @@ bool write_all(int fd, std::string_view bytes) {
   return ::fsync(fd) == 0;
 }
 
-/// A name that consists of the time in seconds and a random part, which distinguishes mails of the
-/// same second.
+/// Returns a name that consists of the time in seconds and a random part, which distinguishes mails
+/// of the same second.
 std::string new_name(base::UnixMillis now) {
   std::string name;
   for (const char c : base::iso_seconds(now)) {
@@ -61,8 +62,8 @@ std::string new_name(base::UnixMillis now) {
   return fmt::format("{}{:010}.email", name, random());
 }
 
-/// email-send-method `dir`: MAIL becomes a file in the folder PATH. It is complete and synced when
-/// it has a name that ends in ".email"; until then its name starts with a dot.
+/// For the email-send-method `dir`: writes MAIL to a file in the folder PATH. When the file has a
+/// name that ends in ".email", it is complete and synced; until then its name starts with a dot.
 Result<void> send_to_folder(const std::string& path, const base::Clock& clock,
                             const RenderedMail& mail) {
   const auto trouble = [&path](const char* what) {
@@ -73,7 +74,7 @@ Result<void> send_to_folder(const std::string& path, const base::Clock& clock,
   if (!folder) return trouble("open");
   const std::string name = new_name(clock.now());
   const std::string hidden = "." + name;
-  // The mode is left to the umask, because another user may process the files.
+  // The umask determines the mode, because another user may process the files.
   const base::Fd file(::openat(folder.get(), hidden.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file) return trouble("create a file in");
@@ -86,7 +87,7 @@ Result<void> send_to_folder(const std::string& path, const base::Clock& clock,
   return ::fsync(folder.get()) == 0 ? Result<void>() : trouble("sync");
 }
 
-/// email-send-method `db`: a row in the database PATH.
+/// For the email-send-method `db`: returns a sender that inserts a row into the database PATH.
 SendMail to_database(const std::string& path) {
   auto database = std::make_shared<std::unique_ptr<repository::MailDatabase>>();
   return [path, database](const RenderedMail& mail) -> Result<void> {
@@ -101,8 +102,8 @@ SendMail to_database(const std::string& path) {
   };
 }
 
-/// email-send-method `relay`: an SMTP server, HOST or HOST:PORT (default: 25). DOMAIN is sent in the
-/// greeting. Errors: kInvalid.
+/// For the email-send-method `relay`: returns a sender to an SMTP server, HOST or HOST:PORT
+/// (default: 25). DOMAIN is sent in the greeting. Errors: kInvalid.
 Result<SendMail> to_relay(const std::string& host, const std::string& domain) {
   const auto is_host = [](std::string_view text) {
     return !text.empty() && text.size() <= 300 && std::ranges::all_of(text, [](char c) {

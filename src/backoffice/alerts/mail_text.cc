@@ -17,9 +17,9 @@ using repository::OutgoingMail;
 
 namespace {
 
-// Bytes. Further events are only counted, with a link to the timeline.
+// Maximum size of a body in bytes. Further events are only counted, with a link to the timeline.
 constexpr std::size_t kMaxBody = std::size_t{2} << 20;
-// Digits of a hash, as fossil shows in these places.
+// Numbers of digits of a hash, the same as fossil shows in these places.
 constexpr std::size_t kLinkDigits = 20;
 constexpr std::size_t kMessageIdDigits = 32;
 
@@ -28,8 +28,8 @@ std::string host_of(std::string_view address) {
   return std::string(at == std::string_view::npos ? address : address.substr(at + 1));
 }
 
-/// The local part of the From address for user NAME, by fossil's rule. It is always the same, so
-/// that mail programs recognize the author.
+/// Returns the local part of the From address for user NAME, by fossil's rule. It is always the
+/// same, so that mail programs recognize the author.
 std::string mailbox_of(std::string_view name) {
   std::uint32_t hash = 0;
   for (const char c : name) hash = hash * 1103515245U + 12345U + static_cast<unsigned char>(c);
@@ -52,13 +52,14 @@ std::string_view headline(char type, std::string_view& comment) {
     default:
       return "";
   }
-  // The comment starts with a sign for what was done to the page, before its title.
+  // The comment starts with a sign that shows what was done to the page, followed by the page's
+  // title.
   const char sign = comment.empty() ? '\0' : comment.front();
   if (sign == ':' || sign == '+' || sign == '-') comment.remove_prefix(1);
   return sign == '+' ? "Wiki Added" : sign == '-' ? "Wiki Removed" : "Wiki Edit";
 }
 
-/// An entry in a mail about several events.
+/// Returns an entry for a mail about several events.
 std::string entry(const AlertEvent& event, const MailSettings& settings) {
   std::string_view comment = event.comment;
   const std::string_view kind = headline(event.reference.type, comment);
@@ -141,7 +142,7 @@ void write_post(MailMessage& message, const OutgoingMail& mail, const AlertEvent
   set_unsubscribe(message, mail, settings);
   message.set_body(post_body(mail, event, post, settings));
   if (event.reference.needs_moderator) {
-    // Once approved, the post may be sent again, with a Message-Id of its own.
+    // When the post is approved, it may be sent again, with a Message-Id of its own.
     message.set_subject(fmt::format("{} Pending Moderation: {}", settings.subject, post.title));
     message.set_message_id(mail.token + "@" + host);
     return;

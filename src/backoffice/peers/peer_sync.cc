@@ -18,10 +18,10 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using What = PeerReport::What;
 
-// Bytes of an error message, which may come from a server.
+// Maximum size in bytes of an error message, which may be from a server.
 constexpr std::size_t kMaxError = 500;
 constexpr std::chrono::seconds kMaxConnectTime{30};
-// Until the next check whether the running sync has ended.
+// Time until the next check whether the running sync has ended.
 constexpr milliseconds kWhileRunning{5'000};
 
 double random_fraction() {
@@ -29,7 +29,7 @@ double random_fraction() {
   return std::uniform_real_distribution<double>(0, 1)(generator);
 }
 
-/// Whether the messages are equal except for digits, such as durations.
+/// Returns whether the messages are equal except for digits, such as those in durations.
 bool is_like(std::string one, std::string other) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::erase_if(one, is_digit);
@@ -37,7 +37,8 @@ bool is_like(std::string one, std::string other) {
   return one == other;
 }
 
-/// Passes on messages. Supplies no passwords and does not retry: a later sync does.
+/// Passes messages on. It does not supply passwords and does not retry, because a later sync does
+/// that.
 class Watch final : public transport::PeerWatch {
  public:
   explicit Watch(const PeerSyncOptions& options) : options_(options) {}
@@ -66,7 +67,7 @@ class PeerSync {
     if (report.what != What::kDone) return report;
     auto synced = talk();
     if (!synced && has_to_end()) {
-      // Not a failure; the next process begins again.
+      // This is not a failure, because the next process begins again.
       return end([](PeerReport& ended) {
         ended.what = What::kInterrupted;
         ended.state.tried = 0;
@@ -85,7 +86,7 @@ class PeerSync {
   bool has_to_end() const { return options_.is_interrupted && options_.is_interrupted(); }
   bool is_too_late() const { return steady_clock::now() >= deadline_; }
 
-  /// Checks the row; kDone: a sync is due. Inside a Snapshot or a Receipt.
+  /// Checks the row. Returns kDone if a sync is due. Call it inside a Snapshot or a Receipt.
   base::Result<PeerReport> check_row() {
     PeerReport report;
     report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));
@@ -95,7 +96,7 @@ class PeerSync {
       return report;
     }
     report.state.runner.reset();
-    // Discard the state of another peer that had this name before.
+    // Discard the state of another peer that had this name earlier.
     const std::string url = url_ ? url_->without_password() : "";
     if (url_ && report.state.url != url) report.state = PeerState{.url = url};
     QUARRY_TRY_ASSIGN(mark_, mark_of(repository_, peer_.with_unversioned));
@@ -111,7 +112,7 @@ class PeerSync {
     return check_row();
   }
 
-  /// Checks again under the write lock, so that only one of several processes begins.
+  /// Checks again with the write lock, so that only one of several processes begins.
   base::Result<PeerReport> begin() {
     QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
     QUARRY_TRY_ASSIGN(PeerReport report, check_row());
@@ -189,7 +190,7 @@ class PeerSync {
     report.error = std::move(error);
   }
 
-  /// Stores the end of the sync, after CHANGE has been called with the report on it.
+  /// Records the end of the sync, after CHANGE has been called with the report.
   base::Result<PeerReport> end(const auto& change) {
     QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
     PeerReport report;

@@ -17,7 +17,7 @@ using base::ErrorCode;
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-// A longer row was not written by this code.
+// Maximum size of a row. A longer row was not written by this code.
 constexpr std::size_t kMaxText = 20'000;
 
 void take(const json& from, const char* name, std::string& to) {
@@ -39,7 +39,7 @@ void put(json& to, const char* name, std::int64_t value) {
   if (value != 0) to[name] = value;
 }
 
-/// Calls VISIT with each member of STATE and its name in JSON; members that are 0 or empty are
+/// Calls VISIT with each member of STATE and its name in JSON. Members that are 0 or empty are
 /// omitted.
 template <typename State, typename Visit>
 void visit_members(State& state, Visit&& visit) {
@@ -138,7 +138,7 @@ bool is_failure_to_log(std::int64_t failures) {
 bool is_running(const PeerState& state, const ProcessTable& processes, base::UnixMillis now) {
   if (!state.runner) return false;
   const PeerRunner& runner = *state.runner;
-  // The state of a process on another host is unknown: it counts until its deadline.
+  // The state of a process on another host is unknown, so it counts as running until its deadline.
   if (runner.host != processes.host()) return now.value >= runner.since && now.value < runner.until;
   const auto started = processes.started(runner.pid);
   return started && *started == runner.started;

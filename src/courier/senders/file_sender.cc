@@ -1,5 +1,5 @@
-// Appends events to a file, one line of JSON each, synced before they are settled. The file may be
-// a named pipe; a slow reader is waited for up to the delivery timeout.
+// Appends events to a file, each as one line of JSON, which is synced before the event is settled.
+// The file may be a named pipe; the sender waits for a slow reader up to the delivery timeout.
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -18,7 +18,7 @@
 namespace quarry::courier {
 namespace {
 
-/// Whether the file at PATH ends in the middle of a line, because its writer was killed.
+/// Returns whether the file at PATH ends in the middle of a line, because its writer was killed.
 bool ends_in_half_a_line(const std::string& path, const struct stat& status) {
   if (!S_ISREG(status.st_mode) || status.st_size == 0) return false;
   const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -41,7 +41,7 @@ class FileSender final : public Sender {
   base::Result<void> finish() override {
     if (!is_dirty_ || !file_) return {};
     is_dirty_ = false;
-    // Files that cannot be synced, such as pipes, have nothing to lose.
+    // Files that cannot be synced, such as pipes, cannot lose data.
     if (::fdatasync(file_.get()) == 0 || errno == EINVAL || errno == EROFS) return {};
     auto error = base::fail_errno(fmt::format("cannot sync {}", options_.path));
     file_.reset();
@@ -53,7 +53,7 @@ class FileSender final : public Sender {
  private:
   base::Result<void> open() {
     constexpr mode_t kMode = 0640;
-    // Opening a pipe without a reader would block, and the courier could not be stopped.
+    // Opening a pipe without a reader would block, and then the courier could not be stopped.
     constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
     file_.reset(::open(options_.path.c_str(), kFlags, kMode));
     if (!file_) return base::fail_errno(fmt::format("cannot open {}", options_.path));
@@ -67,7 +67,7 @@ class FileSender final : public Sender {
     return error;
   }
 
-  /// Waits until the pipe accepts more. Returns false after END or an interruption.
+  /// Waits until the pipe accepts more data. Returns false after END or an interruption.
   bool wait_until_ready(std::chrono::steady_clock::time_point end) const {
     constexpr int kPollMs = 200;
     while (std::chrono::steady_clock::now() < end && !is_interrupted_()) {
@@ -105,7 +105,7 @@ class FileSender final : public Sender {
   Interrupted is_interrupted_;
   base::Fd file_;
   bool is_dirty_ = false;
-  bool has_half_a_line_ = false;  // in a pipe, where it cannot be removed
+  bool has_half_a_line_ = false;  // in a pipe, from which it cannot be removed
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
-// Runs the after-receive hooks of repositories like `fossil backoffice`: a command line for
-// /bin/sh, with the list of received artifacts on standard input. As in fossil the exit code is
-// ignored, except 75 (EX_TEMPFAIL), which asks for a retry and lets later hooks run first. A hook
-// that is killed by a signal, or times out, becomes a dead letter, so that it can be inspected and
-// replayed.
+// Runs the after-receive hooks of repositories like `fossil backoffice`: each is a command line for
+// /bin/sh, with the list of received artifacts on standard input. As in fossil, the exit code is
+// ignored, except for 75 (EX_TEMPFAIL), which requests a retry and lets later hooks run first. A
+// hook that is killed by a signal or times out becomes a dead letter, so that it can be inspected
+// and replayed.
 
 #include <fmt/core.h>
 #include <sysexits.h>
@@ -21,13 +21,14 @@ using base::fail;
 
 namespace {
 
-/// Blanks are allowed: the author has to quote them, and fossil splits words at them, too.
+/// Returns whether NAME contains characters that are special to a shell. Blanks are allowed: the
+/// author has to quote them, and fossil also splits words at them.
 bool is_for_shell(std::string_view name) {
   return name.find_first_of("$`\"'\\;&|<>()*?[]{}!#~\n\r") != std::string_view::npos ||
          name.find('\0') != std::string_view::npos;
 }
 
-/// small_environment() plus the variables that fossil needs.
+/// Returns small_environment() and the variables that fossil needs.
 std::vector<std::string> hook_environment() {
   const std::vector<std::string> small = small_environment();
   return base::fossil_environment(base::pointers_to(small).data());
@@ -65,7 +66,7 @@ class HookSender final : public Sender {
 
  private:
   std::chrono::milliseconds timeout_;
-  std::string fossil_;  // for %F
+  std::string fossil_;  // replaces %F
   Interrupted is_interrupted_;
 };
 

@@ -1,5 +1,5 @@
-// Sends events to the system log: datagrams as from syslog(3) (RFC 3164), or in systemd's native
-// journal protocol, with the JSON as the message.
+// Sends events to the system log, with the JSON as the message: as datagrams like those of
+// syslog(3) (RFC 3164), or in systemd's native journal protocol.
 
 #include <fmt/core.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kSyslogSocket = "/dev/log";
 constexpr const char* kJournalSocket = "/run/systemd/journal/socket";
 
-/// "Mmm dd hh:mm:ss", in local time.
+/// Returns the time as "Mmm dd hh:mm:ss", in local time.
 std::string syslog_time() {
   constexpr std::array<const char*, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};

@@ -22,7 +22,7 @@ std::string as_utf8(const std::string& text) {
   return valid.get();
 }
 
-/// TEXT on one line: characters that would end a header become blanks.
+/// Returns TEXT on one line. Characters that would end a header become blanks.
 std::string on_one_line(const std::string& text) {
   std::string line = as_utf8(text);
   for (char& c : line) {
@@ -31,7 +31,7 @@ std::string on_one_line(const std::string& text) {
   return line;
 }
 
-/// TEXT with non-ASCII bytes percent-encoded.
+/// Returns TEXT with non-ASCII bytes percent-encoded.
 std::string in_ascii(const std::string& text) {
   std::string ascii;
   for (const char c : text) {
@@ -44,7 +44,7 @@ std::string in_ascii(const std::string& text) {
   return ascii;
 }
 
-/// TEXT without control characters, except those of plain text.
+/// Returns TEXT without control characters, except those that are usual in plain text.
 std::string body_text(const std::string& text) {
   std::string body;
   for (const char c : as_utf8(text)) {
@@ -108,7 +108,7 @@ void MailMessage::set_body(const std::string& text) {
       g_mime_stream_mem_new_with_buffer(body.data(), body.size()));
   const std::unique_ptr<GMimeDataWrapper, ReleaseObject> content(
       g_mime_data_wrapper_new_with_stream(stream.get(), GMIME_CONTENT_ENCODING_DEFAULT));
-  // Always UTF-8, instead of the smallest charset that fits.
+  // The charset is always UTF-8, and not the smallest one that fits.
   const std::unique_ptr<GMimeTextPart, ReleaseObject> part(g_mime_text_part_new());
   g_mime_text_part_set_charset(part.get(), "utf-8");
   g_mime_part_set_content(GMIME_PART(part.get()), content.get());

@@ -19,13 +19,13 @@
 namespace quarry::courier {
 namespace {
 
-/// The part of ADDRESS after the @.
+/// Returns the part of ADDRESS after the @.
 std::string domain_of(const std::string& address) {
   const std::size_t at = address.rfind('@');
   return at == std::string::npos ? "localhost" : address.substr(at + 1);
 }
 
-/// Whether sendmail(8)'s exit code means a permanent failure.
+/// Returns whether the exit code of sendmail(8) means a permanent failure.
 bool is_final_exit(int code) {
   constexpr auto kFinal = std::to_array<int>({EX_DATAERR, EX_NOUSER, EX_NOHOST, EX_UNAVAILABLE});
   return std::ranges::find(kFinal, code) != kFinal.end();
@@ -33,7 +33,7 @@ bool is_final_exit(int code) {
 
 class MailSender final : public Sender {
  public:
-  /// With SMTP null, mails are sent with sendmail.
+  /// If SMTP is null, mails are sent with sendmail.
   MailSender(const DestinationOptions& options, Interrupted is_interrupted,
              std::unique_ptr<SmtpSender> smtp)
       : options_(options), is_interrupted_(std::move(is_interrupted)), smtp_(std::move(smtp)) {}
@@ -92,7 +92,7 @@ class MailSender final : public Sender {
   DestinationOptions options_;
   Interrupted is_interrupted_;
   std::unique_ptr<SmtpSender> smtp_;
-  /// By message id, the recipients that a retry must skip.
+  /// The recipients that a retry must skip, by message id.
   std::map<std::uint64_t, std::set<std::string>> finished_;
 };
 
@@ -101,7 +101,7 @@ class MailSender final : public Sender {
 std::vector<std::string> recipients_of(const event::Event& event,
                                        const DestinationOptions& options) {
   if (const auto* notice = std::get_if<event::Notice>(&event.record)) return {notice->address};
-  // A test goes to the sender.
+  // A test is sent to the sender.
   if (options.is_to_submitter()) return {options.from};
   return options.to;
 }
@@ -112,7 +112,7 @@ std::string compose_mail(const event::Event& event, const DestinationOptions& op
   for (const std::string& each : recipients_of(event, options)) message.add_recipient(each);
   message.set_subject(subject_of(event));
   message.set_date(event.head.time);
-  // Derived from the event's key, so that recipients can recognize duplicates.
+  // The id is derived from the event's key, so that recipients can recognize duplicates.
   const std::string id = signature_of("quarry", event.head.key).substr(0, 40);
   message.set_message_id(fmt::format("{}@{}", id, domain_of(options.from)));
   message.set_token_header("Auto-Submitted", "auto-generated");

@@ -111,7 +111,7 @@ std::string subject_of(const event::Event& event) {
   const std::string& of = head.project_name.empty() ? head.repository : head.project_name;
   std::string subject = of.empty() ? "" : fmt::format("[{}] ", of);
   subject += std::visit(Subject(), event.record);
-  // Only its first line.
+  // Use only the first line of the comment.
   subject.resize(std::min(subject.size(), subject.find_first_of("\r\n")));
   std::ranges::replace_if(
       subject, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, ' ');

@@ -2,7 +2,7 @@
 //
 //   exit code 0      done
 //   exit code 100    permanent failure, as in qmail
-//   anything else    retry; also after a signal, a timeout, or if it cannot be started
+//   anything else    retry, also after a signal or a timeout, or if the program cannot be started
 
 #include <fmt/core.h>
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxAddress = 320;  // RFC 5321: 64 before the @, 255 after it
 
-/// Anything else could smuggle SMTP commands into the session.
+/// Returns whether TEXT is an address. Anything else could smuggle SMTP commands into the session.
 bool is_address(std::string_view text) {
   return !text.empty() && text.size() <= kMaxAddress && std::ranges::none_of(text, [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -25,7 +25,7 @@ bool is_address(std::string_view text) {
   });
 }
 
-/// TEXT with CRLF line endings.
+/// Returns TEXT with CRLF line endings.
 std::string with_network_lines(std::string_view text) {
   std::string lines;
   lines.reserve(text.size() + text.size() / 32 + 2);
@@ -70,7 +70,7 @@ struct SmtpSender::State {
 
   void prepare();
   void prepare_tls();
-  /// A single attempt.
+  /// Makes a single attempt to send MAIL.
   MailReport attempt(const Mail& mail, curl_slist* recipients, bool on_new_connection);
   bool was_connection_new() const;
 
@@ -84,13 +84,13 @@ struct SmtpSender::State {
   SmtpOptions options;
   CURL* handle;
   SmtpDialogue dialogue;
-  std::string lines;  // the message in its network format
+  std::string lines;  // the message with CRLF line endings
   std::size_t read_up_to = 0;
   std::array<char, CURL_ERROR_SIZE> message{};
 };
 
 SmtpSender::State::~State() {
-  // libcurl sends QUIT, and would wait minutes for a server that hangs.
+  // libcurl sends QUIT and would wait for minutes if the server hangs, so stop receiving first.
   curl_socket_t socket = CURL_SOCKET_BAD;
   if (handle != nullptr && curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK &&
       socket != CURL_SOCKET_BAD) {
@@ -158,7 +158,7 @@ void SmtpSender::State::prepare() {
   curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &State::check_interrupted);
   curl_easy_setopt(handle, CURLOPT_XFERINFODATA, this);
-  // Only to have the debug function called; nothing is printed.
+  // This is needed only so that libcurl calls the debug function; nothing is printed.
   curl_easy_setopt(handle, CURLOPT_VERBOSE, 1L);
   curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, &State::trace);
   curl_easy_setopt(handle, CURLOPT_DEBUGDATA, this);
@@ -217,7 +217,7 @@ MailReport SmtpSender::send(const Mail& mail) {
       return {std::vector<RecipientResult>(mail.recipients.size(),
                                            {MailOutcome::kDeferred, "out of memory"})};
     }
-    // Appending to a list keeps its head, unless the list was empty.
+    // The head of the list stays the same when an element is appended, unless the list was empty.
     (void)recipients.release();
     recipients.reset(longer);
     sent.recipients.push_back(mail.recipients[i]);
@@ -226,7 +226,7 @@ MailReport SmtpSender::send(const Mail& mail) {
   if (indices.empty()) return report;
   state_->lines = with_network_lines(mail.message);
   MailReport taken = state_->attempt(sent, recipients.get(), false);
-  // The server may have closed a connection that was idle: retry on a new one.
+  // The server may have closed an idle connection, so retry on a new one.
   if (taken.is_any_deferred() && !state_->was_connection_new() &&
       !state_->dialogue.has_begun_message()) {
     taken = state_->attempt(sent, recipients.get(), true);

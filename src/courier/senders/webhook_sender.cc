@@ -1,11 +1,11 @@
-// POSTs an event's JSON over HTTP with libcurl; the connection is kept alive.
+// Sends an event's JSON by POST over HTTP with libcurl. The connection is kept alive.
 //
 //   2xx                                done
 //   4xx that rejects the request       permanent: 400, 405, 406, 410, 411, 413, 414, 415, 422, 431
-//   anything else, including 3xx       retry, since the server or the configuration may be fixed
+//   anything else, including 3xx       retry, because the server or the configuration may be fixed
 //   and 401 to 404
 //
-// Retry-After is respected for any status.
+// Retry-After is respected with any status.
 #include <curl/curl.h>
 #include <fmt/core.h>
 
@@ -24,7 +24,7 @@ constexpr std::size_t kShownReply = 120;
 constexpr long kMaxRedirects = 3;
 constexpr std::chrono::milliseconds kMaxRetryAfter{86'400'000};
 
-/// The part of URL that may be logged; the rest may contain a secret.
+/// Returns the part of URL that may be logged. The rest may contain a secret.
 std::string origin_of(const std::string& url) {
   const std::size_t host = url.find("://") + 3;
   std::string_view authority = std::string_view(url).substr(host);
@@ -36,7 +36,7 @@ std::string origin_of(const std::string& url) {
 
 class WebhookSender final : public Sender {
  public:
-  /// Signs with SECRET, unless it is empty.
+  /// Signs requests with SECRET unless it is empty.
   WebhookSender(const DestinationOptions& options, std::string secret, Interrupted is_interrupted)
       : options_(options),
         secret_(std::move(secret)),
@@ -91,7 +91,7 @@ class WebhookSender final : public Sender {
     }
   }
 
-  /// A body that exceeds the limit aborts the transfer; the status is known by then.
+  /// A body that exceeds the limit aborts the transfer, but the status is known by then.
   static std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* self) {
     auto& sender = *static_cast<WebhookSender*>(self);
     const std::size_t length = size * count;
@@ -113,7 +113,7 @@ class WebhookSender final : public Sender {
       if (longer != nullptr) headers = longer;
     };
     add("Content-Type: application/json");
-    // Otherwise libcurl waits for `100 Continue` before it sends a long body.
+    // Without this header, libcurl waits for `100 Continue` before it sends a long body.
     add("Expect:");
     add(fmt::format("X-Quarry-Event: {}", event::type_of(outgoing.event)));
     add(fmt::format("X-Quarry-Delivery: {}", outgoing.message.id));
@@ -153,7 +153,7 @@ class WebhookSender final : public Sender {
   CURL* handle_;
   std::array<char, CURL_ERROR_SIZE> message_{};
   std::size_t received_ = 0;  // bytes of the response body
-  std::string beginning_;     // of the response body
+  std::string beginning_;     // beginning of the response body
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ class Checker {
 
   ConfigReading check() {
     for (const base::IniMistake& mistake : files_.merged.mistakes) {
-      // If the main file cannot be read, other errors would only be consequences.
+      // If the main file cannot be read, all other errors would only be consequences of that.
       if (mistake.line < 0) return {{}, {mistake.message}, {}};
       report(mistake.line, mistake.message);
     }
@@ -42,7 +42,7 @@ class Checker {
   }
 
  private:
-  using Messages = std::multimap<int, std::string>;  // by line; 0: the file as a whole
+  using Messages = std::multimap<int, std::string>;  // by line; 0 stands for the whole file
 
   void report(int line, std::string message) { mistakes_.emplace(line, std::move(message)); }
 
@@ -50,7 +50,7 @@ class Checker {
     for (const auto& [line, message] : from) to.push_back(files_.with_location(line, message));
   }
 
-  /// Reports findings in a section whose directives are on LINES.
+  /// Returns functions that report findings in a section whose directives are on LINES.
   Findings findings(const Lines& lines) {
     const auto into = [&lines](Messages& messages) {
       return [&](const std::string& directive, const std::string& message) {
@@ -61,7 +61,7 @@ class Checker {
     return {into(mistakes_), into(notices_)};
   }
 
-  /// Warns about those of DIRECTIVES that are set in the section and need root.
+  /// Warns about those of DIRECTIVES that are set in the section although they need root.
   void warn_of_settings_that_need_root(const Lines& lines,
                                        std::initializer_list<const char*> directives) {
     if (running_as_root_) return;
@@ -102,7 +102,8 @@ class Checker {
     }
   }
 
-  /// Reads SECTION if ReadingOptions::carried_section claims it; otherwise returns false.
+  /// Reads SECTION and returns true if ReadingOptions::carried_section claims it; otherwise returns
+  /// false.
   bool read_carried(const base::IniSection& section) {
     if (!options_.carried_section) return false;
     CarriedSection carried{section.name, files_.place_of(section.line),
@@ -150,7 +151,7 @@ class Checker {
     return lines;
   }
 
-  /// Inside a chroot there is no prefix.
+  /// Returns whether relative paths are resolved against the prefix. Inside a chroot they are not.
   bool is_under_prefix(const base::IniSection& section, std::string_view key) const {
     constexpr auto kInside =
         std::to_array<std::string_view>({"repository", "repositories", "chdir"});
@@ -230,7 +231,7 @@ class Checker {
       return report(at == lines.end() ? section_line : at->second,
                     "user: " + credentials.error().message);
     }
-    // Without root they are ignored, as in PHP-FPM.
+    // Without root, they are ignored, as in PHP-FPM.
     if (running_as_root_) run_as = std::move(*credentials);
   }
 
@@ -356,7 +357,7 @@ class Checker {
                                      pool.listen->path(), pool.name));
     }
     const bool has_known_user = !running_as_root_ || http->run_as || pool.run_as;
-    if (!has_known_user) return;  // which was reported
+    if (!has_known_user) return;  // that was already reported
     const auto refused = why_front_is_refused(pool, http->run_as ? http->run_as : pool.run_as);
     if (refused)
       report(access_lines_.contains(pool.name) ? access_lines_[pool.name] : http->line, *refused);
@@ -365,8 +366,8 @@ class Checker {
   ConfigFiles files_;
   bool running_as_root_;
   const ReadingOptions& options_;
-  int max_line_ = 0;                         // of process.max
-  std::map<std::string, int> access_lines_;  // the line that restricts access to a pool
+  int max_line_ = 0;                         // line of process.max
+  std::map<std::string, int> access_lines_;  // for each pool, the line that restricts access to it
   Messages mistakes_;
   Messages notices_;
   WrittenFiles written_files_;

@@ -20,7 +20,7 @@ constexpr std::string_view kBeforeNonce = "'nonce-";
 constexpr std::string_view kGzipHeader("\x1f\x8b\x08\0\0\0\0\0\0\xff", 10);
 // An empty final deflate block.
 constexpr std::string_view kLastBlock("\x03\0", 2);
-// A shorter nonce could also occur by chance in the text.
+// A shorter nonce could also occur in the text by chance.
 constexpr std::size_t kMinNonce = 16;
 constexpr std::size_t kStoredHeader = 5;
 constexpr std::size_t kGzipTrailer = 8;
@@ -33,7 +33,7 @@ std::string_view field_of(const http::ReplyHeader& header, std::string_view name
   return {};
 }
 
-/// The nonce in HEADER, or "".
+/// Returns the nonce in HEADER, or "".
 std::string nonce_in(const http::ReplyHeader& header) {
   std::string_view policy = field_of(header, kPolicy);
   const std::size_t at = policy.find(kBeforeNonce);
@@ -51,8 +51,8 @@ bool is_text(std::string_view type) {
                              [&](std::string_view known) { return type.starts_with(known); });
 }
 
-/// Whether BODY contains something that only one client may use: fossil shows robots a captcha on
-/// expensive pages, and signs forms.
+/// Returns whether BODY contains something that only one client may use: fossil shows robots a
+/// captcha on expensive pages, and it signs forms.
 bool is_personal(std::string_view body) {
   constexpr auto kSigns = std::to_array<std::string_view>(
       {"captchaseed", "captcha-audio/", "class=\"captcha\"", "name=\"csrf\""});
@@ -72,7 +72,7 @@ void append_little(std::string& out, std::uint32_t number, int bytes) {
   for (int i = 0; i < bytes; ++i) out += static_cast<char>((number >> (8 * i)) & 0xFF);
 }
 
-/// Deflate blocks that end at a byte boundary and are not final; "" on failure.
+/// Returns TEXT as deflate blocks that end at a byte boundary and are not final, or "" on failure.
 std::string deflated(std::string_view text) {
   z_stream stream{};
   if (::deflateInit2(&stream, 6, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK) return {};

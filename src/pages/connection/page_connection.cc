@@ -9,7 +9,7 @@ namespace quarry::pages {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainTime{2000};
-// Below this many buffered bytes, more of the reply is requested.
+// When fewer bytes than this are buffered, more of the reply is requested.
 constexpr std::size_t kLowWater = std::size_t{256} << 10;
 
 }  // namespace
@@ -66,7 +66,8 @@ void PageConnection::on_output() {
   if (state_ == State::kHandled) return owner_.on_drained(*this);
   if (unsent() > 0) return;
   if (!is_refused_) return owner_.on_gone(*this);
-  // The web server may still be sending: closing now could make it lose the reply.
+  // The web server may still be sending. If the connection were closed now, it could lose the
+  // reply.
   const timeval time = base::to_timeval(kDrainTime);
   bufferevent_set_timeouts(bev_.get(), &time, nullptr);
 }

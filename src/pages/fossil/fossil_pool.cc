@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFirstRetryDelay{100};
 constexpr milliseconds kMaxRetryDelay{10'000};
 
-/// Device and inode of FILE.
+/// Returns device and inode of FILE.
 std::string identity_of(const std::filesystem::path& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return {};
@@ -44,7 +44,7 @@ void FossilPool::drop_outdated() {
 
 base::Result<FossilProcess> FossilPool::take() {
   drop_outdated();
-  // Later, so that this request does not wait for it.
+  // New processes are started later, so that this request does not have to wait for that.
   replenishing_.wait(retry_delay_);
   if (spare_.empty()) {
     auto started = FossilProcess::start(starter_);

@@ -21,7 +21,7 @@
 namespace quarry::pages {
 namespace {
 
-/// The output of the command WORDS within a few seconds. Errors: kNotFound, kIo.
+/// Returns the output of the command WORDS, which may take a few seconds. Errors: kNotFound, kIo.
 base::Result<std::string> output_of(std::vector<std::string> words) {
   QUARRY_TRY_ASSIGN(auto end, base::run_command({.words = std::move(words),
                                                  .environment = base::fossil_environment(environ),

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::size_t kMaxHead = std::size_t{64} << 10;
 constexpr std::size_t kMaxErrors = 4096;
-// Maximum bytes read at once.
+// Maximum number of bytes in one read.
 constexpr std::size_t kMaxRead = std::size_t{1} << 20;
-// Time to exit after the reply is complete: fossil may still be writing to the repository.
+// Time to exit after the reply is complete, because fossil may still be writing to the repository.
 constexpr std::chrono::milliseconds kExitTime{10'000};
 constexpr std::string_view kStatusLine = "HTTP/1.";
 
@@ -27,7 +27,7 @@ bufferevent* watch(event_base* base, base::Fd fd) {
   return bev;
 }
 
-/// BLOCK with its HTTP status line turned into CGI's Status header.
+/// Returns BLOCK with its HTTP status line replaced by CGI's Status header.
 std::string as_cgi(std::string_view block) {
   if (!block.starts_with(kStatusLine)) return std::string(block);
   return fmt::format("Status:{}", block.substr(std::min(block.find(' '), block.size())));
@@ -52,7 +52,8 @@ FossilRun::FossilRun(event_base* base, FossilProcess process, std::string_view h
       errors_(watch(base, process_.take_errors())) {
   deadline_.wait(options.timeout);
   if (!input_ || !output_ || !errors_) return;  // the deadline reports it
-  // It does not matter if it reads only part; once all is written, its standard input is closed.
+  // Fossil need not read all of its input. When everything is written, its standard input is
+  // closed.
   bufferevent_setcb(
       input_.get(), nullptr,
       [](bufferevent*, void* self) { static_cast<FossilRun*>(self)->input_.reset(); },

@@ -13,7 +13,7 @@ namespace {
 
 namespace parameter = http::parameter;
 
-// Parameters other than headers that web servers set.
+// Parameters that web servers set, except headers.
 constexpr auto kKnown = std::to_array<std::string_view>(
     {parameter::kRequestMethod, parameter::kRequestUri, parameter::kQueryString,
      parameter::kContentType, parameter::kRemoteAddress, parameter::kRemotePort,

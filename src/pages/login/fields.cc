@@ -17,7 +17,7 @@ constexpr std::string_view kSpaces = " \t\n\v\f\r";
 constexpr std::string_view kCookie = "fossil-";
 constexpr std::array<std::string_view, 10> kNames{"u",    "p",  "n1",   "n2",    "n",
                                                   "name", "pw", "repo", "login", "password"};
-// The longest relevant name; cookie names may be longer.
+// Length of the longest relevant name. Names of cookies may be longer.
 constexpr std::size_t kLongestKey = 15;
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -32,8 +32,8 @@ std::string in_lower_case(std::string_view text) {
   return lowered;
 }
 
-/// The key under which a value of NAME is kept; "" if it is irrelevant. Fossil ignores the case of
-/// names.
+/// Returns the key under which a value of NAME is kept, or "" if it is not relevant. Fossil ignores
+/// the case of names.
 std::string key_of(std::string_view name) {
   std::string key = in_lower_case(name.substr(0, kLongestKey));
   if (key.starts_with(kCookie)) return std::string(kCookie);
@@ -41,7 +41,8 @@ std::string key_of(std::string_view name) {
   return is_kept ? key : "";
 }
 
-/// Removes a word from the non-empty LINE: quoted, or up to a space or semicolon.
+/// Removes a word from LINE, which is not empty. The word is quoted, or ends at a space or
+/// semicolon.
 std::string_view take_word(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t\n\v\f\r;"), line.size()));
   const bool is_quoted = line.starts_with('"');
@@ -55,7 +56,8 @@ std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-/// The name in a part's header LINE: the word after `name=`, which fossil also accepts abbreviated.
+/// Returns the name in a part's header LINE. It is the word after `name=`; fossil also accepts
+/// abbreviations of `name`.
 std::optional<std::string> name_in(std::string_view line) {
   while (!line.empty()) {
     const std::string word = in_lower_case(take_word(line));
@@ -66,8 +68,8 @@ std::optional<std::string> name_in(std::string_view line) {
   return std::nullopt;
 }
 
-/// Removes from TEXT, and returns, everything before the next line that begins with BORDER; also
-/// removes that line.
+/// Removes everything before the next line that begins with BORDER, and that line itself, from
+/// TEXT. Returns what was before the line.
 std::string_view take_content(std::string_view& text, std::string_view border) {
   std::size_t end = text.find('\n');
   while (end != std::string_view::npos && !text.substr(end + 1).starts_with(border)) {

@@ -28,7 +28,7 @@ constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 constexpr std::string_view kMultipart = "multipart/";
 constexpr std::string_view kAuthorization = "HTTP_AUTHORIZATION";
 constexpr std::string_view kBasic = "Basic ";
-// Its password is shown on the page, as a captcha.
+// The password of this user is shown on the page, as a captcha.
 constexpr std::string_view kAnonymous = "anonymous";
 // A request that changes a password has both of these.
 constexpr std::string_view kNewPassword = "n1";
@@ -38,7 +38,7 @@ bool begins_with(std::string_view text, std::string_view begin) {
   return http::same_name(text.substr(0, begin.size()), begin);
 }
 
-/// All values of NAME in REQUEST: fossil need not use the last one.
+/// Returns all values of NAME in REQUEST, because fossil may use another one than the last.
 std::vector<std::string_view> all_of(const PageRequest& request, std::string_view name) {
   std::vector<std::string_view> values;
   for (const Parameter& each : request.parameters) {
@@ -47,8 +47,8 @@ std::vector<std::string_view> all_of(const PageRequest& request, std::string_vie
   return values;
 }
 
-/// The kind of page that TARGET is with respect to passwords. A page that fossil does not list may
-/// be an alias of the login page.
+/// Kinds of pages with respect to passwords. A page that fossil does not list may be an alias of
+/// the login page.
 enum class Page { kOther, kLogin, kAlias, kJson, kGroup };
 
 Page page_of(const Target& target, const PageNames& pages) {
@@ -88,7 +88,7 @@ std::expected<Fields, Refusal> fields_of(const PageRequest& request, Page page) 
   return fields;
 }
 
-/// The only value of the fields NAMES (users or repositories); nullopt: there is none.
+/// Returns the only value of the fields NAMES (users or repositories), or nullopt if there is none.
 std::expected<std::optional<std::string>, Refusal> only_one(
     const Fields& fields, std::initializer_list<std::string_view> names) {
   std::set<std::string> values;
@@ -100,7 +100,7 @@ std::expected<std::optional<std::string>, Refusal> only_one(
   return *values.begin();
 }
 
-/// The user who logs in with FIELDS on PAGE, if they contain a password.
+/// Returns the user who logs in with FIELDS on PAGE if they contain a password.
 std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields, Page page) {
   const bool is_login = page == Page::kLogin || page == Page::kAlias;
   if (is_login && fields.has("p")) return only_one(fields, {"u"});
@@ -109,8 +109,8 @@ std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields,
   return std::nullopt;
 }
 
-/// Users whose old password is in FIELDS with a new one. If there are several cookies, only fossil
-/// knows which one is its own.
+/// Returns the users whose old password is in FIELDS together with a new one. If there are several
+/// cookies, only fossil knows which one belongs to it.
 std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& fields) {
   std::vector<std::string> users;
   const bool is_change =
@@ -124,7 +124,7 @@ std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& 
   return users;
 }
 
-/// The canonical path of NAME, which an administrator has entered.
+/// Returns the canonical path of NAME, which an administrator has entered.
 std::string file_of(const std::string& name) {
   std::error_code error;
   const auto path = std::filesystem::weakly_canonical(name, error);
@@ -151,7 +151,7 @@ std::optional<std::string> basic_user(const PageRequest& request, bool trust_rem
   return words;
 }
 
-/// The guesses in the parameters of REQUEST for TARGET, which is PAGE.
+/// Returns the guesses in the parameters of REQUEST for TARGET, which is a page of the kind PAGE.
 std::expected<std::vector<Guess>, Refusal> guesses_in_fields(const PageRequest& request,
                                                              const Target& target, Page page) {
   std::vector<Guess> guesses;

@@ -21,12 +21,12 @@ namespace parameter = http::parameter;
 constexpr std::size_t kLongestName = 64;
 constexpr std::size_t kMaxTail = 80;
 
-/// Text that a reply contains if a guess of KIND is wrong and the status does not show it; "": the
-/// status always does.
+/// Returns text that a reply contains if a guess of KIND is wrong and the status does not show
+/// that, or "" if the status always shows it.
 std::string_view sign_of_failure(Guess::Kind kind) {
   switch (kind) {
     case Guess::Kind::kJson:
-      return "\"FOSSIL-2";  // permission errors; a failed login is 2100 to 2104
+      return "\"FOSSIL-2";  // permission errors; the codes of a failed login are 2100 to 2104
     case Guess::Kind::kChange:
       return "incorrect old password";
     case Guess::Kind::kGroup:
@@ -38,7 +38,8 @@ std::string_view sign_of_failure(Guess::Kind kind) {
   return {};
 }
 
-/// The user for whom the reply sets a login cookie; nullopt: none, or the cookie is deleted.
+/// Returns the user for whom the reply sets a login cookie, or nullopt if it sets none or deletes
+/// it.
 std::optional<std::string> user_logged_in(const http::ReplyHeader& header) {
   for (const auto& [name, value] : header.fields) {
     if (!http::same_name(name, "Set-Cookie") || !value.starts_with("fossil-")) continue;
@@ -63,7 +64,7 @@ LoginAttempt::LoginAttempt(const PageRequest& request, std::vector<Guess> guesse
   for (Guess& guess : guesses) all_.push_back({.guess = std::move(guess)});
 }
 
-// As in the workers' log: the address precedes anything that the client chose.
+// As in the workers' log, the address precedes everything that the client has chosen.
 std::string LoginAttempt::in_words(std::string_view what, const Tried& one) const {
   std::string name;
   base::append_printable(name, one.guess.user, kLongestName, "\"");
@@ -117,8 +118,8 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
   for (Tried& one : all_) {
     const bool is_login =
         one.guess.kind == Guess::Kind::kForm || one.guess.kind == Guess::Kind::kJson;
-    // If they differ, the name is an e-mail address. Any user may claim any address, so that
-    // success says nothing about the user of that name.
+    // If they differ, the name is an e-mail address. Any user may claim any address, so success
+    // does not mean that the password of the user with that name was right.
     if (is_login && user) {
       if (*user == one.guess.user) succeed(one);
       continue;
@@ -127,7 +128,7 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
       skip(one);
       continue;
     }
-    // The reply has no body that would show a failure.
+    // The reply does not have a body that would show a failure.
     const bool is_redirect = header.status >= 300 && header.status < 400;
     if (is_head_ && !is_redirect) fail(one);
   }
@@ -152,7 +153,8 @@ void LoginAttempt::on_complete() {
 
 void LoginAttempt::on_fault() {
   for (Tried& one : all_) {
-    // A fault can happen on any page; a broken login page could have been right or wrong.
+    // A fault can happen on any page. If it was on a login page, the password may have been right
+    // or wrong.
     if (one.guess.kind != Guess::Kind::kBasic) fail(one);
   }
 }

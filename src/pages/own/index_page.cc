@@ -25,8 +25,8 @@ constexpr Template kIndex(R"(<h1>Repositories{{#below}} in {{below}}{{/below}}</
 {{/repositories}}</ul>
 )");
 
-/// The direct subfolders of the listed folder that contain repositories. SIZE is the length of that
-/// folder's name and slash.
+/// Returns the direct subfolders of the listed folder that contain repositories. SIZE is the length
+/// of the listed folder's name and a slash.
 std::set<std::string> folders_in(const RepositoryList& list, std::size_t size) {
   std::set<std::string> folders;
   for (const ListedRepository& each : list.repositories) {

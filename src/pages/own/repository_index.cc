@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Longer than a tick of the file system's clock (1/100 s at most).
+// Longer than a tick of the file system's clock, which is at most 1/100 s.
 constexpr std::int64_t kTickNanos = 15'000'000;
 
 std::int64_t nanos_of(const timespec& time) {
@@ -24,7 +24,7 @@ std::int64_t nanos_of(const timespec& time) {
 }
 
 struct FileState {
-  std::string text;          // "": the file does not exist
+  std::string text;          // "" if the file does not exist
   std::int64_t changed = 0;  // in nanoseconds since 1970
   std::uint64_t size = 0;
 };
@@ -38,8 +38,8 @@ FileState state_of(const std::string& path) {
           .size = static_cast<std::uint64_t>(status.st_size)};
 }
 
-/// The names, relative to FOLDER, of repositories in its subfolder BELOW; empty if the path
-/// contains a link.
+/// Returns the names, relative to FOLDER, of the repositories in its subfolder BELOW; empty if the
+/// path contains a link.
 std::vector<repository::RepositoryName> names_in(const std::filesystem::path& folder,
                                                  std::string_view below, std::size_t max) {
   if (below.empty()) return repository::names_below(folder, max);
@@ -63,7 +63,7 @@ std::vector<repository::RepositoryName> names_in(const std::filesystem::path& fo
 
 RepositoryIndex::RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open)
     : folder_(std::move(folder)), open_(std::move(open)) {
-  // A locked repository is read next time.
+  // A locked repository is skipped and read for the next list.
   open_.busy_timeout = std::chrono::milliseconds{100};
   open_.content_cache_size = 0;
 }
@@ -73,7 +73,7 @@ void RepositoryIndex::refresh(const std::filesystem::path& file, CachedSummary& 
   ::clock_gettime(CLOCK_REALTIME, &now);
   const FileState main = state_of(file.string());
   FileState log = state_of(file.string() + "-wal");
-  // An empty one appears and disappears as programs open and close the file.
+  // An empty log appears and disappears when programs open and close the file.
   if (log.size == 0) log = {};
   const std::string state = main.text + " " + log.text;
   if (!cached.state.empty() && cached.state == state) return;
@@ -100,7 +100,7 @@ RepositoryList RepositoryIndex::list(std::string_view below) {
     auto& entry = cached[name.str()];
     if (auto old = cached_.extract(name.str())) entry = std::move(old.mapped());
     if (steady_clock::now() >= deadline) {
-      // The cached summary is not shown, since the repository may have become private.
+      // The cached summary is not shown, because the repository may have become private.
       list.is_cut = true;
       continue;
     }
@@ -114,7 +114,7 @@ RepositoryList RepositoryIndex::list(std::string_view below) {
                                  .size = entry.size,
                                  .may_be_cloned = summary->may_be_cloned()});
   }
-  // Entries of other folders stay; those of repositories that no longer exist are dropped.
+  // Entries of other folders are kept. Those of repositories that no longer exist are dropped.
   const std::string prefix = below.empty() ? "" : fmt::format("{}/", below);
   std::erase_if(cached_, [&](const auto& each) { return each.first.starts_with(prefix); });
   cached_.merge(cached);

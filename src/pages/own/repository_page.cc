@@ -49,7 +49,7 @@ fossil open ../{{file}}.fossil</pre>
 {{#is_cut}}<p class="dim">Only the first {{count}} tags by name are shown.</p>
 {{/is_cut}}{{/tags}})");
 
-/// The beginning of TEXT (UTF-8) on one line.
+/// Returns the beginning of TEXT (UTF-8) on one line.
 std::string beginning_of(const std::string& text) {
   std::string beginning = text.substr(0, kMaxComment);
   std::ranges::replace(beginning, '\n', ' ');
@@ -61,7 +61,7 @@ std::string beginning_of(const std::string& text) {
   return beginning + "…";
 }
 
-/// The last segment of URL's path, or "".
+/// Returns the last segment of URL's path, or "".
 std::string file_of(std::string_view url) {
   url.remove_prefix(std::min(url.find("://") + 3, url.size()));
   const std::size_t path = url.find('/');
@@ -76,7 +76,8 @@ void put_text(Values& row, const std::string& name, const std::string& text) {
   row.set(name, text.empty() ? Values(false) : Values(text));
 }
 
-/// Adds ENTRIES, of which there may be MAX, as NAME, unless there are none. FILL sets a row's values.
+/// Adds ENTRIES as NAME unless there are none. MAX is the maximum number of entries. FILL sets a
+/// row's values.
 template <typename Entries>
 void put_list(Values& page, const std::string& name, const Entries& entries, std::size_t max,
               auto fill) {

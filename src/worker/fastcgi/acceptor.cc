@@ -17,11 +17,12 @@ namespace quarry::worker {
 namespace {
 
 constexpr std::size_t kMaxKept = 64;
-// Long enough that idle work does not disturb other programs on the same files: a checkpoint makes
-// a `fossil commit` that has just begun start over.
+// Long enough that idle work does not disturb other programs on the same files: because of a
+// checkpoint, a `fossil commit` that has just begun has to start over.
 constexpr int kIdleMillis = 5000;
 
-/// Out of descriptors or memory: retrying immediately would only spin.
+/// Returns whether descriptors or memory are exhausted. Retrying immediately would only waste
+/// processor time.
 bool is_shortage(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
@@ -48,7 +49,7 @@ base::Result<Acceptor> Acceptor::create(int listener, int stop, int master,
   acceptor.is_tcp_ = local.ss_family != AF_UNIX;
   acceptor.epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   if (!acceptor.epoll_) return base::fail_errno("cannot create an epoll descriptor");
-  // With EPOLLEXCLUSIVE one connection wakes one worker, not all.
+  // With EPOLLEXCLUSIVE, a connection wakes only one worker.
   QUARRY_TRY(acceptor.watch(listener, EPOLLIN | EPOLLEXCLUSIVE));
   QUARRY_TRY(acceptor.watch(stop, EPOLLIN));
   if (master >= 0) QUARRY_TRY(acceptor.watch(master, EPOLLIN | EPOLLRDHUP));
@@ -70,8 +71,8 @@ base::Result<void> Acceptor::wake_on(int fd) {
 
 std::optional<Connection> Acceptor::next() {
   was_woken_ = false;
-  // Under load the next connection is already pending, and asking epoll first would cost a system
-  // call. An ondemand pool relies on a first accept() without waiting.
+  // Under load the next connection is already pending, and to ask epoll first would cost a system
+  // call. An ondemand pool relies on a first accept() that does not wait.
   if (kept_.empty() && !stop_requested()) {
     if (auto connection = accept_one()) return connection;
   }
@@ -135,7 +136,7 @@ std::optional<Connection> Acceptor::accept_one() {
   const auto from =
       connection.fd && is_tcp_ ? base::SocketAddress::of(address, size) : std::nullopt;
   const bool is_welcome = connection.fd && (!is_tcp_ || (from && is_allowed(*from)));
-  // Also after a refused one, since this worker or another must wait for the next connection.
+  // Also called after a refused connection, because a worker must wait for the next one.
   on_return_(is_welcome);
   if (!connection.fd) {
     errno = error;

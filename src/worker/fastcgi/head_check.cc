@@ -14,7 +14,7 @@ class WholeRecords {
  public:
   explicit WholeRecords(std::string_view bytes) : rest_(bytes) {}
 
-  /// The next record. Nullopt if it is incomplete or malformed.
+  /// Returns the next record, or nullopt if it is incomplete or malformed.
   std::optional<http::RecordPart> next() {
     auto record = reader_.next(rest_);
     const bool is_whole =
@@ -36,7 +36,7 @@ HeadVerdict check_params(std::string_view params) {
   return HeadVerdict::kComplete;
 }
 
-/// Whether all of the body has arrived too.
+/// Returns whether the whole body has also arrived.
 bool has_whole_body(WholeRecords& records, std::uint16_t id) {
   while (const auto record = records.next()) {
     if (record->header.type != FCGI_STDIN || record->header.request_id != id) return false;

@@ -20,7 +20,8 @@ constexpr std::size_t kRecordsPerCall = 32;
 /// Sends all of PARTS, which are modified.
 bool send_all(int fd, std::span<iovec> parts) {
   while (!parts.empty()) {
-    // A signal interrupts a send as a short count, or as EINTR before the first byte.
+    // If a signal interrupts a send, sendmsg(2) returns a short count, or EINTR before the first
+    // byte.
     if (stop_now_requested()) return false;
     msghdr message{};
     message.msg_iov = parts.data();
@@ -55,7 +56,7 @@ bool send_stdout_records(int fd, std::uint16_t request_id, std::string_view byte
                                        .request_id = request_id,
                                        .content_length = static_cast<std::uint16_t>(size)});
       parts[2 * records] = {headers[records].data(), headers[records].size()};
-      // iovec has no const; sendmsg only reads.
+      // iovec has no const pointer, but sendmsg(2) only reads.
       parts[2 * records + 1] = {const_cast<char*>(bytes.data()), size};
       bytes.remove_prefix(size);
     }

@@ -35,7 +35,8 @@ constexpr std::string_view kQueue = "queue";
 constexpr std::string_view kJson = ".json";
 constexpr std::size_t kMaxText = 500;
 
-/// The text for the client: details of server faults and file paths go to the log only.
+/// Returns the text for the client. Details of server faults, and file paths, appear only in the
+/// log.
 std::string client_message(const base::Error& error) {
   switch (http::status_of(error.code)) {
     case 500:
@@ -47,7 +48,7 @@ std::string client_message(const base::Error& error) {
   }
 }
 
-/// CONTENT_TYPE without its parameters.
+/// Returns CONTENT_TYPE without its parameters.
 std::string_view media_type_of(std::string_view content_type) {
   return base::trim_blanks(content_type.substr(0, content_type.find(';')));
 }
@@ -80,7 +81,7 @@ class Answer {
     if (done) done = request_.method == "POST" ? post(now) : get();
     if (!done && reply_.status == 200) refuse(http::status_of(done.error().code), done.error());
     reply_.failed_login = login_.failed_login();
-    // Pages set their own.
+    // Pages set their own Cache-Control.
     if (!reply_.headers.contains("Cache-Control:")) reply_.headers += "Cache-Control: no-store\r\n";
     return std::move(reply_);
   }
@@ -97,7 +98,7 @@ class Answer {
     reply_.is_fault = status >= 500 && status != 503;
     const std::string message = client_message(error);
     if (wants_json()) {
-      // The project code is not secret, since every clone gets it, and it is needed to sign a
+      // The project code is not secret, because every clone gets it. It is needed to sign a
       // request.
       const std::string code =
           status == 401 ? fmt::format(",\"project_code\":{}", json_string(project_code_)) : "";
@@ -150,7 +151,7 @@ class Answer {
 
   // --- reading ---------------------------------------------------------------------------------
 
-  /// Without the right to read the repository, nothing of its queue is visible.
+  /// Users without the right to read the repository may not see anything of its queue.
   Result<void> check_readable() {
     if (user_.letters.find_first_of("oias") != std::string::npos) return {};
     if (!user_.is_logged_in) return refuse_anonymous();
@@ -165,7 +166,7 @@ class Answer {
   std::string called() const {
     return request_.name.empty() ? "this repository" : std::string(request_.name);
   }
-  /// The queue's URL relative to the page, since a proxy may serve it under any path.
+  /// Returns the queue's URL relative to the page, because a proxy may serve it under any path.
   std::string link_base() const {
     const std::string_view page = request_.target.substr(0, request_.target.find('?'));
     const std::size_t word = page.rfind("/queue");
@@ -275,7 +276,7 @@ class Answer {
     return {};
   }
 
-  /// Writes the body to FILE, and checks its signature.
+  /// Writes the body to FILE and checks its signature.
   Result<void> receive(base::File& file, base::UnixMillis now) {
     QUARRY_TRY(request_.read_body(
         [&](std::string_view bytes) {
@@ -377,7 +378,7 @@ std::optional<std::string_view> queue_path_of(const Target& target) {
       return rest;
     }
     if (end == rest.size() && word == "queue.json") return rest.substr(kQueue.size());
-    // In a folder the word must follow the name; a single repository may be under any path.
+    // In a folder, the word must follow the name. A single repository may be under any path.
     if (target.name) return std::nullopt;
     rest.remove_prefix(end);
   }

@@ -8,10 +8,12 @@
 namespace quarry::worker {
 namespace {
 
-// Limit on remembered repositories: a check costs only some microseconds.
+// Maximum number of remembered repositories. It is low because a check takes only some
+// microseconds.
 constexpr std::size_t kMaxRemembered = 1000;
 
-/// The result of the check, or not due after an error: requests report problems with the file.
+/// Returns the result of the check. After an error, no work is due; requests report problems with
+/// the file.
 BackgroundCheck check_safely(const BackgroundOptions& options, repository::Repository& repository) {
   try {
     if (auto check = options.check(repository)) return *check;

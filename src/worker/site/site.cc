@@ -66,7 +66,7 @@ Reply reply_of(sync::Reply answer, const repository::Repository& repository,
   return reply;
 }
 
-/// The URL of the served folder or repository, without a trailing slash.
+/// Returns the URL of the served folder or repository, without a trailing slash.
 std::string base_of(const Request& request) {
   // If the web server does not split the two, SCRIPT_NAME is the whole path.
   std::string_view place = request.path_info.empty() ? "" : request.script_name;
@@ -83,8 +83,8 @@ Reply page_reply(std::string page) {
   return reply;
 }
 
-/// The reply if no file was found. Clients do not learn what exists where they have no access, but
-/// an unreadable folder or a link out of the folder is an error for the log.
+/// Returns the reply if no file was found. Clients do not learn what exists where they have no
+/// access. An unreadable folder or a link out of the folder is an error for the log.
 Reply not_found_reply(const base::Error& error) {
   Reply reply = refuse(error);
   reply.is_fault = error.code != ErrorCode::kNotFound;
@@ -281,7 +281,7 @@ std::optional<Reply> Site::show_index(const Request& request) {
   const std::string_view below = is_top ? "" : path.substr(1, path.size() - 2);
   slot_->executing("");
   const pages::RepositoryList list = index_.list(below);
-  // A folder with nothing visible looks to the client as if it did not exist.
+  // For the client, a folder in which nothing is visible looks as if it did not exist.
   if (!is_top && list.repositories.empty()) return std::nullopt;
   const std::string base = base_of(request);
   if (http::prefers_html(request.variable("HTTP_ACCEPT"))) {

@@ -9,7 +9,7 @@
 namespace quarry::worker {
 namespace {
 
-// As in PHP-FPM: these pages show the current state, so they must not be cached.
+// As in PHP-FPM, these pages must not be cached, because they show the current state.
 constexpr std::string_view kNoCache =
     "Expires: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
     "Cache-Control: no-cache, no-store, must-revalidate, max-age=0\r\n";
