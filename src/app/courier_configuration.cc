@@ -73,7 +73,7 @@ struct Addresses : Names {
   }
 };
 
-/// Addresses, or `submitter` alone.
+/// Addresses, or only `submitter`.
 struct Recipients : Addresses {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
     if (value != courier::kSubmitter) return Addresses::put(target, value);
@@ -136,7 +136,7 @@ struct CommandWords {
   }
 };
 
-/// The directive may be repeated, one header each.
+/// The directive may be repeated. Each has one header.
 struct Headers {
   static Result<void> put(std::vector<std::string>& target, const std::string& value) {
     QUARRY_TRY(courier::check_header(value));

@@ -18,7 +18,7 @@ namespace {
 constexpr int kWrongUsage = 2;
 constexpr std::size_t kMaxShown = 200;
 
-/// Commands of fossil, git or php-fpm that users may try here.
+/// A command of fossil, git or php-fpm that users may try here.
 struct OtherName {
   std::string_view word;
   std::string_view ours;
@@ -37,7 +37,7 @@ constexpr std::array kOtherNames = {
     OtherName{"test-integrity", "quarry verify"},
 };
 
-/// The number of letters to change, insert, delete or swap with the next one (restricted
+/// Returns the number of letters to change, insert, delete or swap with the next one (restricted
 /// Damerau-Levenshtein distance).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> steps(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -55,8 +55,9 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return steps[a.size()][b.size()];
 }
 
-/// The element of KNOWN that WORD most likely means: the one with the fewest wrong, missing,
-/// additional or swapped letters. Empty if more than a third of the letters differ in each.
+/// Returns the element of KNOWN that WORD most likely means: the one with the fewest wrong,
+/// missing, additional or swapped letters. Empty if more than a third of the letters differ in each
+/// element.
 std::string likeliest(std::string_view word, const std::vector<std::string>& known) {
   if (word.size() > kMaxShown) return {};
   std::string best;
@@ -75,14 +76,14 @@ std::string shown(std::string_view word) {
   return base::printable(base::without_credentials(word), kMaxShown);
 }
 
-/// The innermost subcommand of APP that was parsed.
+/// Returns the innermost subcommand of APP that was parsed.
 const CLI::App& innermost(const CLI::App& app) {
   const CLI::App* found = &app;
   while (!found->get_subcommands().empty()) found = found->get_subcommands().front();
   return *found;
 }
 
-/// For example "quarry spool feed".
+/// Returns the full name of COMMAND, such as "quarry spool feed".
 std::string full_name(const CLI::App& command) {
   const CLI::App* const parent = command.get_parent();
   return parent != nullptr ? full_name(*parent) + " " + command.get_name() : command.get_name();
@@ -132,8 +133,8 @@ bool is_option(std::string_view word) {
   return word.size() > 1 && word.starts_with('-');
 }
 
-/// The error message, without a newline, for the ERROR that APP's parse has thrown. Passwords in
-/// URLs are removed.
+/// Returns the error message, without a newline, for the ERROR that parsing by APP has thrown.
+/// Passwords in URLs are removed.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
   const bool wants_command =

@@ -18,7 +18,7 @@ using base::Result;
 
 namespace {
 
-// Limits of the contents kept for landing, which usually follows soon.
+// Limits on the contents that are kept for landing, which usually follows soon.
 constexpr std::size_t kMaxKept = 128;
 constexpr std::chrono::minutes kKeptFor{10};
 // Maximum size of a tarball that is read together with others, because they are all extracted at
@@ -35,7 +35,7 @@ TarballChecker::TarballChecker(changes::TarballLimits limits, changes::Rights ri
       folder_(std::move(folder)),
       readers_(std::move(readers)) {}
 
-/// Keeps CONTENT for the process that lands it, unless too many are kept already.
+/// Keeps CONTENT for the process that lands it, unless too many contents are kept already.
 void TarballChecker::keep(const changes::ChangeSetName& name,
                           const changes::ChangeSetContent& content) {
   if (kept_.size() >= kMaxKept) {
@@ -61,7 +61,7 @@ Result<changes::Meta> TarballChecker::judge(const Case& given,
                                             const changes::ChangeSetContent& content) {
   const changes::Meta& meta = content.meta();
   if (meta.type != given.name.type) {
-    // Otherwise a rollback, for example, could be submitted as a change.
+    // Otherwise, for example, a rollback could be submitted as a change.
     return fail(ErrorCode::kInvalid, fmt::format("##movetype: {}, but it was submitted as {}",
                                                  word_of(meta.type), word_of(given.name.type)));
   }
@@ -73,7 +73,7 @@ Result<changes::Meta> TarballChecker::judge(const Case& given,
   return meta;
 }
 
-/// Sets METAS for those of CASES, all from one submitter, that can be read together. Large or
+/// Sets METAS for those of CASES that can be read together; all are from one submitter. Large or
 /// invalid tarballs are left to check().
 void TarballChecker::check_together(std::span<const Case* const> cases,
                                     std::span<std::optional<Result<changes::Meta>>* const> metas) {

@@ -1,4 +1,4 @@
-// quarry-courier: delivers events. Reads its part of the configuration, inherits its socket or
+// quarry-courier: delivers events. It reads its part of the configuration, inherits its socket or
 // opens it, and runs the courier.
 #include <fmt/core.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ int failed(const base::Error& error) {
   return kFailed;
 }
 
-/// The socket inherited from the master or systemd, or else a new one.
+/// Returns the socket inherited from the master or systemd, or otherwise a new one.
 base::Result<base::Fd> listener_of(const courier::CourierOptions& options) {
   for (base::Fd& fd : base::activated_sockets()) {
     const auto address = base::local_address(fd);

@@ -20,7 +20,7 @@ using backoffice::AlertReport;
 using repository::Repository;
 using Step = base::Result<AlertReport> (*)(Repository&, const backoffice::AlertOptions&);
 
-// Rows per query.
+// Number of rows per query.
 constexpr std::size_t kRows = 1000;
 
 /// Returns the exit code.

@@ -1,6 +1,6 @@
 // quarry backoffice: runs a repository's background jobs, once or repeatedly (--poll). Several
 // repositories are handled in separate processes, so that a failure in one does not affect the
-// others. The server starts it with additional options.
+// others. The server starts this command with additional options.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
@@ -40,15 +40,15 @@ bool is_interrupted() {
   return Interruption::signal() != 0;
 }
 
-/// Waits for TIME, a signal or, with WANTS_ANSWER, the master's answer. Returns whether the run
-/// should go on.
+/// Waits for TIME, for a signal or, with WANTS_ANSWER, for the master's answer. Returns whether the
+/// run should continue.
 bool sleep_for(milliseconds time, const control::Channel& master, bool wants_answer) {
   const auto end = steady_clock::now() + time;
   while (!is_interrupted()) {
     const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
     if (left.count() <= 0) return true;
     pollfd answer{master.fd(), POLLIN, 0};
-    // A signal just before the wait is noticed after a second.
+    // A signal that arrives just before the wait is noticed after a second.
     const auto step = std::min(left, milliseconds(1000));
     if (::poll(&answer, 1, static_cast<int>(step.count())) <= 0) continue;
     control::Message message{};
@@ -63,7 +63,7 @@ bool sleep_for(milliseconds time, const control::Channel& master, bool wants_ans
 // Timeout for handing over events, which waits for the courier's disk.
 constexpr std::chrono::seconds kCourierTimeout{20};
 
-/// The name by which the repository in PATH is served.
+/// Returns the name under which the repository in PATH is served.
 std::string served_name(const BackofficeArguments& arguments, const std::filesystem::path& path) {
   if (!arguments.is_folder) return path.stem().string();
   return path.lexically_relative(arguments.files.front()).replace_extension().string();
@@ -97,7 +97,7 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
 void report_failures(const BackofficeArguments& arguments, repository::Repository& repository,
                      const backoffice::RunReport& report) {
   if (report.failures.empty()) return;
-  // The first is the command's own error.
+  // The first failure is the command's own error.
   for (std::size_t i = 1; i < report.failures.size(); ++i) {
     fmt::print(stderr, "{}: {}: {}\n", repository.path().string(), report.failures[i].job,
                report.failures[i].error.message);
@@ -108,15 +108,15 @@ void report_failures(const BackofficeArguments& arguments, repository::Repositor
   if (!published) fmt::print(stderr, "{}\n", published.error().message);
 }
 
-/// A run of a repository's background work, once it may take the lease.
+/// A run of a repository's background work, which starts when it may take the lease.
 class BackofficeRun {
  public:
-  /// MASTER is closed if the process was not started by a server. Both must outlive the object.
+  /// MASTER is closed if a server did not start this process. Both must outlive this object.
   BackofficeRun(const BackofficeArguments& arguments, const control::Channel& master)
       : arguments_(arguments), master_(master) {}
 
   /// Runs the jobs for FILE, now or when its lease begins. Does nothing if other processes do the
-  /// work or this process was interrupted. Error: the file cannot be opened or written, or the
+  /// work, or if this process was interrupted. Errors: the file cannot be opened or written, or the
   /// first job that failed.
 
   base::Result<void> run(const std::filesystem::path& file) {
@@ -136,8 +136,8 @@ class BackofficeRun {
     if (arguments_.trace) fmt::print(stderr, "backoffice {}: {}\n", ::getpid(), message);
   }
 
-  /// Sleeps until the lease may be free, with the repository closed, and without occupying one of the
-  /// master's slots.
+  /// Sleeps until the lease may be free. Meanwhile the repository is closed, and the process does
+  /// not occupy one of the master's slots.
   bool pause(std::chrono::seconds time) const {
     trace(fmt::format("sleeps for {} s", time.count()));
     if (master_.fd() < 0) return sleep_for(time, master_, false);
@@ -180,7 +180,8 @@ class BackofficeRun {
                                                     first.job, first.error.message));
   }
 
-  /// Appends a line to the log file on the command line or in the repository's settings.
+  /// Appends a line to the log file that is given on the command line or in the repository's
+  /// settings.
   void note(repository::Repository& repository, const backoffice::RunReport& report) const {
     std::string path = arguments_.log_file;
     if (path.empty()) {
@@ -207,10 +208,11 @@ class BackofficeRun {
   std::unique_ptr<repository::Repository> repository_;
 };
 
-// Limits the depth, because symbolic links may form cycles.
+// The depth is limited because symbolic links may form cycles.
 constexpr int kDeepestFolder = 8;
 
-/// The served repositories in FOLDER, only those with NUMBER if it is given.
+/// Returns the served repositories in FOLDER. If NUMBER is given, returns only those with this
+/// number.
 std::vector<fs::path> repositories_in(const fs::path& folder, std::optional<std::uint32_t> number) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -229,7 +231,8 @@ std::vector<fs::path> repositories_in(const fs::path& folder, std::optional<std:
   return found;
 }
 
-/// Size and modification time of the repository and its log, which change with every commit.
+/// Returns size and modification time of the repository and its log, which change with every
+/// commit.
 std::string state_of(const std::string& path) {
   std::string state;
   for (const char* suffix : {"", "-wal"}) {
@@ -241,7 +244,7 @@ std::string state_of(const std::string& path) {
   return state;
 }
 
-/// Runs this program for FILE in a separate process, and returns its exit code.
+/// Runs this program for FILE in a separate process and returns its exit code.
 int run_apart(const BackofficeArguments& arguments, const std::string& file) {
   std::vector<std::string> words{"quarry", "backoffice",
                                  arguments.is_automatic ? "--nodelay" : "--nolease"};
@@ -266,7 +269,7 @@ int run_apart(const BackofficeArguments& arguments, const std::string& file) {
   }
   int status = 0;
   while (::waitpid(*pid, &status, 0) < 0) {
-    // Ctrl-C reaches the child, too; other signals are passed on.
+    // Ctrl-C also reaches the child; other signals are passed on to it.
     if (is_interrupted()) ::kill(*pid, SIGTERM);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
@@ -292,8 +295,8 @@ int poll(const BackofficeArguments& arguments, const control::Channel& master) {
       Seen& last = seen[file];
       const bool is_due = arguments.min > 0 &&
                           steady_clock::now() - last.ran >= std::chrono::seconds(arguments.min);
-      // The state before the run: commits during the run cause another one. So do the run's own,
-      // but the second run has nothing to do and writes nothing.
+      // This is the state before the run, so commits during the run cause another run. The run's
+      // own commits do that too, but the second run has no work and writes nothing.
       const std::string state = state_of(file);
       if (last.ran != steady_clock::time_point() && !is_due && last.state == state) continue;
       run_apart(arguments, file);
@@ -304,7 +307,8 @@ int poll(const BackofficeArguments& arguments, const control::Channel& master) {
   return kDone;
 }
 
-/// Runs for a server: one repository, those in a folder with a number, or all in a folder.
+/// Runs for a server: for one repository, for those in a folder with a number, or for all in a
+/// folder.
 int run_for_server(const BackofficeArguments& arguments, const control::Channel& master) {
   const std::string& path = arguments.files.front();
   std::vector<fs::path> files{path};

@@ -1,5 +1,6 @@
 // quarry http: answers one request, for programs that start a process per request (inetd, a web
-// server's CGI). quarry test-http: the same for fossil's clients over ssh, with all capabilities.
+// server's CGI). quarry test-http: does the same for fossil's clients over ssh, with all
+// capabilities.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <pwd.h>
@@ -38,8 +39,8 @@ using http::Refusal;
 
 constexpr std::chrono::seconds kReadTimeout{120};
 
-/// The full error message is logged. The client only receives it if it IS_TRUSTED, because it may
-/// contain paths.
+/// Logs the full error message. The client only receives it if it IS_TRUSTED, because the message
+/// may contain paths.
 Refusal refusal_of(const base::Error& error, bool is_trusted) {
   // Scanners request many files that do not exist.
   const bool is_absent = error.code == ErrorCode::kNotFound;
@@ -49,7 +50,7 @@ Refusal refusal_of(const base::Error& error, bool is_trusted) {
   return refusal;
 }
 
-/// The login of the calling user.
+/// Returns the login name of the calling user.
 std::string process_login() {
   const passwd* const user = ::getpwuid(::getuid());
   return user != nullptr ? user->pw_name : std::to_string(::getuid());
@@ -59,7 +60,7 @@ std::string refuse(const WebRequest& request, const Refusal& refusal) {
   return web_reply(request, refusal.status, "text/plain; charset=utf-8", refusal.text + "\n");
 }
 
-/// For a request that could not be read.
+/// Returns the reply to a request that could not be read.
 std::string refuse(const Refusal& refusal, bool http_head) {
   WebRequest unknown;
   unknown.has_http_head = http_head;
@@ -85,7 +86,7 @@ class Service {
       return refuse(request, {.status = 500, .text = "internal error"});
     }
   }
-  /// Work that can wait until the answer is sent.
+  /// Does work that can wait until the answer is sent.
   void tidy_up() {
     if (repository_) repository_->keep_log_short();
   }
@@ -114,7 +115,7 @@ class Service {
                      worker::description(request.is_https, request.host, name) + "\n");
   }
 
-  /// OUTCOME: the figures of a sync, or a reply of the queue.
+  /// OUTCOME contains the figures of a sync, or is a reply of the queue.
   template <typename Outcome>
   static void log_if_failed(const WebRequest& request, int status, const Outcome& outcome) {
     worker::log_failed_request({.address = request.remote_address,
@@ -139,7 +140,7 @@ class Service {
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
 
-  /// A queue exists only if an administrator has created its folder.
+  /// Answers a request for the queue, which exists only if an administrator has created its folder.
   OrRefusal<std::string> answer_queue(const WebRequest& request, const worker::Target& target,
                                       repository::Repository& repository) const {
     const std::string name = target.name ? target.name->str() : "";
@@ -199,11 +200,12 @@ class Service {
   std::filesystem::path path_;
   bool is_folder_;
   sync::SessionOptions options_;
-  std::optional<repository::RepositoryName> name_;  // of the open repository, in a folder
+  std::optional<repository::RepositoryName> name_;  // name of the open repository, if a folder is
+                                                    // served
   std::unique_ptr<repository::Repository> repository_;
 };
 
-/// Returns false if the reader has closed its end.
+/// Writes BYTES. Returns false if the reader has closed its end.
 bool send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
@@ -214,7 +216,8 @@ bool send(std::string_view bytes) {
   return true;
 }
 
-/// As root, this process would create files beside a repository that its owner cannot write.
+/// Changes to the repository's owner. As root, this process would create files beside the
+/// repository that its owner cannot write.
 base::Result<void> become_repository_owner(const std::filesystem::path& path) {
   if (::geteuid() != 0) return {};
   const auto owner = master::owner_of(path);
@@ -223,7 +226,8 @@ base::Result<void> become_repository_owner(const std::filesystem::path& path) {
   return master::become(*owner);
 }
 
-/// If inetd started the process, standard error may be the connection.
+/// Redirects the log if standard error may be the connection, as when inetd has started the
+/// process.
 void keep_log_out_of_replies() {
   struct stat output {};
   struct stat errors {};
@@ -258,7 +262,7 @@ int answer_one(const std::filesystem::path& path) {
 
 int answer_all(const std::filesystem::path& path) {
   Service service(path, /*all_rights=*/true);
-  // No timeout between requests, because the client works or asks its user meanwhile.
+  // There is no timeout between requests, because the client may be working or asking its user.
   RequestReader reader(STDIN_FILENO, service.max_body(), std::chrono::seconds(0));
   while (true) {
     const auto request = reader.next();

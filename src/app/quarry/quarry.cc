@@ -119,7 +119,7 @@ void add_backoffice(CLI::App& command, Run& run) {
                      "File to which a line is appended for each run");
   command.add_flag("--trace", arguments.trace, "Print each step on standard error");
   command.add_option("--courier", arguments.courier, "Path of the courier's socket, for events");
-  // Set by the server only.
+  // These are only set by the server.
   command.add_flag("--automatic", arguments.is_automatic)->group("");
   command.add_flag("--folder", arguments.is_folder)->group("");
   command.add_option("--number", arguments.number)->group("");
@@ -173,7 +173,7 @@ void add_top(CLI::App& command, Run& run) {
                   "Interval between updates in seconds, from 0.1 to 3600")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0))
-      // NaN passes every range check.
+      // NaN passes every range check, so reject it here.
       ->check([](const std::string& text) {
         return std::isnan(std::stod(text)) ? "not a number" : "";
       });
@@ -195,7 +195,7 @@ SpoolArguments& add_spool_command(CLI::App& spool, Run& run, const char* name,
   return arguments;
 }
 
-/// Adds the queue.* parameters WANTED as options.
+/// Adds the queue.* parameters named in WANTED as options.
 void add_queue_parameters(CLI::App& command, SpoolArguments& arguments,
                           std::initializer_list<const char*> wanted) {
   for (const std::string name : wanted) {
@@ -337,7 +337,7 @@ constexpr Command kCommands[] = {
     {"queue", "Show or change a queue of change sets, local or on a server", add_queue},
 };
 
-/// Adds all commands, but options only for those in WORDS, because defining all options takes
+/// Adds all commands, but adds options only for those in WORDS, because defining all options takes
 /// longer than most commands.
 void add_commands(CLI::App& app, Run& run, const std::vector<std::string>& words) {
   for (const Command& each : kCommands) {
@@ -348,8 +348,9 @@ void add_commands(CLI::App& app, Run& run, const std::vector<std::string>& words
 
 }  // namespace
 
-/// Opens closed standard streams, so that no file gets their numbers. A closed standard output
-/// becomes a descriptor that cannot be written, because writes to /dev/null would seem to succeed.
+/// Opens closed standard streams, so that no file gets their numbers. A closed standard output is
+/// replaced by a descriptor that cannot be written, because writes to /dev/null would seem to
+/// succeed.
 void open_standard_streams() {
   const bool is_closed = ::fcntl(STDOUT_FILENO, F_GETFD) < 0;
   int fd = 0;

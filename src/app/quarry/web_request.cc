@@ -36,7 +36,7 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// The address of the peer on FD, or of the ssh client.
+/// Returns the address of the peer on FD, or of the ssh client.
 std::string address_of(int fd) {
   const std::string ssh = variable("SSH_CONNECTION");
   if (!ssh.empty()) return ssh.substr(0, ssh.find(' '));
@@ -62,7 +62,7 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
   request.method = first.substr(0, space);
   std::string_view target = first.substr(space + 1, first.rfind(' ') - space - 1);
   request.uri = target;
-  // Requests to proxies have an absolute URL: use its path.
+  // Requests to proxies have an absolute URL, of which the path is used.
   if (!target.starts_with('/')) {
     const std::size_t scheme = target.find("://");
     const std::size_t path =
@@ -85,8 +85,8 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
     if (http::same_name(name, "Cookie")) request.cookie = value;
     if (http::same_name(name, "Accept")) request.accept = value;
     if (http::same_name(name, "X-Quarry-Date")) request.date = value;
-    // Over ssh, fossil's client expects a CGI head, as fossil sends it, because after an HTTP/1.0
-    // reply it would close the connection.
+    // Over ssh, fossil's client expects a CGI head, as fossil sends it. After an HTTP/1.0 reply,
+    // the client would close the connection.
     if (http::same_name(name, "X-Fossil-Transport")) request.has_http_head = value != "SSH";
   }
   return request;
@@ -94,7 +94,7 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
 
 }  // namespace
 
-/// False at the end of the input.
+/// Reads more data. Returns false at the end of the input.
 OrRefusal<bool> RequestReader::read_more() {
   if (patience_.count() > 0) {
     pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};

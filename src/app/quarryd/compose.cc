@@ -35,7 +35,8 @@ worker::StatusOptions status_options(const master::PoolConfig& pool,
           sources};
 }
 
-/// The shared figures for the pools with `status_all`; null if there are none. Error: kIo.
+/// Returns the shared figures for the pools with `status_all`, or null if there are none. Errors:
+/// kIo.
 base::Result<std::shared_ptr<scoreboard::Overview>> overview_for(const master::Config& config) {
   if (std::ranges::none_of(config.pools, &master::PoolConfig::status_all)) return nullptr;
   return scoreboard::Overview::create(config.pools.size());
@@ -66,7 +67,7 @@ base::Result<void> open_access_log(const master::AccessLogConfig& config,
   return {};
 }
 
-/// Checks that the slow log can be written, because otherwise the error would only appear at the
+/// Checks that the slow log can be written. Without this check, the error would only appear at the
 /// first slow request.
 base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
   if (log.path.empty()) return {};
@@ -75,8 +76,8 @@ base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
   return base::fail_errno(fmt::format("cannot open the slow log {}", log.path));
 }
 
-/// Returns OPENED; but on a reload an error is only logged, and the server continues without the
-/// log.
+/// Returns OPENED. On a reload, however, an error is only logged, and the server continues without
+/// the log.
 base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
   if (opened || start == Start::kFirst) return opened;
   base::log(base::LogLevel::kError, "{}; continuing without it", opened.error().message);
@@ -124,7 +125,8 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, worker::Worke
   return service;
 }
 
-/// The service for POOL's status pages on a separate address. OBSERVED: the pool's service.
+/// Returns the service for POOL's status pages on a separate address. OBSERVED is the pool's
+/// service.
 base::Result<Service> status_service(const master::PoolConfig& pool, const Service& observed,
                                      const std::optional<PagesService>& pages,
                                      const pages::ServerSources& sources, Inherited& inherited) {
@@ -147,7 +149,7 @@ base::Result<Service> status_service(const master::PoolConfig& pool, const Servi
   return service;
 }
 
-/// The HTTP front for POOL, which listens on POOL_ADDRESS.
+/// Returns the HTTP front for POOL, which listens on POOL_ADDRESS.
 base::Result<Service> http_service(const master::Config& config, const master::PoolConfig& pool,
                                    const base::SocketAddress& pool_address,
                                    const std::optional<PagesService>& pages,
@@ -186,14 +188,14 @@ base::Result<Service> http_service(const master::Config& config, const master::P
   return service;
 }
 
-/// The refusals of the HTTP front, if it serves POOL, or null. Error: kIo.
+/// Returns the refusals of the HTTP front if it serves POOL, otherwise null. Errors: kIo.
 base::Result<std::shared_ptr<scoreboard::RefusalTally>> tally_of_front(
     const master::Config& config, const master::PoolConfig& pool) {
   if (!config.http || &pool != &config.pool_of_http()) return nullptr;
   return scoreboard::RefusalTally::create(scoreboard::Refuser::kFront);
 }
 
-/// The refusals of all processes in front of a pool's workers.
+/// Returns the refusals of all processes in front of a pool's workers.
 scoreboard::RefusalTallies tallies_before(const std::shared_ptr<scoreboard::RefusalTally>& front,
                                           const std::optional<PagesService>& pages) {
   scoreboard::RefusalTallies tallies;
@@ -202,7 +204,7 @@ scoreboard::RefusalTallies tallies_before(const std::shared_ptr<scoreboard::Refu
   return tallies;
 }
 
-/// The address that SERVICE listens on, for the log.
+/// Returns the address that SERVICE listens on, for the log.
 std::string address_text(const Service& service) {
   const auto& address = service.listener.address();
   return address ? address->str() : "nothing";
@@ -215,7 +217,8 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
   master::Control control;
   control.config = std::move(about);
   if (!config.global.control) return control;
-  // The mode is the first check; the peer's credentials are checked for each connection.
+  // The mode is the first check. In addition, the peer's credentials are checked for each
+  // connection.
   constexpr mode_t kOwnerAlone = 0600;
   auto listener = master::Listener::open(*config.global.control, {.mode = kOwnerAlone}, &inherited);
   if (!listener) {
@@ -279,7 +282,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     if (status) services.push_back(std::move(*status));
   }
   if (courier) services.push_back(std::move(*courier));
-  // The front comes last, so that workers are running when the first request arrives.
+  // The front is last, so that workers are running when the first request arrives.
   if (front) services.push_back(std::move(*front));
   return services;
 }

@@ -20,7 +20,7 @@
 namespace quarry::app {
 namespace {
 
-/// The directives of [http] for the HTTP front.
+/// The directives of [http] that concern the HTTP front.
 constexpr auto kGatewayDirectives = std::to_array<master::Directive<gateway::GatewayOptions>>({
     {"max_body", master::Size(), QUARRY_FIELD(max_body)},
     {"max_bodies", master::Size(), QUARRY_FIELD(max_bodies)},
@@ -47,8 +47,8 @@ master::ReadingOptions with_words(master::ReadingOptions options) {
   return options;
 }
 
-/// Why POOL's gates could never run; "" if they can. The daemons of its queues run as the pool's
-/// user.
+/// Returns why POOL's gates could never run, or "" if they can. The daemons of its queues run as
+/// the pool's user.
 std::string gate_error(const master::PoolConfig& pool) {
   const changes::PoolOptions options = worker_options_in(pool).changes;
   if (!options.is_enabled || options.gate.program.empty()) return {};

@@ -21,7 +21,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Limits for counting queues: number of repositories, and time.
+// Limits on counting queues: number of repositories, and time.
 constexpr std::size_t kMaxRepositories = 1000;
 constexpr std::chrono::milliseconds kMaxReadTime{200};
 // The interval between two reads of files: at least this long, and at least this many times the
@@ -30,8 +30,8 @@ constexpr std::chrono::milliseconds kMinInterval{3000};
 constexpr int kIntervalFactor = 20;
 constexpr auto kUnreadable = "The user of this pool cannot read its files.";
 
-/// Calls READ, which may be slow, at most once per interval, and returns its last result in
-/// between.
+/// Returns a function that calls READ, which may be slow, at most once per interval and returns its
+/// last result in between.
 template <typename View>
 std::function<View()> cached(std::function<View()> read) {
   struct Last {
@@ -54,7 +54,7 @@ struct PoolWithQueues {
   master::PoolConfig pool;
   changes::PoolOptions options;
 
-  /// Nothing if POOL has no queues.
+  /// Returns nullopt if POOL has no queues.
   static std::optional<PoolWithQueues> of(const master::PoolConfig& pool) {
     const auto options = worker_options_in(pool);
     if (!options.changes.is_enabled || !pool.process.chroot.empty()) return std::nullopt;
@@ -112,7 +112,7 @@ pages::QueuesView read_queues(const PoolWithQueues& of, steady_clock::time_point
   return view;
 }
 
-/// Reads the queues of several pools: as many as possible in the time limit, and the others the
+/// Reads the queues of several pools: as many as possible within the time limit, and the others the
 /// next time.
 class RoundRobinQueues {
  public:
@@ -187,7 +187,7 @@ pages::ServerSources page_sources(const master::Config& config, const master::Po
   }
   if (!pool.status_all || overview == nullptr) return sources;
   sources.pools = [overview = std::move(overview)] { return overview->read(); };
-  // In a chroot the files of other pools cannot be reached.
+  // Inside a chroot, the files of other pools cannot be reached.
   if (!pool.process.chroot.empty()) return sources;
   std::vector<PoolWithQueues> all;
   for (const master::PoolConfig& each : config.pools) {

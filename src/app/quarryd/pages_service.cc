@@ -27,7 +27,7 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   service.process = pool.process;
   service.processes.max_children = 1;
   service.ends_last = true;
-  // Failed logins on pages count together with those of syncs.
+  // Failed logins on pages and failed logins of syncs are counted together.
   service.observes = fmt::format("pool {}", pool.name);
   service.writes_observed = true;
   service.kept_descriptors.push_back(shared->taking.get());
@@ -38,7 +38,7 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   QUARRY_TRY_ASSIGN(const auto refusals,
                     scoreboard::RefusalTally::create(scoreboard::Refuser::kPages));
   service.kept_descriptors.push_back(refusals->fd());
-  // The pool owns this log, and reopens it.
+  // The pool owns this log and reopens it.
   const auto log = all.access_log;
   if (log) service.kept_descriptors.push_back(log->fd());
   service.run = [options, served, shared, figures, refusals, log, name = pool.name,

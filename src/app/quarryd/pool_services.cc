@@ -22,7 +22,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Words = std::vector<std::string>;
 
-// Means all repositories. If number_of() of a name has this value too, they all have a run.
+// Stands for all repositories. If number_of() returns this value for a name, all repositories get a
+// run.
 constexpr std::uint32_t kAllRepositories = 0;
 
 constexpr milliseconds kGraceTime{60'000};
@@ -36,7 +37,7 @@ std::string name_of_peers_service(const master::PoolConfig& pool) {
   return fmt::format("peers {}", pool.name);
 }
 
-/// A service of other programs, whose output is logged.
+/// Returns a service of other programs, whose output is logged.
 master::Service job_service(const master::PoolConfig& pool, std::string name) {
   master::Service service;
   service.name = std::move(name);
@@ -47,7 +48,7 @@ master::Service job_service(const master::PoolConfig& pool, std::string name) {
   return service;
 }
 
-/// The last arguments of a program for all repositories of POOL.
+/// Adds the last arguments of a program that works on all repositories of POOL.
 void add_repositories(Words& words, const master::PoolConfig& pool) {
   const bool is_one = !pool.repository.empty();
   if (!is_one) words.emplace_back("--folder");
@@ -64,8 +65,8 @@ Words backoffice_arguments(const master::PoolConfig& pool, const worker::Backgro
   return words;
 }
 
-/// The command line that syncs with PEER, one of ALL peers. It contains no secrets, because every
-/// user can read it.
+/// Returns the command line that syncs with PEER, one of ALL peers. It contains no secrets, because
+/// every user can read it.
 Words peer_arguments(const ConfiguredPeer& peer, const std::vector<ConfiguredPeer>& all,
                      const EventTarget& courier) {
   const backoffice::PeerOptions& options = peer.options;
@@ -156,7 +157,7 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
                                          .max_paused = options.max_sleepers};
   const auto every = std::chrono::duration_cast<seconds>(options.interval);
   if (every.count() > 0) {
-    // With a courier, run at the start to record the current state, so that later events can be
+    // With a courier, a run at the start records the current state, so that later events can be
     // found.
     service.on_request->of_itself.push_back(
         {.number = kAllRepositories, .every = every, .at_start = !courier.socket.empty()});
@@ -190,7 +191,7 @@ std::optional<master::Service> peers_service(const master::PoolConfig& pool,
                                              const EventTarget& courier) {
   if (peers.empty()) return std::nullopt;
   master::Service service = job_service(pool, name_of_peers_service(pool));
-  // One process per peer, so that a peer that hangs does not delay the others.
+  // Each peer has its own process, so that a peer that hangs does not delay the others.
   service.processes.max_children = peers.size();
   service.starts_alone = true;
   std::map<std::uint32_t, Words> words;
@@ -227,7 +228,7 @@ std::vector<master::Service> changes_services(const master::PoolConfig& pool,
   for (const char* kind : {"prequeue", "queueing", "execution"}) {
     master::Service service = job_service(pool, fmt::format("{} {}", kind, pool.name));
     service.processes.max_children = 1;
-    // Never two at a time, because each holds the queue's pid file.
+    // Two must never run at the same time, because each holds the queue's pid file.
     service.starts_alone = true;
     service.program = master::Program{program_beside("quarry-changes", QUARRY_SERVER_FOLDER),
                                       changes_arguments(kind, pool, options, courier)};

@@ -87,8 +87,8 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   pool.processes.max_children = options.children > 0 ? options.children : default_children();
   if (options.running_as_root) {
     QUARRY_TRY_ASSIGN(const auto owner, owner_to_become(path));
-    // After a reload the folder may have been removed by a cleanup of temporary files. The sockets
-    // are still open.
+    // After a reload, a cleanup of temporary files may have removed the folder, but the sockets are
+    // still open.
     if (::chown(folder->c_str(), owner.uid, owner.gid) != 0 && errno != ENOENT) {
       return base::fail_errno(fmt::format("cannot change the owner of {}", folder->string()));
     }

@@ -21,7 +21,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// The files that a child needs, as paths within its chroot; "": not needed.
+/// The files that a child needs, as paths within its chroot; "" if it does not need them.
 struct ChildFiles {
   std::string socket;           // the pool's socket to connect to
   bool is_socket_made = false;  // whether the socket already exists, with its final owner and mode
@@ -52,13 +52,13 @@ base::Result<void> check_access(const ChildFiles& files) {
   return {};
 }
 
-/// Whether a child with SETTINGS can become RUN_AS and then access FILES, which is tried in a process
-/// with the child's user, limits and chroot. Error: what would prevent it from working.
+/// Checks that a child with SETTINGS can become RUN_AS and then access FILES. This is tried in a
+/// process with the child's user, limits and chroot. Errors: the reason why it would not work.
 base::Result<void> try_child(const master::ProcessSettings& settings,
                              const std::optional<master::Credentials>& run_as,
                              const ChildFiles& files) {
   QUARRY_TRY_ASSIGN(const std::string failure, base::run_in_child([&] {
-                      // Suppress warnings: they are logged when the child really starts.
+                      // Suppress warnings, because they are logged when the child really starts.
                       base::set_log_level(base::LogLevel::kAlert);
                       auto done = master::put_in_force(settings, run_as);
                       if (done) done = check_access(files);
@@ -71,11 +71,11 @@ base::Result<void> try_child(const master::ProcessSettings& settings,
 /// Binds the addresses of a configuration, and releases them in the destructor.
 class BoundAddresses {
  public:
-  /// An address in INHERITABLE is not bound; one in use is an error, unless IGNORES_USED.
+  /// An address in INHERITABLE is not bound. An address in use is an error unless IGNORES_USED.
   BoundAddresses(const std::vector<std::string>& inheritable, bool ignores_used)
       : inheritable_(inheritable), ignores_used_(ignores_used) {}
 
-  /// Binds each as the server would, while the previous ones are still bound.
+  /// Binds each address as the server would, while the previous ones are still bound.
   void bind_all(const master::Config& config) {
     bind(config.global.control, config.global.control_place, {.mode = 0600});
     if (config.http) bind(config.http->listen, config.http->listen_place, {});
@@ -90,7 +90,7 @@ class BoundAddresses {
     }
   }
   const Lines& bind_failures() const { return failures_; }
-  /// Whether the socket at PATH was created here, and so has its final owner and mode.
+  /// Returns whether the socket at PATH was created here. If so, it has its final owner and mode.
   bool has_made(const std::string& path) const {
     return std::ranges::find(held_, path, &master::Listener::asked_for) != held_.end();
   }
@@ -176,11 +176,11 @@ class Check {
     note("[http]", try_child(http.process, http.run_as ? http.run_as : pool.run_as, files));
   }
 
-  /// Checks for a minimum of descriptors; libraries may need more.
+  /// Checks that a minimum of descriptors is available. Libraries may need more.
   void check_descriptors() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    // If the limit cannot be raised to the configured value, it is raised to the maximum.
+    // If the limit cannot be raised to the configured value, the server raises it to the maximum.
     const std::uint64_t max_files = ::geteuid() == 0 ? UINT64_MAX : limit.rlim_max;
     const std::uint64_t allowed =
         std::min<std::uint64_t>(config_.global.limits.files.value_or(limit.rlim_cur), max_files);
@@ -191,7 +191,8 @@ class Check {
   }
 
   std::uint64_t descriptors_needed() const {
-    // Standard streams, event loop, signals, and one more during each start of a child.
+    // These are for standard streams, event loop, signals, and one more during each start of a
+    // child.
     std::uint64_t needed = 6;
     if (config_.global.log.target != base::LogTarget::kStderr) ++needed;
     if (config_.global.control) ++needed;

@@ -10,9 +10,9 @@
 namespace quarry::spool {
 namespace {
 
-/// Delay after a consumer threw, or the disk could not be read.
+/// Delay after a consumer has thrown an exception, or the disk could not be read.
 constexpr milliseconds kNextTry{1000};
-/// Minimum delay after a consumer took nothing.
+/// Minimum delay after a consumer has accepted no messages.
 constexpr milliseconds kMinPause{10};
 /// How often to recheck the wall clock.
 constexpr std::chrono::seconds kClockCheckInterval{60};
@@ -62,7 +62,7 @@ void DeliveryWorkers::advise() {
   if (!pool_.advise(wanted) && pool_.alive() == 0) {
     state_.report("cannot start a thread to deliver messages; trying again with the next message");
   }
-  // Waking a worker costs a system call, so wake only one per burst of messages.
+  // Waking a worker costs a system call, so only one is woken per burst of messages.
   if (idle_ > woken_ && pool_.alive() - idle_ + woken_ < wanted) {
     ++woken_;
     work_.notify_one();
@@ -98,7 +98,7 @@ void DeliveryWorkers::run(Worker& self) {
   if (!self.is_left) ended(self);
 }
 
-/// Tells the owner of this helper that it is empty, which takes the owner's mutex.
+/// Tells the owner of this helper that the helper is empty. This locks the owner's mutex.
 void DeliveryWorkers::notify_empty(Lock& lock) {
   state_.has_notified_empty = true;
   lock.unlock();
@@ -119,14 +119,15 @@ void DeliveryWorkers::wait_for_window(Lock& lock, const Worker& self) {
   });
 }
 
-/// Whether there are fewer messages than a worker should wait for (queue.mindequeuebatchsize).
+/// Returns whether there are fewer messages than a worker should wait for
+/// (queue.mindequeuebatchsize).
 bool DeliveryWorkers::wants_more(const Worker& self) const {
   const std::uint64_t waiting = state_.store->waiting();
   return waiting > 0 && waiting < state_.setup.options.min_dequeue_batch_size &&
          !state_.is_closing && !self.is_retired && !self.is_left;
 }
 
-/// Waits for enough messages, and then takes what there is.
+/// Waits for enough messages, and then takes those that there are.
 void DeliveryWorkers::wait_for_more(Lock& lock, Worker& self) {
   ++gathering_;
   state_.pause.wait_until(lock, after(state_.setup.options.min_dequeue_batch_timeout),
@@ -168,14 +169,15 @@ void DeliveryWorkers::put_back(Batch batch, std::size_t delivered) {
     state_.store->settle(std::move(batch), delivered);
     return;
   }
-  // At the end they join the later messages that are already on disk.
+  // When the queue ends, they are put with the later messages that are already on disk.
   const auto rest = batch.messages.begin() + static_cast<std::ptrdiff_t>(delivered);
   std::move(rest, batch.messages.end(), std::back_inserter(state_.earlier));
 }
 
 /// Waits before the rest of SELF's batch is delivered again. If the queue begins to shut down
-/// during the wait (WAS_CLOSING: it had before), it is delivered again immediately, but only once:
-/// a consumer that takes nothing must not be called in a busy loop.
+/// during the wait, the rest is delivered again immediately, but only once, because a consumer that
+/// accepts nothing must not be called in a busy loop. WAS_CLOSING: the shutdown had already begun
+/// before.
 void DeliveryWorkers::pause(Lock& lock, const Worker& self, const Delivery& delivery,
                             bool was_closing) {
   const milliseconds time =
@@ -187,8 +189,8 @@ void DeliveryWorkers::pause(Lock& lock, const Worker& self, const Delivery& deli
   });
 }
 
-/// Discards the least severe messages of BATCH while the queue, with FULL messages including these,
-/// is above the discard mark.
+/// Discards the least severe messages of BATCH while the queue is above the discard mark. The queue
+/// has FULL messages, including those of BATCH.
 void DeliveryWorkers::discard_queued(Batch& batch, std::uint64_t full) {
   const QueueOptions& options = state_.setup.options;
   // Messages on disk do not delay producers.
@@ -213,8 +215,9 @@ void DeliveryWorkers::discard_queued(Batch& batch, std::uint64_t full) {
   state_.room.notify_all();
 }
 
-/// Delivers one batch. What the consumer does not take is rolled back. But a retired worker keeps
-/// it and tries again, because later messages may already be on disk, where they wait for these.
+/// Delivers one batch. Messages that the consumer does not accept are rolled back. A retired
+/// worker, however, keeps them and tries again, because later messages may already be on disk,
+/// where they have to wait for these.
 void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
   const std::uint64_t full = state_.fullness();
   self.batch = state_.store->take(state_.setup.options.dequeue_batch_size);
@@ -224,7 +227,7 @@ void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
   if (self.batch.empty()) {
     state_.count();
     if (state_.held() == 0) state_.quiet.notify_all();
-    // The disk cannot be read at the moment.
+    // The disk cannot be read now.
     if (!has_any && state_.store->waiting() > 0) state_.pause.wait_until(lock, now() + kNextTry);
     return;
   }
@@ -264,13 +267,13 @@ void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
 void DeliveryWorkers::take_back(Worker& left) {
   state_.in_flight -= left.batch.messages.size() - left.delivered;
   --state_.setup.figures->workers;
-  // Copy, because the consumer still uses it.
+  // Copy the batch, because the consumer is still using it.
   put_back(left.batch, left.delivered);
 }
 
 std::size_t DeliveryWorkers::stop(Lock& lock) {
   pool_.retire();
-  // A producer may still add messages, but nobody would stop another worker.
+  // A producer may still add messages, but no thread would stop another worker.
   pool_.set_max(0);
   work_.notify_all();
   state_.pause.notify_all();
@@ -282,7 +285,7 @@ std::size_t DeliveryWorkers::stop(Lock& lock) {
   if (state_.quiet.wait_until(lock, after(timeout), are_gone)) return 0;
   const auto left = pool_.leave_consuming();
   for (const auto& worker : left) take_back(*worker);
-  // The others are idle and only have to end.
+  // The other workers are idle and only have to end.
   state_.quiet.wait(lock, are_gone);
   if (left.empty()) return 0;
   state_.report(fmt::format(

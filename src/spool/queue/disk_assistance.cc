@@ -17,7 +17,7 @@ using base::Result;
 constexpr std::chrono::seconds kNextDiskTry{1};
 /// Minimum number of messages to move to disk at once, if that many may be moved.
 constexpr std::size_t kShuffled = 1024;
-/// At the end: attempts to create the disk queue, and the delay between them.
+/// When the queue ends: number of attempts to create the disk queue, and the delay between them.
 constexpr int kMaxOpenings = 3;
 constexpr milliseconds kNextTryAtEnd{100};
 
@@ -30,7 +30,7 @@ DiskAssistance::DiskAssistance(EngineState& state, DeliveryWorkers& workers,
       watch_(std::move(watch)),
       worker_([this](Worker& self) { run(self); }, 1) {}
 
-// --- in ---------------------------------------------------------------------------------------
+// --- entering the mode ------------------------------------------------------------------------
 
 void DiskAssistance::start_with_files() {
   has_files_ = true;
@@ -69,12 +69,12 @@ void DiskAssistance::start() {
   worker_.advise(1);
 }
 
-/// "DA worker startup initiation": may be called at any time under the mutex.
+/// "DA worker startup initiation" in rsyslog. May be called at any time with the mutex locked.
 void DiskAssistance::start_worker() {
   if (state_.is_assisted && worker_.alive() == 0) worker_.advise(1);
 }
 
-/// Creates the disk queue, without the mutex. Returns false on failure.
+/// Creates the disk queue, without holding the mutex. Returns false on failure.
 bool DiskAssistance::make_helper(Lock& lock) {
   lock.unlock();
   const Roles roles = state_.setup.consumer ? Roles::kBoth : Roles::kWriter;
@@ -113,7 +113,8 @@ bool DiskAssistance::make_helper(Lock& lock) {
   return true;
 }
 
-/// Divides queue.workerthreads: the disk queue gets what the busy workers of this queue leave.
+/// Divides queue.workerthreads: the disk queue gets as many as the busy workers of this queue
+/// leave.
 void DiskAssistance::share_workers() {
   if (!state_.helper) return;
   const std::size_t busy = workers_.alive();
@@ -125,7 +126,7 @@ void DiskAssistance::worker_ended() {
   if (state_.is_assisted && state_.disk == nullptr) share_workers();
 }
 
-// --- through ----------------------------------------------------------------------------------
+// --- moving messages --------------------------------------------------------------------------
 
 void DiskAssistance::run(Worker& self) {
   Lock lock(state_.mutex);
@@ -179,7 +180,7 @@ bool DiskAssistance::wait_on_empty_queue(Lock& lock) {
 
 /// Moves one batch to the disk queue.
 void DiskAssistance::shuffle(Lock& lock, Worker& self) {
-  // Stop at the low watermark, except at the end.
+  // Stop at the low watermark, except when the queue is ending.
   const std::size_t max = static_cast<std::size_t>(state_.store->waiting()) - state_.low_watermark;
   self.batch = state_.store->take(
       std::min(max, std::max(state_.setup.options.dequeue_batch_size, kShuffled)));
@@ -190,7 +191,8 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   const std::size_t done = helper->enqueue(self.batch.messages, Delay::kNone, &error);
   lock.lock();
   const bool is_whole = done == self.batch.messages.size();
-  // At the end a message that is too long would take the others with it, so skip it.
+  // When the queue is ending, a message that is too long would cause the loss of the others, so
+  // skip it.
   const bool is_left_out = !is_whole && state_.is_closing && error.code == base::ErrorCode::kLimit;
   if (is_left_out) {
     state_.report("message lost: " + error.message);
@@ -212,13 +214,14 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   }
   next_try_ = now() + kNextDiskTry;
   is_refused_ = state_.helper->is_empty();
-  // If the disk is empty, memory delivers on its own; otherwise there will be room eventually.
+  // If the disk queue is empty, memory delivers on its own; otherwise there will be space
+  // eventually.
   if (is_over()) return;
   shuffler_state_ = ShufflerState::kOnFullDisk;
   state_.pause.wait_until(lock, next_try_);
 }
 
-// --- out --------------------------------------------------------------------------------------
+// --- leaving the mode -------------------------------------------------------------------------
 
 bool DiskAssistance::is_over() const {
   if (state_.is_closing || !state_.setup.consumer) return false;
@@ -226,7 +229,7 @@ bool DiskAssistance::is_over() const {
   return state_.store->waiting() < state_.high_watermark || is_refused_;
 }
 
-/// Called by a worker of the disk queue when it is empty. This queue's shuffling worker may be
+/// Called by a worker of the disk queue when that queue is empty. This queue's shuffler may be
 /// waiting, about to wait, or have ended.
 void DiskAssistance::helper_is_empty() {
   const Lock lock(state_.mutex);
@@ -240,12 +243,13 @@ void DiskAssistance::leave() {
   state_.setup.figures->is_disk_assisted = false;
   if (!state_.is_closing) workers_.come_back();
   state_.quiet.notify_all();
-  // A waiting producer may have to trigger the next attempt.
+  // A waiting producer may have to start the next attempt.
   state_.room.notify_all();
 }
 
-/// Ends the disk queue, without the mutex, because its worker may wait for it. Returns false when
-/// done, true if the high watermark was reached meanwhile, so that the mode starts again.
+/// Ends the disk queue, without holding the mutex, because its worker may wait for the mutex.
+/// Returns false when done, or true if the high watermark was reached meanwhile, so that the mode
+/// starts again.
 bool DiskAssistance::switch_back(Lock& lock) {
   const auto helper = std::exchange(state_.helper, nullptr);
   lock.unlock();
@@ -260,7 +264,7 @@ bool DiskAssistance::switch_back(Lock& lock) {
   return true;
 }
 
-// --- at the end -------------------------------------------------------------------------------
+// --- when the queue ends ----------------------------------------------------------------------
 
 void DiskAssistance::begin_ending() {
   if (state_.is_da_enabled()) {
@@ -281,7 +285,7 @@ void DiskAssistance::drain(Lock& lock) {
   while ((state_.store->waiting() > 0 || !has_ended()) && !disk_is_gone_) {
     if (has_ended()) {
       if (has_failed_ && !state_.helper) {
-        // Another process may have blocked it briefly.
+        // Another process may have used the disk queue for a short time.
         if (++tries == kMaxOpenings) break;  // already reported
         state_.quiet.wait_until(lock, now() + kNextTryAtEnd);
       }

@@ -13,12 +13,12 @@ using base::Result;
 
 namespace {
 
-// Bytes of a batch; its last message may exceed this.
+// Maximum size of a batch in bytes; its last message may exceed it.
 constexpr std::size_t kMaxAtOnce = std::size_t{8} << 20;
 
-/// The first sequence number of a new generation of a queue, which lasts until the queue is empty
-/// and its files are removed. Generations are far apart, so that stale position files are
-/// recognized.
+/// Returns the first sequence number of a new generation of a queue, which lasts until the queue is
+/// empty and its files are removed. The numbers of generations are far apart, so that stale
+/// position files are recognized.
 std::uint64_t new_generation() {
   std::random_device random;
   return std::uint64_t{(random() & 0xfffff) + 1} << 40;
@@ -33,7 +33,7 @@ DiskStore::DiskStore(const SpoolFiles& files, const QueueOptions& options, Repor
       log_(files, reporter_,
            {.file_size = options.max_file_size, .disk_space = options.max_disk_space}) {}
 
-// --- recovery: what the last process has left, whether it ended or was killed ------------------
+// --- recovery of what the last process has left, whether it ended or was killed ----------------
 
 Result<bool> DiskStore::is_there(const SpoolFiles& files) {
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
@@ -42,7 +42,7 @@ Result<bool> DiskStore::is_there(const SpoolFiles& files) {
   return !position || position->has_value();
 }
 
-/// Finds the read position. Removes SEGMENTS before it, which a killed process may have left.
+/// Finds the read position. Removes the SEGMENTS before it, which a killed process may have left.
 Result<std::optional<Position>> DiskStore::recover_position(
     const std::vector<std::uint64_t>& segments) {
   auto found = files_.position();
@@ -75,7 +75,7 @@ Result<void> DiskStore::recover(Roles roles) {
   QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
   std::optional<Position> position;
   if (roles == Roles::kWriter) {
-    // The reading process may be replacing it, and reports any damage.
+    // The reading process may be replacing the file. It also reports any damage.
     position = files_.position().value_or(std::nullopt);
     if (position && !files_.is_of_these(*position, segments)) position.reset();
   } else {
@@ -159,7 +159,8 @@ bool DiskStore::make_room() {
   return removed.has_value();
 }
 
-/// The sequence number after the last readable message; unknown if another process writes.
+/// Returns the sequence number after the last readable message; it is unknown if another process
+/// writes.
 std::uint64_t DiskStore::known_end() const {
   return is_writer_ ? log_.end() : UINT64_MAX;
 }
@@ -211,7 +212,7 @@ Batch DiskStore::take(std::size_t max) {
       break;
     }
     if (!*has_one) {
-      // Messages are missing: the current segment is damaged.
+      // Messages are missing because the current segment is damaged.
       if (end != UINT64_MAX && reader_->position().sequence < end) {
         reader_->give_up_until(end, reader_->position().segment);
         log_.begin_segment();
@@ -227,8 +228,8 @@ Batch DiskStore::take(std::size_t max) {
 }
 
 /// Handles progress of reading (to another segment, or past unreadable messages) when everything
-/// before is settled. Must be published before the next message arrives: a producer may wait for
-/// room.
+/// before is settled. The progress must be published before the next message arrives, because a
+/// producer may be waiting for space.
 void DiskStore::leave_finished() {
   if (!taken_.empty() || !returned_.empty()) return;
   const Position& position = reader_->position();
@@ -281,7 +282,7 @@ void DiskStore::settle_first(std::size_t count) {
   leave_settled();
 }
 
-/// Advances over settled messages, and stores the position if a checkpoint is due.
+/// Advances past settled messages, and stores the position if a checkpoint is due.
 void DiskStore::leave_settled() {
   const std::uint64_t segment = settled_.segment;
   advance();
@@ -309,7 +310,7 @@ void DiskStore::publish_progress() {
 void DiskStore::refresh_progress() {
   if (reader_) return;
   const auto position = files_.position();
-  // The reading process reports any damage of the file.
+  // The reading process reports any damage to the file.
   if (!position || !*position || !are_of_same_generation((*position)->sequence, log_.end())) return;
   if ((*position)->sequence > settled_.sequence) settled_ = **position;
 }
@@ -321,9 +322,9 @@ Result<void> DiskStore::remove_before(std::uint64_t number) {
   return log_.remove_before(number);
 }
 
-/// Removes the segments before the first unsettled message. The position is stored first, or the
-/// next start would miss them. On a full disk it is stored afterwards, when there is room; a start
-/// in between would look for messages that were delivered.
+/// Removes the segments before the first unsettled message. The position is stored first, because
+/// the next start would miss the segments otherwise. On a full disk it is stored afterwards, when
+/// there is space; a start in between would search for messages that were already delivered.
 Result<void> DiskStore::remove_done() {
   const auto written = checkpoint();
   if (!written && written.error().code != ErrorCode::kNoSpace) return written;
@@ -332,7 +333,7 @@ Result<void> DiskStore::remove_done() {
 }
 
 Result<void> DiskStore::destroy() {
-  // Do not remove files that are not ours.
+  // Do not remove files that belong to another process.
   QUARRY_TRY(files_.check_folder());
   QUARRY_TRY(remove_before(UINT64_MAX));
   QUARRY_TRY(files_.remove_position());

@@ -14,7 +14,8 @@ namespace {
 
 // How long Delay::kLight may delay a producer (rsyslog's light delay).
 constexpr std::chrono::seconds kLightDelay{1};
-// Interval for polling the progress of another process; grows from the first value to the second.
+// Interval for polling the progress of another process. It grows from the first value to the
+// second.
 constexpr milliseconds kFirstPollDelay{2};
 constexpr milliseconds kMaxPollDelay{64};
 // If that process makes no progress for this long, something may block it.
@@ -30,9 +31,9 @@ struct Intake::Waiting {
   bool is_done = false;
 };
 
-/// Helps another process that delivers and has made no progress for long. With a new segment it can
-/// skip damage at the end of the last one, free the space that it needs to store its position, and
-/// store it even without new progress.
+/// Helps another process that delivers and has made no progress for a long time. With a new
+/// segment, that process can skip damage at the end of the last one, free the space that it needs
+/// to store its position, and store the position even without progress.
 void Intake::help_reader_on() {
   if (!state_.is_read_elsewhere()) return;
   if (const std::uint64_t left = state_.disk->unsettled(); left != left_at_last_check_) {
@@ -44,7 +45,7 @@ void Intake::help_reader_on() {
   }
 }
 
-/// How many more messages the queue accepts from a producer with DELAY.
+/// Returns how many more messages the queue accepts from a producer with DELAY.
 std::size_t Intake::room(Delay delay) const {
   const std::size_t mark =
       delay == Delay::kFull ? *state_.setup.options.full_delay_mark : state_.setup.options.size;
@@ -52,14 +53,14 @@ std::size_t Intake::room(Delay delay) const {
   return now_there < mark ? static_cast<std::size_t>(mark - now_there) : 0;
 }
 
-/// How many messages may be accepted at once; one by one if some may be discarded.
+/// Returns how many messages may be accepted at once. It is at most one if some may be discarded.
 std::size_t Intake::room_for(Delay delay) const {
   return state_.setup.options.discard_severity <= kLeastSevere ? 1 : room(delay);
 }
 
-/// Waits until IS_READY, or DEADLINE. Meanwhile retries a disk that failed, because nobody else
-/// would while the queue is full, and polls another process that delivers, because it sends no
-/// notifications.
+/// Waits until IS_READY, or until DEADLINE. Meanwhile, it tries again to use a disk that has
+/// failed, because no other thread does so while the queue is full, and it polls another process
+/// that delivers, because that process sends no notifications.
 bool Intake::wait_until_ready(Lock& lock, TimePoint deadline,
                               const std::function<bool()>& is_ready) {
   milliseconds poll_delay = kFirstPollDelay;
@@ -78,10 +79,10 @@ bool Intake::wait_until_ready(Lock& lock, TimePoint deadline,
   return true;
 }
 
-/// Waits until MESSAGE can be accepted. Returns false, with *error, if it is not.
+/// Waits until MESSAGE can be accepted. If that fails, sets *error and returns false.
 bool Intake::wait_for_room(Lock& lock, const Message& message, Delay delay, Error* error) {
   const QueueOptions& options = state_.setup.options;
-  // The fast path: do not read the clock.
+  // This is the fast path, which does not read the clock.
   const bool is_choosy = message.severity >= options.discard_severity;
   if (delay == Delay::kNone && !is_choosy && !state_.is_closing && room(delay) > 0) return true;
   const auto is_open = [&] { return state_.is_closing || room(delay) > 0; };
@@ -127,7 +128,8 @@ std::size_t Intake::count_good(std::size_t max, std::span<const Message> message
   return static_cast<std::size_t>(too_long - messages.begin());
 }
 
-/// Maximum bytes of a message. With a consumer, memory can deliver what does not fit on the disk.
+/// Returns the maximum size of a message. With a consumer, memory can deliver messages that do not
+/// fit on the disk.
 std::size_t Intake::max_content() const {
   const bool must_fit = state_.disk != nullptr || !state_.setup.consumer;
   return must_fit ? spool::max_content(state_.setup.options) : kMaxContent;
@@ -159,7 +161,7 @@ void Intake::messages_came() {
   if (!assistance_.messages_came()) workers_.advise();
 }
 
-/// Writes the rest of ONE's messages. Returns false if there is no room for them.
+/// Writes the rest of ONE's messages. Returns false if there is no space for them.
 bool Intake::write(Waiting& one) {
   Error error;
   one.taken += state_.store->push(one.messages.subspan(one.taken), &error);
@@ -168,7 +170,7 @@ bool Intake::write(Waiting& one) {
   return !one.error || one.error->code != ErrorCode::kNoSpace;
 }
 
-/// Writes the messages of all waiting producers, while others join the next group.
+/// Writes the messages of all waiting producers. Meanwhile, other producers join the next group.
 void Intake::push_group(Lock& lock) {
   is_writing_ = true;
   std::deque<Waiting*> group;
@@ -187,7 +189,7 @@ void Intake::push_group(Lock& lock) {
   messages_came();
 }
 
-/// Writes MESSAGES, or waits for another thread that is writing to do it.
+/// Writes MESSAGES, or waits until another thread that is writing has done so.
 std::size_t Intake::push_together(Lock& lock, std::span<Message> messages, Error* error) {
   Waiting mine{.messages = messages};
   group_.push_back(&mine);
@@ -204,7 +206,7 @@ std::size_t Intake::push_together(Lock& lock, std::span<Message> messages, Error
 
 std::size_t Intake::to_disk(std::span<Message> messages, Delay delay, Error* error) {
   Lock lock(state_.mutex);
-  // A helper accepts what the owner saves when it ends.
+  // A helper accepts the messages that its owner saves when the owner ends.
   if (state_.is_helper()) return push_together(lock, messages, error);
   std::size_t done = 0;
   while (done < messages.size() && wait_for_room(lock, messages[done], delay, error)) {

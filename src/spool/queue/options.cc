@@ -31,7 +31,7 @@ Result<void> check_dequeue_time(const QueueOptions& o) {
                           begin));
 }
 
-/// Checks for values that set_parameter() would not accept.
+/// Rejects values that set_parameter() would not accept.
 Result<void> check_ranges(const QueueOptions& o) {
   struct Minimum {
     std::string_view name;
@@ -105,7 +105,7 @@ Result<QueueOptions> complete(QueueOptions o) {
   if (!o.worker_thread_minimum_messages) {
     o.worker_thread_minimum_messages = std::max<std::size_t>(o.size / o.worker_threads, 1);
   }
-  // A worker would wait forever for more messages than there can be.
+  // Otherwise a worker would wait forever for more messages than there can be.
   o.min_dequeue_batch_size =
       std::min({o.min_dequeue_batch_size, o.dequeue_batch_size, *o.full_delay_mark});
   if (*o.low_watermark >= *o.high_watermark) {
@@ -123,7 +123,8 @@ Result<QueueOptions> complete(QueueOptions o) {
   for (const auto& [name, value, limit, max, applies] :
        {Maximum{"highwatermark", *o.high_watermark, "size", o.size},
         Maximum{"fulldelaymark", *o.full_delay_mark, "size", o.size},
-        // Producers that wait there would keep the queue from reaching the high watermark.
+        // Producers that wait at that mark would prevent the queue from reaching the high
+        // watermark.
         Maximum{"highwatermark", *o.high_watermark, "fulldelaymark", *o.full_delay_mark,
                 o.is_disk_assisted()},
         Maximum{"lightdelaymark", *o.light_delay_mark, "size", o.size},

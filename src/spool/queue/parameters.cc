@@ -1,4 +1,4 @@
-// The parameters of a queue as text: parsing and printing.
+// Parses and prints the parameters of a queue.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,11 +16,11 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// More than any machine can hold, and small enough that sums do not overflow.
+// More than a machine can hold, and small enough that sums do not overflow.
 constexpr std::int64_t kMaxMessages = 1'000'000'000;
 constexpr std::int64_t kMaxMilliseconds = 1'000'000'000'000;
 
-/// A parameter with its functions.
+/// A parameter with the functions that set and show it.
 struct Entry {
   Parameter parameter;
   Result<void> (*set)(QueueOptions&, const Parameter&, std::string_view text);
@@ -40,7 +40,7 @@ Result<std::int64_t> integer(const Parameter& parameter, std::string_view text, 
   return wrong(parameter, text, fmt::format("a number from {} to {}", min, max));
 }
 
-/// A number, or a duration, from MIN to MAX.
+/// Makes the entry of a number, or a duration, from MIN to MAX.
 template <auto kMember, std::int64_t kMin, std::int64_t kMax = kMaxMessages>
 constexpr Entry number(Parameter parameter) {
   return {parameter,
@@ -60,7 +60,7 @@ constexpr Entry number(Parameter parameter) {
           }};
 }
 
-/// A number of messages that by default depends on the size, as PART says.
+/// Makes the entry of a number of messages whose default is the part of the size that PART returns.
 template <auto kMember, std::int64_t kMin, auto kPart>
 constexpr Entry mark(Parameter parameter) {
   return {parameter,
@@ -83,7 +83,7 @@ constexpr Entry mark(Parameter parameter) {
 
 constexpr std::string_view kUnits = "kmg";  // powers of 1024
 
-/// Bytes, at least MIN, with the units k, m and g.
+/// Makes the entry of a size in bytes, at least MIN, with the units k, m and g.
 template <auto kMember, std::uint64_t kMin>
 constexpr Entry bytes(Parameter parameter) {
   return {parameter,
@@ -131,7 +131,7 @@ constexpr Entry toggle(Parameter parameter) {
           [](const QueueOptions& o) { return std::string(o.*kMember ? "on" : "off"); }};
 }
 
-/// Milliseconds; with MIN -1, -1 means forever.
+/// Makes the entry of a time in milliseconds. If MIN is -1, the value -1 means forever.
 template <auto kMember, std::int64_t kMin = 0>
 constexpr Entry time(Parameter parameter) {
   return {parameter,
@@ -149,7 +149,7 @@ constexpr Entry time(Parameter parameter) {
           }};
 }
 
-/// One of CHOICES; a value is printed as the first word that has it.
+/// Makes the entry of one of CHOICES. A value is printed as the first word that means it.
 template <auto kMember, const auto& kChoices>
 constexpr Entry choice(Parameter parameter) {
   return {parameter,

@@ -18,20 +18,20 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// queue.samplinginterval: keeps only the last message of every interval.
+/// Implements queue.samplinginterval: keeps only the last message of every interval.
 class Sampling {
  public:
   explicit Sampling(std::size_t interval) : interval_(interval) {}
 
-  /// The outcome for samples: the first COUNT were accepted; the next one was discarded, or may be
-  /// retried.
+  /// The outcome for samples: the first COUNT were accepted. The next one was discarded, or may be
+  /// tried again.
   struct Taken {
     std::size_t count;
     bool is_next_discarded;
   };
 
   /// Passes samples of MESSAGES to TAKE, which returns Taken. Returns how many of MESSAGES are
-  /// done. A sample that TAKE refuses stays in place and is counted again at the next attempt; one
+  /// done. A sample that TAKE refuses is not removed and is counted again at the next attempt; one
   /// that was discarded is skipped.
   template <typename Take>
   std::size_t pass(std::span<Message> messages, Figures& figures, Take&& take) {
@@ -54,7 +54,7 @@ class Sampling {
   }
 
  private:
-  /// The number of messages since the last sample, before COUNT further ones.
+  /// Returns the number of messages since the last sample, before COUNT further ones.
   std::size_t seen(std::size_t count) {
     const Lock lock(mutex_);
     const std::size_t before = seen_;
@@ -91,7 +91,7 @@ class Queue::Implementation {
   std::size_t consume_directly(std::span<Message> messages, Error* error);
 };
 
-/// Creates the directory if needed, and locks the queue's roles there.
+/// Creates the directory if it does not exist, and locks the queue's roles there.
 Result<void> Queue::Implementation::open_files(base::FileSystem& system) {
   QUARRY_TRY(system.make_folder(options.spool_directory));
   if (options.sync_queue_files) {
@@ -108,7 +108,7 @@ std::size_t Queue::Implementation::take(std::span<Message> messages, Delay delay
   return engine ? engine->enqueue(messages, delay, error) : consume_directly(messages, error);
 }
 
-/// For the type direct: calls the consumer.
+/// Used for the type direct: calls the consumer.
 std::size_t Queue::Implementation::consume_directly(std::span<Message> messages, Error* error) {
   if (is_ended) {
     *error = {ErrorCode::kBusy, "the queue is shutting down"};

@@ -1,12 +1,13 @@
-// `quarry spool replay`: searches segments that were set aside for messages, and appends them to
-// the queue. If a segment's header is readable, these are the messages after the damage; else all.
+// Implements `quarry spool replay`: searches segments that were set aside for messages, and appends
+// these to the queue. If a segment's header is readable, it finds the messages after the damage,
+// otherwise all.
 //
-// A queue never does this automatically. After a damaged length the next record has to be searched
-// for, and what is found may be part of a message that itself contains a segment. Only the user
-// knows whether messages may contain segments.
+// A queue never does this automatically. After a damaged length, the next record has to be searched
+// for, and a record that is found may be part of a message that itself contains a segment. Only the
+// user knows whether messages may contain segments.
 //
-// With a readable header, a record is recognized by its position. Otherwise only the 24 bits of its
-// check identify it, so there must be two in a row, or one at the end of the file.
+// If the header is readable, a record is recognized by its position. Otherwise only the 24 bits of
+// its check identify it, so there must be two records in a row, or one at the end of the file.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ using base::fail;
 using base::FileUse;
 using base::Result;
 
-// Consecutive damaged records to skip.
+// Maximum number of consecutive damaged records that are skipped.
 constexpr std::uint64_t kMaxDamaged = 4096;
 // Maximum size of a segment, which is read into memory.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
@@ -47,13 +48,13 @@ Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::p
   return bytes;
 }
 
-/// The bytes of a segment, and a budget for reading: random bytes that look like the lengths of
-/// long records could take hours.
+/// The bytes of a segment, and a limit on the bytes to read: random bytes that look like the
+/// lengths of long records could take hours.
 struct Remains {
   std::string_view bytes;
   std::uint64_t budget;
 
-  /// Damaged if there is nothing at OFFSET.
+  /// Returns a damaged record if there is none at OFFSET.
   RecordView stray_at(std::size_t offset) {
     if (offset >= bytes.size() || budget == 0) {
       RecordView none;
@@ -72,7 +73,8 @@ struct Found {
   std::uint64_t sequence;
 };
 
-/// The next whole record of segment NUMBER after damage at OFFSET, where record SEQUENCE should be.
+/// Returns the next whole record of segment NUMBER after damage at OFFSET, where record SEQUENCE
+/// should be.
 std::optional<Found> find_record(Remains& remains, std::size_t offset, std::uint64_t number,
                                  std::uint64_t sequence) {
   const std::string_view bytes = remains.bytes;
@@ -94,7 +96,7 @@ Message message_of(const RecordView& record) {
   return {.content = std::string(record.content), .severity = record.severity};
 }
 
-/// The messages after the first damage; with IS_AFTER, all messages.
+/// Returns the messages after the first damage, or all messages if IS_AFTER.
 std::vector<Message> after_damage(Remains& remains, const SegmentHeader& header, bool is_after) {
   std::vector<Message> messages;
   const std::string_view bytes = remains.bytes;
@@ -117,7 +119,7 @@ std::vector<Message> after_damage(Remains& remains, const SegmentHeader& header,
   }
 }
 
-/// The messages of a segment with an unreadable header.
+/// Returns the messages of a segment with an unreadable header.
 std::vector<Message> without_header(Remains& remains) {
   std::vector<Message> messages;
   const std::size_t size = remains.bytes.size();
@@ -135,8 +137,8 @@ std::vector<Message> without_header(Remains& remains) {
   return messages;
 }
 
-/// The messages that can be recovered from BYTES, the segment that was set aside as NUMBER.
-/// *IS_WHOLE: false if the search was cut short.
+/// Returns the messages that can be recovered from BYTES, the segment that was set aside as NUMBER.
+/// Sets *IS_WHOLE to false if the search was cut short.
 std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const std::string& path,
                              const Reporter& reporter, bool* is_whole) {
   Remains remains{.bytes = bytes, .budget = std::min(kMaxReads, kReadsPerByte * bytes.size())};
@@ -152,11 +154,11 @@ std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const
   return messages;
 }
 
-/// Appends MESSAGES to the queue: all of them, or none.
+/// Appends MESSAGES to the queue, either all of them or none.
 Result<void> append_all(const SpoolFiles& spool, std::span<const Message> messages,
                         const Reporter& reporter) {
   QUARRY_TRY_ASSIGN(const auto store, DiskStore::open(spool, {}, reporter, Roles::kWriter));
-  // Under a temporary name until it is complete.
+  // The segment has a temporary name until it is complete.
   const SpoolFiles beside(spool.system(), spool.folder(), spool.name() + ".qi.replay", true);
   QUARRY_TRY(beside.remove_all());
   const Position end = store->end();
@@ -164,7 +166,7 @@ Result<void> append_all(const SpoolFiles& spool, std::span<const Message> messag
   log.begin_at(end);
   Error error;
   if (log.append(messages, &error) < messages.size()) {
-    (void)beside.remove_all();  // the next replay would do it, too
+    (void)beside.remove_all();  // the next replay would also do that
     return std::unexpected(error);
   }
   QUARRY_TRY(spool.system().rename(beside.segment(end.segment), spool.segment(end.segment)));

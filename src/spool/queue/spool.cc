@@ -17,7 +17,7 @@ SpoolFiles files_of(const SpoolLocation& location, base::FileSystem& files, bool
   return {files, location.folder, location.name, synced};
 }
 
-/// The position at which delivery continues, determined without changing the files.
+/// Returns the position at which delivery continues, without changing the files.
 Result<Position> delivery_position(const SpoolFiles& files) {
   const auto position = files.position();
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
@@ -102,7 +102,7 @@ void Drain::settle(std::size_t count) {
 Result<std::uint64_t> Drain::forget_found() {
   constexpr std::uint64_t kAtOnce = 10000;
   std::uint64_t count = 0;
-  // Bounded even if another process keeps appending.
+  // The loop ends even if another process keeps appending.
   while (const std::uint64_t left = state_->store->left_of_found()) {
     QUARRY_TRY_ASSIGN(const auto messages, next(std::min(left, kAtOnce)));
     if (messages.empty()) break;
@@ -119,7 +119,7 @@ Result<void> Drain::finish() {
   if (!written && written.error().code != ErrorCode::kNoSpace) return written;
   const auto writer = state_->files.lock(Roles::kWriter);
   if (!writer || state_->unsettled > 0) return written;
-  // With the lock nobody can write; check for messages that arrived before.
+  // While this process holds the lock, no other can write. Check for messages that arrived before.
   Batch rest = state_->store->take(1);
   if (state_->store->trouble()) return std::unexpected(*state_->store->trouble());
   if (rest.empty()) return state_->store->destroy();

@@ -12,7 +12,8 @@ using base::ErrorCode;
 using base::FileUse;
 using base::Result;
 
-// Bytes per read; grows while there is more, because a reader that follows a writer finds little.
+// Bytes per read. The number grows while there is more data. It starts low, because a reader that
+// follows a writer finds only a little.
 constexpr std::size_t kMinAtOnce = std::size_t{4} << 10;
 constexpr std::size_t kLargestRead = std::size_t{256} << 10;
 
@@ -42,7 +43,7 @@ void SegmentReader::give_up_until(std::uint64_t sequence, std::uint64_t segment)
   position_.sequence = sequence;
 }
 
-/// Opens the segment of position_, or the next existing one. Returns false if there is none.
+/// Opens the segment of position_, or the next one that exists. Returns false if there is none.
 Result<bool> SegmentReader::open() {
   auto opened = files_.system().open(files_.segment(position_.segment), FileUse::kRead);
   if (!opened && opened.error().code == ErrorCode::kNotFound) return open_next();
@@ -51,13 +52,13 @@ Result<bool> SegmentReader::open() {
   return true;
 }
 
-/// Advances to the segment after position_'s. Returns false if there is none yet.
+/// Advances to the segment after that of position_. Returns false if there is none yet.
 Result<bool> SegmentReader::open_next() {
   QUARRY_TRY_ASSIGN(const auto numbers, files_.segments());
   const auto next = std::ranges::upper_bound(numbers, position_.segment);
   if (next == numbers.end()) return false;
   auto opened = files_.system().open(files_.segment(*next), FileUse::kRead);
-  // It was just removed by the reader of the queue; try the next one.
+  // The reader of the queue has just removed it, so try the next one.
   if (!opened && opened.error().code == ErrorCode::kNotFound) return open_next();
   if (!opened) return std::unexpected(opened.error());
   file_ = std::move(*opened);
@@ -69,7 +70,7 @@ Result<bool> SegmentReader::open_next() {
   return true;
 }
 
-/// Reads until WANTED bytes are buffered, or the file ends.
+/// Reads until WANTED bytes are buffered or the file ends.
 Result<void> SegmentReader::fill(std::size_t wanted) {
   if (ahead().size() >= wanted) return {};
   buffer_.erase(0, used_);
@@ -89,7 +90,7 @@ Result<void> SegmentReader::fill(std::size_t wanted) {
   return {};
 }
 
-/// Returns false if the header is incomplete or damaged.
+/// Reads the segment's header. Returns false if it is incomplete or damaged.
 Result<bool> SegmentReader::read_header() {
   QUARRY_TRY(fill(kSegmentHeader));
   if (ahead().size() < kSegmentHeader) return false;
@@ -99,7 +100,7 @@ Result<bool> SegmentReader::read_header() {
     return false;
   }
   if (position_.sequence != 0) {
-    // If segments in between are missing, the previous one may be intact.
+    // If segments in between are missing, the previous one may be undamaged.
     const bool is_next = position_.segment == before_ + 1;
     give_up_until(header->first, is_next ? before_ : position_.segment - 1);
   }
@@ -127,10 +128,10 @@ Result<bool> SegmentReader::go_on() {
   if (!has_next_ && !is_damaged_) {
     QUARRY_TRY_ASSIGN(const auto numbers, files_.segments());
     has_next_ = !numbers.empty() && numbers.back() > position_.segment;
-    // The writer may take back a partial record and write another one.
+    // The writer may remove a partial record and write another one.
     buffer_.clear();
     used_ = 0;
-    // A next segment means that the writer has finished this one: read the rest.
+    // If there is a next segment, the writer has finished this one, so read the rest.
     return has_next_;
   }
   if (!ahead().empty() && !is_damaged_) {

@@ -1,6 +1,6 @@
-// The server of a hand-over: one thread and poll(2). Each round reads from clients, appends all
-// complete requests, and then answers them. Requests that arrive during a sync are appended in the
-// next round.
+// The server of a hand-over, which is one thread with poll(2). Each round reads from clients,
+// appends all complete requests, and then answers them. Requests that arrive during a sync are
+// appended in the next round.
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -29,25 +29,25 @@ using base::fail;
 using base::Fd;
 using base::Result;
 
-// Bytes to read per client and round.
+// Maximum number of bytes to read per client and round.
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 
-/// A connection. Reads a complete request, appends it, writes the answer, and starts over.
+/// A connection. It reads a complete request, appends it, writes the answer, and starts again.
 struct Client {
   Fd fd;
   TimePoint deadline;
   std::string request;       // the frame received so far
-  std::size_t length = 0;    // of the whole frame; 0: unknown
+  std::size_t length = 0;    // length of the whole frame; 0 if not known yet
   bool is_admitted = false;  // its bytes count as admitted
-  std::string answer;        // not written yet
+  std::string answer;        // the part that was not written yet
   bool is_gone = false;
 
   bool is_whole() const { return length > 0 && request.size() == length; }
-  /// Waits for memory: is neither read from nor timed out.
+  /// Returns whether it waits for memory. In that case, it is neither read from nor timed out.
   bool waits() const { return length > 0 && !is_admitted; }
   short events() const {
     if (!answer.empty()) return POLLOUT;
-    // Poll for hang-ups even without POLLIN.
+    // Without POLLIN, poll(2) still reports hang-ups.
     return waits() ? short{0} : short{POLLIN};
   }
 };
@@ -91,7 +91,7 @@ class Loop final : public HandOverServer {
   HandOverOptions options_;
   std::list<Client> clients_;
   std::size_t admitted_ = 0;  // bytes
-  TimePoint next_accept_{};   // pause after running out of descriptors
+  TimePoint next_accept_{};   // when to accept again after descriptors were exhausted
   Thread thread_;
 };
 
@@ -100,7 +100,7 @@ void Loop::run() {
   }
 }
 
-/// Milliseconds until the next client times out, for poll(2).
+/// Returns the milliseconds until the next client times out, for poll(2).
 int Loop::until_deadline() const {
   TimePoint first = TimePoint::max();
   for (const Client& one : clients_) {
@@ -112,7 +112,7 @@ int Loop::until_deadline() const {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));
 }
 
-/// Returns false when the server should stop.
+/// Runs one round. Returns false when the server should stop.
 bool Loop::round() {
   for (Client& one : clients_) {
     if (one.waits()) admit(one);
@@ -148,14 +148,15 @@ void Loop::accept_some() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN) return;
-    // Too many open files, for example. The socket stays ready, so pause instead of spinning.
+    // For example, there are too many open files. The socket stays ready, so pause to avoid a busy
+    // loop.
     reporter_(fmt::format("hand-over: accept: {}", std::generic_category().message(errno)));
     next_accept_ = after(milliseconds(100));
     return;
   }
 }
 
-/// Lets CLIENT, whose request length is known, send its request if there is memory for it.
+/// Lets CLIENT, the length of whose request is known, send its request if there is memory for it.
 void Loop::admit(Client& client) {
   if (admitted_ + client.length > options_.max_request_bytes) return;
   client.is_admitted = true;
@@ -175,7 +176,7 @@ void Loop::serve(Client& client, short events) {
   // Data may have arrived while this thread was waiting for the disk.
   if (events != 0 || client.is_gone || client.waits() || now() < client.deadline) return;
   if (client.request.empty() && client.answer.empty()) {
-    client.is_gone = true;  // an idle connection, not an error
+    client.is_gone = true;  // an idle connection is closed without an error
   } else {
     drop(client, "timed out within a request");
   }
@@ -207,7 +208,7 @@ bool Loop::begin_request(Client& client) {
   return true;
 }
 
-/// Appends all complete requests, and answers them.
+/// Appends all complete requests and answers them.
 void Loop::append_whole() {
   std::vector<NewMessage> all;
   std::vector<std::pair<Client*, std::size_t>> served;  // with the number of messages

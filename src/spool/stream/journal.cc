@@ -14,12 +14,12 @@ using base::Result;
 namespace {
 
 constexpr char kState = '\xff';
-// Start a new segment, which costs a sync, only after this many bytes of events,
+// A new segment, which costs a sync, is started only after this many bytes of events,
 constexpr std::uint64_t kManyEvents = std::uint64_t{256} << 10;
-// and only when they exceed the state's size by this factor.
+// and only if the size of the events exceeds that of the state by this factor.
 constexpr std::uint64_t kEventsPerState = 4;
 
-/// Reads from segment NUMBER on.
+/// Reads the segment NUMBER and the later ones.
 Result<JournalReading> read_from(const SpoolFiles& files, const Reporter& reporter,
                                  std::uint64_t number) {
   JournalReading reading;
@@ -48,7 +48,7 @@ SpoolFiles journal_files(const SpoolFiles& files, std::string_view subscription)
 Result<JournalReading> read_journal(const SpoolFiles& files, const Reporter& reporter) {
   JournalReading reading;
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
-  // Segments before the last state may still exist, and are ignored.
+  // Segments before the last state may still exist. They are ignored.
   for (auto number = segments.rbegin(); number != segments.rend() && !reading.state; ++number) {
     QUARRY_TRY_ASSIGN(auto some, read_from(files, reporter, *number));
     reading.state = std::move(some.state);
@@ -72,7 +72,7 @@ Result<std::unique_ptr<Journal>> Journal::begin(SpoolFiles files, Reporter repor
   return journal;
 }
 
-/// Durably starts a new segment with STATE, and removes the older ones.
+/// Durably starts a new segment with STATE and removes the older ones.
 Result<void> Journal::write_state(const SubscriptionState& state) {
   needs_state_ = true;
   log_.cut();

@@ -8,8 +8,9 @@ using base::Result;
 
 namespace {
 
-/// The position of the record that READER has just read, given its position BEFORE. For the first
-/// record of a segment that is its start, so that earlier segments are not needed.
+/// Returns the position of the record that READER has just read. BEFORE is READER's position before
+/// that. For the first record of a segment, the result is the start of the segment, so that earlier
+/// segments are not needed.
 Position position_of_last(const Position& before, const SegmentReader& reader) {
   const Position& after = reader.position();
   if (before.segment == after.segment && before.offset >= kSegmentHeader) return before;
@@ -43,7 +44,7 @@ std::uint64_t MessageSource::take_missing() {
 
 Result<std::optional<StreamedMessage>> MessageSource::find(std::uint64_t sequence,
                                                            const Position& at) {
-  // Messages that were taken together are adjacent, so continue with the same reader.
+  // Messages that were taken together are next to each other, so continue with the same reader.
   if (!again_ || again_->position() != at) again_.emplace(files_, reporter_, at, written_);
   while (true) {
     const Position before = again_->position();

@@ -1,5 +1,5 @@
-// Settles messages: an event for each, and a dead letter for each that is given up, which is on
-// disk before the subscription forgets the message.
+// Settles messages: journals an event for each, and stores a dead letter for each that is given up.
+// The dead letter is on disk before the subscription forgets the message.
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -17,7 +17,7 @@ constexpr milliseconds kMaxDelay = std::chrono::hours(24);
 // The part of a delay that is random.
 constexpr double kJitter = 0.1;
 
-/// ERROR cut to its maximum length, but not within a character.
+/// Returns ERROR, truncated to its maximum length, but not within a character.
 std::string shortened(std::string_view error) {
   std::size_t end = std::min(error.size(), kMaxError);
   const auto continues = [&] {
@@ -30,14 +30,14 @@ std::string shortened(std::string_view error) {
 }  // namespace
 
 milliseconds RetryDelay::after(std::uint32_t attempts, double random) const {
-  // May be infinite after many attempts; the limit applies then, too.
+  // The value may be infinite after many attempts; even then, the limit applies.
   const double growth = std::pow(2.0, attempts > 0 ? attempts - 1 : 0);
   const double full =
       std::min(static_cast<double>(base.count()) * growth, static_cast<double>(max.count()));
   return std::max(milliseconds(1), milliseconds(std::llround(full * (1 - kJitter * random))));
 }
 
-/// One call of settle(), under the subscription's mutex.
+/// One call of settle(), with the subscription's mutex locked.
 class SubscriptionCore::SettleCall {
  public:
   explicit SettleCall(SubscriptionCore& core) : core_(core) {}
@@ -97,7 +97,7 @@ class SubscriptionCore::SettleCall {
     return {};
   }
 
-  /// Returns the messages after one that is retried, so that they stay in order.
+  /// Returns the messages after one that has to be retried, so that they stay in order.
   void return_others() {
     for (const auto& [sequence, message] : core_.state_.open()) {
       if (message.is_in_flight && !settled_.contains(sequence))

@@ -56,7 +56,7 @@ Result<void> check(const SubscriptionOptions& options) {
               "retry: the base must be at least 1 ms, and the maximum not less than the base");
 }
 
-/// A thread-safe random number generator.
+/// Returns a thread-safe random number generator.
 std::function<double()> shared_random() {
   struct Source {
     Mutex mutex;
@@ -131,7 +131,8 @@ StreamCore::~StreamCore() {
   for (const auto& [name, subscription] : subscriptions_) subscription->close();
 }
 
-/// Creates the directory and the mark if needed, and takes the locks, which also exclude queues.
+/// Creates the directory and the mark if they do not exist, and takes the locks, which also exclude
+/// queues.
 Result<void> StreamCore::take_folder() {
   base::FileSystem& system = environment_.files;
   const auto& folder = options_.location.folder;
@@ -153,8 +154,8 @@ Result<void> StreamCore::take_folder() {
   return system.sync_directory(folder);
 }
 
-/// Reads the journals. A subscription with an unreadable journal starts with all messages that
-/// exist; one whose creation was interrupted is removed.
+/// Reads the journals. A subscription with an unreadable journal starts with all existing messages.
+/// A subscription whose creation was interrupted is removed.
 Result<StreamCore::States> StreamCore::read_states() const {
   States states;
   QUARRY_TRY_ASSIGN(const auto names, subscription_names(files_));
@@ -254,7 +255,7 @@ Result<void> StreamCore::unsubscribe(const std::string& name) {
 }
 
 std::vector<SubscriptionStatistics> StreamCore::statistics() const {
-  // A subscription may be busy; the others continue meanwhile.
+  // A subscription may be busy. The others can continue meanwhile, because the mutex is not held.
   Lock lock(mutex_);
   const auto subscriptions = subscriptions_;
   lock.unlock();

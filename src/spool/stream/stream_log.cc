@@ -46,7 +46,7 @@ Result<std::uint64_t> StreamLog::append(std::span<Message> messages) {
   return mine.first;
 }
 
-/// Writes the messages of all waiting callers, while others join the next group.
+/// Writes the messages of all waiting callers. Meanwhile, other callers join the next group.
 void StreamLog::write_group(Lock& lock) {
   is_writing_ = true;
   std::deque<Waiting*> group;
@@ -74,7 +74,7 @@ void StreamLog::write(std::deque<Waiting*>& group) {
     sequence += one->messages.size();
     if (sequence > log_.next().sequence) one->error = error;
   }
-  // After starting a segment, the previous one may no longer be needed.
+  // After a new segment was started, the previous one may no longer be needed.
   if (log_.next().segment != before.segment) remove_unneeded();
 }
 
@@ -105,7 +105,8 @@ void StreamLog::note_damaged(const std::set<std::uint64_t>& segments) {
   log_.note_damaged(segments);
 }
 
-/// The last segment is kept: it holds the next sequence number.
+/// Removes segments that are not needed. The last one is kept because it holds the next sequence
+/// number.
 void StreamLog::remove_unneeded() {
   const Lock lock(floors_mutex_);
   const auto there = log_.usage().segments();

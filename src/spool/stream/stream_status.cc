@@ -17,7 +17,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// Attempts to read a journal that another process keeps replacing.
+// Maximum number of attempts to read a journal that another process keeps replacing.
 constexpr int kMaxReadings = 5;
 
 const Reporter kSilent = [](const std::string&) {};
@@ -36,7 +36,7 @@ Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& s
                           files.folder().string(), subscription));
 }
 
-/// The statistics of SUBSCRIPTION.
+/// Returns the statistics of SUBSCRIPTION.
 Result<SubscriptionStatistics> read_statistics(const SpoolFiles& files,
                                                const std::string& subscription, std::uint64_t end) {
   QUARRY_TRY_ASSIGN(const SubscriptionState state, state_of(files, subscription));
@@ -75,7 +75,7 @@ Result<StreamStatus> stream_status(const SpoolLocation& location, base::FileSyst
   for (const std::string& name : names) {
     auto figures = read_statistics(stream, name, end);
     if (figures) status.subscriptions.push_back(std::move(*figures));
-    // It is being created or was just removed.
+    // The subscription is being created, or was just removed.
     if (!figures && figures.error().code != ErrorCode::kNotFound) {
       return std::unexpected(figures.error());
     }

@@ -12,10 +12,10 @@ using base::Result;
 
 namespace {
 
-// Bytes of a batch; its last message may exceed this.
+// Maximum size of a batch in bytes; its last message may exceed it.
 constexpr std::size_t kMaxBytesTaken = std::size_t{8} << 20;
 
-/// Whether the commit is valid at least in this process.
+/// Returns whether the commit is valid at least in this process.
 bool counts(const Result<void>& committed) {
   return committed || committed.error().code == ErrorCode::kNoSpace;
 }
@@ -45,7 +45,7 @@ bool SubscriptionCore::may_take() const {
   return !is_closed_ && (!options_.in_order || state_.in_flight() == 0);
 }
 
-/// How many new messages may be taken.
+/// Returns how many new messages may be taken.
 std::size_t SubscriptionCore::room() const {
   const std::size_t open = state_.open().size();
   // With in_order, postponed messages come first.
@@ -64,7 +64,7 @@ Result<std::vector<StreamedMessage>> SubscriptionCore::take(std::size_t max) {
   std::vector<StreamedMessage> taken;
   if (!may_take()) return taken;
   QUARRY_TRY(take_due(max, taken));
-  // Return what was taken even if the rest fails, because it must be settled.
+  // Return the messages that were taken even if the rest fails, because they must be settled.
   const auto fresh = take_fresh(max - taken.size(), taken);
   if (!fresh && taken.empty()) return std::unexpected(fresh.error());
   if (!source_.damaged().empty()) setup_.log.note_damaged(source_.damaged());
@@ -97,8 +97,8 @@ Result<void> SubscriptionCore::take_due(std::size_t max, std::vector<StreamedMes
   return committed;
 }
 
-/// Moves messages in DUE that have used up their attempts to the dead letters. This happens if each
-/// attempt ended with the death of its process.
+/// Moves the messages in DUE that have used up their attempts to the dead letters. This happens if
+/// the process died during each attempt.
 Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due) {
   if (options_.max_attempts == 0) return {};
   std::vector<StreamedMessage> letters;
@@ -125,7 +125,7 @@ Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due
 Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedMessage>& taken) {
   if (!std::exchange(is_at_read_, true)) source_.start_at(state_.read());
   max = std::min(max, room());
-  // Others may append meanwhile; messages after this are not missing.
+  // Other threads may append meanwhile. Messages after this position are not missing.
   const std::uint64_t end = setup_.log.end();
   std::vector<Event> events;
   std::vector<std::pair<std::uint64_t, Position>> positions;
@@ -164,17 +164,17 @@ Result<void> SubscriptionCore::take_fresh(std::size_t max, std::vector<StreamedM
   return is_all ? pass_on(end) : Result<void>{};
 }
 
-/// Advances over messages before END that are not for this subscription, or lost.
+/// Advances past messages before END that are lost or not for this subscription.
 Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
   if (source_.position().sequence < end) {
     QUARRY_TRY(setup_.log.files().check_folder());
-    // Messages are missing: the current segment is damaged.
+    // Messages are missing because the current segment is damaged.
     source_.give_up_until(end);
     setup_.log.begin_segment();
   }
   const std::uint64_t unreadable = source_.take_missing();
   if (source_.position() == state_.read() && unreadable == 0) return {};
-  // Not journaled separately: the event of the next taken message includes it.
+  // This is not journaled separately, because the event of the next taken message includes it.
   state_.apply(Passed{.to = source_.position(), .unreadable = unreadable});
   is_journaled_ = false;
   return {};
@@ -188,10 +188,10 @@ Result<std::optional<StreamedMessage>> SubscriptionCore::find(std::uint64_t sequ
   return message;
 }
 
-// --- what is kept -----------------------------------------------------------------------------
+// --- storing changes --------------------------------------------------------------------------
 
 /// Journals and applies EVENTS. On a full disk they are applied without the journal, because
-/// settled messages must be removed to make room.
+/// settled messages must be removed to free space.
 Result<void> SubscriptionCore::commit(std::span<const Event> events, bool sync) {
   if (events.empty()) return {};
   const auto written = setup_.journal->append(events, state_, sync);
@@ -205,7 +205,7 @@ Result<void> SubscriptionCore::commit(std::span<const Event> events, bool sync) 
   return written;
 }
 
-/// Allows the removal of segments that are not needed, once the journal durably says so.
+/// Allows the removal of segments that are not needed, as soon as the journal durably records that.
 void SubscriptionCore::publish_floor() {
   if (state_.floor() == floor_) return;
   Result<void> written;
@@ -301,7 +301,7 @@ void SubscriptionCore::close() {
   close_files();
 }
 
-/// Closes the files, so that remaining users of the subscription cannot do anything.
+/// Closes the files, so that threads which still hold the subscription cannot change anything.
 void SubscriptionCore::close_files() {
   is_closed_ = true;
   setup_.journal.reset();
@@ -312,7 +312,7 @@ void SubscriptionCore::close_files() {
 Result<void> SubscriptionCore::remove() {
   const Lock lock(mutex_);
   QUARRY_TRY(check_open());
-  // Remove the journal last, because it makes the subscription exist.
+  // Remove the journal last, because the subscription exists as long as its journal does.
   QUARRY_TRY(setup_.dead->remove());
   QUARRY_TRY(setup_.journal->remove());
   setup_.log.forget(name());

@@ -43,7 +43,8 @@ struct SubscriptionState::Change {
   }
 
   void operator()(const Taken& event) const {
-    // Guard against an invalid journal: never more open messages than that, and none twice.
+    // Protect against an invalid journal: there are never more open messages than that, and none
+    // twice.
     const std::size_t room = kMaxWindow - state.open_.size();
     const std::uint64_t after = std::min(event.after.sequence, event.first.sequence + room);
     for (std::uint64_t one = event.first.sequence; one < after; ++one) {
@@ -184,7 +185,7 @@ struct FieldWriter {
   }
 };
 
-/// Takes the same fields from bytes.
+/// Reads the same fields from bytes.
 struct FieldTaker {
   FieldReader from;
 
@@ -203,7 +204,7 @@ struct FieldTaker {
   }
 };
 
-/// An event of KIND with its default fields.
+/// Returns an event of KIND with default fields.
 template <std::size_t kKind = 0>
 std::optional<Event> event_of(std::size_t kind) {
   if constexpr (kKind == std::variant_size_v<Event>) {
@@ -214,7 +215,7 @@ std::optional<Event> event_of(std::size_t kind) {
   }
 }
 
-/// Checked before memory is allocated for each message.
+/// Returns whether EVENT is plausible. Checked before memory is allocated for each message.
 bool is_good(const Event& event) {
   const Taken* const taken = std::get_if<Taken>(&event);
   return taken == nullptr || (taken->first.sequence <= taken->after.sequence &&

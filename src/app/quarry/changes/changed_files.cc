@@ -28,8 +28,8 @@ constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
 /// Lines of fields that are separated by '|'.
 using Rows = std::vector<std::vector<std::string>>;
 
-/// Runs `fossil ARGUMENTS` in FOLDER and returns its output. Used for the check-out database too,
-/// because its schema depends on the version of fossil.
+/// Runs `fossil ARGUMENTS` in FOLDER and returns its output. It is also used for the check-out
+/// database, because the schema of that depends on the version of fossil.
 Result<std::string> ask_fossil(const fs::path& folder, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "fossil");
   auto ended = base::run_command(
@@ -99,7 +99,7 @@ Result<void> scan_files(const Checkout& checkout) {
   return {};
 }
 
-/// The name in the repository of the file PATH, if ROOT is the check-out's root.
+/// Returns the name in the repository of the file PATH. ROOT is the check-out's root.
 Result<std::string> name_below(const fs::path& root, const fs::path& path) {
   std::string name = path.lexically_relative(root).generic_string();
   while (name.ends_with('/')) name.pop_back();
@@ -139,7 +139,8 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
                    "hex(coalesce(origname, pathname)) || '|' || (rid <> 0) FROM vfile "
                    "WHERE vid = (SELECT value FROM vvar WHERE name = 'checkout') AND "
                    "(chnged OR deleted OR rid = 0 OR coalesce(origname, pathname) <> pathname)"));
-  // By current name: if a file was renamed to the name of another one, it replaces that.
+  // The key is the current name. If a file was renamed to the name of another one, it replaces that
+  // one.
   std::map<std::string, bool> is_deletion;
   std::vector<std::string> gone;
   for (const auto& row : rows) {
@@ -147,7 +148,7 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
     QUARRY_TRY_ASSIGN(std::string name, unhex(row[1]));
     QUARRY_TRY_ASSIGN(std::string before, unhex(row[2]));
     const bool is_deleted = row[0] == "1";
-    // Files added since the check-in do not exist in the repository, so they need no deletion.
+    // Files that were added since the check-in are not in the repository, so they need no deletion.
     const bool was_there = row[3] == "1";
     if (was_there && (is_deleted || before != name)) gone.push_back(std::move(before));
     if (is_deleted) continue;

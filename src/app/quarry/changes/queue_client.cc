@@ -27,7 +27,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxReply = std::size_t{64} << 20;
 
-/// The string member NAME of the JSON object TEXT; "" if there is none.
+/// Returns the string member NAME of the JSON object TEXT, or "" if there is none.
 std::string member_of(const std::string& text, const char* name) {
   return text_in(json::parse(text, nullptr, /*allow_exceptions=*/false), name);
 }
@@ -45,14 +45,15 @@ std::unexpected<base::Error> refused(const std::string& url, const transport::Ht
       fmt::format("{}: HTTP status {}: there is no queue of change sets", url, reply.status));
 }
 
-/// The request target of URL: path and query.
+/// Returns the request target of URL: path and query.
 std::string target_of(const std::string& url) {
   const std::size_t host = url.find("://") + 3;
   const std::size_t path = url.find('/', host);
   return path == std::string::npos ? "/" : url.substr(path);
 }
 
-/// Makes two requests at the same time different, because the server refuses repeated ones.
+/// Returns a random word, which makes two requests at the same time different: the server refuses
+/// repeated ones.
 std::string random_word() {
   std::random_device device;
   return fmt::format("{:08x}{:08x}", device(), device());
@@ -95,7 +96,7 @@ Result<QueueClient> QueueClient::open(const ServerArguments& arguments) {
 
 /// Gets the project code, which is part of the hash of a password. It is not secret.
 Result<void> QueueClient::learn_project_code() {
-  // waiting and over keep the reply of a server short that does not support ask=project.
+  // If a server does not support ask=project, waiting and over keep its reply short.
   const std::string url = base_ + ".json?ask=project&waiting=0&over=0";
   QUARRY_TRY_ASSIGN(const auto reply,
                     transport::exchange({.url = url, .headers = {}, .body = {}}, options_));

@@ -20,7 +20,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-/// Calls ACTION with the queue of ARGUMENTS.
+/// Opens the queue that ARGUMENTS name and calls ACTION with it.
 template <typename Action>
 int with_queue(const QueueArguments& arguments, Action&& action) {
   const Interruption interruption;
@@ -46,12 +46,12 @@ Result<void> show_queue(const QueueArguments& arguments, QueueAccess& queue, boo
     return fail(ErrorCode::kInvalid, "the server's answer does not describe a queue");
   }
   fmt::print("{}", is_list ? list_text(document["jobs"]) : status_text(document));
-  // On standard error, so that programs can parse standard output.
+  // This is printed on standard error, so that programs can parse standard output.
   if (is_list) fmt::print(stderr, "{}", more_text(document));
   return {};
 }
 
-/// The change set ID as JSON.
+/// Returns the change set ID as JSON.
 Result<nlohmann::json> change_set(QueueAccess& queue, const std::string& id) {
   QUARRY_TRY_ASSIGN(const std::string text, queue.show(id));
   QUARRY_TRY_ASSIGN(auto document, document_in(text));
@@ -70,7 +70,7 @@ Result<void> show_one(const QueueArguments& arguments, QueueAccess& queue, bool 
   return {};
 }
 
-/// The full ids of the change sets in ARGUMENTS.
+/// Returns the full ids of the change sets in ARGUMENTS.
 Result<std::vector<changes::ChangeSetId>> whole_ids(const QueueArguments& arguments,
                                                     QueueAccess& queue) {
   std::vector<changes::ChangeSetId> ids;

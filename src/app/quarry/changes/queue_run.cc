@@ -1,5 +1,5 @@
 // quarry queue run --once: runs the three daemons of a queue one after another, each until it has
-// nothing left to do. For cron, if no server runs them.
+// no work left. It is meant for cron if no server runs the daemons.
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/wait.h>

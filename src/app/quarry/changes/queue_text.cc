@@ -26,7 +26,7 @@ std::uint64_t number_in(const json& document, const char* name) {
   return at != document.end() && at->is_number_unsigned() ? at->get<std::uint64_t>() : 0;
 }
 
-/// The member NAME; an empty array if it is absent or not of that kind.
+/// Returns the member NAME, or an empty array if it is absent or not an array.
 json array_in(const json& document, const char* name) {
   const auto at = document.find(name);
   return at != document.end() && at->is_array() ? *at : json::array();
@@ -37,7 +37,7 @@ json object_in(const json& document, const char* name) {
   return at != document.end() && at->is_object() ? *at : json::object();
 }
 
-/// A time as people write it.
+/// Returns the time in the member NAME in the form that people use.
 std::string time_in(const json& document, const char* name) {
   std::string text = text_in(document, name).substr(0, std::string("2026-01-02T03:04:05").size());
   if (const std::size_t at = text.find('T'); at != std::string::npos) text[at] = ' ';
@@ -65,7 +65,7 @@ void add(std::string& text, const char* name, const std::string& value) {
   if (!value.empty()) text += fmt::format("{:<12} {}\n", name, printable(value, kMaxText));
 }
 
-/// Adds the lines of MORE with the prefix BEFORE.
+/// Adds the lines of MORE, each with the prefix BEFORE.
 void add_lines(std::string& text, std::string_view more, const char* before) {
   while (!more.empty()) {
     text += fmt::format("{}{}\n", before, printable(base::take_until(more, '\n'), kMaxText));

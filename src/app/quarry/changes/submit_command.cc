@@ -37,11 +37,11 @@ using std::chrono::milliseconds;
 constexpr std::size_t kMaxTarball = std::size_t{1} << 30;
 constexpr milliseconds kFirstPause{20};
 constexpr milliseconds kLongestPause{1'000};
-// How long a server may be unreachable, for example during a restart.
+// Maximum time for which a server may be unreachable, for example during a restart.
 constexpr milliseconds kRetryTime{60'000};
 
-/// The elements of CHANGED that match NAMES, which are files or folders relative to FOLDER. Error:
-/// a name matches nothing.
+/// Returns the elements of CHANGED that match NAMES, which are files or folders relative to FOLDER.
+/// Errors: a name matches nothing.
 Result<std::vector<ChangedFile>> chosen(const std::vector<ChangedFile>& changed,
                                         const std::vector<std::string>& names,
                                         const fs::path& folder) {
@@ -130,9 +130,9 @@ void print_stage(std::string_view id, const nlohmann::json& change_set) {
              place != change_set.end() ? ", place " + place->dump() : std::string());
 }
 
-/// Polls until the change set ID is finished, at most for MAX_WAIT (0: no limit), and returns it.
-/// Prints changes of its stage on standard error if that is a terminal. Errors: permanent errors of
-/// CLIENT; kBusy after the time limit or a signal.
+/// Polls until the change set ID is finished, but at most for MAX_WAIT (0: no limit), and returns
+/// it. Prints changes of its stage on standard error if that is a terminal. Errors: permanent
+/// errors of CLIENT; kBusy after the time limit or a signal.
 Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_view id,
                                        milliseconds max_wait) {
   const auto get = [&]() -> Result<nlohmann::json> {
@@ -169,7 +169,7 @@ Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_vi
   }
 }
 
-/// Prints the outcome; returns the exit code, 0 if the change set ID has landed.
+/// Prints the outcome. Returns the exit code, which is 0 if the change set ID has landed.
 int print_outcome(std::string_view id, const nlohmann::json& change_set) {
   const auto printable = [&](const char* name) {
     return base::printable(text_in(change_set, name), 2'000);

@@ -1,5 +1,5 @@
-// quarry courier status|test|forget: shows what waits for each destination, read from the courier's
-// files; sends a test event; and deletes the queue of a removed destination.
+// quarry courier status|test|forget: shows what waits for each destination, sends a test event, and
+// deletes the queue of a removed destination. The status is read from the courier's files.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ spool::SpoolLocation spool_of(const courier::CourierConfig& config) {
   return {config.options.spool_directory, courier::kStreamName};
 }
 
-/// The type of the destination NAME; "gone" if the configuration does not contain it.
+/// Returns the type of the destination NAME, or "gone" if it is not in the configuration.
 std::string type_of(const courier::CourierConfig& config, const std::string& name) {
   if (name == courier::kHooksName) return config.options.hooks ? "hooks" : "gone";
   const auto at = std::ranges::find(config.destinations, name, &courier::DestinationOptions::name);
@@ -110,7 +110,7 @@ Result<void> forget(const CourierArguments& arguments) {
   return {};
 }
 
-/// The message ID, if it is among those that VISIT shows.
+/// Returns the message ID if it is among those that VISIT shows.
 template <typename Visit>
 Result<std::optional<spool::StreamedMessage>> find(std::uint64_t id, Visit&& visit) {
   std::optional<spool::StreamedMessage> found;
@@ -131,7 +131,7 @@ Result<std::uint64_t> hand_over(const courier::CourierConfig& config, const std:
   return spool::HandOver(config.options.socket, kHandOverTime).hand_over({&message, 1});
 }
 
-/// Why NAME receives nothing, according to the courier's files.
+/// Returns why NAME receives no events, according to the courier's files.
 std::string last_error(const courier::CourierConfig& config, const std::string& name) {
   const auto status = spool::stream_status(spool_of(config));
   if (!status) return {};
@@ -165,7 +165,7 @@ Result<void> wait_for(const courier::CourierConfig& config, const std::string& n
                                           base::printable(dead->error)));
 }
 
-/// Sends an event to a single destination, and waits for the result.
+/// Sends an event to a single destination and waits for the result.
 Result<void> test(const CourierArguments& arguments) {
   const std::string& name = arguments.destination;
   QUARRY_TRY_ASSIGN(const auto config, courier_config_of(arguments));

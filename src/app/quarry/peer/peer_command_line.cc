@@ -10,13 +10,13 @@
 namespace quarry::app {
 namespace {
 
-/// On the command line TIME is in milliseconds.
+/// Adds an option that sets TIME. On the command line, TIME is in milliseconds.
 void add_time(CLI::App& command, const char* name, std::chrono::milliseconds& time) {
   command.add_option_function<std::int64_t>(
       name, [&time](std::int64_t given) { time = std::chrono::milliseconds(given); });
 }
 
-/// The hidden command that the server starts.
+/// Adds the hidden command that the server starts.
 void add_peer_run(CLI::App& peer, Run& run) {
   CLI::App* command = peer.add_subcommand("run", "Sync with a peer if it is due")->group("");
   auto& arguments = arguments_of(*command, run, run_peer_run);

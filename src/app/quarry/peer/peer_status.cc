@@ -28,7 +28,7 @@ struct Shown {
   std::string file;
   std::string direction;  // "" if unknown, because the repository does not record it
   PeerState state;
-  std::string trouble;  // error when opening the repository
+  std::string trouble;  // error that occurred when the repository was opened
   /// Time of the next sync in milliseconds since 1970, if known; 0: now.
   std::optional<std::int64_t> next;
 
@@ -49,7 +49,7 @@ Result<PeerState> read_state(Repository& repository, const std::string& row) {
   return PeerState::parse(repository.settings().get(row).value_or(""));
 }
 
-/// Fills SHOWN from PEER's row and the mark in its repository.
+/// Sets the fields of SHOWN from PEER's row and the mark in its repository.
 Result<void> look(const ConfiguredPeer& peer, Shown& shown) {
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(peer.file));
   QUARRY_TRY_ASSIGN(shown.state, read_state(*file, backoffice::peer_row(peer.options.name)));

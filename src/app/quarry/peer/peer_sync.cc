@@ -1,4 +1,5 @@
-// quarry peer run|sync: syncs with a peer, for the server when it is due, or at once for a user.
+// quarry peer run|sync: syncs with a peer, for the server when a sync is due, or immediately for a
+// user.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -41,7 +42,7 @@ constexpr seconds kHandOverTimeout{20};
 constexpr milliseconds kAfterTrouble{60'000};
 constexpr std::size_t kMaxShown = 500;
 
-/// The URL and password that fossil has stored for PEER's remote.
+/// Returns the URL and password that fossil has stored for PEER's remote.
 Result<RemoteUrl> remembered(repository::Repository& repository,
                              const backoffice::PeerOptions& peer) {
   RemoteKeys keys;
@@ -59,7 +60,7 @@ Result<RemoteUrl> remembered(repository::Repository& repository,
   return url;
 }
 
-/// Otherwise ssh could ask for a password on the terminal from which the server was started.
+/// Prevents ssh from asking for a password on the terminal from which the server was started.
 void disable_prompts(std::vector<std::string>& command) {
   if (command.empty() || std::filesystem::path(command.front()).filename() != "ssh") return;
   command.insert(command.begin() + 1, "-oBatchMode=yes");
@@ -74,7 +75,7 @@ Result<RemoteUrl> locate(repository::Repository& repository, const backoffice::P
   return url;
 }
 
-/// The options with which this process syncs REPOSITORY with PEER.
+/// Returns the options with which this process syncs REPOSITORY with PEER.
 backoffice::PeerSyncOptions peer_sync_options(const backoffice::PeerOptions& peer,
                                               repository::Repository& repository) {
   backoffice::PeerSyncOptions options{
@@ -119,7 +120,8 @@ std::string line_of_success(const PeerReport& report, bool is_verbose) {
                      report.figures.artifacts_received);
 }
 
-/// The line about REPORT for the log, or (IS_VERBOSE) for a user; "" if there is nothing to report.
+/// Returns the line about REPORT for the log or, if IS_VERBOSE, for a user; "" if there is nothing
+/// to report.
 std::string line_of(const PeerReport& report, bool is_verbose) {
   const backoffice::PeerState& state = report.state;
   if (report.what == What::kDone) return line_of_success(report, is_verbose);
@@ -145,7 +147,7 @@ void notify_courier(const PeerRunArguments& arguments, Repository& file, const b
   if (!published) fmt::print(stderr, "{}\n", published.error().message);
 }
 
-/// Tells the server which other jobs the received artifacts make due.
+/// Tells the server which other jobs are due because of the received artifacts.
 void notify_server(const PeerRunArguments& arguments, const control::Channel& master,
                    const PeerReport& report) {
   const bool has_come = report.what == What::kDone && report.figures.artifacts_received > 0;
@@ -167,8 +169,8 @@ Result<void> run(const PeerRunArguments& arguments, const control::Channel& mast
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(arguments.file));
   QUARRY_TRY_ASSIGN(const PeerReport report,
                     backoffice::sync_with_peer(*file, peer_sync_options(arguments.peer, *file)));
-  // Success even if the sync failed, which is recorded: after failures the master would delay other
-  // peers.
+  // Exits successfully even if the sync has failed, which is recorded. After failures, the master
+  // would delay other peers.
   if (const std::string line = line_of(report, false); !line.empty()) {
     fmt::print(stderr, "peer {} of {}: {}\n", arguments.peer.name, arguments.file, line);
   }
@@ -180,7 +182,7 @@ Result<void> run(const PeerRunArguments& arguments, const control::Channel& mast
   return {};
 }
 
-/// For a user: syncs even if it is not due.
+/// Syncs for a user, even if it is not due.
 Result<void> sync_now(const ConfiguredPeer& peer) {
   QUARRY_TRY_ASSIGN(const auto file, Repository::open(peer.file));
   auto options = peer_sync_options(peer.options, *file);
@@ -244,7 +246,7 @@ int run_peer_sync(const PeerArguments& arguments) {
   int code = kDone;
   for (const ConfiguredPeer& peer : *peers) {
     if (Interruption::signal() != 0) return exit_by_signal(Interruption::signal());
-    // Continue with the others if one fails.
+    // If one sync fails, continue with the others.
     if (const auto done = sync_now(peer); !done) code = failed(done.error());
   }
   return Interruption::signal() != 0 ? exit_by_signal(Interruption::signal()) : code;

@@ -31,8 +31,9 @@ using base::fail;
 constexpr std::array<unsigned char, 16> kMask = {0xa7, 0x21, 0x31, 0xe3, 0x2a, 0x50, 0x2c, 0x86,
                                                  0x4c, 0xa4, 0x52, 0x25, 0xff, 0x49, 0x35, 0x85};
 
-/// The part of ARGUMENT that may be a password if it contains a URL: from the first colon to the
-/// last @, because a password may contain both. This also matches some ports and paths.
+/// Returns the part of ARGUMENT that may be a password if ARGUMENT contains a URL: from the first
+/// colon to the last @, because a password may contain both. This also matches some ports and
+/// paths.
 std::string_view password_in(std::string_view argument) {
   const std::size_t scheme = argument.find("://");
   if (scheme == std::string_view::npos) return {};
@@ -42,8 +43,8 @@ std::string_view password_in(std::string_view argument) {
   return argument.substr(colon + 1, at - colon - 1);
 }
 
-/// The values in the query string of ARGUMENT, if it is a URL with one: everything after the first
-/// "=", or all of it if there is none.
+/// Returns the values in the query string of ARGUMENT if it is a URL with a query: everything after
+/// the first "=", or the whole query if it has no "=".
 std::string_view query_values_in(std::string_view argument) {
   const std::size_t scheme = argument.find("://");
   if (scheme == std::string_view::npos) return {};
@@ -53,7 +54,7 @@ std::string_view query_values_in(std::string_view argument) {
   return query.substr(query.find('=') + 1);  // npos + 1 is 0
 }
 
-/// Replaces PART of ARGUMENT with a single star, to hide its length, and moves the rest up.
+/// Replaces PART of ARGUMENT by a single star, to hide its length, and moves the rest up.
 void overwrite(char* argument, std::string_view part) {
   if (part.empty()) return;
   char* const begin = argument + (part.data() - argument);
@@ -63,7 +64,7 @@ void overwrite(char* argument, std::string_view part) {
   std::memset(begin + 1 + rest, 0, part.size() - 1);
 }
 
-/// The value of `--password` in argument I.
+/// Returns the value of `--password` in argument I.
 std::string_view value_of_password(int argc, char** argv, int i) {
   constexpr std::string_view kOption = "--password";
   const std::string_view word = argv[i];
@@ -92,8 +93,8 @@ class EchoOff {
   bool is_off_ = false;
 };
 
-/// False if a signal arrived. Signals are blocked outside of ppoll(), because one just before it
-/// would not interrupt it.
+/// Waits for a key. Returns false if a signal arrived. Signals are blocked outside of ppoll(),
+/// because a signal that arrives just before ppoll() would not interrupt it.
 bool wait_for_key(int fd) {
   sigset_t all, before;
   ::sigfillset(&all);
@@ -118,7 +119,7 @@ std::string random_password() {
   while (password.size() < 10) {
     unsigned char byte = 0;
     if (RAND_bytes(&byte, 1) != 1) throw std::runtime_error("cannot get random numbers");
-    // Rejection sampling: larger bytes would make some letters more likely.
+    // This is rejection sampling: larger bytes would make some letters more likely.
     if (byte < 256 / kAlphabet.size() * kAlphabet.size())
       password += kAlphabet[byte % kAlphabet.size()];
   }
@@ -172,7 +173,7 @@ base::Result<std::string> ask_for_password(const std::string& question) {
     while (wait_for_key(terminal.get()) && ::read(terminal.get(), &byte, 1) == 1 && byte != '\n') {
       line += byte;
     }
-    // A signal: the password is incomplete.
+    // After a signal, the password is incomplete.
     if (byte != '\n') line.clear();
   }
   (void)!::write(terminal.get(), "\n", 1);

@@ -22,10 +22,10 @@ namespace {
 struct Destination {
   transport::RemoteUrl url;
   RemoteKeys keys;
-  bool is_known = false;  // what is stored about it is still valid
+  bool is_known = false;  // whether what is stored about it is still valid
 };
 
-/// The settings of the remote NAME; nothing if there is none.
+/// Returns the settings of the remote NAME, or nullopt if there is no such remote.
 std::optional<RemoteKeys> keys_of_named(repository::Repository& file, const std::string& name) {
   RemoteKeys keys{.url = "sync-url:" + name, .password = "sync-pw:" + name};
   if (!name.empty() && file.settings().get(keys.url)) return keys;
@@ -43,7 +43,7 @@ base::Result<Destination> destination(repository::Repository& file,
     return base::fail(base::ErrorCode::kInvalid, "no remote URL is stored: give a URL");
   }
   QUARRY_TRY_ASSIGN(to.url, remote_url(is_remembered ? known : given));
-  // Compare normalized URLs, because fossil may have stored the last one.
+  // Compare normalized URLs, because fossil may have stored the last one in another form.
   const auto remembered = known.empty() ? std::nullopt : std::optional(remote_url(known));
   to.is_known = remembered && remembered->has_value() &&
                 (*remembered)->without_password() == to.url.without_password();
@@ -71,8 +71,8 @@ base::Result<void> sync_one(const SyncArguments& arguments) {
   return receipt.commit();
 }
 
-/// The destinations of fossil's `sync --all`: each remote by name, and the URL of the last sync if
-/// it is not one of them.
+/// Returns the destinations of fossil's `sync --all`: the name of each remote, and the URL of the
+/// last sync if it is not one of the remotes.
 base::Result<std::vector<std::string>> all_remotes(const std::string& path) {
   constexpr std::string_view kRow = "sync-url:";
   QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(path));
@@ -92,7 +92,7 @@ base::Result<std::vector<std::string>> all_remotes(const std::string& path) {
   return names;
 }
 
-/// Continues with the others if one fails.
+/// Syncs with all remotes. If one sync fails, continues with the others.
 int sync_all(const SyncArguments& arguments) {
   const auto names = all_remotes(arguments.file);
   if (!names) return failed(names.error());
@@ -122,7 +122,7 @@ int run_sync(const SyncArguments& arguments) {
                "receives\n");
     return kWrongUsage;
   }
-  // So that after a signal the password prompt restores the terminal's echo.
+  // With this, the password prompt restores the terminal's echo after a signal.
   const Interruption interruption;
   int code = kDone;
   if (arguments.all) {

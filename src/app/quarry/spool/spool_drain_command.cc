@@ -1,6 +1,6 @@
-// quarry spool drain: the reading end of the pipe. Messages that were written are deleted once the
-// reader has taken them, according to the kernel (see spool_output.h), or has acknowledged them
-// (see acknowledgements.h).
+// quarry spool drain: the reading end of the pipe. A message that was written is deleted when the
+// reader has received it, according to the kernel (see spool_output.h), or has acknowledged it (see
+// acknowledgements.h).
 #include <fmt/core.h>
 #include <limits.h>
 #include <unistd.h>
@@ -38,13 +38,13 @@ using spool::Message;
 
 // Milliseconds between checks for new messages with --follow, if notifications do not work.
 constexpr int kFollowInterval = 500;
-// Milliseconds between checks of how much was read: frequent at first.
+// Milliseconds between checks of how much was read. At first, the checks are frequent.
 constexpr int kFirstPollDelay = 1;
 constexpr int kMaxPollDelay = 64;
 // Milliseconds after which the wall clock is read again, because it may be changed.
 constexpr int kClockInterval = 60'000;
 
-/// Writes messages, and deletes those that were taken.
+/// Writes messages, and deletes those that were received.
 class DrainLoop {
  public:
   DrainLoop(const SpoolArguments& arguments, const spool::QueueOptions& options,
@@ -59,8 +59,8 @@ class DrainLoop {
         end_(arguments.is_null ? '\0' : '\n'),
         follows_(arguments.follow) {}
 
-  /// Runs until there are no more messages, or until a signal. Messages not taken by then stay in
-  /// the queue.
+  /// Runs until there are no more messages, or until a signal. Messages that were not received by
+  /// then stay in the queue.
   Result<void> run();
 
  private:
@@ -75,13 +75,13 @@ class DrainLoop {
   Result<void> wait(int ms);
   std::unexpected<base::Error> gone(int number) const;
 
-  /// How many messages may be written before others are released.
+  /// Returns how many messages may be written before others are released.
   std::size_t room() const {
     const std::size_t ahead = acknowledgements_ ? ends_.size() : 0;
     return options_.dequeue_batch_size -
            std::min(ahead + next_.size(), options_.dequeue_batch_size);
   }
-  /// How many messages in ends_ end before BYTES.
+  /// Returns how many messages in ends_ end at or before BYTES.
   std::size_t whole_before(std::uint64_t bytes) const {
     return static_cast<std::size_t>(std::ranges::upper_bound(ends_, bytes) - ends_.begin());
   }
@@ -95,16 +95,17 @@ class DrainLoop {
   char end_;
   bool follows_;
 
-  std::vector<Message> next_;  // to be written
+  std::vector<Message> next_;  // messages to be written next
   Clock::time_point next_since_;
-  std::deque<std::uint64_t> ends_;  // output offsets after each message not released yet
-  std::uint64_t written_ = 0;       // bytes, total
+  std::deque<std::uint64_t> ends_;  // offset in the output after each message that is not released
+                                    // yet
+  std::uint64_t written_ = 0;       // total number of bytes
   int poll_delay_ = kFirstPollDelay;
   bool is_done_ = false;
   bool has_reported_window_ = false;
 };
 
-/// The error if the reader has exited, or a file can no longer be written.
+/// Returns the error if the reader has exited, or if a file can no longer be written.
 std::unexpected<base::Error> DrainLoop::gone(int number) const {
   const std::size_t left = whole_before(written_);
   std::string message = fmt::format("standard output: {}", std::strerror(number));
@@ -118,7 +119,7 @@ std::unexpected<base::Error> DrainLoop::gone(int number) const {
   return fail(ErrorCode::kIo, std::move(message));
 }
 
-/// Releases the messages that the reader has taken or acknowledged.
+/// Releases the messages that the reader has received or acknowledged.
 Result<void> DrainLoop::release_taken() {
   std::uint64_t count = 0;
   if (acknowledgements_) {
@@ -140,7 +141,7 @@ Result<void> DrainLoop::release_taken() {
   return {};
 }
 
-/// Missing acknowledgements may still arrive. Error: kIo if they cannot.
+/// Checks that missing acknowledgements may still arrive. Errors: kIo if they cannot.
 Result<void> DrainLoop::check_acknowledgements() const {
   if (!acknowledgements_ || !acknowledgements_->has_ended() || ends_.empty()) return {};
   return fail(ErrorCode::kIo, fmt::format("{}: closed: {} written messages were not acknowledged "
@@ -148,7 +149,7 @@ Result<void> DrainLoop::check_acknowledgements() const {
                                           acknowledgements_->name(), ends_.size()));
 }
 
-/// Waits for at most MS milliseconds, and handles acknowledgements and the end of the reader.
+/// Waits for at most MS milliseconds. Handles acknowledgements and the reader's exit.
 Result<void> DrainLoop::wait(int ms) {
   QUARRY_TRY(check_acknowledgements());
   const bool is_read = ends_.empty();
@@ -169,7 +170,7 @@ Result<void> DrainLoop::wait(int ms) {
   return {};
 }
 
-/// Waits for the hours in which messages are delivered.
+/// Waits for the hours during which messages may be delivered.
 Result<void> DrainLoop::wait_for_window() {
   const auto left = [this] { return spool::until_window(options_, spool::local_time()); };
   while (left().count() > 0 && signals_.received() == 0) {
@@ -185,8 +186,8 @@ Result<void> DrainLoop::wait_for_window() {
   return {};
 }
 
-/// Gets the next messages. True if they should be written now, because there are enough or the time
-/// to wait for more is over.
+/// Gets the next messages. Returns true if they should be written now, because there are enough of
+/// them or the time to wait for more is over.
 Result<bool> DrainLoop::gather() {
   const std::size_t most = room();
   if (most > 0) {
@@ -200,7 +201,7 @@ Result<bool> DrainLoop::gather() {
   return Clock::now() - next_since_ >= options_.min_dequeue_batch_timeout;
 }
 
-/// One round: writes or waits.
+/// Runs one round, which either writes or waits.
 Result<void> DrainLoop::go_on() {
   watch_.clear();
   QUARRY_TRY(check_acknowledgements());
@@ -221,8 +222,8 @@ Result<void> DrainLoop::go_on() {
   return is_done_ ? Result<void>{} : wait(follows_ ? kFollowInterval : -1);
 }
 
-/// Writes the next messages, until a signal arrives. Must never block in write(), because the
-/// reader may have stopped, or may wait until its acknowledgements are read.
+/// Writes the next messages, until a signal arrives. It must never block in write(), because the
+/// reader may have stopped, or may be waiting until its acknowledgements are read.
 Result<void> DrainLoop::write() {
   std::string text;
   for (const Message& message : next_) {
@@ -265,7 +266,7 @@ Result<void> DrainLoop::run() {
   return done ? finished : done;
 }
 
-/// With --follow, waits until FOLDER exists; a feed creates it. Error: kNotFound.
+/// With --follow, waits until FOLDER exists, which a feed creates. Errors: kNotFound.
 Result<void> wait_for_folder(const SpoolArguments& arguments, StopSignals& signals) {
   bool has_reported = false;
   std::error_code error;

@@ -32,18 +32,18 @@ constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 constexpr int kMaxInputWait = 5000;
 // Milliseconds between attempts to use a full or locked queue.
 constexpr int kRetryInterval = 100;
-// A process that is ending holds the lock of the queue for a moment.
+// A process that is ending holds the lock of the queue for a short time.
 constexpr int kMaxOpenAttempts = 20;
 
-/// A feed waits at queue.fulldelaymark, as if the queue were full, because it reads a pipe, and
-/// there are no other producers.
+/// Makes a feed wait at queue.fulldelaymark, as if the queue were full, because a feed reads a pipe
+/// and there are no other producers.
 Result<void> stop_at_full_delay_mark(spool::QueueOptions& options) {
   QUARRY_TRY_ASSIGN(spool::QueueOptions whole, spool::complete(options));
   if (options.discard_mark && *options.discard_mark > *whole.full_delay_mark) {
     return fail(ErrorCode::kInvalid, "queue.discardmark must not be above queue.fulldelaymark");
   }
   whole.size = *whole.full_delay_mark;
-  // Its default depends on the size, and it has no effect here.
+  // The default of this mark depends on the size, and the mark has no effect here.
   whole.light_delay_mark.reset();
   if (whole.type == spool::QueueType::kDisk) {
     whole.high_watermark.reset();
@@ -54,7 +54,7 @@ Result<void> stop_at_full_delay_mark(spool::QueueOptions& options) {
   return {};
 }
 
-/// Splits input into messages; reports and skips those that are too long.
+/// Splits input into messages. Messages that are too long are reported and skipped.
 class LineReader {
  public:
   /// MAX_SIZE: maximum size of a message in bytes.
@@ -105,7 +105,7 @@ class LineReader {
   std::uint8_t severity_;
   std::size_t max_size_;
   std::string begun_;
-  bool is_too_long_ = false;  // the incomplete line
+  bool is_too_long_ = false;  // whether the incomplete line is too long
   std::uint64_t count_ = 0;
   std::uint64_t skipped_ = 0;
 };
@@ -113,13 +113,13 @@ class LineReader {
 /// Puts messages into the queue, and waits if it is full.
 class QueueFeeder {
  public:
-  /// PATIENCE: how long to wait for space. IS_ON_DISK: all messages are on disk.
+  /// PATIENCE is the maximum time to wait for space. IS_ON_DISK: all messages are on disk.
   QueueFeeder(spool::Queue& queue, StopSignals& signals, spool::milliseconds patience,
               bool is_on_disk)
       : queue_(queue), signals_(signals), patience_(patience), is_on_disk_(is_on_disk) {}
 
-  /// Puts MESSAGES into the queue, and waits for space if necessary. Errors: kBusy if a signal
-  /// arrived before all were taken, kLimit after waiting too long, and file system errors.
+  /// Puts MESSAGES into the queue and waits for space if necessary. Errors: kBusy if a signal
+  /// arrived before all were accepted, kLimit after waiting too long, and file system errors.
   Result<void> put(std::vector<Message> messages) {
     std::span<Message> left(messages);
     auto since = Clock::now();
@@ -130,7 +130,7 @@ class QueueFeeder {
       if (left.empty()) break;
       if (taken > 0) since = Clock::now();
       if (error.code == ErrorCode::kDiscarded) {
-        // Discarding is what the user has configured.
+        // The user has configured that messages are discarded.
         if (discarded_++ == 0) report("queue.discardmark is reached: discarding lines");
         left = left.subspan(1);
         continue;
@@ -142,16 +142,16 @@ class QueueFeeder {
     return {};
   }
 
-  /// Error: kNotFound if the queue's files were moved or removed, because what is written then
-  /// would be lost. Messages in memory can wait until the files return.
+  /// Checks that the queue's files were not moved or removed; what is written after that would be
+  /// lost. Messages in memory can wait until the files are back. Errors: kNotFound.
   Result<void> check_files() const { return is_on_disk_ ? queue_.check_files() : Result<void>{}; }
   std::uint64_t discarded() const { return discarded_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Waits briefly if there may be space later. Otherwise returns false; after a signal, ERROR says
-  /// so.
+  /// Waits for a short time if there may be space later. Otherwise returns false; after a signal,
+  /// ERROR reports the signal.
   bool may_wait(base::Error& error, Clock::time_point since) {
     const bool is_full_disk = error.code == ErrorCode::kNoSpace;
     if (!is_full_disk && error.code != ErrorCode::kLimit) return false;
@@ -189,7 +189,7 @@ Result<std::unique_ptr<spool::Queue>> start_queue(const spool::QueueOptions& opt
   }
 }
 
-/// Waits for input. False after a signal. Error: kNotFound if the queue's files are gone.
+/// Waits for input. Returns false after a signal. Errors: kNotFound if the queue's files are gone.
 Result<bool> wait_for_input(const QueueFeeder& feeder, FolderWatch& watch, StopSignals& signals) {
   while (true) {
     std::array<pollfd, 2> sources{{{STDIN_FILENO, POLLIN, 0}, {watch.fd(), POLLIN, 0}}};
@@ -214,8 +214,8 @@ Result<void> feed_all(QueueFeeder& feeder, LineReader& lines, FolderWatch& watch
   }
 }
 
-/// The result after the shutdown: FED, or an error with the number of messages that were lost, or
-/// of lines that were too long.
+/// Returns the result after the shutdown: FED, or an error with the number of messages that were
+/// lost or of lines that were too long.
 Result<void> outcome(Result<void> fed, const spool::Ending& ending, const LineReader& lines) {
   if (ending.lost > 0) {
     const std::string lost = fmt::format("{} messages could not be saved", ending.lost);
@@ -239,7 +239,7 @@ Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
                    spool::max_content(options));
   QueueFeeder feeder(*queue, signals, patience, options.type == spool::QueueType::kDisk);
   auto fed = feed_all(feeder, lines, watch, signals);
-  // The shutdown may wait for space on the disk; another signal ends it.
+  // The shutdown may wait for disk space. Another signal aborts it.
   if (signals.received() != 0) signals.restore_default();
   const spool::Ending ending = queue->shutdown();
   if (feeder.discarded() > 0) {

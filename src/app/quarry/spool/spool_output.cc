@@ -11,7 +11,7 @@
 namespace quarry::app {
 namespace {
 
-/// Number of unread bytes; -1 if unknown.
+/// Returns the number of unread bytes, or -1 if it is unknown.
 int unread_in_pipe(int fd) {
   int count = 0;
   return ::ioctl(fd, FIONREAD, &count) == 0 ? count : -1;
@@ -44,11 +44,12 @@ base::Result<std::uint64_t> SpoolOutput::taken(std::uint64_t written) {
     }
     return taken_ = written;
   }
-  // The kernel reports unread data on a closed socket only once, maybe to the write that failed.
+  // The kernel reports unread data on a closed socket only once, possibly to the write that has
+  // failed.
   if (has_failed_ && kind_ == Kind::kSocket) return taken_;
   const int unread = kind_ == Kind::kPipe ? unread_in_pipe(fd_) : unread_in_socket(fd_);
   if (unread < 0) return taken_;
-  // Other processes may write there, too.
+  // Other processes may also write there.
   const std::uint64_t left = std::min(written, static_cast<std::uint64_t>(unread));
   return taken_ = std::max(taken_, written - left);
 }

@@ -19,14 +19,14 @@ bool is_given(const SpoolArguments& arguments, std::string_view parameter) {
                              [parameter](const auto& given) { return given.first == parameter; });
 }
 
-/// The defaults.
+/// Returns the defaults for queues of this command.
 QueueOptions defaults(QueueType type) {
   QueueOptions options;
   options.type = type;
   if (type == QueueType::kDisk) options.size = spool::kAnySize;
   // A pipe can wait, and there are no other producers.
   options.full_delay_mark = options.size;
-  // A pipe loses nothing unless a timeout is set.
+  // A pipe does not lose data unless a timeout is set.
   options.timeout_enqueue = spool::kEternal;
   options.timeout_shutdown = spool::kEternal;
   options.save_on_shutdown = true;
@@ -35,7 +35,8 @@ QueueOptions defaults(QueueType type) {
   return options;
 }
 
-/// Watermarks only make sense in memory; by default each line is stored as soon as it is read.
+/// Returns the type of the queue. Watermarks are only useful in memory; by default, each line is
+/// stored as soon as it is read.
 Result<QueueType> type_of(const SpoolArguments& arguments) {
   QueueOptions options;
   const bool has_marks =

@@ -16,7 +16,7 @@ namespace quarry::app {
 namespace {
 
 // Escape sequences that every terminal since the VT100 understands (xterm for the alternate
-// screen). Long lines are cut by the terminal, which knows the width of characters.
+// screen). The terminal truncates long lines, because it knows the width of characters.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr std::string_view kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr std::string_view kHome = "\x1b[H";
@@ -39,7 +39,7 @@ std::size_t rows() {
   return is_known ? size.ws_row : 24;
 }
 
-/// A terminal without escape sequences.
+/// Returns whether the terminal does not support escape sequences.
 bool is_dumb() {
   const char* term = std::getenv("TERM");
   return term != nullptr && std::string_view(term) == "dumb";

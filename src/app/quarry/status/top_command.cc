@@ -31,7 +31,7 @@ base::Result<StatusSample> take_sample(const ServerControl& server) {
   return StatusSample{std::move(document), at};
 }
 
-/// The order that KEY selects; nothing for other keys.
+/// Returns the order that KEY selects, or nullopt for other keys.
 std::optional<Order> order_of(char key) {
   switch (key) {
     case 'r':
@@ -52,15 +52,15 @@ class Top {
   Top(const TopArguments& arguments, StatusSample first)
       : arguments_(arguments), last_(std::move(first)) {}
 
-  /// Returns the signal that ended it; 0 after the key, the last update, or if the reader has
-  /// closed the pipe.
+  /// Returns the signal that ended it. Returns 0 after the key, after the last update, or if the
+  /// reader has closed the pipe.
   int run() {
-    // Rates need two samples; show a screen before the second one.
+    // Rates need two samples, so show a screen before the second one.
     if (terminal_.is_terminal() && !show()) return 0;
     for (std::uint64_t shown = 0; shown == 0 || shown != arguments_.count; ++shown) {
       if (!wait()) return signal_;
       sample();
-      // On a terminal, keep trying; otherwise exit, so that a script notices.
+      // On a terminal, keep trying. Otherwise exit, so that a script notices the error.
       if (!trouble_.empty() && !terminal_.is_terminal()) break;
       if (!show()) break;
     }
@@ -81,7 +81,7 @@ class Top {
     return terminal_.show(lines);
   }
 
-  /// Waits until the next sample is due. False if the program should end.
+  /// Waits until the next sample is due. Returns false if the program should end.
   bool wait() {
     const auto end = steady_clock::now() + duration<double>(arguments_.interval);
     for (;;) {
@@ -126,7 +126,7 @@ int run_top(const TopArguments& arguments) {
     trouble = top.trouble();
   }
   if (signal == 0) return trouble.empty() ? kDone : failed({.message = trouble});
-  // After the terminal is restored.
+  // The terminal is restored by now.
   return exit_by_signal(signal);
 }
 
