@@ -96,7 +96,7 @@ Result<void> bind_tcp(const Fd& fd, const SocketAddress& address) {
   return fail_errno(fmt::format("cannot bind {}", address.str()));
 }
 
-/// Also called for a socket that already listens, to change its backlog.
+/// Starts to listen, or changes the backlog of a socket that already listens.
 Result<void> begin_listening(const Fd& fd, const SocketAddress& address,
                              const ListenOptions& options) {
   // Set a timeout for accept(2), in case another process clears O_NONBLOCK.

@@ -213,7 +213,7 @@ void Connection::inspect() {
     pace_.add(received_);
     set_deadline(has_pending_refusal() ? kRequestGrace : options_.client_timeout);
   }
-  // Only as many bytes as the limit permits, and the end of the head, have to be checked.
+  // Check only as many bytes as the limit permits, and the end of the head.
   const std::string_view bytes = contents(input, options_.max_header + 1);
   const std::size_t size = http::header_block_size(bytes);
   // For example, TLS on the wrong port: that client would wait for an answer forever.

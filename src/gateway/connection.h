@@ -1,4 +1,4 @@
-// A client's connection. This class does what evhttp does not do for a connection:
+// A client's connection to the gateway.
 //
 //   waiting ─> head ─> body ─> handling ─> sending ─> waiting …
 //      │         │       │                    │

@@ -32,7 +32,7 @@ UnixMillis from_julian_day(double day);
 
 /// Formats TIME as "YYYY-MM-DDTHH:MM:SS" in UTC, as in the protocol's timestamp line.
 std::string iso_seconds(UnixMillis time);
-/// Formats TIME likewise, with ".SSS" appended, as in a D card.
+/// Formats TIME as iso_seconds() does, with ".SSS" appended, as in a D card.
 std::string iso_millis(UnixMillis time);
 /// Formats MICROS, microseconds since 1970, as "YYYY-MM-DDTHH:MM:SS.ffffffZ", as in logs.
 std::string iso_micros(std::int64_t micros);

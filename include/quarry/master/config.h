@@ -58,7 +58,7 @@ struct GlobalConfig {
 struct HttpConfig {
   int line = 0;
   std::optional<base::SocketAddress> listen;  // always set after reading
-  std::string listen_place;                   // FILE:LINE of it; "" without a file
+  std::string listen_place;                   // FILE:LINE of `listen`; "" without a file
   std::string pool;                           // "": the only pool
   std::vector<std::string> trusted_proxies;   // addresses and networks
   std::optional<Credentials> run_as;          // nullopt: the pool's user
@@ -81,7 +81,7 @@ struct PoolConfig {
   std::string group;
   std::optional<Credentials> run_as;          // nullopt: the master's user
   std::optional<base::SocketAddress> listen;  // always set after reading
-  std::string listen_place;                   // FILE:LINE of it; "" without a file
+  std::string listen_place;                   // FILE:LINE of `listen`; "" without a file
   base::ListenOptions listen_options;
   std::string listen_owner;  // as written, like the next three
   std::string listen_group;
@@ -129,7 +129,7 @@ std::string dump(const Config& config);
 /// Returns whether the file PATH starts with SQLite's header, or true if it cannot be read.
 bool looks_like_repository(const std::filesystem::path& path);
 
-/// A configuration, or all mistakes in it, each as "FILE:LINE: …".
+/// A configuration and all mistakes in it, each as "FILE:LINE: …".
 struct ConfigReading {
   Config config;  // valid only if there are no mistakes
   std::vector<std::string> mistakes;

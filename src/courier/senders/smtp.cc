@@ -158,7 +158,7 @@ void SmtpSender::State::prepare() {
   curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &State::check_interrupted);
   curl_easy_setopt(handle, CURLOPT_XFERINFODATA, this);
-  // This is needed only so that libcurl calls the debug function; nothing is printed.
+  // Verbose mode is needed so that libcurl calls the debug function; nothing is printed.
   curl_easy_setopt(handle, CURLOPT_VERBOSE, 1L);
   curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, &State::trace);
   curl_easy_setopt(handle, CURLOPT_DEBUGDATA, this);

@@ -60,12 +60,12 @@ struct Figures {
 
 /// The components of an engine.
 struct EngineSetup {
-  QueueOptions options;  // complete
+  QueueOptions options;  // with defaults for all marks
   Consumer consumer;
   Reporter reporter;
   std::shared_ptr<Figures> figures;
   SpoolFiles files;
-  /// For a disk queue.
+  /// The store of a disk queue; otherwise null.
   std::unique_ptr<DiskStore> disk = nullptr;
   /// For a helper: called, without its mutex, when the helper has become empty.
   std::function<void()> on_empty = {};

@@ -99,34 +99,34 @@ class SubscriptionState {
 
   /// Applies EVENT. Events for messages that are not open are ignored.
   void apply(const Event& event);
-  /// Returns all messages in flight, because their process is gone; they are due, and keep their
-  /// attempts.
+  /// Marks all in-flight messages as returned, because their process has ended. They are due, and
+  /// keep their attempts.
   void return_all();
   /// Records the exact position AT of the open message SEQUENCE.
   void record_position(std::uint64_t sequence, Position at);
 
-  /// The position of the first message that was never taken.
+  /// Returns the position of the first message that was never taken.
   const Position& read() const { return read_; }
   const std::map<std::uint64_t, OpenMessage>& open() const { return open_; }
-  /// Whether SEQUENCE is in flight.
+  /// Returns whether SEQUENCE is in flight.
   bool is_in_flight(std::uint64_t sequence) const;
   std::size_t in_flight() const { return open_.size() - waiting_.size(); }
   std::size_t postponed() const { return waiting_.size(); }
-  /// When the first waiting message is due; with IN_ORDER, only the first open one counts. Nothing
-  /// if there is none, or it is in flight.
+  /// Returns when the first waiting message is due. With IN_ORDER, only the first open message
+  /// counts. Returns nullopt if there is no such message, or if it is in flight.
   std::optional<std::int64_t> next_due(bool in_order) const;
-  /// Up to MAX waiting messages that are due at TIME, in ascending order; with IN_ORDER, only the
-  /// consecutive ones that start with the first open message. A message whose remaining wait
-  /// exceeds its whole delay is due, because the clock was set back.
+  /// Returns up to MAX waiting messages that are due at TIME, in ascending order. With IN_ORDER,
+  /// returns only the consecutive ones that start with the first open message. A message whose
+  /// remaining wait is longer than its whole delay is also due, because the clock was set back.
   std::vector<std::uint64_t> due(std::int64_t time, std::size_t max, bool in_order) const;
-  /// The oldest segment that is still needed.
+  /// Returns the oldest segment that is still needed.
   std::uint64_t floor() const { return open_.empty() ? read_.segment : first_at().segment; }
 
-  /// The statistics of the subscription NAME in a stream that ends before END, without those of
-  /// other files.
+  /// Returns the statistics of the subscription NAME in a stream that ends before END. They do not
+  /// include the figures from other files.
   SubscriptionStatistics statistics(std::string name, std::uint64_t end) const;
 
-  /// Converts the state to bytes and back. Nothing if BYTES are not a valid state.
+  /// Convert the state to bytes and back. decode() returns nullopt if BYTES are not a valid state.
   std::string encode() const;
   static std::optional<SubscriptionState> decode(std::string_view bytes);
 
@@ -152,10 +152,10 @@ class SubscriptionState {
   std::uint64_t given_up_ = 0;
   std::uint64_t unreadable_ = 0;
   std::string last_error_;
-  std::int64_t last_error_at_ = 0;  // 0: no error so far
+  std::int64_t last_error_at_ = 0;  // 0 if there was no error so far
 };
 
-/// Converts EVENT to bytes and back. Nothing if BYTES are not a valid event.
+/// Convert EVENT to bytes and back. decode_event() returns nullopt if BYTES are not a valid event.
 std::string encode(const Event& event);
 std::optional<Event> decode_event(std::string_view bytes);
 

@@ -1,4 +1,4 @@
-// Parses which part of a queue a query asks for.
+// Determines which part of a queue a query asks for.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace quarry::worker {
 
-/// The parameters limit, waiting, over, branch, state and after of QUERY. Errors: kInvalid.
+/// Returns the options in the parameters limit, waiting, over, branch, state and after of QUERY.
+/// Errors: kInvalid.
 base::Result<changes::ViewOptions> view_options_of(std::string_view query);
 
-/// QUERY with AFTER as the position to continue from, and with STATE unless that is "".
+/// Returns QUERY with AFTER as the position to continue from, and with STATE unless that is "".
 std::string query_with(std::string_view query, std::string_view state, std::string_view after);
 
 }  // namespace quarry::worker
