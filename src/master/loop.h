@@ -3,7 +3,7 @@
 //
 //   running_service.h             a service: its children, and when they are started
 //   pool/request_bounds.h         limits on the duration of requests
-//   pool/crash_policy.h      repeated crashes
+//   pool/crash_policy.h           repeated crashes
 //   reload/reloading.h            reloads
 //   reload/previous_generation.h  children of earlier generations
 //   stopping.h                    the order of a stop

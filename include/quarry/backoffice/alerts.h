@@ -1,6 +1,6 @@
 // Mail to the subscribers of a repository: alerts, the daily digest, and notices that a
-// subscription will expire. Uses the same tables and settings (email-*) as fossil's backoffice, so
-// that either program may process the same file, and each alert is sent exactly once.
+// subscription will expire. It uses the same tables and settings (email-*) as fossil's backoffice,
+// so that either program may process the same file and each alert is sent exactly once.
 //
 // A run has two steps. First, one transaction marks the pending alerts as sent and records in the
 // outbox (quarry/repository/mail_outbox.h) which mails have to be sent to whom. Then the mails in

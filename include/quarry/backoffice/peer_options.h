@@ -22,7 +22,7 @@ struct PeerOptions {
   std::string url = {};
   std::string remote = {};
   std::string password_file =
-      {};  // "": the password that fossil has stored for a remote; else none
+      {};  // "": the password that fossil has stored for the remote, or otherwise none
   std::string ca_file = {};
   PeerDirection direction = PeerDirection::kBoth;
   bool with_private = false;

@@ -57,7 +57,7 @@ inline std::size_t receive_descriptors(int socket, std::span<std::byte> bytes,
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = room.data();
-  // CMSG_LEN, not CMSG_SPACE: the kernel closes descriptors beyond the exact length.
+  // This uses CMSG_LEN, because the kernel then closes descriptors beyond the exact length.
   message.msg_controllen = CMSG_LEN(descriptors.size_bytes());
   ssize_t size = 0;
   do {

@@ -43,7 +43,7 @@ Result<void> check_log_file(const std::string& path);
 /// Reopens the log's file, for log rotation. The descriptor keeps its number. For other log
 /// targets, the function does nothing. Errors: kIo; in that case logging continues to the old file.
 Result<void> reopen_log(Reopening reopening);
-/// Unblocks SIGUSR1, with which the master asks a child to reopen its logs. The signal is blocked
+/// Unblocks SIGUSR1, with which the master asks a child to reopen its logs. SIGUSR1 is blocked
 /// until the child has installed a handler.
 void unblock_reopen_signal();
 /// Returns the descriptor that a child must keep open to write to the log.

@@ -1,9 +1,9 @@
 // Messages between a child and the master. Each is a fixed verb with a number, never a path or an
 // argument.
 //
-// Each child has its own socket pair (SOCK_SEQPACKET, which preserves message boundaries), so the
-// master identifies the sender by the socket and trusts nothing else. A message is 8 bytes in host
-// byte order:
+// Each child has its own socket pair (SOCK_SEQPACKET, which preserves message boundaries). So the
+// master identifies the sender by the socket, and need not trust anything else. A message is 8
+// bytes in host byte order:
 //
 //   byte 0   layout version, 1        byte 2-3   0
 //   byte 1   verb                     byte 4-7   number

@@ -4,8 +4,8 @@
 //   GET pm.status_path?live         the page
 //   GET pm.status_path?live&json    the document: only what the page draws, so that it stays small
 //                                   with many children; programs use ?json&full
-//   ?live&all, ?live&all&json       the same for all pools and for what they share (the courier), if
-//                                   the pool may show that (pm.status_all)
+//   ?live&all, ?live&all&json       the same for all pools and for what they share (the courier),
+//                                   if the pool may show that (pm.status_all)
 //
 // The page computes rates and recent history from successive documents. The server keeps no history
 // for it.

@@ -2,8 +2,8 @@
 // has its own position (subscription.h). Only one process at a time may use a stream.
 //
 //   NAME.stream               shows that the files are a stream and not a queue
-//   NAME.00000001, …          segments in a queue's format (src/spool/segments/segment_format.h); their
-//                             messages are envelopes (src/spool/stream/envelope.h)
+//   NAME.00000001, …          segments in a queue's format (src/spool/segments/segment_format.h);
+//                             their messages are envelopes (src/spool/stream/envelope.h)
 //   NAME.SUB.00000001, …      the journal of subscription SUB (src/spool/stream/journal.h)
 //   NAME.SUB.dead.…           the dead letters of SUB, which are a stream of their own
 //   NAME.write.lock, NAME.read.lock

@@ -3,10 +3,10 @@
 //
 //   POST, content type of a sync        the sync protocol, whatever follows the name
 //   …/queue, …/queue/…                  the queue of change sets (queue_endpoint.h): GET, HEAD, and
-//                                       POST with a content type of its own
-//   GET, HEAD  [/NAME], …/index, …/xfer one line with the URL to clone; in a worker, for browsers, a
-//                                       page (quarry/pages/repository_page.h)
-//   other methods 405, other content types 415, other paths 404
+//                                       POST with one of its own content types
+//   GET, HEAD  [/NAME], …/index, …/xfer one line with the URL to clone; a worker sends browsers a
+//                                       page instead (quarry/pages/repository_page.h)
+//   other methods get a 405, other content types a 415, other paths a 404
 //
 // repository_name.h defines which names a path may contain.
 #pragma once

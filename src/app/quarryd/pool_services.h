@@ -1,16 +1,17 @@
 // The services that run other programs for a pool:
 //
-//   `quarry backoffice`   the background work of its repositories, started when a worker reports that
-//                         a run is due, and periodically
-//   `quarry peer run`     a sync with a peer, one process each, started when the peer is due (the
-//                         previous process has set the time), and when a worker reports new content
-//                         that the peer does not have. Not a job of the backoffice, which is one
-//                         process per repository and minute, under a lease: a peer that hangs would
-//                         delay mail and hooks
-//   `quarry-changes KIND` the daemons for its change-set queues, one process per kind, for the queues
-//                         of all repositories. Their command line has the repositories to serve, and
-//                         each directive that differs from its default (changes_directives.h):
-//                         [--courier SOCKET] [--notices] [--set NAME=VALUE]… (FILE | --folder FOLDER)
+//   `quarry backoffice`   the background work of its repositories, started when a worker reports
+//                         that a run is due, and periodically
+//   `quarry peer run`     a sync with a peer; one process per peer, started when the peer is due
+//                         (the previous process has set the time), and when a worker reports
+//                         content that the peer does not have. It is not a job of the backoffice,
+//                         which is one process per repository and minute and holds a lease: a peer
+//                         that hangs would delay mail and hooks
+//   `quarry-changes KIND` the daemons for its change-set queues; one process per kind serves the
+//                         queues of all repositories. The command line contains the repositories
+//                         and each directive that differs from its default (changes_directives.h):
+//                         [--courier SOCKET] [--notices] [--set NAME=VALUE]…
+//                         (FILE | --folder FOLDER)
 #pragma once
 
 #include <chrono>

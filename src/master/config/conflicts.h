@@ -1,5 +1,5 @@
-// Checks sections of the configuration against each other: listening addresses, files that the server
-// writes, and whether the HTTP front may connect to its pool.
+// Checks sections of the configuration against each other: listening addresses, files that the
+// server writes, and whether the HTTP front may connect to its pool.
 #pragma once
 
 #include <optional>

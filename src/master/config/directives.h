@@ -10,7 +10,8 @@
 
 namespace quarry::master {
 
-/// Sets the directive KEY of SECTION to VALUE. Errors: kInvalid (unknown directive or invalid value).
+/// Sets the directive KEY of SECTION to VALUE. Errors: kInvalid (the directive is unknown or the
+/// value is invalid).
 template <typename Section>
 base::Result<void> set_directive(Section& section, std::string_view key, const std::string& value);
 

@@ -66,8 +66,8 @@ class DynamicPolicy final : public PoolPolicy {
 // starting.
 constexpr std::chrono::milliseconds kAtRest{2000};
 
-/// pm = ondemand: starts a child when a connection waits and no child is idle; ends a child that has
-/// been idle for process_idle_timeout.
+/// pm = ondemand: starts a child when a connection waits and no child is idle. Ends a child that
+/// has been idle for process_idle_timeout.
 class OndemandPolicy final : public PoolPolicy {
  public:
   explicit OndemandPolicy(const ProcessLimits& limits) : limits_(limits) {}

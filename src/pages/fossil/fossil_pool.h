@@ -41,7 +41,7 @@ class FossilPool {
   std::list<FossilProcess> spare_;
   std::size_t running_ = 0;
   std::string begun_with_;                    // state when the spare processes were started
-  std::chrono::milliseconds retry_delay_{0};  // before the next start, after failures
+  std::chrono::milliseconds retry_delay_{0};  // delay before the next start, after failures
   base::Event replenishing_;
 };
 

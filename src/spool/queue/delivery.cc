@@ -14,7 +14,7 @@ namespace {
 constexpr milliseconds kNextTry{1000};
 /// Minimum delay after a consumer has accepted no messages.
 constexpr milliseconds kMinPause{10};
-/// How often to recheck the wall clock.
+/// Time between two checks of the wall clock.
 constexpr std::chrono::seconds kClockCheckInterval{60};
 
 }  // namespace

@@ -50,7 +50,7 @@ class SegmentLog {
   /// Puts MESSAGES before all others, in their own segment at FRONT: either all of them or none.
   /// Errors: file system errors.
   base::Result<void> prepend(std::span<const Message> messages, const Position& front);
-  /// Syncs the last segment, but not its name; for owners that sync selectively.
+  /// Syncs the last segment, but not its name. For owners that do not sync each append.
   base::Result<void> sync() { return file_ ? file_->sync() : base::Result<void>{}; }
   /// Checks that the current segment is still in the directory. Errors: kNotFound.
   base::Result<void> check_folder() const;

@@ -14,7 +14,7 @@ using base::Result;
 namespace {
 
 constexpr milliseconds kMaxDelay = std::chrono::hours(24);
-// The part of a delay that is random.
+// The fraction of a delay that is random.
 constexpr double kJitter = 0.1;
 
 /// Returns ERROR, truncated to its maximum length, but not within a character.

@@ -53,7 +53,7 @@ class FastCgiExchange : public BodyReader {
   void watch_body(std::function<void(std::size_t size)> on_body) { on_body_ = std::move(on_body); }
   /// Returns the request whose head was read. Its views are valid as long as this object.
   const Request& request() const { return request_; }
-  /// Memory is allocated as the bytes arrive.
+  /// Allocates memory only as bytes arrive.
   base::Result<std::string> read(std::size_t size) override;
   base::Result<void> read_into(const BodySink& sink, std::size_t size) override;
   /// Sends REPLY and ends the request. Returns false if the peer did not read it.

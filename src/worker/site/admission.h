@@ -3,8 +3,8 @@
 // Each worker publishes on the scoreboard whose session it serves, and all workers record logins
 // there. No worker waits for a lock.
 //
-//   sessions   only a limited number per repository and per address may proceed; further clients are
-//              asked to come back later
+//   sessions   only a limited number per repository and per address may proceed; further clients
+//              are asked to come back later
 //   logins     after some failures, each further login is delayed: see scoreboard/login_limiter.h
 //
 // IPv6 addresses are counted by /64.

@@ -1,5 +1,5 @@
-// What a pool serves: the endpoints of its repositories (quarry/worker/endpoint.h), and the pages
-// about the pool (status_pages.h) under pm.status_path and ping.path.
+// The endpoints of a pool's repositories (quarry/worker/endpoint.h), and the pages about the pool
+// (status_pages.h) under pm.status_path and ping.path.
 #pragma once
 
 #include <optional>

@@ -4,7 +4,8 @@
 //   a pipe            everything that is not unread in the kernel was received, even if the reader
 //                     has exited since
 //   a socket          everything that is not unread (UNIX) or unconfirmed by the other host (TCP)
-//                     was received, but nothing more after the connection is broken or a write failed
+//                     was received, but nothing more after the connection is broken or a write
+//                     has failed
 //   a file            everything that was written (and synced, if configured) was received
 //   a terminal or     everything that was written was received
 //   another device
