@@ -117,7 +117,8 @@ class Connection {
   /// Closes a waiting() connection during a graceful stop, unless a request arrives within
   /// stop_grace. The client does not know about the stop and may be about to send one.
   void end_soon();
-  /// Returns nullopt if the pool is handling its request, or if its client is fast enough.
+  /// Returns the connection's rank, or nullopt if the pool is handling its request or its client is
+  /// fast enough.
   std::optional<Rank> rank() const;
   /// Closes the connection in favor of another one, although its client did nothing wrong.
   void evict();

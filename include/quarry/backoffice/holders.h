@@ -6,8 +6,8 @@
 //                                     time in clock ticks since boot, see proc(5)
 //
 // If HOST is this host, the listed processes are checked; otherwise they count as alive until their
-// lease expires. A process is not listed if fossil wrote the lease. It is alive if this host has a
-// process with that id; otherwise its state is unknown.
+// lease expires. A process is not listed if fossil wrote the lease. Such a process counts as
+// alive if this host has a process with its id; otherwise its state is unknown.
 #pragma once
 
 #include <array>

@@ -25,7 +25,8 @@
 
 namespace quarry::spool {
 
-/// Maximum size of a request: the contents of its messages, 10 bytes per message, and 4 bytes.
+/// Maximum size of a request in bytes: the keys and contents of its messages, 6 bytes per message,
+/// and 4 bytes.
 inline constexpr std::size_t kMaxHandOver = std::size_t{16} << 20;
 
 struct HandOverOptions {

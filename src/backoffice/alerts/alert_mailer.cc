@@ -107,7 +107,7 @@ Result<std::optional<RenderedMail>> AlertMailer::render(const OutgoingMail& mail
   for (const repository::AlertReference& reference : mail.about) {
     // The subscriber may have lost the right since the mail was queued.
     if (!may_see(mail.capabilities, reference)) continue;
-    // Skip posts that a moderator has approved meanwhile.
+    // Skip events that a moderator has approved meanwhile.
     if (reference.needs_moderator && !repository_.is_private(reference.rid)) continue;
     QUARRY_TRY_ASSIGN(
         auto event, repository::Alerts(repository_).event(reference, mail.kind == MailKind::kPost));

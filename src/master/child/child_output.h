@@ -22,7 +22,8 @@
 
 namespace quarry::master {
 
-/// Splits output into lines of limited length for the log. All other characters are kept.
+/// Splits output into lines of limited length for the log. Newlines are removed; all other
+/// characters are kept.
 class OutputLines {
  public:
   using Line = std::function<void(std::string_view)>;

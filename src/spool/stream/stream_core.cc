@@ -255,7 +255,7 @@ Result<void> StreamCore::unsubscribe(const std::string& name) {
 }
 
 std::vector<SubscriptionStatistics> StreamCore::statistics() const {
-  // A subscription may be busy. The others can continue meanwhile, because the mutex is not held.
+  // The mutex is not held while subscriptions are asked, because they may be busy.
   Lock lock(mutex_);
   const auto subscriptions = subscriptions_;
   lock.unlock();
