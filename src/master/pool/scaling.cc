@@ -158,10 +158,11 @@ void Scaling::on_accepted() {
 
 void Scaling::on_connection() {
   if (!may_start()) return;
-  // A waiting child may have accepted the connection already.
+  IdleChildren idle = children_.idle();
+  // An idle child may have accepted the connection already. Checked after the children's states: a
+  // child that was no longer idle then has taken it.
   pollfd waiting{service_.listener.fd(), POLLIN, 0};
   if (::poll(&waiting, 1, 0) == 0) return watch_listener();
-  IdleChildren idle = children_.idle();
   const auto now = steady_clock::now();
   if (!idle.children.empty()) {
     if (!left_to_idle_) left_to_idle_ = now;

@@ -17,15 +17,20 @@ using quarry::base::SocketAddress;
 
 namespace {
 
-/// Accepts a connection like a worker: accepting, accept(), accepted, and a message to the master.
-/// False: there was no connection.
-bool accept_one(ChildContext& child, Fd* connection) {
-  child.slot.accepting();
+/// Calls accept() like a worker that is idle, and then notifies the master. Returns false if there
+/// was no connection.
+bool accept_while_idle(ChildContext& child, Fd* connection) {
   connection->reset(::accept4(child.listener, nullptr, nullptr, SOCK_CLOEXEC));
   if (*connection) child.slot.accepted();
   const pid_t pid = ::getpid();
   [[maybe_unused]] const auto ignored = ::write(child.child_accept, &pid, sizeof pid);
   return static_cast<bool>(*connection);
+}
+
+/// The same for a worker that becomes idle first.
+bool accept_one(ChildContext& child, Fd* connection) {
+  child.slot.accepting();
+  return accept_while_idle(child, connection);
 }
 
 /// As accept_one(), waiting for a connection for as long as it takes.
@@ -189,13 +194,14 @@ TEST_CASE("an idle child takes the next connection, and no other is started") {
   start(world, 5, [&](ChildContext& child) {
     for (;;) {
       Fd connection;
-      if (accept_one(child, &connection)) {
-        world.say('g');
-        continue;
+      bool is_accepted = accept_one(child, &connection);
+      while (!is_accepted) {
+        world.say('i');
+        pollfd wait{child.listener, POLLIN, 0};
+        ::poll(&wait, 1, -1);
+        is_accepted = accept_while_idle(child, &connection);
       }
-      world.say('i');
-      pollfd wait{child.listener, POLLIN, 0};
-      ::poll(&wait, 1, -1);
+      world.say('g');
     }
     return 0;
   });
