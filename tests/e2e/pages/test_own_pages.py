@@ -76,7 +76,7 @@ def test_an_error_page_says_when_to_retry(launch, fresh, tmp_path):
     held.request("GET", "/timeline?first")
     process.wait_until((tmp_path / "begun").exists, "the first request")
     page = Browser(server.port).get("/timeline?more", Accept=HTML)
-    assert is_page_of(page, 503) and page.headers["retry-after"] == "5" and "Wait some seconds" in page.text
+    assert is_page_of(page, 503) and page.headers["retry-after"] == "5" and "Wait a few seconds" in page.text
     held.close()
 
 
